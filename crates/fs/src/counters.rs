@@ -1,0 +1,181 @@
+//! What a mount counts beside the engine.
+//!
+//! Counters are striped by thread, so that threads which answer reads do not pass a cache line to
+//! and fro; a reader adds the stripes up.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+const STRIPES: usize = 16;
+
+/// Everything counted.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+enum Counter {
+    ReadRequests,
+    ReadBytes,
+    OriginReads,
+    OriginBytes,
+    WrittenBytes,
+    StreamHits,
+    StreamMisses,
+    PrefetchIssued,
+    PrefetchEnded,
+    HandedOver,
+    Last,
+}
+
+const COUNTERS: usize = Counter::Last as usize;
+
+/// One thread's share; on cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Stripe([AtomicU64; COUNTERS]);
+
+/// Counters of a mount.
+#[derive(Default)]
+pub(crate) struct Counters {
+    stripes: [Stripe; STRIPES],
+    streams_max: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Reads of programs that reached the daemon.
+    pub(crate) read_requests: u64,
+    /// Bytes they were answered with.
+    pub(crate) read_bytes: u64,
+    /// Reads of the origin.
+    pub(crate) origin_reads: u64,
+    /// Bytes they brought.
+    pub(crate) origin_bytes: u64,
+    /// Bytes written through.
+    pub(crate) written_bytes: u64,
+    /// Reads that went on where a sequential stream stood.
+    pub(crate) stream_hits: u64,
+    /// Reads that did not.
+    pub(crate) stream_misses: u64,
+    /// Most streams seen on one handle.
+    pub(crate) streams_max: u64,
+    /// Prefetches started.
+    pub(crate) prefetch_issued: u64,
+    /// Prefetches under way.
+    pub(crate) prefetch_active: u64,
+    /// Records left to the kernel's page cache.
+    pub(crate) handed_over: u64,
+}
+
+thread_local! {
+    static STRIPE: usize = {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
+    };
+}
+
+impl Counters {
+    fn add(&self, counter: Counter, amount: u64) {
+        let stripe = STRIPE.with(|stripe| *stripe);
+        self.stripes[stripe].0[counter as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn sum(&self, counter: Counter) -> u64 {
+        let cell = |stripe: &Stripe| stripe.0[counter as usize].load(Ordering::Relaxed);
+        self.stripes.iter().map(cell).fold(0, u64::wrapping_add)
+    }
+
+    /// A read was answered.
+    pub(crate) fn read(&self, bytes: u64) {
+        self.add(Counter::ReadRequests, 1);
+        self.add(Counter::ReadBytes, bytes);
+    }
+
+    /// The origin was read.
+    pub(crate) fn origin_read(&self, bytes: u64) {
+        self.add(Counter::OriginReads, 1);
+        self.add(Counter::OriginBytes, bytes);
+    }
+
+    /// Bytes reached the origin.
+    pub(crate) fn written(&self, bytes: u64) {
+        self.add(Counter::WrittenBytes, bytes);
+    }
+
+    /// A read went on where a stream of a handle stood, or did not.
+    pub(crate) fn stream(&self, hit: bool, streams: usize) {
+        self.add(
+            if hit {
+                Counter::StreamHits
+            } else {
+                Counter::StreamMisses
+            },
+            1,
+        );
+        if streams as u64 > self.streams_max.load(Ordering::Relaxed) {
+            self.streams_max
+                .fetch_max(streams as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// A prefetch started.
+    pub(crate) fn prefetch_issued(&self) {
+        self.add(Counter::PrefetchIssued, 1);
+    }
+
+    /// A prefetch ended, well or not.
+    pub(crate) fn prefetch_ended(&self) {
+        self.add(Counter::PrefetchEnded, 1);
+    }
+
+    /// A record was left to the page cache.
+    pub(crate) fn handed_over(&self) {
+        self.add(Counter::HandedOver, 1);
+    }
+
+    /// The counters now.
+    pub(crate) fn counts(&self) -> Counts {
+        let ended = self.sum(Counter::PrefetchEnded);
+        let issued = self.sum(Counter::PrefetchIssued);
+        Counts {
+            read_requests: self.sum(Counter::ReadRequests),
+            read_bytes: self.sum(Counter::ReadBytes),
+            origin_reads: self.sum(Counter::OriginReads),
+            origin_bytes: self.sum(Counter::OriginBytes),
+            written_bytes: self.sum(Counter::WrittenBytes),
+            stream_hits: self.sum(Counter::StreamHits),
+            stream_misses: self.sum(Counter::StreamMisses),
+            streams_max: self.streams_max.load(Ordering::Relaxed),
+            prefetch_issued: issued,
+            prefetch_active: issued.saturating_sub(ended),
+            handed_over: self.sum(Counter::HandedOver),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_all_threads_add_up() {
+        let counters = Counters::default();
+        std::thread::scope(|scope| {
+            for _ in 0..40 {
+                scope.spawn(|| {
+                    counters.read(10);
+                    counters.origin_read(7);
+                    counters.stream(true, 3);
+                    counters.prefetch_issued();
+                });
+            }
+        });
+        counters.prefetch_ended();
+        let counts = counters.counts();
+        assert_eq!((counts.read_requests, counts.read_bytes), (40, 400));
+        assert_eq!((counts.origin_reads, counts.origin_bytes), (40, 280));
+        assert_eq!(
+            (counts.stream_hits, counts.stream_misses, counts.streams_max),
+            (40, 0, 3)
+        );
+        assert_eq!((counts.prefetch_issued, counts.prefetch_active), (40, 39));
+    }
+}

@@ -1,0 +1,101 @@
+//! Open files and directories, and the numbers the kernel knows them by.
+//!
+//! A handle's number is looked up on every read, so the table is sharded and read-locked for the
+//! length of one probe. Numbers are never reused.
+
+use crate::inode::Inode;
+use crate::listing::Listing;
+use crate::prefetch::Streams;
+use crate::record::Version;
+use hashbrown::HashMap;
+use ogive_origin::Origin;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A file that a program has open.
+pub(crate) struct OpenFile<O: Origin> {
+    pub(crate) inode: Arc<Inode<O>>,
+    pub(crate) file: O::File,
+    /// Writes go to the end wherever the kernel thinks that is.
+    pub(crate) append: bool,
+    pub(crate) writable: bool,
+    /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.
+    pub(crate) streams: Mutex<Streams>,
+}
+
+/// A directory that a program has open.
+pub(crate) struct OpenDirectory<O: Origin> {
+    pub(crate) inode: Arc<Inode<O>>,
+    pub(crate) directory: O::Directory,
+    /// Device it is on: its entries' numbers are of that device.
+    pub(crate) device: u64,
+    pub(crate) view: Mutex<DirectoryView>,
+}
+
+/// What one pass over an open directory reads.
+pub(crate) enum DirectoryView {
+    /// Nothing was read yet.
+    Fresh {
+        /// Version of the directory and whether it may be found in the cache by it.
+        version: (Version, bool),
+    },
+    /// The names as they were when reading began.
+    Listing(Arc<Listing>),
+    /// Too many names to keep: the origin's own cookies.
+    Through,
+}
+
+const SHARDS: usize = 16;
+
+/// Handles by number.
+pub(crate) struct Handles<T> {
+    shards: Vec<RwLock<HashMap<u64, Arc<T>>>>,
+    next: AtomicU64,
+}
+
+impl<T> Handles<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| RwLock::new(HashMap::new())).collect(),
+            next: AtomicU64::new(1),
+        }
+    }
+
+    fn shard(&self, number: u64) -> &RwLock<HashMap<u64, Arc<T>>> {
+        &self.shards[number as usize % SHARDS]
+    }
+
+    /// Adds a handle and returns its number.
+    pub(crate) fn insert(&self, handle: Arc<T>) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.shard(number).write().insert(number, handle);
+        number
+    }
+
+    /// The handle of this number.
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<T>> {
+        self.shard(number).read().get(&number).cloned()
+    }
+
+    /// Takes the handle of this number away.
+    pub(crate) fn remove(&self, number: u64) -> Option<Arc<T>> {
+        self.shard(number).write().remove(&number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_names_its_handle_until_it_is_removed() {
+        let handles = Handles::new();
+        let numbers: Vec<u64> = (0..100).map(|i| handles.insert(Arc::new(i))).collect();
+        assert_eq!(handles.get(numbers[42]).as_deref(), Some(&42));
+        assert_eq!(handles.remove(numbers[42]).as_deref(), Some(&42));
+        assert!(handles.get(numbers[42]).is_none());
+        assert!(handles.remove(numbers[42]).is_none());
+        assert!(!numbers.contains(&handles.insert(Arc::new(7))));
+    }
+}

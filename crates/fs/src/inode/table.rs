@@ -1,0 +1,371 @@
+//! The table of inodes that the kernel holds references to.
+//!
+//! The kernel counts its lookups of each inode and gives them back with FORGET; an inode is in the
+//! table exactly as long as its count is above zero. Only the kernel can let go, so shrinking the
+//! table is asking it to. The *idle* inodes, which nobody has open, stand on a list from most to
+//! least recently looked up; asking takes them from its end. An inode that was asked for once is
+//! off the list until it is looked up again: what the kernel keeps, because a program has its
+//! working directory there, say, is never examined twice. Open inodes are on no list.
+//!
+//! Sharded by number. A shard's lock guards its slots, index and list, and nothing is called under
+//! it; dropping an inode, which may close a descriptor, happens after it is released.
+
+use super::Inode;
+use crate::number::ROOT;
+use hashbrown::HashTable;
+use ogive_origin::{Found, Origin};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const SHARDS: usize = 16;
+const NONE: u32 = u32::MAX;
+/// Slots are given back to the allocator once fewer than this share of them is used.
+const COMPACT_BELOW: usize = 4;
+/// Shards with fewer slots are not worth compacting.
+const COMPACT_MIN: usize = 1024;
+
+/// All inodes that the kernel knows.
+pub(crate) struct InodeTable<O: Origin> {
+    shards: Vec<Mutex<Shard<O>>>,
+    length: AtomicUsize,
+    forgotten: Forgotten,
+    /// Where the next request to let go starts, so that all shards take their turn.
+    hand: AtomicUsize,
+}
+
+/// How many inodes left the table so far, for those who wait for more to.
+#[derive(Default)]
+pub(crate) struct Forgotten {
+    count: AtomicU64,
+    waiters: AtomicUsize,
+    changed: (Mutex<()>, Condvar),
+}
+
+struct Shard<O: Origin> {
+    slots: Vec<Slot<O>>,
+    index: HashTable<u32>,
+    free: u32,
+    /// Most recently looked up.
+    head: u32,
+    /// Least recently looked up.
+    tail: u32,
+}
+
+struct Slot<O: Origin> {
+    inode: Option<Arc<Inode<O>>>,
+    lookups: u64,
+    number: u64,
+    previous: u32,
+    next: u32,
+    listed: bool,
+    open: bool,
+}
+
+impl<O: Origin> InodeTable<O> {
+    pub(crate) fn new() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect(),
+            length: AtomicUsize::new(0),
+            forgotten: Forgotten::default(),
+            hand: AtomicUsize::new(0),
+        }
+    }
+
+    fn shard(&self, number: u64) -> &Mutex<Shard<O>> {
+        &self.shards[(hash(number) >> 60) as usize % SHARDS]
+    }
+
+    /// Number of inodes.
+    pub(crate) fn len(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the kernel is about to learn of this object, and returns its inode.
+    ///
+    /// An object that has the number of an earlier, different one takes its place; the kernel's
+    /// references to either are given back under that number, so they are counted together.
+    pub(crate) fn remember(&self, number: u64, found: Found<O::Node>) -> Arc<Inode<O>> {
+        let mut replaced = None;
+        let mut shard = self.shard(number).lock();
+        let inode = match shard.find(number) {
+            Some(slot) => {
+                let entry = &mut shard.slots[slot as usize];
+                entry.lookups += 1;
+                let known = entry
+                    .inode
+                    .as_ref()
+                    .expect("an indexed slot holds an inode");
+                let same = known.node == found.node && known.kind == found.attributes.kind;
+                let inode = if same {
+                    known.clone()
+                } else {
+                    let inode = Arc::new(Inode::new(number, found));
+                    replaced = entry.inode.replace(inode.clone());
+                    entry.open = false;
+                    inode
+                };
+                if !shard.slots[slot as usize].open {
+                    shard.unlist(slot);
+                    shard.list(slot);
+                }
+                inode
+            }
+            None => {
+                let inode = Arc::new(Inode::new(number, found));
+                shard.insert(number, inode.clone());
+                self.length.fetch_add(1, Ordering::Relaxed);
+                inode
+            }
+        };
+        drop(shard);
+        drop(replaced);
+        inode
+    }
+
+    /// The inode of this number.
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<Inode<O>>> {
+        let shard = self.shard(number).lock();
+        let slot = shard.find(number)?;
+        shard.slots[slot as usize].inode.clone()
+    }
+
+    /// Notes that the kernel gave back `lookups` references.
+    pub(crate) fn forget(&self, number: u64, lookups: u64) {
+        if number == ROOT {
+            return;
+        }
+        let mut shard = self.shard(number).lock();
+        let Some(slot) = shard.find(number) else {
+            return;
+        };
+        let entry = &mut shard.slots[slot as usize];
+        entry.lookups = entry.lookups.saturating_sub(lookups);
+        if entry.lookups > 0 {
+            return;
+        }
+        let inode = shard.remove(slot);
+        drop(shard);
+        drop(inode);
+        self.length.fetch_sub(1, Ordering::Relaxed);
+        self.forgotten.add_one();
+    }
+
+    /// Notes that an inode has its first open file, or has lost its last.
+    pub(crate) fn set_open(&self, inode: &Arc<Inode<O>>, open: bool) {
+        let mut shard = self.shard(inode.number).lock();
+        let Some(slot) = shard.find(inode.number) else {
+            return;
+        };
+        let entry = &mut shard.slots[slot as usize];
+        if !entry
+            .inode
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, inode))
+        {
+            return;
+        }
+        entry.open = open;
+        shard.unlist(slot);
+        if !open {
+            shard.list(slot);
+        }
+    }
+
+    /// Numbers of up to `count` idle inodes, those that were looked up least recently in their
+    /// shards first. They are off the list until they are looked up again.
+    pub(crate) fn take_idle(&self, count: usize) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        let first = self.hand.fetch_add(1, Ordering::Relaxed);
+        let share = count.div_ceil(SHARDS).max(1);
+        for round in 0..SHARDS {
+            let mut shard = self.shards[(first + round) % SHARDS].lock();
+            for _ in 0..share.min(count - numbers.len()) {
+                let slot = shard.tail;
+                if slot == NONE {
+                    break;
+                }
+                shard.unlist(slot);
+                numbers.push(shard.slots[slot as usize].number);
+            }
+        }
+        numbers
+    }
+
+    /// Waits until the number of forgotten inodes reaches `count` or `timeout` is over, and
+    /// returns it.
+    pub(crate) fn wait_forgotten(&self, count: u64, timeout: Duration) -> u64 {
+        self.forgotten.wait(count, timeout)
+    }
+
+    /// How many inodes left the table so far.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten.count.load(Ordering::Relaxed)
+    }
+
+    /// Gives unused slots back to the allocator, shard by shard, where most are unused.
+    pub(crate) fn compact(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            if shard.slots.len() >= COMPACT_MIN
+                && shard.index.len() < shard.slots.len() / COMPACT_BELOW
+            {
+                shard.compact();
+            }
+        }
+    }
+}
+
+impl Forgotten {
+    fn add_one(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        if self.waiters.load(Ordering::SeqCst) > 0 {
+            let _guard = self.changed.0.lock();
+            self.changed.1.notify_all();
+        }
+    }
+
+    fn wait(&self, count: u64, timeout: Duration) -> u64 {
+        let deadline = Instant::now() + timeout;
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let mut guard = self.changed.0.lock();
+        while self.count.load(Ordering::SeqCst) < count
+            && !self.changed.1.wait_until(&mut guard, deadline).timed_out()
+        {}
+        drop(guard);
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+/// Fibonacci hashing: inode numbers are dense, and the high bits of the product are well mixed.
+fn hash(number: u64) -> u64 {
+    let product = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 32)
+}
+
+impl<O: Origin> Shard<O> {
+    fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            index: HashTable::new(),
+            free: NONE,
+            head: NONE,
+            tail: NONE,
+        }
+    }
+
+    fn find(&self, number: u64) -> Option<u32> {
+        let same = |slot: &u32| self.slots[*slot as usize].number == number;
+        self.index.find(hash(number), same).copied()
+    }
+
+    fn insert(&mut self, number: u64, inode: Arc<Inode<O>>) {
+        let entry = Slot {
+            inode: Some(inode),
+            lookups: 1,
+            number,
+            previous: NONE,
+            next: NONE,
+            listed: false,
+            open: false,
+        };
+        let slot = if self.free == NONE {
+            self.slots.push(entry);
+            (self.slots.len() - 1) as u32
+        } else {
+            let slot = self.free;
+            self.free = self.slots[slot as usize].next;
+            self.slots[slot as usize] = entry;
+            slot
+        };
+        let slots = &self.slots;
+        self.index.insert_unique(hash(number), slot, |slot| {
+            hash(slots[*slot as usize].number)
+        });
+        // The root is never idle: the kernel does not give it back.
+        if number != ROOT {
+            self.list(slot);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) -> Option<Arc<Inode<O>>> {
+        self.unlist(slot);
+        let number = self.slots[slot as usize].number;
+        if let Ok(entry) = self.index.find_entry(hash(number), |other| *other == slot) {
+            entry.remove();
+        }
+        let entry = &mut self.slots[slot as usize];
+        entry.next = self.free;
+        self.free = slot;
+        entry.inode.take()
+    }
+
+    fn list(&mut self, slot: u32) {
+        let head = self.head;
+        let entry = &mut self.slots[slot as usize];
+        (entry.previous, entry.next, entry.listed) = (NONE, head, true);
+        match head {
+            NONE => self.tail = slot,
+            head => self.slots[head as usize].previous = slot,
+        }
+        self.head = slot;
+    }
+
+    fn unlist(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        if !std::mem::take(&mut entry.listed) {
+            return;
+        }
+        let (previous, next) = (entry.previous, entry.next);
+        match previous {
+            NONE => self.head = next,
+            previous => self.slots[previous as usize].next = next,
+        }
+        match next {
+            NONE => self.tail = previous,
+            next => self.slots[next as usize].previous = previous,
+        }
+    }
+
+    /// Rebuilds the shard without free slots, the list in its order.
+    fn compact(&mut self) {
+        let mut order = Vec::with_capacity(self.index.len());
+        let mut slot = self.tail;
+        while slot != NONE {
+            order.push(slot);
+            slot = self.slots[slot as usize].previous;
+        }
+        let listed = order.len();
+        let is_unlisted = |slot: &Slot<O>| slot.inode.is_some() && !slot.listed;
+        order
+            .extend((0..self.slots.len() as u32).filter(|s| is_unlisted(&self.slots[*s as usize])));
+        let mut old = std::mem::replace(self, Self::new());
+        self.slots.reserve_exact(order.len());
+        self.index.reserve(order.len(), |_| 0);
+        for (position, slot) in order.into_iter().enumerate() {
+            let entry = &mut old.slots[slot as usize];
+            self.slots.push(Slot {
+                inode: entry.inode.take(),
+                lookups: entry.lookups,
+                number: entry.number,
+                previous: NONE,
+                next: NONE,
+                listed: false,
+                open: entry.open,
+            });
+            let slots = &self.slots;
+            self.index
+                .insert_unique(hash(entry.number), position as u32, |slot| {
+                    hash(slots[*slot as usize].number)
+                });
+            if position < listed {
+                self.list(position as u32);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

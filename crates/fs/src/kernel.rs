@@ -1,0 +1,126 @@
+//! What the daemon tells the kernel of its own accord: that it should stop believing something.
+//!
+//! Notifications go through the session's library, except `FUSE_NOTIFY_PRUNE` (Linux 6.18,
+//! `include/uapi/linux/fuse.h`), which it does not know yet and which is written to the device
+//! here. A kernel without it says `EINVAL`, and names are invalidated one by one instead.
+
+use ogive_origin::Errno;
+use parking_lot::RwLock;
+use rustix::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::io::IoSlice;
+
+/// `FUSE_NOTIFY_PRUNE`.
+const NOTIFY_PRUNE: i32 = 9;
+/// Inodes named in one notification; the kernel reads them in one go.
+const PRUNE_BATCH: usize = 256;
+/// `struct fuse_out_header`.
+const HEADER_BYTES: usize = 16;
+/// `struct fuse_notify_prune_out`.
+const PRUNE_BYTES: usize = 16;
+
+/// The kernel's side of the session, once there is one. The lock is held only to copy a handle.
+#[derive(Default)]
+pub(crate) struct Kernel {
+    connection: RwLock<Option<Connection>>,
+}
+
+#[derive(Clone)]
+struct Connection {
+    notifier: fuser::Notifier,
+    device: std::sync::Arc<OwnedFd>,
+    prunes: bool,
+}
+
+impl Kernel {
+    /// Sets the session to talk to and finds out whether it can prune by number.
+    pub(crate) fn connect(&self, notifier: fuser::Notifier, device: OwnedFd) {
+        let prunes = send_prune(&device, &[]).is_ok();
+        let device = std::sync::Arc::new(device);
+        *self.connection.write() = Some(Connection {
+            notifier,
+            device,
+            prunes,
+        });
+    }
+
+    /// Lets go of the session, so that its device can be closed.
+    pub(crate) fn disconnect(&self) {
+        *self.connection.write() = None;
+    }
+
+    fn connection(&self) -> Option<Connection> {
+        self.connection.read().clone()
+    }
+
+    /// Whether inodes can be pruned by number; if not, names have to be remembered.
+    pub(crate) fn prunes_by_number(&self) -> bool {
+        self.connection
+            .read()
+            .as_ref()
+            .is_some_and(|connection| connection.prunes)
+    }
+
+    /// The attributes of this inode must be asked for again. Takes no locks that a request in
+    /// progress may hold, so it may be called while serving one.
+    pub(crate) fn invalidate_attributes(&self, number: u64) {
+        self.invalidate(number, -1);
+    }
+
+    /// The pages of this inode must be read again. Waits for pages that are being read or
+    /// written, so it must not be called while serving a request for the same inode.
+    pub(crate) fn invalidate_pages(&self, number: u64) {
+        self.invalidate(number, 0);
+    }
+
+    fn invalidate(&self, number: u64, offset: i64) {
+        let Some(connection) = self.connection() else {
+            return;
+        };
+        // The inode may have gone meanwhile, and so may the session: there is nothing to do then.
+        if let Err(error) = connection
+            .notifier
+            .inval_inode(fuser::INodeNo(number), offset, 0)
+        {
+            log::debug!("cannot invalidate inode {number}: {error}");
+        }
+    }
+
+    /// Asks the kernel to forget these inodes unless they are in use.
+    ///
+    /// # Errors
+    /// `EINVAL` if the kernel cannot prune by number, `ENODEV` after the session ended.
+    pub(crate) fn prune(&self, numbers: &[u64]) -> Result<(), Errno> {
+        let connection = self.connection().ok_or(Errno::NODEV)?;
+        numbers
+            .chunks(PRUNE_BATCH)
+            .try_for_each(|batch| send_prune(&connection.device, batch))
+    }
+
+    /// Asks the kernel to forget a name, in use or not.
+    pub(crate) fn invalidate_name(&self, parent: u64, name: &OsStr) {
+        let Some(connection) = self.connection() else {
+            return;
+        };
+        if let Err(error) = connection
+            .notifier
+            .inval_entry(fuser::INodeNo(parent), name)
+        {
+            log::debug!("cannot invalidate a name in inode {parent}: {error}");
+        }
+    }
+}
+
+fn send_prune(device: &OwnedFd, numbers: &[u64]) -> Result<(), Errno> {
+    let length = HEADER_BYTES + PRUNE_BYTES + size_of_val(numbers);
+    let mut message = Vec::with_capacity(length);
+    message.extend_from_slice(&(length as u32).to_ne_bytes());
+    message.extend_from_slice(&NOTIFY_PRUNE.to_ne_bytes());
+    message.extend_from_slice(&0u64.to_ne_bytes());
+    message.extend_from_slice(&(numbers.len() as u32).to_ne_bytes());
+    message.extend_from_slice(&[0; 12]);
+    for number in numbers {
+        message.extend_from_slice(&number.to_ne_bytes());
+    }
+    rustix::io::writev(device, &[IoSlice::new(&message)]).map(|_| ())
+}

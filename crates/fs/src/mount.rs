@@ -1,0 +1,244 @@
+//! A mount from its first system call to its last.
+//!
+//! Starting goes bottom up: origin, memory, engine, view, session; whatever fails leaves nothing
+//! behind. Ending starts with the kernel: the file system is unmounted, by whoever does it, the
+//! session threads see their device gone, the threads that wait for the origin finish what they
+//! are at, and the rest is dropped.
+
+mod attach;
+mod error;
+mod options;
+mod summary;
+
+pub use attach::Unmounter;
+pub use error::MountError;
+pub use options::{Caching, MountOptions};
+pub use summary::Summary;
+
+use crate::control::Control;
+use crate::memory::{self, Bounds, SystemPressure};
+use crate::pruning::{InodeLimit, InodePruner};
+use crate::record::{Entry, Key};
+use crate::session::Session;
+use crate::statistics::{INODE_BYTES, Statistics};
+use crate::version::Versions;
+use crate::view::{Settings, View};
+use crate::workers::Workers;
+use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
+use ogive_arc::{Cache, Registration};
+use ogive_origin::DirectoryOrigin;
+use ogive_pressure::Sources;
+use rustix::fd::AsFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// Threads that wait for the origin, unless told otherwise.
+const ORIGIN_THREADS: usize = 32;
+/// Bounds of the number of session threads, unless told otherwise.
+const SESSION_THREADS_MIN: usize = 4;
+const SESSION_THREADS_MAX: usize = 16;
+/// Share of the cache's maximum that the table of inodes may take, unless told otherwise.
+const INODES_SHARE: u64 = 16;
+const INODES_MIN: u64 = 1 << 16;
+
+/// A file system that is mounted and answers.
+pub struct Mount {
+    view: Arc<View<DirectoryOrigin>>,
+    session: JoinHandle<std::io::Result<()>>,
+    unmounter: Unmounter,
+    started: Instant,
+    mount_point: std::path::PathBuf,
+    // Dropped in this order once the session has ended.
+    _reclaimer: Option<Reclaimer>,
+    _registration: Registration,
+}
+
+impl Mount {
+    /// Mounts; when this returns the file system answers.
+    ///
+    /// # Errors
+    /// See [`MountError`]; nothing is left mounted.
+    pub fn start(options: MountOptions) -> Result<Self, MountError> {
+        options.check()?;
+        let source = std::path::absolute(&options.source)
+            .and_then(|path| path.canonicalize())
+            .map_err(|error| MountError::source(&options.source, error))?;
+        let origin = DirectoryOrigin::open(&source)?;
+        let keeps_handles = origin.keeps_handles();
+        let pressure = Sources::probe().map_err(MountError::memory)?;
+        let limit_bytes = pressure.limit_bytes().map_err(MountError::memory)?;
+        let bounds = Bounds::new(limit_bytes, options.arc_max_bytes, options.arc_min_bytes);
+
+        let session_threads = options.session_threads();
+        let view = Arc::new(
+            View::new(
+                origin,
+                options.settings(),
+                cache(bounds, options.record_size_bytes),
+                Versions::new(options.racy_window(), options.sole_writer, salt()),
+                Workers::new(session_threads, or(options.origin_threads, ORIGIN_THREADS)),
+                InodeLimit::new(
+                    options.inode_limit(keeps_handles, bounds.max_bytes),
+                    options.release_memory,
+                ),
+            )
+            .map_err(|errno| MountError::source(&source, errno.into()))?,
+        );
+        let control = Arc::new(Control::new(
+            &view,
+            options.control_name.clone(),
+            Statistics::new(Sources::probe().ok()),
+            &options.describe(&source, bounds),
+            options.release_memory,
+        ));
+        let session = Session {
+            view: view.clone(),
+            control,
+            device_nodes: options.dev || rustix::process::geteuid().is_root(),
+        };
+        let (session, unmounter) = attach::attach(session, &options, &source, session_threads)?;
+        let device = session
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(MountError::device)?;
+        view.kernel.connect(session.notifier(), device);
+
+        let session = std::thread::Builder::new()
+            .name("fuse_session".into())
+            .spawn(move || session.run())
+            .map_err(MountError::thread)?;
+        let pruner = Arc::new(InodePruner {
+            view: Arc::downgrade(&view),
+        });
+        let registration = view.cache.register_prune("inodes", pruner);
+        let reclaimer = reclaimer(pressure, limit_bytes, &view, options.release_memory);
+        Ok(Self {
+            view,
+            session,
+            unmounter,
+            started: Instant::now(),
+            mount_point: options.mount_point,
+            _reclaimer: reclaimer,
+            _registration: registration,
+        })
+    }
+
+    /// A handle to end the mount with.
+    pub fn unmounter(&self) -> Unmounter {
+        self.unmounter.clone()
+    }
+
+    /// Waits until the file system was unmounted, by whomever, and tells what it did.
+    ///
+    /// # Errors
+    /// If the session ended in another way than by unmounting.
+    pub fn wait(self) -> Result<Summary, MountError> {
+        let ended = match self.session.join() {
+            Ok(result) => result,
+            Err(_) => Err(std::io::Error::other(
+                "a session thread panicked; see the log",
+            )),
+        };
+        let stats = self.view.cache.stats();
+        let counts = self.view.counters.counts();
+        let summary = Summary::new(self.mount_point, self.started.elapsed(), &stats, &counts);
+        ended.map(|()| summary).map_err(MountError::session)
+    }
+}
+
+fn cache(bounds: Bounds, record_size_bytes: u32) -> Cache<Key, Entry> {
+    Cache::builder(bounds.max_bytes)
+        .min_bytes(bounds.min_bytes)
+        .start_bytes(bounds.min_bytes)
+        .expected_weight_bytes(u64::from(record_size_bytes))
+        .hash_seed(salt())
+        .build()
+}
+
+/// Starts giving memory back. A mount that cannot be told of pressure is still a mount.
+fn reclaimer(
+    pressure: Sources,
+    limit_bytes: u64,
+    view: &Arc<View<DirectoryOrigin>>,
+    release_memory: fn(),
+) -> Option<Reclaimer> {
+    let config = ReclaimerConfig {
+        governor: memory::governor(limit_bytes),
+        ..ReclaimerConfig::default()
+    };
+    let reclaimer = SystemPressure::new(pressure, view, release_memory)
+        .and_then(|pressure| Reclaimer::spawn(&view.cache, pressure, config));
+    reclaimer
+        .inspect_err(|error| log::warn!("the cache will not shrink under memory pressure: {error}"))
+        .ok()
+}
+
+/// Different for each mount, so that nobody can choose names that collide in tables or versions.
+fn salt() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// `given`, or `automatic` for 0.
+fn or(given: usize, automatic: usize) -> usize {
+    if given == 0 { automatic } else { given }
+}
+
+impl MountOptions {
+    fn settings(&self) -> Settings {
+        Settings {
+            record_size_bytes: u64::from(self.record_size_bytes),
+            direct_io: self.direct_io,
+            exclusive: self.caching == Caching::Exclusive,
+            metadata_ttl: self.metadata_ttl,
+            negative_ttl: self.negative_ttl,
+            prefetch_max_bytes: self.prefetch_max_bytes,
+            read_only: self.read_only,
+        }
+    }
+
+    fn session_threads(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        or(
+            self.threads,
+            (2 * processors).clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX),
+        )
+    }
+
+    /// With a descriptor for each inode, half of what the process may open.
+    fn inode_limit(&self, keeps_handles: bool, arc_max_bytes: u64) -> usize {
+        let wanted = match self.inode_limit {
+            0 => (arc_max_bytes / INODES_SHARE / INODE_BYTES).max(INODES_MIN),
+            limit => limit,
+        };
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let possible = match files {
+            Some(files) if !keeps_handles => files / 2,
+            _ => u64::MAX,
+        };
+        usize::try_from(wanted.min(possible).max(1)).unwrap_or(usize::MAX)
+    }
+
+    fn describe(&self, source: &std::path::Path, bounds: Bounds) -> serde_json::Value {
+        serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "source": source.to_string_lossy(),
+            "mount_point": self.mount_point.to_string_lossy(),
+            "record_size_bytes": self.record_size_bytes,
+            "arc_max_bytes": bounds.max_bytes,
+            "arc_min_bytes": bounds.min_bytes,
+            "direct_io": self.direct_io,
+            "caching": match self.caching {
+                Caching::Inclusive => "inclusive",
+                Caching::Exclusive => "exclusive",
+            },
+            "read_only": self.read_only,
+            "sole_writer": self.sole_writer,
+            "metadata_ttl_seconds": self.metadata_ttl.as_secs_f64(),
+            "negative_ttl_seconds": self.negative_ttl.as_secs_f64(),
+            "prefetch_max_bytes": self.prefetch_max_bytes,
+        })
+    }
+}

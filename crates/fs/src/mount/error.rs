@@ -1,0 +1,117 @@
+//! Why there is no mount, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a mount could not be started or did not end well.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MountError {
+    /// An option has a value that no mount can have.
+    #[error("--{option} {reason}")]
+    Option {
+        /// The option, as on the command line.
+        option: &'static str,
+        /// The value and what it should be.
+        reason: String,
+    },
+    /// The source cannot be read.
+    #[error("cannot open the source directory {}: {error}; check that it exists and that you may read it", path.display())]
+    Source {
+        /// The source.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The mount point cannot be used.
+    #[error("cannot mount at {}: {error}; the mount point must be an existing directory that you own", path.display())]
+    MountPoint {
+        /// The mount point.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// There is no FUSE.
+    #[error("cannot use FUSE: {error}; {hint}")]
+    Fuse {
+        /// What the system said.
+        error: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The process could not get what it needs from the system.
+    #[error("cannot {action}: {error}")]
+    System {
+        /// What it tried to do.
+        action: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The session with the kernel broke.
+    #[error("the session with the kernel ended: {error}; the source is unharmed, mount again")]
+    Session {
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl MountError {
+    /// Exit code for a program that ends with this error.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Option { .. } => 2,
+            Self::Source { .. } => 3,
+            Self::MountPoint { .. } => 4,
+            Self::Fuse { .. } => 5,
+            Self::System { .. } | Self::Session { .. } => 1,
+        }
+    }
+
+    pub(super) fn source(path: &Path, error: io::Error) -> Self {
+        Self::Source {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    pub(super) fn mount_point(path: &Path, error: io::Error) -> Self {
+        Self::MountPoint {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    pub(super) fn memory(error: ogive_pressure::PressureError) -> Self {
+        Self::System {
+            action: "find out how much memory there is",
+            error: io::Error::other(error),
+        }
+    }
+
+    pub(super) fn device(error: io::Error) -> Self {
+        Self::System {
+            action: "duplicate the FUSE device",
+            error,
+        }
+    }
+
+    pub(super) fn thread(error: io::Error) -> Self {
+        Self::System {
+            action: "start a thread",
+            error,
+        }
+    }
+
+    pub(super) fn session(error: io::Error) -> Self {
+        Self::Session { error }
+    }
+}
+
+impl From<ogive_origin::OpenError> for MountError {
+    fn from(error: ogive_origin::OpenError) -> Self {
+        Self::Source {
+            path: error.path,
+            error: error.errno.into(),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a mount can be told.
+
+use super::MountError;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Smallest and largest record.
+const RECORD_BYTES: std::ops::RangeInclusive<u32> = 4 << 10..=1 << 20;
+/// Below this window two changes could fall into one tick of the origin's clock.
+const RACY_WINDOW: Duration = Duration::from_secs(2);
+
+/// What becomes of a record that the kernel's page cache has taken over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Caching {
+    /// It stays in the ARC as well: what the page cache drops is found there.
+    #[default]
+    Inclusive,
+    /// Only its history stays: no byte is in memory twice, and what the page cache drops is read
+    /// from the origin once more before the ARC keeps it.
+    Exclusive,
+}
+
+/// Options of a mount.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// Directory to show.
+    pub source: PathBuf,
+    /// Where to show it.
+    pub mount_point: PathBuf,
+    /// Refuse every change.
+    pub read_only: bool,
+    /// Let other users in (permissions still apply).
+    pub allow_other: bool,
+    /// Reads bypass the kernel's page cache, so that the ARC has the whole say.
+    pub direct_io: bool,
+    /// How the ARC goes together with a page cache above it.
+    pub caching: Caching,
+    /// Largest size of the cache in bytes; half of the memory if `None`.
+    pub arc_max_bytes: Option<u64>,
+    /// Size below which memory pressure does not shrink it; a 32nd of the memory if `None`.
+    pub arc_min_bytes: Option<u64>,
+    /// Size of a record in bytes: a power of two from 4 KiB to 1 MiB.
+    pub record_size_bytes: u32,
+    /// How long names and attributes are believed without asking the origin.
+    pub metadata_ttl: Duration,
+    /// How long the absence of a name is believed without asking the origin.
+    pub negative_ttl: Duration,
+    /// How old a change must be before times can vouch that there was no other; 2 s if `None`.
+    pub racy_window: Option<Duration>,
+    /// Nobody changes the source but through this mount.
+    pub sole_writer: bool,
+    /// Threads that receive requests; 0: by the number of processors.
+    pub threads: usize,
+    /// Threads that wait for the origin, at most; 0: 32.
+    pub origin_threads: usize,
+    /// How far ahead of a sequential reader to read, in bytes; 0: not at all.
+    pub prefetch_max_bytes: u64,
+    /// Inodes to know before the kernel is asked to forget some; 0: by the size of the cache.
+    pub inode_limit: u64,
+    /// Name of the control directory in the root; empty: none.
+    pub control_name: OsString,
+    /// Let device nodes work.
+    pub dev: bool,
+    /// Let set-user-id programs work.
+    pub suid: bool,
+    /// Name to show as the source in the table of mounts; the source's path if `None`.
+    pub name: Option<String>,
+    /// Gives memory that the process has freed back to the system: the allocator's business, so
+    /// whoever chose the allocator says how.
+    pub release_memory: fn(),
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        Self {
+            source: PathBuf::new(),
+            mount_point: PathBuf::new(),
+            read_only: false,
+            allow_other: false,
+            direct_io: false,
+            caching: Caching::default(),
+            arc_max_bytes: None,
+            arc_min_bytes: None,
+            record_size_bytes: 128 << 10,
+            metadata_ttl: Duration::from_secs(1),
+            negative_ttl: Duration::from_secs(1),
+            racy_window: None,
+            sole_writer: false,
+            threads: 0,
+            origin_threads: 0,
+            prefetch_max_bytes: 8 << 20,
+            inode_limit: 0,
+            control_name: ".ogive".into(),
+            dev: false,
+            suid: false,
+            name: None,
+            release_memory: || {},
+        }
+    }
+}
+
+impl MountOptions {
+    pub(super) fn racy_window(&self) -> Duration {
+        self.racy_window.unwrap_or(RACY_WINDOW)
+    }
+
+    /// # Errors
+    /// [`MountError::Option`] for a value that no mount can have.
+    pub(super) fn check(&self) -> Result<(), MountError> {
+        let wrong = |option, reason: String| Err(MountError::Option { option, reason });
+        let record = self.record_size_bytes;
+        if !RECORD_BYTES.contains(&record) || !record.is_power_of_two() {
+            let reason = format!("{record} bytes: give a power of two from 4 KiB to 1 MiB");
+            return wrong("recordsize", reason);
+        }
+        let name = self.control_name.as_encoded_bytes();
+        if name.contains(&b'/') || name == b"." || name == b".." || name.len() > 255 {
+            let reason = format!("{:?}: give a plain file name", self.control_name);
+            return wrong("control-name", reason);
+        }
+        if let (Some(max), Some(min)) = (self.arc_max_bytes, self.arc_min_bytes)
+            && min > max
+        {
+            let reason = format!("{min} bytes is more than arc-max, {max} bytes");
+            return wrong("arc-min", reason);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_options_are_refused_by_name() {
+        let refused = |change: fn(&mut MountOptions)| {
+            let mut options = MountOptions::default();
+            change(&mut options);
+            options.check().unwrap_err().to_string()
+        };
+        assert!(MountOptions::default().check().is_ok());
+        assert!(refused(|o| o.record_size_bytes = 100_000).contains("recordsize"));
+        assert!(refused(|o| o.record_size_bytes = 2 << 20).contains("recordsize"));
+        assert!(refused(|o| o.record_size_bytes = 0).contains("recordsize"));
+        assert!(refused(|o| o.control_name = "a/b".into()).contains("control-name"));
+        assert!(refused(|o| o.control_name = "..".into()).contains("control-name"));
+        assert!(
+            refused(|o| (o.arc_max_bytes, o.arc_min_bytes) = (Some(1), Some(2)))
+                .contains("arc-min")
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! What a mount did, in a sentence.
+
+use crate::counters::Counts;
+use ogive_arc::Stats;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a mount did from start to end.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Where it was mounted.
+    pub mount_point: PathBuf,
+    /// For how long.
+    pub duration: Duration,
+    /// Bytes that reads were answered with, not counting those the page cache answered alone.
+    pub read_bytes: u64,
+    /// Bytes read from the origin.
+    pub origin_bytes: u64,
+    /// Bytes written through.
+    pub written_bytes: u64,
+    /// Demand accesses of records that found them in memory or on their way there.
+    pub hits: u64,
+    /// Demand accesses of records that did not.
+    pub misses: u64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        mount_point: PathBuf,
+        duration: Duration,
+        stats: &Stats,
+        counts: &Counts,
+    ) -> Self {
+        Self {
+            mount_point,
+            duration,
+            read_bytes: counts.read_bytes,
+            origin_bytes: counts.origin_bytes,
+            written_bytes: counts.written_bytes,
+            hits: stats.demand_data_hits + stats.demand_data_iohits,
+            misses: stats.demand_data_misses,
+        }
+    }
+
+    /// Share of the demanded records that were in memory, in percent; `None` without any.
+    pub fn hit_percent(&self) -> Option<f64> {
+        let all = self.hits + self.misses;
+        (all > 0).then(|| 100.0 * self.hits as f64 / all as f64)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: read {}",
+            self.mount_point.display(),
+            Bytes(self.read_bytes)
+        )?;
+        if let Some(percent) = self.hit_percent() {
+            write!(f, " ({percent:.1}% of records from memory)")?;
+        }
+        write!(
+            f,
+            ", {} from the origin, wrote {}, in {}",
+            Bytes(self.origin_bytes),
+            Bytes(self.written_bytes),
+            Span(self.duration)
+        )
+    }
+}
+
+/// Bytes with a binary unit.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let unit = (self.0.ilog2() / 10) as usize;
+        let amount = self.0 as f64 / (1u64 << (10 * unit)) as f64;
+        write!(f, "{amount:.1} {}", UNITS[unit - 1])
+    }
+}
+
+/// A duration as people say it.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        match seconds {
+            0..60 => write!(f, "{:.1} s", self.0.as_secs_f64()),
+            60..3600 => write!(f, "{} min {} s", seconds / 60, seconds % 60),
+            _ => write!(f, "{} h {} min", seconds / 3600, seconds / 60 % 60),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_headline_has_units_and_shares() {
+        let summary = Summary {
+            mount_point: "/mnt".into(),
+            duration: Duration::from_secs(3 * 3600 + 125),
+            read_bytes: 81 << 30,
+            origin_bytes: 1536,
+            written_bytes: 7,
+            hits: 93,
+            misses: 7,
+        };
+        assert_eq!(
+            summary.to_string(),
+            "/mnt: read 81.0 GiB (93.0% of records from memory), 1.5 KiB from the origin, \
+             wrote 7 B, in 3 h 2 min"
+        );
+        assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
+        let idle = Summary {
+            hits: 0,
+            misses: 0,
+            duration: Duration::from_millis(1500),
+            ..summary
+        };
+        assert!(idle.to_string().contains("read 81.0 GiB, 1.5 KiB"));
+        assert!(idle.to_string().ends_with("in 1.5 s"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Which reads go on sequentially, and how far ahead of them to read.
+//!
+//! The model is OpenZFS's zfetch (`module/zfs/dmu_zfetch.c`): a handle has a few streams, each of
+//! which remembers where the next read of a sequential reader would start. A read that lands there
+//! is a hit and moves the stream on; the second such read starts prefetching, and every one after
+//! that doubles how far ahead it goes, up to a limit. A read that fits no stream takes the place of
+//! the stream that was used least recently, so a program that reads at random has streams that
+//! never hit, and nothing is prefetched for it.
+//!
+//! Pure: offsets in, a range to prefetch out. What is already cached or being loaded is the
+//! caller's to skip.
+
+use std::ops::Range;
+
+/// Streams per handle, as OpenZFS's `zfetch_max_streams`.
+const STREAMS_MAX: usize = 8;
+/// A read may start this far beyond where it was expected, or behind: the kernel sends the reads
+/// of one readahead window to several threads, and they arrive in any order.
+const SLACK_BYTES: u64 = 256 * 1024;
+/// How far ahead the first prefetch of a stream goes.
+const DISTANCE_FIRST_BYTES: u64 = 512 * 1024;
+
+/// The sequential streams of one open file.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    streams: Vec<Stream>,
+    clock: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Where the next read is expected.
+    next: u64,
+    /// Everything before this was asked for by a prefetch.
+    ahead: u64,
+    distance_bytes: u64,
+    used: u64,
+}
+
+/// What a read means for the streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It goes on where a stream stood; prefetch this range, if it is not empty.
+    Hit(Range<u64>),
+    /// It fits no stream.
+    Miss,
+}
+
+impl Streams {
+    /// Notes a read of `length_bytes` at `offset` of a file of `size_bytes`, prefetching up to
+    /// `distance_max_bytes` ahead.
+    pub(crate) fn on_read(
+        &mut self,
+        offset: u64,
+        length_bytes: u64,
+        size_bytes: u64,
+        distance_max_bytes: u64,
+    ) -> Progress {
+        self.clock += 1;
+        let end = offset.saturating_add(length_bytes);
+        let expected = |stream: &&mut Stream| {
+            offset <= stream.next.saturating_add(SLACK_BYTES)
+                && end.saturating_add(SLACK_BYTES) > stream.next
+                && offset.saturating_add(SLACK_BYTES) >= stream.next
+        };
+        let Some(stream) = self.streams.iter_mut().find(expected) else {
+            self.start(end);
+            return Progress::Miss;
+        };
+        stream.used = self.clock;
+        if end <= stream.next {
+            // A straggler of a window that is already accounted for.
+            return Progress::Hit(end..end);
+        }
+        stream.next = end;
+        let distance = match stream.distance_bytes {
+            0 => DISTANCE_FIRST_BYTES,
+            distance => distance.saturating_mul(2),
+        };
+        stream.distance_bytes = distance.min(distance_max_bytes);
+        // In steps of half the distance, so that loads are issued in runs and not one by one.
+        if stream.ahead > end.saturating_add(stream.distance_bytes / 2) {
+            return Progress::Hit(end..end);
+        }
+        let from = stream.ahead.max(end);
+        let to = end.saturating_add(stream.distance_bytes).min(size_bytes);
+        if to <= from {
+            return Progress::Hit(end..end);
+        }
+        stream.ahead = to;
+        Progress::Hit(from..to)
+    }
+
+    /// Number of streams.
+    pub(crate) fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    fn start(&mut self, next: u64) {
+        let stream = Stream {
+            next,
+            ahead: 0,
+            distance_bytes: 0,
+            used: self.clock,
+        };
+        if self.streams.len() < STREAMS_MAX {
+            self.streams.push(stream);
+        } else if let Some(oldest) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
+            *oldest = stream;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    const MAX: u64 = 8 * MIB;
+
+    fn range(progress: Progress) -> Range<u64> {
+        match progress {
+            Progress::Hit(range) => range,
+            Progress::Miss => 0..0,
+        }
+    }
+
+    #[test]
+    fn a_sequential_reader_is_prefetched_without_gaps_or_repeats() {
+        let size = 100 * MIB;
+        for step in [4 * KIB, 128 * KIB, MIB] {
+            let mut streams = Streams::default();
+            let mut prefetched_to = None;
+            for read in 0..size / step {
+                let offset = read * step;
+                let range = range(streams.on_read(offset, step, size, MAX));
+                if range.is_empty() {
+                    continue;
+                }
+                let from = prefetched_to.unwrap_or(range.start);
+                assert!(
+                    range.start == from.max(offset + step),
+                    "{range:?} after {from}"
+                );
+                assert!(range.end <= (offset + step + MAX).min(size));
+                prefetched_to = Some(range.end);
+            }
+            assert_eq!(prefetched_to, Some(size), "with reads of {step}");
+            assert_eq!(streams.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_random_reader_is_not_prefetched() {
+        let mut streams = Streams::default();
+        let mut offset = 1u64;
+        for _ in 0..1000 {
+            offset = offset
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let at = (offset >> 20) % (1 << 40);
+            assert_eq!(streams.on_read(at, 8 * KIB, 1 << 41, MAX), Progress::Miss);
+        }
+        assert_eq!(streams.len(), STREAMS_MAX);
+    }
+
+    #[test]
+    fn streams_through_one_handle_do_not_disturb_each_other() {
+        let size = 1 << 40;
+        let mut streams = Streams::default();
+        let mut prefetched = [0u64; 4];
+        for step in 0..64 {
+            for (lane, prefetched) in prefetched.iter_mut().enumerate() {
+                let offset = (lane as u64 + 1) * (1 << 36) + step * 128 * KIB;
+                let range = range(streams.on_read(offset, 128 * KIB, size, MAX));
+                *prefetched += range.end - range.start;
+            }
+        }
+        for bytes in prefetched {
+            assert!(bytes >= 8 * MIB, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn reads_of_one_window_may_arrive_in_any_order() {
+        let size = 1 << 30;
+        let mut streams = Streams::default();
+        let mut misses = 0;
+        for window in 0..64u64 {
+            for part in [1u64, 0] {
+                let offset = (window * 2 + part) * 128 * KIB;
+                if streams.on_read(offset, 128 * KIB, size, MAX) == Progress::Miss {
+                    misses += 1;
+                }
+            }
+        }
+        assert_eq!(misses, 1);
+    }
+
+    #[test]
+    fn nothing_is_prefetched_past_the_end_or_without_a_distance() {
+        let mut streams = Streams::default();
+        streams.on_read(0, 64 * KIB, 128 * KIB, MAX);
+        assert_eq!(
+            streams.on_read(64 * KIB, 64 * KIB, 128 * KIB, MAX),
+            Progress::Hit(131_072..131_072)
+        );
+        let mut streams = Streams::default();
+        for read in 0..100 {
+            assert!(range(streams.on_read(read * KIB, KIB, MIB, 0)).is_empty());
+        }
+        assert_eq!(
+            streams.on_read(u64::MAX, u64::MAX, u64::MAX, u64::MAX),
+            Progress::Miss
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! Letting go of inodes.
+//!
+//! The kernel keeps an inode of ours for every one of its own, and it keeps those until memory is
+//! short, which a machine with much memory never is. So the table has a limit of its own, and
+//! when the cache has to give memory back it asks here too. Either way the kernel is asked to
+//! forget inodes that nobody has open, those looked up least recently first, each once
+//! ([`crate::inode::InodeTable::take_idle`]). What it does forget comes back as FORGET requests,
+//! which is how the freed are counted.
+//!
+//! A kernel before 6.18 can be asked only to drop names, and drops a directory's even while a
+//! program is inside. There directories are left alone.
+
+use crate::statistics::INODE_BYTES;
+use crate::view::View;
+use ogive_arc::{Prune, PruneResult};
+use ogive_origin::{Errno, FileKind, Origin};
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Inodes asked for before waiting to see how many the kernel forgets.
+const BATCH: usize = 4096;
+/// How long to wait for the kernel to answer a batch.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Keeps the table of inodes within its limit.
+pub(crate) struct InodeLimit {
+    limit: usize,
+    /// Prune when the table has grown to this.
+    prune_at: AtomicUsize,
+    pruning: AtomicBool,
+    release_memory: fn(),
+}
+
+impl InodeLimit {
+    /// A table of up to `limit` inodes; `release_memory` gives freed memory to the system.
+    pub(crate) fn new(limit: usize, release_memory: fn()) -> Self {
+        Self {
+            limit,
+            prune_at: AtomicUsize::new(limit),
+            pruning: AtomicBool::new(false),
+            release_memory,
+        }
+    }
+
+    /// Whether it is this caller's turn to prune a table of `length` inodes.
+    pub(crate) fn is_due(&self, length: usize) -> bool {
+        length > self.prune_at.load(Ordering::Relaxed)
+            && !self.pruning.swap(true, Ordering::Relaxed)
+    }
+
+    /// Prunes down to seven eighths of the limit.
+    pub(crate) fn prune<O: Origin>(&self, view: &View<O>) {
+        let target = self.limit - self.limit / 8;
+        let wanted = view.inodes.len().saturating_sub(target);
+        let result = prune(view, wanted);
+        if result.freed_objects * 2 < wanted as u64 {
+            log::debug!(
+                "asked for {wanted} inodes, got {} back",
+                result.freed_objects
+            );
+        }
+        // If the kernel keeps them there is no point in asking again before there are more.
+        let next = self.limit.max(view.inodes.len() + self.limit / 8);
+        self.prune_at.store(next, Ordering::Relaxed);
+        (self.release_memory)();
+        self.pruning.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The inode table as an owner of memory that the engine may ask.
+pub(crate) struct InodePruner<O: Origin> {
+    pub(crate) view: Weak<View<O>>,
+}
+
+impl<O: Origin> Prune for InodePruner<O> {
+    fn prune(&self, want_bytes: u64) -> PruneResult {
+        let Some(view) = self.view.upgrade() else {
+            return PruneResult::default();
+        };
+        let wanted = usize::try_from(want_bytes.div_ceil(INODE_BYTES)).unwrap_or(usize::MAX);
+        prune(&view, wanted)
+    }
+}
+
+/// Asks the kernel to forget `wanted` inodes, in batches, for as long as it does.
+pub(crate) fn prune<O: Origin>(view: &View<O>, wanted: usize) -> PruneResult {
+    let mut result = PruneResult::default();
+    while result.freed_objects < wanted as u64 {
+        let left = wanted - result.freed_objects as usize;
+        let numbers = view.inodes.take_idle(left.min(BATCH));
+        if numbers.is_empty() {
+            break;
+        }
+        let before = view.inodes.forgotten();
+        let asked = ask(view, &numbers);
+        let after = view.inodes.wait_forgotten(before + asked, PATIENCE);
+        let freed = (after - before).min(numbers.len() as u64);
+        result.examined += numbers.len() as u64;
+        result.freed_objects += freed;
+        result.held += numbers.len() as u64 - freed;
+        if freed * 8 < numbers.len() as u64 {
+            break;
+        }
+    }
+    result.freed_bytes = result.freed_objects * INODE_BYTES;
+    if result.freed_objects > 0 {
+        view.inodes.compact();
+    }
+    result
+}
+
+/// Asks for these inodes and returns for how many the kernel could be asked.
+fn ask<O: Origin>(view: &View<O>, numbers: &[u64]) -> u64 {
+    if view.kernel.prunes_by_number() {
+        return match view.kernel.prune(numbers) {
+            Ok(()) => numbers.len() as u64,
+            Err(Errno::NODEV) => 0,
+            Err(errno) => {
+                log::debug!("cannot prune inodes: {errno}");
+                0
+            }
+        };
+    }
+    let mut asked = 0;
+    for number in numbers {
+        let Some(inode) = view.inodes.get(*number) else {
+            continue;
+        };
+        if inode.kind == FileKind::Directory {
+            continue;
+        }
+        if let Some(name) = inode.name() {
+            view.kernel.invalidate_name(name.parent, &name.name);
+            asked += 1;
+        }
+    }
+    asked
+}

@@ -1,0 +1,811 @@
+//! One method a request.
+
+use super::convert;
+use super::{Session, refuse};
+use crate::number::{CONTROL_FIRST, Numbers, ROOT};
+use crate::view::{OpenedFile, Result, Told, View};
+use fuser::{
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+use ogive_origin::{
+    Allocation, Caller, Changes, Errno, FileKind, Make, OFlags, Origin, RenameFlags, XattrFlags,
+};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Largest write, and largest read but for the kernel's own limit, in bytes.
+const REQUEST_MAX_BYTES: u32 = 1 << 20;
+/// Readahead and other asynchronous requests that the kernel may have under way.
+const BACKGROUND_MAX: u16 = 64;
+/// Longest extended attribute, of `linux/limits.h` (`XATTR_SIZE_MAX`).
+const XATTR_MAX_BYTES: usize = 65_536;
+
+impl<O: Origin> fuser::Filesystem for Session<O> {
+    fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let mut wanted = InitFlags::FUSE_ASYNC_DIO
+            | InitFlags::FUSE_PARALLEL_DIROPS
+            | InitFlags::FUSE_DO_READDIRPLUS
+            | InitFlags::FUSE_READDIRPLUS_AUTO
+            | InitFlags::FUSE_CACHE_SYMLINKS
+            | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        if self.view.origin.has_access_control_lists() {
+            // With them the origin applies the umask, or the directory's default list instead.
+            wanted |= InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
+        }
+        let offered = config.capabilities();
+        config
+            .add_capabilities(wanted & offered)
+            .map_err(|_| io::ErrorKind::Unsupported)?;
+        // Values out of range come back as the nearest that will do.
+        if let Err(nearest) = config.set_max_write(REQUEST_MAX_BYTES) {
+            let _ = config.set_max_write(nearest);
+        }
+        if let Err(nearest) = config.set_max_background(BACKGROUND_MAX) {
+            let _ = config.set_max_background(nearest);
+        }
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        self.view.kernel.disconnect();
+        self.view.workers.stop();
+    }
+
+    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if let Some(attributes) = self.control_entry(parent, name) {
+            return reply.entry(&Duration::ZERO, &attributes, Generation(0));
+        }
+        let name = name.to_owned();
+        self.run(reply, move |view, reply| {
+            match view.lookup(parent.0, &name) {
+                Err(Errno::NOENT) if !view.settings.negative_ttl.is_zero() => {
+                    let ttl = view.settings.negative_ttl;
+                    reply.entry_with_ttls(&ttl, &ttl, &convert::absent(), Generation(0));
+                }
+                result => {
+                    answer_entry(view, result, reply);
+                    view.keep_inode_limit();
+                }
+            }
+        });
+    }
+
+    fn forget(&self, _request: &Request, number: INodeNo, lookups: u64) {
+        self.view.forget(number.0, lookups);
+    }
+
+    fn getattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: Option<FileHandle>,
+        reply: ReplyAttr,
+    ) {
+        if Numbers::is_control(number.0) {
+            return match self.control_attributes(number.0) {
+                Some(attributes) => reply.attr(&Duration::ZERO, &attributes),
+                None => reply.error(fuser::Errno::ENOENT),
+            };
+        }
+        self.run(reply, move |view, reply| {
+            answer_attributes(view, view.attributes(number.0, handle.map(|h| h.0)), reply);
+        });
+    }
+
+    fn setattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        user: Option<u32>,
+        group: Option<u32>,
+        size_bytes: Option<u64>,
+        accessed: Option<TimeOrNow>,
+        modified: Option<TimeOrNow>,
+        _changed: Option<SystemTime>,
+        handle: Option<FileHandle>,
+        _created: Option<SystemTime>,
+        _changed_time: Option<SystemTime>,
+        _backed_up: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        if Numbers::is_control(number.0) {
+            // Truncation on opening for writing; there is nothing else to change.
+            return match (mode.or(user).or(group), self.control_attributes(number.0)) {
+                (None, Some(attributes)) => reply.attr(&Duration::ZERO, &attributes),
+                _ => reply.error(fuser::Errno::EPERM),
+            };
+        }
+        let changes = Changes {
+            permissions: mode,
+            user,
+            group,
+            size_bytes,
+            accessed: accessed.map(convert::set_time),
+            modified: modified.map(convert::set_time),
+        };
+        self.run(reply, move |view, reply| {
+            let result = view.set_attributes(number.0, handle.map(|h| h.0), &changes);
+            answer_attributes(view, result, reply);
+        });
+    }
+
+    fn readlink(&self, _request: &Request, number: INodeNo, reply: ReplyData) {
+        self.run(reply, move |view, reply| match view.read_link(number.0) {
+            Ok(target) => reply.data(target.as_encoded_bytes()),
+            Err(errno) => reply.error(refuse(errno)),
+        });
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        let caller = caller(request, umask);
+        let kind = FileKind::from_mode(mode);
+        let is_device = matches!(
+            kind,
+            Some(FileKind::CharacterDevice | FileKind::BlockDevice)
+        );
+        if self.is_control_name(parent, name) || (is_device && !self.device_nodes) {
+            return reply.error(fuser::Errno::EPERM);
+        }
+        let (name, device) = (name.to_owned(), convert::decode_device(device));
+        self.run(reply, move |view, reply| {
+            let what = Make::Special { mode, device };
+            answer_entry(view, view.make(parent.0, &name, what, caller), reply);
+        });
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        reply: ReplyEntry,
+    ) {
+        if self.is_control_name(parent, name) {
+            return reply.error(fuser::Errno::EEXIST);
+        }
+        let (name, caller) = (name.to_owned(), caller(request, umask));
+        self.run(reply, move |view, reply| {
+            let what = Make::Directory { mode };
+            answer_entry(view, view.make(parent.0, &name, what, caller), reply);
+        });
+    }
+
+    fn symlink(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        if self.is_control_name(parent, name) {
+            return reply.error(fuser::Errno::EEXIST);
+        }
+        let (name, target) = (name.to_owned(), target.to_owned());
+        let caller = caller(request, 0);
+        self.run(reply, move |view, reply| {
+            let what = Make::Symlink {
+                target: target.as_os_str(),
+            };
+            answer_entry(view, view.make(parent.0, &name, what, caller), reply);
+        });
+    }
+
+    fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        if self.is_control_name(parent, name) || Numbers::is_control(parent.0) {
+            return reply.error(fuser::Errno::EPERM);
+        }
+        let name = name.to_owned();
+        self.run(reply, move |view, reply| {
+            answer(view.unlink(parent.0, &name), reply)
+        });
+    }
+
+    fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        if self.is_control_name(parent, name) || Numbers::is_control(parent.0) {
+            return reply.error(fuser::Errno::EPERM);
+        }
+        let name = name.to_owned();
+        self.run(reply, move |view, reply| {
+            answer(view.remove_directory(parent.0, &name), reply)
+        });
+    }
+
+    fn rename(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: fuser::RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        if self.is_control_name(parent, name) || self.is_control_name(new_parent, new_name) {
+            return reply.error(fuser::Errno::EPERM);
+        }
+        let flags = RenameFlags::from_bits_retain(flags.bits());
+        let (name, new_name) = (name.to_owned(), new_name.to_owned());
+        self.run(reply, move |view, reply| {
+            answer(
+                view.rename((parent.0, &name), (new_parent.0, &new_name), flags),
+                reply,
+            );
+        });
+    }
+
+    fn link(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        if self.is_control_name(new_parent, new_name) || Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::EPERM);
+        }
+        let new_name = new_name.to_owned();
+        self.run(reply, move |view, reply| {
+            answer_entry(view, view.link(number.0, new_parent.0, &new_name), reply);
+        });
+    }
+
+    fn open(&self, _request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let flags = open_flags(flags.0);
+        if Numbers::is_control(number.0) {
+            return match self.control.open(number.0, flags) {
+                Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO),
+                Err(errno) => reply.error(refuse(errno)),
+            };
+        }
+        self.run(reply, move |view, reply| match view.open(number.0, flags) {
+            Ok(opened) => reply.opened(FileHandle(opened.handle), opened_flags(view, &opened)),
+            Err(errno) => reply.error(refuse(errno)),
+        });
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        if self.is_control_name(parent, name) || Numbers::is_control(parent.0) {
+            return reply.error(fuser::Errno::EPERM);
+        }
+        let (name, caller, flags) = (name.to_owned(), caller(request, umask), open_flags(flags));
+        self.run(reply, move |view, reply| {
+            match view.create(parent.0, &name, flags, mode, caller) {
+                Ok((told, opened)) => reply.created(
+                    &view.settings.metadata_ttl,
+                    &convert::attributes(&told),
+                    Generation(told.generation),
+                    FileHandle(opened.handle),
+                    opened_flags(view, &opened),
+                ),
+                Err(errno) => reply.error(refuse(errno)),
+            }
+        });
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        length_bytes: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        if Numbers::is_control(number.0) {
+            return match self.control.read(handle.0, offset, length_bytes) {
+                Ok(bytes) => reply.data(&bytes),
+                Err(errno) => reply.error(refuse(errno)),
+            };
+        }
+        match self
+            .view
+            .begin_read(handle.0, offset, u64::from(length_bytes))
+        {
+            Err(errno) => reply.error(refuse(errno)),
+            Ok(read) if read.is_complete() => {
+                self.view.finish_read(&read, |bytes| reply.data(bytes));
+            }
+            Ok(mut read) => self.run(reply, move |view, reply| {
+                match view.complete_read(&mut read) {
+                    Ok(()) => view.finish_read(&read, |bytes| reply.data(bytes)),
+                    Err(errno) => reply.error(refuse(errno)),
+                }
+            }),
+        }
+    }
+
+    fn write(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        bytes: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        if Numbers::is_control(number.0) {
+            return answer_written(self.control.write(handle.0, bytes), reply);
+        }
+        // Not by way of `run`: the bytes need to be copied only if they leave this thread.
+        match self.view.workers.try_inline() {
+            Some(_leave) => answer_written(self.view.write(handle.0, offset, bytes), reply),
+            None => {
+                let (view, bytes) = (self.view.clone(), bytes.to_vec());
+                self.view.workers.request(Box::new(move || {
+                    answer_written(view.write(handle.0, offset, &bytes), reply);
+                }));
+            }
+        }
+    }
+
+    fn flush(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        if Numbers::is_control(number.0) {
+            return answer(self.control.flush(handle.0), reply);
+        }
+        self.run(reply, move |view, reply| {
+            answer(view.flush(handle.0), reply)
+        });
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        if Numbers::is_control(number.0) {
+            self.control.release(handle.0);
+            return reply.ok();
+        }
+        self.run(reply, move |view, reply| {
+            view.release(handle.0);
+            reply.ok();
+        });
+    }
+
+    fn fsync(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        if Numbers::is_control(number.0) {
+            return reply.ok();
+        }
+        self.run(reply, move |view, reply| {
+            answer(view.sync(handle.0, data_only), reply)
+        });
+    }
+
+    fn opendir(&self, _request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        if Numbers::is_control(number.0) {
+            return reply.opened(FileHandle(0), FopenFlags::empty());
+        }
+        self.run(reply, move |view, reply| {
+            match view.open_directory(number.0) {
+                Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+                Err(errno) => reply.error(refuse(errno)),
+            }
+        });
+    }
+
+    fn readdir(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        cookie: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        if Numbers::is_control(number.0) {
+            for (position, (name, number, kind)) in self
+                .control
+                .entries()
+                .into_iter()
+                .enumerate()
+                .skip(cookie as usize)
+            {
+                if reply.add(
+                    INodeNo(number),
+                    position as u64 + 1,
+                    convert::kind(kind),
+                    name,
+                ) {
+                    break;
+                }
+            }
+            return reply.ok();
+        }
+        self.run(reply, move |view, mut reply| {
+            let result = view.read_directory(handle.0, cookie, false, &mut |entry| {
+                // Without a kind the kernel's protocol has no "unknown"; programs that care ask.
+                let kind = convert::kind(entry.kind.unwrap_or(FileKind::Regular));
+                !reply.add(INodeNo(entry.number), entry.cookie, kind, entry.name)
+            });
+            match result {
+                Ok(()) => reply.ok(),
+                Err(errno) => reply.error(refuse(errno)),
+            }
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        cookie: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        if Numbers::is_control(number.0) {
+            for (position, (name, number, _)) in self
+                .control
+                .entries()
+                .into_iter()
+                .enumerate()
+                .skip(cookie as usize)
+            {
+                let Some(attributes) = self.control_attributes(number) else {
+                    continue;
+                };
+                let (ttl, generation) = (Duration::ZERO, Generation(0));
+                let next = position as u64 + 1;
+                if reply.add(INodeNo(number), next, name, &ttl, &attributes, generation) {
+                    break;
+                }
+            }
+            return reply.ok();
+        }
+        self.run(reply, move |view, mut reply| {
+            let ttl = view.settings.metadata_ttl;
+            let result = view.read_directory(handle.0, cookie, true, &mut |entry| {
+                let (name, next) = (entry.name, entry.cookie);
+                let full = match entry.told {
+                    Some(told) => {
+                        let attributes = convert::attributes(&told);
+                        let (number, generation) =
+                            (INodeNo(told.number), Generation(told.generation));
+                        reply.add(number, next, name, &ttl, &attributes, generation)
+                    }
+                    None => {
+                        // Listed without being looked up: no attributes to believe, no reference.
+                        let attributes = fuser::FileAttr {
+                            ino: INodeNo(entry.number),
+                            kind: convert::kind(entry.kind.unwrap_or(FileKind::Regular)),
+                            ..convert::absent()
+                        };
+                        let none = Duration::ZERO;
+                        reply.add(INodeNo(0), next, name, &none, &attributes, Generation(0))
+                    }
+                };
+                !full
+            });
+            match result {
+                Ok(()) => reply.ok(),
+                Err(errno) => reply.error(refuse(errno)),
+            }
+            view.keep_inode_limit();
+        });
+    }
+
+    fn releasedir(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        if !Numbers::is_control(number.0) {
+            self.view.release_directory(handle.0);
+        }
+        reply.ok();
+    }
+
+    fn fsyncdir(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        _data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        if Numbers::is_control(number.0) {
+            return reply.ok();
+        }
+        self.run(reply, move |view, reply| {
+            answer(view.sync_directory(handle.0), reply)
+        });
+    }
+
+    fn statfs(&self, _request: &Request, number: INodeNo, reply: ReplyStatfs) {
+        let number = if Numbers::is_control(number.0) {
+            ROOT
+        } else {
+            number.0
+        };
+        self.run(reply, move |view, reply| match view.statistics(number) {
+            Ok(statistics) => reply.statfs(
+                statistics.blocks,
+                statistics.blocks_free,
+                statistics.blocks_available,
+                statistics.inodes,
+                statistics.inodes_free,
+                statistics.block_size_bytes,
+                statistics.name_max_bytes,
+                statistics.fragment_size_bytes,
+            ),
+            Err(errno) => reply.error(refuse(errno)),
+        });
+    }
+
+    fn setxattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        if Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::ENOTSUP);
+        }
+        let (name, value) = (name.to_owned(), value.to_vec());
+        let flags = XattrFlags::from_bits_retain(flags as u32);
+        self.run(reply, move |view, reply| {
+            answer(view.set_xattr(number.0, &name, &value, flags), reply);
+        });
+    }
+
+    fn getxattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        name: &OsStr,
+        size: u32,
+        reply: ReplyXattr,
+    ) {
+        if Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::ENODATA);
+        }
+        let name = name.to_owned();
+        self.run(reply, move |view, reply| {
+            let read = |into: &mut [u8]| view.get_xattr(number.0, &name, into);
+            answer_xattr(size, read, reply);
+        });
+    }
+
+    fn listxattr(&self, _request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
+        if Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::ENOTSUP);
+        }
+        self.run(reply, move |view, reply| {
+            answer_xattr(
+                size,
+                |into: &mut [u8]| view.list_xattrs(number.0, into),
+                reply,
+            );
+        });
+    }
+
+    fn removexattr(&self, _request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        if Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::ENOTSUP);
+        }
+        let name = name.to_owned();
+        self.run(reply, move |view, reply| {
+            answer(view.remove_xattr(number.0, &name), reply)
+        });
+    }
+
+    fn fallocate(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        length_bytes: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        if Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::ENOTSUP);
+        }
+        let allocation = Allocation {
+            mode: mode as u32,
+            offset,
+            length_bytes,
+        };
+        self.run(reply, move |view, reply| {
+            answer(view.allocate(handle.0, allocation), reply)
+        });
+    }
+
+    fn lseek(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        if Numbers::is_control(number.0) {
+            return reply.error(fuser::Errno::EINVAL);
+        }
+        self.run(reply, move |view, reply| {
+            let seek = || {
+                let offset = u64::try_from(offset).map_err(|_| Errno::NXIO)?;
+                let found = view.seek(handle.0, offset, View::<O>::whence(whence)?)?;
+                i64::try_from(found).map_err(|_| Errno::OVERFLOW)
+            };
+            match seek() {
+                Ok(found) => reply.offset(found),
+                Err(errno) => reply.error(refuse(errno)),
+            }
+        });
+    }
+
+    fn copy_file_range(
+        &self,
+        _request: &Request,
+        number_in: INodeNo,
+        handle_in: FileHandle,
+        offset_in: u64,
+        number_out: INodeNo,
+        handle_out: FileHandle,
+        offset_out: u64,
+        length_bytes: u64,
+        _flags: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        if Numbers::is_control(number_in.0) || Numbers::is_control(number_out.0) {
+            return reply.error(fuser::Errno::EXDEV);
+        }
+        self.run(reply, move |view, reply| {
+            let (from, to) = ((handle_in.0, offset_in), (handle_out.0, offset_out));
+            answer_written(view.copy_range(from, to, length_bytes), reply);
+        });
+    }
+}
+
+impl<O: Origin> Session<O> {
+    fn is_control_name(&self, parent: INodeNo, name: &OsStr) -> bool {
+        Numbers::is_control(parent.0) || (parent.0 == ROOT && self.control.is_named(name))
+    }
+
+    /// Attributes of the control directory or a file in it, if this is its name.
+    fn control_entry(&self, parent: INodeNo, name: &OsStr) -> Option<fuser::FileAttr> {
+        if parent.0 == CONTROL_FIRST {
+            return self.control_attributes(self.control.find(name)?);
+        }
+        if self.is_control_name(parent, name) {
+            return self.control_attributes(CONTROL_FIRST);
+        }
+        None
+    }
+
+    fn control_attributes(&self, number: u64) -> Option<fuser::FileAttr> {
+        let permissions = self.control.permissions(number)?;
+        Some(convert::control(number, permissions, self.control.owner()))
+    }
+}
+
+fn caller(request: &Request, umask: u32) -> Caller {
+    Caller {
+        user: request.uid(),
+        group: request.gid(),
+        umask,
+    }
+}
+
+fn open_flags(flags: i32) -> OFlags {
+    OFlags::from_bits_retain(flags as u32)
+}
+
+/// What the kernel should know of a file that was opened.
+fn opened_flags<O: Origin>(view: &View<O>, opened: &OpenedFile) -> FopenFlags {
+    let mut flags = FopenFlags::empty();
+    if view.settings.direct_io {
+        flags |= FopenFlags::FOPEN_DIRECT_IO;
+    }
+    if opened.keep_pages {
+        flags |= FopenFlags::FOPEN_KEEP_CACHE;
+    }
+    if !opened.writable {
+        flags |= FopenFlags::FOPEN_NOFLUSH;
+    }
+    flags
+}
+
+fn answer(result: Result<()>, reply: ReplyEmpty) {
+    match result {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(refuse(errno)),
+    }
+}
+
+fn answer_written(result: Result<usize>, reply: ReplyWrite) {
+    match result {
+        // Never more than was asked for, which the kernel counts in 32 bits.
+        Ok(written) => reply.written(u32::try_from(written).unwrap_or(u32::MAX)),
+        Err(errno) => reply.error(refuse(errno)),
+    }
+}
+
+fn answer_entry<O: Origin>(view: &View<O>, result: Result<Told>, reply: ReplyEntry) {
+    match result {
+        Ok(told) => reply.entry(
+            &view.settings.metadata_ttl,
+            &convert::attributes(&told),
+            Generation(told.generation),
+        ),
+        Err(errno) => reply.error(refuse(errno)),
+    }
+}
+
+fn answer_attributes<O: Origin>(view: &View<O>, result: Result<Told>, reply: ReplyAttr) {
+    match result {
+        Ok(told) => reply.attr(&view.settings.metadata_ttl, &convert::attributes(&told)),
+        Err(errno) => reply.error(refuse(errno)),
+    }
+}
+
+/// Answers with a length, or with as many bytes as there is room for.
+fn answer_xattr(size: u32, read: impl FnOnce(&mut [u8]) -> Result<usize>, reply: ReplyXattr) {
+    let mut bytes = vec![0; (size as usize).min(XATTR_MAX_BYTES)];
+    match read(&mut bytes) {
+        Ok(length) if size == 0 => reply.size(u32::try_from(length).unwrap_or(u32::MAX)),
+        Ok(length) => reply.data(&bytes[..length.min(bytes.len())]),
+        Err(errno) => reply.error(refuse(errno)),
+    }
+}

@@ -1,0 +1,150 @@
+//! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and one of our own.
+
+use crate::counters::Counts;
+use crate::view::View;
+use ogive_arc::Stats;
+use ogive_kstat::{Entry, Kstat, Value, arcstats, named, tables};
+use ogive_origin::Origin;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes of the daemon's memory that a known inode takes, measured over trees of 500,000 files:
+/// the inode, its slot and its share of the index, as the allocator rounds them.
+pub(crate) const INODE_BYTES: u64 = 176;
+
+/// Makes kstats of a mount.
+pub(crate) struct Statistics {
+    created_ns: i64,
+    pressure: Option<ogive_pressure::Sources>,
+}
+
+impl Statistics {
+    /// Counters start now; what the system has of memory is read from `pressure`.
+    pub(crate) fn new(pressure: Option<ogive_pressure::Sources>) -> Self {
+        Self {
+            created_ns: monotonic_ns(),
+            pressure,
+        }
+    }
+
+    /// `arcstats`, with every row that OpenZFS has.
+    pub(crate) fn arcstats<O: Origin>(&self, view: &View<O>) -> String {
+        let stats = view.cache.stats();
+        let dnode_bytes = view.inodes.len() as u64 * INODE_BYTES;
+        let mut rows = arcstats::ARCSTATS.rows(self.created_ns, monotonic_ns());
+        let mut set = |name: &str, value: i128| {
+            // A name that OpenZFS does not have goes into our own file.
+            let _ = rows.set(name, value);
+        };
+        for (name, value) in stats.fields() {
+            set(name, i128::from(value));
+        }
+        set("dnode_size", i128::from(dnode_bytes));
+        set("compressed_size", i128::from(stats.size - stats.hdr_size));
+        set("uncompressed_size", i128::from(stats.size - stats.hdr_size));
+        set(
+            "arc_meta_used",
+            i128::from(stats.metadata_size + stats.hdr_size + dnode_bytes),
+        );
+        if let Some(reading) = self
+            .pressure
+            .as_ref()
+            .and_then(|sources| sources.read().ok())
+        {
+            set("memory_all_bytes", i128::from(reading.total_bytes));
+            set("memory_free_bytes", i128::from(reading.available_bytes));
+            set("memory_available_bytes", i128::from(reading.headroom_bytes));
+        }
+        rows.to_text()
+    }
+
+    /// `zfetchstats`.
+    pub(crate) fn zfetchstats<O: Origin>(&self, view: &View<O>) -> String {
+        let counts = view.counters.counts();
+        let mut rows = tables::ZFETCHSTATS.rows(self.created_ns, monotonic_ns());
+        for (name, value) in [
+            ("hits", counts.stream_hits),
+            ("misses", counts.stream_misses),
+            ("max_streams", counts.streams_max),
+            ("io_issued", counts.prefetch_issued),
+            ("io_active", counts.prefetch_active),
+        ] {
+            let _ = rows.set(name, value);
+        }
+        rows.to_text()
+    }
+
+    /// Files that OpenZFS's tools insist on and that have nothing to say here.
+    pub(crate) fn zeroes(&self, table: &'static ogive_kstat::Table) -> String {
+        table.rows(self.created_ns, monotonic_ns()).to_text()
+    }
+
+    /// What arcstats has no row for.
+    pub(crate) fn ogivestats<O: Origin>(&self, view: &View<O>) -> String {
+        let mut kstat = Kstat::new("ogive", "ogivestats");
+        kstat.crtime_ns = self.created_ns;
+        kstat.snaptime_ns = monotonic_ns();
+        let own = |name: &str| {
+            arcstats::ARCSTATS
+                .fields
+                .iter()
+                .all(|field| field.name != name)
+        };
+        let mut push = |name: &str, value: u64| {
+            kstat.entries.push(Entry {
+                name: name.to_owned(),
+                value: Value::U64(value),
+            });
+        };
+        let stats: Stats = view.cache.stats();
+        stats
+            .fields()
+            .filter(|(name, _)| own(name))
+            .for_each(|(name, value)| push(name, value));
+        let Counts {
+            read_requests,
+            read_bytes,
+            origin_reads,
+            origin_bytes,
+            written_bytes,
+            stream_hits: _,
+            stream_misses: _,
+            streams_max: _,
+            prefetch_issued: _,
+            prefetch_active: _,
+            handed_over,
+        } = view.counters.counts();
+        push("read_requests", read_requests);
+        push("read_bytes", read_bytes);
+        push("origin_reads", origin_reads);
+        push("origin_bytes", origin_bytes);
+        push("written_bytes", written_bytes);
+        push("handed_over", handed_over);
+        push("inodes", view.inodes.len() as u64);
+        push("inodes_forgotten", view.inodes.forgotten());
+        let workers = view.workers.statistics();
+        push("worker_threads", workers.threads);
+        push("worker_requests", workers.queued);
+        push("worker_wakeups", workers.wakeups);
+        push("prefetch_dropped", workers.prefetch_dropped);
+        named::write(&kstat)
+    }
+
+    /// What tells this mount of memory pressure, one source a line.
+    pub(crate) fn memory(&self) -> String {
+        match &self.pressure {
+            Some(sources) => sources
+                .describe()
+                .iter()
+                .map(|note| format!("{note}\n"))
+                .collect(),
+            None => "no source of memory pressure\n".to_owned(),
+        }
+    }
+}
+
+fn monotonic_ns() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec)
+}

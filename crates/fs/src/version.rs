@@ -1,0 +1,271 @@
+//! Which version of a file's contents is current, and when it stops being so.
+//!
+//! The engine's keys start with a version. Getting it wrong serves stale bytes; changing it too
+//! often throws a warm cache away. The rules, each of which `docs/coherence.md` turns into a
+//! promise:
+//!
+//! 1. *Opening* a file reads its identity from the origin. An identity that is *settled* (see
+//!    [`Identity::is_settled`]) gives the version by itself: the same file unchanged has the same
+//!    version at the next open, after it was forgotten, and after a restart.
+//! 2. An identity that is not settled cannot vouch for the contents at the next open. The version
+//!    is one of a kind, and the next open gets another.
+//! 3. A *write through the mount* keeps the version while the file stays open and removes exactly
+//!    the records it touched, after the origin has the bytes. Whoever opens the file afterwards
+//!    finds another identity, and so another version: a change made behind the mount between two
+//!    of our writes cannot be told from ours and must not be lost.
+//! 4. What changes a file wholesale (truncation, allocation, a copied range) gives a version of a
+//!    kind at once.
+//!
+//! With `sole_writer` the user has promised that nobody changes the origin behind the mount, and
+//! a file once opened keeps its version until rule 4.
+//!
+//! # Races between opening and changing
+//!
+//! The identity is read without a lock, so by the time it decides the version something newer may
+//! have: a later open, a write or a truncation through the mount. Each decision and each change
+//! therefore draws a ticket, an open draws its own before it reads the identity, and one that
+//! finds a later ticket than its own decides for a version of a kind, which is always right, if
+//! cold. Only if it arrives at the very version that is current has nothing been missed.
+//!
+//! The state is small and always used under the inode's lock; nothing is called while it is held.
+
+use crate::record::Version;
+use ogive_origin::{Identity, Time};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What is known of the contents of a file that has been opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Start of the keys of its records.
+    pub(crate) version: Version,
+    /// Largest size known to this mount, in bytes.
+    pub(crate) size_bytes: u64,
+    /// Ticket of the last decision or change.
+    pub(crate) ticket: u64,
+}
+
+/// What opening a file decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// The contents from now on.
+    pub(crate) contents: Contents,
+    /// The kernel's pages belong to this very version and may stay.
+    pub(crate) keep_pages: bool,
+}
+
+/// Decides versions; shared by all inodes of a mount.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    racy_window: Duration,
+    sole_writer: bool,
+    /// Numbers the tickets, and the versions that are one of a kind.
+    next: AtomicU64,
+    /// Keeps them apart from those of other mounts.
+    salt: u64,
+}
+
+impl Versions {
+    pub(crate) fn new(racy_window: Duration, sole_writer: bool, salt: u64) -> Self {
+        Self {
+            racy_window,
+            sole_writer,
+            next: AtomicU64::new(1),
+            salt,
+        }
+    }
+
+    /// The version by which this identity is known: the same each time if it is settled at `now`,
+    /// one of a kind otherwise.
+    pub(crate) fn of(&self, identity: &Identity, now: Time) -> (Version, bool) {
+        if identity.is_settled(now, self.racy_window) {
+            (identity.digest(0), true)
+        } else {
+            (self.one_of_a_kind(), false)
+        }
+    }
+
+    /// A number larger than all before. An open draws it before it reads the identity, a change
+    /// after it has been made.
+    pub(crate) fn ticket(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Contents of a file on being opened, with the identity that was read at `now` or later by
+    /// an open that drew `ticket`.
+    pub(crate) fn open(
+        &self,
+        known: Option<Contents>,
+        identity: &Identity,
+        now: Time,
+        ticket: u64,
+    ) -> Opened {
+        if let (true, Some(known)) = (self.sole_writer, known) {
+            let size_bytes = identity.size_bytes.max(known.size_bytes);
+            return Opened {
+                contents: Contents {
+                    size_bytes,
+                    ..known
+                },
+                keep_pages: true,
+            };
+        }
+        let (mut version, settled) = self.of(identity, now);
+        let same = settled && known.is_some_and(|known| known.version == version);
+        let latest = known.map_or(0, |known| known.ticket);
+        if latest > ticket && !same {
+            version = self.one_of_a_kind();
+        }
+        let ticket = ticket.max(latest);
+        let contents = Contents {
+            version,
+            size_bytes: identity.size_bytes,
+            ticket,
+        };
+        Opened {
+            contents,
+            keep_pages: same,
+        }
+    }
+
+    /// Contents after a change that leaves no record valid.
+    pub(crate) fn replaced(&self, size_bytes: u64) -> Contents {
+        Contents {
+            version: self.one_of_a_kind(),
+            size_bytes,
+            ticket: self.ticket(),
+        }
+    }
+
+    /// A version that no key has started with so far.
+    pub(crate) fn one_of_a_kind(&self) -> Version {
+        let number = self.ticket();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.salt.to_le_bytes());
+        bytes[8..].copy_from_slice(&number.to_le_bytes());
+        xxhash_rust::xxh3::xxh3_128_with_seed(&bytes, UNIQUE_SEED)
+    }
+}
+
+/// Separates versions that are one of a kind from digests of identities (seed 0).
+const UNIQUE_SEED: u64 = 0x6f67_6976_6500_0001;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(2);
+
+    fn at(seconds: i64) -> Time {
+        Time {
+            seconds,
+            nanoseconds: 5,
+        }
+    }
+
+    fn identity(size_bytes: u64, changed: i64) -> Identity {
+        let changed = at(changed);
+        Identity {
+            device: 1,
+            inode: 2,
+            generation: 3,
+            size_bytes,
+            modified: changed,
+            changed,
+        }
+    }
+
+    fn versions(sole_writer: bool) -> Versions {
+        Versions::new(WINDOW, sole_writer, 42)
+    }
+
+    /// Opens as a program would that nobody interferes with.
+    fn open(versions: &Versions, known: Option<Contents>, identity: Identity, now: Time) -> Opened {
+        versions.open(known, &identity, now, versions.ticket())
+    }
+
+    #[test]
+    fn an_unchanged_settled_file_keeps_its_version_and_its_pages() {
+        let versions = versions(false);
+        let first = open(&versions, None, identity(9, 100), at(200));
+        assert!(!first.keep_pages, "nobody knows what pages the kernel has");
+        let second = open(&versions, Some(first.contents), identity(9, 100), at(201));
+        assert_eq!(second.contents.version, first.contents.version);
+        assert!(second.keep_pages);
+        let restarted = Versions::new(WINDOW, false, 43);
+        let elsewhere = open(&restarted, None, identity(9, 100), at(300));
+        assert_eq!(
+            elsewhere.contents.version, first.contents.version,
+            "also after a restart"
+        );
+    }
+
+    #[test]
+    fn a_changed_file_gets_another_version_and_loses_its_pages() {
+        let versions = versions(false);
+        let first = open(&versions, None, identity(9, 100), at(200));
+        for changed in [identity(10, 100), identity(9, 101)] {
+            let second = open(&versions, Some(first.contents), changed, at(300));
+            assert_ne!(second.contents.version, first.contents.version);
+            assert!(!second.keep_pages);
+        }
+    }
+
+    #[test]
+    fn two_changes_within_one_tick_are_told_apart() {
+        let versions = versions(false);
+        let first = open(&versions, None, identity(9, 100), at(100));
+        let second = open(&versions, Some(first.contents), identity(9, 100), at(101));
+        assert_ne!(second.contents.version, first.contents.version);
+        assert!(!second.keep_pages);
+        // The first settled open must not believe what was loaded before it was settled.
+        let third = open(&versions, Some(second.contents), identity(9, 100), at(200));
+        assert_ne!(third.contents.version, second.contents.version);
+        assert!(!third.keep_pages);
+    }
+
+    #[test]
+    fn an_open_that_was_overtaken_by_a_change_believes_nothing() {
+        let versions = versions(false);
+        let cached = open(&versions, None, identity(9, 100), at(200)).contents;
+        // Someone has the file open under a version of a kind, as after an unsettled open.
+        let current = versions.replaced(9);
+        let ticket = versions.ticket();
+        // The identity is read; then a write through the mount completes.
+        let written = Contents {
+            ticket: versions.ticket(),
+            ..current
+        };
+        let opened = versions.open(Some(written), &identity(9, 100), at(300), ticket);
+        assert_ne!(
+            opened.contents.version, cached.version,
+            "these records miss the write"
+        );
+        assert_ne!(
+            opened.contents.version, current.version,
+            "these may miss a change behind us"
+        );
+        assert_eq!(opened.contents.ticket, written.ticket);
+    }
+
+    #[test]
+    fn programs_that_open_an_unchanged_file_at_the_same_time_share_its_version() {
+        let versions = versions(false);
+        let first = open(&versions, None, identity(9, 100), at(200)).contents;
+        let (early, late) = (versions.ticket(), versions.ticket());
+        let second = versions.open(Some(first), &identity(9, 100), at(201), late);
+        let third = versions.open(Some(second.contents), &identity(9, 100), at(201), early);
+        assert!(second.keep_pages && third.keep_pages);
+        assert_eq!(third.contents.version, first.version);
+    }
+
+    #[test]
+    fn a_sole_writer_keeps_its_version_whatever_the_times_say() {
+        let versions = versions(true);
+        let first = open(&versions, None, identity(9, 100), at(100));
+        let second = open(&versions, Some(first.contents), identity(20, 150), at(150));
+        assert_eq!(second.contents.version, first.contents.version);
+        assert_eq!(second.contents.size_bytes, 20);
+        assert!(second.keep_pages);
+    }
+}

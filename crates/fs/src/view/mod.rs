@@ -1,0 +1,208 @@
+//! The view: every file-system operation, in terms of the origin below and the engine beside it.
+//!
+//! This layer knows what a file system is and nothing of the protocol that requests arrive by:
+//! the session translates, so another transport can take its place.
+//!
+//! # Order of things
+//!
+//! Every change goes to the origin first and is answered when the origin has it; only then is
+//! what the engine holds of it forgotten. A reader that overlaps a change may see either side of
+//! it; one that starts after the change was answered sees the change ([`crate::version`]).
+//!
+//! # Locks
+//!
+//! None is held here across a call to the origin, the engine or the kernel. The leaf locks are
+//! those of the inode table's shards, of an inode's open state, of a handle's streams and of the
+//! handle tables; none is taken while another is held.
+
+mod attributes;
+mod changes;
+mod directories;
+mod files;
+mod names;
+mod reading;
+
+pub(crate) use files::OpenedFile;
+
+use crate::counters::Counters;
+use crate::handle::{Handles, OpenDirectory, OpenFile};
+use crate::inode::{Inode, InodeTable};
+use crate::kernel::Kernel;
+use crate::number::{Numbers, ROOT};
+use crate::pruning::InodeLimit;
+use crate::record::{Entry, Key};
+use crate::version::Versions;
+use crate::workers::Workers;
+use ogive_arc::Cache;
+use ogive_origin::{Attributes, Errno, FileKind, Found, Origin};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) type Result<T> = std::result::Result<T, Errno>;
+
+/// How a view behaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Size of a record in bytes; a power of two.
+    pub(crate) record_size_bytes: u64,
+    /// Reads bypass the kernel's page cache.
+    pub(crate) direct_io: bool,
+    /// Records that the page cache took over are not kept twice.
+    pub(crate) exclusive: bool,
+    /// How long names and attributes are believed without asking.
+    pub(crate) metadata_ttl: Duration,
+    /// How long the absence of a name is believed without asking.
+    pub(crate) negative_ttl: Duration,
+    /// How far ahead of a sequential reader to read, in bytes.
+    pub(crate) prefetch_max_bytes: u64,
+    /// Nothing may be changed.
+    pub(crate) read_only: bool,
+}
+
+/// A mount's state, shared by all its threads.
+pub(crate) struct View<O: Origin> {
+    pub(crate) origin: O,
+    pub(crate) settings: Settings,
+    pub(crate) cache: Cache<Key, Entry>,
+    pub(crate) inodes: InodeTable<O>,
+    pub(crate) kernel: Kernel,
+    pub(crate) workers: Workers,
+    pub(crate) counters: Counters,
+    inode_limit: InodeLimit,
+    numbers: Numbers,
+    versions: Versions,
+    files: Handles<OpenFile<O>>,
+    directories: Handles<OpenDirectory<O>>,
+}
+
+/// An inode and its attributes, as the kernel is told them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) number: u64,
+    pub(crate) generation: u64,
+    pub(crate) attributes: Attributes,
+}
+
+impl<O: Origin> View<O> {
+    /// A view of `origin` whose root is looked up at once.
+    pub(crate) fn new(
+        origin: O,
+        settings: Settings,
+        cache: Cache<Key, Entry>,
+        versions: Versions,
+        workers: Workers,
+        inode_limit: InodeLimit,
+    ) -> Result<Self> {
+        let root = origin.root()?;
+        let view = Self {
+            numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
+            origin,
+            settings,
+            cache,
+            inodes: InodeTable::new(),
+            inode_limit,
+            kernel: Kernel::default(),
+            workers,
+            counters: Counters::default(),
+            versions,
+            files: Handles::new(),
+            directories: Handles::new(),
+        };
+        view.inodes.remember(ROOT, root);
+        Ok(view)
+    }
+
+    /// The inode of this number. Only a confused kernel asks for one it was never told.
+    pub(crate) fn inode(&self, number: u64) -> Result<Arc<Inode<O>>> {
+        self.inodes.get(number).ok_or(Errno::STALE)
+    }
+
+    fn file(&self, handle: u64) -> Result<Arc<OpenFile<O>>> {
+        self.files.get(handle).ok_or(Errno::BADF)
+    }
+
+    fn directory(&self, handle: u64) -> Result<Arc<OpenDirectory<O>>> {
+        self.directories.get(handle).ok_or(Errno::BADF)
+    }
+
+    /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
+    /// way of the session.
+    pub(crate) fn keep_inode_limit(self: &Arc<Self>) {
+        if self.inode_limit.is_due(self.inodes.len()) {
+            let view = self.clone();
+            self.workers
+                .request(Box::new(move || view.inode_limit.prune(&view)));
+        }
+    }
+
+    /// The kernel gives back `lookups` references to an inode.
+    pub(crate) fn forget(&self, number: u64, lookups: u64) {
+        self.inodes.forget(number, lookups);
+    }
+
+    /// Notes that the kernel is about to learn of this object.
+    fn remember(&self, found: Found<O::Node>) -> (Arc<Inode<O>>, Told) {
+        let attributes = found.attributes;
+        let number = self.numbers.of(attributes.device, attributes.inode);
+        let inode = self.inodes.remember(number, found);
+        let told = self.tell(&inode, attributes);
+        (inode, told)
+    }
+
+    /// Notes that the kernel is about to be told these attributes of this inode.
+    fn tell(&self, inode: &Inode<O>, attributes: Attributes) -> Told {
+        inode.tell(&attributes);
+        Told {
+            number: inode.number,
+            generation: inode.generation,
+            attributes,
+        }
+    }
+
+    /// Looks at the origin's root again: a directory that was renamed away, unmounted or deleted
+    /// must not look like an empty one, and when it returns it may be another object.
+    ///
+    /// # Errors
+    /// `EIO` while there is no root.
+    fn refresh_root(&self) -> Result<(Arc<Inode<O>>, Told)> {
+        let root = self.origin.root().map_err(|errno| match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::STALE | Errno::NODEV | Errno::NOTCONN => {
+                Errno::IO
+            }
+            other => other,
+        })?;
+        let attributes = root.attributes;
+        if attributes.kind != FileKind::Directory {
+            return Err(Errno::IO);
+        }
+        self.numbers.set_root((attributes.device, attributes.inode));
+        let inode = self.inodes.remember(ROOT, root);
+        let told = self.tell(&inode, attributes);
+        Ok((inode, told))
+    }
+
+    /// Runs an operation in a directory, and if that directory is a root which turns out to have
+    /// been replaced, runs it again in the new one.
+    fn in_directory<T>(&self, parent: u64, operation: impl Fn(&O::Node) -> Result<T>) -> Result<T> {
+        let inode = self.inode(parent)?;
+        match operation(&inode.node) {
+            Err(errno @ (Errno::NOENT | Errno::STALE)) if parent == ROOT => {
+                let (current, _) = self.refresh_root()?;
+                if Arc::ptr_eq(&current, &inode) {
+                    Err(errno)
+                } else {
+                    operation(&current.node)
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn writable(&self) -> Result<()> {
+        if self.settings.read_only {
+            Err(Errno::ROFS)
+        } else {
+            Ok(())
+        }
+    }
+}

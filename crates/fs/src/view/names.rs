@@ -1,0 +1,140 @@
+//! Operations on names: looking them up, making, linking, renaming and removing them.
+
+use super::{Result, Told, View};
+use crate::inode::Inode;
+use crate::record::{Entry, Key};
+use ogive_arc::Access;
+use ogive_origin::{Caller, Errno, Found, Make, Origin, RenameFlags, Time};
+use std::ffi::{OsStr, OsString};
+
+impl<O: Origin> View<O> {
+    /// Finds a name. The kernel counts a reference for each success.
+    pub(crate) fn lookup(&self, parent: u64, name: &OsStr) -> Result<Told> {
+        let found = self.in_directory(parent, |node| self.origin.lookup(node, name))?;
+        Ok(self.found(parent, name, found))
+    }
+
+    /// Notes what was found under a name, and the name if it will be needed to let go of it.
+    pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> Told {
+        let (inode, told) = self.remember(found);
+        if !self.kernel.prunes_by_number() {
+            inode.remember_name(parent, name);
+        }
+        told
+    }
+
+    /// Makes a directory, symbolic link or special file.
+    pub(crate) fn make(
+        &self,
+        parent: u64,
+        name: &OsStr,
+        what: Make<'_>,
+        caller: Caller,
+    ) -> Result<Told> {
+        self.writable()?;
+        let found = self.in_directory(parent, |node| self.origin.make(node, name, what, caller))?;
+        Ok(self.found(parent, name, found))
+    }
+
+    /// Gives an inode another name.
+    pub(crate) fn link(&self, number: u64, parent: u64, name: &OsStr) -> Result<Told> {
+        self.writable()?;
+        let inode = self.inode(number)?;
+        let found = self.in_directory(parent, |parent| {
+            match self.origin.link(&inode.node, None, parent, name) {
+                // An object without a name can only be reached by whoever has it open.
+                Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
+                    Some(open) => self
+                        .origin
+                        .link(&inode.node, Some(&open.file), parent, name),
+                    None => Err(errno),
+                },
+                other => other,
+            }
+        })?;
+        Ok(self.found(parent, name, found))
+    }
+
+    /// Removes the name of anything but a directory.
+    pub(crate) fn unlink(&self, parent: u64, name: &OsStr) -> Result<()> {
+        self.writable()?;
+        self.in_directory(parent, |node| self.origin.unlink(node, name))
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn remove_directory(&self, parent: u64, name: &OsStr) -> Result<()> {
+        self.writable()?;
+        self.in_directory(parent, |node| self.origin.remove_directory(node, name))
+    }
+
+    /// Renames.
+    pub(crate) fn rename(
+        &self,
+        (from, old_name): (u64, &OsStr),
+        (to, new_name): (u64, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        self.writable()?;
+        let to = self.inode(to)?;
+        self.in_directory(from, |from| {
+            self.origin
+                .rename((from, old_name), (&to.node, new_name), flags)
+        })
+    }
+
+    /// Target of a symbolic link: kept as long as the link is unchanged.
+    pub(crate) fn read_link(&self, number: u64) -> Result<OsString> {
+        let inode = self.inode(number)?;
+        let now = Time::now();
+        let attributes = self.origin.attributes(&inode.node, None)?;
+        let (version, settled) = self
+            .versions
+            .of(&attributes.identity(inode.generation), now);
+        if !settled {
+            return self.origin.read_link(&inode.node);
+        }
+        let load = || self.origin.read_link(&inode.node).map(Entry::Link);
+        let entry = self.load_metadata(Key::link(version), load)?;
+        match &*entry {
+            Entry::Link(target) => Ok(target.clone()),
+            Entry::Record(_) | Entry::Listing(_) => self.origin.read_link(&inode.node),
+        }
+    }
+
+    /// A piece of metadata from the cache, or from the origin through it.
+    pub(super) fn load_metadata(
+        &self,
+        key: Key,
+        load: impl FnOnce() -> Result<Entry>,
+    ) -> Result<ogive_arc::Hold<Key, Entry>> {
+        let load = || {
+            let entry = load()?;
+            let weight_bytes = entry.weight_bytes();
+            Ok((entry, weight_bytes))
+        };
+        self.cache
+            .get_or_load(&key, ogive_arc::Kind::Metadata, Access::Demand, load)
+            .map(|(hold, _)| hold)
+            .map_err(super::reading::errno)
+    }
+
+    /// Makes and opens a regular file.
+    pub(crate) fn create_node(
+        &self,
+        parent: u64,
+        name: &OsStr,
+        flags: ogive_origin::OFlags,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<(std::sync::Arc<Inode<O>>, Told, O::File)> {
+        self.writable()?;
+        let (found, file) = self.in_directory(parent, |node| {
+            self.origin.create(node, name, flags, mode, caller)
+        })?;
+        let (inode, told) = self.remember(found);
+        if !self.kernel.prunes_by_number() {
+            inode.remember_name(parent, name);
+        }
+        Ok((inode, told, file))
+    }
+}

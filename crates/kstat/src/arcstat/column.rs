@@ -1,0 +1,225 @@
+//! What a column is, and the choice of columns a user makes.
+
+use thiserror::Error;
+
+use super::columns::COLUMNS;
+
+/// How the number of a column is shortened for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Not a number (the time).
+    Text,
+    /// Thousands: K, M, G … of 1000.
+    Count,
+    /// K, M, G … of 1024 bytes.
+    Bytes,
+    /// A percentage; never shortened.
+    Percent,
+}
+
+/// Which quarters of the cache a target covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Quarters {
+    pub(super) mru_data: bool,
+    pub(super) mru_metadata: bool,
+    pub(super) mfu_data: bool,
+    pub(super) mfu_metadata: bool,
+}
+
+/// How a column follows from a report. Names are fields of `arcstats`; those of `zfetchstats` have
+/// `zfetch_` before them. Several names are added up.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Formula {
+    /// The time of the reading.
+    Time,
+    /// Growth per second.
+    Rate(&'static [&'static str]),
+    /// Growth of the first as a percentage of the growth of the second.
+    RateShare(&'static [&'static str], &'static [&'static str]),
+    /// The level at the end.
+    Level(&'static [&'static str]),
+    /// The level of the first as a percentage of the level of the second.
+    LevelShare(&'static [&'static str], &'static [&'static str]),
+    /// 0 while the field is not 0, else 1.
+    Not(&'static str),
+    /// Bytes meant for these quarters of the cache, from `meta`, `pd` and `pm`.
+    Target(Quarters),
+    /// The same as a percentage of all four quarters.
+    TargetShare(Quarters),
+}
+
+/// One column of `arcstat`.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Name, as in the header and in `-f`.
+    pub name: &'static str,
+    /// Width in characters.
+    pub width: usize,
+    /// How its numbers are shortened.
+    pub scale: Scale,
+    /// One line on what it says.
+    pub description: &'static str,
+    pub(super) formula: Formula,
+}
+
+impl Column {
+    /// The column called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        COLUMNS.iter().find(|column| column.name == name)
+    }
+
+    /// Whether it speaks of L2; such columns are left out of [`Columns::all`] where there is none.
+    pub fn is_l2(&self) -> bool {
+        self.name.starts_with("l2")
+    }
+}
+
+/// A choice of columns cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ColumnError {
+    /// No column has this name.
+    #[error("no field {name:?}; {}", candidates(.near))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Names close to it, closest first; may be empty.
+        near: Vec<&'static str>,
+    },
+    /// The list is empty.
+    #[error("no fields given: name some, separated by commas, such as time,read,hit%,size,c")]
+    Empty,
+}
+
+fn candidates(near: &[&str]) -> String {
+    let all = || {
+        COLUMNS
+            .iter()
+            .map(|column| column.name)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    if near.is_empty() {
+        format!("the fields are: {}", all())
+    } else {
+        format!("did you mean {}? (all fields: {})", near.join(", "), all())
+    }
+}
+
+const DEFAULT: [&str; 11] = [
+    "time", "read", "ddread", "ddh%", "dmread", "dmh%", "pread", "ph%", "size", "c", "avail",
+];
+const EXTENDED: [&str; 11] = [
+    "time", "mfu", "mru", "mfug", "mrug", "unc", "eskip", "mtxmis", "dread", "pread", "read",
+];
+const PREFETCH: [&str; 11] = [
+    "time", "ztotal", "zhits", "zahead", "zpast", "zmisses", "zmax", "zfuture", "zstride",
+    "zissued", "zactive",
+];
+
+/// Chosen columns, in the order to show them; never empty.
+#[derive(Debug, Clone)]
+pub struct Columns(Vec<&'static Column>);
+
+impl Columns {
+    /// Reads a comma-separated list of names, as `-f` takes it.
+    ///
+    /// # Errors
+    /// [`ColumnError`] for the first unknown name, or for no name at all.
+    pub fn parse(list: &str) -> Result<Self, ColumnError> {
+        Self::named(
+            list.split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty()),
+        )
+    }
+
+    /// The columns of these names.
+    ///
+    /// # Errors
+    /// As [`Columns::parse`].
+    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, ColumnError> {
+        let find = |name: &str| {
+            Column::find(name).ok_or_else(|| ColumnError::Unknown {
+                name: name.to_owned(),
+                near: nearest(name),
+            })
+        };
+        let columns = names.into_iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        if columns.is_empty() {
+            Err(ColumnError::Empty)
+        } else {
+            Ok(Self(columns))
+        }
+    }
+
+    /// The extended choice (`-x`): lists, ghosts, skips.
+    pub fn extended() -> Self {
+        Self::of_table(|column| EXTENDED.iter().position(|&name| name == column.name))
+    }
+
+    /// The prefetcher's columns (`-z`).
+    pub fn prefetch() -> Self {
+        Self::of_table(|column| PREFETCH.iter().position(|&name| name == column.name))
+    }
+
+    /// Every column (`-a`), those of L2 only if `with_l2`.
+    pub fn all(with_l2: bool) -> Self {
+        Self::of_table(|column| (with_l2 || !column.is_l2()).then_some(0))
+    }
+
+    /// The chosen columns.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Column> + '_ {
+        self.0.iter().copied()
+    }
+
+    fn of_table(place: impl Fn(&Column) -> Option<usize>) -> Self {
+        let placed = COLUMNS
+            .iter()
+            .filter_map(|column| Some((place(column)?, column)));
+        let mut placed: Vec<_> = placed.collect();
+        placed.sort_by_key(|&(place, _)| place);
+        Self(placed.into_iter().map(|(_, column)| column).collect())
+    }
+}
+
+impl Default for Columns {
+    /// `time read ddread ddh% dmread dmh% pread ph% size c avail`, OpenZFS's own since 2.2.
+    fn default() -> Self {
+        Self::of_table(|column| DEFAULT.iter().position(|&name| name == column.name))
+    }
+}
+
+/// Names at most two edits away or containing `wanted`, closest first, at most five.
+fn nearest(wanted: &str) -> Vec<&'static str> {
+    // Longer than any name by more than the distance: no need to compare.
+    if wanted.len() > 16 {
+        return Vec::new();
+    }
+    let wanted = wanted.to_lowercase();
+    let mut near: Vec<(usize, &'static str)> = COLUMNS
+        .iter()
+        .filter_map(|column| {
+            let edits = edit_distance(&wanted, column.name);
+            let contains = wanted.len() > 1 && column.name.contains(wanted.as_str());
+            (contains || edits <= 2 && edits < column.name.len()).then_some((edits, column.name))
+        })
+        .collect();
+    near.sort_by_key(|&(edits, _)| edits);
+    near.into_iter().take(5).map(|(_, name)| name).collect()
+}
+
+/// Levenshtein distance by rows.
+fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, from) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (at, &to) in right.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != to);
+            diagonal = row[at + 1];
+            row[at + 1] = substituted.min(row[at] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -1,0 +1,86 @@
+//! What one reading of the counters said.
+
+use std::collections::HashMap;
+
+use crate::kstat::Kstat;
+
+/// The numbers of `arcstats` and, prefixed with `zfetch_`, of `zfetchstats` at one time.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    numbers: HashMap<String, i128>,
+    crtime_ns: i64,
+    snaptime_ns: i64,
+}
+
+impl Snapshot {
+    /// From the kstats of one reading. Kstats of other names and rows of text are passed over;
+    /// the times are those of `arcstats`.
+    pub fn from_kstats<'a>(kstats: impl IntoIterator<Item = &'a Kstat>) -> Self {
+        let mut snapshot = Self::default();
+        for kstat in kstats {
+            let prefix = match kstat.name.as_str() {
+                "arcstats" => {
+                    snapshot.crtime_ns = kstat.crtime_ns;
+                    snapshot.snaptime_ns = kstat.snaptime_ns;
+                    ""
+                }
+                "zfetchstats" => "zfetch_",
+                _ => continue,
+            };
+            snapshot
+                .numbers
+                .extend(kstat.entries.iter().filter_map(|entry| {
+                    Some((format!("{prefix}{}", entry.name), entry.value.as_integer()?))
+                }));
+        }
+        snapshot
+    }
+
+    /// From names and numbers, for a caller that has the counters at hand.
+    pub fn from_numbers<Name: Into<String>, Number: Into<i128>>(
+        crtime_ns: i64,
+        snaptime_ns: i64,
+        numbers: impl IntoIterator<Item = (Name, Number)>,
+    ) -> Self {
+        let numbers = numbers
+            .into_iter()
+            .map(|(name, number)| (name.into(), number.into()))
+            .collect();
+        Self {
+            numbers,
+            crtime_ns,
+            snaptime_ns,
+        }
+    }
+
+    /// The number called `name`, if the source has it.
+    pub fn get(&self, name: &str) -> Option<i128> {
+        self.numbers.get(name).copied()
+    }
+
+    /// Whether there is an L2 at all: something on it, or a device for it.
+    pub fn has_l2(&self) -> bool {
+        ["l2_size", "l2_ndev"]
+            .iter()
+            .any(|name| self.get(name).is_some_and(|number| number > 0))
+    }
+
+    /// Seconds from the beginning of the counters to this reading; `None` where the source does
+    /// not say (FreeBSD) or says nonsense.
+    pub fn age_seconds(&self) -> Option<f64> {
+        let age_ns = self.snaptime_ns.checked_sub(self.crtime_ns)?;
+        (self.snaptime_ns > 0 && age_ns > 0).then_some(age_ns as f64 / 1e9)
+    }
+
+    /// Seconds from `earlier` to this reading by the source's own clock; `None` if it has none or
+    /// the counters began anew in between.
+    pub fn seconds_since(&self, earlier: &Self) -> Option<f64> {
+        let elapsed_ns = self.snaptime_ns.checked_sub(earlier.snaptime_ns)?;
+        let same = self.crtime_ns == earlier.crtime_ns && earlier.snaptime_ns > 0;
+        (same && elapsed_ns > 0).then_some(elapsed_ns as f64 / 1e9)
+    }
+
+    pub(super) fn same_counters(&self, earlier: &Self) -> bool {
+        self.crtime_ns == earlier.crtime_ns
+    }
+}

@@ -1,0 +1,201 @@
+//! The two illumos texts of kstats, as printed by `kstat(8)`.
+//!
+//! ```text
+//! zfs:0:arcstats:hits<TAB>123         kstat -p: module:instance:name:statistic, tab, value
+//!
+//! module: zfs                             instance: 0         kstat: blocks
+//! name:   arcstats                        class:    misc
+//!         hits                            123
+//! ```
+//!
+//! Both show the times as rows `crtime` and `snaptime` in seconds since boot with a fraction, and
+//! `kstat -p` shows the class as a row `class`; these become fields of the [`Kstat`], not entries.
+
+use std::collections::HashMap;
+
+use crate::error::{ParseError, ParseErrorKind};
+use crate::kstat::{Entry, Kstat, Value};
+use crate::limits;
+use crate::named::Lines;
+
+/// Whether the first line that is not blank looks like `kstat -p`.
+pub fn recognises_parsable(input: &[u8]) -> bool {
+    first_line(input).is_some_and(|line| split_parsable(line).is_some())
+}
+
+/// Whether the first line that is not blank begins a `kstat` block.
+pub fn recognises_blocks(input: &[u8]) -> bool {
+    first_line(input).is_some_and(|line| block_title(line, "module:", "instance:").is_some())
+}
+
+/// Reads the output of `kstat -p`; kstats in order of first appearance.
+///
+/// # Errors
+/// A line that is not `module:instance:name:statistic`, a tab and a value; a bound exceeded.
+pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
+    check_length(input)?;
+    let mut kstats: Vec<Kstat> = Vec::new();
+    let mut positions: HashMap<&str, usize> = HashMap::new();
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next_row()? {
+        let row = split_parsable(line).ok_or_else(|| {
+            lines.error(ParseErrorKind::Row(
+                "expected module:instance:name:statistic<TAB>value",
+            ))
+        })?;
+        let position = match positions.get(row.table) {
+            Some(&position) => position,
+            None => {
+                let kstat = Kstat {
+                    instance: row.instance,
+                    ..Kstat::new(row.module, row.name)
+                };
+                push_bounded(&mut kstats, kstat).map_err(|kind| lines.error(kind))?;
+                positions.insert(row.table, kstats.len() - 1);
+                kstats.len() - 1
+            }
+        };
+        add_row(&mut kstats[position], row.statistic, row.value)
+            .map_err(|kind| lines.error(kind))?;
+    }
+    Ok(kstats)
+}
+
+/// Reads the blocks `kstat` prints without `-p`.
+///
+/// # Errors
+/// A row outside a block, a block without its `name:` line, a row without a value; a bound
+/// exceeded.
+pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
+    check_length(input)?;
+    let mut kstats: Vec<Kstat> = Vec::new();
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next_row()? {
+        if let Some((module, instance)) = block_title(line, "module:", "instance:") {
+            let instance = instance
+                .parse()
+                .map_err(|_| lines.error(ParseErrorKind::Row("the instance is not a number")))?;
+            let title = lines.next_row()?;
+            let (name, class) = title
+                .and_then(|line| block_title(line, "name:", "class:"))
+                .ok_or_else(|| {
+                    lines.error(ParseErrorKind::Row("expected `name:` and `class:` here"))
+                })?;
+            let kstat = Kstat {
+                instance,
+                class: class.to_owned(),
+                ..Kstat::new(module, name)
+            };
+            push_bounded(&mut kstats, kstat).map_err(|kind| lines.error(kind))?;
+            continue;
+        }
+        let (statistic, value) = split_block_row(line)
+            .ok_or_else(|| lines.error(ParseErrorKind::Row("expected a name and a value")))?;
+        let kstat = kstats
+            .last_mut()
+            .ok_or_else(|| lines.error(ParseErrorKind::Row("a row before any `module:` line")))?;
+        add_row(kstat, statistic, value).map_err(|kind| lines.error(kind))?;
+    }
+    Ok(kstats)
+}
+
+fn check_length(input: &[u8]) -> Result<(), ParseError> {
+    if input.len() > limits::MAX_INPUT_BYTES {
+        return Err(ParseError::new(
+            1,
+            ParseErrorKind::InputTooLong { bytes: input.len() },
+        ));
+    }
+    Ok(())
+}
+
+fn first_line(input: &[u8]) -> Option<&str> {
+    let line = input
+        .split(|&byte| byte == b'\n')
+        .find(|line| !line.trim_ascii().is_empty())?;
+    if line.len() > limits::MAX_LINE_BYTES {
+        return None;
+    }
+    std::str::from_utf8(line).ok()
+}
+
+struct ParsableRow<'a> {
+    /// `module:instance:name`.
+    table: &'a str,
+    module: &'a str,
+    instance: u32,
+    name: &'a str,
+    statistic: &'a str,
+    value: &'a str,
+}
+
+fn split_parsable(line: &str) -> Option<ParsableRow<'_>> {
+    let (path, value) = line.split_once('\t')?;
+    let (module, rest) = path.split_once(':')?;
+    let (instance, rest) = rest.split_once(':')?;
+    let (name, statistic) = rest.split_once(':')?;
+    let table = &path[..path.len() - statistic.len() - 1];
+    let instance = instance.parse().ok()?;
+    Some(ParsableRow {
+        table,
+        module,
+        instance,
+        name,
+        statistic,
+        value: value.trim(),
+    })
+}
+
+/// `module: zfs     instance: 0` as `("zfs", "0")`.
+fn block_title<'a>(line: &'a str, left: &str, right: &str) -> Option<(&'a str, &'a str)> {
+    let (value, rest) = line.strip_prefix(left)?.split_once(right)?;
+    Some((value.trim(), rest.trim()))
+}
+
+/// A name and a value are apart by two blanks or a tab, unless the name fills its columns; single
+/// blanks occur inside both.
+fn split_block_row(line: &str) -> Option<(&str, &str)> {
+    let row = line.trim();
+    let at = row
+        .find("  ")
+        .or_else(|| row.find('\t'))
+        .or_else(|| row.find(' '))?;
+    Some((&row[..at], row[at..].trim_start()))
+}
+
+fn push_bounded(kstats: &mut Vec<Kstat>, kstat: Kstat) -> Result<(), ParseErrorKind> {
+    if kstats.len() == limits::MAX_KSTATS {
+        return Err(ParseErrorKind::TooManyKstats);
+    }
+    kstats.push(kstat);
+    Ok(())
+}
+
+fn add_row(kstat: &mut Kstat, statistic: &str, value: &str) -> Result<(), ParseErrorKind> {
+    match (statistic, seconds_to_ns(value)) {
+        ("crtime", Some(time_ns)) => kstat.crtime_ns = time_ns,
+        ("snaptime", Some(time_ns)) => kstat.snaptime_ns = time_ns,
+        ("class", _) if kstat.class.is_empty() => kstat.class = value.to_owned(),
+        _ if kstat.entries.len() == limits::MAX_ROWS => return Err(ParseErrorKind::TooManyRows),
+        _ => {
+            kstat.entries.push(Entry {
+                name: statistic.to_owned(),
+                value: Value::infer(value),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// `44.012` seconds as nanoseconds, exactly (no floating point in between).
+fn seconds_to_ns(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let whole: u32 = whole.parse().ok()?;
+    let fraction_ns: i64 = format!("{fraction:0<9}").parse().ok()?;
+    i64::from(whole)
+        .checked_mul(1_000_000_000)?
+        .checked_add(fraction_ns)
+}

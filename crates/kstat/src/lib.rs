@@ -1,0 +1,66 @@
+//! Kernel statistics ("kstats") as OpenZFS publishes them, read and written, never interpreted.
+//!
+//! A kstat is a named table of counters. The same tables appear in four texts, and this crate
+//! reads all of them into one type, [`Kstat`]:
+//!
+//! | text | where | reader |
+//! |---|---|---|
+//! | named kstat | Linux, `/proc/spl/kstat/<module>/<name>` | [`named`] (and its writer) |
+//! | `sysctl kstat` | FreeBSD | [`sysctl`] |
+//! | `kstat -p` | illumos | [`illumos`] |
+//! | `kstat` blocks | illumos | [`illumos`] |
+//!
+//! On top of the texts stand the tables of OpenZFS that existing tools look for ([`tables`], with
+//! all 148 rows of `arcstats`), a place to read them from ([`source`]), and the columns that
+//! OpenZFS's `arcstat` derives from two readings ([`arcstat`]).
+//!
+//! Invariants: nothing here panics on outside input; every reader is bounded by [`limits`];
+//! every parse error names the line. There is no state and no lock in this crate.
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+
+pub mod arcstat;
+pub mod arcstats;
+pub mod error;
+pub mod illumos;
+mod kstat;
+pub mod limits;
+pub mod named;
+pub mod source;
+pub mod sysctl;
+pub mod table;
+pub mod tables;
+
+pub use error::{ParseError, ParseErrorKind};
+pub use kstat::{Entry, Kstat, Value};
+pub use source::{Source, SourceError};
+pub use table::{Field, Rows, Table, Unit};
+
+/// Reads kstats in whichever of the four texts `input` is written.
+///
+/// A Linux named kstat does not say its own module and name (they are its path), so both are
+/// empty in the result; use [`named::parse`] where they are known. This is the entry point to
+/// fuzz: it must return for any bytes.
+///
+/// # Errors
+/// [`ParseErrorKind::UnknownFormat`] when no reader recognises the first line, otherwise whatever
+/// the chosen reader reports.
+pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
+    if input.len() > limits::MAX_INPUT_BYTES {
+        return Err(ParseError::new(
+            1,
+            ParseErrorKind::InputTooLong { bytes: input.len() },
+        ));
+    }
+    if sysctl::recognises(input) {
+        sysctl::parse(input)
+    } else if illumos::recognises_parsable(input) {
+        illumos::parse_parsable(input)
+    } else if illumos::recognises_blocks(input) {
+        illumos::parse_blocks(input)
+    } else if named::recognises(input) {
+        named::parse("", "", input).map(|kstat| vec![kstat])
+    } else {
+        Err(ParseError::new(1, ParseErrorKind::UnknownFormat))
+    }
+}

@@ -1,0 +1,421 @@
+//! The directory origin's side of [`Origin`]: one system call or two for each operation.
+
+use super::credentials::as_caller;
+use super::node::{PathDescriptor, attributes};
+use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link, open_root};
+use crate::{
+    Allocation, Attributes, Caller, Changes, DirectoryEntry, FileKind, FileSystemStatistics, Found,
+    Make, OFlags, Origin, RenameFlags, Result, SetTime, Time, Whence, XattrFlags,
+};
+use parking_lot::Mutex;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Gid, Mode, SeekFrom, Timespec, Uid};
+use rustix::io::{Errno, retry_on_intr};
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Bytes asked of `getdents64(2)` at a time.
+const LISTING_BYTES: usize = 32 * 1024;
+
+/// Open flags that must not reach the origin: creation is a call of its own, truncation comes as
+/// a change of size, and the alignment rules of direct I/O are not the cache's.
+const STRIPPED: OFlags = OFlags::CREATE
+    .union(OFlags::EXCL)
+    .union(OFlags::TRUNC)
+    .union(OFlags::DIRECT)
+    .union(OFlags::NOCTTY);
+
+impl DirectoryOrigin {
+    fn path_descriptor<'a>(&self, node: &'a Node) -> Result<PathDescriptor<'a>> {
+        self.nodes.path_descriptor(node)
+    }
+
+    fn find(&self, parent: impl AsFd, name: &OsStr) -> Result<Found<Node>> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+        self.nodes.found(fd)
+    }
+}
+
+impl Origin for DirectoryOrigin {
+    type Node = Node;
+    type File = OpenFile;
+    type Directory = OpenDirectory;
+
+    fn root(&self) -> Result<Found<Node>> {
+        self.nodes.found(open_root(&self.path)?)
+    }
+
+    fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        self.find(self.path_descriptor(parent)?, name)
+    }
+
+    fn lookup_in(&self, parent: &OpenDirectory, name: &OsStr) -> Result<Found<Node>> {
+        self.find(&parent.fd, name)
+    }
+
+    fn attributes(&self, node: &Node, file: Option<&OpenFile>) -> Result<Attributes> {
+        let stat = match file {
+            Some(file) => rustix::fs::fstat(&file.fd)?,
+            None => rustix::fs::fstat(self.path_descriptor(node)?)?,
+        };
+        attributes(&stat)
+    }
+
+    fn set_attributes(
+        &self,
+        node: &Node,
+        file: Option<&OpenFile>,
+        changes: &Changes,
+    ) -> Result<Attributes> {
+        let descriptor = match file {
+            Some(file) => PathDescriptor::Borrowed(file.fd.as_fd()),
+            None => self.path_descriptor(node)?,
+        };
+        let path = magic_link(descriptor.as_fd());
+        // Owner before permissions: a change of owner clears set-id bits.
+        if changes.user.is_some() || changes.group.is_some() {
+            rustix::fs::chownat(
+                descriptor.as_fd(),
+                c"",
+                changes.user.map(Uid::from_raw),
+                changes.group.map(Gid::from_raw),
+                AtFlags::EMPTY_PATH,
+            )?;
+        }
+        if let Some(permissions) = changes.permissions {
+            rustix::fs::chmod(path.as_c_str(), Mode::from_raw_mode(permissions & 0o7777))?;
+        }
+        if let Some(size_bytes) = changes.size_bytes {
+            match file {
+                Some(file) => rustix::fs::ftruncate(&file.fd, size_bytes)?,
+                None => {
+                    let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+                    rustix::fs::ftruncate(self.nodes.open(node, flags)?, size_bytes)?;
+                }
+            }
+        }
+        if changes.accessed.is_some() || changes.modified.is_some() {
+            let times = rustix::fs::Timestamps {
+                last_access: timespec(changes.accessed),
+                last_modification: timespec(changes.modified),
+            };
+            rustix::fs::utimensat(CWD, path.as_c_str(), &times, AtFlags::empty())?;
+        }
+        attributes(&rustix::fs::fstat(descriptor)?)
+    }
+
+    fn read_link(&self, node: &Node) -> Result<OsString> {
+        let target = rustix::fs::readlinkat(self.path_descriptor(node)?, c"", Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    fn make(
+        &self,
+        parent: &Node,
+        name: &OsStr,
+        what: Make<'_>,
+        caller: Caller,
+    ) -> Result<Found<Node>> {
+        let parent = self.path_descriptor(parent)?;
+        match what {
+            Make::Directory { mode } => {
+                as_caller(caller, mode, |mode| {
+                    rustix::fs::mkdirat(&parent, name, mode)
+                })?;
+            }
+            Make::Symlink { target } => {
+                as_caller(caller, 0o777, |_| {
+                    rustix::fs::symlinkat(target, &parent, name)
+                })?;
+            }
+            Make::Special { mode, device } => {
+                let kind = FileType::from_raw_mode(mode);
+                as_caller(caller, mode & 0o7777, |mode| {
+                    rustix::fs::mknodat(&parent, name, kind, mode, device)
+                })?;
+            }
+        }
+        self.find(&parent, name)
+    }
+
+    /// Always exclusive. If the name turns out to exist, the caller's kernel did not know and so
+    /// has not checked whether the file may be opened: `ESTALE` makes it look again.
+    fn create(
+        &self,
+        parent: &Node,
+        name: &OsStr,
+        flags: OFlags,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<(Found<Node>, OpenFile)> {
+        let parent = self.path_descriptor(parent)?;
+        let exclusive = (flags - STRIPPED) | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let created = as_caller(caller, mode & 0o7777, |mode| {
+            rustix::fs::openat(&parent, name, exclusive, mode)
+        });
+        let fd = match created {
+            Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => return Err(Errno::STALE),
+            other => other?,
+        };
+        let path_descriptor = self.nodes.found(path_only(&fd)?)?;
+        Ok((path_descriptor, OpenFile { fd }))
+    }
+
+    fn link(
+        &self,
+        node: &Node,
+        file: Option<&OpenFile>,
+        parent: &Node,
+        name: &OsStr,
+    ) -> Result<Found<Node>> {
+        let source = match file {
+            Some(file) => PathDescriptor::Borrowed(file.fd.as_fd()),
+            None => self.path_descriptor(node)?,
+        };
+        let parent = self.path_descriptor(parent)?;
+        let source = magic_link(source.as_fd());
+        rustix::fs::linkat(
+            CWD,
+            source.as_c_str(),
+            &parent,
+            name,
+            AtFlags::SYMLINK_FOLLOW,
+        )?;
+        self.find(&parent, name)
+    }
+
+    fn unlink(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        rustix::fs::unlinkat(self.path_descriptor(parent)?, name, AtFlags::empty())
+    }
+
+    fn remove_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        rustix::fs::unlinkat(self.path_descriptor(parent)?, name, AtFlags::REMOVEDIR)
+    }
+
+    fn rename(
+        &self,
+        (from, old_name): (&Node, &OsStr),
+        (to, new_name): (&Node, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        let from = self.path_descriptor(from)?;
+        let to = self.path_descriptor(to)?;
+        rustix::fs::renameat_with(from, old_name, to, new_name, flags)
+    }
+
+    fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
+        Ok(OpenFile {
+            fd: self.nodes.open(node, flags - STRIPPED - OFlags::NOFOLLOW)?,
+        })
+    }
+
+    fn read_at(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        length_bytes: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        let start = into.len();
+        while into.len() - start < length_bytes {
+            if into.len() == into.capacity() {
+                into.reserve_exact(length_bytes - (into.len() - start));
+            }
+            let at = offset + (into.len() - start) as u64;
+            let spare = rustix::buffer::spare_capacity(into);
+            match rustix::io::pread(&file.fd, spare, at) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => {
+                    into.truncate(start);
+                    return Err(errno);
+                }
+            }
+        }
+        // The vector may have had room for more than was asked.
+        into.truncate(start + length_bytes);
+        Ok(())
+    }
+
+    fn write_at(&self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<usize> {
+        let mut written = 0;
+        while written < bytes.len() {
+            let rest = &bytes[written..];
+            match rustix::io::pwrite(&file.fd, rest, offset + written as u64) {
+                Ok(0) => break,
+                Ok(count) => written += count,
+                Err(Errno::INTR) => {}
+                Err(errno) if written == 0 => return Err(errno),
+                // What did reach the origin is reported; the next write brings the error.
+                Err(_) => break,
+            }
+        }
+        Ok(written)
+    }
+
+    fn flush(&self, file: &OpenFile) -> Result<()> {
+        let copy = rustix::io::dup(&file.fd)?;
+        nix::unistd::close(copy).map_err(|errno| Errno::from_raw_os_error(errno as i32))
+    }
+
+    fn sync(&self, file: &OpenFile, data_only: bool) -> Result<()> {
+        retry_on_intr(|| {
+            if data_only {
+                rustix::fs::fdatasync(&file.fd)
+            } else {
+                rustix::fs::fsync(&file.fd)
+            }
+        })
+    }
+
+    fn allocate(&self, file: &OpenFile, allocation: Allocation) -> Result<()> {
+        let Allocation {
+            mode,
+            offset,
+            length_bytes,
+        } = allocation;
+        let flags = FallocateFlags::from_bits_retain(mode);
+        retry_on_intr(|| rustix::fs::fallocate(&file.fd, flags, offset, length_bytes))
+    }
+
+    fn seek(&self, file: &OpenFile, offset: u64, whence: Whence) -> Result<u64> {
+        let offset = i64::try_from(offset).map_err(|_| Errno::OVERFLOW)? as u64;
+        rustix::fs::seek(
+            &file.fd,
+            match whence {
+                Whence::Data => SeekFrom::Data(offset),
+                Whence::Hole => SeekFrom::Hole(offset),
+            },
+        )
+    }
+
+    fn copy_range(
+        &self,
+        (from, from_offset): (&OpenFile, u64),
+        (to, to_offset): (&OpenFile, u64),
+        length_bytes: usize,
+    ) -> Result<usize> {
+        let (mut from_offset, mut to_offset) = (from_offset, to_offset);
+        rustix::fs::copy_file_range(
+            &from.fd,
+            Some(&mut from_offset),
+            &to.fd,
+            Some(&mut to_offset),
+            length_bytes,
+        )
+    }
+
+    fn open_directory(&self, node: &Node) -> Result<OpenDirectory> {
+        let fd = self.nodes.open(node, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(OpenDirectory {
+            fd,
+            position: Mutex::new(()),
+        })
+    }
+
+    fn read_directory(
+        &self,
+        directory: &OpenDirectory,
+        cookie: u64,
+        visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let _turn = directory.position.lock();
+        let cookie = i64::try_from(cookie).map_err(|_| Errno::INVAL)? as u64;
+        rustix::fs::seek(&directory.fd, SeekFrom::Start(cookie))?;
+        let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+        let mut entries = rustix::fs::RawDir::new(&directory.fd, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            let proceed = visit(DirectoryEntry {
+                name: OsStr::from_bytes(name),
+                inode: entry.ino(),
+                kind: FileKind::from_file_type(entry.file_type()),
+                cookie: entry.next_entry_cookie(),
+            });
+            if !proceed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
+        attributes(&rustix::fs::fstat(&directory.fd)?)
+    }
+
+    fn sync_directory(&self, directory: &OpenDirectory) -> Result<()> {
+        retry_on_intr(|| rustix::fs::fsync(&directory.fd))
+    }
+
+    fn get_xattr(&self, node: &Node, name: &OsStr, into: &mut [u8]) -> Result<usize> {
+        let descriptor = self.path_descriptor(node)?;
+        rustix::fs::getxattr(magic_link(descriptor.as_fd()).as_c_str(), name, into)
+    }
+
+    fn set_xattr(&self, node: &Node, name: &OsStr, value: &[u8], flags: XattrFlags) -> Result<()> {
+        let descriptor = self.path_descriptor(node)?;
+        rustix::fs::setxattr(
+            magic_link(descriptor.as_fd()).as_c_str(),
+            name,
+            value,
+            flags,
+        )
+    }
+
+    fn list_xattrs(&self, node: &Node, into: &mut [u8]) -> Result<usize> {
+        let descriptor = self.path_descriptor(node)?;
+        rustix::fs::listxattr(magic_link(descriptor.as_fd()).as_c_str(), into)
+    }
+
+    fn remove_xattr(&self, node: &Node, name: &OsStr) -> Result<()> {
+        let descriptor = self.path_descriptor(node)?;
+        rustix::fs::removexattr(magic_link(descriptor.as_fd()).as_c_str(), name)
+    }
+
+    fn statistics(&self, node: &Node) -> Result<FileSystemStatistics> {
+        let statistics = rustix::fs::fstatvfs(self.path_descriptor(node)?)?;
+        Ok(FileSystemStatistics {
+            block_size_bytes: u32::try_from(statistics.f_bsize).unwrap_or(4096),
+            fragment_size_bytes: u32::try_from(statistics.f_frsize).unwrap_or(4096),
+            blocks: statistics.f_blocks,
+            blocks_free: statistics.f_bfree,
+            blocks_available: statistics.f_bavail,
+            inodes: statistics.f_files,
+            inodes_free: statistics.f_ffree,
+            name_max_bytes: u32::try_from(statistics.f_namemax).unwrap_or(255),
+        })
+    }
+
+    fn has_access_control_lists(&self) -> bool {
+        self.access_control_lists
+    }
+}
+
+/// A second, `O_PATH` descriptor of an open file.
+fn path_only(fd: &OwnedFd) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, magic_link(fd.as_fd()).as_c_str(), flags, Mode::empty())
+}
+
+fn timespec(time: Option<SetTime>) -> Timespec {
+    match time {
+        None => Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_OMIT,
+        },
+        Some(SetTime::Now) => Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        },
+        Some(SetTime::To(Time {
+            seconds,
+            nanoseconds,
+        })) => Timespec {
+            tv_sec: seconds,
+            tv_nsec: i64::from(nanoseconds),
+        },
+    }
+}

@@ -1,0 +1,110 @@
+//! One cgroup of the memory controller: its limit, its usage, and what of the usage is no burden.
+//!
+//! The usage of a cgroup includes the page cache its processes brought in, and a cgroup that reads
+//! files fills itself with page cache up to its limit as a matter of course. Reading usage against
+//! limit would then say "full" all the time, although the kernel drops clean file pages before it
+//! stalls, swaps or kills anyone. So file pages on the two LRU lists count as available, less the
+//! ones that are dirty or being written, which cannot be dropped at once. Shared memory and tmpfs
+//! stand on the anonymous lists and do not count; reclaimable slab is left out, because inodes
+//! and directory entries that someone holds are in it.
+//!
+//! `memory.high` binds as `memory.max` does: above it every allocation is throttled.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::Version;
+use crate::stat_file::{StatFile, keyed};
+
+/// From here on a v1 limit means none: the kernel's "unlimited" is `LONG_MAX` rounded down to a
+/// page, whose size differs.
+const V1_UNLIMITED_BYTES: u64 = 1 << 62;
+
+#[derive(Debug)]
+pub(crate) struct Level {
+    pub(crate) version: Version,
+    pub(crate) directory: PathBuf,
+    limits: Vec<StatFile>,
+    usage: StatFile,
+    stat: Option<StatFile>,
+}
+
+/// Bytes in a cgroup that has a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limited {
+    pub(crate) limit_bytes: u64,
+    pub(crate) usage_bytes: u64,
+    pub(crate) reclaimable_bytes: u64,
+}
+
+impl Limited {
+    /// What can be added before the limit binds.
+    pub(crate) fn headroom_bytes(&self) -> u64 {
+        let burden = self.usage_bytes.saturating_sub(self.reclaimable_bytes);
+        self.limit_bytes.saturating_sub(burden)
+    }
+}
+
+impl Level {
+    /// Opens the files of `directory`; an error if it has no usage file, as the root of v2.
+    pub(crate) fn open(version: Version, directory: &Path) -> io::Result<Self> {
+        let (limits, usage): (&[&str], _) = match version {
+            Version::V1 => (&["memory.limit_in_bytes"], "memory.usage_in_bytes"),
+            Version::V2 => (&["memory.max", "memory.high"], "memory.current"),
+        };
+        let open = |name: &&str| StatFile::open(&directory.join(name)).ok();
+        Ok(Self {
+            version,
+            directory: directory.to_path_buf(),
+            limits: limits.iter().filter_map(open).collect(),
+            usage: StatFile::open(&directory.join(usage))?,
+            stat: StatFile::open(&directory.join("memory.stat")).ok(),
+        })
+    }
+
+    /// The limit in bytes, `None` if there is none. A cgroup removed since limits nothing.
+    pub(crate) fn limit_bytes(&self) -> Option<u64> {
+        let limits = self
+            .limits
+            .iter()
+            .filter_map(|file| file.number().ok().flatten());
+        limits
+            .filter(|&limit| self.version == Version::V2 || limit < V1_UNLIMITED_BYTES)
+            .min()
+    }
+
+    /// Limit and usage; `None` without a limit. The usage of a cgroup without one is not even
+    /// read: `memory.stat` makes the kernel gather counters from every CPU.
+    pub(crate) fn read(&self) -> Option<Limited> {
+        let limit_bytes = self.limit_bytes()?;
+        let usage_bytes = self.usage.number().ok().flatten()?;
+        let reclaimable = |file: &StatFile| file.with_text(|text| self.reclaimable_bytes(text));
+        let reclaimable_bytes = self.stat.as_ref().and_then(|file| reclaimable(file).ok());
+        Some(Limited {
+            limit_bytes,
+            usage_bytes,
+            reclaimable_bytes: reclaimable_bytes.unwrap_or(0),
+        })
+    }
+
+    fn reclaimable_bytes(&self, stat: &str) -> u64 {
+        // v1 counts the cgroup alone and, as `total_`, with those below it, as its usage does.
+        let [inactive, active, dirty, writeback] = match self.version {
+            Version::V1 => [
+                "total_inactive_file",
+                "total_active_file",
+                "total_dirty",
+                "total_writeback",
+            ],
+            Version::V2 => [
+                "inactive_file",
+                "active_file",
+                "file_dirty",
+                "file_writeback",
+            ],
+        };
+        let number = |key| keyed(stat, key).unwrap_or(0);
+        let file = number(inactive).saturating_add(number(active));
+        file.saturating_sub(number(dirty).saturating_add(number(writeback)))
+    }
+}

@@ -1,0 +1,109 @@
+//! Pressure stall information: how long tasks stood still for want of memory.
+//!
+//! The file reads as two lines of which the first, `some avg10=0.00 avg60=0.00 avg300=0.00
+//! total=0`, counts the time (µs) in which at least one task was stalled in reclaim or waiting for
+//! a page that had been evicted too early. Writing `some 150000 2000000` and a NUL into it arms a
+//! trigger on that descriptor: poll(2) reports `POLLPRI` when stalls add up to 150 ms within any
+//! window of 2 s, at most once a window. Source: `Documentation/accounting/psi.rst`,
+//! `kernel/sched/psi.c`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The triggers to try, best first: 7.5 % of a second, or of two.
+///
+/// One second notices sooner, but only a task with `CAP_SYS_RESOURCE` may choose its window
+/// freely; others get `EINVAL` unless it is a multiple of 2 s, the interval at which the averages
+/// are computed anyway (Linux 6.5; before, they got `EPERM` at open). The last byte written is
+/// taken for the terminator and lost, hence the NUL.
+pub(crate) const TRIGGERS: [(&str, &[u8]); 2] = [
+    ("woken by stalls of 75 ms in 1 s", b"some 75000 1000000\0"),
+    ("woken by stalls of 150 ms in 2 s", b"some 150000 2000000\0"),
+];
+
+/// Arms a trigger on `path`; returns the open file, which is the trigger, and which one it is.
+pub(crate) fn arm(path: &Path) -> io::Result<(File, &'static str)> {
+    let mut failure = None;
+    for (meaning, trigger) in TRIGGERS {
+        // A descriptor takes one trigger for its life, so each attempt opens its own.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(nonblocking)
+            .open(path)?;
+        match file.write_all(trigger) {
+            Ok(()) => return Ok((file, meaning)),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| io::ErrorKind::Unsupported.into()))
+}
+
+/// The `some` line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stall {
+    /// Percent of the last ten seconds.
+    pub(crate) average_10s_percent: f64,
+    /// Microseconds since boot.
+    pub(crate) total_us: u64,
+}
+
+impl Stall {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+        let value = |key: &str| some.split(' ').find_map(|word| word.strip_prefix(key));
+        let average_10s_percent = value("avg10=")?.parse().ok()?;
+        Some(Self {
+            average_10s_percent,
+            total_us: value("total=")?.trim().parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_some_line_is_read_and_nonsense_is_not() {
+        let text = "some avg10=1.53 avg60=0.87 avg300=0.20 total=58120\n\
+                    full avg10=9.00 avg60=0.00 avg300=0.00 total=7\n";
+        let stall = Stall::parse(text).unwrap();
+        assert_eq!(
+            stall,
+            Stall {
+                average_10s_percent: 1.53,
+                total_us: 58_120
+            }
+        );
+        for text in [
+            "",
+            "full avg10=1.0 total=1\n",
+            "some avg10=x total=1\n",
+            "some total=1\n",
+        ] {
+            assert_eq!(Stall::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn triggers_end_in_nul_and_the_fallback_is_a_multiple_of_two_seconds() {
+        assert!(TRIGGERS.iter().all(|(_, trigger)| trigger.ends_with(b"\0")));
+        let (_, fallback) = TRIGGERS[1];
+        let window = std::str::from_utf8(fallback)
+            .unwrap()
+            .trim_end_matches('\0');
+        let window_us: u64 = window.rsplit(' ').next().unwrap().parse().unwrap();
+        assert_eq!(window_us % 2_000_000, 0);
+    }
+
+    #[test]
+    fn a_missing_file_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = arm(&directory.path().join("memory")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

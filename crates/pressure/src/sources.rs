@@ -1,0 +1,285 @@
+//! All sources of one process, found once and read many times.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::cgroup::{self, Hierarchy, Version};
+use crate::level::Level;
+use crate::meminfo::Meminfo;
+use crate::note::Note;
+use crate::psi::Stall;
+use crate::stat_file::StatFile;
+use crate::waiter::Waiter;
+
+/// Percent of the last ten seconds in which some task stood still for want of memory, from which
+/// on a [`Reading`] is called stalled. Below, refaults of an ordinary busy page cache are noise.
+pub const STALLED_PERCENT: f64 = 1.0;
+
+/// The sources could not be found or read at all.
+#[derive(Debug, Error)]
+pub enum PressureError {
+    /// `/proc/meminfo` is the one source nothing works without.
+    #[error("cannot read {}: {error}; is /proc mounted?", .path.display())]
+    Meminfo {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Memory at one moment. All sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Memory of the machine (`MemTotal`).
+    pub total_bytes: u64,
+    /// What the kernel thinks programs can still take without swapping (`MemAvailable`).
+    pub available_bytes: u64,
+    /// Swap space of the machine, 0 if none.
+    pub swap_total_bytes: u64,
+    /// Swap space not in use.
+    pub swap_free_bytes: u64,
+    /// The least of `total_bytes` and every cgroup limit that binds the process.
+    pub limit_bytes: u64,
+    /// Usage, page cache included, of the cgroup with the least headroom; of the machine
+    /// (`total_bytes` less `available_bytes`) if that is the machine.
+    pub usage_bytes: u64,
+    /// What can be taken before anything binds: the least of `available_bytes` and the headroom of
+    /// every cgroup that has a limit, its reclaimable file pages counted as free.
+    pub headroom_bytes: u64,
+    /// Whether tasks stood still for want of memory for [`STALLED_PERCENT`] or more of the last
+    /// ten seconds, on the machine or in the process's cgroup. Fades within some ten seconds after
+    /// the shortage ends; always false without PSI.
+    pub stalled: bool,
+    /// Microseconds of such stalls since boot, the greater of the machine's and the cgroup's, for
+    /// callers that take differences.
+    pub stall_total_us: u64,
+}
+
+/// The memory-pressure sources of one process.
+///
+/// Which cgroups the process is in is found once: after it was moved to another, probe again.
+/// Limits are read anew each time, so changing one needs nothing.
+#[derive(Debug)]
+pub struct Sources {
+    meminfo_path: PathBuf,
+    meminfo: StatFile,
+    levels: Vec<Level>,
+    psi: Vec<(PathBuf, StatFile)>,
+    psi_paths: Vec<PathBuf>,
+    notes: Vec<Note>,
+}
+
+impl Sources {
+    /// The sources of this process.
+    ///
+    /// # Errors
+    /// [`PressureError::Meminfo`]; every other source may be absent.
+    pub fn probe() -> Result<Self, PressureError> {
+        Self::probe_below(Path::new("/"))
+    }
+
+    /// The same below another root directory, for tests with a tree of their own.
+    ///
+    /// # Errors
+    /// As [`Sources::probe`].
+    pub fn probe_below(root: &Path) -> Result<Self, PressureError> {
+        Self::probe_named(root, "self")
+    }
+
+    /// The sources of another process.
+    ///
+    /// # Errors
+    /// As [`Sources::probe`].
+    pub fn probe_process(process_id: u32) -> Result<Self, PressureError> {
+        Self::probe_named(Path::new("/"), &process_id.to_string())
+    }
+
+    fn probe_named(root: &Path, process: &str) -> Result<Self, PressureError> {
+        let meminfo_path = root.join("proc/meminfo");
+        let meminfo = StatFile::open(&meminfo_path).map_err(|error| PressureError::Meminfo {
+            path: meminfo_path.clone(),
+            error,
+        })?;
+        let text = |name| std::fs::read_to_string(root.join("proc").join(process).join(name));
+        let hierarchies = match (text("cgroup"), text("mountinfo")) {
+            (Ok(cgroup), Ok(mountinfo)) => cgroup::hierarchies(root, &cgroup, &mountinfo),
+            _ => Vec::new(),
+        };
+        let mut sources = Self {
+            meminfo_path,
+            meminfo,
+            levels: Vec::new(),
+            psi: Vec::new(),
+            psi_paths: Vec::new(),
+            notes: Vec::new(),
+        };
+        sources.read_meminfo()?;
+        for version in [Version::V2, Version::V1] {
+            let hierarchy = hierarchies.iter().find(|found| found.version == version);
+            sources.add_levels(version, hierarchy);
+        }
+        sources.add_psi(root.join("proc/pressure/memory"));
+        let unified = hierarchies
+            .iter()
+            .find(|found| found.version == Version::V2);
+        if let Some(own) = unified.and_then(|hierarchy| hierarchy.directories.first()) {
+            // The root's file says what /proc/pressure says; two triggers would wake twice. The
+            // root is the one cgroup without a type.
+            if own.join("cgroup.type").exists() {
+                sources.add_psi(own.join("memory.pressure"));
+            }
+        }
+        Ok(sources)
+    }
+
+    fn add_levels(&mut self, version: Version, hierarchy: Option<&Hierarchy>) {
+        let name = level_name(version);
+        let Some(hierarchy) = hierarchy else {
+            let path = "/sys/fs/cgroup";
+            self.notes
+                .push(Note::absent(name, path, "this hierarchy is not mounted"));
+            return;
+        };
+        let before = self.levels.len();
+        let open = |directory: &PathBuf| Level::open(version, directory).ok();
+        self.levels
+            .extend(hierarchy.directories.iter().filter_map(open));
+        if self.levels.len() == before {
+            let path = hierarchy.directories.first().cloned().unwrap_or_default();
+            let why = "the process is in no cgroup with the memory controller";
+            self.notes.push(Note::absent(name, path, why));
+        }
+    }
+
+    fn add_psi(&mut self, path: PathBuf) {
+        match StatFile::open(&path) {
+            Ok(file) => self.psi.push((path.clone(), file)),
+            Err(error) => self
+                .notes
+                .push(Note::absent("stall time (PSI)", &path, error)),
+        }
+        self.psi_paths.push(path);
+    }
+
+    fn read_meminfo(&self) -> Result<Meminfo, PressureError> {
+        let failed = |error| PressureError::Meminfo {
+            path: self.meminfo_path.clone(),
+            error,
+        };
+        self.meminfo
+            .with_text(Meminfo::parse)
+            .map_err(failed)?
+            .ok_or_else(|| {
+                failed(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it has no line MemTotal",
+                ))
+            })
+    }
+
+    /// The least of the machine's memory and all cgroup limits, in bytes, as they are now.
+    ///
+    /// # Errors
+    /// [`PressureError::Meminfo`].
+    pub fn limit_bytes(&self) -> Result<u64, PressureError> {
+        let total_bytes = self.read_meminfo()?.total_bytes;
+        Ok(self
+            .levels
+            .iter()
+            .filter_map(Level::limit_bytes)
+            .fold(total_bytes, u64::min))
+    }
+
+    /// Memory as it is now: one read of meminfo, one of each PSI file, one or two for each cgroup
+    /// and two more for each that has a limit. Allocates nothing.
+    ///
+    /// # Errors
+    /// [`PressureError::Meminfo`]. A cgroup that has vanished is left out.
+    pub fn read(&self) -> Result<Reading, PressureError> {
+        let meminfo = self.read_meminfo()?;
+        let mut reading = Reading {
+            total_bytes: meminfo.total_bytes,
+            available_bytes: meminfo.available_bytes,
+            swap_total_bytes: meminfo.swap_total_bytes,
+            swap_free_bytes: meminfo.swap_free_bytes,
+            limit_bytes: meminfo.total_bytes,
+            usage_bytes: meminfo.total_bytes.saturating_sub(meminfo.available_bytes),
+            headroom_bytes: meminfo.available_bytes,
+            stalled: false,
+            stall_total_us: 0,
+        };
+        for limited in self.levels.iter().filter_map(Level::read) {
+            reading.limit_bytes = reading.limit_bytes.min(limited.limit_bytes);
+            let headroom_bytes = limited.headroom_bytes();
+            if headroom_bytes < reading.headroom_bytes {
+                reading.headroom_bytes = headroom_bytes;
+                reading.usage_bytes = limited.usage_bytes;
+            }
+        }
+        for (_, file) in &self.psi {
+            if let Ok(Some(stall)) = file.with_text(Stall::parse) {
+                reading.stalled |= stall.average_10s_percent >= STALLED_PERCENT;
+                reading.stall_total_us = reading.stall_total_us.max(stall.total_us);
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Which sources are used and which are not, with their present values, for people.
+    pub fn describe(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let meminfo = self.read_meminfo();
+        notes.push(match &meminfo {
+            Ok(Meminfo {
+                total_bytes,
+                available_bytes,
+                ..
+            }) => {
+                let how = format!("{available_bytes} of {total_bytes} bytes available");
+                Note::used("memory of the machine", &self.meminfo_path, how)
+            }
+            Err(error) => Note::absent("memory of the machine", &self.meminfo_path, error),
+        });
+        for level in &self.levels {
+            let how = match level.read() {
+                Some(limited) => format!(
+                    "limit {} bytes, usage {}, of which reclaimable {}",
+                    limited.limit_bytes, limited.usage_bytes, limited.reclaimable_bytes
+                ),
+                None => "no limit set".to_owned(),
+            };
+            notes.push(Note::used(level_name(level.version), &level.directory, how));
+        }
+        for (path, file) in &self.psi {
+            notes.push(match file.with_text(Stall::parse) {
+                Ok(Some(stall)) => {
+                    let how = format!("{:.2} % of the last 10 s", stall.average_10s_percent);
+                    Note::used("stall time (PSI)", path, how)
+                }
+                Ok(None) => Note::absent("stall time (PSI)", path, "it has no line `some`"),
+                Err(error) => Note::absent("stall time (PSI)", path, error),
+            });
+        }
+        notes.extend(self.notes.iter().cloned());
+        notes
+    }
+
+    /// A waiter on the events of these sources. Triggers are armed here; a source without events
+    /// is noted in [`Waiter::describe`].
+    ///
+    /// # Errors
+    /// The eventfd of the wakers cannot be made (out of descriptors).
+    pub fn waiter(&self) -> io::Result<Waiter> {
+        Waiter::new(&self.psi_paths, &self.levels)
+    }
+}
+
+fn level_name(version: Version) -> &'static str {
+    match version {
+        Version::V1 => "cgroup v1 memory",
+        Version::V2 => "cgroup v2 memory",
+    }
+}

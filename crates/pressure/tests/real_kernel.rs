@@ -1,0 +1,226 @@
+//! The sources and events of the running kernel. What needs root or a kernel feature that is not
+//! there says so and passes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ogive_pressure::Sources;
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn the_running_machine_can_be_read() {
+    let sources = Sources::probe().unwrap();
+    let reading = sources.read().unwrap();
+    assert!(reading.total_bytes > 0);
+    assert!(reading.available_bytes <= reading.total_bytes);
+    assert!(reading.limit_bytes <= reading.total_bytes);
+    assert!(reading.headroom_bytes <= reading.available_bytes);
+    assert!(sources.limit_bytes().unwrap() <= reading.total_bytes);
+    for note in sources.describe() {
+        println!("{note}");
+    }
+    let waiter = sources.waiter().unwrap();
+    for note in waiter.describe() {
+        println!("{note}");
+    }
+    assert_eq!(waiter.wakeups(), 0);
+}
+
+/// A memory cgroup of the test's own with a process in it; both go when it is dropped.
+struct TestCgroup {
+    directory: PathBuf,
+    process: Option<Child>,
+}
+
+impl TestCgroup {
+    /// `None`, with the reason printed, where the test may not make one.
+    fn new(name: &str, limit_bytes: u64) -> Option<Self> {
+        let v1 = PathBuf::from("/sys/fs/cgroup/memory");
+        let v2 = PathBuf::from("/sys/fs/cgroup");
+        let (parent, limit) = if v1.join("memory.usage_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes")
+        } else if fs::read_to_string(v2.join("cgroup.subtree_control")).is_ok_and(|text| {
+            text.split_whitespace()
+                .any(|controller| controller == "memory")
+        }) {
+            (v2, "memory.max")
+        } else {
+            println!("skipped: no memory controller under /sys/fs/cgroup");
+            return None;
+        };
+        let directory = parent.join(format!("ogive-test-{name}-{}", std::process::id()));
+        if let Err(error) = fs::create_dir(&directory) {
+            println!(
+                "skipped: cannot make {} ({error}); run as root",
+                directory.display()
+            );
+            return None;
+        }
+        let cgroup = Self {
+            directory,
+            process: None,
+        };
+        fs::write(cgroup.directory.join(limit), limit_bytes.to_string()).unwrap();
+        Some(cgroup)
+    }
+
+    /// Runs a shell script in the cgroup until it says `ready`; then it waits for more on stdin.
+    fn run(&mut self, script: &str) -> u32 {
+        let procs = self.directory.join("cgroup.procs");
+        let script = format!(
+            "echo $$ > {}\n{script}\necho ready\nread more\n",
+            procs.display()
+        );
+        let mut process = Command::new("sh")
+            .arg("-c")
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert_eq!(line, "ready\n", "the script in the cgroup failed");
+        let id = process.id();
+        self.process = Some(process);
+        id
+    }
+
+    /// Ends the process by closing its stdin and waits for it.
+    fn end_process(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            drop(process.stdin.take());
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Drop for TestCgroup {
+    fn drop(&mut self) {
+        self.end_process();
+        // Emptying may lag behind the end of the last process.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.directory).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        println!("could not remove {}", self.directory.display());
+    }
+}
+
+/// A file in memory (tmpfs), which is charged to the cgroup of the writer and cannot be dropped.
+fn file_in_memory() -> tempfile::NamedTempFile {
+    tempfile::NamedTempFile::new_in("/dev/shm").unwrap()
+}
+
+#[test]
+fn filling_a_small_cgroup_is_seen_and_page_cache_is_not() {
+    let Some(mut cgroup) = TestCgroup::new("fill", 64 * MIB) else {
+        return;
+    };
+    let process = cgroup.run("");
+    let before = Sources::probe_process(process).unwrap().read().unwrap();
+    assert_eq!(before.limit_bytes, 64 * MIB);
+    assert!(before.headroom_bytes > 48 * MIB, "{before:?}");
+    cgroup.end_process();
+
+    // 40 MiB of page cache of a file on disk: used, but as good as free.
+    let on_disk = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let write = |path: &std::path::Path, mebibytes: u64| {
+        format!(
+            "dd if=/dev/zero of={} bs=1M count={mebibytes} conv=fsync",
+            path.display()
+        )
+    };
+    let process = cgroup.run(&write(on_disk.path(), 40));
+    let cached = Sources::probe_process(process).unwrap().read().unwrap();
+    let on_file_lists = cached.usage_bytes > before.usage_bytes + 32 * MIB;
+    if on_file_lists {
+        assert!(cached.headroom_bytes > 48 * MIB, "{cached:?}");
+    } else {
+        println!("not checked: the test's disk charges no page cache to the writer: {cached:?}");
+    }
+    cgroup.end_process();
+
+    // 40 MiB that stay.
+    let in_memory = file_in_memory();
+    let process = cgroup.run(&write(in_memory.path(), 40));
+    let sources = Sources::probe_process(process).unwrap();
+    let filled = sources.read().unwrap();
+    assert!(filled.headroom_bytes < 24 * MIB, "{filled:?}");
+    assert!(filled.usage_bytes >= 40 * MIB, "{filled:?}");
+    drop(in_memory);
+    let freed = sources.read().unwrap();
+    assert!(
+        freed.headroom_bytes > filled.headroom_bytes + 32 * MIB,
+        "{freed:?}"
+    );
+}
+
+#[test]
+fn exhausting_a_small_cgroup_wakes_the_waiter() {
+    let Some(mut cgroup) = TestCgroup::new("wake", 48 * MIB) else {
+        return;
+    };
+    let process = cgroup.run("");
+    let sources = Sources::probe_process(process).unwrap();
+    let mut waiter = sources.waiter().unwrap();
+    let directory = cgroup.directory.clone();
+    let watched = waiter
+        .describe()
+        .iter()
+        .any(|note| note.is_used() && note.path.starts_with(&directory));
+    if !watched {
+        println!(
+            "skipped: the cgroup has no events here: {:?}",
+            waiter.describe()
+        );
+        return;
+    }
+    // Fill all but the last few MiB with what cannot be dropped, then send a file through the rest.
+    let in_memory = file_in_memory();
+    let on_disk = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let procs = cgroup.directory.join("cgroup.procs");
+    // The load ends when the file it reads is removed.
+    let script = format!(
+        "echo $$ > {}\n\
+         dd if=/dev/zero of={} bs=1M count=44\n\
+         dd if=/dev/zero of={} bs=1M count=200 conv=fsync\n\
+         while dd if={} of=/dev/null bs=64K; do :; done\n",
+        procs.display(),
+        in_memory.path().display(),
+        on_disk.path().display(),
+        on_disk.path().display(),
+    );
+    let mut load = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The timeout is for a kernel that raises nothing, so that the test fails instead of hanging.
+    let events = waiter.wait(Some(Duration::from_secs(60))).unwrap();
+    let reading = sources.read().unwrap();
+    drop(on_disk);
+    load.wait().unwrap();
+    println!(
+        "{events:?} after {} wake-up(s): {reading:?}",
+        waiter.wakeups()
+    );
+    assert!(
+        events.pressure || events.limit,
+        "{events:?}, {:?}",
+        waiter.describe()
+    );
+    assert!(reading.headroom_bytes < 24 * MIB, "{reading:?}");
+}
