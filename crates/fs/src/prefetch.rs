@@ -14,9 +14,15 @@ use std::ops::Range;
 
 /// Streams per handle, as OpenZFS's `zfetch_max_streams`.
 const STREAMS_MAX: usize = 8;
-/// A read may start this far beyond where it was expected, or behind: the kernel sends the reads
-/// of one readahead window to several threads, and they arrive in any order.
-const SLACK_BYTES: u64 = 256 * 1024;
+/// A read may miss the place where it was expected by so many times its own length: the kernel
+/// sends the reads of one readahead window to several threads, and they arrive in any order. In
+/// proportion to the length, because among small reads at random in a small file a wider gap would
+/// be hit by chance.
+const SLACK_LENGTHS: u64 = 2;
+/// But never by more than this, in bytes.
+const SLACK_MAX_BYTES: u64 = 256 * 1024;
+/// Hits before prefetching starts.
+const HITS_MIN: u32 = 2;
 /// How far ahead the first prefetch of a stream goes.
 const DISTANCE_FIRST_BYTES: u64 = 512 * 1024;
 
@@ -34,6 +40,7 @@ struct Stream {
     /// Everything before this was asked for by a prefetch.
     ahead: u64,
     distance_bytes: u64,
+    hits: u32,
     used: u64,
 }
 
@@ -58,11 +65,10 @@ impl Streams {
     ) -> Progress {
         self.clock += 1;
         let end = offset.saturating_add(length_bytes);
-        let expected = |stream: &&mut Stream| {
-            offset <= stream.next.saturating_add(SLACK_BYTES)
-                && end.saturating_add(SLACK_BYTES) > stream.next
-                && offset.saturating_add(SLACK_BYTES) >= stream.next
-        };
+        let slack = length_bytes
+            .saturating_mul(SLACK_LENGTHS)
+            .min(SLACK_MAX_BYTES);
+        let expected = |stream: &&mut Stream| offset.abs_diff(stream.next) <= slack;
         let Some(stream) = self.streams.iter_mut().find(expected) else {
             self.start(end);
             return Progress::Miss;
@@ -73,6 +79,10 @@ impl Streams {
             return Progress::Hit(end..end);
         }
         stream.next = end;
+        stream.hits = stream.hits.saturating_add(1);
+        if stream.hits < HITS_MIN {
+            return Progress::Hit(end..end);
+        }
         let distance = match stream.distance_bytes {
             0 => DISTANCE_FIRST_BYTES,
             distance => distance.saturating_mul(2),
@@ -101,6 +111,7 @@ impl Streams {
             next,
             ahead: 0,
             distance_bytes: 0,
+            hits: 0,
             used: self.clock,
         };
         if self.streams.len() < STREAMS_MAX {

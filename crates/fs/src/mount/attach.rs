@@ -85,6 +85,9 @@ pub(super) fn attach<O: Origin>(
     if options.read_only {
         config.mount_options.push(MountOption::RO);
     }
+    if !options.exec {
+        config.mount_options.push(MountOption::NoExec);
+    }
     // Anything else is root's: fusermount3 would refuse it.
     let mut session = fuser::Session::new(session, &options.mount_point, &config)
         .map_err(|error| explain(&options.mount_point, error))?;
@@ -145,6 +148,7 @@ fn mount(
     flags.set(MountFlags::RDONLY, options.read_only);
     flags.set(MountFlags::NODEV, !options.dev);
     flags.set(MountFlags::NOSUID, !options.suid);
+    flags.set(MountFlags::NOEXEC, !options.exec);
     let data = CString::new(data).expect("numbers and words have no NUL byte");
     rustix::mount::mount(name, path, "fuse.ogive", flags, data.as_c_str()).map_err(fail)
 }

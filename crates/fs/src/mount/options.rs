@@ -64,6 +64,8 @@ pub struct MountOptions {
     pub dev: bool,
     /// Let set-user-id programs work.
     pub suid: bool,
+    /// Let programs be executed.
+    pub exec: bool,
     /// Name to show as the source in the table of mounts; the source's path if `None`.
     pub name: Option<String>,
     /// Gives memory that the process has freed back to the system: the allocator's business, so
@@ -94,6 +96,7 @@ impl Default for MountOptions {
             control_name: ".ogive".into(),
             dev: false,
             suid: false,
+            exec: true,
             name: None,
             release_memory: || {},
         }

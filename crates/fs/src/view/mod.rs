@@ -206,3 +206,6 @@ impl<O: Origin> View<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,587 @@
+//! The view over a real directory, without a kernel above it: what `docs/coherence.md` promises.
+
+use super::*;
+use crate::pruning;
+use ogive_origin::{
+    Allocation, Caller, Changes, DirectoryOrigin, Make, OFlags, RenameFlags, Whence,
+};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+const RECORD: u64 = 4096;
+
+struct Fixture {
+    directory: tempfile::TempDir,
+    view: Arc<View<DirectoryOrigin>>,
+}
+
+/// Changes are settled at once, so that what may be kept is kept.
+fn fixture() -> Fixture {
+    fixture_with(Duration::ZERO, |_| {})
+}
+
+fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fixture {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = Settings {
+        record_size_bytes: RECORD,
+        direct_io: true,
+        exclusive: false,
+        metadata_ttl: Duration::from_secs(1),
+        negative_ttl: Duration::from_secs(1),
+        prefetch_max_bytes: 0,
+        read_only: false,
+    };
+    change(&mut settings);
+    let view = View::new(
+        DirectoryOrigin::open(directory.path()).unwrap(),
+        settings,
+        Cache::new(64 << 20),
+        Versions::new(racy_window, false, 1),
+        Workers::new(4, 4),
+        InodeLimit::new(1 << 20, || {}),
+    )
+    .unwrap();
+    Fixture {
+        directory,
+        view: Arc::new(view),
+    }
+}
+
+impl Fixture {
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn lookup(&self, name: &str) -> Told {
+        self.view.lookup(ROOT, OsStr::new(name)).unwrap()
+    }
+
+    fn open(&self, name: &str, flags: OFlags) -> OpenedFile {
+        self.view.open(self.lookup(name).number, flags).unwrap()
+    }
+
+    fn read(&self, handle: u64, offset: u64, length: u64) -> Vec<u8> {
+        let mut read = self.view.begin_read(handle, offset, length).unwrap();
+        if !read.is_complete() {
+            self.view.complete_read(&mut read).unwrap();
+        }
+        let mut bytes = Vec::new();
+        self.view
+            .finish_read(&read, |answer| bytes = answer.to_vec());
+        bytes
+    }
+
+    /// Opens, reads everything and closes, as a program does that was told of a change.
+    fn read_file(&self, name: &str) -> Vec<u8> {
+        let opened = self.open(name, OFlags::RDONLY);
+        let bytes = self.read(opened.handle, 0, 1 << 20);
+        self.view.release(opened.handle);
+        bytes
+    }
+
+    fn origin_reads(&self) -> u64 {
+        self.view.counters.counts().origin_reads
+    }
+}
+
+fn pattern(length: usize, seed: u8) -> Vec<u8> {
+    (0..length)
+        .map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed))
+        .collect()
+}
+
+#[test]
+fn a_cached_file_is_read_from_memory_at_every_offset() {
+    let fixture = fixture();
+    let contents = pattern(3 * RECORD as usize + 100, 1);
+    fs::write(fixture.path("a"), &contents).unwrap();
+    let opened = fixture.open("a", OFlags::RDONLY);
+    assert_eq!(fixture.read(opened.handle, 0, 1 << 20), contents);
+    let reads = fixture.origin_reads();
+    assert_eq!(reads, 4, "one read a record");
+    for offset in (0..contents.len() as u64 + 10).step_by(97) {
+        for length in [1, 96, RECORD, 2 * RECORD + 7] {
+            let expected: Vec<u8> = contents
+                .iter()
+                .skip(offset as usize)
+                .take(length as usize)
+                .copied()
+                .collect();
+            assert_eq!(fixture.read(opened.handle, offset, length), expected);
+        }
+    }
+    assert_eq!(fixture.origin_reads(), reads);
+}
+
+#[test]
+fn an_unchanged_file_stays_cached_across_opens_and_forgetting() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), pattern(5000, 1)).unwrap();
+    fixture.read_file("a");
+    let reads = fixture.origin_reads();
+    let told = fixture.lookup("a");
+    fixture.view.forget(told.number, 2);
+    assert!(
+        fixture.view.inode(told.number).is_err(),
+        "all lookups were given back"
+    );
+    assert_eq!(fixture.read_file("a"), pattern(5000, 1));
+    assert_eq!(fixture.origin_reads(), reads);
+}
+
+#[test]
+fn a_change_behind_the_mount_is_seen_by_the_next_open() {
+    // With the default window: the changes below fall into one tick of the clock, and the times
+    // are put back after each.
+    let fixture = fixture_with(Duration::from_secs(2), |_| {});
+    fs::write(fixture.path("a"), pattern(5000, 0)).unwrap();
+    let times = fs::metadata(fixture.path("a")).unwrap().modified().unwrap();
+    for seed in 1..200 {
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(fixture.path("a"))
+            .unwrap();
+        file.write_all_at(&pattern(5000, seed), 0).unwrap();
+        file.set_modified(times).unwrap();
+        assert_eq!(fixture.read_file("a"), pattern(5000, seed));
+    }
+}
+
+#[test]
+fn what_was_written_is_read_back_at_once_and_is_in_the_origin() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), pattern(10 * RECORD as usize, 1)).unwrap();
+    let mut expected = pattern(10 * RECORD as usize, 1);
+    let opened = fixture.open("a", OFlags::RDWR);
+    let reader = fixture.open("a", OFlags::RDONLY);
+    fixture.read(opened.handle, 0, 1 << 20);
+    for (offset, length) in [(0, 1), (4095, 2), (5000, 9000), (40_959, 1), (40_000, 3000)] {
+        let bytes = pattern(length, offset as u8);
+        assert_eq!(
+            fixture.view.write(opened.handle, offset, &bytes).unwrap(),
+            length
+        );
+        expected.resize(expected.len().max(offset as usize + length), 0);
+        expected[offset as usize..][..length].copy_from_slice(&bytes);
+        assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+        assert_eq!(fixture.read(reader.handle, 0, 1 << 20), expected);
+        assert_eq!(fs::read(fixture.path("a")).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_write_forgets_only_the_records_it_touched() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), pattern(100 * RECORD as usize, 1)).unwrap();
+    let opened = fixture.open("a", OFlags::RDWR);
+    fixture.read(opened.handle, 0, 1 << 20);
+    let before = fixture.origin_reads();
+    fixture
+        .view
+        .write(opened.handle, 10 * RECORD + 5, b"x")
+        .unwrap();
+    fixture.read(opened.handle, 0, 1 << 20);
+    assert_eq!(fixture.origin_reads() - before, 1);
+}
+
+#[test]
+fn a_write_beyond_the_end_shows_zeroes_in_between() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), b"short").unwrap();
+    let opened = fixture.open("a", OFlags::RDWR);
+    assert_eq!(fixture.read(opened.handle, 0, 100), b"short");
+    fixture
+        .view
+        .write(opened.handle, 3 * RECORD, b"far")
+        .unwrap();
+    let all = fixture.read(opened.handle, 0, 1 << 20);
+    assert_eq!(all.len() as u64, 3 * RECORD + 3);
+    assert_eq!(&all[..5], b"short");
+    assert!(all[5..3 * RECORD as usize].iter().all(|byte| *byte == 0));
+    assert_eq!(&all[3 * RECORD as usize..], b"far");
+}
+
+#[test]
+fn truncation_allocation_and_copies_are_seen_at_once() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), pattern(20_000, 1)).unwrap();
+    let opened = fixture.open("a", OFlags::RDWR);
+    let number = fixture.lookup("a").number;
+    let resize = |size_bytes| {
+        let changes = Changes {
+            size_bytes: Some(size_bytes),
+            ..Changes::default()
+        };
+        fixture
+            .view
+            .set_attributes(number, Some(opened.handle), &changes)
+            .unwrap();
+    };
+    fixture.read(opened.handle, 0, 1 << 20);
+    resize(100);
+    assert_eq!(fixture.read(opened.handle, 0, 1 << 20), pattern(100, 1));
+    resize(9000);
+    let mut expected = pattern(100, 1);
+    expected.resize(9000, 0);
+    assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+    fixture
+        .view
+        .write(opened.handle, 0, &pattern(9000, 3))
+        .unwrap();
+    expected = pattern(9000, 3);
+    assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+
+    let punch = Allocation {
+        mode: 3,
+        offset: 4096,
+        length_bytes: 4096,
+    };
+    if fixture.view.allocate(opened.handle, punch).is_ok() {
+        expected[4096..8192].fill(0);
+        assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+        let data = fixture.view.seek(opened.handle, 4096, Whence::Data);
+        assert_eq!(data, Ok(8192));
+    }
+    let copied = fixture
+        .view
+        .copy_range((opened.handle, 0), (opened.handle, 12_000), 100)
+        .unwrap();
+    expected.resize(12_000, 0);
+    expected.extend_from_within(..copied);
+    assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+}
+
+#[test]
+fn appends_of_several_writers_are_all_read() {
+    let fixture = fixture();
+    fs::write(fixture.path("log"), b"").unwrap();
+    let opened = fixture.open("log", OFlags::RDWR | OFlags::APPEND);
+    let mut expected = Vec::new();
+    for round in 0..50u8 {
+        // Somebody else appends behind the mount, so the kernel's offset is wrong.
+        let offset = expected.len() as u64;
+        let behind = fs::OpenOptions::new()
+            .append(true)
+            .open(fixture.path("log"))
+            .unwrap();
+        std::io::Write::write_all(&mut &behind, &[b'-', round]).unwrap();
+        fixture
+            .view
+            .write(opened.handle, offset, &[b'+', round])
+            .unwrap();
+        expected.extend([b'-', round, b'+', round]);
+        assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+    }
+}
+
+#[test]
+fn a_reader_follows_a_file_that_grows_behind_the_mount() {
+    let fixture = fixture();
+    fs::write(fixture.path("log"), b"one").unwrap();
+    let opened = fixture.open("log", OFlags::RDONLY);
+    assert_eq!(fixture.read(opened.handle, 0, 100), b"one");
+    assert_eq!(fixture.read(opened.handle, 3, 100), b"");
+    fs::write(fixture.path("log"), b"one two").unwrap();
+    assert_eq!(fixture.read(opened.handle, 3, 100), b" two");
+}
+
+#[test]
+fn concurrent_misses_of_one_record_make_one_origin_read() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), pattern(RECORD as usize, 1)).unwrap();
+    let opened = fixture.open("a", OFlags::RDONLY);
+    let barrier = std::sync::Barrier::new(16);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                barrier.wait();
+                assert_eq!(
+                    fixture.read(opened.handle, 0, RECORD),
+                    pattern(RECORD as usize, 1)
+                );
+            });
+        }
+    });
+    assert_eq!(fixture.origin_reads(), 1);
+}
+
+#[test]
+fn writers_and_readers_of_one_record_never_see_the_past() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), [0; 8]).unwrap();
+    let opened = fixture.open("a", OFlags::RDWR);
+    let latest = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while latest.load(std::sync::atomic::Ordering::SeqCst) < 2000 {
+                    let before = latest.load(std::sync::atomic::Ordering::SeqCst);
+                    let bytes = fixture.read(opened.handle, 0, 8);
+                    let seen = u64::from_le_bytes(bytes.try_into().unwrap());
+                    assert!(seen >= before, "read {seen} after {before} was written");
+                }
+            });
+        }
+        for number in 1..=2000u64 {
+            fixture
+                .view
+                .write(opened.handle, 0, &number.to_le_bytes())
+                .unwrap();
+            latest.store(number, std::sync::atomic::Ordering::SeqCst);
+        }
+    });
+}
+
+#[test]
+fn an_unlinked_open_file_keeps_its_contents_and_attributes() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), b"still here").unwrap();
+    let number = fixture.lookup("a").number;
+    let opened = fixture.open("a", OFlags::RDWR);
+    fixture.view.unlink(ROOT, OsStr::new("a")).unwrap();
+    assert_eq!(
+        fixture.view.lookup(ROOT, OsStr::new("a")).unwrap_err(),
+        Errno::NOENT
+    );
+    assert_eq!(fixture.read(opened.handle, 0, 100), b"still here");
+    assert_eq!(
+        fixture
+            .view
+            .attributes(number, None)
+            .unwrap()
+            .attributes
+            .links,
+        0
+    );
+    fixture.view.release(opened.handle);
+}
+
+#[test]
+fn sequential_readers_are_prefetched_and_it_pays() {
+    let fixture = fixture_with(Duration::ZERO, |settings| {
+        settings.prefetch_max_bytes = 64 << 10
+    });
+    let contents = pattern(200 * RECORD as usize, 9);
+    fs::write(fixture.path("a"), &contents).unwrap();
+    let opened = fixture.open("a", OFlags::RDONLY);
+    for record in 0..200 {
+        let bytes = fixture.read(opened.handle, record * RECORD, RECORD);
+        assert_eq!(
+            bytes,
+            contents[(record * RECORD) as usize..][..RECORD as usize]
+        );
+    }
+    let stats = fixture.view.cache.stats();
+    assert!(
+        stats.prefetch_data_misses > 100,
+        "{} prefetched",
+        stats.prefetch_data_misses
+    );
+    assert_eq!(fixture.origin_reads(), 200, "each record was read once");
+}
+
+#[test]
+fn handing_over_keeps_the_history_and_not_the_bytes() {
+    let fixture = fixture_with(Duration::ZERO, |settings| {
+        (settings.direct_io, settings.exclusive) = (false, true);
+    });
+    fs::write(fixture.path("a"), pattern(4 * RECORD as usize, 1)).unwrap();
+    let opened = fixture.open("a", OFlags::RDONLY);
+    fixture.read(opened.handle, 0, 4 * RECORD);
+    assert_eq!(fixture.view.cache.stats().data_size, 0);
+    // The page cache dropped it: now it is worth keeping.
+    fixture.read(opened.handle, 0, RECORD / 2);
+    let stats = fixture.view.cache.stats();
+    assert_eq!(stats.mru_ghost_hits, 1);
+    assert!(stats.mfu_data >= RECORD);
+    assert_eq!(fixture.view.counters.counts().handed_over, 4);
+}
+
+#[test]
+fn directories_are_listed_whole_and_afresh() {
+    let fixture = fixture();
+    let names = |plus| {
+        let number = fixture.lookup("d").number;
+        let handle = fixture.view.open_directory(number).unwrap();
+        let mut names: Vec<OsString> = Vec::new();
+        let mut cookie = 0;
+        loop {
+            // Room for three entries a reply.
+            let mut count = 0;
+            fixture
+                .view
+                .read_directory(handle, cookie, plus, &mut |entry| {
+                    if count == 3 {
+                        return false;
+                    }
+                    count += 1;
+                    cookie = entry.cookie;
+                    names.push(entry.name.to_owned());
+                    let dots = entry.name == "." || entry.name == "..";
+                    assert_eq!(entry.told.is_some(), plus && !dots);
+                    true
+                })
+                .unwrap();
+            if count == 0 {
+                break;
+            }
+        }
+        fixture.view.release_directory(handle);
+        names.sort();
+        names
+    };
+    fs::create_dir(fixture.path("d")).unwrap();
+    let mut expected: Vec<OsString> = vec![".".into(), "..".into()];
+    for number in 0..40 {
+        fs::write(fixture.path(&format!("d/{number:02}")), "").unwrap();
+        expected.push(format!("{number:02}").into());
+        if number % 10 == 0 {
+            assert_eq!(names(false), expected);
+            assert_eq!(names(true), expected);
+        }
+    }
+    names(true);
+    let known = fixture.view.inodes.len();
+    names(true);
+    assert_eq!(
+        fixture.view.inodes.len(),
+        known,
+        "entries without room gave back their reference"
+    );
+}
+
+#[test]
+fn links_are_made_followed_and_renamed() {
+    let fixture = fixture();
+    let caller = Caller {
+        user: 0,
+        group: 0,
+        umask: 0o022,
+    };
+    let target = OsStr::new("somewhere/else");
+    let link = Make::Symlink { target };
+    let told = fixture
+        .view
+        .make(ROOT, OsStr::new("l"), link, caller)
+        .unwrap();
+    for _ in 0..2 {
+        assert_eq!(fixture.view.read_link(told.number).unwrap(), target);
+    }
+    let directory = Make::Directory { mode: 0o777 };
+    let directory = fixture
+        .view
+        .make(ROOT, OsStr::new("d"), directory, caller)
+        .unwrap();
+    assert_eq!(directory.attributes.permissions, 0o755);
+    let flags = RenameFlags::empty();
+    let (from, to) = ((ROOT, OsStr::new("l")), (directory.number, OsStr::new("m")));
+    fixture.view.rename(from, to, flags).unwrap();
+    assert_eq!(
+        fs::read_link(fixture.path("d/m")).unwrap(),
+        PathBuf::from(target)
+    );
+    fs::write(fixture.path("f"), "x").unwrap();
+    let file = fixture.lookup("f");
+    let hard = fixture
+        .view
+        .link(file.number, directory.number, OsStr::new("g"))
+        .unwrap();
+    assert_eq!((hard.number, hard.attributes.links), (file.number, 2));
+}
+
+#[test]
+fn a_read_only_view_refuses_every_change() {
+    let fixture = fixture_with(Duration::ZERO, |settings| settings.read_only = true);
+    fs::write(fixture.path("a"), "x").unwrap();
+    let (view, number) = (&fixture.view, fixture.lookup("a").number);
+    let name = OsStr::new("b");
+    let caller = Caller {
+        user: 0,
+        group: 0,
+        umask: 0,
+    };
+    let changes = Changes {
+        permissions: Some(0),
+        ..Changes::default()
+    };
+    let special = Make::Special {
+        mode: 0o100_644,
+        device: 0,
+    };
+    assert_eq!(view.open(number, OFlags::RDWR).unwrap_err(), Errno::ROFS);
+    assert_eq!(view.open(number, OFlags::WRONLY).unwrap_err(), Errno::ROFS);
+    assert!(view.open(number, OFlags::RDONLY).is_ok());
+    assert_eq!(
+        view.create(ROOT, name, OFlags::RDWR, 0o644, caller)
+            .unwrap_err(),
+        Errno::ROFS
+    );
+    assert_eq!(
+        view.make(ROOT, name, special, caller).unwrap_err(),
+        Errno::ROFS
+    );
+    assert_eq!(view.link(number, ROOT, name).unwrap_err(), Errno::ROFS);
+    assert_eq!(view.unlink(ROOT, OsStr::new("a")).unwrap_err(), Errno::ROFS);
+    assert_eq!(view.remove_directory(ROOT, name).unwrap_err(), Errno::ROFS);
+    let names = ((ROOT, OsStr::new("a")), (ROOT, name));
+    assert_eq!(
+        view.rename(names.0, names.1, RenameFlags::empty())
+            .unwrap_err(),
+        Errno::ROFS
+    );
+    assert_eq!(
+        view.set_attributes(number, None, &changes).unwrap_err(),
+        Errno::ROFS
+    );
+    assert_eq!(fs::read(fixture.path("a")).unwrap(), b"x");
+}
+
+#[test]
+fn a_vanished_source_is_an_error_and_heals_when_it_returns() {
+    let fixture = fixture();
+    let outer = fixture.directory.path().join("source");
+    fs::create_dir(&outer).unwrap();
+    fs::write(outer.join("a"), "before").unwrap();
+    let view = View::new(
+        DirectoryOrigin::open(&outer).unwrap(),
+        fixture.view.settings.clone(),
+        Cache::new(1 << 20),
+        Versions::new(Duration::ZERO, false, 2),
+        Workers::new(2, 2),
+        InodeLimit::new(1 << 20, || {}),
+    )
+    .unwrap();
+    let name = OsStr::new("a");
+    assert!(view.lookup(ROOT, name).is_ok());
+    fs::remove_dir_all(&outer).unwrap();
+    assert_eq!(view.lookup(ROOT, name).unwrap_err(), Errno::IO);
+    assert_eq!(view.attributes(ROOT, None).unwrap_err(), Errno::IO);
+    assert_eq!(view.open_directory(ROOT).unwrap_err(), Errno::IO);
+    fs::create_dir(&outer).unwrap();
+    fs::write(outer.join("a"), "after").unwrap();
+    let told = view.lookup(ROOT, name).unwrap();
+    assert_eq!(told.attributes.size_bytes, 5);
+    assert_eq!(view.attributes(ROOT, None).unwrap().number, ROOT);
+    assert_eq!(
+        told.attributes.inode,
+        fs::metadata(outer.join("a")).unwrap().ino()
+    );
+}
+
+#[test]
+fn a_prune_that_reaches_no_kernel_frees_nothing_and_stops() {
+    let fixture = fixture();
+    for number in 0..100 {
+        fs::write(fixture.path(&number.to_string()), "").unwrap();
+        fixture.lookup(&number.to_string());
+    }
+    let result = pruning::prune(&fixture.view, usize::MAX);
+    assert_eq!(
+        (result.examined, result.freed_objects, result.held),
+        (100, 0, 100)
+    );
+    let again = pruning::prune(&fixture.view, usize::MAX);
+    assert_eq!(again.examined, 0, "nothing is examined twice");
+}

@@ -1,0 +1,73 @@
+//! The command line as it is typed: the top level and the list of subcommands.
+//!
+//! What the arguments of a subcommand are is said in that subcommand's module, next to what they
+//! do.
+
+use clap::{Parser, Subcommand};
+
+use crate::help::{self, Section};
+use crate::{completions, man, mount, stat, unmount};
+
+/// Put any directory behind ZFS's adaptive replacement cache, in memory
+///
+/// ogive mounts a view of a directory (through FUSE) in which every read goes through an adaptive
+/// replacement cache: what is read often stays in memory even while something else reads everything
+/// once. Nothing is converted and nothing is kept anywhere but in memory: SRC stays an ordinary
+/// directory, and every write reaches it before it returns.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ogive",
+    version,
+    styles = help::STYLES,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_long_help = help::render(&sections()),
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Mount(Box<mount::args::MountArgs>),
+    Unmount(unmount::UnmountArgs),
+    Stat(stat::args::StatArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// What follows the list of subcommands.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            (
+                "ogive mount /srv/data /mnt/fast",
+                "Mount /srv/data at /mnt/fast; returns once it can be used.",
+            ),
+            (
+                "ogive stat /mnt/fast 1",
+                "One line of cache statistics every second.",
+            ),
+            (
+                "ogive unmount /mnt/fast",
+                "Unmount, and wait until the background process has gone.",
+            ),
+        ]),
+        help::exit_codes(),
+        help::terms(
+            "Environment",
+            &[
+                (
+                    "NO_COLOR",
+                    "When set and not empty, nothing is printed in colour.",
+                ),
+                (
+                    "COLUMNS",
+                    "Width of help texts, where the terminal does not say.",
+                ),
+            ],
+        ),
+    ]
+}

@@ -1,0 +1,79 @@
+//! `ogive`: ZFS's adaptive replacement cache for any directory.
+//!
+//! The program is thin: one module a subcommand, the words a user types and reads, exit codes. What
+//! it mounts is `ogive-fs`, what it prints is `ogive-kstat`. In a subcommand's module the argument
+//! struct says what was typed; what it means is worked out once, into a value the rest is driven
+//! by.
+//!
+//! Called as `mount.ogive` it is mount(8)'s way in ([`mount::helper`]).
+
+#![forbid(unsafe_code)]
+
+mod allocator;
+mod cli;
+mod completions;
+mod exit;
+mod fuse;
+mod help;
+mod man;
+mod messages;
+mod mount;
+mod mountinfo;
+mod quantity;
+mod stat;
+mod unmount;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::mount::{Extent, helper};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let program = arguments.first().cloned().unwrap_or_default();
+    if helper::is_called(&program) {
+        let code = run_as_helper(&arguments[1..]).unwrap_or_else(|error| report(&error));
+        return ExitCode::from(helper::exit_code(code));
+    }
+    ExitCode::from(run(&arguments, Extent::Real).unwrap_or_else(|error| report(&error)))
+}
+
+/// Runs what mount(8) asks for.
+fn run_as_helper(arguments: &[OsString]) -> Result<u8> {
+    let translated = helper::translate(arguments)?;
+    let extent = if translated.fake {
+        Extent::Fake
+    } else {
+        Extent::Real
+    };
+    run(&translated.arguments, extent)
+}
+
+/// Runs a command line, program name first.
+fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
+    match Cli::try_parse_from(arguments)?.command {
+        Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
+        Command::Unmount(args) => unmount::run(&args)?,
+        Command::Stat(args) => stat::run(&args)?,
+        Command::Completions(args) => completions::run(&args)?,
+        Command::Man(args) => man::run(&args)?,
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Prints an error where it belongs and returns the exit code it asks for. Help and version are
+/// clap's "errors", too.
+fn report(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<clap::Error>() {
+        Some(usage) => {
+            // A reader that has gone is no error of ours.
+            let _ = usage.print();
+            u8::try_from(usage.exit_code()).unwrap_or(exit::USAGE)
+        }
+        None => exit::report(error),
+    }
+}

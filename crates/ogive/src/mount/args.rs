@@ -1,0 +1,345 @@
+//! What can be typed after `ogive mount`, and its help text.
+//!
+//! Defaults are taken from [`MountOptions::default`], so the help text cannot say another value
+//! than the one used.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use ogive_fs::MountOptions;
+
+use crate::help::{self, Section};
+use crate::quantity::{Auto, Count, MemorySize, RecordSize, Size, Span};
+
+/// Mount a directory through the cache
+///
+/// Mounts SRC at MNT. The command returns once the mount answers; a process in the background then
+/// serves it until it is unmounted (`ogive unmount MNT`, umount(8), or SIGTERM to the process).
+///
+/// Reads are served from the cache in records. Writes go through to SRC before they return;
+/// fsync(2) is an fsync of SRC. A file changed behind the mount is seen at the next open.
+///
+/// A dead mount point that a crash left behind at MNT is taken away first.
+#[derive(Debug, Args)]
+#[command(args_override_self = true, after_long_help = help::render(&sections()))]
+pub(crate) struct MountArgs {
+    /// The directory to read through the cache
+    #[arg(value_name = "SRC", value_hint = ValueHint::DirPath)]
+    pub(crate) source: PathBuf,
+
+    /// The directory at which to mount it
+    ///
+    /// It must exist, and neither directory may lie inside the other: a mount that serves itself
+    /// would wait for itself. What MNT itself contains is hidden while mounted.
+    #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
+    pub(crate) mount_point: PathBuf,
+
+    /// Most memory the cache may hold: a size, or a share of memory such as 50%
+    ///
+    /// A share is of the memory this process may use: the machine's, or less where a control group
+    /// limits it. The cache gives memory back when the system runs short and grows again later.
+    /// Without this option: half.
+    #[arg(long, value_name = "SIZE|PERCENT", help_heading = "Cache options")]
+    pub(crate) arc_max: Option<MemorySize>,
+
+    /// Least memory the cache keeps when the system runs short: a size or a share of memory
+    ///
+    /// A floor for reclaim, not a reservation: nothing is allocated before it is used. Without
+    /// this option: a 32nd of memory.
+    #[arg(long, value_name = "SIZE|PERCENT", help_heading = "Cache options")]
+    pub(crate) arc_min: Option<MemorySize>,
+
+    /// Size of a record, the unit of caching: a power of two from 4K to 1M
+    ///
+    /// A miss reads a whole record from SRC; a hit copies only what was asked for. Small records
+    /// suit small random reads of large files (databases), large ones suit everything else.
+    #[arg(
+        long,
+        visible_alias = "record-size",
+        value_name = "SIZE",
+        default_value_t = RecordSize(MountOptions::default().record_size_bytes),
+        help_heading = "Cache options"
+    )]
+    pub(crate) recordsize: RecordSize,
+
+    /// What the cache keeps of bytes it has handed to the kernel's page cache
+    ///
+    /// Has no effect with --direct-io, where nothing is handed over.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value_t = Caching::from(MountOptions::default().caching),
+        help_heading = "Cache options"
+    )]
+    pub(crate) caching: Caching,
+
+    /// Bypass the kernel's page cache: every read comes to ogive
+    ///
+    /// Memory is then accounted to the byte and bounded by --arc-max alone. Each read costs a round
+    /// trip to the process, so small reads of hot data are several times slower than through the
+    /// page cache.
+    #[arg(long, help_heading = "Cache options")]
+    pub(crate) direct_io: bool,
+
+    /// Most bytes read ahead of one sequential reader; 0 turns prefetch off
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value_t = Size(MountOptions::default().prefetch_max_bytes),
+        help_heading = "Cache options"
+    )]
+    pub(crate) prefetch_max: Size,
+
+    /// Most inodes to remember, or auto, which goes by the size of the cache
+    ///
+    /// Beyond it the least recently used ones that no program holds are forgotten, and the kernel
+    /// is asked to forget its own.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "auto",
+        help_heading = "Cache options"
+    )]
+    pub(crate) inode_limit: Auto<Count>,
+
+    /// How long attributes, names and link targets may be used without asking SRC again
+    ///
+    /// Units: ms, s, m, h; a bare number is in seconds. 0 asks every time.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value_t = Span(MountOptions::default().metadata_ttl),
+        help_heading = "Coherence options"
+    )]
+    pub(crate) metadata_ttl: Span,
+
+    /// How long a name that does not exist may be remembered as missing
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value_t = Span(MountOptions::default().negative_ttl),
+        help_heading = "Coherence options"
+    )]
+    pub(crate) negative_ttl: Span,
+
+    /// How old a file's last change must be before its times are trusted to tell the next one,
+    /// or auto
+    ///
+    /// Two changes within one tick of the clock of SRC leave the same time stamps, so a file
+    /// changed more recently than this is read again at each open. auto is 2s, enough for every
+    /// file system.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "auto",
+        help_heading = "Coherence options"
+    )]
+    pub(crate) racy_window: Auto<Span>,
+
+    /// Promise that nothing changes SRC except through this mount
+    ///
+    /// Saves the checks at each open. If the promise is broken, old bytes may be served.
+    #[arg(long, help_heading = "Coherence options")]
+    pub(crate) sole_writer: bool,
+
+    /// Refuse every change
+    #[arg(short, long, help_heading = "Access options")]
+    pub(crate) read_only: bool,
+
+    /// Let users other than the one who mounts use the mount, under ordinary permissions
+    ///
+    /// For users who are not root, /etc/fuse.conf must say user_allow_other.
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) allow_other: bool,
+
+    /// Let device files in the mount work as devices (root only)
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) dev: bool,
+
+    /// Honour set-user-ID and set-group-ID bits and file capabilities in the mount (root only)
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) suid: bool,
+
+    /// Let no file in the mount be executed (root only)
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) no_exec: bool,
+
+    /// Options as in /etc/fstab, separated by commas; may be repeated
+    ///
+    /// Every long option of this command may be written here with _ or - between its words and
+    /// without the leading dashes: ro, allow_other, arc_max=4G, recordsize=16K. Options for
+    /// mount(8) and systemd (defaults, noauto, nofail, _netdev, x-*) and those that mean nothing
+    /// here (relatime, async) are accepted and ignored; nodev and nosuid are the default. An option
+    /// given on its own beats one given here. A comma inside a value is written \,.
+    #[arg(
+        short = 'o',
+        long = "options",
+        value_name = "OPTIONS",
+        action = ArgAction::Append,
+        help_heading = "Access options"
+    )]
+    pub(crate) options: Vec<OsString>,
+
+    /// Ignore options in -o that ogive does not know instead of refusing them
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) sloppy: bool,
+
+    /// Stay in the foreground; messages go to standard error
+    ///
+    /// The first SIGINT, SIGTERM or SIGHUP unmounts cleanly, waiting for open files; a second one
+    /// ends at once.
+    #[arg(short, long, help_heading = "Process options")]
+    pub(crate) foreground: bool,
+
+    /// Append messages to this file once the mount answers (default: discard them in the
+    /// background)
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Process options"
+    )]
+    pub(crate) log_file: Option<PathBuf>,
+
+    /// Say more: -v what is done, -vv in detail (development builds only)
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Process options")]
+    pub(crate) verbose: u8,
+
+    /// Threads that answer the kernel's requests, or auto, which goes by the processors
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "auto",
+        help_heading = "Process options"
+    )]
+    pub(crate) threads: Auto<Count>,
+
+    /// Threads that wait for SRC, at most, or auto, which is 32
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "auto",
+        help_heading = "Process options"
+    )]
+    pub(crate) origin_threads: Auto<Count>,
+
+    /// Name of the hidden control directory in MNT; empty for none
+    ///
+    /// It never appears in a listing, but MNT/NAME/arcstats can be read. "ogive stat" and "ogive
+    /// unmount" look for the default name.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_os_t = MountOptions::default().control_name,
+        help_heading = "Process options"
+    )]
+    pub(crate) control_name: OsString,
+
+    /// Name of the source in the list of mounts (default: the path of SRC)
+    #[arg(long, value_name = "NAME", help_heading = "Process options")]
+    pub(crate) name: Option<String>,
+
+    /// Set in the background process: standard output is a pipe to the command that waits for the
+    /// mount.
+    #[arg(long, hide = true)]
+    pub(crate) ready_on_stdout: bool,
+}
+
+/// The choices of `--caching`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Caching {
+    /// Only their history: no byte is in memory twice, and what the page cache drops is read from
+    /// SRC once more before it is kept
+    Exclusive,
+    /// The bytes as well: what the page cache drops is found in the cache
+    Inclusive,
+}
+
+impl From<ogive_fs::Caching> for Caching {
+    fn from(caching: ogive_fs::Caching) -> Self {
+        match caching {
+            ogive_fs::Caching::Exclusive => Self::Exclusive,
+            ogive_fs::Caching::Inclusive => Self::Inclusive,
+        }
+    }
+}
+
+impl From<Caching> for ogive_fs::Caching {
+    fn from(caching: Caching) -> Self {
+        match caching {
+            Caching::Exclusive => Self::Exclusive,
+            Caching::Inclusive => Self::Inclusive,
+        }
+    }
+}
+
+/// What follows the options in the help text and the man page.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            (
+                "ogive mount /srv/data /mnt/fast",
+                "Mount in the background with half of memory as the limit.",
+            ),
+            (
+                "ogive mount --arc-max 4G --read-only /srv/data /mnt/fast",
+                "At most 4 GiB of cache, and no changes.",
+            ),
+            (
+                "ogive mount -f -v --arc-max 25% ~/photos ~/fast",
+                "Watch it work in the foreground; Ctrl-C unmounts.",
+            ),
+            (
+                "mount -t ogive -o allow_other,arc_max=4G /srv/data /mnt/fast",
+                "Through mount(8), with the mount.ogive link installed.",
+            ),
+            (
+                "/srv/data  /mnt/fast  ogive  allow_other,arc_max=25%,x-systemd.automount,nofail  \
+                 0  0",
+                "A line of /etc/fstab: mounted when first used.",
+            ),
+        ]),
+        help::exit_codes(),
+        help::terms(
+            "Environment",
+            &[
+                (
+                    "NOTIFY_SOCKET",
+                    "Set by systemd: told when the mount answers and when it ends (Type=notify).",
+                ),
+                (
+                    "PATH",
+                    "Where fusermount3 is looked for when the user is not root.",
+                ),
+                (
+                    "NO_COLOR",
+                    "When set and not empty, nothing is printed in colour.",
+                ),
+            ],
+        ),
+        help::terms(
+            "Files",
+            &[
+                ("/dev/fuse", "The kernel's side of FUSE."),
+                (
+                    "/etc/fuse.conf",
+                    "Whether users who are not root may use --allow-other (user_allow_other).",
+                ),
+                (
+                    "MNT/.ogive/arcstats",
+                    "Statistics in the kstat format of OpenZFS (see --control-name).",
+                ),
+                (
+                    "MNT/.ogive/mount",
+                    "What is mounted and by which process, as JSON.",
+                ),
+                (
+                    "/proc/self/mountinfo",
+                    "Where dead and living mounts are found; ogive's are of type fuse.ogive.",
+                ),
+            ],
+        ),
+    ]
+}

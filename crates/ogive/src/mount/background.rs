@@ -1,0 +1,100 @@
+//! Serving a mount in the background.
+//!
+//! The program starts itself again in a session of its own and waits until that process says,
+//! through its standard output, that the mount answers. Until then the process keeps the caller's
+//! standard error, so its errors are read where the command was typed; if it ends early, its exit
+//! code becomes the command's. Starting again, instead of fork(2), leaves no thread or lock behind
+//! in a half copied process.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::exit;
+
+/// What the background process says when the mount answers.
+const READY: &[u8] = b"ready\n";
+
+/// Starts `ogive mount` with these arguments (those after the subcommand) in the background and
+/// waits for the mount.
+///
+/// Returns the exit code the command shall have; an error of the background process has been
+/// printed already.
+pub(crate) fn start(arguments: &[OsString]) -> Result<u8> {
+    let mut child = Command::new(program()?)
+        .arg0("ogive")
+        .args([OsStr::new("mount"), OsStr::new("--ready-on-stdout")])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the background process")?;
+    let mut said = Vec::with_capacity(READY.len());
+    if let Some(stdout) = child.stdout.take() {
+        stdout
+            .take(READY.len() as u64)
+            .read_to_end(&mut said)
+            .context("cannot hear from the background process")?;
+    }
+    if said == READY {
+        return Ok(exit::SUCCESS);
+    }
+    let status = child
+        .wait()
+        .context("cannot wait for the background process")?;
+    match (status.code(), status.signal()) {
+        (Some(code), _) if code != 0 => Ok(u8::try_from(code).unwrap_or(exit::FAILURE)),
+        (_, Some(signal)) => bail!(
+            "cannot mount: the background process was ended by signal {signal} before the mount \
+             answered"
+        ),
+        _ => bail!("cannot mount: the background process ended before the mount answered"),
+    }
+}
+
+/// The program to start again: this one, even if its file has been replaced or deleted since.
+fn program() -> Result<PathBuf> {
+    let path =
+        std::env::current_exe().context("cannot find this program through /proc/self/exe")?;
+    Ok(if path.exists() {
+        path
+    } else {
+        PathBuf::from("/proc/self/exe")
+    })
+}
+
+/// Leaves the caller's session and terminal, first thing in the background process.
+pub(crate) fn leave_session() -> Result<()> {
+    rustix::process::setsid().context("cannot begin a session of its own")?;
+    Ok(())
+}
+
+/// Tells the waiting command that the mount answers, and lets go of its standard output.
+///
+/// Fails if nobody waits any more: the command was interrupted, and nobody wants the mount.
+pub(crate) fn announce() -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(READY)?;
+    stdout.flush()?;
+    rustix::stdio::dup2_stdout(null()?)?;
+    Ok(())
+}
+
+/// From now on messages go to the log file, or nowhere.
+pub(crate) fn redirect_messages(log_file: Option<File>) -> io::Result<()> {
+    let target = match log_file {
+        Some(file) => file,
+        None => null()?,
+    };
+    rustix::stdio::dup2_stderr(target)?;
+    Ok(())
+}
+
+fn null() -> io::Result<File> {
+    File::options().read(true).write(true).open("/dev/null")
+}

@@ -1,0 +1,297 @@
+//! `-o` options, as they stand in /etc/fstab, turned into the long options they mean.
+//!
+//! There is no second table of options: a name that is a long option of `ogive mount` is that
+//! option, with `_` and `-` alike, and clap checks its value. Only what mount(8) and systemd say,
+//! and FUSE's old names, are listed here.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use clap::CommandFactory as _;
+
+use crate::cli::Cli;
+use crate::exit::{self, Refusal};
+
+/// Options that mount(8), systemd or the person reading fstab care about, or that are always so
+/// here.
+const IGNORED: &[&str] = &[
+    "_netdev",
+    "async",
+    "atime",
+    "auto",
+    "default_permissions",
+    "defaults",
+    "diratime",
+    "fail",
+    "group",
+    "iversion",
+    "lazytime",
+    "loud",
+    "noatime",
+    "noauto",
+    "nodiratime",
+    "nofail",
+    "nogroup",
+    "noiversion",
+    "nolazytime",
+    "noowner",
+    "norelatime",
+    "nostrictatime",
+    "nouser",
+    "nousers",
+    "owner",
+    "relatime",
+    "silent",
+    "strictatime",
+    "user",
+    "users",
+];
+
+/// The same for options with a value or a family of names.
+const IGNORED_PREFIXES: &[&str] = &[
+    "x-", "X-", "comment=", "helper=", "uhelper=", "subtype=", "user=",
+];
+
+/// Other names of long options, and the options that undo them. Among the options of one group the
+/// last one holds.
+const SWITCHES: &[(&str, &str, bool)] = &[
+    ("ro", "--read-only", true),
+    ("rw", "--read-only", false),
+    ("dev", "--dev", true),
+    ("nodev", "--dev", false),
+    ("suid", "--suid", true),
+    ("nosuid", "--suid", false),
+    ("noexec", "--no-exec", true),
+    ("exec", "--no-exec", false),
+];
+
+/// Long options that make no sense in `-o`.
+const EXCLUDED: &[&str] = &["help", "options", "ready-on-stdout", "sloppy"];
+
+/// The long options that these `-o` arguments mean, as they would be typed.
+///
+/// With `sloppy`, options nobody knows are dropped, as `mount -s` asks.
+pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<OsString>, Refusal> {
+    let mount = mount_command();
+    let mut flags: Vec<OsString> = Vec::new();
+    let mut switches: Vec<(&str, bool)> = Vec::new();
+    for option in arguments.iter().flat_map(|argument| split(argument)) {
+        let option = option.as_os_str();
+        if let Some(&(_, flag, on)) = SWITCHES.iter().find(|(name, ..)| option == *name) {
+            switches.retain(|(other, _)| *other != flag);
+            switches.push((flag, on));
+        } else if is_ignored(option) {
+            // Said for somebody else.
+        } else if option == "remount" {
+            return Err(Refusal::new(
+                exit::USAGE,
+                "cannot remount: the options of a mounted ogive cannot be changed",
+            )
+            .hint("unmount it and mount it again with the new options"));
+        } else if let Some(flag) = long_option(&mount, option)? {
+            flags.push(flag);
+        } else if !sloppy {
+            return Err(Refusal::new(
+                exit::USAGE,
+                format!(
+                    "cannot mount: unknown option \"{}\" in -o",
+                    option.display()
+                ),
+            )
+            .hint("\"ogive mount --help\" lists what there is; --sloppy ignores what is unknown"));
+        }
+    }
+    flags.extend(
+        switches
+            .iter()
+            .filter(|(_, on)| *on)
+            .map(|(flag, _)| OsString::from(flag)),
+    );
+    Ok(flags)
+}
+
+fn mount_command() -> clap::Command {
+    let mut top = Cli::command();
+    top.build();
+    top.find_subcommand("mount").cloned().unwrap_or_default()
+}
+
+fn is_ignored(option: &OsStr) -> bool {
+    option.is_empty()
+        || IGNORED.iter().any(|name| option == *name)
+        || IGNORED_PREFIXES
+            .iter()
+            .any(|prefix| option.as_bytes().starts_with(prefix.as_bytes()))
+}
+
+/// The long option that `name[=value]` means, or `None` if there is none of that name.
+fn long_option(mount: &clap::Command, option: &OsStr) -> Result<Option<OsString>, Refusal> {
+    let (name, value) = match option.as_bytes().iter().position(|byte| *byte == b'=') {
+        Some(at) => (&option.as_bytes()[..at], Some(&option.as_bytes()[at + 1..])),
+        None => (option.as_bytes(), None),
+    };
+    let Ok(name) = std::str::from_utf8(name) else {
+        return Ok(None);
+    };
+    // FUSE's old name for the same thing.
+    let long = if name == "fsname" {
+        "name".to_owned()
+    } else {
+        name.replace('_', "-")
+    };
+    let known = |argument: &&clap::Arg| {
+        argument.get_long() == Some(&long)
+            || argument
+                .get_all_aliases()
+                .is_some_and(|aliases| aliases.contains(&long.as_str()))
+    };
+    if EXCLUDED.contains(&long.as_str()) {
+        return Ok(None);
+    }
+    let Some(argument) = mount.get_arguments().find(known) else {
+        return Ok(None);
+    };
+    let refuse = |what: &str| {
+        Err(Refusal::new(
+            exit::USAGE,
+            format!("cannot mount: option \"{name}\" in -o {what}"),
+        ))
+    };
+    let mut flag = OsString::from(format!("--{long}"));
+    match (argument.get_action().takes_values(), value) {
+        (true, Some(value)) => {
+            flag.push("=");
+            flag.push(OsStr::from_bytes(value));
+            Ok(Some(flag))
+        }
+        (false, None) => Ok(Some(flag)),
+        (true, None) => refuse("needs a value"),
+        (false, Some(_)) => refuse("takes no value"),
+    }
+}
+
+/// Splits at commas; a backslash before a comma or a backslash makes it part of the option.
+fn split(argument: &OsStr) -> Vec<OsString> {
+    let mut options = vec![Vec::new()];
+    let mut bytes = argument.as_bytes().iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match (byte, bytes.peek()) {
+            (b'\\', Some(&escaped @ (b',' | b'\\'))) => {
+                bytes.next();
+                last(&mut options).push(escaped);
+            }
+            (b',', _) => options.push(Vec::new()),
+            _ => last(&mut options).push(byte),
+        }
+    }
+    options.into_iter().map(OsString::from_vec).collect()
+}
+
+fn last(options: &mut [Vec<u8>]) -> &mut Vec<u8> {
+    options
+        .last_mut()
+        .expect("the list begins with one option and only grows")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flags(options: &str) -> Result<Vec<String>, String> {
+        long_options(&[options.into()], false)
+            .map(|flags| {
+                flags
+                    .into_iter()
+                    .map(|flag| flag.into_string().unwrap())
+                    .collect()
+            })
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn long_options_are_known_under_both_spellings() {
+        assert_eq!(
+            flags("allow_other,arc_max=4G,record-size=16K,direct-io,metadata_ttl=5s").unwrap(),
+            [
+                "--allow-other",
+                "--arc-max=4G",
+                "--record-size=16K",
+                "--direct-io",
+                "--metadata-ttl=5s"
+            ]
+        );
+        assert_eq!(
+            flags("fsname=my\\,data,verbose").unwrap(),
+            ["--name=my,data", "--verbose"]
+        );
+    }
+
+    #[test]
+    fn what_a_real_fstab_says_for_others_is_ignored() {
+        assert!(
+            flags("defaults,noauto,nofail,_netdev,relatime,user,x-systemd.automount,comment=a=b,,")
+                .unwrap()
+                .is_empty()
+        );
+        assert!(
+            flags("X-mount.mkdir,x-systemd.requires-mounts-for=/srv/data,nodev,nosuid,rw")
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn the_last_of_two_opposites_holds() {
+        assert_eq!(flags("ro").unwrap(), ["--read-only"]);
+        assert!(flags("ro,rw").unwrap().is_empty());
+        assert_eq!(
+            flags("rw,suid,nosuid,ro,noexec").unwrap(),
+            ["--read-only", "--no-exec"]
+        );
+        assert!(flags("noexec,exec").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_unless_sloppy() {
+        assert!(
+            flags("sync")
+                .unwrap_err()
+                .contains("unknown option \"sync\"")
+        );
+        for hidden in ["ready_on_stdout", "help", "options=ro", "sloppy"] {
+            assert!(flags(hidden).is_err(), "{hidden}");
+        }
+        let sloppy = long_options(&["sync,ro,what=ever".into()], true).unwrap();
+        assert_eq!(sloppy, ["--read-only"]);
+    }
+
+    #[test]
+    fn values_are_asked_for_and_refused_where_they_belong() {
+        assert!(flags("arc_max").unwrap_err().contains("needs a value"));
+        assert!(
+            flags("allow_other=1")
+                .unwrap_err()
+                .contains("takes no value")
+        );
+        assert!(flags("remount,ro").unwrap_err().contains("unmount it"));
+    }
+
+    #[test]
+    fn several_arguments_are_one_list() {
+        let flags = long_options(&["ro,arc_max=1G".into(), "rw".into()], false).unwrap();
+        assert_eq!(flags, ["--arc-max=1G"]);
+    }
+
+    proptest! {
+        #[test]
+        fn options_joined_with_escapes_split_back(
+            options in proptest::collection::vec("[a-z,\\\\=]{0,6}", 1..6)
+        ) {
+            let escape = |option: &String| option.replace('\\', "\\\\").replace(',', "\\,");
+            let joined: Vec<String> = options.iter().map(escape).collect();
+            let back = split(OsStr::new(&joined.join(",")));
+            prop_assert_eq!(back, options.iter().map(OsString::from).collect::<Vec<_>>());
+        }
+    }
+}

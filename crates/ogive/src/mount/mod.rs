@@ -1,0 +1,107 @@
+//! `ogive mount`: from what was typed to a mount that answers.
+//!
+//! [`args`] is what can be typed, [`fstab`] expands `-o`, [`plan`] is what it means, [`paths`]
+//! settles the two directories, [`serve`] serves, [`background`] and [`signals`] are the life of
+//! the process, [`helper`] is the way in for mount(8).
+
+pub(crate) mod args;
+mod background;
+mod fstab;
+pub(crate) mod helper;
+pub(crate) mod paths;
+mod plan;
+mod serve;
+mod signals;
+
+use std::ffi::OsString;
+
+use anyhow::{Context as _, Result};
+use clap::{Args as _, FromArgMatches as _};
+
+use self::args::MountArgs;
+use self::plan::Plan;
+use crate::messages;
+
+/// Whether to mount at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Mount.
+    Real,
+    /// Check the options and stop, as `mount -f` asks.
+    Fake,
+}
+
+/// Runs the subcommand. `arguments` are those after the word `mount`, as typed; they are needed to
+/// put what `-o` means in front of them, and to start the background process.
+pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> Result<u8> {
+    let expanded;
+    let args = if args.options.is_empty() {
+        args
+    } else {
+        expanded = expand(args, arguments)?;
+        &expanded
+    };
+    let plan = Plan::new(args, memory_limit_bytes)?;
+    if extent == Extent::Fake {
+        return Ok(crate::exit::SUCCESS);
+    }
+    if !plan.foreground && !plan.ready_on_stdout {
+        return background::start(arguments);
+    }
+    messages::start(plan.verbosity, plan.log_file.is_some());
+    serve::serve(plan)?;
+    Ok(crate::exit::SUCCESS)
+}
+
+/// The memory that shares on the command line are shares of: the same figure the cache takes its
+/// default from.
+fn memory_limit_bytes() -> Result<u64> {
+    let limit = ogive_pressure::Sources::probe().and_then(|sources| sources.limit_bytes());
+    limit.context("cannot tell how much memory a share is of")
+}
+
+/// Parses again with what `-o` means in front, so that options given on their own come later and
+/// hold.
+fn expand(args: &MountArgs, arguments: &[OsString]) -> Result<MountArgs> {
+    let flags = fstab::long_options(&args.options, args.sloppy)?;
+    let line = std::iter::once(OsString::from("ogive mount"))
+        .chain(flags)
+        .chain(arguments.iter().cloned());
+    let command =
+        MountArgs::augment_args(clap::Command::new("ogive mount").styles(crate::help::STYLES));
+    let matches = command.try_get_matches_from(line)?;
+    Ok(MountArgs::from_arg_matches(&matches)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser as _;
+
+    fn expanded(line: &str) -> Result<MountArgs, String> {
+        let all: Vec<OsString> = format!("ogive mount {line}")
+            .split_whitespace()
+            .map(OsString::from)
+            .collect();
+        let cli = Cli::try_parse_from(&all).map_err(|error| error.to_string())?;
+        let Command::Mount(args) = cli.command else {
+            panic!("not mount")
+        };
+        expand(&args, &all[2..]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_given_on_their_own_beat_those_in_o() {
+        let args = expanded("--recordsize 8K -o recordsize=16K,ro,threads=2 /s /m").unwrap();
+        assert_eq!(args.recordsize.0, 8 << 10);
+        assert!(args.read_only);
+        assert_eq!(args.threads.exactly().unwrap().0, 2);
+    }
+
+    #[test]
+    fn a_bad_value_in_o_is_explained_like_one_on_its_own() {
+        let error = expanded("-o recordsize=3K /s /m").unwrap_err();
+        assert!(error.contains("power of two"), "{error}");
+    }
+}

@@ -1,0 +1,320 @@
+//! The two directories of a mount: what they really are, and whether they may be used together.
+//!
+//! A dead mount point, one whose process has gone without unmounting, answers every system call
+//! with ENOTCONN (or ECONNABORTED where the connection was cut). It is taken away here, so that
+//! mounting again after a crash just works.
+//!
+//! Neither directory may lie inside the other. With MNT inside SRC, a walk through the mount would
+//! come to MNT again and ask the mount from within itself; with SRC inside MNT (or equal to it),
+//! the mount would cover its own source.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use log::warn;
+use rustix::io::Errno;
+
+use crate::exit::{self, Refusal};
+use crate::fuse::{self, Unmount};
+use crate::mountinfo;
+
+/// Dead mounts stacked on one mount point that are taken away at most; more is not the work of
+/// crashes.
+const DEAD_MOUNTS_MAX: usize = 16;
+
+/// Links followed when a path is resolved by hand; the kernel's own limit (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// Resolves and checks SRC and MNT, in this order, and takes away a dead mount at MNT.
+pub(crate) fn settle(source: &Path, mount_point: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
+    let source = settle_source(source)?;
+    mend(mount_point)?;
+    let mount_point = settle_mount_point(mount_point)?;
+    check_overlap(&source, &mount_point)?;
+    check_not_mounted(&mount_point)?;
+    if let Ok(Some(_)) = fs::read_dir(&mount_point).map(|mut entries| entries.next()) {
+        warn!(
+            "{} is not empty; what it contains is hidden while mounted",
+            mount_point.display()
+        );
+    }
+    Ok((source, mount_point))
+}
+
+fn settle_source(source: &Path) -> Result<PathBuf, Refusal> {
+    let refuse = |reason: &dyn std::fmt::Display| {
+        Refusal::new(
+            exit::SOURCE,
+            format!("cannot use {} as the source: {reason}", source.display()),
+        )
+    };
+    fs::canonicalize(source)
+        // Opening for reading tells "not a directory" and "permission denied" alike.
+        .and_then(|path| fs::read_dir(&path).map(|_| path))
+        .map_err(|error| match is_dead(&error) {
+            true => refuse(&"it lies on a dead FUSE mount")
+                .hint("mount that again, or unmount it with \"umount --lazy\""),
+            false => refuse(&reason(&error)),
+        })
+}
+
+fn settle_mount_point(mount_point: &Path) -> Result<PathBuf, Refusal> {
+    let refuse = |reason: &dyn std::fmt::Display| {
+        Refusal::new(
+            exit::MOUNT_POINT,
+            format!("cannot mount on {}: {reason}", mount_point.display()),
+        )
+    };
+    let path = fs::canonicalize(mount_point).map_err(|error| {
+        let refusal = refuse(&reason(&error));
+        match error.kind() {
+            io::ErrorKind::NotFound => refusal.hint(format!(
+                "create it with \"mkdir -p {}\"",
+                mount_point.display()
+            )),
+            _ => refusal,
+        }
+    })?;
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => Ok(path),
+        Ok(_) => Err(refuse(&"not a directory")),
+        Err(error) => Err(refuse(&reason(&error))),
+    }
+}
+
+fn check_overlap(source: &Path, mount_point: &Path) -> Result<(), Refusal> {
+    let what = if source == mount_point {
+        "it is the source itself"
+    } else if mount_point.starts_with(source) {
+        "it lies inside the source, so the mount would contain itself"
+    } else if source.starts_with(mount_point) {
+        "the source lies inside it, so the mount would cover its own source"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::new(
+        exit::MOUNT_POINT,
+        format!(
+            "cannot mount {} on {}: {what}",
+            source.display(),
+            mount_point.display()
+        ),
+    )
+    .hint("choose a mount point outside the source"))
+}
+
+fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
+    let mounts = mountinfo::read().unwrap_or_default();
+    match mountinfo::topmost_at(&mounts, mount_point) {
+        Some(mount) if mount.is_ogive() => Err(Refusal::new(
+            exit::MOUNT_POINT,
+            format!(
+                "cannot mount on {0}: ogive has already mounted {1} there",
+                mount_point.display(),
+                mount.source.display()
+            ),
+        )
+        .hint(format!(
+            "unmount it first with \"ogive unmount {}\"",
+            mount_point.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Asks the file system at this path for a sign of life. Looking at its attributes would not do:
+/// the kernel may still have those of a process that has gone; statistics of the file system it
+/// never keeps.
+pub(crate) fn probe(path: &Path) -> io::Result<()> {
+    rustix::fs::statfs(path)?;
+    Ok(())
+}
+
+/// Whether the error is what a mount without a process answers.
+pub(crate) fn is_dead(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOTCONN | Errno::CONNABORTED)
+    )
+}
+
+/// Takes away dead FUSE mounts at this path. Anything else is left to the checks that follow.
+fn mend(mount_point: &Path) -> Result<(), Refusal> {
+    for _ in 0..DEAD_MOUNTS_MAX {
+        let error = match probe(mount_point) {
+            Err(error) if is_dead(&error) => error,
+            _ => return Ok(()),
+        };
+        let refuse = |reason: String| {
+            Refusal::new(
+                exit::MOUNT_POINT,
+                format!("cannot mend {}: {reason}", mount_point.display()),
+            )
+        };
+        let path = resolve_dead(mount_point).map_err(|e| refuse(reason(&e)))?;
+        let mounts = mountinfo::read().map_err(|e| refuse(reason(&e)))?;
+        let Some(dead) = mountinfo::topmost_at(&mounts, &path).filter(|mount| mount.is_fuse())
+        else {
+            // The dead mount is a parent of the path, and not ours to take away.
+            return Err(
+                refuse(reason(&error)).hint("it lies on a dead FUSE mount; unmount that first")
+            );
+        };
+        fuse::unmount(&path, Unmount::Detach).map_err(|e| {
+            refuse(format!(
+                "its dead {} mount cannot be taken away: {}",
+                dead.fstype,
+                reason(&e)
+            ))
+            .hint(format!("run \"umount --lazy {}\" as root", path.display()))
+        })?;
+        warn!(
+            "{}: took away a dead {} mount whose process had gone",
+            path.display(),
+            dead.fstype
+        );
+    }
+    Err(Refusal::new(
+        exit::MOUNT_POINT,
+        format!(
+            "cannot mend {}: more than {DEAD_MOUNTS_MAX} dead mounts are stacked there",
+            mount_point.display()
+        ),
+    ))
+}
+
+/// The absolute path of a dead mount point, for which `canonicalize` fails: its own last step
+/// cannot be looked at.
+pub(crate) fn resolve_dead(path: &Path) -> io::Result<PathBuf> {
+    let mut path = std::path::absolute(path)?;
+    for _ in 0..LINKS_MAX {
+        // A link can be looked at, since it lies outside the mount.
+        let target = match fs::read_link(&path) {
+            Ok(target) => target,
+            Err(_) => break,
+        };
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        path = parent.join(target);
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok(fs::canonicalize(parent)?.join(name)),
+        _ => Ok(path),
+    }
+}
+
+/// Refuses if the mount also appeared inside its source, as it does where mount events propagate
+/// between bind mounts.
+pub(crate) fn check_propagation(source: &Path, device: (u32, u32)) -> Result<(), Refusal> {
+    let mounts = mountinfo::read().unwrap_or_default();
+    let inside = |mount: &&mountinfo::MountEntry| {
+        mount.device == device && mount.mount_point.starts_with(source)
+    };
+    match mounts.iter().find(inside) {
+        Some(copy) => Err(Refusal::new(
+            exit::MOUNT_POINT,
+            format!(
+                "cannot mount: the mount also appears at {}, inside its own source, through a \
+                 shared bind mount",
+                copy.mount_point.display()
+            ),
+        )
+        .hint("choose a mount point outside the source, or make the bind mount private")),
+        None => Ok(()),
+    }
+}
+
+/// The system's words for an error, without Rust's "(os error 2)".
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        // "No such file" but "EOF while ..." and other words in capitals as they are.
+        Some(first) if !letters.as_str().starts_with(char::is_uppercase) => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn refused(source: &Path, mount_point: &Path) -> String {
+        settle(source, mount_point).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn two_separate_directories_are_fine_and_come_back_resolved() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("src")).unwrap();
+        fs::create_dir_all(base.join("mnt")).unwrap();
+        symlink("mnt", base.join("link")).unwrap();
+        let settled = settle(&base.join("src/../src"), &base.join("link")).unwrap();
+        assert_eq!(settled, (base.join("src"), base.join("mnt")));
+    }
+
+    #[test]
+    fn what_is_missing_or_no_directory_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let missing = dir.path().join("missing");
+        assert!(
+            refused(&missing, dir.path()).ends_with("as the source: no such file or directory")
+        );
+        assert!(refused(&file, dir.path()).ends_with("as the source: not a directory"));
+        let other = tempfile::tempdir().unwrap();
+        assert!(
+            refused(other.path(), &missing)
+                .contains("no such file or directory; create it with \"mkdir -p")
+        );
+        assert!(refused(other.path(), &file).ends_with("not a directory"));
+    }
+
+    #[test]
+    fn directories_inside_each_other_are_refused_both_ways() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        assert!(refused(dir.path(), &inner).contains("lies inside the source"));
+        assert!(refused(&inner, dir.path()).contains("cover its own source"));
+        assert!(refused(&inner, &inner).contains("the source itself"));
+    }
+
+    #[test]
+    fn a_sibling_whose_name_begins_alike_is_not_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (dir.path().join("data"), dir.path().join("data2"));
+        fs::create_dir(&a).unwrap();
+        fs::create_dir(&b).unwrap();
+        assert!(settle(&a, &b).is_ok());
+        assert!(settle(&b, &a).is_ok());
+    }
+
+    #[test]
+    fn a_path_is_resolved_without_looking_at_its_last_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        symlink("gone", base.join("link")).unwrap();
+        symlink(&base, base.join("dir")).unwrap();
+        assert_eq!(resolve_dead(&base.join("link")).unwrap(), base.join("gone"));
+        assert_eq!(
+            resolve_dead(&base.join("dir/gone")).unwrap(),
+            base.join("gone")
+        );
+        symlink("loop", base.join("loop")).unwrap();
+        assert_eq!(resolve_dead(&base.join("loop")).unwrap(), base.join("loop"));
+    }
+
+    #[test]
+    fn reasons_are_short_and_begin_small() {
+        assert_eq!(reason(&Errno::NOENT.into()), "no such file or directory");
+        assert_eq!(reason(&Errno::IO.into()), "input/output error");
+        assert_eq!(reason(&io::Error::other("EOF reached")), "EOF reached");
+    }
+}

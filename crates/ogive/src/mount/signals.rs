@@ -1,0 +1,117 @@
+//! Ending on a signal: the first one unmounts, a second one ends at once.
+//!
+//! One thread sleeps in read(2) on the pipe the signal handlers write to; without a signal it never
+//! wakes. The unmount itself runs on a thread of its own, so that a second signal is heard while it
+//! hangs.
+//!
+//! If programs still use the mount, it is taken out of the tree (nobody new gets in) and served
+//! until the last of them lets go. Ending at once leaves no dead mount point, but what is still
+//! open fails from then on. Nothing written is lost either way: a write that returned has reached
+//! the source.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use log::{error, info, warn};
+use ogive_fs::Unmounter;
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit;
+use crate::fuse::{self, Unmount};
+use crate::mountinfo;
+use crate::unmount::busy;
+
+/// The signals that end a mount, caught from the moment this is made.
+pub(crate) struct Ending {
+    signals: Signals,
+}
+
+/// Which mount to end.
+#[derive(Clone)]
+pub(crate) struct Target {
+    /// Asks the file system's own session to unmount.
+    pub(crate) unmounter: Unmounter,
+    /// Where it is mounted.
+    pub(crate) mount_point: PathBuf,
+    /// Its device number, so that nothing mounted over it is taken for it.
+    pub(crate) device: Option<(u32, u32)>,
+}
+
+impl Ending {
+    /// Catches SIGTERM, SIGINT and SIGHUP. To be called before mounting: a signal that killed the
+    /// process between mounting and serving would leave a dead mount point.
+    pub(crate) fn catch() -> io::Result<Self> {
+        Ok(Self {
+            signals: Signals::new([SIGTERM, SIGINT, SIGHUP])?,
+        })
+    }
+
+    /// Ends the mount on the signals, those that came already included.
+    pub(crate) fn watch(mut self, target: Target) -> io::Result<()> {
+        thread::Builder::new()
+            .name("ogive-signals".into())
+            .spawn(move || {
+                let mut asked = false;
+                for signal in self.signals.forever() {
+                    let name = signal_hook::low_level::signal_name(signal).unwrap_or("signal");
+                    if asked {
+                        warn!("{name} again: ending at once");
+                        end_at_once(&target);
+                    }
+                    asked = true;
+                    info!("{name}: unmounting {}", target.mount_point.display());
+                    let target = target.clone();
+                    let spawned = thread::Builder::new()
+                        .name("ogive-unmount".into())
+                        .spawn(move || unmount(&target));
+                    if let Err(reason) = spawned {
+                        error!("cannot unmount {reason}; send the signal again to end at once");
+                    }
+                }
+            })?;
+        Ok(())
+    }
+}
+
+fn unmount(target: &Target) {
+    let path = target.mount_point.display();
+    if is_on_top(target) {
+        match fuse::unmount(&target.mount_point, Unmount::Plain) {
+            Ok(()) => return,
+            Err(reason) if Errno::from_io_error(&reason) == Some(Errno::BUSY) => {
+                let users = busy::find(Path::new("/proc"), &target.mount_point);
+                warn!(
+                    "{path} is in use{users}; it is served until they let go, a second signal \
+                     ends it at once"
+                );
+            }
+            // The session below has its own way, and its own words if that fails too.
+            Err(_) => {}
+        }
+    }
+    if let Err(reason) = target.unmounter.unmount() {
+        error!("cannot unmount {path}: {reason}; send the signal again to end at once");
+    }
+}
+
+fn end_at_once(target: &Target) -> ! {
+    if is_on_top(target)
+        && let Err(reason) = fuse::unmount(&target.mount_point, Unmount::Detach)
+    {
+        error!(
+            "{} stays as a dead mount point: {reason}",
+            target.mount_point.display()
+        );
+    }
+    std::process::exit(i32::from(exit::BUSY));
+}
+
+/// Whether our mount is what an unmount of its path would take away.
+fn is_on_top(target: &Target) -> bool {
+    let mounts = mountinfo::read().unwrap_or_default();
+    mountinfo::topmost_at(&mounts, &target.mount_point)
+        .is_some_and(|mount| Some(mount.device) == target.device)
+}

@@ -1,0 +1,312 @@
+//! `ogive stat`: arcstat's lines, from a mount of ogive or from OpenZFS in the kernel.
+//!
+//! Which figures there are and how they are laid out is `ogive-kstat`'s; here is where they come
+//! from, when, and where the lines go.
+
+pub(crate) mod args;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use ogive_kstat::Source;
+use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use self::args::{Choice, StatArgs, Wanted};
+use crate::exit::{self, Refusal};
+use crate::mount::paths;
+use crate::mountinfo::{self, MountEntry};
+
+/// Where OpenZFS keeps its figures on Linux.
+const KERNEL_KSTATS: &str = "/proc/spl/kstat/zfs";
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &StatArgs) -> Result<()> {
+    if args.list {
+        return list(&mut io::stdout().lock());
+    }
+    let wanted = Wanted::new(args)?;
+    let source = source(args.kstat.as_deref(), wanted.mount_point.as_deref())?;
+    let mut before = source.snapshot().context("cannot show statistics")?;
+    let columns = match wanted.columns {
+        Choice::These(columns) => columns,
+        Choice::All => Columns::all(before.has_l2()),
+    };
+    let mut lines = Lines::new(args, columns)?;
+    let stop = stop_on_signal()?;
+    lines.print(&Report::since_start(&before))?;
+
+    let start = Instant::now();
+    let mut printed = 1;
+    while wanted.count.is_none_or(|count| printed < count) {
+        // Counted from the start, so that the time a line takes does not add up.
+        let due = start + wanted.interval.mul_f64(printed as f64);
+        if waited_for_signal(&stop, due) {
+            break;
+        }
+        let now = source.snapshot().context("cannot show statistics")?;
+        let seconds = now
+            .seconds_since(&before)
+            .unwrap_or(wanted.interval.as_secs_f64());
+        lines.print(&Report::between(&before, &now, seconds))?;
+        before = now;
+        printed += 1;
+    }
+    Ok(())
+}
+
+/// Prints what each column means.
+fn list(out: &mut dyn Write) -> Result<()> {
+    let width = COLUMNS
+        .iter()
+        .map(|column| column.name.len())
+        .max()
+        .unwrap_or(0);
+    for column in COLUMNS {
+        writeln!(out, "{:>width$} : {}", column.name, column.description)?;
+    }
+    Ok(())
+}
+
+/// SIGINT and SIGTERM end the lines, with the last one whole and with exit code 0.
+fn stop_on_signal() -> Result<Receiver<()>> {
+    let (sender, receiver) = mpsc::channel();
+    let mut signals =
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
+    thread::Builder::new()
+        .name("ogive-signals".into())
+        .spawn(move || signals.forever().try_for_each(|_| sender.send(())))
+        .context("cannot start the thread that waits for signals")?;
+    Ok(receiver)
+}
+
+/// Sleeps until a moment; says whether a signal came first.
+fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
+    let left = until.saturating_duration_since(Instant::now());
+    match stop.recv_timeout(left) {
+        Ok(()) => true,
+        Err(RecvTimeoutError::Timeout) => false,
+        Err(RecvTimeoutError::Disconnected) => {
+            thread::sleep(
+                until
+                    .saturating_duration_since(Instant::now())
+                    .min(Duration::from_secs(86_400)),
+            );
+            false
+        }
+    }
+}
+
+/// Where the figures come from.
+fn source(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Source> {
+    if let Some(directory) = kstat {
+        return Ok(Source::directory(directory));
+    }
+    let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
+    let mount_point = match mount_point {
+        Some(path) => named_mount(&mounts, path)?,
+        None => match only_mount(&mounts)? {
+            Some(path) => path,
+            None if Path::new(KERNEL_KSTATS).exists() => return Ok(Source::kernel()),
+            None => {
+                return Err(Refusal::new(
+                    exit::MOUNT_POINT,
+                    "cannot show statistics: ogive has mounted nothing, and there is no OpenZFS \
+                     in this kernel",
+                )
+                .hint("mount something with \"ogive mount SRC MNT\"")
+                .into());
+            }
+        },
+    };
+    check_alive(&mount_point)?;
+    Ok(Source::directory(mount_point.join(".ogive")))
+}
+
+fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf, Refusal> {
+    let refuse = |reason: &str| {
+        Refusal::new(
+            exit::MOUNT_POINT,
+            format!("cannot show statistics of {}: {reason}", path.display()),
+        )
+    };
+    let real = match std::fs::canonicalize(path) {
+        Err(error) if paths::is_dead(&error) => paths::resolve_dead(path),
+        real => real,
+    };
+    let real = real.map_err(|error| refuse(&paths::reason(&error)))?;
+    // A directory inside a mount means that mount.
+    real.ancestors()
+        .find_map(|ancestor| mountinfo::topmost_at(mounts, ancestor))
+        .filter(|mount| mount.is_ogive())
+        .map(|mount| mount.mount_point.clone())
+        .ok_or_else(|| {
+            refuse("it is not on a mount of ogive")
+                .hint("\"findmnt --types fuse.ogive\" lists them")
+        })
+}
+
+fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
+    match paths::probe(mount_point) {
+        Err(error) if paths::is_dead(&error) => Err(Refusal::new(
+            exit::MOUNT_POINT,
+            format!(
+                "cannot show statistics of {}: its process has gone",
+                mount_point.display()
+            ),
+        )
+        .hint("mount it again, which takes the dead mount away")),
+        _ => Ok(()),
+    }
+}
+
+/// The only mount of ogive there is, if there is one; an error that lists them if there are
+/// several.
+fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
+    let visible: Vec<&Path> = mounts
+        .iter()
+        .filter(|mount| {
+            mount.is_ogive() && mountinfo::topmost_at(mounts, &mount.mount_point) == Some(mount)
+        })
+        .map(|mount| mount.mount_point.as_path())
+        .collect();
+    match visible[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one.to_owned())),
+        _ => {
+            let list: Vec<String> = visible
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            Err(Refusal::new(
+                exit::USAGE,
+                format!(
+                    "cannot show statistics: ogive has mounted several directories: {}",
+                    list.join(", ")
+                ),
+            )
+            .hint("name one, as in \"ogive stat MNT\""))
+        }
+    }
+}
+
+/// Where the lines go, and in what form.
+struct Lines {
+    out: Box<dyn Write>,
+    form: Form,
+    terminal: bool,
+}
+
+enum Form {
+    Table(Layout),
+    Json(Columns),
+}
+
+impl Lines {
+    fn new(args: &StatArgs, columns: Columns) -> Result<Self> {
+        let form = if args.json {
+            Form::Json(columns)
+        } else {
+            Form::Table(
+                Layout::new(columns)
+                    .separator(&args.separator)
+                    .raw_numbers(args.raw),
+            )
+        };
+        let (out, terminal): (Box<dyn Write>, bool) = match &args.output {
+            Some(path) => {
+                let file = File::create(path)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                (Box::new(file), false)
+            }
+            None => (Box::new(io::stdout()), io::stdout().is_terminal()),
+        };
+        Ok(Self {
+            out,
+            form,
+            terminal,
+        })
+    }
+
+    /// Prints one line, with a header before it when one is due, in one write.
+    fn print(&mut self, report: &Report<'_>) -> Result<()> {
+        let time = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
+        let text = match &mut self.form {
+            Form::Table(layout) => {
+                if self.terminal
+                    && let Ok(size) = rustix::termios::tcgetwinsize(io::stdout())
+                {
+                    layout.set_terminal_rows(size.ws_row);
+                }
+                layout.line(report, &time)
+            }
+            Form::Json(columns) => {
+                let mut line = serde_json::to_string(&report.record(columns, &time))?;
+                line.push('\n');
+                line
+            }
+        };
+        self.out
+            .write_all(text.as_bytes())
+            .and_then(|()| self.out.flush())
+            .context("cannot write statistics")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(points: &[(&str, &str)]) -> Vec<MountEntry> {
+        let text: String = points
+            .iter()
+            .map(|(path, fstype)| format!("9 1 0:5 / {path} rw - {fstype} src rw\n"))
+            .collect();
+        mountinfo::parse(text.as_bytes())
+    }
+
+    #[test]
+    fn the_only_mount_is_meant_when_none_is_named() {
+        assert_eq!(only_mount(&mounts(&[("/", "ext4")])).unwrap(), None);
+        let one = mounts(&[("/", "ext4"), ("/m", "fuse.ogive")]);
+        assert_eq!(only_mount(&one).unwrap(), Some("/m".into()));
+        let covered = mounts(&[("/a", "fuse.ogive"), ("/a", "tmpfs"), ("/b", "fuse.ogive")]);
+        assert_eq!(only_mount(&covered).unwrap(), Some("/b".into()));
+        let error = only_mount(&mounts(&[("/a", "fuse.ogive"), ("/b", "fuse.ogive")])).unwrap_err();
+        assert!(error.to_string().contains("/a, /b"), "{error}");
+    }
+
+    #[test]
+    fn a_directory_inside_a_mount_means_the_mount() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = std::fs::canonicalize(dir.path()).unwrap();
+        std::fs::create_dir_all(base.join("m/inner")).unwrap();
+        let point = base.join("m");
+        let mounts = mounts(&[("/", "ext4"), (point.to_str().unwrap(), "fuse.ogive")]);
+        assert_eq!(named_mount(&mounts, &base.join("m/inner")).unwrap(), point);
+        assert!(
+            named_mount(&mounts, &base)
+                .unwrap_err()
+                .to_string()
+                .contains("not on a mount of ogive")
+        );
+    }
+
+    #[test]
+    fn the_list_names_every_column_with_its_meaning() {
+        let mut out = Vec::new();
+        list(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), COLUMNS.len());
+        assert!(
+            text.lines()
+                .any(|line| line.trim_start().starts_with("hit% : ")),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! `ogive unmount`: takes a mount away, or says who keeps it.
+
+pub(crate) mod busy;
+mod daemon;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueHint};
+use rustix::io::Errno;
+
+use self::daemon::Daemon;
+use crate::exit::{self, Refusal};
+use crate::fuse::{self, Unmount};
+use crate::help::{self, Section};
+use crate::mount::paths;
+use crate::mountinfo::{self, MountEntry};
+use crate::quantity::Span;
+
+/// Unmount, and wait until the process behind the mount has gone
+///
+/// Works for root and for the user who mounted (through fusermount3). If programs still use the
+/// mount, they are named and nothing is changed. umount(8) works as well; it does not wait.
+#[derive(Debug, Args)]
+#[command(visible_alias = "umount", after_long_help = help::render(&sections()))]
+pub(crate) struct UnmountArgs {
+    /// The mount point
+    #[arg(value_name = "MNT", value_hint = ValueHint::DirPath)]
+    pub(crate) mount_point: PathBuf,
+
+    /// Take the mount out of the tree even if it is in use; it ends when the last program lets go
+    ///
+    /// Does not wait for that. Also takes away a mount whose process no longer answers.
+    #[arg(short, long)]
+    pub(crate) lazy: bool,
+
+    /// How long to wait for the process to end after the unmount; 0 does not wait
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        conflicts_with = "lazy"
+    )]
+    pub(crate) wait: Span,
+}
+
+/// What follows the options.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            (
+                "ogive unmount /mnt/fast",
+                "Unmount; with exit code 6 and their names if programs use it.",
+            ),
+            (
+                "ogive unmount --lazy /mnt/fast",
+                "Unmount now, whoever uses it.",
+            ),
+        ]),
+        help::exit_codes(),
+    ]
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
+    let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
+    let mount = find(&mounts, &args.mount_point)?;
+    let path = &mount.mount_point;
+    if args.lazy {
+        // Nothing is asked of a mount that may not answer.
+        return fuse::unmount(path, Unmount::Detach)
+            .map_err(|error| refuse(&mounts, path, &error).into());
+    }
+    let daemon = Daemon::find(path, mount.device.1);
+    fuse::unmount(path, Unmount::Plain).map_err(|error| refuse(&mounts, path, &error))?;
+    let Some(daemon) = daemon.filter(|_| !args.wait.0.is_zero()) else {
+        return Ok(());
+    };
+    if !daemon.wait(args.wait.0)? {
+        return Err(Refusal::new(
+            exit::FAILURE,
+            format!(
+                "{} is unmounted, but process {} did not end within {}",
+                path.display(),
+                daemon.pid(),
+                args.wait
+            ),
+        )
+        .hint(
+            "a container or service may still have the mount, or the process waits for its \
+         source; \"--wait TIME\" waits longer",
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// The mount that was meant: by its path as written if that is one, so that a mount that does not
+/// answer is not touched, else by the path it really has.
+fn find<'a>(mounts: &'a [MountEntry], mount_point: &Path) -> Result<&'a MountEntry, Refusal> {
+    let refuse = |reason: &str| {
+        Refusal::new(
+            exit::MOUNT_POINT,
+            format!("cannot unmount {}: {reason}", mount_point.display()),
+        )
+    };
+    let written =
+        std::path::absolute(mount_point).map_err(|error| refuse(&paths::reason(&error)))?;
+    // Through components, for a slash at the end.
+    let written: PathBuf = written.components().collect();
+    let found = match mountinfo::topmost_at(mounts, &written) {
+        Some(mount) => Some(mount),
+        None => {
+            let real = match fs::canonicalize(mount_point) {
+                Err(error) if paths::is_dead(&error) => paths::resolve_dead(mount_point),
+                real => real,
+            };
+            let real = real.map_err(|error| refuse(&paths::reason(&error)))?;
+            mountinfo::topmost_at(mounts, &real)
+        }
+    };
+    match found {
+        Some(mount) if mount.is_ogive() => Ok(mount),
+        Some(mount) => Err(refuse(&format!(
+            "what is mounted there is {}, not ogive",
+            mount.fstype
+        ))
+        .hint(format!(
+            "unmount it with \"umount {}\"",
+            mount_point.display()
+        ))),
+        None => Err(refuse("nothing is mounted there")
+            .hint("\"findmnt --types fuse.ogive\" lists ogive's mounts")),
+    }
+}
+
+fn refuse(mounts: &[MountEntry], path: &Path, error: &io::Error) -> Refusal {
+    if Errno::from_io_error(error) != Some(Errno::BUSY) {
+        let reason = paths::reason(error);
+        return Refusal::new(
+            exit::FAILURE,
+            format!("cannot unmount {}: {reason}", path.display()),
+        );
+    }
+    if let Some(inner) = mountinfo::below(mounts, path).last() {
+        let inner = inner.mount_point.display();
+        return Refusal::new(
+            exit::BUSY,
+            format!(
+                "cannot unmount {}: {inner} is mounted inside it",
+                path.display()
+            ),
+        )
+        .hint("unmount that first");
+    }
+    let users = busy::find(Path::new("/proc"), path);
+    Refusal::new(
+        exit::BUSY,
+        format!("cannot unmount {}: in use{users}", path.display()),
+    )
+    .hint("end these programs or let them leave it, or use \"--lazy\" to unmount when they do")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mounts_of_ogive_are_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(dir.path()).unwrap();
+        let line = |fstype: &str| format!("9 1 0:5 / {} rw - {fstype} src rw\n", path.display());
+        let ogive = mountinfo::parse(line("fuse.ogive").as_bytes());
+        assert_eq!(find(&ogive, &path).unwrap().mount_point, path);
+        let slash = PathBuf::from(format!("{}/", path.display()));
+        assert_eq!(find(&ogive, &slash).unwrap().mount_point, path);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(find(&ogive, &link).unwrap().mount_point, path);
+
+        let tmpfs = mountinfo::parse(line("tmpfs").as_bytes());
+        assert!(
+            find(&tmpfs, &path)
+                .unwrap_err()
+                .to_string()
+                .contains("is tmpfs, not ogive")
+        );
+        assert!(
+            find(&[], &path)
+                .unwrap_err()
+                .to_string()
+                .contains("nothing is mounted there")
+        );
+        assert!(
+            find(&[], &path.join("no"))
+                .unwrap_err()
+                .to_string()
+                .contains("no such file")
+        );
+    }
+
+    #[test]
+    fn a_mount_inside_is_named_before_anybody_is_searched() {
+        let text = b"9 1 0:5 / /m rw - fuse.ogive s rw\n10 9 0:6 / /m/in rw - tmpfs t rw\n";
+        let refusal = refuse(
+            &mountinfo::parse(text),
+            Path::new("/m"),
+            &Errno::BUSY.into(),
+        );
+        assert!(
+            refusal.to_string().contains("/m/in is mounted inside it"),
+            "{refusal}"
+        );
+        let other = refuse(&[], Path::new("/m"), &Errno::PERM.into());
+        assert_eq!(
+            other.to_string(),
+            "cannot unmount /m: operation not permitted"
+        );
+    }
+}

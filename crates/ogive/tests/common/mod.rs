@@ -1,0 +1,176 @@
+//! What the tests of the program share: running it, and a mount that is taken away whatever
+//! happens.
+
+#![allow(
+    dead_code,
+    reason = "each test file is a crate of its own and uses a part"
+)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The program under test.
+pub(crate) const OGIVE: &str = env!("CARGO_BIN_EXE_ogive");
+
+/// Runs `ogive` to its end. Standard output and error are pipes read to their ends, so a background
+/// process that kept one of them would hang the test.
+pub(crate) fn ogive<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    Command::new(OGIVE)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Runs the program as mount(8) would, under the name `mount.ogive`.
+pub(crate) fn mount_ogive<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    Command::new(OGIVE)
+        .arg0("/sbin/mount.ogive")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Standard error as text.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Standard output as text.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Fails with what the program said unless it ended with this code.
+#[track_caller]
+pub(crate) fn assert_code(output: &Output, code: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "stdout: {}\nstderr: {}",
+        stdout(output),
+        stderr(output)
+    );
+}
+
+/// Whether mounts can be made here; prints why not.
+pub(crate) fn can_mount() -> bool {
+    let reason = if !rustix::process::geteuid().is_root() {
+        "not root"
+    } else if fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse")
+        .is_err()
+    {
+        "/dev/fuse cannot be opened"
+    } else {
+        return true;
+    };
+    eprintln!("skipped: {reason}");
+    false
+}
+
+/// A source with a file in it and a mount point, both in a directory of their own.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Self { directory };
+        fs::create_dir(place.source()).unwrap();
+        fs::create_dir(place.mount_point()).unwrap();
+        fs::write(place.source().join("hello"), "hello world\n").unwrap();
+        place
+    }
+
+    /// The name of the directory both are in, which no other place has.
+    pub(crate) fn name(&self) -> &str {
+        self.directory.path().file_name().unwrap().to_str().unwrap()
+    }
+
+    pub(crate) fn source(&self) -> PathBuf {
+        self.directory.path().join("source")
+    }
+
+    pub(crate) fn mount_point(&self) -> PathBuf {
+        self.directory.path().join("mount point")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Mounts in the background with these further arguments.
+    #[track_caller]
+    pub(crate) fn mount(&self, arguments: &[&str]) {
+        let mut line: Vec<PathBuf> = vec!["mount".into()];
+        line.extend(arguments.iter().map(PathBuf::from));
+        line.extend([self.source(), self.mount_point()]);
+        assert_code(&ogive(line), 0);
+    }
+
+    /// The line of mountinfo for the mount point, if there is one.
+    pub(crate) fn mount_line(&self) -> Option<String> {
+        let escaped = fs::canonicalize(self.directory.path())
+            .unwrap()
+            .join("mount\\040point");
+        let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let field = format!(" {} ", escaped.display());
+        text.lines()
+            .rev()
+            .find(|line| line.contains(&field))
+            .map(str::to_owned)
+    }
+
+    /// The process that serves the mount.
+    pub(crate) fn pid(&self) -> u32 {
+        let text = fs::read_to_string(self.mount_point().join(".ogive/mount")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        json["pid"].as_u64().unwrap().try_into().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Before the directory is removed: removing must never walk into a mount.
+        for _ in 0..4 {
+            if self.mount_line().is_none() {
+                break;
+            }
+            let _ = Command::new("umount")
+                .arg("--lazy")
+                .arg(self.mount_point())
+                .output();
+        }
+    }
+}
+
+/// Waits until something is so. Fails after a minute, which no working program needs.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("never came: {what}");
+}
+
+/// Whether a process is there and no zombie.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit(") ")
+            .next()
+            .unwrap_or_default()
+            .starts_with('Z')
+    })
+}

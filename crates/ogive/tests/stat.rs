@@ -1,0 +1,220 @@
+//! `ogive stat` against a directory of kstats made up for the purpose.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{OGIVE, assert_code, ogive, stderr, stdout};
+
+/// Ten seconds after its beginning, 900 hits and 100 misses.
+fn write_arcstats(directory: &Path, seconds: i64, hits: u64) {
+    let crtime_ns = 1_000_000_000;
+    let rows = [
+        ("hits", hits),
+        ("misses", 100),
+        ("demand_data_hits", hits),
+        ("demand_data_misses", 100),
+        ("size", 3 << 30),
+        ("c", 4 << 30),
+        ("c_max", 8 << 30),
+    ];
+    let text =
+        ogive_kstat::arcstats::file(crtime_ns, crtime_ns + seconds * 1_000_000_000, rows).unwrap();
+    // Replaced in one step: the program may read at any moment.
+    let new = directory.join("arcstats.new");
+    fs::write(&new, text).unwrap();
+    fs::rename(&new, directory.join("arcstats")).unwrap();
+}
+
+fn kstats() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    write_arcstats(directory.path(), 10, 900);
+    directory
+}
+
+fn stat(directory: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut line: Vec<PathBuf> = vec!["stat".into(), "--kstat".into(), directory.into()];
+    line.extend(arguments.iter().map(PathBuf::from));
+    ogive(line)
+}
+
+#[test]
+fn without_an_interval_one_line_tells_the_time_since_the_beginning() {
+    let directory = kstats();
+    let output = stat(directory.path(), &["-f", "read,hits,miss,hit%,size,c"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let lines: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert_eq!(lines[0], ["read", "hits", "miss", "hit%", "size", "c"]);
+    // 1000 reads in 10 seconds.
+    let numbers: Vec<f64> = lines[1][..4]
+        .iter()
+        .map(|cell| cell.parse().unwrap())
+        .collect();
+    assert_eq!(numbers, [100.0, 90.0, 10.0, 90.0]);
+    assert_eq!(lines[1][4..], ["3.0G", "4.0G"]);
+}
+
+#[test]
+fn the_default_columns_are_those_of_arcstat() {
+    let directory = kstats();
+    let text = stdout(&stat(directory.path(), &[]));
+    let header: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(
+        header,
+        [
+            "time", "read", "ddread", "ddh%", "dmread", "dmh%", "pread", "ph%", "size", "c",
+            "avail"
+        ]
+    );
+}
+
+#[test]
+fn numbers_can_be_raw_and_columns_separated_by_anything() {
+    let directory = kstats();
+    let text = stdout(&stat(directory.path(), &["-p", "-s", ",", "-f", "size,c"]));
+    assert_eq!(text.lines().nth(1), Some("3221225472,4294967296"), "{text}");
+}
+
+#[test]
+fn json_is_one_object_a_line_in_the_order_asked_for() {
+    let directory = kstats();
+    let text = stdout(&stat(
+        directory.path(),
+        &["--json", "-f", "time,hits,hit%,c", "0.1", "3"],
+    ));
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["hits"].as_f64(), Some(90.0));
+    assert_eq!(lines[0]["hit%"].as_f64(), Some(90.0));
+    assert_eq!(lines[0]["c"].as_f64(), Some((4_u64 << 30) as f64));
+    assert!(text.starts_with("{\"time\":\""), "{text}");
+}
+
+fn json(line: &str) -> serde_json::Value {
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn later_lines_tell_the_interval_before_them() {
+    let directory = kstats();
+    let mut child = Command::new(OGIVE)
+        .args(["stat", "--json", "-f", "hits,miss", "0.1", "--kstat"])
+        .arg(directory.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(|line| line.unwrap());
+    let first = lines.next().unwrap();
+    assert!(first.contains("\"hits\":90"), "{first}");
+    // Two seconds later by the counters' own clock, 50 more hits.
+    write_arcstats(directory.path(), 12, 950);
+    let changed = lines
+        .find(|line| json(line)["hits"].as_f64() != Some(0.0))
+        .unwrap();
+    let json = json(&changed);
+    assert_eq!(
+        (json["hits"].as_f64(), json["miss"].as_f64()),
+        (Some(25.0), Some(0.0))
+    );
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_interrupt_ends_the_lines_with_success() {
+    let directory = kstats();
+    let mut child = Command::new(OGIVE)
+        .args(["stat", "600", "--kstat"])
+        .arg(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    // The header and the first line are there; now it sleeps.
+    lines.read_line(&mut text).unwrap();
+    lines.read_line(&mut text).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    lines.read_to_string(&mut text).unwrap();
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let directory = kstats();
+    let mut child = Command::new(OGIVE)
+        .args(["stat", "0.1", "--kstat"])
+        .arg(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_code(&output, 0);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn lines_can_go_to_a_file() {
+    let directory = kstats();
+    let path = directory.path().join("out");
+    let output = stat(
+        directory.path(),
+        &["0.1", "2", "-o", path.to_str().unwrap()],
+    );
+    assert_code(&output, 0);
+    assert_eq!(stdout(&output), "");
+    assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn headers_are_repeated_in_a_long_run() {
+    let directory = kstats();
+    let text = stdout(&stat(directory.path(), &["-f", "hits,c", "0.1", "25"]));
+    assert_eq!(
+        text.lines().filter(|line| line.contains("hits")).count(),
+        2,
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 27);
+}
+
+#[test]
+fn a_file_that_is_no_kstat_is_named_with_its_line() {
+    let directory = kstats();
+    fs::write(directory.path().join("arcstats"), "what is this\n").unwrap();
+    let output = stat(directory.path(), &[]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("arcstats"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).starts_with("ogive: "),
+        "{}",
+        stderr(&output)
+    );
+}
