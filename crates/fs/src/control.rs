@@ -44,14 +44,8 @@ const FILES: [(&str, File); 12] = [
     ("zfetchstats", File::Zfetchstats),
     ("dmu_tx", File::Companion(&tables::DMU_TX)),
     ("zil", File::Companion(&tables::ZIL)),
-    (
-        "vdev_cache_stats",
-        File::Companion(&tables::VDEV_CACHE_STATS),
-    ),
-    (
-        "vdev_mirror_stats",
-        File::Companion(&tables::VDEV_MIRROR_STATS),
-    ),
+    ("vdev_cache_stats", File::Companion(&tables::VDEV_CACHE_STATS)),
+    ("vdev_mirror_stats", File::Companion(&tables::VDEV_MIRROR_STATS)),
     ("ogivestats", File::Ogivestats),
     ("mount", File::Mount),
     ("memory", File::Memory),
@@ -105,10 +99,7 @@ impl<O: Origin> Control<O> {
             name,
             statistics,
             description: format!("{description:#}\n"),
-            owner: (
-                rustix::process::geteuid().as_raw(),
-                rustix::process::getegid().as_raw(),
-            ),
+            owner: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
             release_memory,
             state: Mutex::default(),
         }
@@ -127,9 +118,7 @@ impl<O: Origin> Control<O> {
 
     fn file(number: u64) -> Option<File> {
         let position = number.checked_sub(CONTROL_FIRST + 1)?;
-        FILES
-            .get(usize::try_from(position).ok()?)
-            .map(|(_, file)| *file)
+        FILES.get(usize::try_from(position).ok()?).map(|(_, file)| *file)
     }
 
     /// Permission bits of the directory or a file of it.
@@ -137,11 +126,7 @@ impl<O: Origin> Control<O> {
         if number == CONTROL_FIRST {
             return Some(0o555);
         }
-        Some(if Self::file(number)?.is_writable() {
-            0o644
-        } else {
-            0o444
-        })
+        Some(if Self::file(number)?.is_writable() { 0o644 } else { 0o444 })
     }
 
     /// User and group that the directory belongs to: those of the daemon.
@@ -172,14 +157,7 @@ impl<O: Origin> Control<O> {
         let mut state = self.state.lock();
         state.next += 1;
         let handle = state.next;
-        state.handles.insert(
-            handle,
-            Handle {
-                file,
-                contents,
-                writable,
-            },
-        );
+        state.handles.insert(handle, Handle { file, contents, writable });
         Ok(handle)
     }
 
@@ -200,30 +178,16 @@ impl<O: Origin> Control<O> {
 
     /// Bytes of an open file.
     pub(crate) fn read(&self, handle: u64, offset: u64, length_bytes: u32) -> Result<Vec<u8>> {
-        let handle = self
-            .state
-            .lock()
-            .handles
-            .get(&handle)
-            .cloned()
-            .ok_or(Errno::BADF)?;
+        let handle = self.state.lock().handles.get(&handle).cloned().ok_or(Errno::BADF)?;
         let bytes = handle.contents.as_bytes();
-        let start = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(bytes.len());
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length_bytes as usize).min(bytes.len());
         Ok(bytes[start..end].to_vec())
     }
 
     /// Carries out a request.
     pub(crate) fn write(&self, handle: u64, request: &[u8]) -> Result<usize> {
-        let handle = self
-            .state
-            .lock()
-            .handles
-            .get(&handle)
-            .cloned()
-            .ok_or(Errno::BADF)?;
+        let handle = self.state.lock().handles.get(&handle).cloned().ok_or(Errno::BADF)?;
         if !handle.writable {
             return Err(Errno::BADF);
         }
@@ -271,9 +235,7 @@ fn amount(request: &[u8]) -> Result<u64> {
     if request.len() > REQUEST_MAX_BYTES {
         return Err(Errno::INVAL);
     }
-    let text = std::str::from_utf8(request)
-        .map_err(|_| Errno::INVAL)?
-        .trim();
+    let text = std::str::from_utf8(request).map_err(|_| Errno::INVAL)?.trim();
     if text == "all" {
         return Ok(u64::MAX);
     }
@@ -297,16 +259,7 @@ mod tests {
         assert_eq!(amount(b"4096\n"), Ok(4096));
         assert_eq!(amount(b" 3G "), Ok(3 << 30));
         assert_eq!(amount(b"all\n"), Ok(u64::MAX));
-        for wrong in [
-            &b""[..],
-            b"-1",
-            b"K",
-            b"1KK",
-            b"1.5G",
-            b"99999999T",
-            b"\xff",
-            &[b'1'; 65],
-        ] {
+        for wrong in [&b""[..], b"-1", b"K", b"1KK", b"1.5G", b"99999999T", b"\xff", &[b'1'; 65]] {
             assert_eq!(amount(wrong), Err(Errno::INVAL), "{wrong:?}");
         }
     }

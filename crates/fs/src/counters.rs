@@ -102,17 +102,9 @@ impl Counters {
 
     /// A read went on where a stream of a handle stood, or did not.
     pub(crate) fn stream(&self, hit: bool, streams: usize) {
-        self.add(
-            if hit {
-                Counter::StreamHits
-            } else {
-                Counter::StreamMisses
-            },
-            1,
-        );
+        self.add(if hit { Counter::StreamHits } else { Counter::StreamMisses }, 1);
         if streams as u64 > self.streams_max.load(Ordering::Relaxed) {
-            self.streams_max
-                .fetch_max(streams as u64, Ordering::Relaxed);
+            self.streams_max.fetch_max(streams as u64, Ordering::Relaxed);
         }
     }
 
@@ -172,10 +164,7 @@ mod tests {
         let counts = counters.counts();
         assert_eq!((counts.read_requests, counts.read_bytes), (40, 400));
         assert_eq!((counts.origin_reads, counts.origin_bytes), (40, 280));
-        assert_eq!(
-            (counts.stream_hits, counts.stream_misses, counts.streams_max),
-            (40, 0, 3)
-        );
+        assert_eq!((counts.stream_hits, counts.stream_misses, counts.streams_max), (40, 0, 3));
         assert_eq!((counts.prefetch_issued, counts.prefetch_active), (40, 39));
     }
 }

@@ -37,11 +37,7 @@ impl Kernel {
     pub(crate) fn connect(&self, notifier: fuser::Notifier, device: OwnedFd) {
         let prunes = send_prune(&device, &[]).is_ok();
         let device = std::sync::Arc::new(device);
-        *self.connection.write() = Some(Connection {
-            notifier,
-            device,
-            prunes,
-        });
+        *self.connection.write() = Some(Connection { notifier, device, prunes });
     }
 
     /// Lets go of the session, so that its device can be closed.
@@ -55,10 +51,7 @@ impl Kernel {
 
     /// Whether inodes can be pruned by number; if not, names have to be remembered.
     pub(crate) fn prunes_by_number(&self) -> bool {
-        self.connection
-            .read()
-            .as_ref()
-            .is_some_and(|connection| connection.prunes)
+        self.connection.read().as_ref().is_some_and(|connection| connection.prunes)
     }
 
     /// The attributes of this inode must be asked for again. Takes no locks that a request in
@@ -78,10 +71,7 @@ impl Kernel {
             return;
         };
         // The inode may have gone meanwhile, and so may the session: there is nothing to do then.
-        if let Err(error) = connection
-            .notifier
-            .inval_inode(fuser::INodeNo(number), offset, 0)
-        {
+        if let Err(error) = connection.notifier.inval_inode(fuser::INodeNo(number), offset, 0) {
             log::debug!("cannot invalidate inode {number}: {error}");
         }
     }
@@ -92,9 +82,7 @@ impl Kernel {
     /// `EINVAL` if the kernel cannot prune by number, `ENODEV` after the session ended.
     pub(crate) fn prune(&self, numbers: &[u64]) -> Result<(), Errno> {
         let connection = self.connection().ok_or(Errno::NODEV)?;
-        numbers
-            .chunks(PRUNE_BATCH)
-            .try_for_each(|batch| send_prune(&connection.device, batch))
+        numbers.chunks(PRUNE_BATCH).try_for_each(|batch| send_prune(&connection.device, batch))
     }
 
     /// Asks the kernel to forget a name, in use or not.
@@ -102,10 +90,7 @@ impl Kernel {
         let Some(connection) = self.connection() else {
             return;
         };
-        if let Err(error) = connection
-            .notifier
-            .inval_entry(fuser::INodeNo(parent), name)
-        {
+        if let Err(error) = connection.notifier.inval_entry(fuser::INodeNo(parent), name) {
             log::debug!("cannot invalidate a name in inode {parent}: {error}");
         }
     }

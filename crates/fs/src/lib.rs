@@ -20,6 +20,7 @@
 //! | `view` | what each operation means |
 //! | `version` | which contents of a file are current |
 //! | `record`, `listing` | what the cache holds |
+//! | `retries` | who was told to look a path up again |
 //! | `inode`, `number`, `handle` | what the kernel knows, and by which numbers |
 //! | `prefetch` | which readers are sequential |
 //! | `workers` | who waits for the origin |
@@ -42,6 +43,7 @@ mod number;
 mod prefetch;
 mod pruning;
 mod record;
+mod retries;
 mod session;
 mod statistics;
 #[cfg(test)]

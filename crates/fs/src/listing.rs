@@ -51,19 +51,13 @@ impl Listing {
             return false;
         }
         self.names.extend_from_slice(entry.name.as_bytes());
-        self.entries.push(Name {
-            inode: entry.inode,
-            end,
-            kind: entry.kind,
-        });
+        self.entries.push(Name { inode: entry.inode, end, kind: entry.kind });
         true
     }
 
     /// Calls `visit` for each entry from position `cookie` on until it returns false.
     pub(crate) fn visit(&self, cookie: u64, visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) {
-        let first = usize::try_from(cookie)
-            .unwrap_or(usize::MAX)
-            .min(self.entries.len());
+        let first = usize::try_from(cookie).unwrap_or(usize::MAX).min(self.entries.len());
         let mut start = match first {
             0 => 0,
             _ => self.entries[first - 1].end as usize,
@@ -96,18 +90,11 @@ mod tests {
     #[test]
     fn reading_on_from_any_cookie_gives_the_rest() {
         let mut listing = Listing::default();
-        let names: Vec<String> = (0..100)
-            .map(|i| "x".repeat(i % 7) + &i.to_string())
-            .collect();
+        let names: Vec<String> = (0..100).map(|i| "x".repeat(i % 7) + &i.to_string()).collect();
         for (inode, name) in names.iter().enumerate() {
             let name = OsStr::new(name);
             let kind = Some(FileKind::Regular);
-            assert!(listing.push(DirectoryEntry {
-                name,
-                inode: inode as u64,
-                kind,
-                cookie: 0
-            }));
+            assert!(listing.push(DirectoryEntry { name, inode: inode as u64, kind, cookie: 0 }));
         }
         for from in 0..=101u64 {
             let mut seen = Vec::new();
@@ -125,18 +112,8 @@ mod tests {
         let mut listing = Listing::default();
         let name = OsStr::new("n");
         for inode in 0..NAMES_MAX as u64 {
-            assert!(listing.push(DirectoryEntry {
-                name,
-                inode,
-                kind: None,
-                cookie: 0
-            }));
+            assert!(listing.push(DirectoryEntry { name, inode, kind: None, cookie: 0 }));
         }
-        assert!(!listing.push(DirectoryEntry {
-            name,
-            inode: 0,
-            kind: None,
-            cookie: 0
-        }));
+        assert!(!listing.push(DirectoryEntry { name, inode: 0, kind: None, cookie: 0 }));
     }
 }

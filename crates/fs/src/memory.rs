@@ -26,18 +26,13 @@ impl Bounds {
     pub(crate) fn new(limit_bytes: u64, max_bytes: Option<u64>, min_bytes: Option<u64>) -> Self {
         let max_bytes = max_bytes.unwrap_or(limit_bytes / 2);
         let min_bytes = min_bytes.unwrap_or((limit_bytes / RESERVE_SHARE).max(ARC_MIN_BYTES));
-        Self {
-            min_bytes: min_bytes.min(max_bytes),
-            max_bytes,
-        }
+        Self { min_bytes: min_bytes.min(max_bytes), max_bytes }
     }
 }
 
 /// What to leave free on a machine, or in a group, of this size.
 pub(crate) fn governor(limit_bytes: u64) -> GovernorConfig {
-    let reserve_bytes = (limit_bytes / RESERVE_SHARE)
-        .max(RESERVE_MIN_BYTES)
-        .min(limit_bytes / 8);
+    let reserve_bytes = (limit_bytes / RESERVE_SHARE).max(RESERVE_MIN_BYTES).min(limit_bytes / 8);
     GovernorConfig {
         reserve_bytes,
         headroom_reserve_bytes: reserve_bytes,
@@ -64,13 +59,7 @@ impl<O: Origin> SystemPressure<O> {
     ) -> std::io::Result<Self> {
         let waiter = sources.waiter()?;
         let target_bytes = view.cache.level().target_bytes;
-        Ok(Self {
-            sources,
-            waiter,
-            view: Arc::downgrade(view),
-            release_memory,
-            target_bytes,
-        })
+        Ok(Self { sources, waiter, view: Arc::downgrade(view), release_memory, target_bytes })
     }
 
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
@@ -135,36 +124,12 @@ mod tests {
     fn the_bounds_follow_the_memory_unless_they_are_given() {
         let gib = 1u64 << 30;
         let bounds = Bounds::new(64 * gib, None, None);
-        assert_eq!(
-            bounds,
-            Bounds {
-                min_bytes: 2 * gib,
-                max_bytes: 32 * gib
-            }
-        );
+        assert_eq!(bounds, Bounds { min_bytes: 2 * gib, max_bytes: 32 * gib });
         let bounds = Bounds::new(64 * gib, Some(gib), None);
-        assert_eq!(
-            bounds,
-            Bounds {
-                min_bytes: gib,
-                max_bytes: gib
-            }
-        );
+        assert_eq!(bounds, Bounds { min_bytes: gib, max_bytes: gib });
         let bounds = Bounds::new(64 * gib, Some(8 * gib), Some(gib));
-        assert_eq!(
-            bounds,
-            Bounds {
-                min_bytes: gib,
-                max_bytes: 8 * gib
-            }
-        );
-        assert_eq!(
-            Bounds::new(0, None, None),
-            Bounds {
-                min_bytes: 0,
-                max_bytes: 0
-            }
-        );
+        assert_eq!(bounds, Bounds { min_bytes: gib, max_bytes: 8 * gib });
+        assert_eq!(Bounds::new(0, None, None), Bounds { min_bytes: 0, max_bytes: 0 });
     }
 
     #[test]

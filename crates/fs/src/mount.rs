@@ -98,19 +98,14 @@ impl Mount {
             device_nodes: options.dev || rustix::process::geteuid().is_root(),
         };
         let (session, unmounter) = attach::attach(session, &options, &source, session_threads)?;
-        let device = session
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(MountError::device)?;
+        let device = session.as_fd().try_clone_to_owned().map_err(MountError::device)?;
         view.kernel.connect(session.notifier(), device);
 
         let session = std::thread::Builder::new()
             .name("fuse_session".into())
             .spawn(move || session.run())
             .map_err(MountError::thread)?;
-        let pruner = Arc::new(InodePruner {
-            view: Arc::downgrade(&view),
-        });
+        let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
         let reclaimer = reclaimer(pressure, limit_bytes, &view, options.release_memory);
         Ok(Self {
@@ -136,9 +131,7 @@ impl Mount {
     pub fn wait(self) -> Result<Summary, MountError> {
         let ended = match self.session.join() {
             Ok(result) => result,
-            Err(_) => Err(std::io::Error::other(
-                "a session thread panicked; see the log",
-            )),
+            Err(_) => Err(std::io::Error::other("a session thread panicked; see the log")),
         };
         let stats = self.view.cache.stats();
         let counts = self.view.counters.counts();
@@ -163,10 +156,8 @@ fn reclaimer(
     view: &Arc<View<DirectoryOrigin>>,
     release_memory: fn(),
 ) -> Option<Reclaimer> {
-    let config = ReclaimerConfig {
-        governor: memory::governor(limit_bytes),
-        ..ReclaimerConfig::default()
-    };
+    let config =
+        ReclaimerConfig { governor: memory::governor(limit_bytes), ..ReclaimerConfig::default() };
     let reclaimer = SystemPressure::new(pressure, view, release_memory)
         .and_then(|pressure| Reclaimer::spawn(&view.cache, pressure, config));
     reclaimer
@@ -200,10 +191,7 @@ impl MountOptions {
 
     fn session_threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        or(
-            self.threads,
-            (2 * processors).clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX),
-        )
+        or(self.threads, (2 * processors).clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX))
     }
 
     /// With a descriptor for each inode, half of what the process may open.

@@ -44,10 +44,7 @@ struct Others {
 impl Numbers {
     /// `root` is the device and inode number of the origin's root.
     pub(crate) fn new(root: (u64, u64)) -> Self {
-        Self {
-            root: RwLock::new(root),
-            others: Mutex::default(),
-        }
+        Self { root: RwLock::new(root), others: Mutex::default() }
     }
 
     /// Notes that the origin's root is another object now.

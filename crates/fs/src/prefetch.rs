@@ -65,9 +65,7 @@ impl Streams {
     ) -> Progress {
         self.clock += 1;
         let end = offset.saturating_add(length_bytes);
-        let slack = length_bytes
-            .saturating_mul(SLACK_LENGTHS)
-            .min(SLACK_MAX_BYTES);
+        let slack = length_bytes.saturating_mul(SLACK_LENGTHS).min(SLACK_MAX_BYTES);
         let expected = |stream: &&mut Stream| offset.abs_diff(stream.next) <= slack;
         let Some(stream) = self.streams.iter_mut().find(expected) else {
             self.start(end);
@@ -107,13 +105,7 @@ impl Streams {
     }
 
     fn start(&mut self, next: u64) {
-        let stream = Stream {
-            next,
-            ahead: 0,
-            distance_bytes: 0,
-            hits: 0,
-            used: self.clock,
-        };
+        let stream = Stream { next, ahead: 0, distance_bytes: 0, hits: 0, used: self.clock };
         if self.streams.len() < STREAMS_MAX {
             self.streams.push(stream);
         } else if let Some(oldest) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
@@ -150,10 +142,7 @@ mod tests {
                     continue;
                 }
                 let from = prefetched_to.unwrap_or(range.start);
-                assert!(
-                    range.start == from.max(offset + step),
-                    "{range:?} after {from}"
-                );
+                assert!(range.start == from.max(offset + step), "{range:?} after {from}");
                 assert!(range.end <= (offset + step + MAX).min(size));
                 prefetched_to = Some(range.end);
             }
@@ -167,9 +156,7 @@ mod tests {
         let mut streams = Streams::default();
         let mut offset = 1u64;
         for _ in 0..1000 {
-            offset = offset
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            offset = offset.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let at = (offset >> 20) % (1 << 40);
             assert_eq!(streams.on_read(at, 8 * KIB, 1 << 41, MAX), Progress::Miss);
         }
@@ -221,9 +208,6 @@ mod tests {
         for read in 0..100 {
             assert!(range(streams.on_read(read * KIB, KIB, MIB, 0)).is_empty());
         }
-        assert_eq!(
-            streams.on_read(u64::MAX, u64::MAX, u64::MAX, u64::MAX),
-            Progress::Miss
-        );
+        assert_eq!(streams.on_read(u64::MAX, u64::MAX, u64::MAX, u64::MAX), Progress::Miss);
     }
 }

@@ -55,10 +55,7 @@ impl InodeLimit {
         let wanted = view.inodes.len().saturating_sub(target);
         let result = prune(view, wanted);
         if result.freed_objects * 2 < wanted as u64 {
-            log::debug!(
-                "asked for {wanted} inodes, got {} back",
-                result.freed_objects
-            );
+            log::debug!("asked for {wanted} inodes, got {} back", result.freed_objects);
         }
         // If the kernel keeps them there is no point in asking again before there are more.
         let next = self.limit.max(view.inodes.len() + self.limit / 8);
@@ -130,10 +127,9 @@ fn ask<O: Origin>(view: &View<O>, numbers: &[u64]) -> u64 {
         if inode.kind == FileKind::Directory {
             continue;
         }
-        if let Some(name) = inode.name() {
-            view.kernel.invalidate_name(name.parent, &name.name);
-            asked += 1;
-        }
+        let name = inode.name();
+        view.kernel.invalidate_name(name.parent, &name.name);
+        asked += 1;
     }
     asked
 }

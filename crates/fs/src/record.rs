@@ -37,18 +37,12 @@ impl Key {
 
     /// The target of a symbolic link.
     pub(crate) fn link(version: Version) -> Self {
-        Self {
-            version,
-            index: Self::LINK,
-        }
+        Self { version, index: Self::LINK }
     }
 
     /// The listing of a directory.
     pub(crate) fn listing(version: Version) -> Self {
-        Self {
-            version,
-            index: Self::LISTING,
-        }
+        Self { version, index: Self::LISTING }
     }
 }
 

@@ -9,6 +9,7 @@
 //! No file locks are implemented here: the kernel keeps `flock(2)` and `fcntl(2)` locks of a mount
 //! itself if the file system does not ask for them.
 
+mod answer;
 mod convert;
 mod filesystem;
 
@@ -36,15 +37,19 @@ impl<O: Origin> Session<O> {
             Some(_leave) => request(&self.view, reply),
             None => {
                 let view = self.view.clone();
-                self.view
-                    .workers
-                    .request(Box::new(move || request(&view, reply)));
+                self.view.workers.request(Box::new(move || request(&view, reply)));
             }
         }
     }
 }
 
-/// An error as the library wants it.
+/// An error as the library wants it. What a dead network or FUSE file system says of itself would
+/// read as if this mount had died; to a program above it the origin is a device that fails.
 fn refuse(errno: Errno) -> fuser::Errno {
-    fuser::Errno::from_i32(errno.raw_os_error())
+    match errno {
+        Errno::NOTCONN | Errno::CONNABORTED | Errno::SHUTDOWN | Errno::HOSTDOWN => {
+            fuser::Errno::EIO
+        }
+        errno => fuser::Errno::from_i32(errno.raw_os_error()),
+    }
 }

@@ -20,10 +20,7 @@ pub(crate) struct Statistics {
 impl Statistics {
     /// Counters start now; what the system has of memory is read from `pressure`.
     pub(crate) fn new(pressure: Option<ogive_pressure::Sources>) -> Self {
-        Self {
-            created_ns: monotonic_ns(),
-            pressure,
-        }
+        Self { created_ns: monotonic_ns(), pressure }
     }
 
     /// `arcstats`, with every row that OpenZFS has.
@@ -41,15 +38,8 @@ impl Statistics {
         set("dnode_size", i128::from(dnode_bytes));
         set("compressed_size", i128::from(stats.size - stats.hdr_size));
         set("uncompressed_size", i128::from(stats.size - stats.hdr_size));
-        set(
-            "arc_meta_used",
-            i128::from(stats.metadata_size + stats.hdr_size + dnode_bytes),
-        );
-        if let Some(reading) = self
-            .pressure
-            .as_ref()
-            .and_then(|sources| sources.read().ok())
-        {
+        set("arc_meta_used", i128::from(stats.metadata_size + stats.hdr_size + dnode_bytes));
+        if let Some(reading) = self.pressure.as_ref().and_then(|sources| sources.read().ok()) {
             set("memory_all_bytes", i128::from(reading.total_bytes));
             set("memory_free_bytes", i128::from(reading.available_bytes));
             set("memory_available_bytes", i128::from(reading.headroom_bytes));
@@ -83,23 +73,12 @@ impl Statistics {
         let mut kstat = Kstat::new("ogive", "ogivestats");
         kstat.crtime_ns = self.created_ns;
         kstat.snaptime_ns = monotonic_ns();
-        let own = |name: &str| {
-            arcstats::ARCSTATS
-                .fields
-                .iter()
-                .all(|field| field.name != name)
-        };
+        let own = |name: &str| arcstats::ARCSTATS.fields.iter().all(|field| field.name != name);
         let mut push = |name: &str, value: u64| {
-            kstat.entries.push(Entry {
-                name: name.to_owned(),
-                value: Value::U64(value),
-            });
+            kstat.entries.push(Entry { name: name.to_owned(), value: Value::U64(value) });
         };
         let stats: Stats = view.cache.stats();
-        stats
-            .fields()
-            .filter(|(name, _)| own(name))
-            .for_each(|(name, value)| push(name, value));
+        stats.fields().filter(|(name, _)| own(name)).for_each(|(name, value)| push(name, value));
         let Counts {
             read_requests,
             read_bytes,
@@ -132,11 +111,7 @@ impl Statistics {
     /// What tells this mount of memory pressure, one source a line.
     pub(crate) fn memory(&self) -> String {
         match &self.pressure {
-            Some(sources) => sources
-                .describe()
-                .iter()
-                .map(|note| format!("{note}\n"))
-                .collect(),
+            Some(sources) => sources.describe().iter().map(|note| format!("{note}\n")).collect(),
             None => "no source of memory pressure\n".to_owned(),
         }
     }
@@ -144,7 +119,5 @@ impl Statistics {
 
 fn monotonic_ns() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec
-        .saturating_mul(1_000_000_000)
-        .saturating_add(now.tv_nsec)
+    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }

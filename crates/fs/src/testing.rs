@@ -36,11 +36,7 @@ pub(crate) fn found(number: u64, life: u64) -> Found<FakeNode> {
         modified: never,
         changed: never,
     };
-    Found {
-        node: FakeNode { number, life },
-        attributes,
-        generation: life,
-    }
+    Found { node: FakeNode { number, life }, attributes, generation: life }
 }
 
 /// Refuses an operation.
@@ -59,6 +55,7 @@ impl Origin for FakeOrigin {
         root() -> Found<FakeNode>;
         lookup(&FakeNode, &OsStr) -> Found<FakeNode>;
         lookup_in(&(), &OsStr) -> Found<FakeNode>;
+        leads_to(&FakeNode, &OsStr, &FakeNode) -> bool;
         attributes(&FakeNode, Option<&()>) -> Attributes;
         set_attributes(&FakeNode, Option<&()>, &Changes) -> Attributes;
         read_link(&FakeNode) -> OsString;

@@ -67,12 +67,7 @@ pub(crate) struct Versions {
 
 impl Versions {
     pub(crate) fn new(racy_window: Duration, sole_writer: bool, salt: u64) -> Self {
-        Self {
-            racy_window,
-            sole_writer,
-            next: AtomicU64::new(1),
-            salt,
-        }
+        Self { racy_window, sole_writer, next: AtomicU64::new(1), salt }
     }
 
     /// The version by which this identity is known: the same each time if it is settled at `now`,
@@ -83,6 +78,11 @@ impl Versions {
         } else {
             (self.one_of_a_kind(), false)
         }
+    }
+
+    /// Whether nobody changes the origin but this mount.
+    pub(crate) fn is_sole_writer(&self) -> bool {
+        self.sole_writer
     }
 
     /// A number larger than all before. An open draws it before it reads the identity, a change
@@ -102,13 +102,7 @@ impl Versions {
     ) -> Opened {
         if let (true, Some(known)) = (self.sole_writer, known) {
             let size_bytes = identity.size_bytes.max(known.size_bytes);
-            return Opened {
-                contents: Contents {
-                    size_bytes,
-                    ..known
-                },
-                keep_pages: true,
-            };
+            return Opened { contents: Contents { size_bytes, ..known }, keep_pages: true };
         }
         let (mut version, settled) = self.of(identity, now);
         let same = settled && known.is_some_and(|known| known.version == version);
@@ -117,24 +111,13 @@ impl Versions {
             version = self.one_of_a_kind();
         }
         let ticket = ticket.max(latest);
-        let contents = Contents {
-            version,
-            size_bytes: identity.size_bytes,
-            ticket,
-        };
-        Opened {
-            contents,
-            keep_pages: same,
-        }
+        let contents = Contents { version, size_bytes: identity.size_bytes, ticket };
+        Opened { contents, keep_pages: same }
     }
 
     /// Contents after a change that leaves no record valid.
     pub(crate) fn replaced(&self, size_bytes: u64) -> Contents {
-        Contents {
-            version: self.one_of_a_kind(),
-            size_bytes,
-            ticket: self.ticket(),
-        }
+        Contents { version: self.one_of_a_kind(), size_bytes, ticket: self.ticket() }
     }
 
     /// A version that no key has started with so far.
@@ -157,22 +140,12 @@ mod tests {
     const WINDOW: Duration = Duration::from_secs(2);
 
     fn at(seconds: i64) -> Time {
-        Time {
-            seconds,
-            nanoseconds: 5,
-        }
+        Time { seconds, nanoseconds: 5 }
     }
 
     fn identity(size_bytes: u64, changed: i64) -> Identity {
         let changed = at(changed);
-        Identity {
-            device: 1,
-            inode: 2,
-            generation: 3,
-            size_bytes,
-            modified: changed,
-            changed,
-        }
+        Identity { device: 1, inode: 2, generation: 3, size_bytes, modified: changed, changed }
     }
 
     fn versions(sole_writer: bool) -> Versions {
@@ -194,10 +167,7 @@ mod tests {
         assert!(second.keep_pages);
         let restarted = Versions::new(WINDOW, false, 43);
         let elsewhere = open(&restarted, None, identity(9, 100), at(300));
-        assert_eq!(
-            elsewhere.contents.version, first.contents.version,
-            "also after a restart"
-        );
+        assert_eq!(elsewhere.contents.version, first.contents.version, "also after a restart");
     }
 
     #[test]
@@ -232,19 +202,10 @@ mod tests {
         let current = versions.replaced(9);
         let ticket = versions.ticket();
         // The identity is read; then a write through the mount completes.
-        let written = Contents {
-            ticket: versions.ticket(),
-            ..current
-        };
+        let written = Contents { ticket: versions.ticket(), ..current };
         let opened = versions.open(Some(written), &identity(9, 100), at(300), ticket);
-        assert_ne!(
-            opened.contents.version, cached.version,
-            "these records miss the write"
-        );
-        assert_ne!(
-            opened.contents.version, current.version,
-            "these may miss a change behind us"
-        );
+        assert_ne!(opened.contents.version, cached.version, "these records miss the write");
+        assert_ne!(opened.contents.version, current.version, "these may miss a change behind us");
         assert_eq!(opened.contents.ticket, written.ticket);
     }
 

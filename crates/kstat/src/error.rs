@@ -31,19 +31,13 @@ pub enum ParseErrorKind {
     )]
     UnknownFormat,
     /// The input is longer than [`limits::MAX_INPUT_BYTES`].
-    #[error(
-        "input of {bytes} bytes is over the limit of {}",
-        limits::MAX_INPUT_BYTES
-    )]
+    #[error("input of {bytes} bytes is over the limit of {}", limits::MAX_INPUT_BYTES)]
     InputTooLong {
         /// Length of the input.
         bytes: usize,
     },
     /// The line is longer than [`limits::MAX_LINE_BYTES`].
-    #[error(
-        "line of {bytes} bytes is over the limit of {}",
-        limits::MAX_LINE_BYTES
-    )]
+    #[error("line of {bytes} bytes is over the limit of {}", limits::MAX_LINE_BYTES)]
     LineTooLong {
         /// Length of the line.
         bytes: usize,

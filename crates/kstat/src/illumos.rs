@@ -39,17 +39,12 @@ pub fn parse_parsable(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next_row()? {
         let row = split_parsable(line).ok_or_else(|| {
-            lines.error(ParseErrorKind::Row(
-                "expected module:instance:name:statistic<TAB>value",
-            ))
+            lines.error(ParseErrorKind::Row("expected module:instance:name:statistic<TAB>value"))
         })?;
         let position = match positions.get(row.table) {
             Some(&position) => position,
             None => {
-                let kstat = Kstat {
-                    instance: row.instance,
-                    ..Kstat::new(row.module, row.name)
-                };
+                let kstat = Kstat { instance: row.instance, ..Kstat::new(row.module, row.name) };
                 push_bounded(&mut kstats, kstat).map_err(|kind| lines.error(kind))?;
                 positions.insert(row.table, kstats.len() - 1);
                 kstats.len() - 1
@@ -76,16 +71,11 @@ pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
                 .parse()
                 .map_err(|_| lines.error(ParseErrorKind::Row("the instance is not a number")))?;
             let title = lines.next_row()?;
-            let (name, class) = title
-                .and_then(|line| block_title(line, "name:", "class:"))
-                .ok_or_else(|| {
+            let (name, class) =
+                title.and_then(|line| block_title(line, "name:", "class:")).ok_or_else(|| {
                     lines.error(ParseErrorKind::Row("expected `name:` and `class:` here"))
                 })?;
-            let kstat = Kstat {
-                instance,
-                class: class.to_owned(),
-                ..Kstat::new(module, name)
-            };
+            let kstat = Kstat { instance, class: class.to_owned(), ..Kstat::new(module, name) };
             push_bounded(&mut kstats, kstat).map_err(|kind| lines.error(kind))?;
             continue;
         }
@@ -101,18 +91,13 @@ pub fn parse_blocks(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
 
 fn check_length(input: &[u8]) -> Result<(), ParseError> {
     if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(
-            1,
-            ParseErrorKind::InputTooLong { bytes: input.len() },
-        ));
+        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
     }
     Ok(())
 }
 
 fn first_line(input: &[u8]) -> Option<&str> {
-    let line = input
-        .split(|&byte| byte == b'\n')
-        .find(|line| !line.trim_ascii().is_empty())?;
+    let line = input.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
     if line.len() > limits::MAX_LINE_BYTES {
         return None;
     }
@@ -136,14 +121,7 @@ fn split_parsable(line: &str) -> Option<ParsableRow<'_>> {
     let (name, statistic) = rest.split_once(':')?;
     let table = &path[..path.len() - statistic.len() - 1];
     let instance = instance.parse().ok()?;
-    Some(ParsableRow {
-        table,
-        module,
-        instance,
-        name,
-        statistic,
-        value: value.trim(),
-    })
+    Some(ParsableRow { table, module, instance, name, statistic, value: value.trim() })
 }
 
 /// `module: zfs     instance: 0` as `("zfs", "0")`.
@@ -156,10 +134,7 @@ fn block_title<'a>(line: &'a str, left: &str, right: &str) -> Option<(&'a str, &
 /// blanks occur inside both.
 fn split_block_row(line: &str) -> Option<(&str, &str)> {
     let row = line.trim();
-    let at = row
-        .find("  ")
-        .or_else(|| row.find('\t'))
-        .or_else(|| row.find(' '))?;
+    let at = row.find("  ").or_else(|| row.find('\t')).or_else(|| row.find(' '))?;
     Some((&row[..at], row[at..].trim_start()))
 }
 
@@ -178,10 +153,7 @@ fn add_row(kstat: &mut Kstat, statistic: &str, value: &str) -> Result<(), ParseE
         ("class", _) if kstat.class.is_empty() => kstat.class = value.to_owned(),
         _ if kstat.entries.len() == limits::MAX_ROWS => return Err(ParseErrorKind::TooManyRows),
         _ => {
-            kstat.entries.push(Entry {
-                name: statistic.to_owned(),
-                value: Value::infer(value),
-            });
+            kstat.entries.push(Entry { name: statistic.to_owned(), value: Value::infer(value) });
         }
     }
     Ok(())
@@ -195,7 +167,5 @@ fn seconds_to_ns(text: &str) -> Option<i64> {
     }
     let whole: u32 = whole.parse().ok()?;
     let fraction_ns: i64 = format!("{fraction:0<9}").parse().ok()?;
-    i64::from(whole)
-        .checked_mul(1_000_000_000)?
-        .checked_add(fraction_ns)
+    i64::from(whole).checked_mul(1_000_000_000)?.checked_add(fraction_ns)
 }

@@ -138,10 +138,7 @@ impl Kstat {
 
     /// The value of the row `name`, first of that name. Linear in the number of rows.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.entries
-            .iter()
-            .find(|entry| entry.name == name)
-            .map(|entry| &entry.value)
+        self.entries.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
 
     /// The number in the row `name`; `None` if there is no such row or it holds text.

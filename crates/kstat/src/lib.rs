@@ -47,10 +47,7 @@ pub use table::{Field, Rows, Table, Unit};
 /// the chosen reader reports.
 pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(
-            1,
-            ParseErrorKind::InputTooLong { bytes: input.len() },
-        ));
+        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
     }
     if sysctl::recognises(input) {
         sysctl::parse(input)

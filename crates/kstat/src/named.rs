@@ -31,10 +31,7 @@ const TYPE_NAMED: i64 = 1;
 
 /// Whether the first line of `input` has the seven fields of a kstat header.
 pub fn recognises(input: &[u8]) -> bool {
-    let first = input
-        .split(|&byte| byte == b'\n')
-        .next()
-        .unwrap_or_default();
+    let first = input.split(|&byte| byte == b'\n').next().unwrap_or_default();
     first.len() <= limits::MAX_LINE_BYTES
         && std::str::from_utf8(first).is_ok_and(|line| parse_header(line).is_ok())
 }
@@ -46,25 +43,15 @@ pub fn recognises(input: &[u8]) -> bool {
 /// that share the header (`fletcher_4_bench`, `dbufs`).
 pub fn parse(module: &str, name: &str, input: &[u8]) -> Result<Kstat, ParseError> {
     if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(
-            1,
-            ParseErrorKind::InputTooLong { bytes: input.len() },
-        ));
+        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
     }
     let mut lines = Lines::new(input);
     let header_line = lines.next_line("the header")?;
     let header = parse_header(header_line).map_err(|kind| ParseError::new(1, kind))?;
     if header.kstat_type != TYPE_NAMED {
-        return Err(ParseError::new(
-            1,
-            ParseErrorKind::NotNamed(header.kstat_type),
-        ));
+        return Err(ParseError::new(1, ParseErrorKind::NotNamed(header.kstat_type)));
     }
-    if !lines
-        .next_line("the line `name type data`")?
-        .split_whitespace()
-        .eq(COLUMN_LINE)
-    {
+    if !lines.next_line("the line `name type data`")?.split_whitespace().eq(COLUMN_LINE) {
         return Err(ParseError::new(2, ParseErrorKind::ColumnLine));
     }
     let promised = usize::try_from(header.row_count)
@@ -134,8 +121,7 @@ struct Header {
 
 fn parse_header(line: &str) -> Result<Header, ParseErrorKind> {
     fn number<T: FromStr>(text: Option<&str>, what: &'static str) -> Result<T, ParseErrorKind> {
-        text.and_then(|text| text.parse().ok())
-            .ok_or(ParseErrorKind::Header(what))
+        text.and_then(|text| text.parse().ok()).ok_or(ParseErrorKind::Header(what))
     }
     let mut words = line.split_whitespace();
     let header = Header {
@@ -145,9 +131,7 @@ fn parse_header(line: &str) -> Result<Header, ParseErrorKind> {
             .next()
             .and_then(|word| word.strip_prefix("0x"))
             .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-            .ok_or(ParseErrorKind::Header(
-                "field 3 (flags) is not 0x and hexadecimal digits",
-            ))?,
+            .ok_or(ParseErrorKind::Header("field 3 (flags) is not 0x and hexadecimal digits"))?,
         row_count: number(words.next(), "field 4 (ndata) is not a number")?,
         data_size: number(words.next(), "field 5 (data_size) is not a number")?,
         crtime_ns: number(words.next(), "field 6 (crtime) is not a number")?,
@@ -162,21 +146,14 @@ fn parse_header(line: &str) -> Result<Header, ParseErrorKind> {
 fn parse_row(line: &str) -> Result<Entry, ParseErrorKind> {
     let (name, code, value) = match type_column(line.as_bytes()) {
         // The bytes around the column are ASCII, so the slices fall on character boundaries.
-        Some(at) => (
-            line[..at].trim_end(),
-            &line[at..=at],
-            line.get(at + 5..).unwrap_or(""),
-        ),
+        Some(at) => (line[..at].trim_end(), &line[at..=at], line.get(at + 5..).unwrap_or("")),
         None => split_at_blanks(line)?,
     };
     if name.is_empty() {
         return Err(ParseErrorKind::Row("no name"));
     }
     let value = parse_value(code, value)?;
-    Ok(Entry {
-        name: name.to_owned(),
-        value,
-    })
+    Ok(Entry { name: name.to_owned(), value })
 }
 
 /// Position of the type code: a digit between a space and the three spaces that pad it to four
@@ -200,19 +177,14 @@ fn split_at_blanks(line: &str) -> Result<(&str, &str, &str), ParseErrorKind> {
     let rest = rest.trim_start();
     let (code, value) = rest
         .split_once(char::is_whitespace)
-        .ok_or(ParseErrorKind::Row(
-            "expected a type and a value behind the name",
-        ))?;
+        .ok_or(ParseErrorKind::Row("expected a type and a value behind the name"))?;
     Ok((name, code, value.trim_start()))
 }
 
 fn parse_value(code: &str, text: &str) -> Result<Value, ParseErrorKind> {
     fn number<T: FromStr>(text: &str, type_code: u8) -> Result<T, ParseErrorKind> {
         let value = text.trim();
-        value.parse().map_err(|_| ParseErrorKind::Number {
-            value: value.to_owned(),
-            type_code,
-        })
+        value.parse().map_err(|_| ParseErrorKind::Number { value: value.to_owned(), type_code })
     }
     Ok(match code {
         "0" => Value::Char(text.trim_end().to_owned()),
@@ -238,10 +210,7 @@ impl<'a> Lines<'a> {
         fn is_line_feed(byte: &u8) -> bool {
             *byte == b'\n'
         }
-        Self {
-            rest: input.split(is_line_feed),
-            number: 0,
-        }
+        Self { rest: input.split(is_line_feed), number: 0 }
     }
 
     /// An error on the line last returned.

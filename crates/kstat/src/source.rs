@@ -79,18 +79,12 @@ impl Source {
 
     /// The same below another root directory, for tests and for captures of a machine.
     pub fn kernel_below(root: &Path) -> Self {
-        Self {
-            directory: root.join(KERNEL_DIRECTORY),
-            is_kernel: true,
-        }
+        Self { directory: root.join(KERNEL_DIRECTORY), is_kernel: true }
     }
 
     /// A directory that has `arcstats` in it, such as the control directory of a mount.
     pub fn directory(directory: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-            is_kernel: false,
-        }
+        Self { directory: directory.into(), is_kernel: false }
     }
 
     /// The directory read from.
@@ -141,8 +135,5 @@ impl Source {
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

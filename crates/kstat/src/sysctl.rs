@@ -26,9 +26,7 @@ const RAW_CLASS: &str = ".misc";
 
 /// Whether any line of `input` begins with `kstat.`.
 pub fn recognises(input: &[u8]) -> bool {
-    input
-        .split(|&byte| byte == b'\n')
-        .any(|line| line.starts_with(PREFIX))
+    input.split(|&byte| byte == b'\n').any(|line| line.starts_with(PREFIX))
 }
 
 /// Reads every kstat in `input`, in order of first appearance.
@@ -37,10 +35,7 @@ pub fn recognises(input: &[u8]) -> bool {
 /// A `kstat.` line that has no value or fewer than the five parts of a name, or a bound exceeded.
 pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
     if input.len() > limits::MAX_INPUT_BYTES {
-        return Err(ParseError::new(
-            1,
-            ParseErrorKind::InputTooLong { bytes: input.len() },
-        ));
+        return Err(ParseError::new(1, ParseErrorKind::InputTooLong { bytes: input.len() }));
     }
     let mut kstats: Vec<Kstat> = Vec::new();
     let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -63,9 +58,7 @@ pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
                     return Err(lines.error(ParseErrorKind::TooManyKstats));
                 }
                 let kstat = table_of(table).ok_or_else(|| {
-                    lines.error(ParseErrorKind::Row(
-                        "expected kstat.module.class.kstat.statistic",
-                    ))
+                    lines.error(ParseErrorKind::Row("expected kstat.module.class.kstat.statistic"))
                 })?;
                 kstats.push(kstat);
                 positions.insert(table, kstats.len() - 1);
@@ -76,10 +69,7 @@ pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
         if entries.len() == limits::MAX_ROWS {
             return Err(lines.error(ParseErrorKind::TooManyRows));
         }
-        entries.push(Entry {
-            name: statistic.to_owned(),
-            value: Value::infer(text),
-        });
+        entries.push(Entry { name: statistic.to_owned(), value: Value::infer(text) });
     }
     Ok(kstats)
 }
@@ -87,9 +77,7 @@ pub fn parse(input: &[u8]) -> Result<Vec<Kstat>, ParseError> {
 /// Splits at the first `: ` (or a colon that ends the line: an empty value) or `=`, whichever
 /// comes first.
 fn split_value(line: &str) -> Option<(&str, &str)> {
-    let colon = line
-        .find(": ")
-        .or_else(|| line.ends_with(':').then(|| line.len() - 1));
+    let colon = line.find(": ").or_else(|| line.ends_with(':').then(|| line.len() - 1));
     let at = match (colon, line.find('=')) {
         (Some(colon), Some(equals)) => colon.min(equals),
         (Some(at), None) | (None, Some(at)) => at,

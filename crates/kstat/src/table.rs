@@ -52,32 +52,17 @@ pub struct Field {
 impl Field {
     /// A counter of events.
     pub const fn counter(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            type_code: 4,
-            kind: Kind::Counter,
-            unit: Unit::Count,
-            doc,
-        }
+        Self { name, type_code: 4, kind: Kind::Counter, unit: Unit::Count, doc }
     }
 
     /// A counter of bytes.
     pub const fn byte_counter(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            unit: Unit::Bytes,
-            ..Self::counter(name, doc)
-        }
+        Self { unit: Unit::Bytes, ..Self::counter(name, doc) }
     }
 
     /// A level in the given unit.
     pub const fn gauge(name: &'static str, unit: Unit, doc: &'static str) -> Self {
-        Self {
-            name,
-            type_code: 4,
-            kind: Kind::Gauge,
-            unit,
-            doc,
-        }
+        Self { name, type_code: 4, kind: Kind::Gauge, unit, doc }
     }
 
     /// A level in bytes.
@@ -87,10 +72,7 @@ impl Field {
 
     /// A level in bytes that can be negative.
     pub const fn signed_bytes(name: &'static str, doc: &'static str) -> Self {
-        Self {
-            type_code: 3,
-            ..Self::bytes(name, doc)
-        }
+        Self { type_code: 3, ..Self::bytes(name, doc) }
     }
 
     /// `value` with this field's type, at the nearest end of its range if it does not fit.
@@ -131,13 +113,7 @@ impl Table {
     /// An empty filling: every row zero.
     pub fn rows(&'static self, crtime_ns: i64, snaptime_ns: i64) -> Rows {
         let values = vec![0; self.fields.len()];
-        Rows {
-            table: self,
-            crtime_ns,
-            snaptime_ns,
-            values,
-            appended: Vec::new(),
-        }
+        Rows { table: self, crtime_ns, snaptime_ns, values, appended: Vec::new() }
     }
 }
 
@@ -167,10 +143,10 @@ impl Rows {
     /// # Errors
     /// [`UnknownField`] if the table has no such row; nothing is changed then.
     pub fn set(&mut self, name: &str, value: impl Into<i128>) -> Result<(), UnknownField> {
-        let position = self.table.position(name).ok_or_else(|| UnknownField {
-            table: self.table.name,
-            name: name.to_owned(),
-        })?;
+        let position = self
+            .table
+            .position(name)
+            .ok_or_else(|| UnknownField { table: self.table.name, name: name.to_owned() })?;
         self.values[position] = value.into();
         Ok(())
     }
@@ -183,18 +159,13 @@ impl Rows {
         &mut self,
         counters: impl IntoIterator<Item = (&'a str, Number)>,
     ) -> Result<(), UnknownField> {
-        counters
-            .into_iter()
-            .try_for_each(|(name, value)| self.set(name, value))
+        counters.into_iter().try_for_each(|(name, value)| self.set(name, value))
     }
 
     /// Adds a row behind the table's own, where old and new tools tolerate it.
     pub fn append(&mut self, field: &Field, value: impl Into<i128>) {
         let value = field.typed(value.into());
-        self.appended.push(Entry {
-            name: field.name.to_owned(),
-            value,
-        });
+        self.appended.push(Entry { name: field.name.to_owned(), value });
     }
 
     /// The kstat with every row of the table in order, then the appended ones.
@@ -204,15 +175,10 @@ impl Rows {
         kstat.class = "misc".to_owned();
         kstat.crtime_ns = self.crtime_ns;
         kstat.snaptime_ns = self.snaptime_ns;
-        let own = self
-            .table
-            .fields
-            .iter()
-            .zip(&self.values)
-            .map(|(field, &value)| Entry {
-                name: field.name.to_owned(),
-                value: field.typed(value),
-            });
+        let own = self.table.fields.iter().zip(&self.values).map(|(field, &value)| Entry {
+            name: field.name.to_owned(),
+            value: field.typed(value),
+        });
         kstat.entries = own.chain(self.appended.iter().cloned()).collect();
         kstat
     }

@@ -7,13 +7,8 @@
 use crate::table::{Field, Table, Unit};
 
 /// Every table of this module but `arcstats`, which stands in [`crate::arcstats`].
-pub static COMPANIONS: [&Table; 5] = [
-    &ZFETCHSTATS,
-    &DMU_TX,
-    &ZIL,
-    &VDEV_CACHE_STATS,
-    &VDEV_MIRROR_STATS,
-];
+pub static COMPANIONS: [&Table; 5] =
+    [&ZFETCHSTATS, &DMU_TX, &ZIL, &VDEV_CACHE_STATS, &VDEV_MIRROR_STATS];
 
 /// `zfetchstats`: the stream prefetcher (`module/zfs/dmu_zfetch.c`, OpenZFS 2.4).
 pub static ZFETCHSTATS: Table = Table {
@@ -26,10 +21,7 @@ pub static ZFETCHSTATS: Table = Table {
         Field::counter("stride", "Accesses ahead of a stream, at a stride"),
         Field::counter("past", "Accesses behind a stream"),
         Field::counter("misses", "Accesses that belonged to no stream"),
-        Field::counter(
-            "max_streams",
-            "Streams not begun because the object had too many",
-        ),
+        Field::counter("max_streams", "Streams not begun because the object had too many"),
         Field::counter("io_issued", "Prefetch reads begun"),
         Field::gauge("io_active", Unit::Count, "Prefetch reads under way"),
     ],
@@ -45,35 +37,14 @@ pub static DMU_TX: Table = Table {
         Field::counter("dmu_tx_delay", "Transactions delayed"),
         Field::counter("dmu_tx_error", "Transactions that failed"),
         Field::counter("dmu_tx_suspended", "Transactions held by a suspended pool"),
-        Field::counter(
-            "dmu_tx_group",
-            "Transactions that waited for the next group",
-        ),
-        Field::counter(
-            "dmu_tx_memory_reserve",
-            "Transactions that found no memory to reserve",
-        ),
-        Field::counter(
-            "dmu_tx_memory_reclaim",
-            "Transactions that waited for reclaim",
-        ),
-        Field::counter(
-            "dmu_tx_dirty_throttle",
-            "Transactions throttled for too much dirty data",
-        ),
+        Field::counter("dmu_tx_group", "Transactions that waited for the next group"),
+        Field::counter("dmu_tx_memory_reserve", "Transactions that found no memory to reserve"),
+        Field::counter("dmu_tx_memory_reclaim", "Transactions that waited for reclaim"),
+        Field::counter("dmu_tx_dirty_throttle", "Transactions throttled for too much dirty data"),
         Field::counter("dmu_tx_dirty_delay", "Transactions delayed for dirty data"),
-        Field::counter(
-            "dmu_tx_dirty_over_max",
-            "Transactions stopped at the dirty data maximum",
-        ),
-        Field::counter(
-            "dmu_tx_dirty_frees_delay",
-            "Frees delayed for too many dirty frees",
-        ),
-        Field::counter(
-            "dmu_tx_wrlog_delay",
-            "Transactions delayed for the write log",
-        ),
+        Field::counter("dmu_tx_dirty_over_max", "Transactions stopped at the dirty data maximum"),
+        Field::counter("dmu_tx_dirty_frees_delay", "Frees delayed for too many dirty frees"),
+        Field::counter("dmu_tx_wrlog_delay", "Transactions delayed for the write log"),
         Field::counter("dmu_tx_quota", "Transactions stopped by a quota"),
     ],
 };
@@ -86,61 +57,25 @@ pub static ZIL: Table = Table {
     fields: &[
         Field::counter("zil_commit_count", "Commits asked for"),
         Field::counter("zil_commit_writer_count", "Commits that wrote"),
-        Field::counter(
-            "zil_commit_error_count",
-            "Commits that fell back after an error",
-        ),
-        Field::counter(
-            "zil_commit_stall_count",
-            "Commits that fell back after a stall",
-        ),
-        Field::counter(
-            "zil_commit_suspend_count",
-            "Commits that met a suspended log",
-        ),
+        Field::counter("zil_commit_error_count", "Commits that fell back after an error"),
+        Field::counter("zil_commit_stall_count", "Commits that fell back after a stall"),
+        Field::counter("zil_commit_suspend_count", "Commits that met a suspended log"),
         Field::counter("zil_commit_crash_count", "Commits that met a crashed log"),
         Field::counter("zil_itx_count", "Transactions in the log"),
-        Field::counter(
-            "zil_itx_indirect_count",
-            "Transactions whose data stands outside the log",
-        ),
+        Field::counter("zil_itx_indirect_count", "Transactions whose data stands outside the log"),
         Field::byte_counter("zil_itx_indirect_bytes", "Their bytes"),
-        Field::counter(
-            "zil_itx_copied_count",
-            "Transactions whose data was copied early",
-        ),
+        Field::counter("zil_itx_copied_count", "Transactions whose data was copied early"),
         Field::byte_counter("zil_itx_copied_bytes", "Their bytes"),
-        Field::counter(
-            "zil_itx_needcopy_count",
-            "Transactions whose data was copied at commit",
-        ),
+        Field::counter("zil_itx_needcopy_count", "Transactions whose data was copied at commit"),
         Field::byte_counter("zil_itx_needcopy_bytes", "Their bytes"),
-        Field::counter(
-            "zil_itx_metaslab_normal_count",
-            "Transactions logged on the pool",
-        ),
+        Field::counter("zil_itx_metaslab_normal_count", "Transactions logged on the pool"),
         Field::byte_counter("zil_itx_metaslab_normal_bytes", "Their bytes"),
-        Field::byte_counter(
-            "zil_itx_metaslab_normal_write",
-            "Bytes written to the pool for them",
-        ),
-        Field::byte_counter(
-            "zil_itx_metaslab_normal_alloc",
-            "Bytes taken on the pool for them",
-        ),
-        Field::counter(
-            "zil_itx_metaslab_slog_count",
-            "Transactions on a log device",
-        ),
+        Field::byte_counter("zil_itx_metaslab_normal_write", "Bytes written to the pool for them"),
+        Field::byte_counter("zil_itx_metaslab_normal_alloc", "Bytes taken on the pool for them"),
+        Field::counter("zil_itx_metaslab_slog_count", "Transactions on a log device"),
         Field::byte_counter("zil_itx_metaslab_slog_bytes", "Their bytes"),
-        Field::byte_counter(
-            "zil_itx_metaslab_slog_write",
-            "Bytes written to log devices for them",
-        ),
-        Field::byte_counter(
-            "zil_itx_metaslab_slog_alloc",
-            "Bytes taken on log devices for them",
-        ),
+        Field::byte_counter("zil_itx_metaslab_slog_write", "Bytes written to log devices for them"),
+        Field::byte_counter("zil_itx_metaslab_slog_alloc", "Bytes taken on log devices for them"),
     ],
 };
 
@@ -165,14 +100,8 @@ pub static VDEV_MIRROR_STATS: Table = Table {
         Field::counter("rotating_linear", "Reads that continued on a rotating disk"),
         Field::counter("rotating_offset", "Reads near the last on a rotating disk"),
         Field::counter("rotating_seek", "Reads that made a rotating disk seek"),
-        Field::counter(
-            "non_rotating_linear",
-            "Reads that continued on a solid-state disk",
-        ),
-        Field::counter(
-            "non_rotating_seek",
-            "Reads that made a solid-state disk seek",
-        ),
+        Field::counter("non_rotating_linear", "Reads that continued on a solid-state disk"),
+        Field::counter("non_rotating_seek", "Reads that made a solid-state disk seek"),
         Field::counter("preferred_found", "Reads that had a preferred side"),
         Field::counter("preferred_not_found", "Reads that had none"),
     ],

@@ -80,10 +80,7 @@ fn rates_shares_and_levels_between_two_readings() {
         report.cell(Column::find("time").unwrap(), "12:00:00"),
         Cell::Text("12:00:00".into())
     );
-    assert_eq!(
-        report.cell(Column::find("avail").unwrap(), ""),
-        Cell::Absent
-    );
+    assert_eq!(report.cell(Column::find("avail").unwrap(), ""), Cell::Absent);
 }
 
 #[test]
@@ -93,10 +90,7 @@ fn nothing_happened_is_zero_percent() {
     assert_eq!(number(&report, "hit%"), 0.0);
     assert_eq!(number(&report, "miss%"), 0.0);
     assert_eq!(number(&Report::between(&idle, &idle, 0.0), "read"), 0.0);
-    assert_eq!(
-        number(&Report::between(&idle, &idle, f64::NAN), "read"),
-        0.0
-    );
+    assert_eq!(number(&Report::between(&idle, &idle, f64::NAN), "read"), 0.0);
 }
 
 #[test]
@@ -148,10 +142,7 @@ fn the_first_row_is_the_average_since_the_counters_began() {
     // Counters that began anew are not subtracted from.
     let anew = Snapshot::from_numbers(700_000_000_000, 702_000_000_000, [("hits", 4_i128)]);
     assert_eq!(anew.seconds_since(&ten_minutes), None);
-    assert_eq!(
-        number(&Report::between(&ten_minutes, &anew, 101.0), "hits"),
-        2.0
-    );
+    assert_eq!(number(&Report::between(&ten_minutes, &anew, 101.0), "hits"), 2.0);
 }
 
 #[test]
@@ -167,10 +158,7 @@ fn captured_counters_of_an_older_release() {
     assert_eq!(number(&report, "c"), after.get("c").unwrap() as f64);
     // 2.1 has neither I/O hits nor the adaptive shares.
     assert_eq!(report.cell(Column::find("iohs").unwrap(), ""), Cell::Absent);
-    assert_eq!(
-        report.cell(Column::find("mrutg").unwrap(), ""),
-        Cell::Absent
-    );
+    assert_eq!(report.cell(Column::find("mrutg").unwrap(), ""), Cell::Absent);
     assert!(!after.has_l2());
     let row = Layout::new(Columns::parse("iohs,hits").unwrap()).row(&report, "");
     assert!(row.starts_with("   -  "), "{row:?}");
@@ -179,10 +167,7 @@ fn captured_counters_of_an_older_release() {
 fn one_row(list: &str, numbers: &[(&str, i128)], elapsed_seconds: f64) -> String {
     let (before, after) = (snapshot(&[]), snapshot(numbers));
     let columns = Columns::parse(list).unwrap();
-    Layout::new(columns).row(
-        &Report::between(&before, &after, elapsed_seconds),
-        "01:02:03",
-    )
+    Layout::new(columns).row(&Report::between(&before, &after, elapsed_seconds), "01:02:03")
 }
 
 #[test]
@@ -190,37 +175,18 @@ fn numbers_are_shortened_as_arcstat_shortens_them() {
     let hits = |hits, seconds| one_row("hits", &[("hits", hits)], seconds);
     assert_eq!(hits(0, 1.0), "   0");
     assert_eq!(hits(999, 1.0), " 999");
-    assert_eq!(
-        hits(1000, 1.0),
-        "1000",
-        "a number equal to the scale is not divided"
-    );
+    assert_eq!(hits(1000, 1.0), "1000", "a number equal to the scale is not divided");
     assert_eq!(hits(1001, 1.0), "1.0K");
     assert_eq!(hits(1670, 1.0), "1.7K");
     assert_eq!(hits(15_400, 1.0), " 15K");
-    assert_eq!(
-        hits(2_000_000, 1.0),
-        "  2M",
-        "whole after the division: no decimal"
-    );
-    assert_eq!(
-        hits(3_000_000, 2.0),
-        "1.5M",
-        "another interval: one decimal"
-    );
+    assert_eq!(hits(2_000_000, 1.0), "  2M", "whole after the division: no decimal");
+    assert_eq!(hits(3_000_000, 2.0), "1.5M", "another interval: one decimal");
     assert_eq!(hits(5, 2.0), " 2.5");
-    assert_eq!(
-        hits(17, 0.999),
-        "  17",
-        "a second that came late is still a second"
-    );
+    assert_eq!(hits(17, 0.999), "  17", "a second that came late is still a second");
     assert_eq!(one_row("size", &[("size", 1023)], 1.0), " 1023");
     assert_eq!(one_row("size", &[("size", 1536)], 1.0), " 1.5K");
     assert_eq!(one_row("size", &[("size", 32 << 30)], 1.0), "  32G");
-    assert_eq!(
-        one_row("avail", &[("memory_available_bytes", -(3 << 20))], 1.0),
-        "  -3M"
-    );
+    assert_eq!(one_row("avail", &[("memory_available_bytes", -(3 << 20))], 1.0), "  -3M");
     assert_eq!(one_row("hit%", &[("hits", 1), ("misses", 2)], 1.0), "33.3");
     assert_eq!(one_row("hit%", &[("hits", 1)], 1.0), " 100");
     let demand = [("demand_data_hits", 1), ("demand_data_misses", 2)];
@@ -250,39 +216,25 @@ fn the_header_returns_and_rows_align() {
     assert_eq!(headers(&mut layout, 7), 0);
     assert_eq!(headers(&mut layout, 1), 1);
     layout.set_terminal_rows(2);
-    assert_eq!(
-        headers(&mut layout, 8),
-        1,
-        "a terminal of two lines changes nothing"
-    );
+    assert_eq!(headers(&mut layout, 8), 1, "a terminal of two lines changes nothing");
 }
 
 #[test]
 fn raw_numbers_and_separators() {
-    let (before, after) = (
-        snapshot(&[]),
-        snapshot(&[("hits", 3), ("misses", 0), ("size", 1 << 40)]),
-    );
+    let (before, after) =
+        (snapshot(&[]), snapshot(&[("hits", 3), ("misses", 0), ("size", 1 << 40)]));
     let columns = Columns::parse("time, hits,size ,avail").unwrap();
     let layout = Layout::new(columns).separator(",").raw_numbers(true);
     let report = Report::between(&before, &after, 2.0);
     assert_eq!(layout.header(), "time,hits,size,avail");
-    assert_eq!(
-        layout.row(&report, "01:02:03"),
-        "01:02:03,1.5,1099511627776,-"
-    );
+    assert_eq!(layout.row(&report, "01:02:03"), "01:02:03,1.5,1099511627776,-");
 }
 
 #[test]
 fn records_are_json_objects_of_raw_numbers() {
     let (before, after) = (
         snapshot(&[]),
-        snapshot(&[
-            ("hits", 3),
-            ("misses", 1),
-            ("size", 1 << 40),
-            ("memory_available_bytes", -4),
-        ]),
+        snapshot(&[("hits", 3), ("misses", 1), ("size", 1 << 40), ("memory_available_bytes", -4)]),
     );
     let columns = Columns::parse("time,hits,hit%,size,avail,need").unwrap();
     let record = Report::between(&before, &after, 2.0).record(&columns, "01:02:03");
@@ -301,34 +253,19 @@ fn choices_of_columns() {
     assert_eq!(names(&Columns::extended())[1..4], ["mfu", "mru", "mfug"]);
     assert_eq!(names(&Columns::prefetch())[10], "zactive");
     assert_eq!(names(&Columns::all(true)).len(), COLUMNS.len());
-    assert!(
-        !names(&Columns::all(false))
-            .iter()
-            .any(|name| name.starts_with("l2"))
-    );
-    assert_eq!(
-        names(&Columns::parse("c,time,c").unwrap()),
-        ["c", "time", "c"]
-    );
+    assert!(!names(&Columns::all(false)).iter().any(|name| name.starts_with("l2")));
+    assert_eq!(names(&Columns::parse("c,time,c").unwrap()), ["c", "time", "c"]);
     assert_eq!(Columns::parse(" , ").unwrap_err(), ColumnError::Empty);
     let unknown = Columns::parse("time,hti%").unwrap_err();
     let message = unknown.to_string();
-    assert!(
-        message.starts_with("no field \"hti%\"; did you mean "),
-        "{message}"
-    );
+    assert!(message.starts_with("no field \"hti%\"; did you mean "), "{message}");
     assert!(message.contains("hit%"), "{message}");
     let ColumnError::Unknown { near, .. } = Columns::parse("missess").unwrap_err() else {
         panic!()
     };
     assert_eq!(near.first(), Some(&"zmisses"), "{near:?}");
-    let nothing_near = Columns::parse("entirely-elsewhere")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        nothing_near.contains("the fields are: time hits"),
-        "{nothing_near}"
-    );
+    let nothing_near = Columns::parse("entirely-elsewhere").unwrap_err().to_string();
+    assert!(nothing_near.contains("the fields are: time hits"), "{nothing_near}");
 }
 
 #[test]
@@ -338,12 +275,7 @@ fn the_table_is_sound() {
     assert_eq!(COLUMNS.len(), 189);
     for column in COLUMNS {
         assert!(column.width >= column.name.len(), "{}", column.name);
-        assert_eq!(
-            column.scale == Scale::Percent,
-            column.name.ends_with('%'),
-            "{}",
-            column.name
-        );
+        assert_eq!(column.scale == Scale::Percent, column.name.ends_with('%'), "{}", column.name);
         assert!(!column.description.is_empty());
     }
 }
@@ -354,37 +286,22 @@ fn sources_say_what_is_missing() {
     let error = Source::kernel_below(root.path()).snapshot().unwrap_err();
     assert!(matches!(error, SourceError::NoKernelKstats { .. }));
     let message = error.to_string();
-    assert!(
-        message.starts_with("no OpenZFS kstats on this host ("),
-        "{message}"
-    );
-    assert!(
-        message.contains("/proc/spl/kstat/zfs/arcstats: No such file"),
-        "{message}"
-    );
-    assert!(
-        message.ends_with("give a mount point: ogive stat MNT"),
-        "{message}"
-    );
+    assert!(message.starts_with("no OpenZFS kstats on this host ("), "{message}");
+    assert!(message.contains("/proc/spl/kstat/zfs/arcstats: No such file"), "{message}");
+    assert!(message.ends_with("give a mount point: ogive stat MNT"), "{message}");
 
     let error = Source::directory(root.path()).snapshot().unwrap_err();
     assert!(matches!(error, SourceError::NotASource { .. }), "{error}");
 
     let kernel = root.path().join("proc/spl/kstat/zfs");
     std::fs::create_dir_all(&kernel).unwrap();
-    std::fs::write(
-        kernel.join("arcstats"),
-        "0 1 0x01 1 272 5 6\nname type data\nhits 4 x\n",
-    )
-    .unwrap();
+    std::fs::write(kernel.join("arcstats"), "0 1 0x01 1 272 5 6\nname type data\nhits 4 x\n")
+        .unwrap();
     let error = Source::kernel_below(root.path()).snapshot().unwrap_err();
     assert!(error.to_string().contains("arcstats: line 3: "), "{error}");
 
-    std::fs::write(
-        kernel.join("arcstats"),
-        "0 1 0x01 1 272 5 6\nname type data\nhits 4 7\n",
-    )
-    .unwrap();
+    std::fs::write(kernel.join("arcstats"), "0 1 0x01 1 272 5 6\nname type data\nhits 4 7\n")
+        .unwrap();
     let read = Source::kernel_below(root.path()).snapshot().unwrap();
     assert_eq!(read.get("hits"), Some(7), "without zfetchstats");
     std::fs::create_dir(kernel.join("zfetchstats")).unwrap();

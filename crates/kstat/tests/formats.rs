@@ -42,41 +42,22 @@ fn values_names_and_times_of_a_real_file() {
     let bytes = include_bytes!("data/openzfs-2.1.11/start/arcstats");
     let kstat = named::parse("zfs", "arcstats", bytes).unwrap();
     assert_eq!(kstat.entries.len(), 123);
-    assert_eq!(
-        (kstat.kid, kstat.flags, kstat.data_size_bytes),
-        (12, 1, None)
-    );
-    assert_eq!(
-        (kstat.crtime_ns, kstat.snaptime_ns),
-        (866_730_933_347, 977_093_119_499)
-    );
+    assert_eq!((kstat.kid, kstat.flags, kstat.data_size_bytes), (12, 1, None));
+    assert_eq!((kstat.crtime_ns, kstat.snaptime_ns), (866_730_933_347, 977_093_119_499));
     assert_eq!(kstat.get("hits"), Some(&Value::U64(16_711)));
-    assert!(matches!(
-        kstat.get("memory_available_bytes"),
-        Some(Value::I64(_))
-    ));
+    assert!(matches!(kstat.get("memory_available_bytes"), Some(Value::I64(_))));
     assert_eq!(kstat.integer("none such"), None);
 
     // Strings stand outside the kernel's table and add to its size.
-    let objset = named::parse(
-        "zfs/tank",
-        "o",
-        include_bytes!("data/openzfs-2.1.11/start/objset-0x36"),
-    );
+    let objset =
+        named::parse("zfs/tank", "o", include_bytes!("data/openzfs-2.1.11/start/objset-0x36"));
     let objset = objset.unwrap();
     assert_eq!(objset.data_size_bytes, Some(2160));
     assert_eq!(objset.get("dataset_name").unwrap().as_text(), Some("tank"));
 
     // Names with blanks.
-    let kcf = named::parse(
-        "kcf",
-        "f",
-        include_bytes!("data/openzfs-2.1.11/start/framework_stats"),
-    );
-    assert_eq!(
-        kcf.unwrap().get("max requests in gswq"),
-        Some(&Value::U32(4_194_304))
-    );
+    let kcf = named::parse("kcf", "f", include_bytes!("data/openzfs-2.1.11/start/framework_stats"));
+    assert_eq!(kcf.unwrap().get("max requests in gswq"), Some(&Value::U32(4_194_304)));
 }
 
 #[test]
@@ -95,20 +76,11 @@ fn long_names_shift_the_row_and_strings_keep_their_blanks() {
         ("ul", Value::Ulong(u64::MAX)),
         ("i", Value::I32(i32::MIN)),
     ] {
-        kstat.entries.push(Entry {
-            name: name.into(),
-            value,
-        });
+        kstat.entries.push(Entry { name: name.into(), value });
     }
     let text = named::write(&kstat);
-    assert!(
-        text.contains("\ndemand_iohit_predictive_prefetch 4    7\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains("\ncharacters                      0    abc             \n"),
-        "{text}"
-    );
+    assert!(text.contains("\ndemand_iohit_predictive_prefetch 4    7\n"), "{text}");
+    assert!(text.contains("\ncharacters                      0    abc             \n"), "{text}");
     assert_eq!(named::parse("zfs", "t", text.as_bytes()).unwrap(), kstat);
 }
 
@@ -131,48 +103,26 @@ fn errors_name_the_line() {
         (String::new(), 1, "header"),
         ("0 1 1 1 272 0 0\n".into(), 1, "flags"),
         ("0 1 0x01 1 272 0 0 0\n".into(), 1, "more than seven"),
-        (
-            "0 1 0x01 -1 272 0 0\nname type data\n".into(),
-            1,
-            "negative",
-        ),
+        ("0 1 0x01 -1 272 0 0\nname type data\n".into(), 1, "negative"),
         ("0 1 0x01 1 272 0 0\nnothing\n".into(), 2, "name type data"),
         (format!("{head}hits\n"), 3, "a name, a type"),
         (format!("{head}hits 4\n"), 3, "a type and a value"),
         (format!("{head}hits 8 1\n"), 3, "data type"),
         (format!("{head}hits 4 -1\n"), 3, "not a number of type 4"),
-        (
-            format!("{head}hits 4 1\nmisses 4 1\n"),
-            5,
-            "promises 1 rows, there are 2",
-        ),
+        (format!("{head}hits 4 1\nmisses 4 1\n"), 5, "promises 1 rows, there are 2"),
         (head.into(), 3, "there are 0"),
-        (
-            format!("{head}{}\n", "x".repeat(limits::MAX_LINE_BYTES + 1)),
-            3,
-            "over the limit",
-        ),
+        (format!("{head}{}\n", "x".repeat(limits::MAX_LINE_BYTES + 1)), 3, "over the limit"),
     ] {
         let (found, message) = at(text.clone());
         assert_eq!(found, line, "{text:?}: {message}");
         assert!(message.contains(words), "{text:?}: {message}");
         assert!(message.starts_with(&format!("line {line}: ")), "{message}");
     }
-    let error = named::parse(
-        "m",
-        "n",
-        b"0 1 0x01 1 272 0 0\nname type data\n\xff\xfe 4 1\n",
-    );
+    let error = named::parse("m", "n", b"0 1 0x01 1 272 0 0\nname type data\n\xff\xfe 4 1\n");
     assert_eq!(error.unwrap_err().kind, ParseErrorKind::NotUtf8);
-    assert_eq!(
-        parse(b"hello\n").unwrap_err().kind,
-        ParseErrorKind::UnknownFormat
-    );
+    assert_eq!(parse(b"hello\n").unwrap_err().kind, ParseErrorKind::UnknownFormat);
     let huge = vec![b'\n'; limits::MAX_INPUT_BYTES + 1];
-    assert!(matches!(
-        parse(&huge).unwrap_err().kind,
-        ParseErrorKind::InputTooLong { .. }
-    ));
+    assert!(matches!(parse(&huge).unwrap_err().kind, ParseErrorKind::InputTooLong { .. }));
 }
 
 #[test]
@@ -199,10 +149,7 @@ fn freebsd_sysctl_in_both_forms() {
         kstat.zfs.misc.fm.empty:\n\
         kstat.zfs.misc.arcstats.misses: 7\n";
     let kstats = parse(text.as_bytes()).unwrap();
-    let names: Vec<_> = kstats
-        .iter()
-        .map(|k| (&*k.module, &*k.class, &*k.name))
-        .collect();
+    let names: Vec<_> = kstats.iter().map(|k| (&*k.module, &*k.class, &*k.name)).collect();
     assert_eq!(
         names,
         [
@@ -216,10 +163,7 @@ fn freebsd_sysctl_in_both_forms() {
     assert_eq!(kstats[0].integer("memory_available_bytes"), Some(-5));
     assert_eq!(kstats[0].integer("misses"), Some(7));
     assert_eq!(kstats[1].integer("hits"), Some(42));
-    assert_eq!(
-        kstats[2].get("dataset_name").unwrap().as_text(),
-        Some("my.pool/a=b: c")
-    );
+    assert_eq!(kstats[2].get("dataset_name").unwrap().as_text(), Some("my.pool/a=b: c"));
     assert_eq!(kstats[3].get("empty").unwrap().as_text(), Some(""));
     let error = sysctl::parse(b"\nkstat.zfs.misc.arcstats.hits 5\n").unwrap_err();
     assert_eq!(error.line, 2);
@@ -239,32 +183,13 @@ fn illumos_in_both_forms() {
     let from_parsable = parse(parsable.as_bytes()).unwrap();
     let from_blocks = parse(blocks.as_bytes()).unwrap();
     assert_eq!(from_parsable, from_blocks);
-    let [arcstats, sd] = &from_blocks[..] else {
-        panic!("{from_blocks:?}")
-    };
-    assert_eq!(
-        (&*arcstats.module, &*arcstats.name, &*arcstats.class),
-        ("zfs", "arcstats", "misc")
-    );
-    assert_eq!(
-        (arcstats.crtime_ns, arcstats.snaptime_ns),
-        (33_801_247_000, 44_000_000_005)
-    );
-    assert_eq!(
-        arcstats.entries,
-        [Entry {
-            name: "c".into(),
-            value: Value::U64(1000)
-        }]
-    );
+    let [arcstats, sd] = &from_blocks[..] else { panic!("{from_blocks:?}") };
+    assert_eq!((&*arcstats.module, &*arcstats.name, &*arcstats.class), ("zfs", "arcstats", "misc"));
+    assert_eq!((arcstats.crtime_ns, arcstats.snaptime_ns), (33_801_247_000, 44_000_000_005));
+    assert_eq!(arcstats.entries, [Entry { name: "c".into(), value: Value::U64(1000) }]);
     assert_eq!(sd.instance, 3);
     assert_eq!(sd.get("Vendor").unwrap().as_text(), Some("A B C"));
-    assert_eq!(
-        illumos::parse_parsable(b"a:0:b:c\t1\nnonsense\n")
-            .unwrap_err()
-            .line,
-        2
-    );
+    assert_eq!(illumos::parse_parsable(b"a:0:b:c\t1\nnonsense\n").unwrap_err().line, 2);
     assert_eq!(illumos::parse_blocks(b"\tc 5\n").unwrap_err().line, 1);
     assert!(illumos::parse_blocks(b"module: a instance: 0\nc 5\n").is_err());
 }

@@ -11,12 +11,7 @@ const CAPTURED: &[u8] = include_bytes!("data/openzfs-2.1.11/start/arcstats");
 
 #[test]
 fn all_rows_come_in_order_and_the_absent_ones_are_zero() {
-    let counters = [
-        ("size", 5_i128),
-        ("hits", 9),
-        ("memory_available_bytes", -3),
-        ("c", -1),
-    ];
+    let counters = [("size", 5_i128), ("hits", 9), ("memory_available_bytes", -3), ("c", -1)];
     let text = arcstats::file(11, 22, counters).unwrap();
     assert!(text.starts_with("12 1 0x01 148 40256 11 22\n"), "{text}");
     let kstat = named::parse("zfs", "arcstats", text.as_bytes()).unwrap();
@@ -25,24 +20,12 @@ fn all_rows_come_in_order_and_the_absent_ones_are_zero() {
     assert_eq!(names, declared);
     assert_eq!(names.len(), 148);
     assert_eq!(kstat.get("hits"), Some(&Value::U64(9)));
-    assert_eq!(
-        kstat.get("c"),
-        Some(&Value::U64(0)),
-        "clamped to what the row can hold"
-    );
+    assert_eq!(kstat.get("c"), Some(&Value::U64(0)), "clamped to what the row can hold");
     assert_eq!(kstat.get("memory_available_bytes"), Some(&Value::I64(-3)));
-    let set = kstat
-        .entries
-        .iter()
-        .filter(|entry| entry.value.as_integer() != Some(0))
-        .count();
+    let set = kstat.entries.iter().filter(|entry| entry.value.as_integer() != Some(0)).count();
     assert_eq!(set, 3);
     // What a tool does: skip two lines, three words in each of the rest.
-    assert!(
-        text.lines()
-            .skip(2)
-            .all(|line| line.split_whitespace().count() == 3)
-    );
+    assert!(text.lines().skip(2).all(|line| line.split_whitespace().count() == 3));
 }
 
 /// The captured release is older: its rows are a part of the table, in the table's order, but for
@@ -53,22 +36,11 @@ fn the_order_and_types_are_those_of_a_real_file() {
     let removed: HashSet<_> = REMOVED_ROWS.iter().map(|field| field.name).collect();
     let mut before = None;
     let mut shared = 0;
-    for entry in captured
-        .entries
-        .iter()
-        .filter(|entry| !removed.contains(&*entry.name))
-    {
-        let position = ARCSTATS
-            .position(&entry.name)
-            .unwrap_or_else(|| panic!("{}", entry.name));
+    for entry in captured.entries.iter().filter(|entry| !removed.contains(&*entry.name)) {
+        let position = ARCSTATS.position(&entry.name).unwrap_or_else(|| panic!("{}", entry.name));
         assert!(Some(position) > before, "{} is out of order", entry.name);
         before = Some(position);
-        assert_eq!(
-            ARCSTATS.fields[position].type_code,
-            entry.value.type_code(),
-            "{}",
-            entry.name
-        );
+        assert_eq!(ARCSTATS.fields[position].type_code, entry.value.type_code(), "{}", entry.name);
         shared += 1;
     }
     assert_eq!(shared, 119);
@@ -79,25 +51,15 @@ fn companions_match_real_files() {
     let captured = |name, bytes| named::parse("zfs", name, bytes).unwrap();
     let dmu_tx = captured("dmu_tx", include_bytes!("data/openzfs-2.1.11/start/dmu_tx"));
     let mut ours = DMU_TX.rows(dmu_tx.crtime_ns, dmu_tx.snaptime_ns);
-    ours.fill([("dmu_tx_assigned", 1561_u64), ("dmu_tx_dirty_throttle", 6)])
-        .unwrap();
+    ours.fill([("dmu_tx_assigned", 1561_u64), ("dmu_tx_dirty_throttle", 6)]).unwrap();
     let theirs = std::str::from_utf8(include_bytes!("data/openzfs-2.1.11/start/dmu_tx")).unwrap();
     assert_eq!(ours.to_text(), theirs);
     for (table, captured) in [
-        (
-            &ZIL,
-            captured("zil", include_bytes!("data/openzfs-2.1.11/start/zil")),
-        ),
-        (
-            &ZFETCHSTATS,
-            captured("z", include_bytes!("data/openzfs-2.1.11/start/zfetchstats")),
-        ),
+        (&ZIL, captured("zil", include_bytes!("data/openzfs-2.1.11/start/zil"))),
+        (&ZFETCHSTATS, captured("z", include_bytes!("data/openzfs-2.1.11/start/zfetchstats"))),
     ] {
-        let positions: Option<Vec<_>> = captured
-            .entries
-            .iter()
-            .map(|entry| table.position(&entry.name))
-            .collect();
+        let positions: Option<Vec<_>> =
+            captured.entries.iter().map(|entry| table.position(&entry.name)).collect();
         let positions = positions.expect("a captured row is not in the table");
         assert!(positions.is_sorted(), "{}: {positions:?}", table.name);
         assert_eq!(captured.kid, table.kid);
@@ -111,11 +73,7 @@ fn names_are_unique_and_documented() {
         let names: HashSet<_> = table.fields.iter().map(|field| field.name).collect();
         assert_eq!(names.len(), table.fields.len(), "{}", table.name);
         for field in table.fields {
-            assert!(
-                !field.doc.is_empty() && !field.doc.ends_with('.'),
-                "{}",
-                field.name
-            );
+            assert!(!field.doc.is_empty() && !field.doc.ends_with('.'), "{}", field.name);
             assert_eq!(table.field(field.name).unwrap().doc, field.doc);
         }
     }

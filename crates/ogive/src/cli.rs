@@ -46,27 +46,15 @@ pub(crate) fn sections() -> Vec<Section> {
                 "ogive mount /srv/data /mnt/fast",
                 "Mount /srv/data at /mnt/fast; returns once it can be used.",
             ),
-            (
-                "ogive stat /mnt/fast 1",
-                "One line of cache statistics every second.",
-            ),
-            (
-                "ogive unmount /mnt/fast",
-                "Unmount, and wait until the background process has gone.",
-            ),
+            ("ogive stat /mnt/fast 1", "One line of cache statistics every second."),
+            ("ogive unmount /mnt/fast", "Unmount, and wait until the background process has gone."),
         ]),
         help::exit_codes(),
         help::terms(
             "Environment",
             &[
-                (
-                    "NO_COLOR",
-                    "When set and not empty, nothing is printed in colour.",
-                ),
-                (
-                    "COLUMNS",
-                    "Width of help texts, where the terminal does not say.",
-                ),
+                ("NO_COLOR", "When set and not empty, nothing is printed in colour."),
+                ("COLUMNS", "Width of help texts, where the terminal does not say."),
             ],
         ),
     ]

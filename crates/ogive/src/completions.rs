@@ -41,17 +41,8 @@ fn visible(command: &Command) -> Command {
     Command::new(name)
         .visible_aliases(aliases)
         .about(command.get_about().cloned().unwrap_or_default())
-        .args(
-            command
-                .get_arguments()
-                .filter(|argument| !argument.is_hide_set()),
-        )
-        .subcommands(
-            command
-                .get_subcommands()
-                .filter(|inner| !inner.is_hide_set())
-                .map(visible),
-        )
+        .args(command.get_arguments().filter(|argument| !argument.is_hide_set()))
+        .subcommands(command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(visible))
 }
 
 #[cfg(test)]
@@ -62,10 +53,7 @@ mod tests {
     fn options_are_offered_and_hidden_ones_are_not() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = String::from_utf8(script(shell)).unwrap();
-            assert!(
-                script.contains("recordsize") && script.contains("umount"),
-                "{shell}"
-            );
+            assert!(script.contains("recordsize") && script.contains("umount"), "{shell}");
             assert!(
                 !script.contains("ready-on-stdout") && !script.contains("Write the man pages"),
                 "{shell}"

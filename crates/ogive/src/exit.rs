@@ -24,24 +24,15 @@ pub(crate) const BUSY: u8 = 6;
 /// What each exit code means: the one table behind the help texts and the man pages.
 pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     (SUCCESS, "success"),
-    (
-        FAILURE,
-        "failure: an input/output error, or anything the other codes do not name",
-    ),
+    (FAILURE, "failure: an input/output error, or anything the other codes do not name"),
     (USAGE, "usage: an option or an argument does not make sense"),
-    (
-        SOURCE,
-        "source: SRC is missing, is not a directory or cannot be read",
-    ),
+    (SOURCE, "source: SRC is missing, is not a directory or cannot be read"),
     (
         MOUNT_POINT,
         "mount point: MNT is missing, is not a directory, overlaps SRC, already carries ogive, or \
          carries no ogive",
     ),
-    (
-        FUSE,
-        "FUSE: /dev/fuse or fusermount3 is missing, or mounting is forbidden",
-    ),
+    (FUSE, "FUSE: /dev/fuse or fusermount3 is missing, or mounting is forbidden"),
     (BUSY, "busy: programs still use the mount"),
 ];
 
@@ -56,11 +47,7 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// An error that ends the program with `code`.
     pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            hint: None,
-        }
+        Self { code, message: message.into(), hint: None }
     }
 
     /// Adds what the user can do about it.
@@ -91,11 +78,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
             cause
                 .downcast_ref::<Refusal>()
                 .map(|refusal| refusal.code)
-                .or_else(|| {
-                    cause
-                        .downcast_ref::<ogive_fs::MountError>()
-                        .map(|e| e.exit_code())
-                })
+                .or_else(|| cause.downcast_ref::<ogive_fs::MountError>().map(|e| e.exit_code()))
         })
         .unwrap_or(FAILURE)
 }
@@ -132,10 +115,7 @@ mod tests {
     #[test]
     fn the_table_has_every_code_once_in_order() {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(code, _)| *code).collect();
-        assert_eq!(
-            codes,
-            [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY]
-        );
+        assert_eq!(codes, [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY]);
     }
 
     #[test]

@@ -53,12 +53,8 @@ fn unmount_by_program(mount_point: &Path, how: Unmount) -> io::Result<()> {
         command.arg("-z");
     }
     // The program's messages are matched below, so they must not be translated.
-    let output = command
-        .arg("--")
-        .arg(mount_point)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()?;
+    let output =
+        command.arg("--").arg(mount_point).env("LC_ALL", "C").stdin(Stdio::null()).output()?;
     if output.status.success() {
         return Ok(());
     }
@@ -67,11 +63,7 @@ fn unmount_by_program(mount_point: &Path, how: Unmount) -> io::Result<()> {
     if text.ends_with("Device or resource busy") {
         return Err(Errno::BUSY.into());
     }
-    Err(io::Error::other(
-        text.strip_prefix("fusermount3: ")
-            .unwrap_or(text)
-            .to_owned(),
-    ))
+    Err(io::Error::other(text.strip_prefix("fusermount3: ").unwrap_or(text).to_owned()))
 }
 
 /// The program through which users who are not root mount and unmount.
@@ -148,22 +140,14 @@ fn device_refusal(error: &io::Error, root: bool) -> Refusal {
             "permission denied, even to root".to_owned(),
             "in a container pass \"--device /dev/fuse --cap-add SYS_ADMIN\"",
         ),
-        _ => (
-            reason(error),
-            "load the kernel module with \"modprobe fuse\"",
-        ),
+        _ => (reason(error), "load the kernel module with \"modprobe fuse\""),
     };
-    Refusal::new(
-        exit::FUSE,
-        format!("cannot mount: {DEVICE} cannot be opened: {reason}"),
-    )
-    .hint(hint)
+    Refusal::new(exit::FUSE, format!("cannot mount: {DEVICE} cannot be opened: {reason}"))
+        .hint(hint)
 }
 
 fn user_allow_other(fuse_conf: &str) -> bool {
-    fuse_conf
-        .lines()
-        .any(|line| line.trim() == "user_allow_other")
+    fuse_conf.lines().any(|line| line.trim() == "user_allow_other")
 }
 
 #[cfg(test)]
@@ -171,36 +155,21 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine {
-            device_error: None,
-            root: false,
-            fusermount: true,
-            fuse_conf: String::new(),
-        }
+        Machine { device_error: None, root: false, fusermount: true, fuse_conf: String::new() }
     }
 
     #[test]
     fn each_missing_piece_is_named_with_its_remedy() {
         let refused = |machine: Machine| check(&machine, true).unwrap_err().to_string();
         let without = |errno: Errno, root| {
-            refused(Machine {
-                device_error: Some(errno.into()),
-                root,
-                ..machine()
-            })
+            refused(Machine { device_error: Some(errno.into()), root, ..machine() })
         };
         let none = without(Errno::NOENT, true);
-        assert!(
-            none.contains("/dev/fuse") && none.contains("modprobe fuse"),
-            "{none}"
-        );
+        assert!(none.contains("/dev/fuse") && none.contains("modprobe fuse"), "{none}");
         assert!(without(Errno::NODEV, true).contains("modprobe fuse"));
         assert!(without(Errno::PERM, true).contains("--device /dev/fuse"));
         assert!(without(Errno::ACCESS, false).contains("chmod 666 /dev/fuse"));
-        let program = refused(Machine {
-            fusermount: false,
-            ..machine()
-        });
+        let program = refused(Machine { fusermount: false, ..machine() });
         assert!(program.contains("package fuse3"), "{program}");
         let other = refused(machine());
         assert!(other.contains("/etc/fuse.conf"), "{other}");
@@ -208,11 +177,7 @@ mod tests {
 
     #[test]
     fn root_needs_neither_the_program_nor_the_permission() {
-        let root = Machine {
-            root: true,
-            fusermount: false,
-            ..machine()
-        };
+        let root = Machine { root: true, fusermount: false, ..machine() };
         assert!(check(&root, true).is_ok());
     }
 
@@ -220,10 +185,7 @@ mod tests {
     fn a_commented_permission_is_none() {
         assert!(!user_allow_other("# user_allow_other\nmount_max = 1000\n"));
         assert!(user_allow_other("mount_max = 1000\n  user_allow_other \n"));
-        let allowed = Machine {
-            fuse_conf: "user_allow_other\n".into(),
-            ..machine()
-        };
+        let allowed = Machine { fuse_conf: "user_allow_other\n".into(), ..machine() };
         assert!(check(&allowed, true).is_ok());
         assert!(check(&machine(), false).is_ok());
     }

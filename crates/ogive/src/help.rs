@@ -30,13 +30,8 @@ pub(crate) struct Item {
 
 /// A section of terms.
 pub(crate) fn terms(title: &'static str, rows: &[(&str, &'static str)]) -> Section {
-    let items = rows
-        .iter()
-        .map(|(term, meaning)| Item {
-            term: (*term).to_owned(),
-            meaning,
-        })
-        .collect();
+    let items =
+        rows.iter().map(|(term, meaning)| Item { term: (*term).to_owned(), meaning }).collect();
     Section { title, items }
 }
 
@@ -47,17 +42,9 @@ pub(crate) fn examples(rows: &[(&str, &'static str)]) -> Section {
 
 /// The table of exit codes.
 pub(crate) fn exit_codes() -> Section {
-    let items = EXIT_CODES
-        .iter()
-        .map(|(code, meaning)| Item {
-            term: code.to_string(),
-            meaning,
-        })
-        .collect();
-    Section {
-        title: "Exit codes",
-        items,
-    }
+    let items =
+        EXIT_CODES.iter().map(|(code, meaning)| Item { term: code.to_string(), meaning }).collect();
+    Section { title: "Exit codes", items }
 }
 
 /// The sections as clap prints them after the options.

@@ -45,11 +45,7 @@ fn main() -> ExitCode {
 /// Runs what mount(8) asks for.
 fn run_as_helper(arguments: &[OsString]) -> Result<u8> {
     let translated = helper::translate(arguments)?;
-    let extent = if translated.fake {
-        Extent::Fake
-    } else {
-        Extent::Real
-    };
+    let extent = if translated.fake { Extent::Fake } else { Extent::Real };
     run(&translated.arguments, extent)
 }
 

@@ -47,14 +47,8 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut top = Cli::command().disable_help_subcommand(true);
     // Gives the subcommands their full names, "ogive mount".
     top.build();
-    let mut all = vec![(
-        "ogive.1".to_owned(),
-        page(top.clone(), "ogive", &cli::sections())?,
-    )];
-    for command in top
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-    {
+    let mut all = vec![("ogive.1".to_owned(), page(top.clone(), "ogive", &cli::sections())?)];
+    for command in top.get_subcommands().filter(|command| !command.is_hide_set()) {
         let sections = match command.get_name() {
             "mount" => mount::args::sections(),
             "unmount" => unmount::sections(),
@@ -78,10 +72,7 @@ fn helper_page() -> Result<Vec<u8>> {
         "mount.ogive - mount a directory through the cache, for mount(8) and fstab(5)",
     )]);
     roff.control("SH", ["SYNOPSIS"]);
-    roff.text([
-        bold("mount.ogive"),
-        roman(" SRC MNT [-sfnvrw] [-o options]"),
-    ]);
+    roff.text([bold("mount.ogive"), roman(" SRC MNT [-sfnvrw] [-o options]")]);
     roff.to_writer(&mut out)?;
     for section in mount::helper::sections() {
         render(&section).to_writer(&mut out)?;
@@ -174,14 +165,8 @@ mod tests {
         );
         for (name, page) in &pages[..4] {
             let text = String::from_utf8_lossy(page);
-            assert!(
-                text.contains(".SH \"EXIT CODES\"") && text.contains(".SH EXAMPLES"),
-                "{name}"
-            );
-            assert!(
-                !text.contains('\u{1b}'),
-                "{name} has terminal colours in it"
-            );
+            assert!(text.contains(".SH \"EXIT CODES\"") && text.contains(".SH EXAMPLES"), "{name}");
+            assert!(!text.contains('\u{1b}'), "{name} has terminal colours in it");
         }
     }
 }

@@ -77,12 +77,7 @@ impl Log for Messages {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            write(&line(
-                self.form,
-                record.level(),
-                record.args(),
-                SystemTime::now(),
-            ));
+            write(&line(self.form, record.level(), record.args(), SystemTime::now()));
         }
     }
 
@@ -110,10 +105,7 @@ mod tests {
     #[test]
     fn a_line_begins_as_its_reader_wants() {
         let now = SystemTime::UNIX_EPOCH;
-        assert_eq!(
-            line(Form::Person, Level::Warn, &"x", now),
-            "ogive: warning: x\n"
-        );
+        assert_eq!(line(Form::Person, Level::Warn, &"x", now), "ogive: warning: x\n");
         assert_eq!(line(Form::Person, Level::Info, &"x", now), "ogive: x\n");
         assert_eq!(line(Form::Journal, Level::Error, &"x", now), "<3>x\n");
         assert_eq!(
@@ -124,10 +116,7 @@ mod tests {
 
     #[test]
     fn other_libraries_are_heard_from_warnings_up() {
-        let messages = Messages {
-            form: Form::Person,
-            level: LevelFilter::Info,
-        };
+        let messages = Messages { form: Form::Person, level: LevelFilter::Info };
         let enabled = |target: &str, level| {
             messages.enabled(&Metadata::builder().target(target).level(level).build())
         };

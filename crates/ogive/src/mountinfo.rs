@@ -63,9 +63,7 @@ pub(crate) fn below<'a>(
 
 /// Parses the text of a mountinfo file.
 pub(crate) fn parse(text: &[u8]) -> Vec<MountEntry> {
-    text.split(|byte| *byte == b'\n')
-        .filter_map(parse_line)
-        .collect()
+    text.split(|byte| *byte == b'\n').filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &[u8]) -> Option<MountEntry> {
@@ -93,14 +91,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&byte, tail)) = rest.split_first() {
-        if let [
-            b'\\',
-            a @ b'0'..=b'3',
-            b @ b'0'..=b'7',
-            c @ b'0'..=b'7',
-            tail @ ..,
-        ] = rest
-        {
+        if let [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..] = rest {
             out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
             rest = tail;
         } else {
@@ -151,10 +142,7 @@ a broken line
     #[test]
     fn the_last_mount_at_a_path_covers_the_earlier_ones() {
         let mounts = parse(SAMPLE);
-        assert_eq!(
-            topmost_at(&mounts, Path::new("/mnt/two")).unwrap().fstype,
-            "tmpfs"
-        );
+        assert_eq!(topmost_at(&mounts, Path::new("/mnt/two")).unwrap().fstype, "tmpfs");
         assert_eq!(topmost_at(&mounts, Path::new("/mnt")), None);
         let points: Vec<_> = below(&mounts, Path::new("/mnt/my photos\\x")).collect();
         assert_eq!(points.len(), 1);

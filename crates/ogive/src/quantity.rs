@@ -33,14 +33,7 @@ impl fmt::Display for Size {
     /// The largest unit that divides the size, so nothing is rounded.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
-        for (unit, shift) in [
-            ("E", 60),
-            ("P", 50),
-            ("T", 40),
-            ("G", 30),
-            ("M", 20),
-            ("K", 10),
-        ] {
+        for (unit, shift) in [("E", 60), ("P", 50), ("T", 40), ("G", 30), ("M", 20), ("K", 10)] {
             if bytes != 0 && bytes.trailing_zeros() >= shift {
                 return write!(f, "{}{unit}", bytes >> shift);
             }
@@ -137,18 +130,11 @@ impl FromStr for Span {
         let error =
             || "not a length of time; give seconds or a unit, as in 1s, 250ms or 5m".to_owned();
         // Only digits and one point: f64's own parser would also take "inf", "nan" and "1e300".
-        if text
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.')
-        {
+        if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
             let seconds: f64 = text.parse().map_err(|_| error())?;
-            return Duration::try_from_secs_f64(seconds)
-                .map(Self)
-                .map_err(|_| error());
+            return Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| error());
         }
-        humantime::parse_duration(text)
-            .map(Self)
-            .map_err(|_| error())
+        humantime::parse_duration(text).map(Self).map_err(|_| error())
     }
 }
 
@@ -187,9 +173,7 @@ where
         if text == "auto" {
             return Ok(Self::Auto);
         }
-        text.parse()
-            .map(Self::Exactly)
-            .map_err(|reason| format!("{reason}, or the word auto"))
+        text.parse().map(Self::Exactly).map_err(|reason| format!("{reason}, or the word auto"))
     }
 }
 
@@ -234,9 +218,7 @@ mod tests {
 
     #[test]
     fn units_are_binary_with_or_without_the_i() {
-        for text in [
-            "128K", "128k", "128KB", "128KiB", "131072", "131072B", "0.125M",
-        ] {
+        for text in ["128K", "128k", "128KB", "128KiB", "131072", "131072B", "0.125M"] {
             assert_eq!(size(text), Ok(131_072), "{text}");
         }
         assert_eq!(size("4G"), Ok(4 << 30));
@@ -246,9 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in [
-            "", " ", "G", "-1", "+1", "4Q", "4 G B", "0x10", "inf", "50%", "1,5G", "16E",
-        ] {
+        for text in ["", " ", "G", "-1", "+1", "4Q", "4 G B", "0x10", "inf", "50%", "1,5G", "16E"] {
             assert!(size(text).is_err(), "{text:?} gave {:?}", size(text));
         }
     }
@@ -261,10 +241,7 @@ mod tests {
             assert!(text.parse::<MemorySize>().is_err(), "{text}");
         }
         assert_eq!(MemorySize::Percent(25).bytes(8 << 30), (8 << 30) / 100 * 25);
-        assert_eq!(
-            MemorySize::Percent(100).bytes(u64::MAX),
-            u64::MAX / 100 * 100
-        );
+        assert_eq!(MemorySize::Percent(100).bytes(u64::MAX), u64::MAX / 100 * 100);
         assert_eq!(MemorySize::Bytes(7).bytes(1), 7);
     }
 
@@ -279,31 +256,14 @@ mod tests {
 
     #[test]
     fn spans_with_and_without_units() {
-        for (text, millis) in [
-            ("1s", 1000),
-            ("1", 1000),
-            ("0.25", 250),
-            ("250ms", 250),
-            ("1m 30s", 90_000),
-            ("0", 0),
-        ] {
-            assert_eq!(
-                text.parse(),
-                Ok(Span(Duration::from_millis(millis))),
-                "{text}"
-            );
+        for (text, millis) in
+            [("1s", 1000), ("1", 1000), ("0.25", 250), ("250ms", 250), ("1m 30s", 90_000), ("0", 0)]
+        {
+            assert_eq!(text.parse(), Ok(Span(Duration::from_millis(millis))), "{text}");
         }
-        for text in [
-            "",
-            ".",
-            "1.2.3",
-            "inf",
-            "nan",
-            "1e3",
-            "-1",
-            "1 parsec",
-            "99999999999999999999999",
-        ] {
+        for text in
+            ["", ".", "1.2.3", "inf", "nan", "1e3", "-1", "1 parsec", "99999999999999999999999"]
+        {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
     }

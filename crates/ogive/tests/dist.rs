@@ -33,11 +33,7 @@ fn assert_same(path: &Path, generated: &[u8]) {
 
 #[test]
 fn completions_are_up_to_date() {
-    for (shell, file) in [
-        ("bash", "ogive.bash"),
-        ("zsh", "_ogive"),
-        ("fish", "ogive.fish"),
-    ] {
+    for (shell, file) in [("bash", "ogive.bash"), ("zsh", "_ogive"), ("fish", "ogive.fish")] {
         let output = ogive(["completions", shell]);
         assert_code(&output, 0);
         assert_same(&dist().join("completions").join(file), &output.stdout);
@@ -50,10 +46,8 @@ fn man_pages_are_up_to_date_and_none_is_left_over() {
     let output = ogive(["man", "--out", directory.path().to_str().unwrap()]);
     assert_code(&output, 0);
     let names = |path: &Path| {
-        let mut names: Vec<_> = fs::read_dir(path)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
+        let mut names: Vec<_> =
+            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         names
     };
@@ -66,11 +60,7 @@ fn man_pages_are_up_to_date_and_none_is_left_over() {
 
 #[test]
 fn the_systemd_unit_is_one_systemd_accepts() {
-    if Command::new("systemd-analyze")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
         eprintln!("skipped: systemd-analyze is not installed");
         return;
     }
@@ -80,11 +70,8 @@ fn the_systemd_unit_is_one_systemd_accepts() {
     // The program it names must exist for the check.
     let path = directory.path().join("ogive@example.service");
     fs::write(&path, unit.replace("/usr/bin/ogive", OGIVE)).unwrap();
-    let output = Command::new("systemd-analyze")
-        .args(["verify", "--man=no"])
-        .arg(&path)
-        .output()
-        .unwrap();
+    let output =
+        Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output().unwrap();
     let said: Vec<String> = String::from_utf8_lossy(&output.stderr)
         .lines()
         .filter(|line| line.contains("ogive"))
@@ -97,10 +84,8 @@ fn the_systemd_unit_is_one_systemd_accepts() {
 fn what_the_unit_and_the_examples_pass_is_understood() {
     let example = fs::read_to_string(dist().join("example.conf")).unwrap();
     let value = |key: &str| {
-        let line = example
-            .lines()
-            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
-            .unwrap();
+        let line =
+            example.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap();
         line.trim_matches('"').to_owned()
     };
     // As the unit does it: OPTIONS split at spaces; a source that is not there is found out only

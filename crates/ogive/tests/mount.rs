@@ -73,14 +73,9 @@ fn the_first_command_after_a_background_mount_finds_the_files() {
     let place = Place::new();
     for _ in 0..5 {
         place.mount(&[]);
-        assert_eq!(
-            fs::read_to_string(place.mount_point().join("hello")).unwrap(),
-            "hello world\n"
-        );
-        let names: Vec<_> = fs::read_dir(place.mount_point())
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
+        assert_eq!(fs::read_to_string(place.mount_point().join("hello")).unwrap(), "hello world\n");
+        let names: Vec<_> =
+            fs::read_dir(place.mount_point()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["hello"]);
         assert_code(&unmount(&place, &[]), 0);
         assert!(place.mount_line().is_none());
@@ -112,21 +107,14 @@ fn the_background_process_pins_nothing_of_its_caller() {
     let process = Path::new("/proc").join(place.pid().to_string());
     assert_eq!(fs::read_link(process.join("cwd")).unwrap(), Path::new("/"));
     for file in ["fd/0", "fd/1", "fd/2"] {
-        assert_eq!(
-            fs::read_link(process.join(file)).unwrap(),
-            Path::new("/dev/null"),
-            "{file}"
-        );
+        assert_eq!(fs::read_link(process.join(file)).unwrap(), Path::new("/dev/null"), "{file}");
     }
     let status = fs::read_to_string(process.join("status")).unwrap();
     assert!(status.contains("Umask:\t0000"), "{status}");
     let stat = fs::read_to_string(process.join("stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
     // Session number: its own; terminal: none.
-    assert_eq!(
-        (fields[3], fields[4]),
-        (place.pid().to_string().as_str(), "0")
-    );
+    assert_eq!((fields[3], fields[4]), (place.pid().to_string().as_str(), "0"));
     let limits = fs::read_to_string(process.join("limits")).unwrap();
     let files: Vec<&str> = limits
         .lines()
@@ -146,13 +134,7 @@ fn statistics_come_from_the_mount_named_or_meant() {
     place.mount(&[]);
     fs::read(place.mount_point().join("hello")).unwrap();
     let mount_point = place.mount_point();
-    let output = ogive([
-        "stat",
-        "--json",
-        "-f",
-        "time,read,size,c",
-        mount_point.to_str().unwrap(),
-    ]);
+    let output = ogive(["stat", "--json", "-f", "time,read,size,c", mount_point.to_str().unwrap()]);
     assert_code(&output, 0);
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert!(json["c"].as_f64().unwrap() > 0.0, "{json}");
@@ -180,23 +162,12 @@ fn a_dead_mount_point_is_taken_away_by_the_next_mount() {
     );
     let output = ogive(["stat", place.mount_point().to_str().unwrap()]);
     assert_code(&output, 4);
-    assert!(
-        stderr(&output).contains("its process has gone"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("its process has gone"), "{}", stderr(&output));
 
     let output = ogive(["mount".into(), place.source(), place.mount_point()]);
     assert_code(&output, 0);
-    assert!(
-        stderr(&output).contains("took away a dead fuse.ogive mount"),
-        "{}",
-        stderr(&output)
-    );
-    assert_eq!(
-        fs::read_to_string(place.mount_point().join("hello")).unwrap(),
-        "hello world\n"
-    );
+    assert!(stderr(&output).contains("took away a dead fuse.ogive mount"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(place.mount_point().join("hello")).unwrap(), "hello world\n");
     assert_code(&unmount(&place, &[]), 0);
     assert!(place.mount_line().is_none(), "no dead mount is left below");
 }
@@ -229,11 +200,7 @@ fn a_second_mount_at_the_same_place_is_refused() {
     place.mount(&[]);
     let output = ogive(["mount".into(), place.source(), place.mount_point()]);
     assert_code(&output, 4);
-    assert!(
-        stderr(&output).contains("ogive has already mounted"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("ogive has already mounted"), "{}", stderr(&output));
     assert!(place.mount_point().join("hello").exists());
 }
 
@@ -312,15 +279,9 @@ fn a_second_signal_ends_a_mount_in_use_at_once_and_leaves_no_dead_mount_point() 
             "ended before it said that it is in use"
         );
     }
-    assert!(
-        line.contains(&format!("cat (process {}", visitor.0.id())),
-        "{line}"
-    );
+    assert!(line.contains(&format!("cat (process {}", visitor.0.id())), "{line}");
     eventually("the detached mount", || place.mount_line().is_none());
-    assert!(
-        child.try_wait().unwrap().is_none(),
-        "it serves those who are still in it"
-    );
+    assert!(child.try_wait().unwrap().is_none(), "it serves those who are still in it");
     send(child.id(), Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(6));
     assert!(fs::read_dir(place.mount_point()).is_ok());
@@ -332,17 +293,9 @@ fn mount_8_finds_its_helper_in_the_program() {
         return;
     }
     let place = Place::new();
-    let paths = [
-        place.source().into_os_string(),
-        place.mount_point().into_os_string(),
-    ];
+    let paths = [place.source().into_os_string(), place.mount_point().into_os_string()];
     let with = |more: &[&str]| {
-        mount_ogive(
-            paths
-                .iter()
-                .cloned()
-                .chain(more.iter().map(std::ffi::OsString::from)),
-        )
+        mount_ogive(paths.iter().cloned().chain(more.iter().map(std::ffi::OsString::from)))
     };
 
     assert_code(&with(&["-f", "-o", "ro"]), 0);
@@ -350,11 +303,7 @@ fn mount_8_finds_its_helper_in_the_program() {
     assert_code(&with(&["-o", "ro,what=ever"]), 1);
 
     assert_code(
-        &with(&[
-            "-s",
-            "-o",
-            "ro,noexec,what=ever,x-systemd.automount,name=my data,arc_max=64M",
-        ]),
+        &with(&["-s", "-o", "ro,noexec,what=ever,x-systemd.automount,name=my data,arc_max=64M"]),
         0,
     );
     let line = place.mount_line().unwrap();
@@ -400,10 +349,7 @@ fn mount_8_and_fstab_work_with_the_link_installed() {
         .unwrap();
     assert_code(&output, 0);
     let said = stdout(&output);
-    assert!(
-        said.starts_with("hello world\nfuse.ogive rw,nosuid,nodev,noexec,"),
-        "{said}"
-    );
+    assert!(said.starts_with("hello world\nfuse.ogive rw,nosuid,nodev,noexec,"), "{said}");
 }
 
 #[test]
@@ -421,10 +367,7 @@ fn without_no_exec_programs_run_and_with_it_they_do_not() {
     assert_eq!(run().unwrap().code(), Some(7));
     assert_code(&unmount(&place, &[]), 0);
     place.mount(&["--no-exec"]);
-    assert_eq!(
-        run().unwrap_err().kind(),
-        std::io::ErrorKind::PermissionDenied
-    );
+    assert_eq!(run().unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
 }
 
 #[test]
@@ -445,9 +388,7 @@ fn systemd_is_told_when_the_mount_answers_and_when_it_ends() {
     let receive = || {
         let mut buffer = [0; 256];
         let length = socket.recv(&mut buffer).unwrap();
-        String::from_utf8_lossy(&buffer[..length])
-            .trim_end()
-            .to_owned()
+        String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned()
     };
     assert_eq!(receive(), "READY=1");
     assert!(place.mount_point().join("hello").exists());
@@ -478,11 +419,7 @@ fn a_mount_that_would_appear_in_its_own_source_is_undone() {
         .output()
         .unwrap();
     assert_code(&output, 4);
-    assert!(
-        stderr(&output).contains("inside its own source"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("inside its own source"), "{}", stderr(&output));
     assert_eq!(stdout(&output).trim(), "0");
 }
 
@@ -530,15 +467,9 @@ fn a_user_without_privileges_mounts_and_unmounts() {
     assert_code(&output, 0);
     let (said, errors) = (stdout(&output), stderr(&output));
     assert!(said.starts_with("hello world\n"), "{said}");
-    assert!(
-        said.contains("no-exec 2") && said.contains("device 5"),
-        "{said}\n{errors}"
-    );
+    assert!(said.contains("no-exec 2") && said.contains("device 5"), "{said}\n{errors}");
     assert!(errors.contains("chmod 666 /dev/fuse"), "{errors}");
-    assert!(
-        !said.contains("allow-other") || said.contains("allow-other 5"),
-        "{said}\n{errors}"
-    );
+    assert!(!said.contains("allow-other") || said.contains("allow-other 5"), "{said}\n{errors}");
 }
 
 #[test]
@@ -552,11 +483,7 @@ fn lines_for_the_journal_carry_their_priority_and_others_do_not() {
         // What systemd puts into the environment when it connects standard error to the journal.
         let (reader, writer) = std::io::pipe().unwrap();
         let stat = rustix::fs::fstat(&writer).unwrap();
-        let inode = if is_journal {
-            stat.st_ino
-        } else {
-            stat.st_ino + 1
-        };
+        let inode = if is_journal { stat.st_ino } else { stat.st_ino + 1 };
         let mut child = Command::new(OGIVE)
             .args(["mount", "--foreground"])
             .args([place.source(), place.mount_point()])
@@ -566,10 +493,7 @@ fn lines_for_the_journal_carry_their_priority_and_others_do_not() {
             .unwrap();
         let mut line = String::new();
         BufReader::new(reader).read_line(&mut line).unwrap();
-        assert!(
-            line.starts_with(prefix) && line.contains("is not empty"),
-            "{line}"
-        );
+        assert!(line.starts_with(prefix) && line.contains("is not empty"), "{line}");
         eventually("the mount", || place.mount_point().join("hello").exists());
         send(child.id(), Signal::TERM);
         assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -49,17 +49,12 @@ fn without_an_interval_one_line_tells_the_time_since_the_beginning() {
     let output = stat(directory.path(), &["-f", "read,hits,miss,hit%,size,c"]);
     assert_code(&output, 0);
     let text = stdout(&output);
-    let lines: Vec<Vec<&str>> = text
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines.len(), 2, "{text}");
     assert_eq!(lines[0], ["read", "hits", "miss", "hit%", "size", "c"]);
     // 1000 reads in 10 seconds.
-    let numbers: Vec<f64> = lines[1][..4]
-        .iter()
-        .map(|cell| cell.parse().unwrap())
-        .collect();
+    let numbers: Vec<f64> = lines[1][..4].iter().map(|cell| cell.parse().unwrap()).collect();
     assert_eq!(numbers, [100.0, 90.0, 10.0, 90.0]);
     assert_eq!(lines[1][4..], ["3.0G", "4.0G"]);
 }
@@ -71,10 +66,7 @@ fn the_default_columns_are_those_of_arcstat() {
     let header: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(
         header,
-        [
-            "time", "read", "ddread", "ddh%", "dmread", "dmh%", "pread", "ph%", "size", "c",
-            "avail"
-        ]
+        ["time", "read", "ddread", "ddh%", "dmread", "dmh%", "pread", "ph%", "size", "c", "avail"]
     );
 }
 
@@ -88,14 +80,9 @@ fn numbers_can_be_raw_and_columns_separated_by_anything() {
 #[test]
 fn json_is_one_object_a_line_in_the_order_asked_for() {
     let directory = kstats();
-    let text = stdout(&stat(
-        directory.path(),
-        &["--json", "-f", "time,hits,hit%,c", "0.1", "3"],
-    ));
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let text = stdout(&stat(directory.path(), &["--json", "-f", "time,hits,hit%,c", "0.1", "3"]));
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["hits"].as_f64(), Some(90.0));
     assert_eq!(lines[0]["hit%"].as_f64(), Some(90.0));
@@ -116,21 +103,14 @@ fn later_lines_tell_the_interval_before_them() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap())
-        .lines()
-        .map(|line| line.unwrap());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     let first = lines.next().unwrap();
     assert!(first.contains("\"hits\":90"), "{first}");
     // Two seconds later by the counters' own clock, 50 more hits.
     write_arcstats(directory.path(), 12, 950);
-    let changed = lines
-        .find(|line| json(line)["hits"].as_f64() != Some(0.0))
-        .unwrap();
+    let changed = lines.find(|line| json(line)["hits"].as_f64() != Some(0.0)).unwrap();
     let json = json(&changed);
-    assert_eq!(
-        (json["hits"].as_f64(), json["miss"].as_f64()),
-        (Some(25.0), Some(0.0))
-    );
+    assert_eq!((json["hits"].as_f64(), json["miss"].as_f64()), (Some(25.0), Some(0.0)));
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&child),
         rustix::process::Signal::TERM,
@@ -184,10 +164,7 @@ fn a_reader_that_goes_away_is_no_error() {
 fn lines_can_go_to_a_file() {
     let directory = kstats();
     let path = directory.path().join("out");
-    let output = stat(
-        directory.path(),
-        &["0.1", "2", "-o", path.to_str().unwrap()],
-    );
+    let output = stat(directory.path(), &["0.1", "2", "-o", path.to_str().unwrap()]);
     assert_code(&output, 0);
     assert_eq!(stdout(&output), "");
     assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 3);
@@ -197,11 +174,7 @@ fn lines_can_go_to_a_file() {
 fn headers_are_repeated_in_a_long_run() {
     let directory = kstats();
     let text = stdout(&stat(directory.path(), &["-f", "hits,c", "0.1", "25"]));
-    assert_eq!(
-        text.lines().filter(|line| line.contains("hits")).count(),
-        2,
-        "{text}"
-    );
+    assert_eq!(text.lines().filter(|line| line.contains("hits")).count(), 2, "{text}");
     assert_eq!(text.lines().count(), 27);
 }
 
@@ -212,9 +185,5 @@ fn a_file_that_is_no_kstat_is_named_with_its_line() {
     let output = stat(directory.path(), &[]);
     assert_code(&output, 1);
     assert!(stderr(&output).contains("arcstats"), "{}", stderr(&output));
-    assert!(
-        stderr(&output).starts_with("ogive: "),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).starts_with("ogive: "), "{}", stderr(&output));
 }

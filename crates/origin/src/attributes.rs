@@ -16,10 +16,7 @@ impl Time {
     /// The current time of this host's real-time clock.
     pub fn now() -> Self {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        Self {
-            seconds: now.tv_sec,
-            nanoseconds: now.tv_nsec as u32,
-        }
+        Self { seconds: now.tv_sec, nanoseconds: now.tv_nsec as u32 }
     }
 
     /// This time later by `duration`; saturates at the end of time.
@@ -46,9 +43,7 @@ impl From<Time> for SystemTime {
         } else {
             SystemTime::UNIX_EPOCH.checked_sub(whole)
         };
-        second
-            .and_then(|second| second.checked_add(nanoseconds))
-            .unwrap_or(SystemTime::UNIX_EPOCH)
+        second.and_then(|second| second.checked_add(nanoseconds)).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 }
 
@@ -63,14 +58,10 @@ impl From<SystemTime> for Time {
                 let before = before.duration();
                 let seconds = i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
                 match before.subsec_nanos() {
-                    0 => Self {
-                        seconds: -seconds,
-                        nanoseconds: 0,
-                    },
-                    nanoseconds => Self {
-                        seconds: -seconds - 1,
-                        nanoseconds: 1_000_000_000 - nanoseconds,
-                    },
+                    0 => Self { seconds: -seconds, nanoseconds: 0 },
+                    nanoseconds => {
+                        Self { seconds: -seconds - 1, nanoseconds: 1_000_000_000 - nanoseconds }
+                    }
                 }
             }
         }
@@ -222,90 +213,34 @@ mod tests {
     use proptest::prelude::*;
 
     fn identity(changed: Time) -> Identity {
-        Identity {
-            device: 1,
-            inode: 2,
-            generation: 3,
-            size_bytes: 4,
-            modified: changed,
-            changed,
-        }
+        Identity { device: 1, inode: 2, generation: 3, size_bytes: 4, modified: changed, changed }
     }
 
     #[test]
     fn an_identity_settles_only_after_the_window() {
-        let changed = Time {
-            seconds: 100,
-            nanoseconds: 999_999_999,
-        };
+        let changed = Time { seconds: 100, nanoseconds: 999_999_999 };
         let window = Duration::from_millis(2);
-        let settled_after = Time {
-            seconds: 101,
-            nanoseconds: 1_999_999,
-        };
+        let settled_after = Time { seconds: 101, nanoseconds: 1_999_999 };
         assert!(!identity(changed).is_settled(changed, window));
         assert!(!identity(changed).is_settled(settled_after, window));
-        assert!(identity(changed).is_settled(
-            Time {
-                seconds: 101,
-                nanoseconds: 2_000_000
-            },
-            window
-        ));
         assert!(
-            !identity(Time {
-                seconds: 1 << 40,
-                nanoseconds: 0
-            })
-            .is_settled(changed, window)
+            identity(changed).is_settled(Time { seconds: 101, nanoseconds: 2_000_000 }, window)
         );
+        assert!(!identity(Time { seconds: 1 << 40, nanoseconds: 0 }).is_settled(changed, window));
     }
 
     #[test]
     fn every_field_changes_the_digest() {
-        let base = identity(Time {
-            seconds: 5,
-            nanoseconds: 6,
-        });
+        let base = identity(Time { seconds: 5, nanoseconds: 6 });
         let variants = [
             Identity { device: 9, ..base },
             Identity { inode: 9, ..base },
-            Identity {
-                generation: 9,
-                ..base
-            },
-            Identity {
-                size_bytes: 9,
-                ..base
-            },
-            Identity {
-                modified: Time {
-                    seconds: 9,
-                    nanoseconds: 6,
-                },
-                ..base
-            },
-            Identity {
-                modified: Time {
-                    seconds: 5,
-                    nanoseconds: 9,
-                },
-                ..base
-            },
-            Identity {
-                changed: Time {
-                    seconds: 9,
-                    nanoseconds: 6,
-                },
-                ..base
-            },
-            Identity {
-                changed: Time {
-                    seconds: 5,
-                    nanoseconds: 9,
-                },
-                ..base
-            },
+            Identity { generation: 9, ..base },
+            Identity { size_bytes: 9, ..base },
+            Identity { modified: Time { seconds: 9, nanoseconds: 6 }, ..base },
+            Identity { modified: Time { seconds: 5, nanoseconds: 9 }, ..base },
+            Identity { changed: Time { seconds: 9, nanoseconds: 6 }, ..base },
+            Identity { changed: Time { seconds: 5, nanoseconds: 9 }, ..base },
         ];
         for variant in variants {
             assert_ne!(variant.digest(0), base.digest(0), "{variant:?}");

@@ -27,6 +27,9 @@ pub trait Origin: Send + Sync + 'static {
     /// Finds `name` in an open directory: what a listing with attributes calls for each entry.
     fn lookup_in(&self, parent: &Self::Directory, name: &OsStr) -> Result<Found<Self::Node>>;
 
+    /// Whether `name` in the directory `parent` leads to `node`.
+    fn leads_to(&self, parent: &Self::Node, name: &OsStr, node: &Self::Node) -> Result<bool>;
+
     /// Current attributes; of `file` where one is given, which works for unlinked files as well.
     fn attributes(&self, node: &Self::Node, file: Option<&Self::File>) -> Result<Attributes>;
 

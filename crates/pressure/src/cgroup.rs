@@ -33,10 +33,7 @@ pub(crate) fn hierarchies(root: &Path, cgroup: &str, mountinfo: &str) -> Vec<Hie
             let directories = mounts(mountinfo, version)
                 .filter_map(|mount| directories(root, &mount, &path))
                 .max_by_key(Vec::len)?;
-            Some(Hierarchy {
-                version,
-                directories,
-            })
+            Some(Hierarchy { version, directories })
         })
         .collect()
 }
@@ -73,10 +70,7 @@ fn mounts(mountinfo: &str, version: Version) -> impl Iterator<Item = Mount> + '_
         };
         let mut mount = mount.split(' ').skip(3);
         let (root, point) = (mount.next()?, mount.next()?);
-        matches.then(|| Mount {
-            root: unescape(root),
-            point: unescape(point),
-        })
+        matches.then(|| Mount { root: unescape(root), point: unescape(point) })
     })
 }
 
@@ -86,9 +80,7 @@ fn directories(root: &Path, mount: &Mount, path: &Path) -> Option<Vec<PathBuf>> 
     // A path outside the mounted part (another cgroup namespace) begins with `/..`; what can be
     // seen is the mount point.
     let inside = path.strip_prefix(&mount.root).unwrap_or(Path::new(""));
-    let plain = inside
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
+    let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
     let own = match inside.as_os_str() {
         inside if inside.is_empty() || !plain => point.clone(),
         inside => point.join(inside),
@@ -108,9 +100,7 @@ fn unescape(text: &str) -> PathBuf {
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         plain.push_str(&rest[..at]);
-        let code = rest
-            .get(at + 1..at + 4)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = rest.get(at + 1..at + 4).and_then(|digits| u8::from_str_radix(digits, 8).ok());
         let (character, length) = match code {
             Some(byte) if byte.is_ascii() => (char::from(byte), 4),
             _ => ('\\', 1),
@@ -147,10 +137,7 @@ mod tests {
         let unified = root.path().join("sys/fs/cgroup/unified");
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].version, Version::V1);
-        assert_eq!(
-            found[0].directories,
-            [memory.join("a/b"), memory.join("a"), memory]
-        );
+        assert_eq!(found[0].directories, [memory.join("a/b"), memory.join("a"), memory]);
         assert_eq!(found[1].version, Version::V2);
         assert_eq!(found[1].directories, [unified.join("u"), unified]);
     }
@@ -163,15 +150,8 @@ mod tests {
         let found = hierarchies(root.path(), "0::/docker/id/inner\n", mountinfo);
         assert_eq!(found[0].directories, [point.join("inner"), point.clone()]);
         // Seen from another namespace, or a cgroup that is gone: what is mounted, no more.
-        for path in [
-            "0::/../other\n",
-            "0::/docker/id/gone (deleted)\n",
-            "0::/elsewhere\n",
-        ] {
-            assert_eq!(
-                hierarchies(root.path(), path, mountinfo)[0].directories,
-                [point.as_path()]
-            );
+        for path in ["0::/../other\n", "0::/docker/id/gone (deleted)\n", "0::/elsewhere\n"] {
+            assert_eq!(hierarchies(root.path(), path, mountinfo)[0].directories, [point.as_path()]);
         }
     }
 
@@ -179,10 +159,7 @@ mod tests {
     fn no_hierarchy_is_no_answer() {
         let root = tree(&[]);
         assert!(hierarchies(root.path(), "", "").is_empty());
-        assert!(
-            hierarchies(root.path(), "0::/\n", MIXED).is_empty(),
-            "mounted nowhere"
-        );
+        assert!(hierarchies(root.path(), "0::/\n", MIXED).is_empty(), "mounted nowhere");
         assert!(hierarchies(root.path(), "nonsense\n\n0:\n", "- - -\n1 2\n").is_empty());
     }
 

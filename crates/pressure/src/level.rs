@@ -64,13 +64,8 @@ impl Level {
 
     /// The limit in bytes, `None` if there is none. A cgroup removed since limits nothing.
     pub(crate) fn limit_bytes(&self) -> Option<u64> {
-        let limits = self
-            .limits
-            .iter()
-            .filter_map(|file| file.number().ok().flatten());
-        limits
-            .filter(|&limit| self.version == Version::V2 || limit < V1_UNLIMITED_BYTES)
-            .min()
+        let limits = self.limits.iter().filter_map(|file| file.number().ok().flatten());
+        limits.filter(|&limit| self.version == Version::V2 || limit < V1_UNLIMITED_BYTES).min()
     }
 
     /// Limit and usage; `None` without a limit. The usage of a cgroup without one is not even
@@ -90,18 +85,10 @@ impl Level {
     fn reclaimable_bytes(&self, stat: &str) -> u64 {
         // v1 counts the cgroup alone and, as `total_`, with those below it, as its usage does.
         let [inactive, active, dirty, writeback] = match self.version {
-            Version::V1 => [
-                "total_inactive_file",
-                "total_active_file",
-                "total_dirty",
-                "total_writeback",
-            ],
-            Version::V2 => [
-                "inactive_file",
-                "active_file",
-                "file_dirty",
-                "file_writeback",
-            ],
+            Version::V1 => {
+                ["total_inactive_file", "total_active_file", "total_dirty", "total_writeback"]
+            }
+            Version::V2 => ["inactive_file", "active_file", "file_dirty", "file_writeback"],
         };
         let number = |key| keyed(stat, key).unwrap_or(0);
         let file = number(inactive).saturating_add(number(active));

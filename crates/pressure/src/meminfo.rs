@@ -31,10 +31,7 @@ impl Meminfo {
                 "SwapFree" => &mut swap_free,
                 _ => continue,
             };
-            let kibibytes = rest
-                .split_whitespace()
-                .next()
-                .and_then(|word| word.parse().ok());
+            let kibibytes = rest.split_whitespace().next().and_then(|word| word.parse().ok());
             *field = kibibytes.map(|kibibytes: u64| kibibytes.saturating_mul(1024));
         }
         Some(Self {
@@ -57,10 +54,7 @@ mod tests {
         let meminfo = Meminfo::parse(text).unwrap();
         assert_eq!(meminfo.total_bytes, 102_400);
         assert_eq!(meminfo.available_bytes, 61_440);
-        assert_eq!(
-            (meminfo.swap_total_bytes, meminfo.swap_free_bytes),
-            (8192, 4096)
-        );
+        assert_eq!((meminfo.swap_total_bytes, meminfo.swap_free_bytes), (8192, 4096));
         let old = Meminfo::parse("MemTotal: 100 kB\nMemFree: 10 kB\n").unwrap();
         assert_eq!(old.available_bytes, 10_240);
         assert_eq!(Meminfo::parse("MemFree: 10 kB\n"), None);

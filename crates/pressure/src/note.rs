@@ -25,11 +25,7 @@ pub enum State {
 
 impl Note {
     pub(crate) fn used(source: &'static str, path: impl Into<PathBuf>, how: String) -> Self {
-        Self {
-            source,
-            path: path.into(),
-            state: State::Used(how),
-        }
+        Self { source, path: path.into(), state: State::Used(how) }
     }
 
     pub(crate) fn absent(
@@ -37,11 +33,7 @@ impl Note {
         path: impl Into<PathBuf>,
         why: impl fmt::Display,
     ) -> Self {
-        Self {
-            source,
-            path: path.into(),
-            state: State::Absent(why.to_string()),
-        }
+        Self { source, path: path.into(), state: State::Absent(why.to_string()) }
     }
 
     /// Whether the source is in use.

@@ -29,11 +29,8 @@ pub(crate) fn arm(path: &Path) -> io::Result<(File, &'static str)> {
     for (meaning, trigger) in TRIGGERS {
         // A descriptor takes one trigger for its life, so each attempt opens its own.
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(nonblocking)
-            .open(path)?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(path)?;
         match file.write_all(trigger) {
             Ok(()) => return Ok((file, meaning)),
             Err(error) => failure = Some(error),
@@ -56,10 +53,7 @@ impl Stall {
         let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
         let value = |key: &str| some.split(' ').find_map(|word| word.strip_prefix(key));
         let average_10s_percent = value("avg10=")?.parse().ok()?;
-        Some(Self {
-            average_10s_percent,
-            total_us: value("total=")?.trim().parse().ok()?,
-        })
+        Some(Self { average_10s_percent, total_us: value("total=")?.trim().parse().ok()? })
     }
 }
 
@@ -72,19 +66,8 @@ mod tests {
         let text = "some avg10=1.53 avg60=0.87 avg300=0.20 total=58120\n\
                     full avg10=9.00 avg60=0.00 avg300=0.00 total=7\n";
         let stall = Stall::parse(text).unwrap();
-        assert_eq!(
-            stall,
-            Stall {
-                average_10s_percent: 1.53,
-                total_us: 58_120
-            }
-        );
-        for text in [
-            "",
-            "full avg10=1.0 total=1\n",
-            "some avg10=x total=1\n",
-            "some total=1\n",
-        ] {
+        assert_eq!(stall, Stall { average_10s_percent: 1.53, total_us: 58_120 });
+        for text in ["", "full avg10=1.0 total=1\n", "some avg10=x total=1\n", "some total=1\n"] {
             assert_eq!(Stall::parse(text), None, "{text:?}");
         }
     }
@@ -93,9 +76,7 @@ mod tests {
     fn triggers_end_in_nul_and_the_fallback_is_a_multiple_of_two_seconds() {
         assert!(TRIGGERS.iter().all(|(_, trigger)| trigger.ends_with(b"\0")));
         let (_, fallback) = TRIGGERS[1];
-        let window = std::str::from_utf8(fallback)
-            .unwrap()
-            .trim_end_matches('\0');
+        let window = std::str::from_utf8(fallback).unwrap().trim_end_matches('\0');
         let window_us: u64 = window.rsplit(' ').next().unwrap().parse().unwrap();
         assert_eq!(window_us % 2_000_000, 0);
     }

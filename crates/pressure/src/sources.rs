@@ -99,10 +99,8 @@ impl Sources {
 
     fn probe_named(root: &Path, process: &str) -> Result<Self, PressureError> {
         let meminfo_path = root.join("proc/meminfo");
-        let meminfo = StatFile::open(&meminfo_path).map_err(|error| PressureError::Meminfo {
-            path: meminfo_path.clone(),
-            error,
-        })?;
+        let meminfo = StatFile::open(&meminfo_path)
+            .map_err(|error| PressureError::Meminfo { path: meminfo_path.clone(), error })?;
         let text = |name| std::fs::read_to_string(root.join("proc").join(process).join(name));
         let hierarchies = match (text("cgroup"), text("mountinfo")) {
             (Ok(cgroup), Ok(mountinfo)) => cgroup::hierarchies(root, &cgroup, &mountinfo),
@@ -122,9 +120,7 @@ impl Sources {
             sources.add_levels(version, hierarchy);
         }
         sources.add_psi(root.join("proc/pressure/memory"));
-        let unified = hierarchies
-            .iter()
-            .find(|found| found.version == Version::V2);
+        let unified = hierarchies.iter().find(|found| found.version == Version::V2);
         if let Some(own) = unified.and_then(|hierarchy| hierarchy.directories.first()) {
             // The root's file says what /proc/pressure says; two triggers would wake twice. The
             // root is the one cgroup without a type.
@@ -139,14 +135,12 @@ impl Sources {
         let name = level_name(version);
         let Some(hierarchy) = hierarchy else {
             let path = "/sys/fs/cgroup";
-            self.notes
-                .push(Note::absent(name, path, "this hierarchy is not mounted"));
+            self.notes.push(Note::absent(name, path, "this hierarchy is not mounted"));
             return;
         };
         let before = self.levels.len();
         let open = |directory: &PathBuf| Level::open(version, directory).ok();
-        self.levels
-            .extend(hierarchy.directories.iter().filter_map(open));
+        self.levels.extend(hierarchy.directories.iter().filter_map(open));
         if self.levels.len() == before {
             let path = hierarchy.directories.first().cloned().unwrap_or_default();
             let why = "the process is in no cgroup with the memory controller";
@@ -157,27 +151,16 @@ impl Sources {
     fn add_psi(&mut self, path: PathBuf) {
         match StatFile::open(&path) {
             Ok(file) => self.psi.push((path.clone(), file)),
-            Err(error) => self
-                .notes
-                .push(Note::absent("stall time (PSI)", &path, error)),
+            Err(error) => self.notes.push(Note::absent("stall time (PSI)", &path, error)),
         }
         self.psi_paths.push(path);
     }
 
     fn read_meminfo(&self) -> Result<Meminfo, PressureError> {
-        let failed = |error| PressureError::Meminfo {
-            path: self.meminfo_path.clone(),
-            error,
-        };
-        self.meminfo
-            .with_text(Meminfo::parse)
-            .map_err(failed)?
-            .ok_or_else(|| {
-                failed(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "it has no line MemTotal",
-                ))
-            })
+        let failed = |error| PressureError::Meminfo { path: self.meminfo_path.clone(), error };
+        self.meminfo.with_text(Meminfo::parse).map_err(failed)?.ok_or_else(|| {
+            failed(io::Error::new(io::ErrorKind::InvalidData, "it has no line MemTotal"))
+        })
     }
 
     /// The least of the machine's memory and all cgroup limits, in bytes, as they are now.
@@ -186,11 +169,7 @@ impl Sources {
     /// [`PressureError::Meminfo`].
     pub fn limit_bytes(&self) -> Result<u64, PressureError> {
         let total_bytes = self.read_meminfo()?.total_bytes;
-        Ok(self
-            .levels
-            .iter()
-            .filter_map(Level::limit_bytes)
-            .fold(total_bytes, u64::min))
+        Ok(self.levels.iter().filter_map(Level::limit_bytes).fold(total_bytes, u64::min))
     }
 
     /// Memory as it is now: one read of meminfo, one of each PSI file, one or two for each cgroup
@@ -233,11 +212,7 @@ impl Sources {
         let mut notes = Vec::new();
         let meminfo = self.read_meminfo();
         notes.push(match &meminfo {
-            Ok(Meminfo {
-                total_bytes,
-                available_bytes,
-                ..
-            }) => {
+            Ok(Meminfo { total_bytes, available_bytes, .. }) => {
                 let how = format!("{available_bytes} of {total_bytes} bytes available");
                 Note::used("memory of the machine", &self.meminfo_path, how)
             }

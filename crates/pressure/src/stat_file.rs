@@ -51,10 +51,7 @@ impl StatFile {
         self.with_text(|text| match text.trim() {
             "max" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
-                io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("not a number: {text:?}"),
-                )
+                io::Error::new(io::ErrorKind::InvalidData, format!("not a number: {text:?}"))
             }),
         })?
     }
@@ -68,13 +65,7 @@ impl AsFd for StatFile {
 
 /// The number after `key` in a text of `key value` lines (`memory.stat`, `memory.events`).
 pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        line.strip_prefix(key)?
-            .strip_prefix(' ')?
-            .trim()
-            .parse()
-            .ok()
-    })
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -91,10 +82,7 @@ mod tests {
         std::fs::write(&path, "max\n").unwrap();
         assert_eq!(file.number().unwrap(), None);
         std::fs::write(&path, "12x\n").unwrap();
-        assert_eq!(
-            file.number().unwrap_err().kind(),
-            io::ErrorKind::InvalidData
-        );
+        assert_eq!(file.number().unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert!(StatFile::open(directory.path()).is_err());
         let stat = "inactive_file_total 9\ninactive_file 7\nactive_file 5\n";
         assert_eq!(keyed(stat, "inactive_file"), Some(7));

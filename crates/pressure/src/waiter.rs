@@ -151,11 +151,7 @@ impl Waiter {
             stop: AtomicBool::new(false),
             wakeups: AtomicU64::new(0),
         };
-        let mut waiter = Self {
-            shared: Arc::new(shared),
-            watches: Vec::new(),
-            notes: Vec::new(),
-        };
+        let mut waiter = Self { shared: Arc::new(shared), watches: Vec::new(), notes: Vec::new() };
         for path in psi_paths {
             match psi::arm(path) {
                 Ok((file, meaning)) => {
@@ -174,19 +170,14 @@ impl Waiter {
     }
 
     fn add(&mut self, watch: Watch, source: &'static str, path: &Path, meaning: &str) {
-        self.notes
-            .push(Note::used(source, path, meaning.to_owned()));
+        self.notes.push(Note::used(source, path, meaning.to_owned()));
         self.watches.push(watch);
     }
 
     fn watch_limit_events(&mut self, directory: &Path) {
         let source = "cgroup v2 limit events";
         let local = directory.join("memory.events.local");
-        let path = if local.exists() {
-            local
-        } else {
-            directory.join("memory.events")
-        };
+        let path = if local.exists() { local } else { directory.join("memory.events") };
         let opened = StatFile::open(&path).and_then(|file| {
             let count = file.with_text(limit_count)?;
             Ok(Watch::LimitEvents(file, count))
@@ -201,21 +192,14 @@ impl Waiter {
         let source = "cgroup v1 pressure level";
         let path = directory.join("memory.pressure_level");
         match register_pressure_level(directory, &path) {
-            Ok(fd) => self.add(
-                Watch::PressureLevel(fd),
-                source,
-                &path,
-                "woken at level medium",
-            ),
+            Ok(fd) => self.add(Watch::PressureLevel(fd), source, &path, "woken at level medium"),
             Err(error) => self.notes.push(Note::absent(source, path, error)),
         }
     }
 
     /// A handle to wake or stop this waiter with.
     pub fn waker(&self) -> Waker {
-        Waker {
-            shared: Arc::clone(&self.shared),
-        }
+        Waker { shared: Arc::clone(&self.shared) }
     }
 
     /// How often [`Waiter::wait`] has come out of poll(2), whatever for.
@@ -297,10 +281,7 @@ impl Waiter {
 
 /// Times the limits of the cgroup were met: the counters that grow when memory is short here.
 fn limit_count(text: &str) -> u64 {
-    ["high", "max", "oom"]
-        .iter()
-        .filter_map(|key| keyed(text, key))
-        .fold(0, u64::saturating_add)
+    ["high", "max", "oom"].iter().filter_map(|key| keyed(text, key)).fold(0, u64::saturating_add)
 }
 
 fn nonblocking_eventfd() -> io::Result<OwnedFd> {
@@ -314,14 +295,8 @@ fn nonblocking_eventfd() -> io::Result<OwnedFd> {
 fn register_pressure_level(directory: &Path, level_path: &Path) -> io::Result<OwnedFd> {
     let notify = nonblocking_eventfd()?;
     let level = File::open(level_path)?;
-    let mut control = File::options()
-        .write(true)
-        .open(directory.join("cgroup.event_control"))?;
-    let request = format!(
-        "{} {} medium",
-        notify.as_raw_fd(),
-        level.as_fd().as_raw_fd()
-    );
+    let mut control = File::options().write(true).open(directory.join("cgroup.event_control"))?;
+    let request = format!("{} {} medium", notify.as_raw_fd(), level.as_fd().as_raw_fd());
     control.write_all(request.as_bytes())?;
     Ok(notify)
 }
@@ -353,11 +328,7 @@ mod tests {
         assert_eq!(take(PollFlags::empty()), Events::default());
         write("low 9\nhigh 3\nmax 1\noom 0\noom_kill 0\n");
         let changed = PollFlags::PRI | PollFlags::ERR;
-        assert_eq!(
-            take(changed),
-            Events::default(),
-            "`low` is protection, not shortage"
-        );
+        assert_eq!(take(changed), Events::default(), "`low` is protection, not shortage");
         write("low 9\nhigh 4\nmax 1\noom 0\noom_kill 0\n");
         assert!(take(changed).limit);
         assert_eq!(take(changed), Events::default(), "told once");
@@ -382,12 +353,7 @@ mod tests {
         let mut events = Events::default();
         assert!(watch.take(PollFlags::IN, &mut events));
         assert!(events.pressure);
-        let Watch::PressureLevel(fd) = &watch else {
-            unreachable!()
-        };
-        assert_eq!(
-            rustix::io::read(fd, &mut [0; 8]),
-            Err(rustix::io::Errno::AGAIN)
-        );
+        let Watch::PressureLevel(fd) = &watch else { unreachable!() };
+        assert_eq!(rustix::io::read(fd, &mut [0; 8]), Err(rustix::io::Errno::AGAIN));
     }
 }

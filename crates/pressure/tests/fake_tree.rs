@@ -26,10 +26,7 @@ impl Tree {
     fn unified(cgroup: &str) -> Self {
         let tree = Self::new();
         tree.write("proc/self/cgroup", &format!("0::{cgroup}\n"));
-        tree.write(
-            "proc/self/mountinfo",
-            "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-        );
+        tree.write("proc/self/mountinfo", "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         tree
     }
 
@@ -75,11 +72,7 @@ fn a_machine_without_cgroups_and_psi_has_meminfo() {
     assert_eq!(reading.usage_bytes, 256 * MIB);
     assert!(!reading.stalled);
     assert_eq!(sources.limit_bytes().unwrap(), 1024 * MIB);
-    let absent = sources
-        .describe()
-        .iter()
-        .filter(|note| !note.is_used())
-        .count();
+    let absent = sources.describe().iter().filter(|note| !note.is_used()).count();
     assert_eq!(absent, 3, "v1, v2 and PSI: {:?}", sources.describe());
     assert!(!sources.waiter().unwrap().has_events());
 }
@@ -88,20 +81,14 @@ fn a_machine_without_cgroups_and_psi_has_meminfo() {
 fn the_tightest_limit_on_the_way_up_binds() {
     let tree = Tree::unified("/outer/inner");
     tree.cgroup("/outer/inner", &level("max", "max", 10 * MIB, ""));
-    tree.cgroup(
-        "/outer",
-        &level(&(512 * MIB).to_string(), "max", 100 * MIB, ""),
-    );
+    tree.cgroup("/outer", &level(&(512 * MIB).to_string(), "max", 100 * MIB, ""));
     let sources = tree.probe();
     let reading = sources.read().unwrap();
     assert_eq!(reading.limit_bytes, 512 * MIB);
     assert_eq!(reading.headroom_bytes, 412 * MIB);
     assert_eq!(reading.usage_bytes, 100 * MIB);
     // memory.high is a limit too, and both may change while we run.
-    tree.cgroup(
-        "/outer/inner",
-        &[("memory.high", format!("{}\n", 64 * MIB))],
-    );
+    tree.cgroup("/outer/inner", &[("memory.high", format!("{}\n", 64 * MIB))]);
     let reading = sources.read().unwrap();
     assert_eq!(reading.limit_bytes, 64 * MIB);
     assert_eq!(reading.headroom_bytes, 54 * MIB);
@@ -124,10 +111,7 @@ fn clean_page_cache_is_headroom_and_dirty_is_not() {
         50 * MIB,
         20 * MIB,
     );
-    tree.cgroup(
-        "/a",
-        &level(&(100 * MIB).to_string(), "max", 99 * MIB, &stat),
-    );
+    tree.cgroup("/a", &level(&(100 * MIB).to_string(), "max", 99 * MIB, &stat));
     let reading = tree.probe().read().unwrap();
     // 99 used, of which 70 on the file lists, of which 10 not clean: 39 are a burden.
     assert_eq!(reading.headroom_bytes, 61 * MIB);
@@ -154,23 +138,11 @@ fn version_one_counts_with_the_cgroups_below() {
         "proc/self/mountinfo",
         "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
     );
-    tree.write(
-        "sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "9223372036854771712\n",
-    );
+    tree.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     tree.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "77\n");
-    tree.write(
-        "sys/fs/cgroup/memory/a/memory.limit_in_bytes",
-        &(200 * MIB).to_string(),
-    );
-    tree.write(
-        "sys/fs/cgroup/memory/a/memory.usage_in_bytes",
-        &(150 * MIB).to_string(),
-    );
-    let stat = format!(
-        "inactive_file 1\ntotal_inactive_file {}\ntotal_dirty {MIB}\n",
-        41 * MIB
-    );
+    tree.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", &(200 * MIB).to_string());
+    tree.write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", &(150 * MIB).to_string());
+    let stat = format!("inactive_file 1\ntotal_inactive_file {}\ntotal_dirty {MIB}\n", 41 * MIB);
     tree.write("sys/fs/cgroup/memory/a/memory.stat", &stat);
     let reading = tree.probe().read().unwrap();
     assert_eq!(reading.limit_bytes, 200 * MIB);
@@ -182,10 +154,7 @@ fn a_cgroup_without_the_memory_controller_is_noted() {
     let tree = Tree::unified("/plain");
     tree.cgroup("/plain", &[("cgroup.type", "domain\n".to_owned())]);
     let notes = tree.probe().describe();
-    let note = notes
-        .iter()
-        .find(|note| note.source == "cgroup v2 memory")
-        .unwrap();
+    let note = notes.iter().find(|note| note.source == "cgroup v2 memory").unwrap();
     assert!(!note.is_used());
     assert!(note.to_string().contains("/plain"), "{note}");
 }
@@ -197,13 +166,7 @@ fn stalls_are_those_of_the_machine_or_of_the_cgroup() {
         format!("some avg10={percent} avg60=0.00 avg300=0.00 total={total}\n")
     };
     tree.write("proc/pressure/memory", &psi("0.99", 70));
-    tree.cgroup(
-        "/a",
-        &[
-            ("cgroup.type", "domain\n".into()),
-            ("memory.pressure", psi("0.00", 90)),
-        ],
-    );
+    tree.cgroup("/a", &[("cgroup.type", "domain\n".into()), ("memory.pressure", psi("0.00", 90))]);
     let sources = tree.probe();
     let reading = sources.read().unwrap();
     assert_eq!((reading.stalled, reading.stall_total_us), (false, 90));
@@ -223,13 +186,7 @@ fn a_vanished_cgroup_binds_no_more() {
     let sources = tree.probe();
     assert_eq!(sources.limit_bytes().unwrap(), 10 * MIB);
     // What a removed cgroup's files give is an error; an empty file is as unreadable.
-    tree.cgroup(
-        "/a",
-        &[
-            ("memory.max", String::new()),
-            ("memory.high", String::new()),
-        ],
-    );
+    tree.cgroup("/a", &[("memory.max", String::new()), ("memory.high", String::new())]);
     assert_eq!(sources.limit_bytes().unwrap(), 1024 * MIB);
 }
 
@@ -248,15 +205,9 @@ fn without_meminfo_there_is_an_error_that_names_it() {
 #[test]
 fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
     let tree = Tree::unified("/a");
-    tree.write(
-        "proc/pressure/memory",
-        "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
-    );
+    tree.write("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
     tree.cgroup("/a", &level("max", "max", MIB, ""));
-    tree.cgroup(
-        "/a",
-        &[("memory.events", "low 0\nhigh 0\nmax 0\noom 0\n".into())],
-    );
+    tree.cgroup("/a", &[("memory.events", "low 0\nhigh 0\nmax 0\noom 0\n".into())]);
     let mut waiter = tree.probe().waiter().unwrap();
     assert!(waiter.has_events(), "{:?}", waiter.describe());
     let waker = waiter.waker();
@@ -276,28 +227,9 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
     assert_eq!(waker.wakeups(), 1, "one wake, one wake-up");
     waker.clone().stop();
     let (first, second, after_stop, wakeups) = thread.join().unwrap();
-    assert_eq!(
-        first,
-        Events {
-            woken: true,
-            ..Events::default()
-        }
-    );
-    assert_eq!(
-        second,
-        Events {
-            woken: true,
-            stopped: true,
-            ..Events::default()
-        }
-    );
-    assert_eq!(
-        after_stop,
-        Events {
-            stopped: true,
-            ..Events::default()
-        }
-    );
+    assert_eq!(first, Events { woken: true, ..Events::default() });
+    assert_eq!(second, Events { woken: true, stopped: true, ..Events::default() });
+    assert_eq!(after_stop, Events { stopped: true, ..Events::default() });
     assert_eq!(wakeups, 2, "a stopped waiter does not even poll");
 }
 
@@ -308,21 +240,9 @@ fn wakes_before_a_wait_are_one_and_a_timeout_is_told() {
     waker.wake();
     waker.wake();
     let woken = waiter.wait(None).unwrap();
-    assert_eq!(
-        woken,
-        Events {
-            woken: true,
-            ..Events::default()
-        }
-    );
+    assert_eq!(woken, Events { woken: true, ..Events::default() });
     let nothing = waiter.wait(Some(Duration::from_millis(1))).unwrap();
-    assert_eq!(
-        nothing,
-        Events {
-            timed_out: true,
-            ..Events::default()
-        }
-    );
+    assert_eq!(nothing, Events { timed_out: true, ..Events::default() });
     let at_once = waiter.wait(Some(Duration::ZERO)).unwrap();
     assert!(at_once.timed_out);
     waker.wake();

@@ -44,10 +44,9 @@ impl TestCgroup {
         let v2 = PathBuf::from("/sys/fs/cgroup");
         let (parent, limit) = if v1.join("memory.usage_in_bytes").exists() {
             (v1, "memory.limit_in_bytes")
-        } else if fs::read_to_string(v2.join("cgroup.subtree_control")).is_ok_and(|text| {
-            text.split_whitespace()
-                .any(|controller| controller == "memory")
-        }) {
+        } else if fs::read_to_string(v2.join("cgroup.subtree_control"))
+            .is_ok_and(|text| text.split_whitespace().any(|controller| controller == "memory"))
+        {
             (v2, "memory.max")
         } else {
             println!("skipped: no memory controller under /sys/fs/cgroup");
@@ -55,16 +54,10 @@ impl TestCgroup {
         };
         let directory = parent.join(format!("ogive-test-{name}-{}", std::process::id()));
         if let Err(error) = fs::create_dir(&directory) {
-            println!(
-                "skipped: cannot make {} ({error}); run as root",
-                directory.display()
-            );
+            println!("skipped: cannot make {} ({error}); run as root", directory.display());
             return None;
         }
-        let cgroup = Self {
-            directory,
-            process: None,
-        };
+        let cgroup = Self { directory, process: None };
         fs::write(cgroup.directory.join(limit), limit_bytes.to_string()).unwrap();
         Some(cgroup)
     }
@@ -72,10 +65,7 @@ impl TestCgroup {
     /// Runs a shell script in the cgroup until it says `ready`; then it waits for more on stdin.
     fn run(&mut self, script: &str) -> u32 {
         let procs = self.directory.join("cgroup.procs");
-        let script = format!(
-            "echo $$ > {}\n{script}\necho ready\nread more\n",
-            procs.display()
-        );
+        let script = format!("echo $$ > {}\n{script}\necho ready\nread more\n", procs.display());
         let mut process = Command::new("sh")
             .arg("-c")
             .arg(script)
@@ -85,9 +75,7 @@ impl TestCgroup {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(process.stdout.as_mut().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n", "the script in the cgroup failed");
         let id = process.id();
         self.process = Some(process);
@@ -136,10 +124,7 @@ fn filling_a_small_cgroup_is_seen_and_page_cache_is_not() {
     // 40 MiB of page cache of a file on disk: used, but as good as free.
     let on_disk = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let write = |path: &std::path::Path, mebibytes: u64| {
-        format!(
-            "dd if=/dev/zero of={} bs=1M count={mebibytes} conv=fsync",
-            path.display()
-        )
+        format!("dd if=/dev/zero of={} bs=1M count={mebibytes} conv=fsync", path.display())
     };
     let process = cgroup.run(&write(on_disk.path(), 40));
     let cached = Sources::probe_process(process).unwrap().read().unwrap();
@@ -160,10 +145,7 @@ fn filling_a_small_cgroup_is_seen_and_page_cache_is_not() {
     assert!(filled.usage_bytes >= 40 * MIB, "{filled:?}");
     drop(in_memory);
     let freed = sources.read().unwrap();
-    assert!(
-        freed.headroom_bytes > filled.headroom_bytes + 32 * MIB,
-        "{freed:?}"
-    );
+    assert!(freed.headroom_bytes > filled.headroom_bytes + 32 * MIB, "{freed:?}");
 }
 
 #[test]
@@ -175,15 +157,10 @@ fn exhausting_a_small_cgroup_wakes_the_waiter() {
     let sources = Sources::probe_process(process).unwrap();
     let mut waiter = sources.waiter().unwrap();
     let directory = cgroup.directory.clone();
-    let watched = waiter
-        .describe()
-        .iter()
-        .any(|note| note.is_used() && note.path.starts_with(&directory));
+    let watched =
+        waiter.describe().iter().any(|note| note.is_used() && note.path.starts_with(&directory));
     if !watched {
-        println!(
-            "skipped: the cgroup has no events here: {:?}",
-            waiter.describe()
-        );
+        println!("skipped: the cgroup has no events here: {:?}", waiter.describe());
         return;
     }
     // Fill all but the last few MiB with what cannot be dropped, then send a file through the rest.
@@ -213,14 +190,7 @@ fn exhausting_a_small_cgroup_wakes_the_waiter() {
     let reading = sources.read().unwrap();
     drop(on_disk);
     load.wait().unwrap();
-    println!(
-        "{events:?} after {} wake-up(s): {reading:?}",
-        waiter.wakeups()
-    );
-    assert!(
-        events.pressure || events.limit,
-        "{events:?}, {:?}",
-        waiter.describe()
-    );
+    println!("{events:?} after {} wake-up(s): {reading:?}", waiter.wakeups());
+    assert!(events.pressure || events.limit, "{events:?}, {:?}", waiter.describe());
     assert!(reading.headroom_bytes < 24 * MIB, "{reading:?}");
 }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// One object of the origin that the kernel has looked up.
 ///
@@ -28,17 +29,26 @@ pub(crate) struct Inode<O: Origin> {
     /// Fingerprint of the attributes that the kernel was told last.
     told: AtomicU64,
     opened: Mutex<Option<Box<OpenState<O>>>>,
-    /// One of its names, where the kernel lets go by name only.
-    name: Mutex<Option<Box<Name>>>,
+    /// The name by which the kernel looked it up last.
+    name: Mutex<Name>,
 }
 
 /// A name under which the kernel knows an inode.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Name {
     /// Number of the directory.
     pub(crate) parent: u64,
-    /// Name in it.
+    /// Name in it; empty for the root.
     pub(crate) name: Box<OsStr>,
+    /// Until when the kernel may still believe in another name as well.
+    ambiguous_until: Option<Instant>,
+}
+
+impl Name {
+    /// Whether this is the only name the kernel can have come by.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.ambiguous_until.is_none_or(|until| until < Instant::now())
+    }
 }
 
 /// What is kept of an inode once it has been opened.
@@ -56,23 +66,31 @@ impl<O: Origin> Inode<O> {
             node: found.node,
             told: AtomicU64::new(0),
             opened: Mutex::new(None),
-            name: Mutex::new(None),
+            name: Mutex::default(),
         }
     }
 
-    /// Notes the name under which the kernel has just looked this inode up.
-    pub(crate) fn remember_name(&self, parent: u64, name: &OsStr) {
-        let name = Box::new(Name {
-            parent,
-            name: name.into(),
-        });
-        let replaced = self.name.lock().replace(name);
+    /// Notes the name under which the kernel has just looked this inode up. If it was another
+    /// before, the kernel may go on to believe in that one for up to `memory`.
+    pub(crate) fn remember_name(&self, parent: u64, name: &OsStr, memory: Duration) {
+        let mut known = self.name.lock();
+        if known.parent == parent && *known.name == *name {
+            return;
+        }
+        drop(known);
+        let mut name = Name { parent, name: name.into(), ambiguous_until: None };
+        known = self.name.lock();
+        if known.parent != 0 {
+            name.ambiguous_until = Instant::now().checked_add(memory);
+        }
+        let replaced = std::mem::replace(&mut *known, name);
+        drop(known);
         drop(replaced);
     }
 
-    /// The name it was looked up by last, if names are remembered.
-    pub(crate) fn name(&self) -> Option<Name> {
-        self.name.lock().as_deref().cloned()
+    /// The name by which it was looked up last.
+    pub(crate) fn name(&self) -> Name {
+        self.name.lock().clone()
     }
 
     /// Notes that the kernel is about to be told these attributes, and says whether it believed
@@ -100,12 +118,7 @@ impl<O: Origin> Inode<O> {
         let (contents, result) = decide(opened.as_ref().map(|opened| opened.contents));
         match opened.as_mut() {
             Some(opened) => opened.contents = contents,
-            None => {
-                *opened = Some(Box::new(OpenState {
-                    contents,
-                    files: Vec::new(),
-                }))
-            }
+            None => *opened = Some(Box::new(OpenState { contents, files: Vec::new() })),
         }
         result
     }
@@ -113,10 +126,7 @@ impl<O: Origin> Inode<O> {
     /// Any open file of this inode: the only way to reach an object without a name on some
     /// origins.
     pub(crate) fn any_file(&self) -> Option<Arc<OpenFile<O>>> {
-        self.opened
-            .lock()
-            .as_ref()
-            .and_then(|opened| opened.files.first().cloned())
+        self.opened.lock().as_ref().and_then(|opened| opened.files.first().cloned())
     }
 
     /// Adds an open file; true if it is the first one.
@@ -135,11 +145,7 @@ impl<O: Origin> Inode<O> {
         let Some(opened) = opened.as_mut() else {
             return false;
         };
-        let Some(position) = opened
-            .files
-            .iter()
-            .position(|other| Arc::ptr_eq(other, file))
-        else {
+        let Some(position) = opened.files.iter().position(|other| Arc::ptr_eq(other, file)) else {
             return false;
         };
         opened.files.swap_remove(position);

@@ -93,10 +93,7 @@ impl<O: Origin> InodeTable<O> {
             Some(slot) => {
                 let entry = &mut shard.slots[slot as usize];
                 entry.lookups += 1;
-                let known = entry
-                    .inode
-                    .as_ref()
-                    .expect("an indexed slot holds an inode");
+                let known = entry.inode.as_ref().expect("an indexed slot holds an inode");
                 let same = known.node == found.node && known.kind == found.attributes.kind;
                 let inode = if same {
                     known.clone()
@@ -159,11 +156,7 @@ impl<O: Origin> InodeTable<O> {
             return;
         };
         let entry = &mut shard.slots[slot as usize];
-        if !entry
-            .inode
-            .as_ref()
-            .is_some_and(|known| Arc::ptr_eq(known, inode))
-        {
+        if !entry.inode.as_ref().is_some_and(|known| Arc::ptr_eq(known, inode)) {
             return;
         }
         entry.open = open;
@@ -247,13 +240,7 @@ fn hash(number: u64) -> u64 {
 
 impl<O: Origin> Shard<O> {
     fn new() -> Self {
-        Self {
-            slots: Vec::new(),
-            index: HashTable::new(),
-            free: NONE,
-            head: NONE,
-            tail: NONE,
-        }
+        Self { slots: Vec::new(), index: HashTable::new(), free: NONE, head: NONE, tail: NONE }
     }
 
     fn find(&self, number: u64) -> Option<u32> {
@@ -281,9 +268,7 @@ impl<O: Origin> Shard<O> {
             slot
         };
         let slots = &self.slots;
-        self.index.insert_unique(hash(number), slot, |slot| {
-            hash(slots[*slot as usize].number)
-        });
+        self.index.insert_unique(hash(number), slot, |slot| hash(slots[*slot as usize].number));
         // The root is never idle: the kernel does not give it back.
         if number != ROOT {
             self.list(slot);
@@ -356,10 +341,9 @@ impl<O: Origin> Shard<O> {
                 open: entry.open,
             });
             let slots = &self.slots;
-            self.index
-                .insert_unique(hash(entry.number), position as u32, |slot| {
-                    hash(slots[*slot as usize].number)
-                });
+            self.index.insert_unique(hash(entry.number), position as u32, |slot| {
+                hash(slots[*slot as usize].number)
+            });
             if position < listed {
                 self.list(position as u32);
             }

@@ -67,11 +67,7 @@ pub(super) fn attach<O: Origin>(
         None => source.to_string_lossy().into_owned(),
     };
     let mut config = Config::default();
-    config.acl = if options.allow_other {
-        SessionACL::All
-    } else {
-        SessionACL::Owner
-    };
+    config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(threads);
     config.clone_fd = true;
     if rustix::process::geteuid().is_root() {
@@ -106,10 +102,7 @@ fn attach_directly<O: Origin>(
         .canonicalize()
         .map_err(|error| MountError::mount_point(&options.mount_point, error))?;
     let device = rustix::fs::openat(CWD, DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|errno| MountError::Fuse {
-            error: errno.into(),
-            hint: hint(errno),
-        })?;
+        .map_err(|errno| MountError::Fuse { error: errno.into(), hint: hint(errno) })?;
     mount(&device, &path, options, name)?;
     let unmounter = Unmounter(Arc::new(Way::Direct(path)));
     match fuser::Session::from_fd(session, device, config.acl, config) {
@@ -161,10 +154,9 @@ fn explain(mount_point: &Path, error: io::Error) -> MountError {
         return MountError::Fuse { error, hint };
     }
     match error.kind() {
-        io::ErrorKind::NotFound if !Path::new(DEVICE).exists() => MountError::Fuse {
-            error,
-            hint: hint(Errno::NOENT),
-        },
+        io::ErrorKind::NotFound if !Path::new(DEVICE).exists() => {
+            MountError::Fuse { error, hint: hint(Errno::NOENT) }
+        }
         io::ErrorKind::NotFound if mount_point.is_dir() => MountError::Fuse {
             error,
             hint: "install fusermount3 (package fuse3), which lets users mount",

@@ -68,38 +68,23 @@ impl MountError {
     }
 
     pub(super) fn source(path: &Path, error: io::Error) -> Self {
-        Self::Source {
-            path: path.to_owned(),
-            error,
-        }
+        Self::Source { path: path.to_owned(), error }
     }
 
     pub(super) fn mount_point(path: &Path, error: io::Error) -> Self {
-        Self::MountPoint {
-            path: path.to_owned(),
-            error,
-        }
+        Self::MountPoint { path: path.to_owned(), error }
     }
 
     pub(super) fn memory(error: ogive_pressure::PressureError) -> Self {
-        Self::System {
-            action: "find out how much memory there is",
-            error: io::Error::other(error),
-        }
+        Self::System { action: "find out how much memory there is", error: io::Error::other(error) }
     }
 
     pub(super) fn device(error: io::Error) -> Self {
-        Self::System {
-            action: "duplicate the FUSE device",
-            error,
-        }
+        Self::System { action: "duplicate the FUSE device", error }
     }
 
     pub(super) fn thread(error: io::Error) -> Self {
-        Self::System {
-            action: "start a thread",
-            error,
-        }
+        Self::System { action: "start a thread", error }
     }
 
     pub(super) fn session(error: io::Error) -> Self {
@@ -109,9 +94,6 @@ impl MountError {
 
 impl From<ogive_origin::OpenError> for MountError {
     fn from(error: ogive_origin::OpenError) -> Self {
-        Self::Source {
-            path: error.path,
-            error: error.errno.into(),
-        }
+        Self::Source { path: error.path, error: error.errno.into() }
     }
 }

@@ -53,12 +53,7 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: read {}",
-            self.mount_point.display(),
-            Bytes(self.read_bytes)
-        )?;
+        write!(f, "{}: read {}", self.mount_point.display(), Bytes(self.read_bytes))?;
         if let Some(percent) = self.hit_percent() {
             write!(f, " ({percent:.1}% of records from memory)")?;
         }
@@ -122,12 +117,7 @@ mod tests {
              wrote 7 B, in 3 h 2 min"
         );
         assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
-        let idle = Summary {
-            hits: 0,
-            misses: 0,
-            duration: Duration::from_millis(1500),
-            ..summary
-        };
+        let idle = Summary { hits: 0, misses: 0, duration: Duration::from_millis(1500), ..summary };
         assert!(idle.to_string().contains("read 81.0 GiB, 1.5 KiB"));
         assert!(idle.to_string().ends_with("in 1.5 s"));
     }

@@ -7,12 +7,7 @@ use std::time::SystemTime;
 
 /// Attributes as the library wants them.
 pub(super) fn attributes(told: &Told) -> fuser::FileAttr {
-    let Attributes {
-        accessed,
-        modified,
-        changed,
-        ..
-    } = told.attributes;
+    let Attributes { accessed, modified, changed, .. } = told.attributes;
     fuser::FileAttr {
         ino: fuser::INodeNo(told.number),
         size: told.attributes.size_bytes,
@@ -63,11 +58,7 @@ pub(super) fn control(number: u64, permissions: u16, owner: (u32, u32)) -> fuser
         atime: now,
         mtime: now,
         ctime: now,
-        kind: if directory {
-            fuser::FileType::Directory
-        } else {
-            fuser::FileType::RegularFile
-        },
+        kind: if directory { fuser::FileType::Directory } else { fuser::FileType::RegularFile },
         perm: permissions,
         nlink: if directory { 2 } else { 1 },
         uid: owner.0,

@@ -1,9 +1,12 @@
 //! One method a request.
 
+use super::answer::{
+    answer, answer_attributes, answer_entry, answer_written, answer_xattr, name_ttl, opened_flags,
+};
 use super::convert;
 use super::{Session, refuse};
 use crate::number::{CONTROL_FIRST, Numbers, ROOT};
-use crate::view::{OpenedFile, Result, Told, View};
+use crate::view::View;
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, FileHandle, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
@@ -22,8 +25,6 @@ use std::time::{Duration, SystemTime};
 const REQUEST_MAX_BYTES: u32 = 1 << 20;
 /// Readahead and other asynchronous requests that the kernel may have under way.
 const BACKGROUND_MAX: u16 = 64;
-/// Longest extended attribute, of `linux/limits.h` (`XATTR_SIZE_MAX`).
-const XATTR_MAX_BYTES: usize = 65_536;
 
 impl<O: Origin> fuser::Filesystem for Session<O> {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
@@ -38,9 +39,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             wanted |= InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
         }
         let offered = config.capabilities();
-        config
-            .add_capabilities(wanted & offered)
-            .map_err(|_| io::ErrorKind::Unsupported)?;
+        config.add_capabilities(wanted & offered).map_err(|_| io::ErrorKind::Unsupported)?;
         // Values out of range come back as the nearest that will do.
         if let Err(nearest) = config.set_max_write(REQUEST_MAX_BYTES) {
             let _ = config.set_max_write(nearest);
@@ -56,21 +55,19 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         self.view.workers.stop();
     }
 
-    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         if let Some(attributes) = self.control_entry(parent, name) {
             return reply.entry(&Duration::ZERO, &attributes, Generation(0));
         }
-        let name = name.to_owned();
-        self.run(reply, move |view, reply| {
-            match view.lookup(parent.0, &name) {
-                Err(Errno::NOENT) if !view.settings.negative_ttl.is_zero() => {
-                    let ttl = view.settings.negative_ttl;
-                    reply.entry_with_ttls(&ttl, &ttl, &convert::absent(), Generation(0));
-                }
-                result => {
-                    answer_entry(view, result, reply);
-                    view.keep_inode_limit();
-                }
+        let (name, thread) = (name.to_owned(), request.pid());
+        self.run(reply, move |view, reply| match view.lookup(parent.0, &name, thread) {
+            Err(Errno::NOENT) if !view.settings.negative_ttl.is_zero() => {
+                let ttl = view.settings.negative_ttl;
+                reply.entry_with_ttls(&ttl, &ttl, &convert::absent(), Generation(0));
+            }
+            result => {
+                answer_entry(view, result, reply);
+                view.keep_inode_limit();
             }
         });
     }
@@ -99,7 +96,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
 
     fn setattr(
         &self,
-        _request: &Request,
+        request: &Request,
         number: INodeNo,
         mode: Option<u32>,
         user: Option<u32>,
@@ -130,8 +127,9 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             accessed: accessed.map(convert::set_time),
             modified: modified.map(convert::set_time),
         };
+        let thread = request.pid();
         self.run(reply, move |view, reply| {
-            let result = view.set_attributes(number.0, handle.map(|h| h.0), &changes);
+            let result = view.set_attributes(number.0, handle.map(|h| h.0), &changes, thread);
             answer_attributes(view, result, reply);
         });
     }
@@ -155,10 +153,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
     ) {
         let caller = caller(request, umask);
         let kind = FileKind::from_mode(mode);
-        let is_device = matches!(
-            kind,
-            Some(FileKind::CharacterDevice | FileKind::BlockDevice)
-        );
+        let is_device = matches!(kind, Some(FileKind::CharacterDevice | FileKind::BlockDevice));
         if self.is_control_name(parent, name) || (is_device && !self.device_nodes) {
             return reply.error(fuser::Errno::EPERM);
         }
@@ -202,9 +197,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         let (name, target) = (name.to_owned(), target.to_owned());
         let caller = caller(request, 0);
         self.run(reply, move |view, reply| {
-            let what = Make::Symlink {
-                target: target.as_os_str(),
-            };
+            let what = Make::Symlink { target: target.as_os_str() };
             answer_entry(view, view.make(parent.0, &name, what, caller), reply);
         });
     }
@@ -214,9 +207,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             return reply.error(fuser::Errno::EPERM);
         }
         let name = name.to_owned();
-        self.run(reply, move |view, reply| {
-            answer(view.unlink(parent.0, &name), reply)
-        });
+        self.run(reply, move |view, reply| answer(view.unlink(parent.0, &name), reply));
     }
 
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -224,9 +215,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             return reply.error(fuser::Errno::EPERM);
         }
         let name = name.to_owned();
-        self.run(reply, move |view, reply| {
-            answer(view.remove_directory(parent.0, &name), reply)
-        });
+        self.run(reply, move |view, reply| answer(view.remove_directory(parent.0, &name), reply));
     }
 
     fn rename(
@@ -245,10 +234,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         let flags = RenameFlags::from_bits_retain(flags.bits());
         let (name, new_name) = (name.to_owned(), new_name.to_owned());
         self.run(reply, move |view, reply| {
-            answer(
-                view.rename((parent.0, &name), (new_parent.0, &new_name), flags),
-                reply,
-            );
+            answer(view.rename((parent.0, &name), (new_parent.0, &new_name), flags), reply);
         });
     }
 
@@ -269,7 +255,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         });
     }
 
-    fn open(&self, _request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let flags = open_flags(flags.0);
         if Numbers::is_control(number.0) {
             return match self.control.open(number.0, flags) {
@@ -277,7 +263,8 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
                 Err(errno) => reply.error(refuse(errno)),
             };
         }
-        self.run(reply, move |view, reply| match view.open(number.0, flags) {
+        let thread = request.pid();
+        self.run(reply, move |view, reply| match view.open(number.0, flags, thread) {
             Ok(opened) => reply.opened(FileHandle(opened.handle), opened_flags(view, &opened)),
             Err(errno) => reply.error(refuse(errno)),
         });
@@ -328,20 +315,17 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
                 Err(errno) => reply.error(refuse(errno)),
             };
         }
-        match self
-            .view
-            .begin_read(handle.0, offset, u64::from(length_bytes))
-        {
+        match self.view.begin_read(handle.0, offset, u64::from(length_bytes)) {
             Err(errno) => reply.error(refuse(errno)),
             Ok(read) if read.is_complete() => {
                 self.view.finish_read(&read, |bytes| reply.data(bytes));
             }
-            Ok(mut read) => self.run(reply, move |view, reply| {
-                match view.complete_read(&mut read) {
+            Ok(mut read) => {
+                self.run(reply, move |view, reply| match view.complete_read(&mut read) {
                     Ok(()) => view.finish_read(&read, |bytes| reply.data(bytes)),
                     Err(errno) => reply.error(refuse(errno)),
-                }
-            }),
+                })
+            }
         }
     }
 
@@ -383,9 +367,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if Numbers::is_control(number.0) {
             return answer(self.control.flush(handle.0), reply);
         }
-        self.run(reply, move |view, reply| {
-            answer(view.flush(handle.0), reply)
-        });
+        self.run(reply, move |view, reply| answer(view.flush(handle.0), reply));
     }
 
     fn release(
@@ -419,20 +401,17 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if Numbers::is_control(number.0) {
             return reply.ok();
         }
-        self.run(reply, move |view, reply| {
-            answer(view.sync(handle.0, data_only), reply)
-        });
+        self.run(reply, move |view, reply| answer(view.sync(handle.0, data_only), reply));
     }
 
-    fn opendir(&self, _request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+    fn opendir(&self, request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         if Numbers::is_control(number.0) {
             return reply.opened(FileHandle(0), FopenFlags::empty());
         }
-        self.run(reply, move |view, reply| {
-            match view.open_directory(number.0) {
-                Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
-                Err(errno) => reply.error(refuse(errno)),
-            }
+        let thread = request.pid();
+        self.run(reply, move |view, reply| match view.open_directory(number.0, thread) {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Err(errno) => reply.error(refuse(errno)),
         });
     }
 
@@ -445,19 +424,10 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         mut reply: ReplyDirectory,
     ) {
         if Numbers::is_control(number.0) {
-            for (position, (name, number, kind)) in self
-                .control
-                .entries()
-                .into_iter()
-                .enumerate()
-                .skip(cookie as usize)
+            for (position, (name, number, kind)) in
+                self.control.entries().into_iter().enumerate().skip(cookie as usize)
             {
-                if reply.add(
-                    INodeNo(number),
-                    position as u64 + 1,
-                    convert::kind(kind),
-                    name,
-                ) {
+                if reply.add(INodeNo(number), position as u64 + 1, convert::kind(kind), name) {
                     break;
                 }
             }
@@ -485,12 +455,8 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         mut reply: ReplyDirectoryPlus,
     ) {
         if Numbers::is_control(number.0) {
-            for (position, (name, number, _)) in self
-                .control
-                .entries()
-                .into_iter()
-                .enumerate()
-                .skip(cookie as usize)
+            for (position, (name, number, _)) in
+                self.control.entries().into_iter().enumerate().skip(cookie as usize)
             {
                 let Some(attributes) = self.control_attributes(number) else {
                     continue;
@@ -504,11 +470,11 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             return reply.ok();
         }
         self.run(reply, move |view, mut reply| {
-            let ttl = view.settings.metadata_ttl;
             let result = view.read_directory(handle.0, cookie, true, &mut |entry| {
                 let (name, next) = (entry.name, entry.cookie);
                 let full = match entry.told {
                     Some(told) => {
+                        let ttl = name_ttl(view, &told);
                         let attributes = convert::attributes(&told);
                         let (number, generation) =
                             (INodeNo(told.number), Generation(told.generation));
@@ -560,17 +526,11 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if Numbers::is_control(number.0) {
             return reply.ok();
         }
-        self.run(reply, move |view, reply| {
-            answer(view.sync_directory(handle.0), reply)
-        });
+        self.run(reply, move |view, reply| answer(view.sync_directory(handle.0), reply));
     }
 
     fn statfs(&self, _request: &Request, number: INodeNo, reply: ReplyStatfs) {
-        let number = if Numbers::is_control(number.0) {
-            ROOT
-        } else {
-            number.0
-        };
+        let number = if Numbers::is_control(number.0) { ROOT } else { number.0 };
         self.run(reply, move |view, reply| match view.statistics(number) {
             Ok(statistics) => reply.statfs(
                 statistics.blocks,
@@ -629,11 +589,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             return reply.error(fuser::Errno::ENOTSUP);
         }
         self.run(reply, move |view, reply| {
-            answer_xattr(
-                size,
-                |into: &mut [u8]| view.list_xattrs(number.0, into),
-                reply,
-            );
+            answer_xattr(size, |into: &mut [u8]| view.list_xattrs(number.0, into), reply);
         });
     }
 
@@ -642,9 +598,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             return reply.error(fuser::Errno::ENOTSUP);
         }
         let name = name.to_owned();
-        self.run(reply, move |view, reply| {
-            answer(view.remove_xattr(number.0, &name), reply)
-        });
+        self.run(reply, move |view, reply| answer(view.remove_xattr(number.0, &name), reply));
     }
 
     fn fallocate(
@@ -660,14 +614,8 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if Numbers::is_control(number.0) {
             return reply.error(fuser::Errno::ENOTSUP);
         }
-        let allocation = Allocation {
-            mode: mode as u32,
-            offset,
-            length_bytes,
-        };
-        self.run(reply, move |view, reply| {
-            answer(view.allocate(handle.0, allocation), reply)
-        });
+        let allocation = Allocation { mode: mode as u32, offset, length_bytes };
+        self.run(reply, move |view, reply| answer(view.allocate(handle.0, allocation), reply));
     }
 
     fn lseek(
@@ -741,71 +689,9 @@ impl<O: Origin> Session<O> {
 }
 
 fn caller(request: &Request, umask: u32) -> Caller {
-    Caller {
-        user: request.uid(),
-        group: request.gid(),
-        umask,
-    }
+    Caller { user: request.uid(), group: request.gid(), umask }
 }
 
 fn open_flags(flags: i32) -> OFlags {
     OFlags::from_bits_retain(flags as u32)
-}
-
-/// What the kernel should know of a file that was opened.
-fn opened_flags<O: Origin>(view: &View<O>, opened: &OpenedFile) -> FopenFlags {
-    let mut flags = FopenFlags::empty();
-    if view.settings.direct_io {
-        flags |= FopenFlags::FOPEN_DIRECT_IO;
-    }
-    if opened.keep_pages {
-        flags |= FopenFlags::FOPEN_KEEP_CACHE;
-    }
-    if !opened.writable {
-        flags |= FopenFlags::FOPEN_NOFLUSH;
-    }
-    flags
-}
-
-fn answer(result: Result<()>, reply: ReplyEmpty) {
-    match result {
-        Ok(()) => reply.ok(),
-        Err(errno) => reply.error(refuse(errno)),
-    }
-}
-
-fn answer_written(result: Result<usize>, reply: ReplyWrite) {
-    match result {
-        // Never more than was asked for, which the kernel counts in 32 bits.
-        Ok(written) => reply.written(u32::try_from(written).unwrap_or(u32::MAX)),
-        Err(errno) => reply.error(refuse(errno)),
-    }
-}
-
-fn answer_entry<O: Origin>(view: &View<O>, result: Result<Told>, reply: ReplyEntry) {
-    match result {
-        Ok(told) => reply.entry(
-            &view.settings.metadata_ttl,
-            &convert::attributes(&told),
-            Generation(told.generation),
-        ),
-        Err(errno) => reply.error(refuse(errno)),
-    }
-}
-
-fn answer_attributes<O: Origin>(view: &View<O>, result: Result<Told>, reply: ReplyAttr) {
-    match result {
-        Ok(told) => reply.attr(&view.settings.metadata_ttl, &convert::attributes(&told)),
-        Err(errno) => reply.error(refuse(errno)),
-    }
-}
-
-/// Answers with a length, or with as many bytes as there is room for.
-fn answer_xattr(size: u32, read: impl FnOnce(&mut [u8]) -> Result<usize>, reply: ReplyXattr) {
-    let mut bytes = vec![0; (size as usize).min(XATTR_MAX_BYTES)];
-    match read(&mut bytes) {
-        Ok(length) if size == 0 => reply.size(u32::try_from(length).unwrap_or(u32::MAX)),
-        Ok(length) => reply.data(&bytes[..length.min(bytes.len())]),
-        Err(errno) => reply.error(refuse(errno)),
-    }
 }

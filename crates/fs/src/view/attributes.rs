@@ -29,15 +29,23 @@ impl<O: Origin> View<O> {
         Ok(self.tell(&inode, attributes))
     }
 
-    /// Changes attributes. A change of size gives the file a version of a kind.
+    /// Changes attributes for a thread. A change of size gives the file a version of a kind.
+    ///
+    /// # Errors
+    /// `ESTALE` for a change of size by a name that may mean another file by now: the kernel
+    /// looks the path up again and comes back, once.
     pub(crate) fn set_attributes(
         &self,
         number: u64,
         handle: Option<u64>,
         changes: &Changes,
+        thread: u32,
     ) -> Result<Told> {
         self.writable()?;
         let inode = self.inode(number)?;
+        if changes.size_bytes.is_some() && handle.is_none() && inode.any_file().is_none() {
+            self.check_name(&inode, thread)?;
+        }
         let open = handle.and_then(|handle| self.files.get(handle));
         let set = |file| self.origin.set_attributes(&inode.node, file, changes);
         let result = match set(open.as_ref().map(|open| &open.file)) {
@@ -75,8 +83,7 @@ impl<O: Origin> View<O> {
         flags: XattrFlags,
     ) -> Result<()> {
         self.writable()?;
-        self.origin
-            .set_xattr(&self.inode(number)?.node, name, value, flags)?;
+        self.origin.set_xattr(&self.inode(number)?.node, name, value, flags)?;
         // An access control list also changes the mode.
         self.kernel.invalidate_attributes(number);
         Ok(())

@@ -64,8 +64,7 @@ impl<O: Origin> View<O> {
         // the wrong place. It holds those pages until this write is answered.
         self.replace(open, size_bytes);
         let (view, number) = (self.clone(), open.inode.number);
-        self.workers
-            .request(Box::new(move || view.kernel.invalidate_pages(number)));
+        self.workers.request(Box::new(move || view.kernel.invalidate_pages(number)));
     }
 
     /// Leaves no record of the file valid.
@@ -79,10 +78,7 @@ impl<O: Origin> View<O> {
         let open = self.file(handle)?;
         let result = self.origin.allocate(&open.file, allocation);
         let end = allocation.offset.saturating_add(allocation.length_bytes);
-        let size_bytes = open
-            .inode
-            .contents()
-            .map_or(end, |known| known.size_bytes.max(end));
+        let size_bytes = open.inode.contents().map_or(end, |known| known.size_bytes.max(end));
         self.replace(&open, size_bytes);
         result
     }
@@ -97,8 +93,7 @@ impl<O: Origin> View<O> {
         let (from, to) = (self.file(from)?, self.file(to)?);
         let length = usize::try_from(length_bytes).unwrap_or(usize::MAX);
         let result =
-            self.origin
-                .copy_range((&from.file, from_offset), (&to.file, to_offset), length);
+            self.origin.copy_range((&from.file, from_offset), (&to.file, to_offset), length);
         let end = to_offset.saturating_add(*result.as_ref().unwrap_or(&length) as u64);
         self.after_write(&to, to_offset, end);
         result

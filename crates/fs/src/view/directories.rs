@@ -31,26 +31,25 @@ enum Unlisted {
 }
 
 impl<O: Origin> View<O> {
-    /// Opens a directory.
-    pub(crate) fn open_directory(&self, number: u64) -> Result<u64> {
+    /// Opens a directory for a thread.
+    ///
+    /// # Errors
+    /// `ESTALE` makes the kernel look the path up again and come back, once.
+    pub(crate) fn open_directory(&self, number: u64, thread: u32) -> Result<u64> {
         let inode = match number {
             ROOT => self.refresh_root()?.0,
             number => self.inode(number)?,
         };
+        if number != ROOT {
+            self.check_name(&inode, thread)?;
+        }
         let now = Time::now();
         let directory = self.origin.open_directory(&inode.node)?;
         let attributes = self.origin.directory_attributes(&directory)?;
-        let version = self
-            .versions
-            .of(&attributes.identity(inode.generation), now);
+        let version = self.versions.of(&attributes.identity(inode.generation), now);
         let view = Mutex::new(DirectoryView::Fresh { version });
         let device = attributes.device;
-        Ok(self.directories.insert(Arc::new(OpenDirectory {
-            inode,
-            directory,
-            device,
-            view,
-        })))
+        Ok(self.directories.insert(Arc::new(OpenDirectory { inode, directory, device, view })))
     }
 
     /// Lets go of a directory handle.
@@ -60,8 +59,7 @@ impl<O: Origin> View<O> {
 
     /// Makes a directory's entries durable.
     pub(crate) fn sync_directory(&self, handle: u64) -> Result<()> {
-        self.origin
-            .sync_directory(&self.directory(handle)?.directory)
+        self.origin.sync_directory(&self.directory(handle)?.directory)
     }
 
     /// Calls `visit` for each entry after `cookie` until it returns false: it does so for an
@@ -109,9 +107,7 @@ impl<O: Origin> View<O> {
         };
         match listing {
             Some(listing) => listing.visit(cookie, &mut each),
-            None => self
-                .origin
-                .read_directory(&open.directory, cookie, &mut each)?,
+            None => self.origin.read_directory(&open.directory, cookie, &mut each)?,
         }
         Ok(())
     }
@@ -142,8 +138,7 @@ impl<O: Origin> View<O> {
             None => {
                 let now = Time::now();
                 let attributes = self.origin.directory_attributes(&open.directory)?;
-                self.versions
-                    .of(&attributes.identity(open.inode.generation), now)
+                self.versions.of(&attributes.identity(open.inode.generation), now)
             }
         };
         let read = || match Listing::read(&self.origin, &open.directory) {
@@ -151,11 +146,8 @@ impl<O: Origin> View<O> {
             Ok(None) => Err(Unlisted::TooLarge),
             Err(errno) => Err(Unlisted::Failed(errno)),
         };
-        let result = if settled {
-            self.cached_listing(Key::listing(version), read)
-        } else {
-            read()
-        };
+        let result =
+            if settled { self.cached_listing(Key::listing(version), read) } else { read() };
         let listing = match result {
             Ok(listing) => Some(listing),
             Err(Unlisted::TooLarge) => None,
@@ -178,10 +170,7 @@ impl<O: Origin> View<O> {
             let weight_bytes = entry.weight_bytes();
             Ok((entry, weight_bytes))
         };
-        match self
-            .cache
-            .get_or_load(&key, Kind::Metadata, Access::Demand, load)
-        {
+        match self.cache.get_or_load(&key, Kind::Metadata, Access::Demand, load) {
             Ok((hold, _)) => match &*hold {
                 Entry::Listing(listing) => Ok(listing.clone()),
                 Entry::Record(_) | Entry::Link(_) => Err(Unlisted::Failed(Errno::IO)),

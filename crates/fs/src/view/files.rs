@@ -21,12 +21,16 @@ pub(crate) struct OpenedFile {
 }
 
 impl<O: Origin> View<O> {
-    /// Opens a regular file and decides which version of it is current.
-    pub(crate) fn open(&self, number: u64, flags: OFlags) -> Result<OpenedFile> {
+    /// Opens a regular file for a thread and decides which version of it is current.
+    ///
+    /// # Errors
+    /// `ESTALE` makes the kernel look the path up again and come back, once.
+    pub(crate) fn open(&self, number: u64, flags: OFlags, thread: u32) -> Result<OpenedFile> {
         if is_writable(flags) {
             self.writable()?;
         }
         let inode = self.inode(number)?;
+        self.check_name(&inode, thread)?;
         // Drawn and read before the identity, so that neither can be later than it.
         let ticket = self.versions.ticket();
         let now = Time::now();
@@ -78,21 +82,13 @@ impl<O: Origin> View<O> {
         if open.inode.add_file(open.clone()) {
             self.inodes.set_open(&open.inode, true);
         }
-        OpenedFile {
-            handle: self.files.insert(open),
-            keep_pages,
-            writable,
-        }
+        OpenedFile { handle: self.files.insert(open), keep_pages, writable }
     }
 
     /// Called whenever a descriptor of the handle is closed.
     pub(crate) fn flush(&self, handle: u64) -> Result<()> {
         let open = self.file(handle)?;
-        if open.writable {
-            self.origin.flush(&open.file)
-        } else {
-            Ok(())
-        }
+        if open.writable { self.origin.flush(&open.file) } else { Ok(()) }
     }
 
     /// Lets go of a handle.

@@ -31,6 +31,7 @@ use crate::kernel::Kernel;
 use crate::number::{Numbers, ROOT};
 use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
+use crate::retries::Retries;
 use crate::version::Versions;
 use crate::workers::Workers;
 use ogive_arc::Cache;
@@ -69,6 +70,7 @@ pub(crate) struct View<O: Origin> {
     pub(crate) workers: Workers,
     pub(crate) counters: Counters,
     inode_limit: InodeLimit,
+    retries: Retries,
     numbers: Numbers,
     versions: Versions,
     files: Handles<OpenFile<O>>,
@@ -101,6 +103,7 @@ impl<O: Origin> View<O> {
             cache,
             inodes: InodeTable::new(),
             inode_limit,
+            retries: Retries::default(),
             kernel: Kernel::default(),
             workers,
             counters: Counters::default(),
@@ -125,13 +128,45 @@ impl<O: Origin> View<O> {
         self.directories.get(handle).ok_or(Errno::BADF)
     }
 
+    /// Makes sure that the name by which the kernel came to this inode leads there still.
+    ///
+    /// The kernel believes names for a while, and meanwhile another file may have been renamed to
+    /// this one. It has to be told so before it opens, or truncates, what it believes in: on
+    /// `ESTALE` it looks the path up anew and tries once more, on the same thread.
+    ///
+    /// # Errors
+    /// `ESTALE` if the name leads elsewhere, or if it cannot be known which name that was: that of
+    /// a file with several or none, or one that changed its name a moment ago.
+    fn check_name(&self, inode: &Inode<O>, thread: u32) -> Result<()> {
+        let names_are_asked_for = self.settings.metadata_ttl.is_zero();
+        if names_are_asked_for || self.versions.is_sole_writer() || self.retries.is_retry(thread) {
+            return Ok(());
+        }
+        let name = inode.name();
+        let leads_here = || {
+            let parent = self.inodes.get(name.parent);
+            parent.is_some_and(|parent| {
+                self.origin.leads_to(&parent.node, &name.name, &inode.node).unwrap_or(false)
+            })
+        };
+        let has_one_name = || {
+            let attributes = self.origin.attributes(&inode.node, None);
+            let one = |attributes: Attributes| attributes.links == 1;
+            inode.kind == FileKind::Directory || attributes.is_ok_and(one)
+        };
+        if name.is_certain() && leads_here() && has_one_name() {
+            return Ok(());
+        }
+        self.retries.expect(thread);
+        Err(Errno::STALE)
+    }
+
     /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
     /// way of the session.
     pub(crate) fn keep_inode_limit(self: &Arc<Self>) {
         if self.inode_limit.is_due(self.inodes.len()) {
             let view = self.clone();
-            self.workers
-                .request(Box::new(move || view.inode_limit.prune(&view)));
+            self.workers.request(Box::new(move || view.inode_limit.prune(&view)));
         }
     }
 
@@ -152,11 +187,7 @@ impl<O: Origin> View<O> {
     /// Notes that the kernel is about to be told these attributes of this inode.
     fn tell(&self, inode: &Inode<O>, attributes: Attributes) -> Told {
         inode.tell(&attributes);
-        Told {
-            number: inode.number,
-            generation: inode.generation,
-            attributes,
-        }
+        Told { number: inode.number, generation: inode.generation, attributes }
     }
 
     /// Looks at the origin's root again: a directory that was renamed away, unmounted or deleted
@@ -186,24 +217,16 @@ impl<O: Origin> View<O> {
     fn in_directory<T>(&self, parent: u64, operation: impl Fn(&O::Node) -> Result<T>) -> Result<T> {
         let inode = self.inode(parent)?;
         match operation(&inode.node) {
-            Err(errno @ (Errno::NOENT | Errno::STALE)) if parent == ROOT => {
+            Err(errno @ (Errno::NOENT | Errno::STALE | Errno::NOTCONN)) if parent == ROOT => {
                 let (current, _) = self.refresh_root()?;
-                if Arc::ptr_eq(&current, &inode) {
-                    Err(errno)
-                } else {
-                    operation(&current.node)
-                }
+                if Arc::ptr_eq(&current, &inode) { Err(errno) } else { operation(&current.node) }
             }
             other => other,
         }
     }
 
     fn writable(&self) -> Result<()> {
-        if self.settings.read_only {
-            Err(Errno::ROFS)
-        } else {
-            Ok(())
-        }
+        if self.settings.read_only { Err(Errno::ROFS) } else { Ok(()) }
     }
 }
 

@@ -6,20 +6,30 @@ use crate::record::{Entry, Key};
 use ogive_arc::Access;
 use ogive_origin::{Caller, Errno, Found, Make, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 impl<O: Origin> View<O> {
-    /// Finds a name. The kernel counts a reference for each success.
-    pub(crate) fn lookup(&self, parent: u64, name: &OsStr) -> Result<Told> {
-        let found = self.in_directory(parent, |node| self.origin.lookup(node, name))?;
-        Ok(self.found(parent, name, found))
+    /// Finds a name for a thread. The kernel counts a reference for each success.
+    pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<Told> {
+        match self.in_directory(parent, |node| self.origin.lookup(node, name)) {
+            Ok(found) => Ok(self.found(parent, name, found)),
+            Err(errno) => {
+                self.retries.give_up(thread);
+                Err(errno)
+            }
+        }
     }
 
-    /// Notes what was found under a name, and the name if it will be needed to let go of it.
+    /// How long the kernel may believe in a name after it was told, with time for the reply to
+    /// get there.
+    fn name_memory(&self) -> Duration {
+        self.settings.metadata_ttl * 2 + Duration::from_secs(1)
+    }
+
+    /// Notes what was found under a name.
     pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> Told {
         let (inode, told) = self.remember(found);
-        if !self.kernel.prunes_by_number() {
-            inode.remember_name(parent, name);
-        }
+        inode.remember_name(parent, name, self.name_memory());
         told
     }
 
@@ -44,9 +54,7 @@ impl<O: Origin> View<O> {
             match self.origin.link(&inode.node, None, parent, name) {
                 // An object without a name can only be reached by whoever has it open.
                 Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
-                    Some(open) => self
-                        .origin
-                        .link(&inode.node, Some(&open.file), parent, name),
+                    Some(open) => self.origin.link(&inode.node, Some(&open.file), parent, name),
                     None => Err(errno),
                 },
                 other => other,
@@ -77,8 +85,7 @@ impl<O: Origin> View<O> {
         self.writable()?;
         let to = self.inode(to)?;
         self.in_directory(from, |from| {
-            self.origin
-                .rename((from, old_name), (&to.node, new_name), flags)
+            self.origin.rename((from, old_name), (&to.node, new_name), flags)
         })
     }
 
@@ -87,9 +94,7 @@ impl<O: Origin> View<O> {
         let inode = self.inode(number)?;
         let now = Time::now();
         let attributes = self.origin.attributes(&inode.node, None)?;
-        let (version, settled) = self
-            .versions
-            .of(&attributes.identity(inode.generation), now);
+        let (version, settled) = self.versions.of(&attributes.identity(inode.generation), now);
         if !settled {
             return self.origin.read_link(&inode.node);
         }
@@ -128,13 +133,10 @@ impl<O: Origin> View<O> {
         caller: Caller,
     ) -> Result<(std::sync::Arc<Inode<O>>, Told, O::File)> {
         self.writable()?;
-        let (found, file) = self.in_directory(parent, |node| {
-            self.origin.create(node, name, flags, mode, caller)
-        })?;
+        let (found, file) =
+            self.in_directory(parent, |node| self.origin.create(node, name, flags, mode, caller))?;
         let (inode, told) = self.remember(found);
-        if !self.kernel.prunes_by_number() {
-            inode.remember_name(parent, name);
-        }
+        inode.remember_name(parent, name, self.name_memory());
         Ok((inode, told, file))
     }
 }

@@ -84,9 +84,7 @@ impl<O: Origin> View<O> {
         let (open, version) = (read.open.clone(), read.version);
         read.collect(record_size, |key, index| {
             let load = || self.load_record(&open, version, index);
-            let loaded = self
-                .cache
-                .get_or_load(&key, Kind::Data, Access::Demand, load);
+            let loaded = self.cache.get_or_load(&key, Kind::Data, Access::Demand, load);
             loaded.map(|(hold, _)| Some(hold)).map_err(errno)
         })
     }
@@ -95,9 +93,7 @@ impl<O: Origin> View<O> {
     /// behind the mount. Below a page cache the kernel asks for attributes and finds out.
     fn read_past_growth(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         let end = read.reached();
-        let attributes = self
-            .origin
-            .attributes(&read.open.inode.node, Some(&read.open.file))?;
+        let attributes = self.origin.attributes(&read.open.inode.node, Some(&read.open.file))?;
         if attributes.size_bytes <= end {
             return Ok(());
         }
@@ -110,10 +106,7 @@ impl<O: Origin> View<O> {
     /// Notes that the file has this size now. If nobody told the mount, it was changed behind it,
     /// and what is cached of its end is not true any more.
     pub(super) fn notice_size(&self, inode: &crate::inode::Inode<O>, size_bytes: u64) {
-        if inode
-            .contents()
-            .is_some_and(|known| known.size_bytes != size_bytes)
-        {
+        if inode.contents().is_some_and(|known| known.size_bytes != size_bytes) {
             let replaced = self.versions.replaced(size_bytes);
             inode.update_contents(|known| {
                 if known.size_bytes != size_bytes {
@@ -128,22 +121,16 @@ impl<O: Origin> View<O> {
         let record_size = self.settings.record_size_bytes;
         let next = read.reached() / record_size + 1;
         let last = read.end.saturating_sub(1) / record_size;
-        let size_bytes = read
-            .open
-            .inode
-            .contents()
-            .map_or(0, |known| known.size_bytes);
+        let size_bytes = read.open.inode.contents().map_or(0, |known| known.size_bytes);
         for index in next..=last.min(size_bytes.saturating_sub(1) / record_size) {
             let key = Key::record(read.version, index);
             let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Demand) else {
                 continue;
             };
             let (view, open, version) = (self.clone(), read.open.clone(), read.version);
-            self.workers.load(Box::new(move || {
-                match view.load_record(&open, version, index) {
-                    Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
-                    Err(errno) => claim.fail(errno),
-                }
+            self.workers.load(Box::new(move || match view.load_record(&open, version, index) {
+                Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
+                Err(errno) => claim.fail(errno),
             }));
         }
     }
@@ -157,18 +144,11 @@ impl<O: Origin> View<O> {
     ) -> Result<(Entry, u64)> {
         let record_size = self.settings.record_size_bytes;
         let start = index.checked_mul(record_size).ok_or(Errno::FBIG)?;
-        let known = open
-            .inode
-            .contents()
-            .map_or(u64::MAX, |contents| contents.size_bytes);
+        let known = open.inode.contents().map_or(u64::MAX, |contents| contents.size_bytes);
         // One byte more than the file is known to have: reading none of it proves the end.
-        let expected = known
-            .saturating_sub(start)
-            .saturating_add(1)
-            .min(record_size);
+        let expected = known.saturating_sub(start).saturating_add(1).min(record_size);
         let mut bytes = Vec::with_capacity(expected as usize);
-        self.origin
-            .read_at(&open.file, start, record_size as usize, &mut bytes)?;
+        self.origin.read_at(&open.file, start, record_size as usize, &mut bytes)?;
         self.counters.origin_read(bytes.len() as u64);
         let end = start + bytes.len() as u64;
         if (bytes.len() as u64) < record_size {
@@ -202,10 +182,7 @@ impl<O: Origin> View<O> {
         let (progress, streams) = {
             let mut streams = open.streams.lock();
             let size = contents.size_bytes;
-            (
-                streams.on_read(offset, length_bytes, size, distance),
-                streams.len(),
-            )
+            (streams.on_read(offset, length_bytes, size, distance), streams.len())
         };
         self.counters.stream(progress != Progress::Miss, streams);
         let Progress::Hit(range) = progress else {
@@ -246,16 +223,12 @@ impl<O: Origin> View<O> {
             Pieces::One(piece) => answer(piece.bytes()),
             Pieces::Several(pieces) => {
                 let mut bytes = Vec::with_capacity(length_bytes as usize);
-                pieces
-                    .iter()
-                    .for_each(|piece| bytes.extend_from_slice(piece.bytes()));
+                pieces.iter().for_each(|piece| bytes.extend_from_slice(piece.bytes()));
                 answer(&bytes);
             }
         }
         if self.settings.exclusive && !read.direct {
-            read.pieces
-                .iter()
-                .for_each(|piece| self.hand_over(read, piece));
+            read.pieces.iter().for_each(|piece| self.hand_over(read, piece));
         }
     }
 
@@ -281,12 +254,7 @@ impl<O: Origin> Read<O> {
 
     /// First byte that is not in hand.
     fn reached(&self) -> u64 {
-        self.offset
-            + self
-                .pieces
-                .iter()
-                .map(|piece| piece.range.len() as u64)
-                .sum::<u64>()
+        self.offset + self.pieces.iter().map(|piece| piece.range.len() as u64).sum::<u64>()
     }
 
     fn ends_short(&self) -> bool {

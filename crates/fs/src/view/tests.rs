@@ -43,10 +43,7 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         InodeLimit::new(1 << 20, || {}),
     )
     .unwrap();
-    Fixture {
-        directory,
-        view: Arc::new(view),
-    }
+    Fixture { directory, view: Arc::new(view) }
 }
 
 impl Fixture {
@@ -55,11 +52,11 @@ impl Fixture {
     }
 
     fn lookup(&self, name: &str) -> Told {
-        self.view.lookup(ROOT, OsStr::new(name)).unwrap()
+        self.view.lookup(ROOT, OsStr::new(name), 1).unwrap()
     }
 
     fn open(&self, name: &str, flags: OFlags) -> OpenedFile {
-        self.view.open(self.lookup(name).number, flags).unwrap()
+        self.view.open(self.lookup(name).number, flags, 1).unwrap()
     }
 
     fn read(&self, handle: u64, offset: u64, length: u64) -> Vec<u8> {
@@ -68,8 +65,7 @@ impl Fixture {
             self.view.complete_read(&mut read).unwrap();
         }
         let mut bytes = Vec::new();
-        self.view
-            .finish_read(&read, |answer| bytes = answer.to_vec());
+        self.view.finish_read(&read, |answer| bytes = answer.to_vec());
         bytes
     }
 
@@ -87,9 +83,7 @@ impl Fixture {
 }
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
-    (0..length)
-        .map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed))
-        .collect()
+    (0..length).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect()
 }
 
 #[test]
@@ -103,12 +97,8 @@ fn a_cached_file_is_read_from_memory_at_every_offset() {
     assert_eq!(reads, 4, "one read a record");
     for offset in (0..contents.len() as u64 + 10).step_by(97) {
         for length in [1, 96, RECORD, 2 * RECORD + 7] {
-            let expected: Vec<u8> = contents
-                .iter()
-                .skip(offset as usize)
-                .take(length as usize)
-                .copied()
-                .collect();
+            let expected: Vec<u8> =
+                contents.iter().skip(offset as usize).take(length as usize).copied().collect();
             assert_eq!(fixture.read(opened.handle, offset, length), expected);
         }
     }
@@ -123,10 +113,7 @@ fn an_unchanged_file_stays_cached_across_opens_and_forgetting() {
     let reads = fixture.origin_reads();
     let told = fixture.lookup("a");
     fixture.view.forget(told.number, 2);
-    assert!(
-        fixture.view.inode(told.number).is_err(),
-        "all lookups were given back"
-    );
+    assert!(fixture.view.inode(told.number).is_err(), "all lookups were given back");
     assert_eq!(fixture.read_file("a"), pattern(5000, 1));
     assert_eq!(fixture.origin_reads(), reads);
 }
@@ -139,10 +126,7 @@ fn a_change_behind_the_mount_is_seen_by_the_next_open() {
     fs::write(fixture.path("a"), pattern(5000, 0)).unwrap();
     let times = fs::metadata(fixture.path("a")).unwrap().modified().unwrap();
     for seed in 1..200 {
-        let file = fs::OpenOptions::new()
-            .write(true)
-            .open(fixture.path("a"))
-            .unwrap();
+        let file = fs::OpenOptions::new().write(true).open(fixture.path("a")).unwrap();
         file.write_all_at(&pattern(5000, seed), 0).unwrap();
         file.set_modified(times).unwrap();
         assert_eq!(fixture.read_file("a"), pattern(5000, seed));
@@ -159,10 +143,7 @@ fn what_was_written_is_read_back_at_once_and_is_in_the_origin() {
     fixture.read(opened.handle, 0, 1 << 20);
     for (offset, length) in [(0, 1), (4095, 2), (5000, 9000), (40_959, 1), (40_000, 3000)] {
         let bytes = pattern(length, offset as u8);
-        assert_eq!(
-            fixture.view.write(opened.handle, offset, &bytes).unwrap(),
-            length
-        );
+        assert_eq!(fixture.view.write(opened.handle, offset, &bytes).unwrap(), length);
         expected.resize(expected.len().max(offset as usize + length), 0);
         expected[offset as usize..][..length].copy_from_slice(&bytes);
         assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
@@ -178,10 +159,7 @@ fn a_write_forgets_only_the_records_it_touched() {
     let opened = fixture.open("a", OFlags::RDWR);
     fixture.read(opened.handle, 0, 1 << 20);
     let before = fixture.origin_reads();
-    fixture
-        .view
-        .write(opened.handle, 10 * RECORD + 5, b"x")
-        .unwrap();
+    fixture.view.write(opened.handle, 10 * RECORD + 5, b"x").unwrap();
     fixture.read(opened.handle, 0, 1 << 20);
     assert_eq!(fixture.origin_reads() - before, 1);
 }
@@ -192,10 +170,7 @@ fn a_write_beyond_the_end_shows_zeroes_in_between() {
     fs::write(fixture.path("a"), b"short").unwrap();
     let opened = fixture.open("a", OFlags::RDWR);
     assert_eq!(fixture.read(opened.handle, 0, 100), b"short");
-    fixture
-        .view
-        .write(opened.handle, 3 * RECORD, b"far")
-        .unwrap();
+    fixture.view.write(opened.handle, 3 * RECORD, b"far").unwrap();
     let all = fixture.read(opened.handle, 0, 1 << 20);
     assert_eq!(all.len() as u64, 3 * RECORD + 3);
     assert_eq!(&all[..5], b"short");
@@ -210,14 +185,8 @@ fn truncation_allocation_and_copies_are_seen_at_once() {
     let opened = fixture.open("a", OFlags::RDWR);
     let number = fixture.lookup("a").number;
     let resize = |size_bytes| {
-        let changes = Changes {
-            size_bytes: Some(size_bytes),
-            ..Changes::default()
-        };
-        fixture
-            .view
-            .set_attributes(number, Some(opened.handle), &changes)
-            .unwrap();
+        let changes = Changes { size_bytes: Some(size_bytes), ..Changes::default() };
+        fixture.view.set_attributes(number, Some(opened.handle), &changes, 1).unwrap();
     };
     fixture.read(opened.handle, 0, 1 << 20);
     resize(100);
@@ -226,28 +195,18 @@ fn truncation_allocation_and_copies_are_seen_at_once() {
     let mut expected = pattern(100, 1);
     expected.resize(9000, 0);
     assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
-    fixture
-        .view
-        .write(opened.handle, 0, &pattern(9000, 3))
-        .unwrap();
+    fixture.view.write(opened.handle, 0, &pattern(9000, 3)).unwrap();
     expected = pattern(9000, 3);
     assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
 
-    let punch = Allocation {
-        mode: 3,
-        offset: 4096,
-        length_bytes: 4096,
-    };
+    let punch = Allocation { mode: 3, offset: 4096, length_bytes: 4096 };
     if fixture.view.allocate(opened.handle, punch).is_ok() {
         expected[4096..8192].fill(0);
         assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
         let data = fixture.view.seek(opened.handle, 4096, Whence::Data);
         assert_eq!(data, Ok(8192));
     }
-    let copied = fixture
-        .view
-        .copy_range((opened.handle, 0), (opened.handle, 12_000), 100)
-        .unwrap();
+    let copied = fixture.view.copy_range((opened.handle, 0), (opened.handle, 12_000), 100).unwrap();
     expected.resize(12_000, 0);
     expected.extend_from_within(..copied);
     assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
@@ -262,15 +221,9 @@ fn appends_of_several_writers_are_all_read() {
     for round in 0..50u8 {
         // Somebody else appends behind the mount, so the kernel's offset is wrong.
         let offset = expected.len() as u64;
-        let behind = fs::OpenOptions::new()
-            .append(true)
-            .open(fixture.path("log"))
-            .unwrap();
+        let behind = fs::OpenOptions::new().append(true).open(fixture.path("log")).unwrap();
         std::io::Write::write_all(&mut &behind, &[b'-', round]).unwrap();
-        fixture
-            .view
-            .write(opened.handle, offset, &[b'+', round])
-            .unwrap();
+        fixture.view.write(opened.handle, offset, &[b'+', round]).unwrap();
         expected.extend([b'-', round, b'+', round]);
         assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
     }
@@ -297,10 +250,7 @@ fn concurrent_misses_of_one_record_make_one_origin_read() {
         for _ in 0..16 {
             scope.spawn(|| {
                 barrier.wait();
-                assert_eq!(
-                    fixture.read(opened.handle, 0, RECORD),
-                    pattern(RECORD as usize, 1)
-                );
+                assert_eq!(fixture.read(opened.handle, 0, RECORD), pattern(RECORD as usize, 1));
             });
         }
     });
@@ -325,10 +275,7 @@ fn writers_and_readers_of_one_record_never_see_the_past() {
             });
         }
         for number in 1..=2000u64 {
-            fixture
-                .view
-                .write(opened.handle, 0, &number.to_le_bytes())
-                .unwrap();
+            fixture.view.write(opened.handle, 0, &number.to_le_bytes()).unwrap();
             latest.store(number, std::sync::atomic::Ordering::SeqCst);
         }
     });
@@ -341,44 +288,24 @@ fn an_unlinked_open_file_keeps_its_contents_and_attributes() {
     let number = fixture.lookup("a").number;
     let opened = fixture.open("a", OFlags::RDWR);
     fixture.view.unlink(ROOT, OsStr::new("a")).unwrap();
-    assert_eq!(
-        fixture.view.lookup(ROOT, OsStr::new("a")).unwrap_err(),
-        Errno::NOENT
-    );
+    assert_eq!(fixture.view.lookup(ROOT, OsStr::new("a"), 1).unwrap_err(), Errno::NOENT);
     assert_eq!(fixture.read(opened.handle, 0, 100), b"still here");
-    assert_eq!(
-        fixture
-            .view
-            .attributes(number, None)
-            .unwrap()
-            .attributes
-            .links,
-        0
-    );
+    assert_eq!(fixture.view.attributes(number, None).unwrap().attributes.links, 0);
     fixture.view.release(opened.handle);
 }
 
 #[test]
 fn sequential_readers_are_prefetched_and_it_pays() {
-    let fixture = fixture_with(Duration::ZERO, |settings| {
-        settings.prefetch_max_bytes = 64 << 10
-    });
+    let fixture = fixture_with(Duration::ZERO, |settings| settings.prefetch_max_bytes = 64 << 10);
     let contents = pattern(200 * RECORD as usize, 9);
     fs::write(fixture.path("a"), &contents).unwrap();
     let opened = fixture.open("a", OFlags::RDONLY);
     for record in 0..200 {
         let bytes = fixture.read(opened.handle, record * RECORD, RECORD);
-        assert_eq!(
-            bytes,
-            contents[(record * RECORD) as usize..][..RECORD as usize]
-        );
+        assert_eq!(bytes, contents[(record * RECORD) as usize..][..RECORD as usize]);
     }
     let stats = fixture.view.cache.stats();
-    assert!(
-        stats.prefetch_data_misses > 100,
-        "{} prefetched",
-        stats.prefetch_data_misses
-    );
+    assert!(stats.prefetch_data_misses > 100, "{} prefetched", stats.prefetch_data_misses);
     assert_eq!(fixture.origin_reads(), 200, "each record was read once");
 }
 
@@ -404,7 +331,7 @@ fn directories_are_listed_whole_and_afresh() {
     let fixture = fixture();
     let names = |plus| {
         let number = fixture.lookup("d").number;
-        let handle = fixture.view.open_directory(number).unwrap();
+        let handle = fixture.view.open_directory(number, 1).unwrap();
         let mut names: Vec<OsString> = Vec::new();
         let mut cookie = 0;
         loop {
@@ -445,49 +372,29 @@ fn directories_are_listed_whole_and_afresh() {
     names(true);
     let known = fixture.view.inodes.len();
     names(true);
-    assert_eq!(
-        fixture.view.inodes.len(),
-        known,
-        "entries without room gave back their reference"
-    );
+    assert_eq!(fixture.view.inodes.len(), known, "entries without room gave back their reference");
 }
 
 #[test]
 fn links_are_made_followed_and_renamed() {
     let fixture = fixture();
-    let caller = Caller {
-        user: 0,
-        group: 0,
-        umask: 0o022,
-    };
+    let caller = Caller { user: 0, group: 0, umask: 0o022 };
     let target = OsStr::new("somewhere/else");
     let link = Make::Symlink { target };
-    let told = fixture
-        .view
-        .make(ROOT, OsStr::new("l"), link, caller)
-        .unwrap();
+    let told = fixture.view.make(ROOT, OsStr::new("l"), link, caller).unwrap();
     for _ in 0..2 {
         assert_eq!(fixture.view.read_link(told.number).unwrap(), target);
     }
     let directory = Make::Directory { mode: 0o777 };
-    let directory = fixture
-        .view
-        .make(ROOT, OsStr::new("d"), directory, caller)
-        .unwrap();
+    let directory = fixture.view.make(ROOT, OsStr::new("d"), directory, caller).unwrap();
     assert_eq!(directory.attributes.permissions, 0o755);
     let flags = RenameFlags::empty();
     let (from, to) = ((ROOT, OsStr::new("l")), (directory.number, OsStr::new("m")));
     fixture.view.rename(from, to, flags).unwrap();
-    assert_eq!(
-        fs::read_link(fixture.path("d/m")).unwrap(),
-        PathBuf::from(target)
-    );
+    assert_eq!(fs::read_link(fixture.path("d/m")).unwrap(), PathBuf::from(target));
     fs::write(fixture.path("f"), "x").unwrap();
     let file = fixture.lookup("f");
-    let hard = fixture
-        .view
-        .link(file.number, directory.number, OsStr::new("g"))
-        .unwrap();
+    let hard = fixture.view.link(file.number, directory.number, OsStr::new("g")).unwrap();
     assert_eq!((hard.number, hard.attributes.links), (file.number, 2));
 }
 
@@ -497,44 +404,20 @@ fn a_read_only_view_refuses_every_change() {
     fs::write(fixture.path("a"), "x").unwrap();
     let (view, number) = (&fixture.view, fixture.lookup("a").number);
     let name = OsStr::new("b");
-    let caller = Caller {
-        user: 0,
-        group: 0,
-        umask: 0,
-    };
-    let changes = Changes {
-        permissions: Some(0),
-        ..Changes::default()
-    };
-    let special = Make::Special {
-        mode: 0o100_644,
-        device: 0,
-    };
-    assert_eq!(view.open(number, OFlags::RDWR).unwrap_err(), Errno::ROFS);
-    assert_eq!(view.open(number, OFlags::WRONLY).unwrap_err(), Errno::ROFS);
-    assert!(view.open(number, OFlags::RDONLY).is_ok());
-    assert_eq!(
-        view.create(ROOT, name, OFlags::RDWR, 0o644, caller)
-            .unwrap_err(),
-        Errno::ROFS
-    );
-    assert_eq!(
-        view.make(ROOT, name, special, caller).unwrap_err(),
-        Errno::ROFS
-    );
+    let caller = Caller { user: 0, group: 0, umask: 0 };
+    let changes = Changes { permissions: Some(0), ..Changes::default() };
+    let special = Make::Special { mode: 0o100_644, device: 0 };
+    assert_eq!(view.open(number, OFlags::RDWR, 1).unwrap_err(), Errno::ROFS);
+    assert_eq!(view.open(number, OFlags::WRONLY, 1).unwrap_err(), Errno::ROFS);
+    assert!(view.open(number, OFlags::RDONLY, 1).is_ok());
+    assert_eq!(view.create(ROOT, name, OFlags::RDWR, 0o644, caller).unwrap_err(), Errno::ROFS);
+    assert_eq!(view.make(ROOT, name, special, caller).unwrap_err(), Errno::ROFS);
     assert_eq!(view.link(number, ROOT, name).unwrap_err(), Errno::ROFS);
     assert_eq!(view.unlink(ROOT, OsStr::new("a")).unwrap_err(), Errno::ROFS);
     assert_eq!(view.remove_directory(ROOT, name).unwrap_err(), Errno::ROFS);
     let names = ((ROOT, OsStr::new("a")), (ROOT, name));
-    assert_eq!(
-        view.rename(names.0, names.1, RenameFlags::empty())
-            .unwrap_err(),
-        Errno::ROFS
-    );
-    assert_eq!(
-        view.set_attributes(number, None, &changes).unwrap_err(),
-        Errno::ROFS
-    );
+    assert_eq!(view.rename(names.0, names.1, RenameFlags::empty()).unwrap_err(), Errno::ROFS);
+    assert_eq!(view.set_attributes(number, None, &changes, 1).unwrap_err(), Errno::ROFS);
     assert_eq!(fs::read(fixture.path("a")).unwrap(), b"x");
 }
 
@@ -554,20 +437,97 @@ fn a_vanished_source_is_an_error_and_heals_when_it_returns() {
     )
     .unwrap();
     let name = OsStr::new("a");
-    assert!(view.lookup(ROOT, name).is_ok());
+    assert!(view.lookup(ROOT, name, 1).is_ok());
     fs::remove_dir_all(&outer).unwrap();
-    assert_eq!(view.lookup(ROOT, name).unwrap_err(), Errno::IO);
+    assert_eq!(view.lookup(ROOT, name, 1).unwrap_err(), Errno::IO);
     assert_eq!(view.attributes(ROOT, None).unwrap_err(), Errno::IO);
-    assert_eq!(view.open_directory(ROOT).unwrap_err(), Errno::IO);
+    assert_eq!(view.open_directory(ROOT, 1).unwrap_err(), Errno::IO);
     fs::create_dir(&outer).unwrap();
     fs::write(outer.join("a"), "after").unwrap();
-    let told = view.lookup(ROOT, name).unwrap();
+    let told = view.lookup(ROOT, name, 1).unwrap();
     assert_eq!(told.attributes.size_bytes, 5);
     assert_eq!(view.attributes(ROOT, None).unwrap().number, ROOT);
-    assert_eq!(
-        told.attributes.inode,
-        fs::metadata(outer.join("a")).unwrap().ino()
-    );
+    assert_eq!(told.attributes.inode, fs::metadata(outer.join("a")).unwrap().ino());
+}
+
+#[test]
+fn a_name_that_means_another_file_by_now_is_looked_up_again() {
+    let fixture = fixture();
+    let (view, thread, other) = (&fixture.view, 7, 8);
+    fs::write(fixture.path("a"), "old").unwrap();
+    fs::write(fixture.path("b"), "new").unwrap();
+    let old = fixture.lookup("a").number;
+    view.open(old, OFlags::RDONLY, thread).unwrap();
+    fs::rename(fixture.path("b"), fixture.path("a")).unwrap();
+    assert_eq!(view.open(old, OFlags::RDONLY, thread).unwrap_err(), Errno::STALE);
+    let truncate = Changes { size_bytes: Some(0), ..Changes::default() };
+    assert_eq!(view.open(old, OFlags::RDWR, other).unwrap_err(), Errno::STALE);
+    let new = view.lookup(ROOT, OsStr::new("a"), thread).unwrap().number;
+    assert_ne!(new, old);
+    let opened = view.open(new, OFlags::RDONLY, thread).unwrap();
+    assert_eq!(fixture.read(opened.handle, 0, 100), b"new");
+    view.release(opened.handle);
+
+    // The same for what would be truncated by that name.
+    fs::write(fixture.path("c"), "other").unwrap();
+    fs::rename(fixture.path("a"), fixture.path("kept")).unwrap();
+    fs::rename(fixture.path("c"), fixture.path("a")).unwrap();
+    let refused = view.set_attributes(new, None, &truncate, thread).unwrap_err();
+    assert_eq!(refused, Errno::STALE);
+    assert_eq!(fs::read(fixture.path("kept")).unwrap(), b"new");
+}
+
+#[test]
+fn files_that_exchange_their_names_are_told_apart() {
+    let fixture = fixture();
+    let (view, thread) = (&fixture.view, 7);
+    fs::write(fixture.path("a"), "one").unwrap();
+    fs::write(fixture.path("b"), "two").unwrap();
+    let (one, two) = (fixture.lookup("a").number, fixture.lookup("b").number);
+    fs::rename(fixture.path("a"), fixture.path("c")).unwrap();
+    fs::rename(fixture.path("b"), fixture.path("a")).unwrap();
+    fs::rename(fixture.path("c"), fixture.path("b")).unwrap();
+    assert_eq!(view.open(one, OFlags::RDONLY, thread).unwrap_err(), Errno::STALE);
+    assert_eq!(view.lookup(ROOT, OsStr::new("a"), thread).unwrap().number, two);
+    let opened = view.open(two, OFlags::RDONLY, thread).unwrap();
+    assert_eq!(fixture.read(opened.handle, 0, 100), b"two");
+    // The kernel still believes that "b" is the same file, and it was looked up as "a" last.
+    assert_eq!(view.open(two, OFlags::RDONLY, thread).unwrap_err(), Errno::STALE);
+}
+
+#[test]
+fn a_file_that_lost_its_name_after_the_lookup_can_be_opened() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), "old").unwrap();
+    fs::write(fixture.path("b"), "new").unwrap();
+    let old = fixture.lookup("a").number;
+    fs::rename(fixture.path("b"), fixture.path("a")).unwrap();
+    assert_eq!(fixture.view.open(old, OFlags::RDONLY, 1).unwrap_err(), Errno::STALE);
+    // The kernel comes back with what it had looked up before the rename.
+    let opened = fixture.view.open(old, OFlags::RDONLY, 1).unwrap();
+    assert_eq!(fixture.read(opened.handle, 0, 100), b"old");
+}
+
+#[test]
+fn extended_attributes_tell_their_length_and_their_value() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), "x").unwrap();
+    let (view, number) = (&fixture.view, fixture.lookup("a").number);
+    let name = OsStr::new("user.colour");
+    match view.set_xattr(number, name, b"green", ogive_origin::XattrFlags::empty()) {
+        Err(Errno::OPNOTSUPP) => return eprintln!("skipped: no extended attributes here"),
+        other => other.unwrap(),
+    }
+    assert_eq!(view.get_xattr(number, name, &mut []), Ok(5));
+    let mut value = [0; 8];
+    assert_eq!(view.get_xattr(number, name, &mut value), Ok(5));
+    assert_eq!(&value[..5], b"green");
+    let length = view.list_xattrs(number, &mut []).unwrap();
+    let mut list = vec![0; length];
+    assert_eq!(view.list_xattrs(number, &mut list), Ok(length));
+    assert!(list.split(|byte| *byte == 0).any(|found| found == b"user.colour"));
+    view.remove_xattr(number, name).unwrap();
+    assert_eq!(view.get_xattr(number, name, &mut []), Err(Errno::NODATA));
 }
 
 #[test]
@@ -578,10 +538,7 @@ fn a_prune_that_reaches_no_kernel_frees_nothing_and_stops() {
         fixture.lookup(&number.to_string());
     }
     let result = pruning::prune(&fixture.view, usize::MAX);
-    assert_eq!(
-        (result.examined, result.freed_objects, result.held),
-        (100, 0, 100)
-    );
+    assert_eq!((result.examined, result.freed_objects, result.held), (100, 0, 100));
     let again = pruning::prune(&fixture.view, usize::MAX);
     assert_eq!(again.examined, 0, "nothing is examined twice");
 }

@@ -91,13 +91,7 @@ pub enum ColumnError {
 }
 
 fn candidates(near: &[&str]) -> String {
-    let all = || {
-        COLUMNS
-            .iter()
-            .map(|column| column.name)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let all = || COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>().join(" ");
     if near.is_empty() {
         format!("the fields are: {}", all())
     } else {
@@ -105,12 +99,10 @@ fn candidates(near: &[&str]) -> String {
     }
 }
 
-const DEFAULT: [&str; 11] = [
-    "time", "read", "ddread", "ddh%", "dmread", "dmh%", "pread", "ph%", "size", "c", "avail",
-];
-const EXTENDED: [&str; 11] = [
-    "time", "mfu", "mru", "mfug", "mrug", "unc", "eskip", "mtxmis", "dread", "pread", "read",
-];
+const DEFAULT: [&str; 11] =
+    ["time", "read", "ddread", "ddh%", "dmread", "dmh%", "pread", "ph%", "size", "c", "avail"];
+const EXTENDED: [&str; 11] =
+    ["time", "mfu", "mru", "mfug", "mrug", "unc", "eskip", "mtxmis", "dread", "pread", "read"];
 const PREFETCH: [&str; 11] = [
     "time", "ztotal", "zhits", "zahead", "zpast", "zmisses", "zmax", "zfuture", "zstride",
     "zissued", "zactive",
@@ -126,11 +118,7 @@ impl Columns {
     /// # Errors
     /// [`ColumnError`] for the first unknown name, or for no name at all.
     pub fn parse(list: &str) -> Result<Self, ColumnError> {
-        Self::named(
-            list.split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty()),
-        )
+        Self::named(list.split(',').map(str::trim).filter(|name| !name.is_empty()))
     }
 
     /// The columns of these names.
@@ -139,17 +127,11 @@ impl Columns {
     /// As [`Columns::parse`].
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, ColumnError> {
         let find = |name: &str| {
-            Column::find(name).ok_or_else(|| ColumnError::Unknown {
-                name: name.to_owned(),
-                near: nearest(name),
-            })
+            Column::find(name)
+                .ok_or_else(|| ColumnError::Unknown { name: name.to_owned(), near: nearest(name) })
         };
         let columns = names.into_iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        if columns.is_empty() {
-            Err(ColumnError::Empty)
-        } else {
-            Ok(Self(columns))
-        }
+        if columns.is_empty() { Err(ColumnError::Empty) } else { Ok(Self(columns)) }
     }
 
     /// The extended choice (`-x`): lists, ghosts, skips.
@@ -173,9 +155,7 @@ impl Columns {
     }
 
     fn of_table(place: impl Fn(&Column) -> Option<usize>) -> Self {
-        let placed = COLUMNS
-            .iter()
-            .filter_map(|column| Some((place(column)?, column)));
+        let placed = COLUMNS.iter().filter_map(|column| Some((place(column)?, column)));
         let mut placed: Vec<_> = placed.collect();
         placed.sort_by_key(|&(place, _)| place);
         Self(placed.into_iter().map(|(_, column)| column).collect())

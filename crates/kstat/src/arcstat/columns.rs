@@ -16,13 +16,7 @@ const fn column(
     formula: Formula,
     description: &'static str,
 ) -> Column {
-    Column {
-        name,
-        width,
-        scale,
-        description,
-        formula,
-    }
+    Column { name, width, scale, description, formula }
 }
 
 /// Events per second.
@@ -32,13 +26,7 @@ const fn rate(
     fields: Names,
     description: &'static str,
 ) -> Column {
-    column(
-        name,
-        width,
-        Scale::Count,
-        Formula::Rate(fields),
-        description,
-    )
+    column(name, width, Scale::Count, Formula::Rate(fields), description)
 }
 
 /// Bytes per second.
@@ -48,13 +36,7 @@ const fn flow(
     fields: Names,
     description: &'static str,
 ) -> Column {
-    column(
-        name,
-        width,
-        Scale::Bytes,
-        Formula::Rate(fields),
-        description,
-    )
+    column(name, width, Scale::Bytes, Formula::Rate(fields), description)
 }
 
 /// Events in percent of more events.
@@ -65,13 +47,7 @@ const fn share(
     whole: Names,
     description: &'static str,
 ) -> Column {
-    column(
-        name,
-        width,
-        Scale::Percent,
-        Formula::RateShare(part, whole),
-        description,
-    )
+    column(name, width, Scale::Percent, Formula::RateShare(part, whole), description)
 }
 
 /// Bytes at the time of reading.
@@ -81,13 +57,7 @@ const fn size(
     fields: Names,
     description: &'static str,
 ) -> Column {
-    column(
-        name,
-        width,
-        Scale::Bytes,
-        Formula::Level(fields),
-        description,
-    )
+    column(name, width, Scale::Bytes, Formula::Level(fields), description)
 }
 
 /// Bytes at the time of reading in percent of more bytes.
@@ -98,13 +68,7 @@ const fn part(
     whole: Names,
     description: &'static str,
 ) -> Column {
-    column(
-        name,
-        width,
-        Scale::Percent,
-        Formula::LevelShare(part, whole),
-        description,
-    )
+    column(name, width, Scale::Percent, Formula::LevelShare(part, whole), description)
 }
 
 /// Width of a column of the breakdown: its name's.
@@ -122,23 +86,11 @@ const fn cut_share(
 }
 
 const fn target(name: &'static str, quarters: Quarters, description: &'static str) -> Column {
-    column(
-        name,
-        name.len(),
-        Scale::Bytes,
-        Formula::Target(quarters),
-        description,
-    )
+    column(name, name.len(), Scale::Bytes, Formula::Target(quarters), description)
 }
 
 const fn target_share(name: &'static str, quarters: Quarters, description: &'static str) -> Column {
-    column(
-        name,
-        name.len(),
-        Scale::Percent,
-        Formula::TargetShare(quarters),
-        description,
-    )
+    column(name, name.len(), Scale::Percent, Formula::TargetShare(quarters), description)
 }
 
 const fn quarters(
@@ -147,12 +99,7 @@ const fn quarters(
     mfu_data: bool,
     mfu_metadata: bool,
 ) -> Quarters {
-    Quarters {
-        mru_data,
-        mru_metadata,
-        mfu_data,
-        mfu_metadata,
-    }
+    Quarters { mru_data, mru_metadata, mfu_data, mfu_metadata }
 }
 
 const DATA: Quarters = quarters(true, false, true, false);
@@ -173,16 +120,9 @@ const DEMAND: Names = &[
     "demand_metadata_iohits",
     "demand_metadata_misses",
 ];
-const DEMAND_DATA: Names = &[
-    "demand_data_hits",
-    "demand_data_iohits",
-    "demand_data_misses",
-];
-const DEMAND_METADATA: Names = &[
-    "demand_metadata_hits",
-    "demand_metadata_iohits",
-    "demand_metadata_misses",
-];
+const DEMAND_DATA: Names = &["demand_data_hits", "demand_data_iohits", "demand_data_misses"];
+const DEMAND_METADATA: Names =
+    &["demand_metadata_hits", "demand_metadata_iohits", "demand_metadata_misses"];
 const PREFETCH: Names = &[
     "prefetch_data_hits",
     "prefetch_data_iohits",
@@ -191,16 +131,10 @@ const PREFETCH: Names = &[
     "prefetch_metadata_iohits",
     "prefetch_metadata_misses",
 ];
-const PREFETCH_DATA: Names = &[
-    "prefetch_data_hits",
-    "prefetch_data_iohits",
-    "prefetch_data_misses",
-];
-const PREFETCH_METADATA: Names = &[
-    "prefetch_metadata_hits",
-    "prefetch_metadata_iohits",
-    "prefetch_metadata_misses",
-];
+const PREFETCH_DATA: Names =
+    &["prefetch_data_hits", "prefetch_data_iohits", "prefetch_data_misses"];
+const PREFETCH_METADATA: Names =
+    &["prefetch_metadata_hits", "prefetch_metadata_iohits", "prefetch_metadata_misses"];
 const ALL_METADATA: Names = &[
     "prefetch_metadata_hits",
     "prefetch_metadata_iohits",
@@ -222,13 +156,8 @@ const CACHED: Names = &[
     "uncached_metadata",
 ];
 /// All accesses the prefetcher classifies.
-const PREFETCHER: Names = &[
-    "zfetch_hits",
-    "zfetch_future",
-    "zfetch_stride",
-    "zfetch_past",
-    "zfetch_misses",
-];
+const PREFETCHER: Names =
+    &["zfetch_hits", "zfetch_future", "zfetch_stride", "zfetch_past", "zfetch_misses"];
 const SIZE: Names = &["size"];
 const L2_ASIZE: Names = &["l2_asize"];
 

@@ -124,11 +124,8 @@ impl Layout {
 
 fn shorten(column: &Column, number: f64, one_second: bool) -> String {
     // A second is never exact, and 16.98 hits in 0.999 s are 17 in all but name.
-    let mut number = if one_second && column.scale == Scale::Count {
-        number.round()
-    } else {
-        number
-    };
+    let mut number =
+        if one_second && column.scale == Scale::Count { number.round() } else { number };
     let scale = match column.scale {
         Scale::Count => 1000.0,
         Scale::Bytes => 1024.0,
@@ -142,9 +139,5 @@ fn shorten(column: &Column, number: f64, one_second: bool) -> String {
     let width = column.width - usize::from(divisions > 0);
     let whole_digits = format!("{number:.0}").len();
     let no_decimal = one_second && number.fract() == 0.0 || width < whole_digits + 2;
-    format!(
-        "{number:>width$.*}{}",
-        usize::from(!no_decimal),
-        SUFFIXES[divisions]
-    )
+    format!("{number:>width$.*}{}", usize::from(!no_decimal), SUFFIXES[divisions])
 }

@@ -44,11 +44,7 @@ impl<'a> Report<'a> {
     /// are shown as they are, as if one second had passed.
     pub fn since_start(later: &'a Snapshot) -> Self {
         let elapsed_seconds = later.age_seconds().unwrap_or(1.0);
-        Self {
-            earlier: None,
-            later,
-            elapsed_seconds,
-        }
+        Self { earlier: None, later, elapsed_seconds }
     }
 
     /// What happened in the `elapsed_seconds` from `earlier` to `later`
@@ -62,11 +58,7 @@ impl<'a> Report<'a> {
         }
         let usable = elapsed_seconds.is_finite() && elapsed_seconds > 0.0;
         let elapsed_seconds = if usable { elapsed_seconds } else { 1.0 };
-        Self {
-            earlier: Some(earlier),
-            later,
-            elapsed_seconds,
-        }
+        Self { earlier: Some(earlier), later, elapsed_seconds }
     }
 
     /// The seconds the rates are divided by.
@@ -91,12 +83,7 @@ impl<'a> Report<'a> {
 
     /// The row of `columns` for programs.
     pub fn record(&self, columns: &Columns, time: &str) -> Record {
-        Record(
-            columns
-                .iter()
-                .map(|column| (column, self.cell(column, time)))
-                .collect(),
-        )
+        Record(columns.iter().map(|column| (column, self.cell(column, time))).collect())
     }
 
     /// Sum of the levels; rows the source lacks count as 0 unless it lacks them all.
@@ -106,10 +93,7 @@ impl<'a> Report<'a> {
 
     fn growth(&self, names: &[&str]) -> Option<f64> {
         sum(names.iter().map(|name| {
-            let before = self
-                .earlier
-                .and_then(|earlier| earlier.get(name))
-                .unwrap_or(0);
+            let before = self.earlier.and_then(|earlier| earlier.get(name)).unwrap_or(0);
             Some(self.later.get(name)?.saturating_sub(before))
         }))
     }
@@ -125,11 +109,7 @@ impl<'a> Report<'a> {
             (quarters.mfu_data, (1.0 - pd) * (1.0 - meta)),
             (quarters.mfu_metadata, (1.0 - pm) * meta),
         ];
-        let share: f64 = shares
-            .iter()
-            .filter(|(wanted, _)| *wanted)
-            .map(|(_, share)| share)
-            .sum();
+        let share: f64 = shares.iter().filter(|(wanted, _)| *wanted).map(|(_, share)| share).sum();
         Some(share * self.level(CACHED)?)
     }
 }
@@ -137,20 +117,14 @@ impl<'a> Report<'a> {
 fn sum(numbers: impl Iterator<Item = Option<i128>>) -> Option<f64> {
     numbers
         .flatten()
-        .fold(None, |sum: Option<i128>, number| {
-            Some(sum.unwrap_or(0).saturating_add(number))
-        })
+        .fold(None, |sum: Option<i128>, number| Some(sum.unwrap_or(0).saturating_add(number)))
         .map(|sum| sum as f64)
 }
 
 /// 0 of nothing, as `arcstat` has it.
 fn percent(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     let (part, whole) = (part?, whole?);
-    Some(if whole > 0.0 {
-        100.0 * part / whole
-    } else {
-        0.0
-    })
+    Some(if whole > 0.0 { 100.0 * part / whole } else { 0.0 })
 }
 
 /// A row for programs: serialises as a map from column name to raw number, in column order.

@@ -27,11 +27,9 @@ impl Snapshot {
                 "zfetchstats" => "zfetch_",
                 _ => continue,
             };
-            snapshot
-                .numbers
-                .extend(kstat.entries.iter().filter_map(|entry| {
-                    Some((format!("{prefix}{}", entry.name), entry.value.as_integer()?))
-                }));
+            snapshot.numbers.extend(kstat.entries.iter().filter_map(|entry| {
+                Some((format!("{prefix}{}", entry.name), entry.value.as_integer()?))
+            }));
         }
         snapshot
     }
@@ -42,15 +40,9 @@ impl Snapshot {
         snaptime_ns: i64,
         numbers: impl IntoIterator<Item = (Name, Number)>,
     ) -> Self {
-        let numbers = numbers
-            .into_iter()
-            .map(|(name, number)| (name.into(), number.into()))
-            .collect();
-        Self {
-            numbers,
-            crtime_ns,
-            snaptime_ns,
-        }
+        let numbers =
+            numbers.into_iter().map(|(name, number)| (name.into(), number.into())).collect();
+        Self { numbers, crtime_ns, snaptime_ns }
     }
 
     /// The number called `name`, if the source has it.
@@ -60,9 +52,7 @@ impl Snapshot {
 
     /// Whether there is an L2 at all: something on it, or a device for it.
     pub fn has_l2(&self) -> bool {
-        ["l2_size", "l2_ndev"]
-            .iter()
-            .any(|name| self.get(name).is_some_and(|number| number > 0))
+        ["l2_size", "l2_ndev"].iter().any(|name| self.get(name).is_some_and(|number| number > 0))
     }
 
     /// Seconds from the beginning of the counters to this reading; `None` where the source does

@@ -96,12 +96,7 @@ pub(crate) struct MountArgs {
     ///
     /// Beyond it the least recently used ones that no program holds are forgotten, and the kernel
     /// is asked to forget its own.
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value = "auto",
-        help_heading = "Cache options"
-    )]
+    #[arg(long, value_name = "NUMBER", default_value = "auto", help_heading = "Cache options")]
     pub(crate) inode_limit: Auto<Count>,
 
     /// How long attributes, names and link targets may be used without asking SRC again
@@ -130,12 +125,7 @@ pub(crate) struct MountArgs {
     /// Two changes within one tick of the clock of SRC leave the same time stamps, so a file
     /// changed more recently than this is read again at each open. auto is 2s, enough for every
     /// file system.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "auto",
-        help_heading = "Coherence options"
-    )]
+    #[arg(long, value_name = "TIME", default_value = "auto", help_heading = "Coherence options")]
     pub(crate) racy_window: Auto<Span>,
 
     /// Promise that nothing changes SRC except through this mount
@@ -208,21 +198,11 @@ pub(crate) struct MountArgs {
     pub(crate) verbose: u8,
 
     /// Threads that answer the kernel's requests, or auto, which goes by the processors
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value = "auto",
-        help_heading = "Process options"
-    )]
+    #[arg(long, value_name = "NUMBER", default_value = "auto", help_heading = "Process options")]
     pub(crate) threads: Auto<Count>,
 
     /// Threads that wait for SRC, at most, or auto, which is 32
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value = "auto",
-        help_heading = "Process options"
-    )]
+    #[arg(long, value_name = "NUMBER", default_value = "auto", help_heading = "Process options")]
     pub(crate) origin_threads: Auto<Count>,
 
     /// Name of the hidden control directory in MNT; empty for none
@@ -309,14 +289,8 @@ pub(crate) fn sections() -> Vec<Section> {
                     "NOTIFY_SOCKET",
                     "Set by systemd: told when the mount answers and when it ends (Type=notify).",
                 ),
-                (
-                    "PATH",
-                    "Where fusermount3 is looked for when the user is not root.",
-                ),
-                (
-                    "NO_COLOR",
-                    "When set and not empty, nothing is printed in colour.",
-                ),
+                ("PATH", "Where fusermount3 is looked for when the user is not root."),
+                ("NO_COLOR", "When set and not empty, nothing is printed in colour."),
             ],
         ),
         help::terms(
@@ -331,10 +305,7 @@ pub(crate) fn sections() -> Vec<Section> {
                     "MNT/.ogive/arcstats",
                     "Statistics in the kstat format of OpenZFS (see --control-name).",
                 ),
-                (
-                    "MNT/.ogive/mount",
-                    "What is mounted and by which process, as JSON.",
-                ),
+                ("MNT/.ogive/mount", "What is mounted and by which process, as JSON."),
                 (
                     "/proc/self/mountinfo",
                     "Where dead and living mounts are found; ogive's are of type fuse.ogive.",

@@ -44,9 +44,7 @@ pub(crate) fn start(arguments: &[OsString]) -> Result<u8> {
     if said == READY {
         return Ok(exit::SUCCESS);
     }
-    let status = child
-        .wait()
-        .context("cannot wait for the background process")?;
+    let status = child.wait().context("cannot wait for the background process")?;
     match (status.code(), status.signal()) {
         (Some(code), _) if code != 0 => Ok(u8::try_from(code).unwrap_or(exit::FAILURE)),
         (_, Some(signal)) => bail!(
@@ -61,11 +59,7 @@ pub(crate) fn start(arguments: &[OsString]) -> Result<u8> {
 fn program() -> Result<PathBuf> {
     let path =
         std::env::current_exe().context("cannot find this program through /proc/self/exe")?;
-    Ok(if path.exists() {
-        path
-    } else {
-        PathBuf::from("/proc/self/exe")
-    })
+    Ok(if path.exists() { path } else { PathBuf::from("/proc/self/exe") })
 }
 
 /// Leaves the caller's session and terminal, first thing in the background process.

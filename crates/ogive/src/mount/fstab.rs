@@ -48,9 +48,8 @@ const IGNORED: &[&str] = &[
 ];
 
 /// The same for options with a value or a family of names.
-const IGNORED_PREFIXES: &[&str] = &[
-    "x-", "X-", "comment=", "helper=", "uhelper=", "subtype=", "user=",
-];
+const IGNORED_PREFIXES: &[&str] =
+    &["x-", "X-", "comment=", "helper=", "uhelper=", "subtype=", "user="];
 
 /// Other names of long options, and the options that undo them. Among the options of one group the
 /// last one holds.
@@ -93,20 +92,12 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
         } else if !sloppy {
             return Err(Refusal::new(
                 exit::USAGE,
-                format!(
-                    "cannot mount: unknown option \"{}\" in -o",
-                    option.display()
-                ),
+                format!("cannot mount: unknown option \"{}\" in -o", option.display()),
             )
             .hint("\"ogive mount --help\" lists what there is; --sloppy ignores what is unknown"));
         }
     }
-    flags.extend(
-        switches
-            .iter()
-            .filter(|(_, on)| *on)
-            .map(|(flag, _)| OsString::from(flag)),
-    );
+    flags.extend(switches.iter().filter(|(_, on)| *on).map(|(flag, _)| OsString::from(flag)));
     Ok(flags)
 }
 
@@ -119,9 +110,7 @@ fn mount_command() -> clap::Command {
 fn is_ignored(option: &OsStr) -> bool {
     option.is_empty()
         || IGNORED.iter().any(|name| option == *name)
-        || IGNORED_PREFIXES
-            .iter()
-            .any(|prefix| option.as_bytes().starts_with(prefix.as_bytes()))
+        || IGNORED_PREFIXES.iter().any(|prefix| option.as_bytes().starts_with(prefix.as_bytes()))
 }
 
 /// The long option that `name[=value]` means, or `None` if there is none of that name.
@@ -134,16 +123,10 @@ fn long_option(mount: &clap::Command, option: &OsStr) -> Result<Option<OsString>
         return Ok(None);
     };
     // FUSE's old name for the same thing.
-    let long = if name == "fsname" {
-        "name".to_owned()
-    } else {
-        name.replace('_', "-")
-    };
+    let long = if name == "fsname" { "name".to_owned() } else { name.replace('_', "-") };
     let known = |argument: &&clap::Arg| {
         argument.get_long() == Some(&long)
-            || argument
-                .get_all_aliases()
-                .is_some_and(|aliases| aliases.contains(&long.as_str()))
+            || argument.get_all_aliases().is_some_and(|aliases| aliases.contains(&long.as_str()))
     };
     if EXCLUDED.contains(&long.as_str()) {
         return Ok(None);
@@ -152,10 +135,7 @@ fn long_option(mount: &clap::Command, option: &OsStr) -> Result<Option<OsString>
         return Ok(None);
     };
     let refuse = |what: &str| {
-        Err(Refusal::new(
-            exit::USAGE,
-            format!("cannot mount: option \"{name}\" in -o {what}"),
-        ))
+        Err(Refusal::new(exit::USAGE, format!("cannot mount: option \"{name}\" in -o {what}")))
     };
     let mut flag = OsString::from(format!("--{long}"));
     match (argument.get_action().takes_values(), value) {
@@ -188,9 +168,7 @@ fn split(argument: &OsStr) -> Vec<OsString> {
 }
 
 fn last(options: &mut [Vec<u8>]) -> &mut Vec<u8> {
-    options
-        .last_mut()
-        .expect("the list begins with one option and only grows")
+    options.last_mut().expect("the list begins with one option and only grows")
 }
 
 #[cfg(test)]
@@ -200,12 +178,7 @@ mod tests {
 
     fn flags(options: &str) -> Result<Vec<String>, String> {
         long_options(&[options.into()], false)
-            .map(|flags| {
-                flags
-                    .into_iter()
-                    .map(|flag| flag.into_string().unwrap())
-                    .collect()
-            })
+            .map(|flags| flags.into_iter().map(|flag| flag.into_string().unwrap()).collect())
             .map_err(|refusal| refusal.to_string())
     }
 
@@ -221,10 +194,7 @@ mod tests {
                 "--metadata-ttl=5s"
             ]
         );
-        assert_eq!(
-            flags("fsname=my\\,data,verbose").unwrap(),
-            ["--name=my,data", "--verbose"]
-        );
+        assert_eq!(flags("fsname=my\\,data,verbose").unwrap(), ["--name=my,data", "--verbose"]);
     }
 
     #[test]
@@ -245,20 +215,13 @@ mod tests {
     fn the_last_of_two_opposites_holds() {
         assert_eq!(flags("ro").unwrap(), ["--read-only"]);
         assert!(flags("ro,rw").unwrap().is_empty());
-        assert_eq!(
-            flags("rw,suid,nosuid,ro,noexec").unwrap(),
-            ["--read-only", "--no-exec"]
-        );
+        assert_eq!(flags("rw,suid,nosuid,ro,noexec").unwrap(), ["--read-only", "--no-exec"]);
         assert!(flags("noexec,exec").unwrap().is_empty());
     }
 
     #[test]
     fn what_is_unknown_is_refused_unless_sloppy() {
-        assert!(
-            flags("sync")
-                .unwrap_err()
-                .contains("unknown option \"sync\"")
-        );
+        assert!(flags("sync").unwrap_err().contains("unknown option \"sync\""));
         for hidden in ["ready_on_stdout", "help", "options=ro", "sloppy"] {
             assert!(flags(hidden).is_err(), "{hidden}");
         }
@@ -269,11 +232,7 @@ mod tests {
     #[test]
     fn values_are_asked_for_and_refused_where_they_belong() {
         assert!(flags("arc_max").unwrap_err().contains("needs a value"));
-        assert!(
-            flags("allow_other=1")
-                .unwrap_err()
-                .contains("takes no value")
-        );
+        assert!(flags("allow_other=1").unwrap_err().contains("takes no value"));
         assert!(flags("remount,ro").unwrap_err().contains("unmount it"));
     }
 

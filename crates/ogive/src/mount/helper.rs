@@ -76,10 +76,7 @@ pub(crate) fn sections() -> Vec<Section> {
         ),
         help::terms(
             "Files",
-            &[
-                ("/sbin/mount.ogive", "A symbolic link to ogive."),
-                ("/etc/fstab", "See fstab(5)."),
-            ],
+            &[("/sbin/mount.ogive", "A symbolic link to ogive."), ("/etc/fstab", "See fstab(5).")],
         ),
     ]
 }
@@ -171,20 +168,14 @@ fn value_after<'a>(
 ) -> Result<OsString, Refusal> {
     match &bytes[position + 1..] {
         [] => rest.next().cloned().ok_or_else(|| {
-            usage(format!(
-                "cannot mount: -{} needs a value",
-                char::from(bytes[position])
-            ))
+            usage(format!("cannot mount: -{} needs a value", char::from(bytes[position])))
         }),
         attached => Ok(OsStr::from_bytes(attached).to_owned()),
     }
 }
 
 fn usage(message: impl Into<String>) -> Refusal {
-    let message = format!(
-        "{}; usage: mount.ogive SRC MNT [-sfnvrw] [-o options]",
-        message.into()
-    );
+    let message = format!("{}; usage: mount.ogive SRC MNT [-sfnvrw] [-o options]", message.into());
     Refusal::new(exit::USAGE, message)
 }
 
@@ -195,31 +186,16 @@ mod tests {
     fn translated(line: &str) -> Result<(String, bool), String> {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         translate(&arguments)
-            .map(|t| {
-                (
-                    t.arguments.join(OsStr::new(" ")).into_string().unwrap(),
-                    t.fake,
-                )
-            })
+            .map(|t| (t.arguments.join(OsStr::new(" ")).into_string().unwrap(), t.fake))
             .map_err(|refusal| refusal.to_string())
     }
 
     #[test]
     fn the_name_decides() {
-        for name in [
-            "/sbin/mount.ogive",
-            "mount.ogive",
-            "/usr/sbin/mount.fuse.ogive",
-        ] {
+        for name in ["/sbin/mount.ogive", "mount.ogive", "/usr/sbin/mount.fuse.ogive"] {
             assert!(is_called(OsStr::new(name)), "{name}");
         }
-        for name in [
-            "ogive",
-            "/usr/bin/ogive",
-            "mount.ogive.bak",
-            "xmount.ogive",
-            "",
-        ] {
+        for name in ["ogive", "/usr/bin/ogive", "mount.ogive.bak", "xmount.ogive", ""] {
             assert!(!is_called(OsStr::new(name)), "{name}");
         }
     }
@@ -239,21 +215,12 @@ mod tests {
             translated("-f /srv/a /mnt").unwrap(),
             ("ogive mount -- /srv/a /mnt".into(), true)
         );
-        assert_eq!(
-            translated("-- -odd /mnt").unwrap().0,
-            "ogive mount -- -odd /mnt"
-        );
+        assert_eq!(translated("-- -odd /mnt").unwrap().0, "ogive mount -- -odd /mnt");
     }
 
     #[test]
     fn what_is_not_understood_is_refused_with_the_usage() {
-        for line in [
-            "/srv/a",
-            "/a /b /c",
-            "/a /b -o",
-            "/a /b -x",
-            "/a /b -N /proc/1/ns/mnt",
-        ] {
+        for line in ["/srv/a", "/a /b /c", "/a /b -o", "/a /b -x", "/a /b -N /proc/1/ns/mnt"] {
             let error = translated(line).unwrap_err();
             assert!(
                 error.contains("usage: mount.ogive SRC MNT") || error.contains("nsenter"),
@@ -266,13 +233,7 @@ mod tests {
     fn exit_codes_are_those_of_mount() {
         assert_eq!(exit_code(exit::SUCCESS), 0);
         assert_eq!(exit_code(exit::USAGE), 1);
-        for code in [
-            exit::FAILURE,
-            exit::SOURCE,
-            exit::MOUNT_POINT,
-            exit::FUSE,
-            exit::BUSY,
-        ] {
+        for code in [exit::FAILURE, exit::SOURCE, exit::MOUNT_POINT, exit::FUSE, exit::BUSY] {
             assert_eq!(exit_code(code), 32);
         }
     }

@@ -80,14 +80,10 @@ mod tests {
     use clap::Parser as _;
 
     fn expanded(line: &str) -> Result<MountArgs, String> {
-        let all: Vec<OsString> = format!("ogive mount {line}")
-            .split_whitespace()
-            .map(OsString::from)
-            .collect();
+        let all: Vec<OsString> =
+            format!("ogive mount {line}").split_whitespace().map(OsString::from).collect();
         let cli = Cli::try_parse_from(&all).map_err(|error| error.to_string())?;
-        let Command::Mount(args) = cli.command else {
-            panic!("not mount")
-        };
+        let Command::Mount(args) = cli.command else { panic!("not mount") };
         expand(&args, &all[2..]).map_err(|error| error.to_string())
     }
 

@@ -34,10 +34,7 @@ pub(crate) fn settle(source: &Path, mount_point: &Path) -> Result<(PathBuf, Path
     check_overlap(&source, &mount_point)?;
     check_not_mounted(&mount_point)?;
     if let Ok(Some(_)) = fs::read_dir(&mount_point).map(|mut entries| entries.next()) {
-        warn!(
-            "{} is not empty; what it contains is hidden while mounted",
-            mount_point.display()
-        );
+        warn!("{} is not empty; what it contains is hidden while mounted", mount_point.display());
     }
     Ok((source, mount_point))
 }
@@ -69,10 +66,9 @@ fn settle_mount_point(mount_point: &Path) -> Result<PathBuf, Refusal> {
     let path = fs::canonicalize(mount_point).map_err(|error| {
         let refusal = refuse(&reason(&error));
         match error.kind() {
-            io::ErrorKind::NotFound => refusal.hint(format!(
-                "create it with \"mkdir -p {}\"",
-                mount_point.display()
-            )),
+            io::ErrorKind::NotFound => {
+                refusal.hint(format!("create it with \"mkdir -p {}\"", mount_point.display()))
+            }
             _ => refusal,
         }
     })?;
@@ -95,11 +91,7 @@ fn check_overlap(source: &Path, mount_point: &Path) -> Result<(), Refusal> {
     };
     Err(Refusal::new(
         exit::MOUNT_POINT,
-        format!(
-            "cannot mount {} on {}: {what}",
-            source.display(),
-            mount_point.display()
-        ),
+        format!("cannot mount {} on {}: {what}", source.display(), mount_point.display()),
     )
     .hint("choose a mount point outside the source"))
 }
@@ -115,10 +107,7 @@ fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
                 mount.source.display()
             ),
         )
-        .hint(format!(
-            "unmount it first with \"ogive unmount {}\"",
-            mount_point.display()
-        ))),
+        .hint(format!("unmount it first with \"ogive unmount {}\"", mount_point.display()))),
         _ => Ok(()),
     }
 }
@@ -133,10 +122,7 @@ pub(crate) fn probe(path: &Path) -> io::Result<()> {
 
 /// Whether the error is what a mount without a process answers.
 pub(crate) fn is_dead(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::NOTCONN | Errno::CONNABORTED)
-    )
+    matches!(Errno::from_io_error(error), Some(Errno::NOTCONN | Errno::CONNABORTED))
 }
 
 /// Takes away dead FUSE mounts at this path. Anything else is left to the checks that follow.
@@ -162,18 +148,10 @@ fn mend(mount_point: &Path) -> Result<(), Refusal> {
             );
         };
         fuse::unmount(&path, Unmount::Detach).map_err(|e| {
-            refuse(format!(
-                "its dead {} mount cannot be taken away: {}",
-                dead.fstype,
-                reason(&e)
-            ))
-            .hint(format!("run \"umount --lazy {}\" as root", path.display()))
+            refuse(format!("its dead {} mount cannot be taken away: {}", dead.fstype, reason(&e)))
+                .hint(format!("run \"umount --lazy {}\" as root", path.display()))
         })?;
-        warn!(
-            "{}: took away a dead {} mount whose process had gone",
-            path.display(),
-            dead.fstype
-        );
+        warn!("{}: took away a dead {} mount whose process had gone", path.display(), dead.fstype);
     }
     Err(Refusal::new(
         exit::MOUNT_POINT,
@@ -303,10 +281,7 @@ mod tests {
         symlink("gone", base.join("link")).unwrap();
         symlink(&base, base.join("dir")).unwrap();
         assert_eq!(resolve_dead(&base.join("link")).unwrap(), base.join("gone"));
-        assert_eq!(
-            resolve_dead(&base.join("dir/gone")).unwrap(),
-            base.join("gone")
-        );
+        assert_eq!(resolve_dead(&base.join("dir/gone")).unwrap(), base.join("gone"));
         symlink("loop", base.join("loop")).unwrap();
         assert_eq!(resolve_dead(&base.join("loop")).unwrap(), base.join("loop"));
     }

@@ -122,11 +122,7 @@ fn check_cache_sizes(
     match (max, min) {
         (Some(max), Some(min)) if min > max => Err(Refusal::new(
             exit::USAGE,
-            format!(
-                "cannot mount: --arc-min {} is more than --arc-max {}",
-                Size(min),
-                Size(max)
-            ),
+            format!("cannot mount: --arc-min {} is more than --arc-max {}", Size(min), Size(max)),
         )),
         _ => Ok(()),
     }
@@ -165,9 +161,7 @@ mod tests {
     fn plan(line: &str) -> Result<Plan, String> {
         let line = format!("ogive mount {line} /src /mnt");
         let cli = Cli::try_parse_from(line.split_whitespace()).map_err(|e| e.to_string())?;
-        let Command::Mount(args) = cli.command else {
-            panic!("not mount")
-        };
+        let Command::Mount(args) = cli.command else { panic!("not mount") };
         Plan::new(&args, || Ok(MEMORY_BYTES)).map_err(|refusal| refusal.to_string())
     }
 
@@ -181,7 +175,10 @@ mod tests {
         };
         assert_eq!(format!("{:?}", plan.options), format!("{expected:?}"));
         assert!(
-            !plan.foreground && plan.options.exec && !plan.ready_on_stdout && plan.log_file.is_none()
+            !plan.foreground
+                && plan.options.exec
+                && !plan.ready_on_stdout
+                && plan.log_file.is_none()
         );
         assert_eq!(plan.verbosity, LevelFilter::Warn);
     }
@@ -197,24 +194,15 @@ mod tests {
         .unwrap();
         let o = plan.options;
         assert!(o.read_only && o.allow_other && o.dev && o.suid && o.direct_io && o.sole_writer);
-        assert!(!plan.options.exec && plan.foreground);
+        assert!(!o.exec && plan.foreground);
         assert_eq!(o.caching, ogive_fs::Caching::Inclusive);
-        assert_eq!(
-            (o.arc_max_bytes, o.arc_min_bytes),
-            (Some(2_000_000_000), Some(64 << 20))
-        );
+        assert_eq!((o.arc_max_bytes, o.arc_min_bytes), (Some(2_000_000_000), Some(64 << 20)));
         assert_eq!(o.record_size_bytes, 16 << 10);
-        assert_eq!(
-            (o.metadata_ttl, o.negative_ttl),
-            (Duration::from_secs(5), Duration::ZERO)
-        );
+        assert_eq!((o.metadata_ttl, o.negative_ttl), (Duration::from_secs(5), Duration::ZERO));
         assert_eq!(o.racy_window, Some(Duration::from_millis(20)));
         assert_eq!((o.threads, o.origin_threads), (3, 7));
         assert_eq!((o.prefetch_max_bytes, o.inode_limit), (0, 1000));
-        assert_eq!(
-            (o.control_name, o.name),
-            (".x".into(), Some("data".to_owned()))
-        );
+        assert_eq!((o.control_name, o.name), (".x".into(), Some("data".to_owned())));
         assert_eq!(plan.log_file, Some("/l".into()));
         assert_eq!(plan.verbosity, LevelFilter::Debug);
     }
@@ -222,38 +210,19 @@ mod tests {
     #[test]
     fn the_last_of_one_option_given_twice_holds() {
         assert_eq!(
-            plan("--recordsize 16K --recordsize 8K -r -r")
-                .unwrap()
-                .options
-                .record_size_bytes,
+            plan("--recordsize 16K --recordsize 8K -r -r").unwrap().options.record_size_bytes,
             8192
         );
     }
 
     #[test]
     fn sizes_that_cannot_work_are_refused() {
-        assert!(
-            plan("--arc-max 1M")
-                .unwrap_err()
-                .contains("no room for 16 records of 128K")
-        );
+        assert!(plan("--arc-max 1M").unwrap_err().contains("no room for 16 records of 128K"));
         assert!(plan("--arc-max 1M --recordsize 4K").is_ok());
-        assert!(
-            plan("--arc-max 1G --arc-min 2G")
-                .unwrap_err()
-                .contains("more than --arc-max")
-        );
+        assert!(plan("--arc-max 1G --arc-min 2G").unwrap_err().contains("more than --arc-max"));
         assert!(plan("--arc-min 50% --arc-max 25%").is_err());
-        assert!(
-            plan("--threads 1025")
-                .unwrap_err()
-                .contains("--threads 1025")
-        );
-        assert!(
-            plan("--recordsize 3K")
-                .unwrap_err()
-                .contains("power of two")
-        );
+        assert!(plan("--threads 1025").unwrap_err().contains("--threads 1025"));
+        assert!(plan("--recordsize 3K").unwrap_err().contains("power of two"));
     }
 
     #[test]

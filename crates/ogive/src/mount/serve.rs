@@ -39,17 +39,11 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     let mount = Mount::start(plan.options.clone())?;
     let unmounter = mount.unmounter();
     let device = device_at(&mount_point);
-    let target = Target {
-        unmounter: unmounter.clone(),
-        mount_point,
-        device,
-    };
+    let target = Target { unmounter: unmounter.clone(), mount_point, device };
     unmount_on_error(&unmounter, finish_start(&plan, &source, &target, log_file))?;
     unmount_on_error(
         &unmounter,
-        ending
-            .watch(target)
-            .context("cannot start the thread that waits for signals"),
+        ending.watch(target).context("cannot start the thread that waits for signals"),
     )?;
 
     let summary = mount.wait()?;
@@ -113,10 +107,7 @@ fn settle_process() -> Result<()> {
     rustix::process::chdir("/").context("cannot change to the root directory")?;
     rustix::process::umask(Mode::empty());
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(reason) = rustix::process::setrlimit(Resource::Nofile, raised) {
         warn!("cannot raise the limit on open files: {reason}");
     }
@@ -132,10 +123,7 @@ fn device_at(mount_point: &Path) -> Option<(u32, u32)> {
 
 /// Flags that fusermount3 sets for nobody but root.
 fn check_root_only(plan: &Plan, root: bool) -> Result<(), Refusal> {
-    let asked = [
-        (plan.options.dev, "--dev"),
-        (plan.options.suid, "--suid"),
-    ];
+    let asked = [(plan.options.dev, "--dev"), (plan.options.suid, "--suid")];
     match asked.iter().find(|(is_asked, _)| *is_asked && !root) {
         Some((_, flag)) => Err(Refusal::new(
             exit::USAGE,
@@ -176,15 +164,9 @@ mod tests {
         let path = dir.path().join("log");
         std::fs::write(&path, "old\n").unwrap();
         use std::io::Write as _;
-        open_log_file(Some(&path))
-            .unwrap()
-            .unwrap()
-            .write_all(b"new\n")
-            .unwrap();
+        open_log_file(Some(&path)).unwrap().unwrap().write_all(b"new\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old\nnew\n");
-        let error = open_log_file(Some(&dir.path().join("no/log")))
-            .unwrap_err()
-            .to_string();
+        let error = open_log_file(Some(&dir.path().join("no/log"))).unwrap_err().to_string();
         assert!(
             error.contains("cannot open the log file") && error.contains("no such file"),
             "{error}"

@@ -44,34 +44,30 @@ impl Ending {
     /// Catches SIGTERM, SIGINT and SIGHUP. To be called before mounting: a signal that killed the
     /// process between mounting and serving would leave a dead mount point.
     pub(crate) fn catch() -> io::Result<Self> {
-        Ok(Self {
-            signals: Signals::new([SIGTERM, SIGINT, SIGHUP])?,
-        })
+        Ok(Self { signals: Signals::new([SIGTERM, SIGINT, SIGHUP])? })
     }
 
     /// Ends the mount on the signals, those that came already included.
     pub(crate) fn watch(mut self, target: Target) -> io::Result<()> {
-        thread::Builder::new()
-            .name("ogive-signals".into())
-            .spawn(move || {
-                let mut asked = false;
-                for signal in self.signals.forever() {
-                    let name = signal_hook::low_level::signal_name(signal).unwrap_or("signal");
-                    if asked {
-                        warn!("{name} again: ending at once");
-                        end_at_once(&target);
-                    }
-                    asked = true;
-                    info!("{name}: unmounting {}", target.mount_point.display());
-                    let target = target.clone();
-                    let spawned = thread::Builder::new()
-                        .name("ogive-unmount".into())
-                        .spawn(move || unmount(&target));
-                    if let Err(reason) = spawned {
-                        error!("cannot unmount {reason}; send the signal again to end at once");
-                    }
+        thread::Builder::new().name("ogive-signals".into()).spawn(move || {
+            let mut asked = false;
+            for signal in self.signals.forever() {
+                let name = signal_hook::low_level::signal_name(signal).unwrap_or("signal");
+                if asked {
+                    warn!("{name} again: ending at once");
+                    end_at_once(&target);
                 }
-            })?;
+                asked = true;
+                info!("{name}: unmounting {}", target.mount_point.display());
+                let target = target.clone();
+                let spawned = thread::Builder::new()
+                    .name("ogive-unmount".into())
+                    .spawn(move || unmount(&target));
+                if let Err(reason) = spawned {
+                    error!("cannot unmount {reason}; send the signal again to end at once");
+                }
+            }
+        })?;
         Ok(())
     }
 }
@@ -101,10 +97,7 @@ fn end_at_once(target: &Target) -> ! {
     if is_on_top(target)
         && let Err(reason) = fuse::unmount(&target.mount_point, Unmount::Detach)
     {
-        error!(
-            "{} stays as a dead mount point: {reason}",
-            target.mount_point.display()
-        );
+        error!("{} stays as a dead mount point: {reason}", target.mount_point.display());
     }
     std::process::exit(i32::from(exit::BUSY));
 }

@@ -51,12 +51,7 @@ pub(crate) struct StatArgs {
     pub(crate) extended: bool,
 
     /// Show the columns of prefetch streams
-    #[arg(
-        short = 'z',
-        long,
-        help_heading = "Column options",
-        conflicts_with = "all"
-    )]
+    #[arg(short = 'z', long, help_heading = "Column options", conflicts_with = "all")]
     pub(crate) prefetch: bool,
 
     /// Show all columns
@@ -76,13 +71,7 @@ pub(crate) struct StatArgs {
     pub(crate) raw: bool,
 
     /// What stands between two columns
-    #[arg(
-        short,
-        long,
-        value_name = "TEXT",
-        default_value = "  ",
-        help_heading = "Output options"
-    )]
+    #[arg(short, long, value_name = "TEXT", default_value = "  ", help_heading = "Output options")]
     pub(crate) separator: String,
 
     /// Write to this file instead of standard output
@@ -114,33 +103,18 @@ pub(crate) fn sections() -> Vec<Section> {
         help::examples(&[
             ("ogive stat", "The figures since the mount."),
             ("ogive stat /mnt/fast 5", "A line every five seconds."),
-            (
-                "ogive stat -f time,read,hit%,size,c 1 60",
-                "Some columns, for a minute.",
-            ),
-            (
-                "ogive stat --json 10 -o /var/log/ogive.json",
-                "For a program to read.",
-            ),
+            ("ogive stat -f time,read,hit%,size,c 1 60", "Some columns, for a minute."),
+            ("ogive stat --json 10 -o /var/log/ogive.json", "For a program to read."),
         ]),
         help::exit_codes(),
         help::terms(
             "Files",
             &[
-                (
-                    "MNT/.ogive/arcstats",
-                    "Where the figures of a mount are read.",
-                ),
-                (
-                    "/proc/spl/kstat/zfs/arcstats",
-                    "Where those of OpenZFS in the kernel are read.",
-                ),
+                ("MNT/.ogive/arcstats", "Where the figures of a mount are read."),
+                ("/proc/spl/kstat/zfs/arcstats", "Where those of OpenZFS in the kernel are read."),
             ],
         ),
-        help::terms(
-            "Environment",
-            &[("TZ", "The time zone of the column \"time\".")],
-        ),
+        help::terms("Environment", &[("TZ", "The time zone of the column \"time\".")]),
     ]
 }
 
@@ -190,11 +164,7 @@ impl Wanted {
                 }
             }
         }
-        let interval = numbers
-            .first()
-            .map(|text| interval(text))
-            .transpose()
-            .map_err(refuse)?;
+        let interval = numbers.first().map(|text| interval(text)).transpose().map_err(refuse)?;
         let count = match numbers.get(1) {
             Some(text) => Some(count(text).map_err(refuse)?),
             None if interval.is_none() => Some(1),
@@ -228,10 +198,7 @@ fn column_reason(error: &ColumnError) -> String {
             format!("there is no column \"{name}\"")
         }
         ColumnError::Unknown { name, near } => {
-            format!(
-                "there is no column \"{name}\"; did you mean {}?",
-                near.join(" or ")
-            )
+            format!("there is no column \"{name}\"; did you mean {}?", near.join(" or "))
         }
         other => other.to_string(),
     }
@@ -259,9 +226,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 fn count(text: &str) -> Result<u64, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err(format!(
-            "the count {text} is not a whole number of at least 1"
-        )),
+        Ok(0) | Err(_) => Err(format!("the count {text} is not a whole number of at least 1")),
         Ok(count) => Ok(count),
     }
 }
@@ -277,17 +242,13 @@ mod tests {
         let line = format!("ogive stat {line}");
         let cli =
             Cli::try_parse_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-        let Command::Stat(args) = cli.command else {
-            panic!("not stat")
-        };
+        let Command::Stat(args) = cli.command else { panic!("not stat") };
         Wanted::new(&args).map_err(|refusal| refusal.to_string())
     }
 
     fn meaning(line: &str) -> (Option<String>, f64, Option<u64>) {
         let wanted = wanted(line).unwrap();
-        let mount_point = wanted
-            .mount_point
-            .map(|path| path.to_str().unwrap().to_owned());
+        let mount_point = wanted.mount_point.map(|path| path.to_str().unwrap().to_owned());
         (mount_point, wanted.interval.as_secs_f64(), wanted.count)
     }
 
@@ -306,17 +267,13 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for line in [
-            "/a /b", "1 2 3", "0", "0.05 1", "1 0", "1 1.5", "100000", "1 2 3 4", "1.2.3",
-        ] {
+        for line in ["/a /b", "1 2 3", "0", "0.05 1", "1 0", "1 1.5", "100000", "1 2 3 4", "1.2.3"]
+        {
             assert!(wanted(line).is_err(), "{line}");
         }
         assert!(wanted("-f time,nonsense").unwrap_err().contains("nonsense"));
         for line in ["-x -a", "-f time -a", "-x -z", "--json -p", "--json -s ,"] {
-            assert!(
-                wanted(line).unwrap_err().contains("cannot be used with"),
-                "{line}"
-            );
+            assert!(wanted(line).unwrap_err().contains("cannot be used with"), "{line}");
         }
     }
 

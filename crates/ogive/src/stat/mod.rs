@@ -50,9 +50,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
             break;
         }
         let now = source.snapshot().context("cannot show statistics")?;
-        let seconds = now
-            .seconds_since(&before)
-            .unwrap_or(wanted.interval.as_secs_f64());
+        let seconds = now.seconds_since(&before).unwrap_or(wanted.interval.as_secs_f64());
         lines.print(&Report::between(&before, &now, seconds))?;
         before = now;
         printed += 1;
@@ -62,11 +60,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
 
 /// Prints what each column means.
 fn list(out: &mut dyn Write) -> Result<()> {
-    let width = COLUMNS
-        .iter()
-        .map(|column| column.name.len())
-        .max()
-        .unwrap_or(0);
+    let width = COLUMNS.iter().map(|column| column.name.len()).max().unwrap_or(0);
     for column in COLUMNS {
         writeln!(out, "{:>width$} : {}", column.name, column.description)?;
     }
@@ -93,9 +87,7 @@ fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
         Err(RecvTimeoutError::Timeout) => false,
         Err(RecvTimeoutError::Disconnected) => {
             thread::sleep(
-                until
-                    .saturating_duration_since(Instant::now())
-                    .min(Duration::from_secs(86_400)),
+                until.saturating_duration_since(Instant::now()).min(Duration::from_secs(86_400)),
             );
             false
         }
@@ -155,10 +147,7 @@ fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
     match paths::probe(mount_point) {
         Err(error) if paths::is_dead(&error) => Err(Refusal::new(
             exit::MOUNT_POINT,
-            format!(
-                "cannot show statistics of {}: its process has gone",
-                mount_point.display()
-            ),
+            format!("cannot show statistics of {}: its process has gone", mount_point.display()),
         )
         .hint("mount it again, which takes the dead mount away")),
         _ => Ok(()),
@@ -179,10 +168,7 @@ fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
         [] => Ok(None),
         [one] => Ok(Some(one.to_owned())),
         _ => {
-            let list: Vec<String> = visible
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
+            let list: Vec<String> = visible.iter().map(|path| path.display().to_string()).collect();
             Err(Refusal::new(
                 exit::USAGE,
                 format!(
@@ -212,11 +198,7 @@ impl Lines {
         let form = if args.json {
             Form::Json(columns)
         } else {
-            Form::Table(
-                Layout::new(columns)
-                    .separator(&args.separator)
-                    .raw_numbers(args.raw),
-            )
+            Form::Table(Layout::new(columns).separator(&args.separator).raw_numbers(args.raw))
         };
         let (out, terminal): (Box<dyn Write>, bool) = match &args.output {
             Some(path) => {
@@ -226,11 +208,7 @@ impl Lines {
             }
             None => (Box::new(io::stdout()), io::stdout().is_terminal()),
         };
-        Ok(Self {
-            out,
-            form,
-            terminal,
-        })
+        Ok(Self { out, form, terminal })
     }
 
     /// Prints one line, with a header before it when one is due, in one write.
@@ -303,10 +281,6 @@ mod tests {
         list(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().count(), COLUMNS.len());
-        assert!(
-            text.lines()
-                .any(|line| line.trim_start().starts_with("hit% : ")),
-            "{text}"
-        );
+        assert!(text.lines().any(|line| line.trim_start().starts_with("hit% : ")), "{text}");
     }
 }

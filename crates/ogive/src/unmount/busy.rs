@@ -54,12 +54,7 @@ pub(crate) fn find(proc: &Path, mount_point: &Path) -> Holders {
             Use::Of(_, _) if found.named.len() >= NAMED_MAX => found.unnamed += 1,
             Use::Of(what, path) => {
                 let name = fs::read_to_string(dir.join("comm")).unwrap_or_default();
-                found.named.push(Holder {
-                    pid,
-                    name: name.trim_end().to_owned(),
-                    what,
-                    path,
-                });
+                found.named.push(Holder { pid, name: name.trim_end().to_owned(), what, path });
             }
         }
     }
@@ -88,11 +83,9 @@ enum Use {
 
 fn use_of(process: &Path, mount_point: &Path) -> Use {
     let mut denied = false;
-    for (link, what) in [
-        ("cwd", "working directory"),
-        ("root", "root directory"),
-        ("exe", "program"),
-    ] {
+    for (link, what) in
+        [("cwd", "working directory"), ("root", "root directory"), ("exe", "program")]
+    {
         match fs::read_link(process.join(link)) {
             Ok(path) if path.starts_with(mount_point) => return Use::Of(what, path),
             Err(error) => denied |= error.kind() == std::io::ErrorKind::PermissionDenied,
@@ -120,11 +113,7 @@ fn use_of(process: &Path, mount_point: &Path) -> Use {
 /// (proc_pid_maps(5)).
 fn mapped(maps: &Path, mount_point: &Path) -> Option<PathBuf> {
     let mut text = Vec::new();
-    fs::File::open(maps)
-        .ok()?
-        .take(MAPS_BYTES_MAX)
-        .read_to_end(&mut text)
-        .ok()?;
+    fs::File::open(maps).ok()?.take(MAPS_BYTES_MAX).read_to_end(&mut text).ok()?;
     text.split(|byte| *byte == b'\n').find_map(|line| {
         let start = line.iter().position(|byte| *byte == b'/')?;
         let path = Path::new(std::ffi::OsStr::from_bytes(&line[start..]));
@@ -138,12 +127,7 @@ impl fmt::Display for Holders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, holder) in self.named.iter().enumerate() {
             f.write_str(if number == 0 { " by " } else { ", " })?;
-            let Holder {
-                pid,
-                name,
-                what,
-                path,
-            } = holder;
+            let Holder { pid, name, what, path } = holder;
             write!(f, "{name} (process {pid}: {what} {})", path.display())?;
         }
         if self.unnamed > 0 {
@@ -223,10 +207,7 @@ mod tests {
     fn nobody_is_said_as_nothing() {
         let proc = tempfile::tempdir().unwrap();
         assert_eq!(find(proc.path(), Path::new("/m")).to_string(), "");
-        assert_eq!(
-            find(&proc.path().join("none"), Path::new("/m")),
-            Holders::default()
-        );
+        assert_eq!(find(&proc.path().join("none"), Path::new("/m")), Holders::default());
     }
 
     #[test]

@@ -74,24 +74,16 @@ fn pid_of_connection(proc: &Path, connection: u32) -> Option<u32> {
         if fs::read_to_string(process.join("comm")).ok()?.trim_end() != "ogive" {
             return None;
         }
-        let served = fs::read_dir(process.join("fdinfo"))
-            .ok()?
-            .flatten()
-            .any(|file| {
-                fs::read_to_string(file.path())
-                    .is_ok_and(|text| connection_in(&text) == Some(connection))
-            });
+        let served = fs::read_dir(process.join("fdinfo")).ok()?.flatten().any(|file| {
+            fs::read_to_string(file.path())
+                .is_ok_and(|text| connection_in(&text) == Some(connection))
+        });
         served.then_some(pid)
     })
 }
 
 fn connection_in(fdinfo: &str) -> Option<u32> {
-    fdinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("fuse_connection:"))?
-        .trim()
-        .parse()
-        .ok()
+    fdinfo.lines().find_map(|line| line.strip_prefix("fuse_connection:"))?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -101,14 +93,7 @@ mod tests {
     #[test]
     fn the_process_number_is_read_from_the_control_file() {
         assert_eq!(pid_in(br#"{"source": "/a", "pid": 4711}"#), Some(4711));
-        for text in [
-            &b""[..],
-            b"{}",
-            b"[1]",
-            br#"{"pid": -1}"#,
-            br#"{"pid": "x"}"#,
-            b"\xff",
-        ] {
+        for text in [&b""[..], b"{}", b"[1]", br#"{"pid": -1}"#, br#"{"pid": "x"}"#, b"\xff"] {
             assert_eq!(pid_in(text), None);
         }
     }
@@ -133,16 +118,11 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_is_waited_for() {
-        let mut child = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).unwrap();
-        let daemon = Daemon {
-            pid: child.id(),
-            handle,
-        };
+        let daemon = Daemon { pid: child.id(), handle };
         assert!(!daemon.wait(Duration::ZERO).unwrap());
         drop(child.stdin.take());
         assert!(daemon.wait(Duration::MAX).unwrap());

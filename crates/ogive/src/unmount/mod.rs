@@ -37,12 +37,7 @@ pub(crate) struct UnmountArgs {
     pub(crate) lazy: bool,
 
     /// How long to wait for the process to end after the unmount; 0 does not wait
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "30s",
-        conflicts_with = "lazy"
-    )]
+    #[arg(long, value_name = "TIME", default_value = "30s", conflicts_with = "lazy")]
     pub(crate) wait: Span,
 }
 
@@ -54,10 +49,7 @@ pub(crate) fn sections() -> Vec<Section> {
                 "ogive unmount /mnt/fast",
                 "Unmount; with exit code 6 and their names if programs use it.",
             ),
-            (
-                "ogive unmount --lazy /mnt/fast",
-                "Unmount now, whoever uses it.",
-            ),
+            ("ogive unmount --lazy /mnt/fast", "Unmount now, whoever uses it."),
         ]),
         help::exit_codes(),
     ]
@@ -123,14 +115,10 @@ fn find<'a>(mounts: &'a [MountEntry], mount_point: &Path) -> Result<&'a MountEnt
     };
     match found {
         Some(mount) if mount.is_ogive() => Ok(mount),
-        Some(mount) => Err(refuse(&format!(
-            "what is mounted there is {}, not ogive",
-            mount.fstype
-        ))
-        .hint(format!(
-            "unmount it with \"umount {}\"",
-            mount_point.display()
-        ))),
+        Some(mount) => {
+            Err(refuse(&format!("what is mounted there is {}, not ogive", mount.fstype))
+                .hint(format!("unmount it with \"umount {}\"", mount_point.display())))
+        }
         None => Err(refuse("nothing is mounted there")
             .hint("\"findmnt --types fuse.ogive\" lists ogive's mounts")),
     }
@@ -139,28 +127,19 @@ fn find<'a>(mounts: &'a [MountEntry], mount_point: &Path) -> Result<&'a MountEnt
 fn refuse(mounts: &[MountEntry], path: &Path, error: &io::Error) -> Refusal {
     if Errno::from_io_error(error) != Some(Errno::BUSY) {
         let reason = paths::reason(error);
-        return Refusal::new(
-            exit::FAILURE,
-            format!("cannot unmount {}: {reason}", path.display()),
-        );
+        return Refusal::new(exit::FAILURE, format!("cannot unmount {}: {reason}", path.display()));
     }
     if let Some(inner) = mountinfo::below(mounts, path).last() {
         let inner = inner.mount_point.display();
         return Refusal::new(
             exit::BUSY,
-            format!(
-                "cannot unmount {}: {inner} is mounted inside it",
-                path.display()
-            ),
+            format!("cannot unmount {}: {inner} is mounted inside it", path.display()),
         )
         .hint("unmount that first");
     }
     let users = busy::find(Path::new("/proc"), path);
-    Refusal::new(
-        exit::BUSY,
-        format!("cannot unmount {}: in use{users}", path.display()),
-    )
-    .hint("end these programs or let them leave it, or use \"--lazy\" to unmount when they do")
+    Refusal::new(exit::BUSY, format!("cannot unmount {}: in use{users}", path.display()))
+        .hint("end these programs or let them leave it, or use \"--lazy\" to unmount when they do")
 }
 
 #[cfg(test)]
@@ -181,42 +160,17 @@ mod tests {
         assert_eq!(find(&ogive, &link).unwrap().mount_point, path);
 
         let tmpfs = mountinfo::parse(line("tmpfs").as_bytes());
-        assert!(
-            find(&tmpfs, &path)
-                .unwrap_err()
-                .to_string()
-                .contains("is tmpfs, not ogive")
-        );
-        assert!(
-            find(&[], &path)
-                .unwrap_err()
-                .to_string()
-                .contains("nothing is mounted there")
-        );
-        assert!(
-            find(&[], &path.join("no"))
-                .unwrap_err()
-                .to_string()
-                .contains("no such file")
-        );
+        assert!(find(&tmpfs, &path).unwrap_err().to_string().contains("is tmpfs, not ogive"));
+        assert!(find(&[], &path).unwrap_err().to_string().contains("nothing is mounted there"));
+        assert!(find(&[], &path.join("no")).unwrap_err().to_string().contains("no such file"));
     }
 
     #[test]
     fn a_mount_inside_is_named_before_anybody_is_searched() {
         let text = b"9 1 0:5 / /m rw - fuse.ogive s rw\n10 9 0:6 / /m/in rw - tmpfs t rw\n";
-        let refusal = refuse(
-            &mountinfo::parse(text),
-            Path::new("/m"),
-            &Errno::BUSY.into(),
-        );
-        assert!(
-            refusal.to_string().contains("/m/in is mounted inside it"),
-            "{refusal}"
-        );
+        let refusal = refuse(&mountinfo::parse(text), Path::new("/m"), &Errno::BUSY.into());
+        assert!(refusal.to_string().contains("/m/in is mounted inside it"), "{refusal}");
         let other = refuse(&[], Path::new("/m"), &Errno::PERM.into());
-        assert_eq!(
-            other.to_string(),
-            "cannot unmount /m: operation not permitted"
-        );
+        assert_eq!(other.to_string(), "cannot unmount /m: operation not permitted");
     }
 }

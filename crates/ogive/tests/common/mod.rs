@@ -1,10 +1,7 @@
 //! What the tests of the program share: running it, and a mount that is taken away whatever
 //! happens.
 
-#![allow(
-    dead_code,
-    reason = "each test file is a crate of its own and uses a part"
-)]
+#![allow(dead_code, reason = "each test file is a crate of its own and uses a part")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,11 +15,7 @@ pub(crate) const OGIVE: &str = env!("CARGO_BIN_EXE_ogive");
 /// Runs `ogive` to its end. Standard output and error are pipes read to their ends, so a background
 /// process that kept one of them would hang the test.
 pub(crate) fn ogive<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
-    Command::new(OGIVE)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    Command::new(OGIVE).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Runs the program as mount(8) would, under the name `mount.ogive`.
@@ -61,12 +54,7 @@ pub(crate) fn assert_code(output: &Output, code: i32) {
 pub(crate) fn can_mount() -> bool {
     let reason = if !rustix::process::geteuid().is_root() {
         "not root"
-    } else if fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/fuse")
-        .is_err()
-    {
+    } else if fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
         "/dev/fuse cannot be opened"
     } else {
         return true;
@@ -118,15 +106,10 @@ impl Place {
 
     /// The line of mountinfo for the mount point, if there is one.
     pub(crate) fn mount_line(&self) -> Option<String> {
-        let escaped = fs::canonicalize(self.directory.path())
-            .unwrap()
-            .join("mount\\040point");
+        let escaped = fs::canonicalize(self.directory.path()).unwrap().join("mount\\040point");
         let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let field = format!(" {} ", escaped.display());
-        text.lines()
-            .rev()
-            .find(|line| line.contains(&field))
-            .map(str::to_owned)
+        text.lines().rev().find(|line| line.contains(&field)).map(str::to_owned)
     }
 
     /// The process that serves the mount.
@@ -144,10 +127,7 @@ impl Drop for Place {
             if self.mount_line().is_none() {
                 break;
             }
-            let _ = Command::new("umount")
-                .arg("--lazy")
-                .arg(self.mount_point())
-                .output();
+            let _ = Command::new("umount").arg("--lazy").arg(self.mount_point()).output();
         }
     }
 }
@@ -166,11 +146,6 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Whether a process is there and no zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit(") ")
-            .next()
-            .unwrap_or_default()
-            .starts_with('Z')
-    })
+    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or_default().starts_with('Z'))
 }

@@ -42,10 +42,7 @@ impl Abilities {
                     )
                 })
                 .is_ok();
-        Self {
-            own_umask,
-            switch_ids,
-        }
+        Self { own_umask, switch_ids }
     }
 }
 

@@ -9,7 +9,8 @@ use super::errno;
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::ffi::c_int;
+use std::ffi::{CStr, CString, OsStr, c_int};
+use std::os::unix::ffi::OsStrExt;
 
 /// `MAX_HANDLE_SZ` of `linux/exportfs.h`.
 const HANDLE_MAX_BYTES: usize = 128;
@@ -26,10 +27,7 @@ pub(crate) struct FileHandle {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Bytes {
-    Inline {
-        length: u8,
-        bytes: [u8; INLINE_MAX_BYTES],
-    },
+    Inline { length: u8, bytes: [u8; INLINE_MAX_BYTES] },
     Heap(Box<[u8]>),
 }
 
@@ -49,6 +47,20 @@ impl FileHandle {
     /// `EOPNOTSUPP` where the file system has no handles; `EOVERFLOW` if one were longer than the
     /// kernel allows.
     pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<(Self, c_int), Errno> {
+        Self::ask(fd, c"", libc::AT_EMPTY_PATH)
+    }
+
+    /// The same for the object that `name` leads to in `directory`; a symbolic link is not
+    /// followed.
+    ///
+    /// # Errors
+    /// As [`FileHandle::of`], and `ENOENT`.
+    pub(crate) fn at(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(Self, c_int), Errno> {
+        let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
+        Self::ask(directory, &name, 0)
+    }
+
+    fn ask(fd: BorrowedFd<'_>, path: &CStr, flags: c_int) -> Result<(Self, c_int), Errno> {
         let mut raw = RawHandle {
             handle_bytes: HANDLE_MAX_BYTES as u32,
             handle_type: 0,
@@ -56,16 +68,16 @@ impl FileHandle {
         };
         let mut mount_id: c_int = 0;
         // SAFETY: `raw` starts with the two fields of `struct file_handle` and is followed by
-        // `handle_bytes` writable bytes, as the call requires; the path is a NUL-terminated
-        // literal; both out-pointers live until the call returns; `fd` is open while borrowed.
+        // `handle_bytes` writable bytes, as the call requires; the path is NUL-terminated; both
+        // out-pointers live until the call returns; `fd` is open while borrowed.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_name_to_handle_at,
                 fd.as_raw_fd(),
-                c"".as_ptr(),
+                path.as_ptr(),
                 &raw mut raw,
                 &raw mut mount_id,
-                libc::AT_EMPTY_PATH,
+                flags,
             )
         };
         if result < 0 {
@@ -73,13 +85,7 @@ impl FileHandle {
         }
         let length = raw.handle_bytes as usize;
         let bytes = raw.f_handle.get(..length).ok_or(Errno::OVERFLOW)?;
-        Ok((
-            Self {
-                kind: raw.handle_type,
-                bytes: Bytes::new(bytes),
-            },
-            mount_id,
-        ))
+        Ok((Self { kind: raw.handle_type, bytes: Bytes::new(bytes) }, mount_id))
     }
 
     /// Opens the object on the mounted file system that `mount` lies on.
@@ -100,12 +106,7 @@ impl FileHandle {
         // initialised; the kernel copies it in and keeps no pointer; `mount` is open while
         // borrowed.
         let fd = unsafe {
-            libc::syscall(
-                libc::SYS_open_by_handle_at,
-                mount.as_raw_fd(),
-                &raw mut raw,
-                flags,
-            )
+            libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), &raw mut raw, flags)
         };
         if fd < 0 {
             return Err(errno());
@@ -127,10 +128,7 @@ impl Bytes {
         }
         let mut bytes = [0; INLINE_MAX_BYTES];
         bytes[..handle.len()].copy_from_slice(handle);
-        Self::Inline {
-            length: handle.len() as u8,
-            bytes,
-        }
+        Self::Inline { length: handle.len() as u8, bytes }
     }
 
     fn as_slice(&self) -> &[u8] {
@@ -165,10 +163,7 @@ mod tests {
             return;
         };
         std::fs::rename(&path, directory.path().join("b")).unwrap();
-        assert_eq!(
-            FileHandle::of(file.as_fd()).unwrap(),
-            (handle.clone(), mount_id)
-        );
+        assert_eq!(FileHandle::of(file.as_fd()).unwrap(), (handle.clone(), mount_id));
         std::fs::write(&path, "second").unwrap();
         let second = std::fs::File::open(&path).unwrap();
         assert_ne!(FileHandle::of(second.as_fd()).unwrap().0, handle);

@@ -10,6 +10,7 @@ mod credentials;
 mod handle;
 mod node;
 mod operations;
+mod recent;
 
 pub use node::Node;
 
@@ -41,12 +42,7 @@ pub struct OpenError {
 
 impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "cannot open the source directory {}: {}",
-            self.path.display(),
-            self.errno
-        )
+        write!(f, "cannot open the source directory {}: {}", self.path.display(), self.errno)
     }
 }
 
@@ -58,21 +54,14 @@ impl DirectoryOrigin {
     /// # Errors
     /// What `open(2)` says: missing, not a directory, not permitted.
     pub fn open(path: &Path) -> std::result::Result<Self, OpenError> {
-        let fail = |errno| OpenError {
-            path: path.to_owned(),
-            errno,
-        };
+        let fail = |errno| OpenError { path: path.to_owned(), errno };
         let root = open_root(path).map_err(fail)?;
         let nodes = Nodes::probe(rustix::fd::AsFd::as_fd(&root));
         let access_control_lists = !matches!(
-            rustix::fs::getxattr(path, c"system.posix_acl_access", &mut [0u8; 0]),
+            rustix::fs::getxattr_query(path, c"system.posix_acl_access"),
             Err(Errno::OPNOTSUPP)
         );
-        Ok(Self {
-            path: path.to_owned(),
-            nodes,
-            access_control_lists,
-        })
+        Ok(Self { path: path.to_owned(), nodes, access_control_lists })
     }
 
     /// The directory.
@@ -114,7 +103,5 @@ fn magic_link(fd: BorrowedFd<'_>) -> CString {
 
 /// `errno` of the calling thread.
 fn errno() -> Errno {
-    std::io::Error::last_os_error()
-        .raw_os_error()
-        .map_or(Errno::IO, Errno::from_raw_os_error)
+    std::io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }

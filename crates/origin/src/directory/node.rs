@@ -1,12 +1,13 @@
 //! Nodes of a directory origin, and how they are opened.
 
 use super::handle::FileHandle;
+use super::recent::Recent;
 use crate::{Attributes, FileKind, Found, OFlags, Result, Time};
 use parking_lot::RwLock;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, Stat};
 use rustix::io::Errno;
-use std::ffi::c_int;
+use std::ffi::{OsStr, c_int};
 use std::sync::Arc;
 
 /// Most mounted file systems below one origin; a node on any further one keeps a descriptor.
@@ -21,12 +22,7 @@ enum Name {
     /// By handle: nothing is kept open.
     Handle { mount: u16, handle: FileHandle },
     /// By an open `O_PATH` descriptor.
-    Descriptor {
-        fd: OwnedFd,
-        device: u64,
-        inode: u64,
-        generation: u64,
-    },
+    Descriptor { fd: OwnedFd, device: u64, inode: u64, generation: u64 },
 }
 
 impl PartialEq for Node {
@@ -34,24 +30,11 @@ impl PartialEq for Node {
         match (&self.0, &other.0) {
             (
                 Name::Handle { mount, handle },
-                Name::Handle {
-                    mount: other_mount,
-                    handle: other_handle,
-                },
+                Name::Handle { mount: other_mount, handle: other_handle },
             ) => mount == other_mount && handle == other_handle,
             (
-                Name::Descriptor {
-                    device,
-                    inode,
-                    generation,
-                    ..
-                },
-                Name::Descriptor {
-                    device: d,
-                    inode: i,
-                    generation: g,
-                    ..
-                },
+                Name::Descriptor { device, inode, generation, .. },
+                Name::Descriptor { device: d, inode: i, generation: g, .. },
             ) => (device, inode, generation) == (d, i, g),
             _ => false,
         }
@@ -87,6 +70,7 @@ struct MountedFileSystem {
 pub(super) struct Nodes {
     by_handle: bool,
     mounts: RwLock<Vec<MountedFileSystem>>,
+    recent: Recent,
 }
 
 impl Nodes {
@@ -99,10 +83,7 @@ impl Nodes {
             },
             Err(_) => false,
         };
-        Self {
-            by_handle,
-            mounts: RwLock::new(Vec::new()),
-        }
+        Self { by_handle, mounts: RwLock::new(Vec::new()), recent: Recent::default() }
     }
 
     /// Whether nodes are kept by handle rather than by descriptor.
@@ -112,6 +93,20 @@ impl Nodes {
 
     /// The object that `fd` refers to, as a node.
     pub(super) fn found(&self, fd: OwnedFd) -> Result<Found<Node>> {
+        self.identify(fd).map(|(found, _)| found)
+    }
+
+    /// The same for an object that is likely to be opened next.
+    pub(super) fn found_and_kept(&self, fd: OwnedFd) -> Result<Found<Node>> {
+        let (found, fd) = self.identify(fd)?;
+        if let (Name::Handle { mount, handle }, Some(fd)) = (&found.node.0, fd) {
+            self.recent.keep(*mount, handle.clone(), fd);
+        }
+        Ok(found)
+    }
+
+    /// The node, and the descriptor if the node does not need it.
+    fn identify(&self, fd: OwnedFd) -> Result<(Found<Node>, Option<OwnedFd>)> {
         let stat = rustix::fs::fstat(&fd)?;
         let attributes = attributes(&stat)?;
         let handle = FileHandle::of(fd.as_fd());
@@ -121,26 +116,36 @@ impl Nodes {
         };
         if self.by_handle
             && let Ok((handle, mount_id)) = handle
-                && let Some(mount) = self.mount(mount_id, fd.as_fd()) {
-                    let node = Node(Name::Handle { mount, handle });
-                    return Ok(Found {
-                        node,
-                        attributes,
-                        generation,
-                    });
-                }
+            && let Some(mount) = self.mount(mount_id, fd.as_fd())
+        {
+            let node = Node(Name::Handle { mount, handle });
+            return Ok((Found { node, attributes, generation }, Some(fd)));
+        }
         let Attributes { device, inode, .. } = attributes;
-        let node = Node(Name::Descriptor {
-            fd,
-            device,
-            inode,
-            generation,
-        });
-        Ok(Found {
-            node,
-            attributes,
-            generation,
-        })
+        let node = Node(Name::Descriptor { fd, device, inode, generation });
+        Ok((Found { node, attributes, generation }, None))
+    }
+
+    /// Whether a name in a directory leads to the node.
+    pub(super) fn leads_to(
+        &self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        node: &Node,
+    ) -> Result<bool> {
+        match &node.0 {
+            Name::Handle { mount, handle } => {
+                let (found, mount_id) = FileHandle::at(parent, name)?;
+                let mounts = self.mounts.read();
+                let known = mounts.get(usize::from(*mount)).map(|mount| mount.id);
+                Ok(found == *handle && known == Some(mount_id))
+            }
+            Name::Descriptor { .. } => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+                Ok(self.identify(fd)?.0.node == *node)
+            }
+        }
     }
 
     /// Index of the mount with this id, on which `object` lies; `None` if it cannot be kept open.
@@ -172,19 +177,20 @@ impl Nodes {
 
     fn mount_descriptor(&self, mount: u16) -> Result<Arc<OwnedFd>> {
         let mounts = self.mounts.read();
-        mounts
-            .get(usize::from(mount))
-            .map(|mount| mount.fd.clone())
-            .ok_or(Errno::STALE)
+        mounts.get(usize::from(mount)).map(|mount| mount.fd.clone()).ok_or(Errno::STALE)
     }
 
     /// An `O_PATH` descriptor of the node.
     pub(super) fn path_descriptor<'a>(&self, node: &'a Node) -> Result<PathDescriptor<'a>> {
         match &node.0 {
             Name::Handle { mount, handle } => {
-                let mount = self.mount_descriptor(*mount)?;
                 let flags = OFlags::PATH | OFlags::NOFOLLOW;
-                Ok(PathDescriptor::Owned(handle.open(mount.as_fd(), flags)?))
+                let opened = handle.open(self.mount_descriptor(*mount)?.as_fd(), flags);
+                let fd = match opened {
+                    Err(Errno::STALE) => self.recent.find(*mount, handle).ok_or(Errno::STALE),
+                    other => other,
+                };
+                fd.map(PathDescriptor::Owned)
             }
             Name::Descriptor { fd, .. } => Ok(PathDescriptor::Borrowed(fd.as_fd())),
         }
@@ -194,7 +200,13 @@ impl Nodes {
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         match &node.0 {
             Name::Handle { mount, handle } => {
-                handle.open(self.mount_descriptor(*mount)?.as_fd(), flags)
+                match handle.open(self.mount_descriptor(*mount)?.as_fd(), flags) {
+                    Err(Errno::STALE) => {
+                        let fd = self.recent.find(*mount, handle).ok_or(Errno::STALE)?;
+                        open_real(fd.as_fd(), flags)
+                    }
+                    other => other,
+                }
             }
             Name::Descriptor { fd, .. } => open_real(fd.as_fd(), flags),
         }
@@ -248,8 +260,5 @@ pub(super) fn attributes(stat: &Stat) -> Result<Attributes> {
 }
 
 fn time(seconds: i64, nanoseconds: i64) -> Time {
-    Time {
-        seconds,
-        nanoseconds: nanoseconds.clamp(0, 999_999_999) as u32,
-    }
+    Time { seconds, nanoseconds: nanoseconds.clamp(0, 999_999_999) as u32 }
 }

@@ -32,9 +32,7 @@ impl DirectoryOrigin {
     }
 
     fn find(&self, parent: impl AsFd, name: &OsStr) -> Result<Found<Node>> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-        self.nodes.found(fd)
+        self.nodes.found(open_name(parent, name)?)
     }
 }
 
@@ -48,7 +46,12 @@ impl Origin for DirectoryOrigin {
     }
 
     fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        self.find(self.path_descriptor(parent)?, name)
+        self.nodes.found_and_kept(open_name(self.path_descriptor(parent)?, name)?)
+    }
+
+    fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
+        let parent = self.path_descriptor(parent)?;
+        self.nodes.leads_to(parent.as_fd(), name, node)
     }
 
     fn lookup_in(&self, parent: &OpenDirectory, name: &OsStr) -> Result<Found<Node>> {
@@ -121,14 +124,10 @@ impl Origin for DirectoryOrigin {
         let parent = self.path_descriptor(parent)?;
         match what {
             Make::Directory { mode } => {
-                as_caller(caller, mode, |mode| {
-                    rustix::fs::mkdirat(&parent, name, mode)
-                })?;
+                as_caller(caller, mode, |mode| rustix::fs::mkdirat(&parent, name, mode))?;
             }
             Make::Symlink { target } => {
-                as_caller(caller, 0o777, |_| {
-                    rustix::fs::symlinkat(target, &parent, name)
-                })?;
+                as_caller(caller, 0o777, |_| rustix::fs::symlinkat(target, &parent, name))?;
             }
             Make::Special { mode, device } => {
                 let kind = FileType::from_raw_mode(mode);
@@ -176,13 +175,7 @@ impl Origin for DirectoryOrigin {
         };
         let parent = self.path_descriptor(parent)?;
         let source = magic_link(source.as_fd());
-        rustix::fs::linkat(
-            CWD,
-            source.as_c_str(),
-            &parent,
-            name,
-            AtFlags::SYMLINK_FOLLOW,
-        )?;
+        rustix::fs::linkat(CWD, source.as_c_str(), &parent, name, AtFlags::SYMLINK_FOLLOW)?;
         self.find(&parent, name)
     }
 
@@ -206,9 +199,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
-        Ok(OpenFile {
-            fd: self.nodes.open(node, flags - STRIPPED - OFlags::NOFOLLOW)?,
-        })
+        Ok(OpenFile { fd: self.nodes.open(node, flags - STRIPPED - OFlags::NOFOLLOW)? })
     }
 
     fn read_at(
@@ -262,20 +253,12 @@ impl Origin for DirectoryOrigin {
 
     fn sync(&self, file: &OpenFile, data_only: bool) -> Result<()> {
         retry_on_intr(|| {
-            if data_only {
-                rustix::fs::fdatasync(&file.fd)
-            } else {
-                rustix::fs::fsync(&file.fd)
-            }
+            if data_only { rustix::fs::fdatasync(&file.fd) } else { rustix::fs::fsync(&file.fd) }
         })
     }
 
     fn allocate(&self, file: &OpenFile, allocation: Allocation) -> Result<()> {
-        let Allocation {
-            mode,
-            offset,
-            length_bytes,
-        } = allocation;
+        let Allocation { mode, offset, length_bytes } = allocation;
         let flags = FallocateFlags::from_bits_retain(mode);
         retry_on_intr(|| rustix::fs::fallocate(&file.fd, flags, offset, length_bytes))
     }
@@ -309,10 +292,7 @@ impl Origin for DirectoryOrigin {
 
     fn open_directory(&self, node: &Node) -> Result<OpenDirectory> {
         let fd = self.nodes.open(node, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(OpenDirectory {
-            fd,
-            position: Mutex::new(()),
-        })
+        Ok(OpenDirectory { fd, position: Mutex::new(()) })
     }
 
     fn read_directory(
@@ -352,22 +332,25 @@ impl Origin for DirectoryOrigin {
 
     fn get_xattr(&self, node: &Node, name: &OsStr, into: &mut [u8]) -> Result<usize> {
         let descriptor = self.path_descriptor(node)?;
-        rustix::fs::getxattr(magic_link(descriptor.as_fd()).as_c_str(), name, into)
+        let path = magic_link(descriptor.as_fd());
+        if into.is_empty() {
+            return rustix::fs::getxattr_query(path.as_c_str(), name);
+        }
+        rustix::fs::getxattr(path.as_c_str(), name, into)
     }
 
     fn set_xattr(&self, node: &Node, name: &OsStr, value: &[u8], flags: XattrFlags) -> Result<()> {
         let descriptor = self.path_descriptor(node)?;
-        rustix::fs::setxattr(
-            magic_link(descriptor.as_fd()).as_c_str(),
-            name,
-            value,
-            flags,
-        )
+        rustix::fs::setxattr(magic_link(descriptor.as_fd()).as_c_str(), name, value, flags)
     }
 
     fn list_xattrs(&self, node: &Node, into: &mut [u8]) -> Result<usize> {
         let descriptor = self.path_descriptor(node)?;
-        rustix::fs::listxattr(magic_link(descriptor.as_fd()).as_c_str(), into)
+        let path = magic_link(descriptor.as_fd());
+        if into.is_empty() {
+            return rustix::fs::listxattr_query(path.as_c_str());
+        }
+        rustix::fs::listxattr(path.as_c_str(), into)
     }
 
     fn remove_xattr(&self, node: &Node, name: &OsStr) -> Result<()> {
@@ -394,6 +377,12 @@ impl Origin for DirectoryOrigin {
     }
 }
 
+/// An `O_PATH` descriptor of what a name leads to; a symbolic link is not followed.
+fn open_name(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty())
+}
+
 /// A second, `O_PATH` descriptor of an open file.
 fn path_only(fd: &OwnedFd) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -402,20 +391,10 @@ fn path_only(fd: &OwnedFd) -> Result<OwnedFd> {
 
 fn timespec(time: Option<SetTime>) -> Timespec {
     match time {
-        None => Timespec {
-            tv_sec: 0,
-            tv_nsec: rustix::fs::UTIME_OMIT,
-        },
-        Some(SetTime::Now) => Timespec {
-            tv_sec: 0,
-            tv_nsec: rustix::fs::UTIME_NOW,
-        },
-        Some(SetTime::To(Time {
-            seconds,
-            nanoseconds,
-        })) => Timespec {
-            tv_sec: seconds,
-            tv_nsec: i64::from(nanoseconds),
-        },
+        None => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
+        Some(SetTime::Now) => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+        Some(SetTime::To(Time { seconds, nanoseconds })) => {
+            Timespec { tv_sec: seconds, tv_nsec: i64::from(nanoseconds) }
+        }
     }
 }

@@ -16,11 +16,7 @@ fn validate(table: &Table) {
     let mut length = 0;
     for shard in &table.shards {
         let shard = shard.lock();
-        let used = shard
-            .slots
-            .iter()
-            .filter(|slot| slot.inode.is_some())
-            .count();
+        let used = shard.slots.iter().filter(|slot| slot.inode.is_some()).count();
         assert_eq!(used, shard.index.len());
         length += used;
         let (mut listed, mut previous, mut slot) = (0, NONE, shard.head);
@@ -32,10 +28,7 @@ fn validate(table: &Table) {
             listed += 1;
         }
         assert_eq!(shard.tail, previous);
-        assert_eq!(
-            listed,
-            shard.slots.iter().filter(|slot| slot.listed).count()
-        );
+        assert_eq!(listed, shard.slots.iter().filter(|slot| slot.listed).count());
         for (position, slot) in shard.slots.iter().enumerate() {
             if slot.inode.is_some() {
                 assert_eq!(shard.find(slot.number), Some(position as u32));
@@ -90,21 +83,10 @@ fn asking_examines_each_idle_inode_once() {
         asked.extend(numbers);
     }
     asked.sort_unstable();
-    assert_eq!(
-        asked,
-        (102..1002).collect::<Vec<_>>(),
-        "all but the open ones, each once"
-    );
-    assert!(
-        table.take_idle(1000).is_empty(),
-        "the kernel kept them: they are not asked again"
-    );
+    assert_eq!(asked, (102..1002).collect::<Vec<_>>(), "all but the open ones, each once");
+    assert!(table.take_idle(1000).is_empty(), "the kernel kept them: they are not asked again");
     remember(&table, 500);
-    assert_eq!(
-        table.take_idle(1000),
-        [500],
-        "but they are after another lookup"
-    );
+    assert_eq!(table.take_idle(1000), [500], "but they are after another lookup");
     table.set_open(&inodes[3], false);
     assert_eq!(table.take_idle(1000), [inodes[3].number]);
     validate(&table);
@@ -119,30 +101,17 @@ fn compaction_keeps_everything_in_its_order() {
     for number in 2..99_000 {
         table.forget(number, 1);
     }
-    let slots = |table: &Table| {
-        table
-            .shards
-            .iter()
-            .map(|s| s.lock().slots.capacity())
-            .sum::<usize>()
-    };
+    let slots =
+        |table: &Table| table.shards.iter().map(|s| s.lock().slots.capacity()).sum::<usize>();
     let before = slots(&table);
     table.compact();
-    assert!(
-        slots(&table) < before / 20,
-        "{} of {before} slots",
-        slots(&table)
-    );
+    assert!(slots(&table) < before / 20, "{} of {before} slots", slots(&table));
     validate(&table);
     assert_eq!(table.len(), 1000);
     let mut per_shard: BTreeMap<usize, u64> = BTreeMap::new();
     for number in table.take_idle(1000) {
         let shard = (hash(number) >> 60) as usize % SHARDS;
-        assert!(
-            per_shard
-                .insert(shard, number)
-                .is_none_or(|earlier| earlier < number)
-        );
+        assert!(per_shard.insert(shard, number).is_none_or(|earlier| earlier < number));
     }
 }
 

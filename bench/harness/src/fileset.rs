@@ -1,0 +1,93 @@
+//! The files that are read: made once, the same bytes every time.
+//!
+//! Data files hold bytes of a fixed pseudo-random sequence, so that nothing along the way can
+//! compress or deduplicate them. A finished set is marked by a `complete` file that says what it
+//! holds; a set without the right mark is made anew.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context, Result};
+use crate::random::Random;
+use crate::session::Session;
+
+/// Files in each folder of a tree.
+pub const FILES_PER_FOLDER: usize = 1000;
+
+/// `count` data files of `bytes` each in a set called `name`: the set's folder.
+pub fn data(session: &Session, name: &str, count: usize, bytes: u64) -> Result<PathBuf> {
+    build(session, name, &format!("{count} files of {bytes} bytes"), |folder| {
+        let mut block = vec![0; 1 << 20];
+        for index in 0..count {
+            let path = data_file(folder, index);
+            let mut random = Random::new(index as u64 + 1);
+            let mut file = create(&path)?;
+            let mut left = bytes;
+            while left > 0 {
+                random.fill(&mut block);
+                let length = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                file.write_all(&block[..length])
+                    .context(|| format!("cannot write {}", path.display()))?;
+                left -= length as u64;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Path of data file `index` below `root`.
+pub fn data_file(root: &Path, index: usize) -> PathBuf {
+    root.join(format!("data.{index}"))
+}
+
+/// A tree of `files` empty files, [`FILES_PER_FOLDER`] a folder: its root.
+pub fn tree(session: &Session, files: usize) -> Result<PathBuf> {
+    build(session, &format!("tree-{files}"), &format!("{files} empty files"), |folder| {
+        for first in (0..files).step_by(FILES_PER_FOLDER) {
+            let sub = tree_folder(folder, first);
+            fs::create_dir(&sub).context(|| format!("cannot make {}", sub.display()))?;
+            for index in first..files.min(first + FILES_PER_FOLDER) {
+                create(&tree_file(folder, index))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Path of file `index` of a tree below `root`.
+pub fn tree_file(root: &Path, index: usize) -> PathBuf {
+    tree_folder(root, index).join(format!("file-{index:07}"))
+}
+
+fn tree_folder(root: &Path, index: usize) -> PathBuf {
+    root.join(format!("folder-{:04}", index / FILES_PER_FOLDER))
+}
+
+fn create(path: &Path) -> Result<File> {
+    File::create(path).context(|| format!("cannot make {}", path.display()))
+}
+
+/// The folder is handed out only with its mark in place; the mark stands beside it, so that a walk
+/// of the set meets nothing but the set.
+fn build(
+    session: &Session,
+    name: &str,
+    holds: &str,
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let sets = session.folder("sets")?;
+    let folder = sets.join(name);
+    let mark = sets.join(format!("{name}.complete"));
+    if fs::read_to_string(&mark).is_ok_and(|text| text == holds) {
+        return Ok(folder);
+    }
+    eprintln!("  making {name}: {holds}");
+    let _ = fs::remove_file(&mark);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).context(|| format!("cannot make {}", folder.display()))?;
+    fill(&folder)?;
+    nix::unistd::sync();
+    fs::write(&mark, holds).context(|| format!("cannot write {}", mark.display()))?;
+    Ok(folder)
+}

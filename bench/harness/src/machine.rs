@@ -1,0 +1,74 @@
+//! What stands above every result: when, where, with which versions, and how quiet it was.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::session::Session;
+
+/// The header of a result file.
+pub fn describe(session: &Session, group: &str) -> Value {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    json!({
+        "group": group,
+        "mode": session.mode.name(),
+        "date": line_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
+        "kernel": line_of("uname", &["-srm"]),
+        "cpu": format!("{cpus} x {}", model.map_or("unknown", |(_, name)| name)),
+        "memory_gib": memory_gib(),
+        "file_system": line_of("findmnt", &["-n", "-o", "FSTYPE", "-T", &session.work.to_string_lossy()]),
+        "command": session.command,
+        "load_before": load(),
+        "versions": versions(session),
+    })
+}
+
+/// Processes that ran or wanted to, mean of the last minute.
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn versions(session: &Session) -> Value {
+    let ogive = session.ogive.as_ref().map_or_else(
+        |reason| format!("none: {reason}"),
+        |path| line_of(&path.to_string_lossy(), &["--version"]),
+    );
+    json!({
+        "ogive": ogive,
+        "commit": commit(),
+        "fio": line_of("fio", &["--version"]),
+        "bindfs": line_of("bindfs", &["--version"]),
+        "gocryptfs": line_of("gocryptfs", &["-version"]),
+        "rclone": line_of("rclone", &["version"]),
+    })
+}
+
+/// The commit of the tree, with a plus sign if there is more than was committed.
+fn commit() -> String {
+    let root = std::env::var("BENCH_ROOT").unwrap_or_else(|_| ".".into());
+    let short = line_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]);
+    let changed = line_of("git", &["-C", &root, "status", "--porcelain", "--", "crates", "bench"]);
+    if changed == UNKNOWN { short } else { format!("{short}+") }
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// First line a program prints.
+fn line_of(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let line = text.ok().and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
+    line.filter(|line| !line.is_empty()).unwrap_or_else(|| UNKNOWN.into())
+}
+
+fn memory_gib() -> f64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib: f64 =
+        total.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(f64::NAN);
+    (kib / 1024.0 / 1024.0 * 10.0).round() / 10.0
+}

@@ -1,0 +1,191 @@
+//! The peers: what ogive is measured beside, and how each is mounted.
+//!
+//! Every peer is started as its own documentation says for reading a local folder; what is given
+//! beside that stands in the results. A peer that is not installed is left out and said so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::cgroup::Cgroup;
+use crate::error::{Context, Result};
+use crate::mounted::{Mounted, Start};
+use crate::session::{Session, on_path};
+
+/// Something a file tree can be read through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// The folder itself, on its own file system.
+    Bare,
+    /// Our own passthrough on the library ogive uses; `direct`: the kernel keeps no pages.
+    Passthrough {
+        /// Whether by direct I/O.
+        direct: bool,
+    },
+    /// ogive with these options.
+    Ogive {
+        /// Name in the tables.
+        name: String,
+        /// Options of `ogive mount`.
+        options: Vec<String>,
+    },
+    /// bindfs.
+    Bindfs,
+    /// gocryptfs, over an encrypted copy.
+    Gocryptfs,
+    /// rclone's mount with its VFS cache in full mode.
+    Rclone,
+}
+
+impl Peer {
+    /// ogive, page cache on or by direct I/O, with an ARC of at most `arc_max_bytes`.
+    pub fn ogive(direct: bool, arc_max_bytes: u64) -> Self {
+        let mut options = vec!["--arc-max".to_owned(), arc_max_bytes.to_string()];
+        if direct {
+            options.push("--direct-io".into());
+        }
+        let name = if direct { "ogive, direct I/O" } else { "ogive, page cache" };
+        Self::Ogive { name: name.into(), options }
+    }
+
+    /// Name in the tables.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Bare => "bare file system",
+            Self::Passthrough { direct: false } => "passthrough, page cache",
+            Self::Passthrough { direct: true } => "passthrough, direct I/O",
+            Self::Ogive { name, .. } => name,
+            Self::Bindfs => "bindfs",
+            Self::Gocryptfs => "gocryptfs",
+            Self::Rclone => "rclone, VFS cache full",
+        }
+    }
+
+    /// Why this peer cannot run here, if it cannot.
+    pub fn missing(&self, session: &Session) -> Option<String> {
+        let program = match self {
+            Self::Bare | Self::Passthrough { .. } => return None,
+            Self::Ogive { .. } => return session.ogive.clone().err(),
+            Self::Bindfs => "bindfs",
+            Self::Gocryptfs => "gocryptfs",
+            Self::Rclone => "rclone",
+        };
+        (!on_path(program)).then(|| format!("{program} is not installed"))
+    }
+
+    /// Does what must be done once for `source` before this peer can be mounted.
+    pub fn prepare(&self, session: &Session, source: &Path) -> Result<()> {
+        match self {
+            Self::Gocryptfs => encrypt(session, source),
+            _ => Ok(()),
+        }
+    }
+
+    /// Mounts the peer over `source`.
+    pub fn mount(
+        &self,
+        session: &Session,
+        source: &Path,
+        cgroup: Option<&Cgroup>,
+    ) -> Result<Mounted> {
+        let label: String =
+            self.name().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let point = session.folder("mnt")?.join(label);
+        let mut unmount = None;
+        let start = match self {
+            Self::Bare => return Ok(Mounted::plain(source)),
+            Self::Passthrough { direct } => {
+                let mut command = Command::new(&session.passthrough);
+                command.args(direct.then_some("--direct-io")).args([source, &point]);
+                Start::Foreground(command)
+            }
+            Self::Ogive { options, .. } => {
+                let ogive = session.ogive.as_ref()?;
+                let mut command = Command::new(ogive);
+                command.arg("mount").args(options).args([source, &point]);
+                let mut end = Command::new(ogive);
+                end.arg("unmount").arg(&point);
+                unmount = Some(end);
+                Start::Background(command)
+            }
+            Self::Bindfs => {
+                let mut command = Command::new("bindfs");
+                command.arg("-f").args([source, &point]);
+                Start::Foreground(command)
+            }
+            Self::Gocryptfs => {
+                let mut command = Command::new("gocryptfs");
+                command.args(["-fg", "-q", "-passfile"]).arg(passfile(session)?);
+                command.args([&cipher_folder(session, source), &point]);
+                Start::Foreground(command)
+            }
+            Self::Rclone => {
+                let mut command = Command::new("rclone");
+                command.args(["mount", "--vfs-cache-mode", "full", "--config", ""]);
+                command.arg("--cache-dir").arg(session.folder("rclone-cache")?);
+                command.args([source, &point]);
+                Start::Foreground(command)
+            }
+        };
+        Mounted::start(&session.work, &point, start, unmount, cgroup)
+            .context(|| format!("{} on {}", self.name(), point.display()))
+    }
+}
+
+/// Leaves out the peers that cannot run; says which and why.
+pub fn present(peers: Vec<Peer>, session: &Session) -> (Vec<Peer>, Vec<String>) {
+    let mut notes = Vec::new();
+    let kept = peers.into_iter().filter(|peer| match peer.missing(session) {
+        Some(reason) => {
+            notes.push(format!("{}: not run: {reason}", peer.name()));
+            false
+        }
+        None => true,
+    });
+    let kept = kept.collect();
+    (kept, notes)
+}
+
+/// Where the encrypted copy of `source` is.
+pub fn cipher_folder(session: &Session, source: &Path) -> PathBuf {
+    let name = source.file_name().unwrap_or_default().to_string_lossy();
+    session.work.join(format!("cipher-{name}"))
+}
+
+fn passfile(session: &Session) -> Result<PathBuf> {
+    let path = session.work.join("passfile");
+    fs::write(&path, "measured in the open\n")
+        .context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// Makes the encrypted copy gocryptfs is mounted over.
+fn encrypt(session: &Session, source: &Path) -> Result<()> {
+    let cipher = cipher_folder(session, source);
+    // Beside the copy: in it, gocryptfs would take the mark for a damaged file of its own.
+    let mark = cipher.with_extension("complete");
+    if mark.exists() {
+        return Ok(());
+    }
+    let _ = fs::remove_dir_all(&cipher);
+    fs::create_dir_all(&cipher).context(|| format!("cannot make {}", cipher.display()))?;
+    let mut init = Command::new("gocryptfs");
+    init.args(["-init", "-q", "-scryptn", "10", "-passfile"]).arg(passfile(session)?).arg(&cipher);
+    run(init)?;
+    let mounted = Peer::Gocryptfs.mount(session, source, None)?;
+    let mut copy = Command::new("cp");
+    copy.arg("-a").arg(source.join(".")).arg(&mounted.root);
+    run(copy)?;
+    drop(mounted);
+    fs::write(mark, "").context(|| "cannot mark the copy".into())
+}
+
+/// Runs a command to its end.
+fn run(mut command: Command) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.context(|| format!("cannot start {command:?}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+}

@@ -1,0 +1,114 @@
+//! How to make a cache.
+
+use super::core::{Core, EvictHook};
+use super::shard::Shard;
+use super::tails::SUBLISTS_MAX;
+use super::{Cache, Eviction, Inner};
+use crate::policy::Balance;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// How many entries a sublist should have at least: with fewer, the split into sublists
+/// begins to show in the hit ratio.
+const ENTRIES_PER_SUBLIST_MIN: u64 = 512;
+
+/// The weight an entry is expected to have if nobody says, in bytes.
+const EXPECTED_WEIGHT_BYTES: u64 = 128 << 10;
+
+/// What to make a [`Cache`] with. Get one from [`Cache::builder`].
+#[must_use = "a builder makes a cache with build()"]
+pub struct Builder<K, V> {
+    max_bytes: u64,
+    min_bytes: u64,
+    start_bytes: Option<u64>,
+    sublists: Option<usize>,
+    expected_weight_bytes: u64,
+    hash_seed: u64,
+    evict_hook: Option<EvictHook<K, V>>,
+}
+
+impl<K: Eq + Hash + Clone, V> Builder<K, V> {
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Self {
+            max_bytes,
+            min_bytes: 0,
+            start_bytes: None,
+            sublists: None,
+            expected_weight_bytes: EXPECTED_WEIGHT_BYTES,
+            hash_seed: 0,
+            evict_hook: None,
+        }
+    }
+
+    /// The least the target can be lowered to by [`Cache::reclaim`] (OpenZFS: `c_min`). By
+    /// default 0. At most the capacity.
+    pub const fn min_bytes(mut self, min_bytes: u64) -> Self {
+        self.min_bytes = min_bytes;
+        self
+    }
+
+    /// The target to start with; it grows up to the capacity when entries need it. By default
+    /// the capacity.
+    pub const fn start_bytes(mut self, start_bytes: u64) -> Self {
+        self.start_bytes = Some(start_bytes);
+        self
+    }
+
+    /// The number of sublists: rounded up to a power of two, at most 64. By default as many
+    /// as leave each at least 512 entries of the expected weight when the cache is full.
+    pub const fn sublists(mut self, sublists: usize) -> Self {
+        self.sublists = Some(sublists);
+        self
+    }
+
+    /// The weight entries are expected to have, in bytes, from which the number of sublists
+    /// follows. By default 128 KiB.
+    pub const fn expected_weight_bytes(mut self, weight_bytes: u64) -> Self {
+        self.expected_weight_bytes = weight_bytes;
+        self
+    }
+
+    /// A seed for the hashes of keys. By default 0: the same keys go to the same sublists in
+    /// every run. Give a secret one if somebody hostile chooses the keys.
+    pub const fn hash_seed(mut self, hash_seed: u64) -> Self {
+        self.hash_seed = hash_seed;
+        self
+    }
+
+    /// Calls `hook` for every entry that is evicted or demoted (not for removed ones), in the
+    /// thread that made the room, with no lock held. It should be quick and must not panic.
+    pub fn on_evict(mut self, hook: impl Fn(Eviction<K, V>) + Send + Sync + 'static) -> Self {
+        self.evict_hook = Some(Box::new(hook));
+        self
+    }
+
+    /// Makes the cache.
+    #[must_use]
+    pub fn build(self) -> Cache<K, V> {
+        let start_bytes = self.start_bytes.unwrap_or(self.max_bytes);
+        let balance = Balance::new(self.min_bytes, start_bytes, self.max_bytes);
+        let count = self.sublists.unwrap_or_else(|| {
+            let entries = self.max_bytes / self.expected_weight_bytes.max(1);
+            let full = entries / ENTRIES_PER_SUBLIST_MIN;
+            // Rounded down, so that each has its entries.
+            1 << full.max(1).ilog2().min(SUBLISTS_MAX.ilog2())
+        });
+        let count = count.clamp(1, SUBLISTS_MAX).next_power_of_two();
+        let core = Arc::new(Core::new(balance, self.hash_seed, self.evict_hook));
+        let shards: Box<[_]> =
+            (0..count).map(|number| Arc::new(Shard::new(number, Arc::clone(&core)))).collect();
+        core.shards.get_or_init(|| shards.iter().map(Arc::downgrade).collect());
+        Cache { inner: Arc::new(Inner { shards, core }) }
+    }
+}
+
+impl<K, V> fmt::Debug for Builder<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("max_bytes", &self.max_bytes)
+            .field("min_bytes", &self.min_bytes)
+            .field("sublists", &self.sublists)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,198 @@
+//! The target: resizing, giving memory back, growing again, pruning.
+
+use super::{Cache, Growth, Inner, Shard};
+use crate::counters::Event;
+use crate::policy::{Kind, LISTS, List, list_index};
+use crate::prune::{Prune, PruneResult, Registration};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+/// Target and size of a cache, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// Weight of all entries, on lists, held, on their way in, or removed and still held.
+    pub size_bytes: u64,
+    /// The target (`c`).
+    pub target_bytes: u64,
+    /// The least the target can be (`c_min`).
+    pub min_bytes: u64,
+    /// The most the target can be (`c_max`).
+    pub max_bytes: u64,
+}
+
+impl<K, V> Cache<K, V> {
+    /// Target and size, from one moment.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        let ledger = self.core().ledger();
+        let balance = &ledger.balance;
+        Level {
+            size_bytes: balance.used_bytes(),
+            target_bytes: balance.target_bytes(),
+            min_bytes: balance.min_bytes(),
+            max_bytes: balance.max_bytes(),
+        }
+    }
+
+    /// Weight of all entries, held ones included, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.level().size_bytes
+    }
+
+    /// The capacity, in bytes: the most the target can be.
+    #[must_use]
+    pub fn max_bytes(&self) -> u64 {
+        self.level().max_bytes
+    }
+
+    /// The number of entries: not ghosts, not loads in flight, not what was removed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.shards.iter().map(|shard| shard.lock().sublist.resident_len()).sum()
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let ledger = self.core().ledger();
+        Kind::ALL.iter().all(|&kind| ledger.balance.live_bytes(kind) == 0)
+    }
+
+    /// Changes the capacity, and the target to it; evicts what does not fit any more.
+    pub fn resize(&self, max_bytes: u64) {
+        self.core().ledger().balance.set_max_bytes(max_bytes);
+        self.core().make_room(None);
+    }
+
+    /// Gives memory back: lowers the target by `bytes` from the size the cache has, never
+    /// below `min_bytes`, and does as [`Cache::reclaim_to`]. Returns the bytes
+    /// freed.
+    pub fn reclaim(&self, bytes: u64) -> u64 {
+        let to_bytes = {
+            let balance = &self.core().ledger().balance;
+            let size_bytes = balance.used_bytes().max(balance.min_bytes());
+            balance.target_bytes().min(size_bytes).saturating_sub(bytes)
+        };
+        self.reclaim_to(to_bytes)
+    }
+
+    /// Lowers the target to `to_bytes` (at least `min_bytes`) and evicts down to it. If
+    /// pinned metadata stand in the way, asks their owners ([`Cache::register_prune`]), whose
+    /// releases evict the rest. Stops when nothing more can be freed. Returns the bytes by
+    /// which the cache has become smaller.
+    pub fn reclaim_to(&self, to_bytes: u64) -> u64 {
+        let core = self.core();
+        let (before_bytes, wanted_bytes) = {
+            let balance = &mut core.ledger().balance;
+            balance.set_target_bytes(to_bytes.min(balance.target_bytes()));
+            (balance.used_bytes(), balance.excess_bytes())
+        };
+        core.counters.count(Event::ReclaimCalls);
+        core.make_room(None);
+        let left_bytes = core.ledger().balance.excess_bytes();
+        if left_bytes > 0 && self.pinned_metadata_bytes() > 0 {
+            self.prune(left_bytes);
+            core.make_room(None);
+        }
+        let freed_bytes = {
+            let mut ledger = core.ledger();
+            let freed_bytes = before_bytes.saturating_sub(ledger.balance.used_bytes());
+            ledger.need_free_bytes = wanted_bytes.saturating_sub(freed_bytes);
+            freed_bytes
+        };
+        if freed_bytes > 0 {
+            core.counters.add(Event::ReclaimBytes, freed_bytes);
+            for shard in &self.inner.shards {
+                shard.lock().sublist.shrink();
+            }
+        }
+        freed_bytes
+    }
+
+    /// Metadata which cannot be evicted because they are held.
+    fn pinned_metadata_bytes(&self) -> u64 {
+        let listed: u64 = listed_bytes(&self.inner.shards)
+            .iter()
+            .skip(list_index(Kind::Metadata, List::Mru, false))
+            .take(List::ALL.len())
+            .sum();
+        self.core().ledger().balance.live_bytes(Kind::Metadata).saturating_sub(listed)
+    }
+
+    /// Asks the owners of pinned metadata to let go of `want_bytes`; returns the sum of what
+    /// they did. Owners that freed little of what they were asked for lately are left alone
+    /// for a while.
+    pub fn prune(&self, want_bytes: u64) -> PruneResult {
+        let core = self.core();
+        core.registry.prune(want_bytes, Instant::now(), &core.counters)
+    }
+
+    /// Registers an owner of memory which pins entries, or which should be asked to let go
+    /// when the cache has to shrink. It is asked until the registration is dropped.
+    pub fn register_prune(&self, name: &str, prune: Arc<dyn Prune>) -> Registration {
+        self.core().registry.register(name, prune)
+    }
+
+    /// Denies growth of the target. After `until`, the growth hook is told once if the cache
+    /// would have grown; it stays denied until [`Cache::allow_growth`].
+    pub fn deny_growth(&self, until: Instant) {
+        let mut ledger = self.core().ledger();
+        ledger.balance.set_no_grow(true);
+        ledger.denied_until = Some(until);
+        ledger.denied_told = false;
+    }
+
+    /// Allows the target to grow when entries need it.
+    pub fn allow_growth(&self) {
+        let mut ledger = self.core().ledger();
+        ledger.balance.set_no_grow(false);
+        ledger.denied_until = None;
+        ledger.denied_told = false;
+    }
+
+    /// Calls `hook` each time `every_bytes` have come in, and when growth that was denied is
+    /// wanted again: for a host that has to look at its memory in proportion to the work of
+    /// the cache. Called with no lock held, by the thread that brought the entry; it should
+    /// be quick and must not panic. Replaces the hook there was.
+    pub fn set_growth_hook(&self, every_bytes: u64, hook: impl Fn(Growth) + Send + Sync + 'static) {
+        let mut hook: Option<super::core::GrowthHook> = Some(Arc::new(hook));
+        let mut ledger = self.core().ledger();
+        std::mem::swap(&mut ledger.growth_hook, &mut hook);
+        ledger.growth_every_bytes = every_bytes.max(1);
+        ledger.grown_bytes = 0;
+        drop(ledger);
+        drop(hook);
+    }
+
+    /// Removes the growth hook.
+    pub fn clear_growth_hook(&self) {
+        let hook = self.core().ledger().growth_hook.take();
+        drop(hook);
+    }
+
+    pub(crate) fn weak(&self) -> WeakCache<K, V> {
+        WeakCache(Arc::downgrade(&self.inner))
+    }
+}
+
+/// A handle that does not keep the cache.
+pub(crate) struct WeakCache<K, V>(Weak<Inner<K, V>>);
+
+impl<K, V> WeakCache<K, V> {
+    pub(crate) fn upgrade(&self) -> Option<Cache<K, V>> {
+        self.0.upgrade().map(|inner| Cache { inner })
+    }
+}
+
+/// Bytes on each list, over all sublists.
+pub(crate) fn listed_bytes<K, V>(shards: &[Arc<Shard<K, V>>]) -> [u64; LISTS] {
+    let mut bytes = [0; LISTS];
+    for shard in shards {
+        let guard = shard.lock();
+        for (list, bytes) in bytes.iter_mut().enumerate() {
+            *bytes += guard.sublist.list_bytes(list);
+        }
+    }
+    bytes
+}

@@ -1,0 +1,248 @@
+//! Reading the statistics, and recounting everything.
+
+use super::Cache;
+use super::core::Core;
+use super::shard::Shard;
+use crate::counters::Event;
+use crate::policy::{Access, Balance, Census, Kind, LISTS, List, list_index};
+use crate::stats::Stats;
+use std::sync::Arc;
+
+/// 2^32: fractions are given as whole numbers of this.
+const FIXED_POINT: f64 = 4_294_967_296.0;
+
+/// What is read under the sublists' locks, one after the other.
+#[derive(Default)]
+struct Sums {
+    listed_bytes: [u64; LISTS],
+    ghosts: u64,
+    indexed: u64,
+    indexed_max: u64,
+    resident: u64,
+    overhead_bytes: u64,
+}
+
+impl<K, V> Cache<K, V> {
+    /// Statistics as of now. Locks one sublist after the other.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let core = self.core();
+        let sums = self.sums();
+        let mut stats = Stats::default();
+        accesses(&mut stats, core);
+        events(&mut stats, core);
+        let (balance, need_free_bytes) = {
+            let ledger = core.ledger();
+            (ledger.balance.clone(), ledger.need_free_bytes)
+        };
+        sizes(&mut stats, &balance, &sums);
+        stats.arc_need_free = need_free_bytes;
+        stats.sublists = self.inner.shards.len() as u64;
+        stats
+    }
+
+    fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for shard in &self.inner.shards {
+            let guard = shard.lock();
+            let sublist = &guard.sublist;
+            for list in 0..LISTS {
+                sums.listed_bytes[list] += sublist.list_bytes(list);
+            }
+            for kind in Kind::ALL {
+                for list in List::ALL {
+                    sums.ghosts += sublist.list_len(list_index(kind, list, true));
+                }
+            }
+            sums.indexed += sublist.index_len() as u64;
+            sums.indexed_max += sublist.index_len_max() as u64;
+            sums.resident += sublist.resident_len() as u64;
+            sums.overhead_bytes += sublist.overhead_bytes();
+        }
+        sums
+    }
+}
+
+fn accesses<K, V>(stats: &mut Stats, core: &Core<K, V>) {
+    let counters = &core.counters;
+    let place = |access: Access, kind: Kind| access as usize * 2 + kind as usize;
+    let hits = |access: Access, kind: Kind, list: List| {
+        counters.sum_at(Event::Hit, place(access, kind) * 2 + list as usize)
+    };
+    let both = |access, kind| hits(access, kind, List::Mru) + hits(access, kind, List::Mfu);
+    let joined = |access, kind| counters.sum_at(Event::JoinedHit, place(access, kind));
+    let missed = |access, kind| counters.sum_at(Event::Miss, place(access, kind));
+    for access in [Access::Demand, Access::Prefetch] {
+        for kind in Kind::ALL {
+            let (hit, iohit, miss) = match (access, kind) {
+                (Access::Demand, Kind::Data) => (
+                    &mut stats.demand_data_hits,
+                    &mut stats.demand_data_iohits,
+                    &mut stats.demand_data_misses,
+                ),
+                (Access::Demand, Kind::Metadata) => (
+                    &mut stats.demand_metadata_hits,
+                    &mut stats.demand_metadata_iohits,
+                    &mut stats.demand_metadata_misses,
+                ),
+                (Access::Prefetch, Kind::Data) => (
+                    &mut stats.prefetch_data_hits,
+                    &mut stats.prefetch_data_iohits,
+                    &mut stats.prefetch_data_misses,
+                ),
+                (Access::Prefetch, Kind::Metadata) => (
+                    &mut stats.prefetch_metadata_hits,
+                    &mut stats.prefetch_metadata_iohits,
+                    &mut stats.prefetch_metadata_misses,
+                ),
+            };
+            *hit = both(access, kind);
+            *iohit = joined(access, kind);
+            *miss = missed(access, kind);
+            stats.hits += *hit;
+            stats.iohits += *iohit;
+            stats.misses += *miss;
+            stats.mru_hits += hits(access, kind, List::Mru);
+            stats.mfu_hits += hits(access, kind, List::Mfu);
+        }
+    }
+}
+
+fn events<K, V>(stats: &mut Stats, core: &Core<K, V>) {
+    let sum = |event| core.counters.sum(event);
+    stats.mru_ghost_hits = sum(Event::MruGhostHit);
+    stats.mfu_ghost_hits = sum(Event::MfuGhostHit);
+    stats.deleted = sum(Event::Deleted);
+    stats.mutex_miss = sum(Event::MutexMiss);
+    stats.evict_skip = sum(Event::EvictSkip);
+    stats.evict_not_enough = sum(Event::EvictNotEnough);
+    stats.arc_prune = sum(Event::PruneRequests);
+    stats.predictive_prefetch = sum(Event::PredictivePrefetch);
+    stats.demand_hit_predictive_prefetch = sum(Event::DemandHitPredictivePrefetch);
+    stats.demand_iohit_predictive_prefetch = sum(Event::DemandIohitPredictivePrefetch);
+    stats.cached_only_in_progress = sum(Event::CachedOnlyInProgress);
+    stats.inserts = sum(Event::Inserts);
+    stats.insert_bytes = sum(Event::InsertBytes);
+    stats.lock_waits = sum(Event::LockWaits);
+    stats.lock_wait_ns = sum(Event::LockWaitNs);
+    stats.evict_calls = sum(Event::EvictCalls);
+    stats.evict_ns = sum(Event::EvictNs);
+    stats.evict_bytes = sum(Event::EvictBytes);
+    stats.ghosts_forgotten = sum(Event::GhostsForgotten);
+    stats.loads = sum(Event::Loads);
+    stats.load_ns = sum(Event::LoadNs);
+    stats.load_errors = sum(Event::LoadErrors);
+    stats.load_panics = sum(Event::LoadPanics);
+    stats.loads_abandoned = sum(Event::LoadsAbandoned);
+    stats.loads_doomed = sum(Event::LoadsDoomed);
+    stats.joined_waits = sum(Event::JoinedWaits);
+    stats.joined_wait_ns = sum(Event::JoinedWaitNs);
+    stats.invalidations = sum(Event::Invalidations);
+    stats.demotions = sum(Event::Demotions);
+    stats.oversize = sum(Event::Oversize);
+    stats.reclaim_calls = sum(Event::ReclaimCalls);
+    stats.reclaim_bytes = sum(Event::ReclaimBytes);
+    stats.prune_examined = sum(Event::PruneExamined);
+    stats.prune_freed_bytes = sum(Event::PruneFreedBytes);
+    stats.prune_freed_objects = sum(Event::PruneFreedObjects);
+    stats.prune_held = sum(Event::PruneHeld);
+    stats.prune_backed_off = sum(Event::PruneBackedOff);
+    stats.prune_busy = sum(Event::PruneBusy);
+}
+
+fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
+    let size = |kind, list, ghost| balance.size_bytes(kind, list, ghost);
+    let listed = |kind, list| sums.listed_bytes[list_index(kind, list, false)];
+    let anon = |kind| balance.anon_bytes(kind) + balance.oversize_bytes(kind);
+    let share = |kind| {
+        let capacity = balance.capacity_bytes(kind).max(1.0);
+        (balance.mru_target_bytes(kind) / capacity * FIXED_POINT) as u64
+    };
+    stats.hash_elements = sums.indexed;
+    stats.hash_elements_max = sums.indexed_max;
+    stats.entries = sums.resident;
+    stats.ghosts = sums.ghosts;
+    stats.meta = (balance.metadata_fraction() * FIXED_POINT) as u64;
+    stats.pd = share(Kind::Data);
+    stats.pm = share(Kind::Metadata);
+    stats.c = balance.target_bytes();
+    stats.c_min = balance.min_bytes();
+    stats.c_max = balance.max_bytes();
+    stats.arc_no_grow = u64::from(balance.no_grow());
+    stats.hdr_size = sums.overhead_bytes;
+    stats.anon_data = anon(Kind::Data);
+    stats.anon_metadata = anon(Kind::Metadata);
+    stats.anon_size = stats.anon_data + stats.anon_metadata;
+    stats.oversize_size =
+        balance.oversize_bytes(Kind::Data) + balance.oversize_bytes(Kind::Metadata);
+    stats.data_size = balance.live_bytes(Kind::Data) + stats.anon_data;
+    stats.metadata_size = balance.live_bytes(Kind::Metadata) + stats.anon_metadata;
+    stats.size = stats.data_size + stats.metadata_size + stats.hdr_size;
+    stats.arc_meta_used = stats.metadata_size + stats.hdr_size;
+    stats.mru_data = size(Kind::Data, List::Mru, false);
+    stats.mru_metadata = size(Kind::Metadata, List::Mru, false);
+    stats.mru_size = stats.mru_data + stats.mru_metadata;
+    stats.mru_evictable_data = listed(Kind::Data, List::Mru);
+    stats.mru_evictable_metadata = listed(Kind::Metadata, List::Mru);
+    stats.mfu_data = size(Kind::Data, List::Mfu, false);
+    stats.mfu_metadata = size(Kind::Metadata, List::Mfu, false);
+    stats.mfu_size = stats.mfu_data + stats.mfu_metadata;
+    stats.mfu_evictable_data = listed(Kind::Data, List::Mfu);
+    stats.mfu_evictable_metadata = listed(Kind::Metadata, List::Mfu);
+    stats.mru_ghost_data = size(Kind::Data, List::Mru, true);
+    stats.mru_ghost_metadata = size(Kind::Metadata, List::Mru, true);
+    stats.mru_ghost_size = stats.mru_ghost_data + stats.mru_ghost_metadata;
+    stats.mru_ghost_evictable_data = stats.mru_ghost_data;
+    stats.mru_ghost_evictable_metadata = stats.mru_ghost_metadata;
+    stats.mfu_ghost_data = size(Kind::Data, List::Mfu, true);
+    stats.mfu_ghost_metadata = size(Kind::Metadata, List::Mfu, true);
+    stats.mfu_ghost_size = stats.mfu_ghost_data + stats.mfu_ghost_metadata;
+    stats.mfu_ghost_evictable_data = stats.mfu_ghost_data;
+    stats.mfu_ghost_evictable_metadata = stats.mfu_ghost_metadata;
+}
+
+/// Recounts every sublist and compares the sum with the balance and the published tails.
+pub(super) fn validate<K: Eq, V>(
+    shards: &[Arc<Shard<K, V>>],
+    core: &Core<K, V>,
+) -> Result<Census, String> {
+    let mut total = Census::default();
+    let mut eldest = [(); LISTS].map(|()| Vec::new());
+    for shard in shards {
+        let guard = shard.lock();
+        let census = guard.sublist.validate()?;
+        if census.loading != guard.flights.len() as u64 {
+            let flights = guard.flights.len();
+            return Err(format!("{} loading nodes, {flights} flights", census.loading));
+        }
+        total.add(&census);
+        for (list, tails) in eldest.iter_mut().enumerate() {
+            if let Some(tail) = guard.sublist.tail(list) {
+                tails.push((guard.sublist.tail_stamp(list), shard.number(), tail));
+            }
+        }
+    }
+    for (list, tails) in eldest.iter().enumerate() {
+        let published = core.tails.eldest(list);
+        let stamp = tails.iter().map(|&(stamp, ..)| stamp).min();
+        let picked = published.map(|pick| {
+            tails.iter().find(|&&(_, number, _)| number == pick.sublist).map(|&(stamp, ..)| stamp)
+        });
+        if picked != stamp.map(Some) || core.tails.any(list) == tails.is_empty() {
+            return Err(format!("list {list}: {published:?} published, {stamp:?} is eldest"));
+        }
+    }
+    let balance = core.ledger().balance.clone();
+    if total.state_bytes != *balance.sizes() {
+        return Err(format!("{:?} counted, {balance:?} said", total.state_bytes));
+    }
+    for kind in Kind::ALL {
+        let at = kind as usize;
+        let counted = (total.dead_bytes[at], total.oversize_bytes[at]);
+        let said = (balance.anon_bytes(kind), balance.oversize_bytes(kind));
+        if counted != said {
+            return Err(format!("{kind:?}: {counted:?} dead bytes counted, {said:?} said"));
+        }
+    }
+    Ok(total)
+}

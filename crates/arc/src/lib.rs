@@ -1,0 +1,44 @@
+//! The engine of ogive: an adaptive replacement cache (ARC) in memory.
+//!
+//! The policy is ARC as printed (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead
+//! Replacement Cache", FAST '03), with bytes in the place of pages, and around it what
+//! OpenZFS added: two kinds of entries, data and metadata, with a balance between them;
+//! entries that are held and cannot be evicted; a size that follows the system's memory;
+//! prefetches that have to prove themselves.
+//!
+//! - [`Cache`] is the concurrent cache, [`Hold`] a claim on one of its entries.
+//! - [`policy`] is the policy alone, pure and single-threaded; [`policy::Policy`] is the
+//!   oracle the cache is tested against, and good for simulations.
+//! - [`reclaim`] decides how much memory to give back and when to grow again.
+//! - [`prune`] asks owners of pinned metadata to let go.
+//! - [`Stats`] is everything counted, with the names of OpenZFS's `arcstats`.
+//!
+//! The engine does no I/O, logs nothing, draws nothing at random and knows no file.
+//!
+//! # What an entry costs
+//! A node takes 48 bytes and its key with an `Option` around it (64 in all for an 8-byte
+//! key), and 5 to 10 bytes of index, whether entry or ghost; an entry has besides the 16 bytes
+//! of its value's `Arc` counters. `tests/sizes.rs` holds this. [`Stats`] gives the real sum as
+//! `hdr_size`. There are at most as many bytes in ghosts' weights as in the target, so with
+//! records of 128 KiB a GiB of cache costs less than 2.5 MiB.
+#![forbid(unsafe_code)]
+
+mod cache;
+mod counters;
+mod generation;
+pub mod policy;
+pub mod prune;
+pub mod reclaim;
+mod stats;
+mod sync;
+
+pub use cache::{Builder, Cache, Claim, Eviction, Growth, Hold, Level, LoadError, Reason, Source};
+pub use generation::Generation;
+pub use policy::{Access, Kind, List};
+pub use prune::{Prune, PruneResult, Registration};
+pub use stats::Stats;
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

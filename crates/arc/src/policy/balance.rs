@@ -1,0 +1,427 @@
+//! The balance: how many bytes every state has, how many it should have, and therefore what
+//! to evict or to forget next.
+//!
+//! # One kind: ARC
+//! With entries of one kind and of one weight this is ARC as printed (Megiddo and Modha,
+//! "ARC: A Self-Tuning, Low Overhead Replacement Cache", FAST '03, Fig. 4), with bytes in the
+//! place of pages and `p` a real number:
+//! - a hit in the MRU ghosts raises `p` by the weight of the entry times
+//!   max(1, MFU ghosts / MRU ghosts), a hit in the MFU ghosts lowers it likewise;
+//! - REPLACE takes from MRU if MRU is larger than `p` (or as large, if the newcomer is an MFU
+//!   ghost), else from MFU;
+//! - MRU with its ghosts stays within the capacity `c`, all four lists within `2c`; when MRU
+//!   alone fills the cache its eldest leaves without a ghost.
+//!
+//! # Two kinds
+//! Each kind has its own `p`. Between the kinds stands the metadata fraction, after OpenZFS
+//! (`arc_evict_adj`, `arc_evict`): it starts at 1/4, metadata ghost hits raise it, data
+//! ghost hits lower it five times more weakly, with a limit on the speed and damping at the
+//! edges. Eviction takes metadata when metadata are more than their fraction, else data, and
+//! falls through to whatever can be evicted.
+//!
+//! Where we differ from OpenZFS, and why: the fraction moves with every ghost hit and not
+//! once an eviction pass, so it cannot stand still between passes; ghosts are bounded by
+//! bytes as in the paper, over both kinds together (the kind with more ghosts gives first),
+//! so a kind that has lost all its room still has the ghosts to win it back; and a ghost hit
+//! moves the fraction only if the other kind has bytes to give, so the fraction does not
+//! run away while only one kind is in use.
+//!
+//! Invariant: the sizes equal the sum over all sublists of what
+//! [`Sublist::validate`](super::Sublist::validate) counts. No lock in here; the concurrent
+//! cache keeps its one balance behind a lock which is taken after a sublist's.
+
+use super::state::{Kind, LISTS, List, list_index};
+
+/// The fraction of the cache that is metadata's before any ghost hit.
+const METADATA_FRACTION_START: f64 = 0.25;
+
+/// How much more weakly data ghost hits move the metadata fraction than metadata ghost hits
+/// (OpenZFS: `zfs_arc_meta_balance` = 500 percent).
+const METADATA_BALANCE: f64 = 5.0;
+
+/// The smallest step by which the target grows, in bytes (OpenZFS: `arc_adapt`, 128 KiB).
+const GROWTH_STEP_BYTES: u64 = 128 << 10;
+
+/// An entry on its way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// Its weight, in bytes.
+    pub weight_bytes: u64,
+    /// Its kind.
+    pub kind: Kind,
+    /// The list it goes to.
+    pub list: List,
+    /// Its ghost was found among the MFU ghosts of its kind.
+    pub was_mfu_ghost: bool,
+}
+
+/// What has to happen next before an entry fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing.
+    Fits,
+    /// The eldest ghost of a list is to be forgotten.
+    Forget {
+        /// Kind of the ghosts.
+        kind: Kind,
+        /// List they were evicted from.
+        list: List,
+    },
+    /// The eldest entry of a list is to be evicted.
+    Evict {
+        /// Kind of the entry.
+        kind: Kind,
+        /// List of the entry.
+        list: List,
+        /// Whether its key is to be remembered.
+        keep_ghost: bool,
+    },
+    /// Over the target, and nothing can be evicted.
+    NotEnough,
+}
+
+impl Step {
+    /// The number of the list this step takes from.
+    #[must_use]
+    pub const fn list_index(self) -> Option<usize> {
+        match self {
+            Self::Forget { kind, list } => Some(list_index(kind, list, true)),
+            Self::Evict { kind, list, .. } => Some(list_index(kind, list, false)),
+            Self::Fits | Self::NotEnough => None,
+        }
+    }
+}
+
+/// Sizes of all states and the targets for them.
+#[derive(Clone, Debug)]
+pub struct Balance {
+    target_bytes: u64,
+    min_bytes: u64,
+    max_bytes: u64,
+    no_grow: bool,
+    metadata_fraction: f64,
+    mru_target_bytes: [f64; 2],
+    size_bytes: [u64; LISTS],
+    anon_bytes: [u64; 2],
+    oversize_bytes: [u64; 2],
+}
+
+impl Balance {
+    /// A balance for an empty cache with a target of `target_bytes`, which may later move
+    /// between `min_bytes` and `max_bytes`.
+    #[must_use]
+    pub fn new(min_bytes: u64, target_bytes: u64, max_bytes: u64) -> Self {
+        let min_bytes = min_bytes.min(max_bytes);
+        Self {
+            target_bytes: target_bytes.clamp(min_bytes, max_bytes),
+            min_bytes,
+            max_bytes,
+            no_grow: false,
+            metadata_fraction: METADATA_FRACTION_START,
+            mru_target_bytes: [0.0; 2],
+            size_bytes: [0; LISTS],
+            anon_bytes: [0; 2],
+            oversize_bytes: [0; 2],
+        }
+    }
+
+    /// The target for all entries together (OpenZFS: `c`).
+    #[must_use]
+    pub const fn target_bytes(&self) -> u64 {
+        self.target_bytes
+    }
+
+    /// The least the target can be (OpenZFS: `c_min`).
+    #[must_use]
+    pub const fn min_bytes(&self) -> u64 {
+        self.min_bytes
+    }
+
+    /// The most the target can be (OpenZFS: `c_max`).
+    #[must_use]
+    pub const fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// Whether the target may not grow at the moment.
+    #[must_use]
+    pub const fn no_grow(&self) -> bool {
+        self.no_grow
+    }
+
+    /// Forbids or allows that the target grows.
+    pub const fn set_no_grow(&mut self, no_grow: bool) {
+        self.no_grow = no_grow;
+    }
+
+    /// The share of the target that is metadata's, between 0 and 1.
+    #[must_use]
+    pub const fn metadata_fraction(&self) -> f64 {
+        self.metadata_fraction
+    }
+
+    /// ARC's `p` of a kind: how many bytes its MRU list should have.
+    #[must_use]
+    pub fn mru_target_bytes(&self, kind: Kind) -> f64 {
+        self.mru_target_bytes[kind as usize].min(self.capacity_bytes(kind))
+    }
+
+    /// How much of the target a kind can have now: its fraction, or more if the other kind
+    /// leaves more.
+    #[must_use]
+    pub fn capacity_bytes(&self, kind: Kind) -> f64 {
+        let fraction = match kind {
+            Kind::Metadata => self.metadata_fraction,
+            Kind::Data => 1.0 - self.metadata_fraction,
+        };
+        let left = self.target_bytes.saturating_sub(self.live_bytes(kind.other()));
+        (self.target_bytes as f64 * fraction).max(left as f64)
+    }
+
+    /// Bytes of a list, held entries included.
+    #[must_use]
+    pub const fn size_bytes(&self, kind: Kind, list: List, ghost: bool) -> u64 {
+        self.size_bytes[list_index(kind, list, ghost)]
+    }
+
+    /// Bytes of all lists, by number.
+    #[must_use]
+    pub const fn sizes(&self) -> &[u64; LISTS] {
+        &self.size_bytes
+    }
+
+    /// Bytes of entries of a kind, held ones included.
+    #[must_use]
+    pub const fn live_bytes(&self, kind: Kind) -> u64 {
+        self.size_bytes(kind, List::Mru, false) + self.size_bytes(kind, List::Mfu, false)
+    }
+
+    const fn ghost_bytes(&self, kind: Kind) -> u64 {
+        self.size_bytes(kind, List::Mru, true) + self.size_bytes(kind, List::Mfu, true)
+    }
+
+    /// Bytes of a kind which are on their way in, or removed and still held.
+    #[must_use]
+    pub const fn anon_bytes(&self, kind: Kind) -> u64 {
+        self.anon_bytes[kind as usize]
+    }
+
+    /// Bytes of a kind in held entries which are heavier than the cache. They are nobody's
+    /// place but their holder's, so they do not count against the target.
+    #[must_use]
+    pub const fn oversize_bytes(&self, kind: Kind) -> u64 {
+        self.oversize_bytes[kind as usize]
+    }
+
+    /// Bytes that count against the target.
+    #[must_use]
+    pub const fn used_bytes(&self) -> u64 {
+        self.live_bytes(Kind::Data)
+            + self.live_bytes(Kind::Metadata)
+            + self.anon_bytes[0]
+            + self.anon_bytes[1]
+    }
+
+    /// By how much the cache is over its target.
+    #[must_use]
+    pub const fn excess_bytes(&self) -> u64 {
+        self.used_bytes().saturating_sub(self.target_bytes)
+    }
+
+    /// Whether entries or ghosts are beyond their bounds: there is something to do for
+    /// [`Balance::step`] with nothing on its way in.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let over_ghosts = |kind| {
+            let ghosts = self.size_bytes(kind, List::Mru, true);
+            ghosts > 0 && self.size_bytes(kind, List::Mru, false) + ghosts > self.target_bytes
+        };
+        let total = self.size_bytes.iter().sum::<u64>();
+        self.excess_bytes() > 0
+            || total > self.target_bytes.saturating_mul(2)
+            || Kind::ALL.into_iter().any(over_ghosts)
+    }
+
+    /// A list has got bytes.
+    pub const fn add(&mut self, kind: Kind, list: List, ghost: bool, bytes: u64) {
+        self.size_bytes[list_index(kind, list, ghost)] += bytes;
+    }
+
+    /// A list has lost bytes.
+    pub const fn sub(&mut self, kind: Kind, list: List, ghost: bool, bytes: u64) {
+        self.size_bytes[list_index(kind, list, ghost)] -= bytes;
+    }
+
+    /// Bytes are on their way in, or were removed while held.
+    pub const fn add_anon(&mut self, kind: Kind, bytes: u64) {
+        self.anon_bytes[kind as usize] += bytes;
+    }
+
+    /// Bytes have arrived on a list, or a removed entry was released.
+    pub const fn sub_anon(&mut self, kind: Kind, bytes: u64) {
+        self.anon_bytes[kind as usize] -= bytes;
+    }
+
+    /// An entry heavier than the cache was handed out.
+    pub const fn add_oversize(&mut self, kind: Kind, bytes: u64) {
+        self.oversize_bytes[kind as usize] += bytes;
+    }
+
+    /// An entry heavier than the cache was released.
+    pub const fn sub_oversize(&mut self, kind: Kind, bytes: u64) {
+        self.oversize_bytes[kind as usize] -= bytes;
+    }
+
+    /// Moves the target, within its limits, and `p` in proportion.
+    pub fn set_target_bytes(&mut self, target_bytes: u64) {
+        let target_bytes = target_bytes.clamp(self.min_bytes, self.max_bytes);
+        if target_bytes != self.target_bytes && self.target_bytes > 0 {
+            let ratio = target_bytes as f64 / self.target_bytes as f64;
+            self.mru_target_bytes = self.mru_target_bytes.map(|p| p * ratio);
+        }
+        self.target_bytes = target_bytes;
+    }
+
+    /// Replaces the limits of the target and moves it to the new maximum.
+    pub fn set_max_bytes(&mut self, max_bytes: u64) {
+        self.max_bytes = max_bytes;
+        self.min_bytes = self.min_bytes.min(max_bytes);
+        self.set_target_bytes(max_bytes);
+    }
+
+    /// Whether the target would have to grow for `bytes` more, and is below its maximum.
+    #[must_use]
+    pub const fn wants_growth(&self, bytes: u64) -> bool {
+        self.target_bytes < self.max_bytes && self.used_bytes() + bytes > self.target_bytes
+    }
+
+    /// Grows the target so that `bytes` more fit, as far as that is allowed.
+    pub fn grow_for(&mut self, bytes: u64) {
+        if self.no_grow || !self.wants_growth(bytes) {
+            return;
+        }
+        let need_bytes = (self.used_bytes() + bytes).saturating_sub(self.target_bytes);
+        let step_bytes = need_bytes.max(GROWTH_STEP_BYTES);
+        self.set_target_bytes(self.target_bytes.saturating_add(step_bytes));
+    }
+
+    /// A ghost was asked for. Call it while the ghost still counts.
+    pub fn ghost_hit(&mut self, kind: Kind, list: List, weight_bytes: u64) {
+        let mru = self.size_bytes(kind, List::Mru, true) as f64;
+        let mfu = self.size_bytes(kind, List::Mfu, true) as f64;
+        let weight = weight_bytes as f64;
+        let capacity = self.capacity_bytes(kind);
+        let p = self.mru_target_bytes[kind as usize].min(capacity);
+        self.mru_target_bytes[kind as usize] = match list {
+            List::Mru => (p + weight * (mfu / mru).max(1.0)).min(capacity),
+            List::Mfu => (p - weight * (mru / mfu).max(1.0)).max(0.0),
+        };
+        if self.live_bytes(kind.other()) > 0 {
+            let ghosts = self.ghost_bytes(Kind::Data) + self.ghost_bytes(Kind::Metadata);
+            let (up, down) = match kind {
+                Kind::Metadata => (weight, 0.0),
+                Kind::Data => (0.0, weight),
+            };
+            self.metadata_fraction =
+                adjusted_fraction(self.metadata_fraction, ghosts as f64, up, down);
+        }
+    }
+
+    /// What to do next to make room for an entry, or with `None` to get back to the target.
+    ///
+    /// `can_evict` says whether a list has an entry which nobody holds.
+    pub fn step(
+        &self,
+        incoming: Option<&Incoming>,
+        can_evict: impl Fn(Kind, List) -> bool,
+    ) -> Step {
+        let target = self.target_bytes;
+        let weight = incoming.map_or(0, |entry| entry.weight_bytes);
+        let over = self.used_bytes() + weight > target;
+        for kind in Kind::ALL {
+            let joins = match incoming {
+                Some(entry) if entry.kind == kind && entry.list == List::Mru => weight,
+                Some(_) => continue,
+                None => 0,
+            };
+            let mru_ghosts = self.size_bytes(kind, List::Mru, true);
+            if self.size_bytes(kind, List::Mru, false) + mru_ghosts + joins > target {
+                if mru_ghosts > 0 {
+                    return Step::Forget { kind, list: List::Mru };
+                }
+                if joins > 0 && over && can_evict(kind, List::Mru) {
+                    return Step::Evict { kind, list: List::Mru, keep_ghost: false };
+                }
+            }
+        }
+        let total = self.size_bytes.iter().sum::<u64>() + weight;
+        if total > target.saturating_mul(2)
+            && let Some((kind, list)) = self.ghosts_to_forget()
+        {
+            return Step::Forget { kind, list };
+        }
+        if over { self.victim(incoming, can_evict) } else { Step::Fits }
+    }
+
+    /// The kind with more ghosts gives; of its lists the one which with its ghosts is
+    /// longer, as in the paper, where at `2c` this is always MFU.
+    fn ghosts_to_forget(&self) -> Option<(Kind, List)> {
+        let more_data = self.ghost_bytes(Kind::Data) >= self.ghost_bytes(Kind::Metadata);
+        let kind = if more_data { Kind::Data } else { Kind::Metadata };
+        let with_ghosts =
+            |list| self.size_bytes(kind, list, false) + self.size_bytes(kind, list, true);
+        let longer =
+            if with_ghosts(List::Mru) > with_ghosts(List::Mfu) { List::Mru } else { List::Mfu };
+        let list = [longer, longer.other()];
+        list.into_iter()
+            .find(|&list| self.size_bytes(kind, list, true) > 0)
+            .map(|list| (kind, list))
+    }
+
+    fn victim(&self, incoming: Option<&Incoming>, can_evict: impl Fn(Kind, List) -> bool) -> Step {
+        let arriving = incoming.filter(|entry| entry.kind == Kind::Metadata);
+        let metadata =
+            self.live_bytes(Kind::Metadata) + arriving.map_or(0, |entry| entry.weight_bytes);
+        let share = self.metadata_fraction * self.target_bytes as f64;
+        let first = if metadata as f64 > share { Kind::Metadata } else { Kind::Data };
+        for kind in [first, first.other()] {
+            let preferred = self.preferred(kind, incoming);
+            for list in [preferred, preferred.other()] {
+                if can_evict(kind, list) {
+                    return Step::Evict { kind, list, keep_ghost: true };
+                }
+            }
+        }
+        Step::NotEnough
+    }
+
+    /// REPLACE of the paper.
+    fn preferred(&self, kind: Kind, incoming: Option<&Incoming>) -> List {
+        let mru = self.size_bytes(kind, List::Mru, false);
+        let p = self.mru_target_bytes(kind);
+        let was_mfu_ghost = incoming.is_some_and(|entry| entry.kind == kind && entry.was_mfu_ghost);
+        let mru_has_more = mru as f64 > p || (was_mfu_ghost && mru as f64 >= p);
+        if mru > 0 && mru_has_more { List::Mru } else { List::Mfu }
+    }
+}
+
+/// The metadata fraction after ghost hits of `up` bytes for and `down` bytes against it, with
+/// `ghosts` bytes in all ghost lists (OpenZFS, `arc_evict_adj`).
+fn adjusted_fraction(fraction: f64, ghosts: f64, up: f64, down: f64) -> f64 {
+    let hits = up + down;
+    if ghosts < 32.0 || hits <= 0.0 {
+        return fraction;
+    }
+    // The speed limit: one step moves at most 1/32.
+    let scale = if hits >= ghosts / 16.0 { ghosts / 32.0 / hits } else { 1.0 };
+    let (mut up, mut down) = (up * scale, down * scale);
+    // The damping: the nearer to an edge, the weaker the push towards it.
+    let rest = 1.0 - fraction;
+    if fraction >= 4.0 * rest {
+        up /= (fraction / (2.0 * rest).max(f64::MIN_POSITIVE)).floor();
+    }
+    if rest >= 4.0 * fraction {
+        down /= (rest / (2.0 * fraction).max(f64::MIN_POSITIVE)).floor();
+    }
+    (fraction + up / ghosts - down / ghosts / METADATA_BALANCE).clamp(0.0, 1.0)
+}

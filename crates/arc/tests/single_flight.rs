@@ -1,0 +1,220 @@
+//! Promise: one loader a key however many ask, under no lock; a loader that fails, panics or
+//! gives up leaves nothing stuck; what was read before an invalidation is not kept.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used)]
+
+use ogive_arc::{Access, Cache, Claim, Kind, LoadError, Source};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+
+const DEMAND: Access = Access::Demand;
+
+fn cache() -> Cache<u64, u64> {
+    Cache::builder(1000).sublists(4).build()
+}
+
+fn load(cache: &Cache<u64, u64>, key: u64, value: u64) -> (u64, Source) {
+    let load = || Ok::<_, String>((value, 10));
+    let (hold, source) = cache.get_or_load(&key, Kind::Data, DEMAND, load).unwrap();
+    (*hold, source)
+}
+
+/// Waits until so many wait for a load (as counted when they join).
+fn wait_for_joined(cache: &Cache<u64, u64>, count: u64) {
+    while cache.stats().iohits < count {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn many_askers_make_one_load() {
+    let cache = cache();
+    let loads = AtomicU64::new(0);
+    let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
+    thread::scope(|scope| {
+        let ask = || {
+            let load = || {
+                loads.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, String>((0, 10))
+            };
+            cache.get_or_load(&1, Kind::Data, DEMAND, load).map(|(hold, source)| (*hold, source))
+        };
+        let askers: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        wait_for_joined(&cache, 8);
+        assert!(cache.get(&1, DEMAND).is_none());
+        assert!(cache.get_cached_only(&1, DEMAND).is_none());
+        assert!(cache.try_claim(&1, Kind::Data, Access::Prefetch).is_none());
+        drop(claim.fill(77, 10));
+        for asker in askers {
+            assert_eq!(asker.join().unwrap(), Ok((77, Source::Joined)));
+        }
+    });
+    assert_eq!(loads.load(Ordering::Relaxed), 0);
+    let stats = cache.stats();
+    assert_eq!((stats.iohits, stats.joined_waits, stats.loads), (8, 8, 1));
+    assert_eq!((stats.misses, stats.cached_only_in_progress), (2, 1));
+    assert_eq!(cache.validate().unwrap().holds, 0);
+}
+
+#[test]
+fn an_error_goes_to_all_who_wait_and_the_next_loads_again() {
+    let cache = cache();
+    let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
+    thread::scope(|scope| {
+        let ask = || {
+            let load = || Ok::<_, String>((0, 10));
+            cache.get_or_load(&1, Kind::Data, DEMAND, load).map(|(hold, _)| *hold)
+        };
+        let askers: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+        wait_for_joined(&cache, 4);
+        claim.fail("disk on fire".to_owned());
+        for asker in askers {
+            assert_eq!(asker.join().unwrap(), Err(LoadError::Failed("disk on fire".to_owned())));
+        }
+    });
+    assert_eq!(cache.state(&1), None);
+    assert_eq!(load(&cache, 1, 5), (5, Source::Loaded));
+    assert_eq!(cache.stats().load_errors, 1);
+    cache.validate().unwrap();
+}
+
+#[test]
+fn an_error_of_another_type_makes_the_waiter_load() {
+    let cache = cache();
+    let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
+    thread::scope(|scope| {
+        let asker = scope.spawn(|| load(&cache, 1, 6));
+        wait_for_joined(&cache, 1);
+        claim.fail(404_u16);
+        assert_eq!(asker.join().unwrap(), (6, Source::Loaded));
+    });
+}
+
+#[test]
+fn a_panic_goes_on_in_its_caller_and_wakes_who_waits() {
+    let cache = cache();
+    let (start, go) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let loader = scope.spawn(|| {
+            let load = || -> Result<(u64, u64), String> {
+                start.wait();
+                go.wait();
+                panic!("in the loader");
+            };
+            let ask = || cache.get_or_load(&1, Kind::Data, DEMAND, load).map(|(hold, _)| *hold);
+            catch_unwind(AssertUnwindSafe(ask)).is_err()
+        });
+        start.wait();
+        let asker = scope.spawn(|| {
+            let load = || Ok::<_, String>((0, 1));
+            cache.get_or_load(&1, Kind::Data, DEMAND, load).map(|(hold, _)| *hold)
+        });
+        wait_for_joined(&cache, 1);
+        go.wait();
+        assert!(loader.join().unwrap());
+        assert_eq!(asker.join().unwrap(), Err(LoadError::Panicked));
+    });
+    assert_eq!(load(&cache, 1, 5), (5, Source::Loaded));
+    assert_eq!(cache.stats().load_panics, 1);
+    cache.validate().unwrap();
+}
+
+#[test]
+fn an_abandoned_claim_makes_one_waiter_the_loader() {
+    let cache = cache();
+    let claim = cache.try_claim(&1, Kind::Data, Access::Prefetch).unwrap();
+    thread::scope(|scope| {
+        let askers: Vec<_> = (0..6)
+            .map(|n| {
+                scope.spawn({
+                    let cache = &cache;
+                    move || load(cache, 1, n)
+                })
+            })
+            .collect();
+        wait_for_joined(&cache, 6);
+        drop(claim);
+        let got: Vec<_> = askers.into_iter().map(|asker| asker.join().unwrap()).collect();
+        let loaded: Vec<_> = got.iter().filter(|(_, s)| *s == Source::Loaded).collect();
+        assert_eq!(loaded.len(), 1, "{got:?}");
+        assert!(got.iter().all(|(value, _)| *value == loaded[0].0), "{got:?}");
+    });
+    assert_eq!(cache.stats().loads_abandoned, 1);
+    cache.validate().unwrap();
+}
+
+#[test]
+fn invalidated_while_loading_is_given_to_who_waits_and_to_nobody_else() {
+    let cache = cache();
+    let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
+    thread::scope(|scope| {
+        let before = scope.spawn(|| load(&cache, 1, 0));
+        wait_for_joined(&cache, 1);
+        assert!(cache.invalidate(&1));
+        // Whoever comes after must not join.
+        assert_eq!(load(&cache, 1, 2), (2, Source::Loaded));
+        let old = claim.fill(1, 10);
+        assert_eq!(before.join().unwrap(), (1, Source::Joined));
+        assert_eq!(*old, 1);
+        assert_eq!(cache.get(&1, DEMAND).as_deref(), Some(&2));
+    });
+    assert_eq!(cache.stats().loads_doomed, 1);
+    let stats = cache.stats();
+    assert_eq!((stats.anon_size, stats.data_size), (0, 10));
+    cache.validate().unwrap();
+}
+
+#[test]
+fn a_value_put_while_loading_wins_over_the_load() {
+    let cache = cache();
+    let claim = cache.try_claim(&1, Kind::Data, DEMAND).unwrap();
+    drop(cache.insert(1, 2, 10, Kind::Data, DEMAND));
+    drop(claim.fill(1, 10));
+    assert_eq!(cache.get(&1, DEMAND).as_deref(), Some(&2));
+    cache.validate().unwrap();
+}
+
+#[test]
+fn a_load_runs_under_no_lock() {
+    // One sublist, so any lock held would be in the way.
+    let cache: Cache<u64, u64> = Cache::builder(1000).sublists(1).build();
+    let outer = || {
+        assert_eq!(load(&cache, 2, 20), (20, Source::Loaded));
+        assert_eq!(load(&cache, 2, 21), (20, Source::Hit));
+        cache.invalidate(&3);
+        cache.reclaim(1);
+        Ok::<_, String>((10, 10))
+    };
+    let (hold, source) = cache.get_or_load(&1, Kind::Data, DEMAND, outer).unwrap();
+    assert_eq!((*hold, source), (10, Source::Loaded));
+}
+
+#[test]
+fn a_claim_can_be_filled_by_another_thread() {
+    let cache = cache();
+    let (send, receive) = mpsc::channel::<Claim<u64, u64>>();
+    let prefetcher = thread::spawn(move || receive.iter().for_each(|claim| drop(claim.fill(9, 1))));
+    send.send(cache.try_claim(&1, Kind::Data, Access::Prefetch).unwrap()).unwrap();
+    assert_eq!(load(&cache, 1, 0).0, 9);
+    drop(send);
+    prefetcher.join().unwrap();
+}
+
+#[test]
+fn a_cache_lives_as_long_as_its_claims_and_holds() {
+    let cache: Cache<u64, Arc<u64>> = Cache::new(1000);
+    let value = Arc::new(5);
+    let kept = cache.insert(1, Arc::clone(&value), 1, Kind::Data, DEMAND);
+    drop(cache.insert(2, Arc::clone(&value), 1, Kind::Data, DEMAND));
+    let claim = cache.try_claim(&3, Kind::Data, DEMAND).unwrap();
+    drop(cache);
+    assert_eq!(Arc::strong_count(&value), 3);
+    drop(claim);
+    // Only what is held is left.
+    assert_eq!(Arc::strong_count(&value), 2);
+    assert_eq!(**kept, 5);
+    drop(kept);
+    assert_eq!(Arc::strong_count(&value), 1);
+}

@@ -1,0 +1,165 @@
+//! Descriptors of objects that were looked up a moment ago.
+//!
+//! Between looking a name up and opening what it leads to, the object may lose that name: somebody
+//! saves the file by renaming another over it. A file handle of an object without a name cannot be
+//! opened any more, while a program that opens a path on an ordinary file system always gets one
+//! file or the other. So the descriptor of a lookup is kept for a second, and found here when the
+//! handle has gone stale.
+//!
+//! Not for longer, because an open descriptor keeps the blocks of a deleted file allocated. A
+//! thread closes them; it sleeps until the oldest has had its time, and for as long as it takes
+//! when there are none. The lock guards the queue; descriptors are closed after it is released.
+
+use super::handle::FileHandle;
+use parking_lot::{Condvar, Mutex};
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a descriptor is kept.
+const TIME: Duration = Duration::from_secs(1);
+/// How many are kept.
+const DESCRIPTORS_MAX: usize = 256;
+
+/// The descriptors of the last lookups.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Lookup>,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Lookup {
+    until: Instant,
+    mount: u16,
+    handle: FileHandle,
+    fd: OwnedFd,
+}
+
+impl Recent {
+    /// Keeps the descriptor of a lookup.
+    pub(super) fn keep(&self, mount: u16, handle: FileHandle, fd: OwnedFd) {
+        let until = Instant::now() + TIME;
+        let mut state = self.shared.state.lock();
+        let was_empty = state.queue.is_empty();
+        let oldest = match state.queue.len() {
+            DESCRIPTORS_MAX.. => state.queue.pop_front(),
+            _ => None,
+        };
+        state.queue.push_back(Lookup { until, mount, handle, fd });
+        drop(state);
+        drop(oldest);
+        if was_empty {
+            self.wake_or_start();
+        }
+    }
+
+    fn wake_or_start(&self) {
+        let mut thread = self.thread.lock();
+        if thread.is_some() {
+            drop(thread);
+            self.shared.wake.notify_one();
+            return;
+        }
+        let shared = self.shared.clone();
+        let started = std::thread::Builder::new()
+            .name("origin_recent".into())
+            .spawn(move || shared.close_in_time());
+        match started {
+            Ok(started) => *thread = Some(started),
+            // Later lookups push the descriptors out.
+            Err(error) => log::warn!("cannot start a thread to close descriptors: {error}"),
+        }
+    }
+
+    /// A copy of the descriptor of this object, if it was looked up lately.
+    pub(super) fn find(&self, mount: u16, handle: &FileHandle) -> Option<OwnedFd> {
+        let state = self.shared.state.lock();
+        let same = |lookup: &&Lookup| lookup.mount == mount && lookup.handle == *handle;
+        state.queue.iter().rev().find(same)?.fd.try_clone().ok()
+    }
+}
+
+impl Drop for Recent {
+    fn drop(&mut self) {
+        self.shared.state.lock().stopped = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.lock().take() {
+            // It has nothing to panic about, and if it did the panic was reported.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn close_in_time(&self) {
+        let mut state = self.state.lock();
+        while !state.stopped {
+            let Some(until) = state.queue.front().map(|lookup| lookup.until) else {
+                self.wake.wait(&mut state);
+                continue;
+            };
+            let now = Instant::now();
+            if until > now {
+                self.wake.wait_until(&mut state, until);
+                continue;
+            }
+            let expired = state.queue.iter().take_while(|lookup| lookup.until <= now).count();
+            let expired: Vec<Lookup> = state.queue.drain(..expired).collect();
+            drop(state);
+            drop(expired);
+            state = self.state.lock();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_descriptor_is_found_by_its_handle_and_closed_in_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let recent = Recent::default();
+        let mut handles = Vec::new();
+        for number in 0..DESCRIPTORS_MAX + 10 {
+            let file = std::fs::File::create(directory.path().join(number.to_string())).unwrap();
+            let Ok((handle, _)) = FileHandle::of(file.as_fd()) else {
+                eprintln!("skipped: no file handles on {}", directory.path().display());
+                return;
+            };
+            let inode = file.metadata().unwrap().ino();
+            recent.keep(7, handle.clone(), file.into());
+            handles.push((handle, inode));
+        }
+        for (handle, _) in &handles[..10] {
+            assert!(recent.find(7, handle).is_none(), "there is a limit");
+        }
+        for (handle, inode) in &handles[10..] {
+            assert!(recent.find(8, handle).is_none(), "another mount");
+            let found = std::fs::File::from(recent.find(7, handle).unwrap());
+            assert_eq!(found.metadata().unwrap().ino(), *inode);
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !recent.shared.state.lock().queue.is_empty() {
+            assert!(Instant::now() < deadline, "nobody closes them");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}

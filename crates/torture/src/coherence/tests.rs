@@ -1,0 +1,60 @@
+//! Each promise is kept by a faithful directory, and the ones about changes behind the mount are
+//! broken by a view that does not follow.
+
+use super::*;
+
+fn directories() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let (one, two) = (directory.path().join("one"), directory.path().join("two"));
+    std::fs::create_dir(&one).unwrap();
+    std::fs::create_dir(&two).unwrap();
+    (directory, one, two)
+}
+
+fn plan(mount: &Path, source: &Path, rounds: u32) -> Plan {
+    Plan {
+        mount: mount.to_path_buf(),
+        source: source.to_path_buf(),
+        chosen: promises(),
+        rounds,
+        seed: 1,
+        names_time: Duration::ZERO,
+    }
+}
+
+#[test]
+fn a_directory_keeps_every_promise_to_itself() {
+    let (_directory, one, _) = directories();
+    let broken = run(&plan(&one, &one, 6)).unwrap();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn names_are_unique() {
+    let mut names: Vec<_> = promises().iter().map(|promise| promise.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+/// A "mount" that has nothing of the source: no promise may be found kept.
+#[test]
+fn a_view_of_something_else_breaks_every_promise() {
+    let (_directory, mount, source) = directories();
+    let broken = run(&plan(&mount, &source, 1)).unwrap();
+    assert_eq!(broken.len(), promises().len());
+}
+
+#[test]
+fn a_counter_that_goes_back_is_seen() {
+    let read =
+        |values: &[u64]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
+    let mut seen = vec![0; 2];
+    race::check_counters(&read(&[3, 4]), 3, &mut seen).unwrap();
+    let error = race::check_counters(&read(&[3, 3]), 3, &mut seen).unwrap_err();
+    assert!(error.to_string().contains("went back"), "{error}");
+    let error = race::check_counters(&read(&[4, 4]), 5, &mut seen).unwrap_err();
+    assert!(error.to_string().contains("published"), "{error}");
+    assert!(race::check_counters(&read(&[4]), 0, &mut seen).is_err());
+}

@@ -1,0 +1,49 @@
+//! One line on a terminal that says how far a run is; nothing when the output is not a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// How often the line is written anew.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// The line.
+#[derive(Debug)]
+pub struct Progress {
+    shown: bool,
+    started: Instant,
+    next: Instant,
+}
+
+impl Default for Progress {
+    fn default() -> Progress {
+        let now = Instant::now();
+        Progress {
+            shown: std::io::stderr().is_terminal(),
+            started: now,
+            next: now,
+        }
+    }
+}
+
+impl Progress {
+    /// Shows `done` of `total` when the last showing was long enough ago.
+    pub fn show(&mut self, what: &str, done: u64, total: u64) {
+        if !self.shown || Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + INTERVAL;
+        let seconds = self.started.elapsed().as_secs();
+        // A terminal that went away is no reason to stop the run.
+        let _ = write!(
+            std::io::stderr(),
+            "\r{what}: {done} of {total}, {seconds} s "
+        );
+    }
+
+    /// Clears the line.
+    pub fn end(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

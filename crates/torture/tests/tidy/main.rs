@@ -1,0 +1,232 @@
+//! Tidy: the rules of the house that a machine can check, checked over the whole workspace.
+//!
+//! Each rule is a pure function from a file's text to its faults (see `rules`), tested below
+//! against text that breaks it, and then applied to every tracked file. Exceptions stand in the
+//! lists here, each with its reason; the lists start empty and should stay so.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a tree that cannot be read fails the test"
+)]
+
+mod arrows;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rules::{Fault, Lines};
+
+/// Source files that may be longer than [`rules::FILE_LINES_MAX`], with the reason.
+const LONG_FILES: [(&str, &str); 0] = [];
+/// Functions (`file: name`) that may be longer than [`rules::FUNCTION_LINES_MAX`], with the reason.
+const LONG_FUNCTIONS: [(&str, &str); 0] = [];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every file that git tracks or would track; where there is no git, every file outside `target`.
+fn files() -> Vec<PathBuf> {
+    let listed = Command::new("git")
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(root())
+        .output();
+    let mut files: Vec<PathBuf> = match listed {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
+            .split('\0')
+            .filter(|name| !name.is_empty())
+            .map(PathBuf::from)
+            .collect(),
+        _ => walk(Path::new("")),
+    };
+    files.sort();
+    files.dedup();
+    files.retain(|file| root().join(file).is_file());
+    files
+}
+
+fn walk(below: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join(below)).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        if name == "target" || name == ".git" {
+            continue;
+        }
+        let path = below.join(name);
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(walk(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The text files with their contents; what is not UTF-8 is no text.
+fn texts() -> BTreeMap<PathBuf, String> {
+    files()
+        .into_iter()
+        .filter_map(|file| {
+            Some((
+                file.clone(),
+                std::fs::read_to_string(root().join(file)).ok()?,
+            ))
+        })
+        .collect()
+}
+
+fn sources() -> BTreeMap<PathBuf, String> {
+    let mut sources = texts();
+    sources.retain(|file, _| file.extension().is_some_and(|extension| extension == "rs"));
+    assert!(
+        sources.len() > 20,
+        "only {} source files were found",
+        sources.len()
+    );
+    sources
+}
+
+/// Fails with all faults, one a line.
+fn none(faults: &[String]) {
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+/// Applies one rule to every source file.
+fn check(rule: impl Fn(&Path, &Lines<'_>) -> Vec<Fault>) {
+    let mut faults = Vec::new();
+    for (file, text) in sources() {
+        for fault in rule(&file, &Lines::of(&text)) {
+            faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn files_are_short() {
+    check(|file, lines| {
+        let excepted = LONG_FILES.iter().any(|(name, _)| Path::new(name) == file);
+        if excepted {
+            Vec::new()
+        } else {
+            rules::long_file(lines)
+        }
+    });
+}
+
+#[test]
+fn functions_are_short() {
+    check(|file, lines| {
+        let mut faults = rules::long_functions(lines);
+        faults.retain(|fault| {
+            let place = format!("{}: {}", file.display(), fault.subject);
+            !LONG_FUNCTIONS.iter().any(|(name, _)| *name == place)
+        });
+        faults
+    });
+}
+
+#[test]
+fn exceptions_are_needed() {
+    let sources = sources();
+    let mut faults = Vec::new();
+    for (name, _) in LONG_FILES {
+        let text = sources.get(Path::new(name));
+        if text.is_none_or(|text| rules::long_file(&Lines::of(text)).is_empty()) {
+            faults.push(format!("{name} is not too long any more"));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let mut faults = Vec::new();
+    for (file, text) in texts() {
+        // The rules themselves must name what they forbid.
+        if file.starts_with("crates/torture/tests/tidy") {
+            continue;
+        }
+        for fault in rules::left_undone(&Lines::of(&text)) {
+            faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn nothing_is_unwrapped_outside_tests() {
+    let sources = sources();
+    let test_files = rules::test_files(&sources);
+    let mut faults = Vec::new();
+    for (file, text) in &sources {
+        if test_files.contains(file) {
+            continue;
+        }
+        for fault in rules::unwraps(&Lines::of(text)) {
+            faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn unsafe_code_is_argued_for() {
+    check(|_, lines| rules::unargued_unsafe(lines));
+}
+
+#[test]
+fn files_open_with_their_idea() {
+    check(|_, lines| rules::without_opening(lines));
+}
+
+#[test]
+fn no_path_of_one_machine() {
+    let mut faults = Vec::new();
+    for (file, text) in texts() {
+        if file.starts_with("crates/torture/tests/tidy") {
+            continue;
+        }
+        for fault in rules::machine_paths(&Lines::of(&text)) {
+            faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn packages_come_from_the_public_registry() {
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    none(&rules::foreign_sources(&lock));
+}
+
+#[test]
+fn arrows_run_down_only() {
+    let mut manifests = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let manifest = entry.unwrap().path().join("Cargo.toml");
+        if let Ok(text) = std::fs::read_to_string(&manifest) {
+            manifests.insert(arrows::name(&text).unwrap(), text);
+        }
+    }
+    assert!(
+        manifests.len() >= 5,
+        "only {} crates were found",
+        manifests.len()
+    );
+    none(&arrows::faults(&manifests));
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The control directory: there when named, in no listing, and its numbers move with the work.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite control 'the hidden control directory and arcstats in the kstat format'
+needs_ogive
+need "$OGIVE"
+
+source="$WORK/source"
+mount="$WORK/mount"
+mkdir -p "$source"
+head -c 4M /dev/urandom >"$source/file"
+mount_view "$source" "$mount" --direct-io
+
+[ "$(find "$mount" -mindepth 1 -maxdepth 1)" = "$mount/file" ] || fail 'a listing shows more'
+[ -d "$mount/.ogive" ] || fail 'no control directory'
+# Three header lines: kstat numbers, column names, then name, type 4 (uint64), value.
+awk 'NR == 1 { if (NF < 5) exit 1 }
+     NR == 2 { if ($0 !~ /^name +type +data$/) exit 1 }
+     NR > 2 { if (NF != 3 || $2 !~ /^[0-9]+$/ || $3 !~ /^-?[0-9]+$/) exit 1 }
+     END { exit NR < 50 }' "$mount/.ogive/arcstats" || {
+    head -n 5 "$mount/.ogive/arcstats"
+    fail 'arcstats is not in the kstat format'
+}
+
+# counter NAME
+counter() {
+    awk -v name="$1" '$1 == name { print $3; found = 1 } END { exit !found }' \
+        "$mount/.ogive/arcstats" || fail "arcstats has no $1"
+}
+
+for name in hits misses size c c_min c_max mru_size mfu_size mru_ghost_hits mfu_ghost_hits \
+    demand_data_hits demand_data_misses prefetch_data_misses demand_metadata_hits; do
+    counter "$name" >/dev/null
+done
+# A file that changed just now is read again at each open, until its time can tell changes apart.
+sleep 2.5
+cat "$mount/file" >/dev/null
+misses="$(counter demand_data_misses)"
+hits="$(counter demand_data_hits)"
+cmp "$mount/file" "$source/file" || fail 'the bytes differ'
+[ "$(counter demand_data_hits)" -gt "$hits" ] || fail 'a second read makes no hits'
+[ "$(counter demand_data_misses)" -eq "$misses" ] || fail 'a second read makes misses'
+[ "$(counter size)" -ge 4000000 ] || fail "4 MiB were read, but size is $(counter size)"
+[ "$(counter size)" -le "$(counter c_max)" ] || fail 'size is above c_max'
+
+expect_failure '' touch "$mount/.ogive/new"
+expect_failure '' rmdir "$mount/.ogive"
+expect_failure '' mv "$mount/.ogive" "$mount/away"
+expect_failure '' mv "$mount/file" "$mount/.ogive/file"
+# The name can be given away: then the source's own .ogive is seen.
+unmount_view "$mount"
+mkdir "$source/.ogive"
+echo own >"$source/.ogive/file"
+mount_view "$source" "$mount" --control-name .elsewhere
+[ "$(cat "$mount/.ogive/file")" = own ] || fail "the source's own .ogive is hidden"
+[ -r "$mount/.elsewhere/arcstats" ] || fail 'no arcstats under the other name'
+unmount_view "$mount"
+passed

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Kill -9 under write load: what was acknowledged is in the source, and the dead mount mounts again.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite durability 'the daemon is killed in the middle of writes, again and again'
+needs_ogive
+need "$OGIVE_TORTURE" "$OGIVE"
+
+for mode in default direct; do
+    options=()
+    [ "$mode" = default ] || options=(--direct-io)
+    mkdir -p "$WORK/$mode-source" "$WORK/$mode"
+    remember_mount "$WORK/$mode"
+    "$OGIVE_TORTURE" durability --mount "$WORK/$mode" --source "$WORK/$mode-source" \
+        --rounds "${OGIVE_DURABILITY_ROUNDS:-6}" -- \
+        "$OGIVE" mount -f "${options[@]}" "$WORK/$mode-source" "$WORK/$mode" ||
+        fail "durability $mode"
+    unmount_at_any_price "$WORK/$mode"
+done
+
+# A killed daemon cannot show that fsync reaches the disk, because the source's page cache
+# survives it. So the daemon's system calls are counted.
+if command -v strace >/dev/null; then
+    mount_view "$WORK/traced-source" "$WORK/traced"
+    daemon="$(daemon_of "$WORK/traced")"
+    [ -n "$daemon" ] || fail 'no daemon serves the mount'
+    strace -f -q -e trace=fsync,fdatasync -o "$WORK/trace" -p "$daemon" &
+    tracer=$!
+    sleep 1
+    dd if=/dev/zero of="$WORK/traced/file" bs=4096 count=1 conv=fsync status=none
+    dd if=/dev/zero of="$WORK/traced/data" bs=4096 count=1 conv=fdatasync status=none
+    # strace hands the trace over when it is told to stop.
+    kill -INT "$tracer"
+    wait "$tracer" || true
+    grep -q 'fsync(' "$WORK/trace" || fail 'fsync did not reach the source'
+    grep -q 'fdatasync(' "$WORK/trace" || fail 'fdatasync did not reach the source'
+    unmount_view "$WORK/traced"
+    say 'fsync and fdatasync reach the source'
+else
+    say 'no strace: whether fsync reaches the source was not looked at'
+fi
+passed

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# From mount to unmount: background, busy, signals, crashes, and nothing left behind.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite life 'start, busy unmount, SIGTERM, a crash, mounting over a dead mount, nothing left'
+needs_ogive
+need "$OGIVE"
+
+source="$WORK/source"
+mount="$WORK/mount"
+mkdir -p "$source"
+echo bytes >"$source/file"
+
+# The command returns when the mount answers, not before and not never.
+mount_view "$source" "$mount"
+[ "$(cat "$mount/file")" = bytes ] || fail 'the mount does not answer when the command returned'
+daemon="$(daemon_of "$mount")"
+[ -n "$daemon" ] || fail 'no daemon serves the mount'
+[ "$(ps -o tty= -p "$daemon" | tr -d ' ')" = '?' ] || fail 'the daemon keeps the terminal'
+[ "$(readlink "/proc/$daemon/cwd")" = / ] || fail 'the daemon keeps a directory busy'
+say 'the daemon runs in the background'
+
+# Mounting twice is refused and hurts nobody.
+if "$OGIVE" mount "$source" "$mount" 2>"$WORK/message"; then
+    fail 'a second mount over a living one succeeded'
+fi
+[ "$(cat "$mount/file")" = bytes ] || fail 'a refused mount hurt the first one'
+say "a second mount is refused: $(head -n 1 "$WORK/message")"
+
+# An open file keeps the mount busy; closing it lets it go.
+exec 9<"$mount/file"
+if "$OGIVE" unmount "$mount" 2>"$WORK/message"; then
+    fail 'a busy mount was unmounted'
+fi
+exec 9<&-
+say "busy: $(head -n 1 "$WORK/message")"
+unmount_view "$mount"
+wait_gone "$daemon" || fail 'the daemon lives on after unmount'
+say 'unmount ends the daemon'
+
+# SIGTERM and SIGINT end cleanly.
+for signal in TERM INT; do
+    mount_view "$source" "$mount"
+    daemon="$(daemon_of "$mount")"
+    echo "$signal" >"$mount/written"
+    kill "-$signal" "$daemon"
+    wait_gone "$daemon" || fail "the daemon survives SIG$signal"
+    ! is_mounted "$mount" || fail "SIG$signal leaves a dead mount"
+    [ "$(cat "$source/written")" = "$signal" ] || fail "SIG$signal lost a write"
+done
+say 'SIGTERM and SIGINT end cleanly'
+
+# In the foreground the exit code tells.
+"$OGIVE" mount -f "$source" "$mount" >"$WORK/foreground" 2>&1 &
+daemon=$!
+for _ in $(seq 100); do
+    ! is_mounted "$mount" || break
+    sleep 0.1
+done
+[ "$(cat "$mount/file")" = bytes ] || fail 'the foreground mount does not answer'
+kill -TERM "$daemon"
+code=0
+wait "$daemon" || code=$?
+[ "$code" -eq 0 ] || fail "the foreground daemon ended with $code: $(cat "$WORK/foreground")"
+! is_mounted "$mount" || fail 'the foreground daemon left a dead mount'
+say 'the foreground ends with exit code 0'
+
+# After a crash the next mount mends the dead mount point.
+mount_view "$source" "$mount"
+daemon="$(daemon_of "$mount")"
+kill -9 "$daemon"
+wait_gone "$daemon" || fail 'SIGKILL does not kill'
+is_mounted "$mount" || fail 'a killed daemon should leave a dead mount for this test'
+expect_failure 'Transport endpoint is not connected' ls "$mount"
+mount_view "$source" "$mount"
+[ "$(cat "$mount/file")" = bytes ] || fail 'the mended mount does not answer'
+[ "$(grep -c " $mount " /proc/self/mounts)" -eq 1 ] || fail 'the dead mount is still below'
+unmount_view "$mount"
+# `ogive unmount` also clears a dead mount point.
+mount_view "$source" "$mount"
+daemon="$(daemon_of "$mount")"
+kill -9 "$daemon"
+wait_gone "$daemon"
+unmount_view "$mount"
+say 'a dead mount point is mended and cleared'
+
+# What cannot be mounted says so and leaves nothing.
+expect_failure "$WORK/missing" "$OGIVE" mount "$WORK/missing" "$mount"
+expect_failure "$WORK/nowhere" "$OGIVE" mount "$source" "$WORK/nowhere"
+expect_failure '' "$OGIVE" mount "$source" "$source/inside"
+! is_mounted "$mount" || fail 'a failed mount left something'
+[ -z "$(daemon_of "$mount")" ] || fail 'a failed mount left a process'
+expect_failure '' "$OGIVE" unmount "$mount"
+say 'failures say what and leave nothing'
+passed

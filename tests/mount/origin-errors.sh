@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Errors of the source come back as they are; a source that vanished gives EIO and heals.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite origin-errors 'no space, no quota, a source that vanishes and returns'
+need mkfs.ext4 setfattr
+
+# A source of 16 MiB on a loop device: it fills up.
+truncate -s 16M "$WORK/image"
+mkfs.ext4 -q "$WORK/image"
+mkdir "$WORK/disk"
+mount -o loop "$WORK/image" "$WORK/disk" || skip 'no loop device on this machine'
+remember_mount "$WORK/disk"
+mkdir "$WORK/disk/source"
+chmod 777 "$WORK/disk/source"
+mount_view "$WORK/disk/source" "$WORK/mount" --allow-other
+echo kept >"$WORK/mount/kept"
+
+expect_failure 'No space left on device' dd if=/dev/zero of="$WORK/mount/big" bs=64k count=1000
+expect_failure 'No space left on device' fallocate -l 100M "$WORK/mount/allocated"
+cmp "$WORK/mount/big" "$WORK/disk/source/big" || fail 'what was written before the end differs'
+rm -f "$WORK/mount/big" "$WORK/mount/allocated"
+echo again >"$WORK/mount/again" || fail 'space that was given back is not usable'
+say 'no space left on device, and usable again'
+
+expect_failure 'No space left on device' setfattr -n user.large -v "$(printf '%060000d' 0)" \
+    "$WORK/mount/kept"
+expect_failure 'File name too long' touch "$WORK/mount/$(printf '%0256d' 0)"
+[ "$(stat -f -c '%b %S' "$WORK/mount")" = "$(stat -f -c '%b %S' "$WORK/disk")" ] ||
+    fail 'statfs tells another file system'
+
+# The disk goes read-only under the mount, as disks with errors do.
+mount -o remount,ro "$WORK/disk"
+expect_failure 'Read-only file system' sh -c "echo x >'$WORK/mount/new'"
+[ "$(cat "$WORK/mount/kept")" = kept ] || fail 'reading stopped with writing'
+mount -o remount,rw "$WORK/disk"
+echo new >"$WORK/mount/new" || fail 'writing did not heal'
+say 'a source that went read-only, and back'
+unmount_view "$WORK/mount"
+umount "$WORK/disk"
+
+# A second disk with quota, where kernel and tools have it.
+truncate -s 16M "$WORK/quota-image"
+mkdir "$WORK/quota"
+if command -v setquota >/dev/null && mkfs.ext4 -q -O quota "$WORK/quota-image" &&
+    mount -o loop,usrquota "$WORK/quota-image" "$WORK/quota" 2>/dev/null; then
+    remember_mount "$WORK/quota"
+    mkdir -m 777 "$WORK/quota/source"
+    setquota -u nobody 64 64 0 0 "$WORK/quota"
+    mount_view "$WORK/quota/source" "$WORK/limited" --allow-other
+    expect_failure 'Disk quota exceeded' runuser -u nobody -- \
+        dd if=/dev/zero of="$WORK/limited/over" bs=64k count=20
+    unmount_view "$WORK/limited"
+    umount "$WORK/quota"
+    say 'disk quota exceeded'
+else
+    say 'no quota in this kernel or no quota tools: quota was not tried'
+fi
+
+# The source vanishes, as a network file system does: it is a mount of its own whose server dies,
+# and every descriptor into it with it. It returns at the same place, from another server.
+if ! command -v bindfs >/dev/null; then
+    say 'no bindfs: a source that vanishes was not tried'
+    passed
+    exit 0
+fi
+mkdir -p "$WORK/remote/directory" "$WORK/source"
+echo here >"$WORK/remote/directory/file"
+head -c 300000 /dev/urandom >"$WORK/remote/large"
+# In the foreground, so that its process is known; it serves at once, or the read below fails.
+bindfs -f "$WORK/remote" "$WORK/source" &
+server=$!
+remember_mount "$WORK/source"
+for _ in $(seq 50); do
+    ! is_mounted "$WORK/source" || break
+    sleep 0.1
+done
+mount_view "$WORK/source" "$WORK/lost"
+[ "$(cat "$WORK/lost/directory/file")" = here ] || fail 'cannot read before the source vanishes'
+kill -9 "$server"
+wait "$server" 2>/dev/null || true
+# What is cached may still be given. What asks the source fails with EIO, and does not hang.
+for path in "directory/never asked before" large; do
+    code=0
+    timeout 20 cat "$WORK/lost/$path" >/dev/null 2>"$WORK/message" || code=$?
+    [ "$code" -ne 124 ] || fail 'a vanished source makes programs wait'
+    [ "$code" -ne 0 ] || fail "a vanished source gave '$path'"
+    grep -q 'Input/output error' "$WORK/message" || fail "not EIO: $(cat "$WORK/message")"
+done
+is_mounted "$WORK/lost" || fail 'the daemon went away with its source'
+say 'a vanished source gives EIO at once'
+umount -l "$WORK/source"
+echo back >"$WORK/remote/directory/file"
+bindfs "$WORK/remote" "$WORK/source"
+healed=''
+for _ in $(seq 50); do
+    if [ "$(timeout 20 cat "$WORK/lost/directory/file" 2>/dev/null)" = back ]; then
+        healed=yes
+        break
+    fi
+    sleep 0.2
+done
+[ -n "$healed" ] ||
+    fail "did not heal within 10 s: $(timeout 20 cat "$WORK/lost/directory/file" 2>&1 || true)"
+cmp "$WORK/lost/large" "$WORK/remote/large" || fail 'wrong bytes after the source returned'
+echo new >"$WORK/lost/new"
+[ "$(cat "$WORK/remote/new")" = new ] || fail 'writing did not heal'
+unmount_view "$WORK/lost"
+say 'it heals when the source returns'
+passed

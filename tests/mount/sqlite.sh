@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# A real database on the mount: transactions in both journal modes, a client killed in the middle
+# of one, recovery, and the same file read without the mount.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite sqlite 'a database written, killed in mid-transaction, reopened, compared with the source'
+need sqlite3
+
+# sql FILE TEXT: waits for locks of others.
+sql() {
+    sqlite3 -bail -cmd '.timeout 20000' "$1" "$2"
+}
+
+# check MODE DATABASE: the database is whole, through the mount and without it.
+check() {
+    local answer
+    answer="$(sql "$2" 'PRAGMA integrity_check;')"
+    [ "$answer" = ok ] || fail "$1: integrity_check says $answer"
+    # Every transaction moved an amount from one account to another.
+    answer="$(sql "$2" 'SELECT sum(amount) FROM account;')"
+    [ "$answer" = 100000 ] || fail "$1: the amounts add up to $answer, not 100000"
+}
+
+# transfers COUNT: transactions as SQL text.
+transfers() {
+    local number
+    for number in $(seq "$1"); do
+        echo "BEGIN IMMEDIATE;
+        UPDATE account SET amount = amount - 7 WHERE id = $((number % 100));
+        INSERT INTO history(text) VALUES (hex(randomblob(2000)));
+        UPDATE account SET amount = amount + 7 WHERE id = $(((number * 31 + 1) % 100));
+        COMMIT;"
+    done
+}
+
+# transact MODE JOURNAL
+transact() {
+    local mode="$1" journal="$2"
+    local database="$WORK/$mode/$journal.db" client round
+    sql "$database" "PRAGMA journal_mode = $journal;
+        CREATE TABLE account(id INTEGER PRIMARY KEY, amount INTEGER);
+        CREATE TABLE history(id INTEGER PRIMARY KEY, text TEXT);
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
+        INSERT INTO account SELECT i, 1000 FROM n;" >/dev/null
+    # Two writers at once: locks must hold between processes.
+    transfers 60 | sqlite3 -bail -cmd '.timeout 20000' "$database" &
+    client=$!
+    transfers 60 | sqlite3 -bail -cmd '.timeout 20000' "$database" || fail "$mode $journal: writer"
+    wait "$client" || fail "$mode $journal: second writer"
+    [ "$(sql "$database" 'SELECT count(*) FROM history;')" = 120 ] ||
+        fail "$mode $journal: transactions were lost"
+    check "$mode $journal" "$database"
+    for round in 1 2 3 4; do
+        # A large transaction that spills, so that the kill finds bytes half written.
+        {
+            echo 'PRAGMA cache_size = 20; PRAGMA cache_spill = 10; BEGIN IMMEDIATE;'
+            transfers 400 | grep -v -e BEGIN -e COMMIT
+            echo '.shell touch '"$WORK/$mode.$journal.$round"
+            transfers 100000 | grep -v -e BEGIN -e COMMIT
+        } | sqlite3 "$database" &
+        client=$!
+        local _
+        for _ in $(seq 200); do
+            [ ! -e "$WORK/$mode.$journal.$round" ] || break
+            sleep 0.05
+        done
+        [ -e "$WORK/$mode.$journal.$round" ] || fail "$mode $journal: the client never got going"
+        kill -9 "$client"
+        wait "$client" 2>/dev/null || true
+        check "$mode $journal, killed $round times" "$database"
+        [ "$(sql "$database" 'SELECT count(*) FROM history;')" = $((119 + round)) ] ||
+            fail "$mode $journal: a transaction that was not committed is there"
+        transfers 1 | sqlite3 -bail "$database"
+    done
+    sql "$database" 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE);' >/dev/null
+    sql "$database" .dump >"$WORK/through"
+    sql "$WORK/$mode-source/$journal.db" .dump >"$WORK/bare"
+    cmp "$WORK/through" "$WORK/bare" || fail "$mode $journal: the source holds something else"
+    cmp "$database" "$WORK/$mode-source/$journal.db" || fail "$mode $journal: files differ"
+    check "$mode $journal, bare" "$WORK/$mode-source/$journal.db"
+    say "$mode, journal $journal"
+}
+
+for mode in default direct; do
+    options=()
+    [ "$mode" = default ] || options=(--direct-io)
+    mount_view "$WORK/$mode-source" "$WORK/$mode" "${options[@]}"
+    transact "$mode" delete
+    transact "$mode" wal
+    unmount_view "$WORK/$mode"
+done
+passed
