@@ -14,8 +14,9 @@ use ogive_arc::{Access, Cache, Kind, Source};
 use std::convert::Infallible;
 use std::sync::Mutex;
 
-/// The longest trace that does not take minutes in a debug build.
-const SHORT: u64 = 1_300_000;
+/// The longest trace that is quick to run: in a debug build, or several times in a release
+/// build.
+const SHORT: u64 = if cfg!(debug_assertions) { 100_000 } else { 1_300_000 };
 
 /// The longest trace that does not take minutes in a release build.
 const MEDIUM: u64 = if cfg!(debug_assertions) { SHORT } else { 6_000_000 };
@@ -71,8 +72,8 @@ fn the_policy_has_exactly_the_published_hits() {
         assert_eq!(hits, row.hits, "{row:?}, {kind:?}");
         policy.validate().unwrap();
     };
-    assert!(for_all_rows(ALL, |row, keys| check(row, keys, Kind::Data)) >= 60);
-    assert!(for_all_rows(SHORT, |row, keys| check(row, keys, Kind::Metadata)) >= 60);
+    assert!(for_all_rows(ALL, |row, keys| check(row, keys, Kind::Data)) >= 50);
+    assert!(for_all_rows(SHORT, |row, keys| check(row, keys, Kind::Metadata)) >= 50);
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn the_cache_with_one_sublist_has_exactly_the_published_hits() {
     let check = |row: &Golden, keys: &[u64]| {
         assert_eq!(cache_hits(row, keys, 1), row.hits, "{row:?}");
     };
-    assert!(for_all_rows(ALL, check) >= 60);
+    assert!(for_all_rows(ALL, check) >= 50);
 }
 
 /// So many entries a sublist must have for the promise; by default they have 512.
@@ -88,7 +89,12 @@ const ENTRIES_PER_SUBLIST_MIN: u64 = 128;
 
 #[test]
 fn the_cache_with_many_sublists_is_near_the_published_hits() {
-    for (sublists, requests_max) in [(2, SHORT), (8, SHORT), (64, MEDIUM)] {
+    let runs: &[_] = if cfg!(debug_assertions) {
+        &[(8, SHORT)]
+    } else {
+        &[(2, SHORT), (8, SHORT), (64, MEDIUM)]
+    };
+    for &(sublists, requests_max) in runs {
         let worst = Mutex::new([(0.0_f64, String::new()), (0.0_f64, String::new())]);
         let rows = for_all_rows(requests_max, |row, keys| {
             let hits = cache_hits(row, keys, sublists);
@@ -99,7 +105,7 @@ fn the_cache_with_many_sublists_is_near_the_published_hits() {
                 *worst = (points, format!("{} at {} entries", row.trace, row.entries));
             }
         });
-        assert!(rows >= 60);
+        assert!(rows >= 50);
         let [(tiny, tiny_at), (points, at)] = worst.into_inner().unwrap();
         eprintln!("{sublists} sublists: worst {points:+.3} points, {at}");
         eprintln!("{sublists} sublists of few entries: worst {tiny:+.3} points, {tiny_at}");

@@ -6,7 +6,7 @@
 
 use ogive_arc::policy::State;
 use ogive_arc::{Access, Cache, Hold, Kind, List, Reason};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 const DEMAND: Access = Access::Demand;
 
@@ -140,11 +140,11 @@ fn a_demoted_entry_leaves_its_ghost() {
 fn the_eviction_hook_hears_of_what_was_evicted_outside_all_locks() {
     type Heard = Vec<(u64, u64, u64, List, bool, Reason)>;
     let heard: Arc<Mutex<Heard>> = Arc::default();
-    let this: Arc<OnceLock<Cache<u64, u64>>> = Arc::default();
+    let this: Arc<Mutex<Option<Cache<u64, u64>>>> = Arc::default();
     let (log, cell) = (Arc::clone(&heard), Arc::clone(&this));
     let cache = Cache::builder(30).sublists(1).on_evict(move |eviction| {
         // It would wait for itself if a lock were held.
-        let cache = cell.get().unwrap();
+        let cache = cell.lock().unwrap().clone().unwrap();
         assert!(!cache.contains(&eviction.key));
         let weight_bytes = eviction.weight_bytes;
         let (list, prefetched) = (eviction.list, eviction.prefetched);
@@ -152,35 +152,36 @@ fn the_eviction_hook_hears_of_what_was_evicted_outside_all_locks() {
         let row = (eviction.key, value, weight_bytes, list, prefetched, eviction.reason);
         log.lock().unwrap().push(row);
     });
-    let cache = this.get_or_init(|| cache.build());
+    let cache = cache.build();
+    *this.lock().unwrap() = Some(cache.clone());
     for key in 0..3 {
         drop(cache.insert(key, key + 100, 10, Kind::Data, Access::Prefetch));
     }
     drop(cache.get(&1, DEMAND));
     drop(cache.get(&1, DEMAND));
-    drop(put(cache, 3, 10));
+    drop(put(&cache, 3, 10));
     drop(cache.remove(&2));
     cache.demote(&1);
+    this.lock().unwrap().take();
     let heard = std::mem::take(&mut *heard.lock().unwrap());
     let capacity = (0, 100, 10, List::Mru, true, Reason::Capacity);
     assert_eq!(heard, [capacity, (1, 101, 10, List::Mfu, false, Reason::Demoted)]);
 }
 
 /// A value that uses the cache when it is dropped.
-struct Nosy(Arc<OnceLock<Cache<u64, Self>>>);
+struct Nosy(Arc<Mutex<Option<Cache<u64, Self>>>>);
 
 impl Drop for Nosy {
     fn drop(&mut self) {
-        if let Some(cache) = self.0.get() {
-            cache.validate().unwrap();
-        }
+        let cache = self.0.lock().unwrap().clone();
+        cache.unwrap().validate().unwrap();
     }
 }
 
 #[test]
 fn values_are_dropped_outside_all_locks() {
-    let this = Arc::new(OnceLock::new());
-    let cache: &Cache<u64, Nosy> = this.get_or_init(|| Cache::builder(50).sublists(1).build());
+    let cache: Cache<u64, Nosy> = Cache::builder(50).sublists(1).build();
+    let this = Arc::new(Mutex::new(Some(cache.clone())));
     for round in 0..3 {
         for key in 0..20 {
             drop(cache.insert(key, Nosy(Arc::clone(&this)), 10, Kind::Data, DEMAND));
@@ -194,4 +195,6 @@ fn values_are_dropped_outside_all_locks() {
         cache.clear();
     }
     cache.validate().unwrap();
+    let last = this.lock().unwrap().take();
+    drop(last);
 }

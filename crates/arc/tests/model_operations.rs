@@ -111,6 +111,12 @@ impl Model {
         Some(hold)
     }
 
+    fn clear(&mut self) {
+        (0..40).for_each(|key| self.forget(key));
+        self.cache.clear();
+        assert_eq!((self.cache.is_empty(), self.cache.len()), (true, 0));
+    }
+
     fn apply(&mut self, op: Op) {
         match op {
             Op::Get(key, by) => {
@@ -176,11 +182,7 @@ impl Model {
             Op::Reclaim(bytes) => {
                 self.cache.reclaim(bytes);
             }
-            Op::Clear => {
-                (0..40).for_each(|key| self.forget(key));
-                self.cache.clear();
-                assert_eq!((self.cache.is_empty(), self.cache.len()), (true, 0));
-            }
+            Op::Clear => self.clear(),
         }
     }
 
@@ -203,8 +205,14 @@ impl Model {
     }
 }
 
+/// So many cases, few under Miri; a failure is printed and not written to a file.
+fn cases(cases: u32) -> ProptestConfig {
+    let cases = if cfg!(miri) { 4 } else { cases };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 600 }) })]
+    #![proptest_config(cases(600))]
 
     #[test]
     fn everything_counts_up_after_every_operation(

@@ -83,8 +83,14 @@ impl Paper {
     }
 }
 
+/// So many cases, few under Miri; a failure is printed and not written to a file.
+fn cases(cases: u32) -> ProptestConfig {
+    let cases = if cfg!(miri) { 4 } else { cases };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 400 }) })]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn every_key_is_in_the_state_the_paper_puts_it_in(

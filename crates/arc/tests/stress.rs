@@ -12,12 +12,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const KEYS: u64 = 300;
 
-/// The origin: a version of each key, which writers raise before they invalidate.
-struct Origin(Vec<AtomicU64>);
+/// The origin: of each key the version it has, and the one of which its writer has been told
+/// that nothing older will be read. In between lies the invalidation.
+struct Origin {
+    written: Vec<AtomicU64>,
+    acknowledged: Vec<AtomicU64>,
+}
 
 impl Origin {
+    fn new() -> Self {
+        let ones = || (0..KEYS).map(|_| AtomicU64::new(1)).collect();
+        Self { written: ones(), acknowledged: ones() }
+    }
+
     fn version(&self, key: u64) -> u64 {
-        self.0[key as usize].load(Ordering::Acquire)
+        self.written[key as usize].load(Ordering::SeqCst)
+    }
+
+    fn acknowledged(&self, key: u64) -> u64 {
+        self.acknowledged[key as usize].load(Ordering::SeqCst)
+    }
+
+    fn write(&self, cache: &Cache<u64, (u64, u64)>, key: u64) {
+        let version = self.written[key as usize].fetch_add(1, Ordering::SeqCst) + 1;
+        cache.invalidate(&key);
+        self.acknowledged[key as usize].fetch_max(version, Ordering::SeqCst);
     }
 }
 
@@ -31,7 +50,7 @@ impl Prune for Nothing {
 
 fn read(cache: &Cache<u64, (u64, u64)>, origin: &Origin, next: &mut Sequence) {
     let key = next.below(KEYS).min(next.below(KEYS));
-    let at_least = origin.version(key);
+    let at_least = origin.acknowledged(key);
     let kind = if key.is_multiple_of(4) { Kind::Metadata } else { Kind::Data };
     let by = if next.below(5) == 0 { Access::Prefetch } else { Access::Demand };
     let luck = next.below(100);
@@ -64,10 +83,7 @@ fn work(cache: &Cache<u64, (u64, u64)>, origin: &Origin, mut next: Sequence, ste
     for _ in 0..steps {
         let key = next.below(KEYS);
         match next.below(200) {
-            0..=9 => {
-                origin.0[key as usize].fetch_add(1, Ordering::AcqRel);
-                cache.invalidate(&key);
-            }
+            0..=9 => origin.write(cache, key),
             10..=14 => drop(cache.demote(&key)),
             15..=17 => drop(cache.reclaim(next.below(500))),
             18 => cache.resize(1500 + next.below(1500)),
@@ -101,7 +117,7 @@ fn everything_counts_up_after_everything_at_once() {
             })
             .build();
         let _registration = cache.register_prune("nothing", Arc::new(Nothing));
-        let origin = Origin((0..KEYS).map(|_| AtomicU64::new(1)).collect());
+        let origin = Origin::new();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..8)
@@ -117,8 +133,9 @@ fn everything_counts_up_after_everything_at_once() {
                     std::thread::yield_now();
                 }
             });
-            workers.into_iter().for_each(|worker| worker.join().unwrap());
+            let results: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
             done.store(true, Ordering::Relaxed);
+            assert!(results.iter().all(Result::is_ok));
             watcher.join().unwrap();
         });
         let census = cache.validate().unwrap();

@@ -5,13 +5,17 @@ use ogive_arc::reclaim::{Awakening, GovernorConfig, Pressure, Reading, Waker};
 use ogive_origin::Origin;
 use ogive_pressure::{Sources, Waiter};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The least that the cache keeps by default, as OpenZFS's `arc_c_min`.
+/// The least that the cache keeps by default, as OpenZFS's `arc_c_min`, and the largest share of
+/// its maximum that may be.
 const ARC_MIN_BYTES: u64 = 32 << 20;
-/// Memory left to others: a share of all, as OpenZFS's `arc_sys_free`, within these bounds.
+const ARC_MIN_SHARE: u64 = 4;
+/// Memory left to others: a share of all, as OpenZFS's `arc_sys_free`, and at least so much on a
+/// machine, and so much in a group, which has less to do besides.
 const RESERVE_SHARE: u64 = 32;
 const RESERVE_MIN_BYTES: u64 = 64 << 20;
+const HEADROOM_MIN_BYTES: u64 = 8 << 20;
 
 /// Bounds of the cache in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,28 +25,35 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// What was asked for, or half of the memory there is and a thirty-second part of it. A
-    /// minimum above the maximum is the maximum.
+    /// What was asked for, or half of the memory there is and a thirty-second part of it.
     pub(crate) fn new(limit_bytes: u64, max_bytes: Option<u64>, min_bytes: Option<u64>) -> Self {
         let max_bytes = max_bytes.unwrap_or(limit_bytes / 2);
-        let min_bytes = min_bytes.unwrap_or((limit_bytes / RESERVE_SHARE).max(ARC_MIN_BYTES));
+        let share = (limit_bytes / RESERVE_SHARE).max(ARC_MIN_BYTES);
+        let min_bytes = min_bytes.unwrap_or(share.min(max_bytes / ARC_MIN_SHARE));
         Self { min_bytes: min_bytes.min(max_bytes), max_bytes }
     }
 }
 
-/// What to leave free on a machine, or in a group, of this size.
-pub(crate) fn governor(limit_bytes: u64) -> GovernorConfig {
-    let reserve_bytes = (limit_bytes / RESERVE_SHARE).max(RESERVE_MIN_BYTES).min(limit_bytes / 8);
+/// What to leave free on a machine with `total_bytes`, and in a group that may use `limit_bytes`.
+pub(crate) fn governor(total_bytes: u64, limit_bytes: u64) -> GovernorConfig {
+    let share = |bytes: u64, least: u64| (bytes / RESERVE_SHARE).max(least).min(bytes / 8);
     GovernorConfig {
-        reserve_bytes,
-        headroom_reserve_bytes: reserve_bytes,
+        reserve_bytes: share(total_bytes, RESERVE_MIN_BYTES),
+        headroom_reserve_bytes: share(limit_bytes, HEADROOM_MIN_BYTES),
         ..GovernorConfig::default()
     }
 }
 
+/// After how many bytes of growth to look at the system's memory: seldom on a large machine, and
+/// before a small group is exhausted.
+pub(crate) fn check_every_bytes(limit_bytes: u64) -> u64 {
+    (limit_bytes / 128).clamp(1 << 20, 64 << 20)
+}
+
 /// The pressure sources of this system, for the engine's reclaim thread.
 pub(crate) struct SystemPressure<O: Origin> {
-    sources: Sources,
+    sources: Arc<Sources>,
+    config: GovernorConfig,
     waiter: Waiter,
     view: Weak<View<O>>,
     release_memory: fn(),
@@ -54,12 +65,15 @@ impl<O: Origin> SystemPressure<O> {
     /// What the system says if it gives no descriptor to wait with.
     pub(crate) fn new(
         sources: Sources,
+        config: GovernorConfig,
         view: &Arc<View<O>>,
         release_memory: fn(),
     ) -> std::io::Result<Self> {
         let waiter = sources.waiter()?;
         let target_bytes = view.cache.level().target_bytes;
-        Ok(Self { sources, waiter, view: Arc::downgrade(view), release_memory, target_bytes })
+        let view = Arc::downgrade(view);
+        let sources = Arc::new(sources);
+        Ok(Self { sources, config, waiter, view, release_memory, target_bytes })
     }
 
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
@@ -94,26 +108,44 @@ impl<O: Origin> Pressure for SystemPressure<O> {
     }
 
     fn read(&mut self) -> Reading {
-        match self.sources.read() {
-            Ok(reading) => Reading {
-                available_bytes: Some(reading.available_bytes),
-                headroom_bytes: reading
-                    .limit_bytes
-                    .lt(&reading.total_bytes)
-                    .then(|| i64::try_from(reading.headroom_bytes).unwrap_or(i64::MAX)),
-                stalled: reading.stalled,
-            },
-            Err(error) => {
-                log::warn!("cannot read the state of memory: {error}");
-                Reading::default()
-            }
-        }
+        read(&self.sources)
     }
 
+    /// The thread that brings the next record calls this each time the cache has grown by
+    /// [`check_every_bytes`]. It looks at the memory itself and stops the growth where there is
+    /// none to spare: the reclaim thread may be too late to save a small group.
     fn waker(&self) -> Waker {
         let waker = self.waiter.waker();
-        Arc::new(move || waker.wake())
+        let (sources, view, config) = (self.sources.clone(), self.view.clone(), self.config);
+        Arc::new(move || {
+            if let (Some(view), true) = (view.upgrade(), is_short(&read(&sources), &config)) {
+                view.cache.deny_growth(Instant::now() + config.grow_retry);
+            }
+            waker.wake();
+        })
     }
+}
+
+fn read(sources: &Sources) -> Reading {
+    match sources.read() {
+        Ok(reading) => Reading {
+            available_bytes: Some(reading.available_bytes),
+            headroom_bytes: (reading.limit_bytes < reading.total_bytes)
+                .then(|| i64::try_from(reading.headroom_bytes).unwrap_or(i64::MAX)),
+            stalled: reading.stalled,
+        },
+        Err(error) => {
+            log::warn!("cannot read the state of memory: {error}");
+            Reading::default()
+        }
+    }
+}
+
+/// Whether less memory is left than is to be left alone.
+fn is_short(reading: &Reading, config: &GovernorConfig) -> bool {
+    let reserve = i64::try_from(config.headroom_reserve_bytes).unwrap_or(i64::MAX);
+    reading.available_bytes.is_some_and(|available| available < config.reserve_bytes)
+        || reading.headroom_bytes.is_some_and(|headroom| headroom < reserve)
 }
 
 #[cfg(test)]
@@ -126,7 +158,7 @@ mod tests {
         let bounds = Bounds::new(64 * gib, None, None);
         assert_eq!(bounds, Bounds { min_bytes: 2 * gib, max_bytes: 32 * gib });
         let bounds = Bounds::new(64 * gib, Some(gib), None);
-        assert_eq!(bounds, Bounds { min_bytes: gib, max_bytes: gib });
+        assert_eq!(bounds, Bounds { min_bytes: gib / 4, max_bytes: gib });
         let bounds = Bounds::new(64 * gib, Some(8 * gib), Some(gib));
         assert_eq!(bounds, Bounds { min_bytes: gib, max_bytes: 8 * gib });
         assert_eq!(Bounds::new(0, None, None), Bounds { min_bytes: 0, max_bytes: 0 });
@@ -134,9 +166,12 @@ mod tests {
 
     #[test]
     fn the_reserve_never_takes_a_small_machine_whole() {
-        for limit_bytes in [0, 1 << 20, 64 << 20, 1 << 30, 64 << 30, u64::MAX] {
-            assert!(governor(limit_bytes).reserve_bytes <= limit_bytes / 8);
+        for bytes in [0, 1 << 20, 64 << 20, 1 << 30, 64 << 30, u64::MAX] {
+            let config = governor(bytes, bytes / 2);
+            assert!(config.reserve_bytes <= bytes / 8);
+            assert!(config.headroom_reserve_bytes <= bytes / 16);
         }
-        assert_eq!(governor(64 << 30).reserve_bytes, 2 << 30);
+        let config = governor(64 << 30, 512 << 20);
+        assert_eq!((config.reserve_bytes, config.headroom_reserve_bytes), (2 << 30, 16 << 20));
     }
 }

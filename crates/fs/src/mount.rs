@@ -156,9 +156,11 @@ fn reclaimer(
     view: &Arc<View<DirectoryOrigin>>,
     release_memory: fn(),
 ) -> Option<Reclaimer> {
-    let config =
-        ReclaimerConfig { governor: memory::governor(limit_bytes), ..ReclaimerConfig::default() };
-    let reclaimer = SystemPressure::new(pressure, view, release_memory)
+    let total_bytes = pressure.read().map_or(limit_bytes, |reading| reading.total_bytes);
+    let governor = memory::governor(total_bytes, limit_bytes);
+    let check_every_bytes = Some(memory::check_every_bytes(limit_bytes));
+    let config = ReclaimerConfig { governor, check_every_bytes };
+    let reclaimer = SystemPressure::new(pressure, governor, view, release_memory)
         .and_then(|pressure| Reclaimer::spawn(&view.cache, pressure, config));
     reclaimer
         .inspect_err(|error| log::warn!("the cache will not shrink under memory pressure: {error}"))

@@ -72,12 +72,12 @@ impl Streams {
             return Progress::Miss;
         };
         stream.used = self.clock;
+        // A gap is not sequential yet; the read that fills it, a straggler, makes it so.
+        stream.hits = stream.hits.saturating_add(u32::from(offset <= stream.next));
         if end <= stream.next {
-            // A straggler of a window that is already accounted for.
             return Progress::Hit(end..end);
         }
         stream.next = end;
-        stream.hits = stream.hits.saturating_add(1);
         if stream.hits < HITS_MIN {
             return Progress::Hit(end..end);
         }

@@ -65,6 +65,13 @@ impl InodeLimit {
     }
 }
 
+impl InodeLimit {
+    /// The table has shrunk by much: the kernel has forgotten inodes of its own accord.
+    pub(crate) fn has_shrunk(&self) {
+        (self.release_memory)();
+    }
+}
+
 /// The inode table as an owner of memory that the engine may ask.
 pub(crate) struct InodePruner<O: Origin> {
     pub(crate) view: Weak<View<O>>,
@@ -101,9 +108,6 @@ pub(crate) fn prune<O: Origin>(view: &View<O>, wanted: usize) -> PruneResult {
         }
     }
     result.freed_bytes = result.freed_objects * INODE_BYTES;
-    if result.freed_objects > 0 {
-        view.inodes.compact();
-    }
     result
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Called as `mount.ogive` it is mount(8)'s way in ([`mount::helper`]).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod allocator;
 mod cli;

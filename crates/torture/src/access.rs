@@ -27,7 +27,7 @@ pub struct Side {
 
 impl Side {
     /// A side rooted at `root` with no file open. `prober` is the program that tries locks from
-    /// another process (see [`locks::conflict`]).
+    /// another process (see [`locks`]).
     #[must_use]
     pub fn new(root: &Path, prober: Option<PathBuf>) -> Side {
         Side {
@@ -57,12 +57,7 @@ impl Side {
     /// Makes one operation.
     pub fn apply(&mut self, operation: &Operation) -> Outcome {
         match operation {
-            Operation::Open {
-                slot,
-                path,
-                mode,
-                permissions,
-            } => {
+            Operation::Open { slot, path, mode, permissions } => {
                 self.slots[*slot] = None;
                 let opened = open(&self.path(path), *mode, *permissions)?;
                 self.slots[*slot] = Some(opened);
@@ -72,22 +67,15 @@ impl Side {
                 self.slots[*slot] = None;
                 Ok(Answer::Done)
             }
-            Operation::Write {
-                slot,
-                offset,
-                length,
-                seed,
-            } => self.with(*slot, |file| {
-                contents::write_at(file, *offset, *length, *seed)
-            }),
+            Operation::Write { slot, offset, length, seed } => {
+                self.with(*slot, |file| contents::write_at(file, *offset, *length, *seed))
+            }
             Operation::WriteHere { slot, length, seed } => {
                 self.with(*slot, |file| contents::write_here(file, *length, *seed))
             }
-            Operation::Read {
-                slot,
-                offset,
-                length,
-            } => self.with(*slot, |file| contents::read_at(file, *offset, *length)),
+            Operation::Read { slot, offset, length } => {
+                self.with(*slot, |file| contents::read_at(file, *offset, *length))
+            }
             Operation::TruncateOpen { slot, size } => self.with(*slot, |file| {
                 rustix::fs::ftruncate(file, *size)?;
                 Ok(Answer::Done)
@@ -95,35 +83,18 @@ impl Side {
             Operation::Synchronize { slot, data_only } => {
                 self.with(*slot, |file| contents::synchronize(file, *data_only))
             }
-            Operation::Allocate {
-                slot,
-                kind,
-                offset,
-                length,
-            } => self.with(*slot, |file| {
-                contents::allocate(file, *kind, *offset, *length)
-            }),
-            Operation::StatusOpen { slot } => self.with(*slot, |file| {
-                Ok(Answer::Status(Box::new(attributes::of_open_file(file)?)))
-            }),
-            Operation::CopyRange {
-                from,
-                from_offset,
-                to,
-                to_offset,
-                length,
-            } => {
+            Operation::Allocate { slot, kind, offset, length } => {
+                self.with(*slot, |file| contents::allocate(file, *kind, *offset, *length))
+            }
+            Operation::StatusOpen { slot } => self
+                .with(*slot, |file| Ok(Answer::Status(Box::new(attributes::of_open_file(file)?)))),
+            Operation::CopyRange { from, from_offset, to, to_offset, length } => {
                 let (Some(source), Some(target)) = (&self.slots[*from], &self.slots[*to]) else {
                     return Ok(Answer::EmptySlot);
                 };
                 contents::copy_range(source, *from_offset, target, *to_offset, *length)
             }
-            Operation::LockConflict {
-                path,
-                held,
-                tried,
-                exclusive,
-            } => {
+            Operation::LockConflict { path, held, tried, exclusive } => {
                 let Some(prober) = &self.prober else {
                     return Ok(Answer::Done);
                 };
@@ -193,24 +164,14 @@ mod tests {
             exclusive: false,
             truncate: false,
         };
-        Operation::Open {
-            slot,
-            path: path.into(),
-            mode,
-            permissions: 0o644,
-        }
+        Operation::Open { slot, path: path.into(), mode, permissions: 0o644 }
     }
 
     #[test]
     fn what_was_written_is_read() {
         let (_directory, mut side) = side();
         assert_eq!(side.apply(&create(0, "a")), Ok(Answer::Done));
-        let write = Operation::Write {
-            slot: 0,
-            offset: 10,
-            length: 5,
-            seed: 3,
-        };
+        let write = Operation::Write { slot: 0, offset: 10, length: 5, seed: 3 };
         assert_eq!(side.apply(&write), Ok(Answer::Count(5)));
         let mut expected = vec![0; 10];
         expected.extend(crate::bytes::filled(3, 5));
@@ -222,27 +183,11 @@ mod tests {
     fn an_unlinked_open_file_is_still_read() {
         let (_directory, mut side) = side();
         side.apply(&create(1, "a")).unwrap();
-        side.apply(&Operation::Write {
-            slot: 1,
-            offset: 0,
-            length: 4,
-            seed: 9,
-        })
-        .unwrap();
+        side.apply(&Operation::Write { slot: 1, offset: 0, length: 4, seed: 9 }).unwrap();
         side.apply(&Operation::Unlink { path: "a".into() }).unwrap();
-        let read = Operation::Read {
-            slot: 1,
-            offset: 0,
-            length: 10,
-        };
-        assert_eq!(
-            side.apply(&read),
-            Ok(Answer::Bytes(crate::bytes::filled(9, 4)))
-        );
-        let status = Operation::Status {
-            path: "a".into(),
-            follow: false,
-        };
+        let read = Operation::Read { slot: 1, offset: 0, length: 10 };
+        assert_eq!(side.apply(&read), Ok(Answer::Bytes(crate::bytes::filled(9, 4))));
+        let status = Operation::Status { path: "a".into(), follow: false };
         assert_eq!(side.apply(&status), Err(Errno::NOENT));
     }
 
@@ -251,31 +196,18 @@ mod tests {
         let (_directory, mut side) = side();
         side.apply(&create(0, "a")).unwrap();
         side.apply(&create(0, "b")).unwrap();
-        let rename = |kind| Operation::Rename {
-            from: "a".into(),
-            to: "b".into(),
-            kind,
-        };
-        assert_eq!(
-            side.apply(&rename(RenameKind::NoReplace)),
-            Err(Errno::EXIST)
-        );
+        let rename = |kind| Operation::Rename { from: "a".into(), to: "b".into(), kind };
+        assert_eq!(side.apply(&rename(RenameKind::NoReplace)), Err(Errno::EXIST));
         assert_eq!(side.apply(&rename(RenameKind::Exchange)), Ok(Answer::Done));
         assert_eq!(side.apply(&rename(RenameKind::Plain)), Ok(Answer::Done));
         let list = Operation::ReadDirectory { path: "".into() };
-        assert_eq!(
-            side.apply(&list),
-            Ok(Answer::Names(vec![(b"b".to_vec(), FileKind::Regular)]))
-        );
+        assert_eq!(side.apply(&list), Ok(Answer::Names(vec![(b"b".to_vec(), FileKind::Regular)])));
     }
 
     #[test]
     fn a_directory_that_was_crowded_is_gone_afterwards() {
         let (_directory, mut side) = side();
-        let crowd = Operation::CrowdDirectory {
-            path: "crowd".into(),
-            files: 300,
-        };
+        let crowd = Operation::CrowdDirectory { path: "crowd".into(), files: 300 };
         assert_eq!(side.apply(&crowd), Ok(Answer::Count(300)));
         let list = Operation::ReadDirectory { path: "".into() };
         assert_eq!(side.apply(&list), Ok(Answer::Names(vec![])));

@@ -25,11 +25,7 @@ pub(crate) fn comparable(status: &Stat) -> Attributes {
         mode: status.st_mode,
         user: status.st_uid,
         group: status.st_gid,
-        size: if kind == FileKind::Directory {
-            0
-        } else {
-            status.st_size.unsigned_abs()
-        },
+        size: if kind == FileKind::Directory { 0 } else { status.st_size.unsigned_abs() },
         links: status.st_nlink,
         device: if device_node { status.st_rdev } else { 0 },
         set_modified: set_by_hand(modified(status)),
@@ -38,10 +34,7 @@ pub(crate) fn comparable(status: &Stat) -> Attributes {
 
 /// The modification time.
 pub(crate) fn modified(status: &Stat) -> Moment {
-    (
-        status.st_mtime,
-        u32::try_from(status.st_mtime_nsec).unwrap_or(u32::MAX),
-    )
+    (status.st_mtime, u32::try_from(status.st_mtime_nsec).unwrap_or(u32::MAX))
 }
 
 fn set_by_hand(moment: Moment) -> Option<Moment> {
@@ -73,43 +66,25 @@ pub(crate) fn by_path(side: &Side, operation: &Operation) -> Option<Outcome> {
             AtFlags::SYMLINK_NOFOLLOW,
         )
         .map(|()| Answer::Done),
-        Operation::SetTimes {
-            path,
-            accessed,
-            modified,
-            follow,
-        } => set_times(&side.path(path), *accessed, *modified, *follow),
+        Operation::SetTimes { path, accessed, modified, follow } => {
+            set_times(&side.path(path), *accessed, *modified, *follow)
+        }
         Operation::FileSystemStatus => file_system_status(side.root()),
         _ => return extended(side, operation),
     })
 }
 
 fn status(path: &Path, follow: bool) -> Outcome {
-    let flags = if follow {
-        AtFlags::empty()
-    } else {
-        AtFlags::SYMLINK_NOFOLLOW
-    };
-    Ok(Answer::Status(Box::new(comparable(&rustix::fs::statat(
-        CWD, path, flags,
-    )?))))
+    let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    Ok(Answer::Status(Box::new(comparable(&rustix::fs::statat(CWD, path, flags)?))))
 }
 
 /// Sets both times and gives back both as they are then told.
 fn set_times(path: &Path, accessed: Moment, modified_at: Moment, follow: bool) -> Outcome {
-    let flags = if follow {
-        AtFlags::empty()
-    } else {
-        AtFlags::SYMLINK_NOFOLLOW
-    };
-    let timespec = |moment: Moment| Timespec {
-        tv_sec: moment.0,
-        tv_nsec: moment.1.into(),
-    };
-    let times = Timestamps {
-        last_access: timespec(accessed),
-        last_modification: timespec(modified_at),
-    };
+    let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    let timespec = |moment: Moment| Timespec { tv_sec: moment.0, tv_nsec: moment.1.into() };
+    let times =
+        Timestamps { last_access: timespec(accessed), last_modification: timespec(modified_at) };
     rustix::fs::utimensat(CWD, path, &times, flags)?;
     let status = rustix::fs::statat(CWD, path, flags)?;
     Ok(Answer::Texts(vec![
@@ -131,13 +106,7 @@ fn file_system_status(root: &Path) -> Outcome {
 
 fn extended(side: &Side, operation: &Operation) -> Option<Outcome> {
     Some(match operation {
-        Operation::SetAttribute {
-            path,
-            name,
-            length,
-            seed,
-            rule,
-        } => {
+        Operation::SetAttribute { path, name, length, seed, rule } => {
             let flags = match rule {
                 AttributeRule::Any => XattrFlags::empty(),
                 AttributeRule::Create => XattrFlags::CREATE,
@@ -189,14 +158,8 @@ pub(crate) fn list_attributes(path: &Path) -> Result<Vec<String>, Errno> {
 /// The errno of `utimensat`.
 pub fn restore_modified(path: &Path, moment: Moment) -> Result<(), Errno> {
     let times = Timestamps {
-        last_access: Timespec {
-            tv_sec: 0,
-            tv_nsec: rustix::fs::UTIME_OMIT,
-        },
-        last_modification: Timespec {
-            tv_sec: moment.0,
-            tv_nsec: moment.1.into(),
-        },
+        last_access: Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
+        last_modification: Timespec { tv_sec: moment.0, tv_nsec: moment.1.into() },
     };
     rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)
 }

@@ -151,11 +151,7 @@ mod tests {
             std::fs::copy(&one, &two).unwrap();
             make(&one, change, 1234).unwrap();
             make(&two, change, 1234).unwrap();
-            assert_eq!(
-                std::fs::read(&one).unwrap(),
-                std::fs::read(&two).unwrap(),
-                "{change:?}"
-            );
+            assert_eq!(std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap(), "{change:?}");
         }
     }
 }

@@ -23,11 +23,7 @@ pub fn first_difference(left: &[u8], right: &[u8]) -> Option<usize> {
         return None;
     }
     let common = left.len().min(right.len());
-    Some(
-        (0..common)
-            .find(|&at| left[at] != right[at])
-            .unwrap_or(common),
-    )
+    Some((0..common).find(|&at| left[at] != right[at]).unwrap_or(common))
 }
 
 #[cfg(test)]

@@ -68,9 +68,8 @@ pub struct Plan {
 }
 
 /// Sizes at which something changes: nothing, one byte, pages, records, several records.
-const SIZES: [usize; 10] = [
-    1, 100, 4095, 4096, 4097, 131_071, 131_072, 131_073, 400_000, 1_048_576,
-];
+const SIZES: [usize; 10] =
+    [1, 100, 4095, 4096, 4097, 131_071, 131_072, 131_073, 400_000, 1_048_576];
 
 impl Round {
     /// A file's path through the mount and in the source.

@@ -77,9 +77,7 @@ fn open_for_reading(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 pub(crate) fn write_at(file: &OwnedFd, offset: u64, length: usize, seed: u64) -> Outcome {
-    Ok(Answer::Count(
-        write_fully(file, offset, &filled(seed, length))? as u64,
-    ))
+    Ok(Answer::Count(write_fully(file, offset, &filled(seed, length))? as u64))
 }
 
 pub(crate) fn write_here(file: &OwnedFd, length: usize, seed: u64) -> Outcome {
@@ -118,9 +116,7 @@ pub(crate) fn allocate(file: &OwnedFd, kind: AllocateKind, offset: u64, length: 
         AllocateKind::ZeroRange => FallocateFlags::ZERO_RANGE,
     };
     rustix::fs::fallocate(file, flags, offset, length)?;
-    Ok(Answer::Count(
-        rustix::fs::fstat(file)?.st_size.unsigned_abs(),
-    ))
+    Ok(Answer::Count(rustix::fs::fstat(file)?.st_size.unsigned_abs()))
 }
 
 pub(crate) fn copy_range(
@@ -152,42 +148,27 @@ pub(crate) fn copy_range(
 pub(crate) fn by_path(side: &Side, operation: &Operation) -> Option<Outcome> {
     Some(match operation {
         Operation::ReadWhole { path } => read_whole(&side.path(path)).map(Answer::Bytes),
-        Operation::DirectWrite {
-            path,
-            block,
-            blocks,
-            seed,
-        } => direct_write(&side.path(path), *block, *blocks, *seed),
-        Operation::DirectRead {
-            path,
-            block,
-            blocks,
-        } => direct_read(&side.path(path), *block, *blocks),
+        Operation::DirectWrite { path, block, blocks, seed } => {
+            direct_write(&side.path(path), *block, *blocks, *seed)
+        }
+        Operation::DirectRead { path, block, blocks } => {
+            direct_read(&side.path(path), *block, *blocks)
+        }
         Operation::TruncatePath { path, size } => truncate_path(&side.path(path), *size),
         Operation::SeekHoles { path } => seek_holes(&side.path(path)),
-        Operation::MapRead {
-            path,
-            offset,
-            length,
-        } => open_for_reading(&side.path(path))
+        Operation::MapRead { path, offset, length } => open_for_reading(&side.path(path))
             .and_then(|file| mapping::read(&file, *offset, *length))
             .map(Answer::Bytes),
-        Operation::MapWriteShared {
-            path,
-            offset,
-            length,
-            seed,
-        } => open_for_both(&side.path(path), OFlags::empty())
-            .and_then(|file| mapping::write_shared(&file, *offset, &filled(*seed, *length)))
-            .map(|count| Answer::Count(count as u64)),
-        Operation::MapWritePrivate {
-            path,
-            offset,
-            length,
-            seed,
-        } => open_for_reading(&side.path(path))
-            .and_then(|file| mapping::write_private(&file, *offset, &filled(*seed, *length)))
-            .map(Answer::Bytes),
+        Operation::MapWriteShared { path, offset, length, seed } => {
+            open_for_both(&side.path(path), OFlags::empty())
+                .and_then(|file| mapping::write_shared(&file, *offset, &filled(*seed, *length)))
+                .map(|count| Answer::Count(count as u64))
+        }
+        Operation::MapWritePrivate { path, offset, length, seed } => {
+            open_for_reading(&side.path(path))
+                .and_then(|file| mapping::write_private(&file, *offset, &filled(*seed, *length)))
+                .map(Answer::Bytes)
+        }
         _ => return None,
     })
 }
@@ -214,11 +195,7 @@ impl Aligned {
     fn new(length: usize) -> Aligned {
         let bytes = vec![0; length + DIRECT_BLOCK_BYTES];
         let start = bytes.as_ptr().align_offset(DIRECT_BLOCK_BYTES);
-        Aligned {
-            bytes,
-            start,
-            length,
-        }
+        Aligned { bytes, start, length }
     }
 
     fn slice(&mut self) -> &mut [u8] {
@@ -232,9 +209,7 @@ fn direct_write(path: &Path, block: u64, blocks: usize, seed: u64) -> Outcome {
     let length = buffer.length;
     buffer.slice().copy_from_slice(&filled(seed, length));
     let offset = block * DIRECT_BLOCK_BYTES as u64;
-    Ok(Answer::Count(
-        write_fully(&file, offset, buffer.slice())? as u64
-    ))
+    Ok(Answer::Count(write_fully(&file, offset, buffer.slice())? as u64))
 }
 
 fn direct_read(path: &Path, block: u64, blocks: usize) -> Outcome {
@@ -265,27 +240,18 @@ fn seek_holes(path: &Path) -> Outcome {
             Err(errno) => return Err(errno),
         };
         if data < at || data > size {
-            return Ok(Answer::Texts(vec![format!(
-                "SEEK_DATA from {at} gave {data} of {size}"
-            )]));
+            return Ok(Answer::Texts(vec![format!("SEEK_DATA from {at} gave {data} of {size}")]));
         }
         let hole_length = usize::try_from(data - at).map_err(|_| Errno::FBIG)?;
-        if read_fully(&file, at, hole_length)?
-            .iter()
-            .any(|&byte| byte != 0)
-        {
-            return Ok(Answer::Texts(vec![format!(
-                "hole {at}..{data} holds bytes"
-            )]));
+        if read_fully(&file, at, hole_length)?.iter().any(|&byte| byte != 0) {
+            return Ok(Answer::Texts(vec![format!("hole {at}..{data} holds bytes")]));
         }
         if data == size {
             break;
         }
         let hole = rustix::fs::seek(&file, SeekFrom::Hole(data))?;
         if hole <= data || hole > size {
-            return Ok(Answer::Texts(vec![format!(
-                "SEEK_HOLE from {data} gave {hole} of {size}"
-            )]));
+            return Ok(Answer::Texts(vec![format!("SEEK_HOLE from {data} gave {hole} of {size}")]));
         }
         at = hole;
     }

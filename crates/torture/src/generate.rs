@@ -31,13 +31,8 @@ const NAMES: [&str; 14] = [
 ];
 
 /// Attribute names: user and trusted ones, and one that no file has.
-const ATTRIBUTES: [&str; 5] = [
-    "user.one",
-    "user.two",
-    "user.a.longer.name.of.an.attribute",
-    "trusted.ogive",
-    "user.never",
-];
+const ATTRIBUTES: [&str; 5] =
+    ["user.one", "user.two", "user.a.longer.name.of.an.attribute", "trusted.ogive", "user.never"];
 
 /// What is known of the mirror: every path below the root with its kind, sorted.
 pub type Known = Vec<(PathBuf, FileKind)>;
@@ -58,12 +53,7 @@ impl Generator {
     /// begin with `prefix`.
     #[must_use]
     pub fn new(seed: u64, prefix: String, file_bytes_max: u64) -> Generator {
-        Generator {
-            random: fastrand::Rng::with_seed(seed),
-            prefix,
-            file_bytes_max,
-            depth_max: 4,
-        }
+        Generator { random: fastrand::Rng::with_seed(seed), prefix, file_bytes_max, depth_max: 4 }
     }
 
     /// The random numbers, for decisions that belong to the driver but must follow the seed.
@@ -92,11 +82,7 @@ impl Generator {
         match self.random.u32(0..20) {
             0..4 => Operation::Open {
                 slot,
-                path: if self.random.u32(0..3) == 0 {
-                    self.fresh(known)
-                } else {
-                    path
-                },
+                path: if self.random.u32(0..3) == 0 { self.fresh(known) } else { path },
                 mode: self.open_mode(),
                 permissions: self.permissions(),
             },
@@ -107,30 +93,14 @@ impl Generator {
                 blocks: length / 4096 + 1,
                 seed,
             },
-            9..11 => Operation::DirectRead {
-                path,
-                block: offset / 4096,
-                blocks: length / 4096 + 1,
-            },
+            9..11 => {
+                Operation::DirectRead { path, block: offset / 4096, blocks: length / 4096 + 1 }
+            }
             11 | 12 => Operation::TruncatePath { path, size: offset },
             13 => Operation::SeekHoles { path },
-            14 | 15 => Operation::MapRead {
-                path,
-                offset: page_offset,
-                length: length.max(1),
-            },
-            16..18 => Operation::MapWriteShared {
-                path,
-                offset: page_offset,
-                length,
-                seed,
-            },
-            18 => Operation::MapWritePrivate {
-                path,
-                offset: page_offset,
-                length,
-                seed,
-            },
+            14 | 15 => Operation::MapRead { path, offset: page_offset, length: length.max(1) },
+            16..18 => Operation::MapWriteShared { path, offset: page_offset, length, seed },
+            18 => Operation::MapWritePrivate { path, offset: page_offset, length, seed },
             _ => Operation::StatusOpen { slot },
         }
     }
@@ -141,23 +111,11 @@ impl Generator {
         let length = self.length();
         let seed = self.random.u64(..);
         match self.random.u32(0..24) {
-            0..7 => Operation::Write {
-                slot,
-                offset,
-                length,
-                seed,
-            },
+            0..7 => Operation::Write { slot, offset, length, seed },
             7..10 => Operation::WriteHere { slot, length, seed },
-            10..14 => Operation::Read {
-                slot,
-                offset,
-                length,
-            },
+            10..14 => Operation::Read { slot, offset, length },
             14 | 15 => Operation::TruncateOpen { slot, size: offset },
-            16 => Operation::Synchronize {
-                slot,
-                data_only: self.random.bool(),
-            },
+            16 => Operation::Synchronize { slot, data_only: self.random.bool() },
             17..21 => Operation::Allocate {
                 slot,
                 kind: self.one_of(&[
@@ -185,11 +143,7 @@ impl Generator {
         match self.random.u32(0..24) {
             0..5 => Operation::Rename {
                 from: any,
-                to: if self.random.bool() {
-                    self.fresh(known)
-                } else {
-                    self.any(known)
-                },
+                to: if self.random.bool() { self.fresh(known) } else { self.any(known) },
                 kind: self.one_of(&[
                     RenameKind::Plain,
                     RenameKind::Plain,
@@ -197,17 +151,11 @@ impl Generator {
                     RenameKind::Exchange,
                 ]),
             },
-            5..7 => Operation::Link {
-                from: any,
-                to: self.fresh(known),
-            },
-            7 => Operation::SymbolicLink {
-                target: self.link_target(known),
-                path: self.fresh(known),
-            },
-            8 => Operation::ReadLink {
-                path: self.existing(known, FileKind::Link),
-            },
+            5..7 => Operation::Link { from: any, to: self.fresh(known) },
+            7 => {
+                Operation::SymbolicLink { target: self.link_target(known), path: self.fresh(known) }
+            }
+            8 => Operation::ReadLink { path: self.existing(known, FileKind::Link) },
             9..12 => Operation::Unlink { path: any },
             12..15 => Operation::MakeDirectory {
                 path: self.fresh(known),
@@ -216,9 +164,7 @@ impl Generator {
             15 | 16 => {
                 let path = self.existing(known, FileKind::Directory);
                 let root = path.as_os_str().is_empty();
-                Operation::RemoveDirectory {
-                    path: if root { any } else { path },
-                }
+                Operation::RemoveDirectory { path: if root { any } else { path } }
             }
             17 => Operation::MakeSpecial {
                 path: self.fresh(known),
@@ -233,10 +179,7 @@ impl Generator {
                 let path = self.existing(known, FileKind::Directory);
                 // The shared root holds other threads' names; it is compared with the trees.
                 if path.as_os_str().is_empty() && !self.prefix.is_empty() {
-                    Operation::Status {
-                        path: any,
-                        follow: false,
-                    }
+                    Operation::Status { path: any, follow: false }
                 } else {
                     Operation::ReadDirectory { path }
                 }
@@ -249,23 +192,10 @@ impl Generator {
         let name = self.one_of(&ATTRIBUTES).to_owned();
         let seed = self.random.u64(..);
         match self.random.u32(0..22) {
-            0..6 => Operation::Status {
-                path,
-                follow: self.random.bool(),
-            },
-            6 => Operation::Access {
-                path,
-                mode: self.random.u32(0..8),
-            },
-            7..9 => Operation::ChangeMode {
-                path,
-                permissions: self.permissions(),
-            },
-            9 | 10 => Operation::ChangeOwner {
-                path,
-                user: self.owner(),
-                group: self.owner(),
-            },
+            0..6 => Operation::Status { path, follow: self.random.bool() },
+            6 => Operation::Access { path, mode: self.random.u32(0..8) },
+            7..9 => Operation::ChangeMode { path, permissions: self.permissions() },
+            9 | 10 => Operation::ChangeOwner { path, user: self.owner(), group: self.owner() },
             11..14 => Operation::SetTimes {
                 path,
                 accessed: self.moment(),
@@ -294,10 +224,7 @@ impl Generator {
         const KINDS: [LockKind; 3] = [LockKind::Flock, LockKind::Process, LockKind::OpenFile];
         if self.random.u32(0..8) == 0 {
             let files = self.random.usize(100..400) * 2;
-            return Operation::CrowdDirectory {
-                path: self.fresh(known),
-                files,
-            };
+            return Operation::CrowdDirectory { path: self.fresh(known), files };
         }
         Operation::LockConflict {
             path: self.existing(known, FileKind::Regular),
@@ -339,9 +266,7 @@ impl Generator {
     }
 
     fn permissions(&mut self) -> u32 {
-        self.one_of(&[
-            0o644, 0o600, 0o755, 0o444, 0o4755, 0o2755, 0o1777, 0o000, 0o666,
-        ])
+        self.one_of(&[0o644, 0o600, 0o755, 0o444, 0o4755, 0o2755, 0o1777, 0o000, 0o666])
     }
 
     fn owner(&mut self) -> Option<u32> {
@@ -350,10 +275,7 @@ impl Generator {
 
     /// A time before [`crate::operation::CLOCK_STARTS_SECONDS`].
     fn moment(&mut self) -> Moment {
-        (
-            self.random.i64(1..999_999_999),
-            self.random.u32(0..1_000_000_000),
-        )
+        (self.random.i64(1..999_999_999), self.random.u32(0..1_000_000_000))
     }
 
     fn open_mode(&mut self) -> OpenMode {
@@ -375,9 +297,7 @@ impl Generator {
         }
         let chosen = self.random.usize(0..count);
         let mut of_kind = known.iter().filter(|(_, found)| *found == kind);
-        of_kind
-            .nth(chosen)
-            .map_or_else(PathBuf::new, |(path, _)| path.clone())
+        of_kind.nth(chosen).map_or_else(PathBuf::new, |(path, _)| path.clone())
     }
 
     /// Any name but the root's: the root belongs to whoever made it, is not to be removed or
@@ -387,11 +307,7 @@ impl Generator {
             return self.fresh(known);
         }
         let path = known[self.random.usize(0..known.len())].0.clone();
-        if path.as_os_str().is_empty() {
-            self.fresh(known)
-        } else {
-            path
-        }
+        if path.as_os_str().is_empty() { self.fresh(known) } else { path }
     }
 
     /// A name that may or may not exist, in a directory that does.
@@ -427,8 +343,7 @@ impl Generator {
             1 => PathBuf::from(self.one_of(&NAMES)),
             _ => {
                 let path = self.any(known);
-                path.file_name()
-                    .map_or_else(|| PathBuf::from("."), PathBuf::from)
+                path.file_name().map_or_else(|| PathBuf::from("."), PathBuf::from)
             }
         }
     }
@@ -468,10 +383,7 @@ mod tests {
 
     #[test]
     fn a_seed_decides_the_operations() {
-        let known = vec![
-            (PathBuf::new(), FileKind::Directory),
-            ("a".into(), FileKind::Regular),
-        ];
+        let known = vec![(PathBuf::new(), FileKind::Directory), ("a".into(), FileKind::Regular)];
         let list = |seed| -> Vec<Operation> {
             let mut generator = Generator::new(seed, String::new(), 1 << 20);
             (0..500).map(|_| generator.next(&known)).collect()
@@ -482,10 +394,7 @@ mod tests {
 
     #[test]
     fn operations_survive_the_log() {
-        let known = vec![
-            (PathBuf::new(), FileKind::Directory),
-            ("a".into(), FileKind::Regular),
-        ];
+        let known = vec![(PathBuf::new(), FileKind::Directory), ("a".into(), FileKind::Regular)];
         let mut generator = Generator::new(3, "p-".into(), 1 << 20);
         for _ in 0..2000 {
             let operation = generator.next(&known);

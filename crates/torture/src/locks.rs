@@ -4,13 +4,10 @@
 //! own `fcntl` locks. So the suite holds a lock, starts its own binary as `lock-probe`, and the
 //! exit code of that process is the answer: [`PROBE_FREE`], [`PROBE_TAKEN`], or an errno.
 //!
-//! One process-wide lock ([`PROBING`]) is held from taking a lock to giving it up. A process that
+//! One process-wide lock (`PROBING`) is held from taking a lock to giving it up. A process that
 //! is being started has copies of all descriptors until it runs its program, and a copy keeps a
 //! `flock` alive: without it a probe started by one thread would hold another thread's lock.
-#![allow(
-    unsafe_code,
-    reason = "byte-range locks and truncate(2) have no safe wrapper"
-)]
+#![allow(unsafe_code, reason = "byte-range locks and truncate(2) have no safe wrapper")]
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -45,11 +42,7 @@ pub(crate) fn truncate_by_path(path: &Path, length: i64) -> Result<(), Errno> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
     // SAFETY: `name` is a NUL-terminated string that outlives the call.
     let result = unsafe { libc::truncate(name.as_ptr(), length) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(last_errno())
-    }
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 fn last_errno() -> Errno {
@@ -73,11 +66,7 @@ pub fn take(file: &OwnedFd, kind: LockKind, exclusive: bool) -> Result<(), Errno
         LockKind::Process => libc::F_SETLK,
         LockKind::OpenFile => libc::F_OFD_SETLK,
     };
-    let kind = if exclusive {
-        libc::F_WRLCK
-    } else {
-        libc::F_RDLCK
-    };
+    let kind = if exclusive { libc::F_WRLCK } else { libc::F_RDLCK };
     let range = libc::flock {
         l_type: i16::try_from(kind).map_err(|_| Errno::INVAL)?,
         l_whence: 0,
@@ -87,11 +76,7 @@ pub fn take(file: &OwnedFd, kind: LockKind, exclusive: bool) -> Result<(), Errno
     };
     // SAFETY: the descriptor is open and `range` is a valid `struct flock` for the whole call.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const range) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(last_errno())
-    }
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 fn open(path: &Path) -> Result<OwnedFd, Errno> {
@@ -129,10 +114,7 @@ pub(crate) fn conflict(
         .stdin(Stdio::null())
         .status()
         .map_err(|error| crate::mapping::errno_of(&error))?;
-    Ok(Answer::Texts(vec![format!(
-        "probe answered {:?}",
-        status.code()
-    )]))
+    Ok(Answer::Texts(vec![format!("probe answered {:?}", status.code())]))
 }
 
 #[cfg(test)]

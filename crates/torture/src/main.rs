@@ -1,5 +1,6 @@
 //! The command line of the torture suites; see the library for what they do.
 
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -154,18 +155,13 @@ fn run(suite: Suite) -> Result<ExitCode> {
         Suite::Mirror(arguments) => run_mirror(arguments)?,
         Suite::Coherence(arguments) => return run_coherence(&arguments),
         Suite::Durability(arguments) => run_durability(arguments)?,
-        Suite::DurabilityWriter {
-            directory,
-            first,
-            seed,
-        } => {
-            durability::write_until_dead(&directory, first, seed, std::io::stdout().lock())?;
+        Suite::DurabilityWriter { directory, first, seed } => {
+            // Straight to the pipe: standard output's own buffer would hold acknowledgements back
+            // until one happens to contain a line feed, and split that one.
+            let pipe = std::io::stdout().as_fd().try_clone_to_owned()?;
+            durability::write_until_dead(&directory, first, seed, std::fs::File::from(pipe))?;
         }
-        Suite::LockProbe {
-            path,
-            kind,
-            exclusive,
-        } => {
+        Suite::LockProbe { path, kind, exclusive } => {
             let kind: LockKind = serde_json::from_value(kind.into()).context("no kind of lock")?;
             std::process::exit(locks::probe(&path, kind, exclusive));
         }
@@ -237,16 +233,8 @@ fn run_coherence(arguments: &CoherenceArguments) -> Result<ExitCode> {
     println!("coherence: seed {}", plan.seed);
     let broken = coherence::run(&plan)?;
     let chosen = plan.chosen;
-    println!(
-        "coherence: {} promises kept, {} broken",
-        chosen.len() - broken.len(),
-        broken.len()
-    );
-    Ok(if broken.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(FOUND)
-    })
+    println!("coherence: {} promises kept, {} broken", chosen.len() - broken.len(), broken.len());
+    Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
 fn run_durability(arguments: DurabilityArguments) -> Result<()> {
@@ -260,9 +248,6 @@ fn run_durability(arguments: DurabilityArguments) -> Result<()> {
     };
     println!("durability: seed {}", plan.seed);
     let blocks = durability::run(&plan)?;
-    println!(
-        "durability: {} rounds, {blocks} acknowledged blocks, none lost",
-        plan.rounds
-    );
+    println!("durability: {} rounds, {blocks} acknowledged blocks, none lost", plan.rounds);
     Ok(())
 }

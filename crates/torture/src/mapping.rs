@@ -12,9 +12,7 @@ use rustix::io::Errno;
 
 /// Converts an error of the standard library.
 pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
-    error
-        .raw_os_error()
-        .map_or(Errno::IO, Errno::from_raw_os_error)
+    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
 /// The part of `[offset, offset + length)` that lies inside the file, `None` when nothing does.

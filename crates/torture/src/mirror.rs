@@ -74,15 +74,8 @@ pub enum Step {
     /// The same call on both sides.
     Both(Operation),
     /// A change in the source and in the mirror.
-    #[expect(
-        missing_docs,
-        reason = "the fields are the arguments of `behind::make`"
-    )]
-    Behind {
-        path: PathBuf,
-        change: Change,
-        seed: u64,
-    },
+    #[expect(missing_docs, reason = "the fields are the arguments of `behind::make`")]
+    Behind { path: PathBuf, change: Change, seed: u64 },
 }
 
 /// Runs `plan`.
@@ -134,13 +127,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
 /// # Errors
 /// As [`run`], and a log that cannot be read.
 pub fn replay(plan: &Plan, log: &Path) -> Result<Report> {
-    let mut run = Run::new(
-        &Plan {
-            log: None,
-            ..plan.clone()
-        },
-        0,
-    )?;
+    let mut run = Run::new(&Plan { log: None, ..plan.clone() }, 0)?;
     let file = File::open(log).with_context(|| format!("cannot open log {}", log.display()))?;
     for line in BufReader::new(file).lines() {
         let step: Step = serde_json::from_str(&line?).context("a line of the log is no step")?;
@@ -186,9 +173,7 @@ impl Run {
             }
             None => None,
         };
-        let seed = plan
-            .seed
-            .wrapping_add(thread.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let seed = plan.seed.wrapping_add(thread.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Ok(Run {
             thread,
             seed: plan.seed,
@@ -236,11 +221,9 @@ impl Run {
             let line = serde_json::to_string(&step)?;
             writeln!(log, "{line}").context("cannot write the log")?;
         }
-        self.step(&step)
-            .with_context(|| format!("step {number}: {step:?}"))?;
+        self.step(&step).with_context(|| format!("step {number}: {step:?}"))?;
         if self.compare_every > 0 && number.is_multiple_of(self.compare_every) {
-            self.compare()
-                .with_context(|| format!("after step {number}"))?;
+            self.compare().with_context(|| format!("after step {number}"))?;
         }
         Ok(())
     }
@@ -249,10 +232,9 @@ impl Run {
         let operation = self.generator.next(&self.known);
         // What opens a path must not open a device: a mount may be `nodev` and the mirror not.
         match opened_path(&operation) {
-            Some(path) if self.leads_to_special(path) => Operation::Status {
-                path: path.to_path_buf(),
-                follow: true,
-            },
+            Some(path) if self.leads_to_special(path) => {
+                Operation::Status { path: path.to_path_buf(), follow: true }
+            }
             _ => operation,
         }
     }
@@ -288,11 +270,8 @@ impl Run {
         // not opened here; close-to-open says nothing about it.
         let replaceable =
             links == 1 && rustix::fs::access(parent, Access::WRITE_OK | Access::EXEC_OK).is_ok();
-        let change = if change == Change::Replaced && !replaceable {
-            Change::SameSize
-        } else {
-            change
-        };
+        let change =
+            if change == Change::Replaced && !replaceable { Change::SameSize } else { change };
         Some(Step::Behind { path, change, seed })
     }
 
@@ -329,10 +308,8 @@ impl Run {
         behind::make(&self.mirror.path(path), change, seed).context("in the mirror")?;
         behind::make(&self.source.join(path), change, seed).context("in the source")?;
         self.report.behind += 1;
-        self.both(&Operation::ReadWhole {
-            path: path.to_path_buf(),
-        })
-        .with_context(|| format!("opened anew after {change:?} behind the mount"))
+        self.both(&Operation::ReadWhole { path: path.to_path_buf() })
+            .with_context(|| format!("opened anew after {change:?} behind the mount"))
     }
 
     fn compare(&mut self) -> Result<()> {

@@ -33,11 +33,9 @@ pub(crate) fn by_path(side: &Side, operation: &Operation) -> Option<Outcome> {
             rustix::fs::mkdir(side.path(path), Mode::from_raw_mode(*permissions))
         }
         Operation::RemoveDirectory { path } => rustix::fs::rmdir(side.path(path)),
-        Operation::MakeSpecial {
-            path,
-            kind,
-            permissions,
-        } => make_special(&side.path(path), *kind, *permissions),
+        Operation::MakeSpecial { path, kind, permissions } => {
+            make_special(&side.path(path), *kind, *permissions)
+        }
         Operation::ReadLink { path } => return Some(read_link(&side.path(path))),
         Operation::ReadDirectory { path } => {
             return Some(read_directory(&side.path(path)).map(Answer::Names));
@@ -68,13 +66,7 @@ fn make_special(path: &Path, kind: SpecialKind, permissions: u32) -> Result<(), 
         SpecialKind::Socket => (FileType::Socket, 0),
         SpecialKind::NullDevice => (FileType::CharacterDevice, rustix::fs::makedev(1, 3)),
     };
-    rustix::fs::mknodat(
-        CWD,
-        path,
-        file_type,
-        Mode::from_raw_mode(permissions),
-        device,
-    )
+    rustix::fs::mknodat(CWD, path, file_type, Mode::from_raw_mode(permissions), device)
 }
 
 fn read_link(path: &Path) -> Outcome {
@@ -128,9 +120,7 @@ fn crowd(path: &Path, files: usize) -> Outcome {
     }
     rustix::fs::rmdir(path)?;
     if second != files / 2 {
-        return Ok(Answer::Texts(vec![format!(
-            "{second} names left of {files}"
-        )]));
+        return Ok(Answer::Texts(vec![format!("{second} names left of {files}")]));
     }
     Ok(Answer::Count(first as u64))
 }

@@ -91,10 +91,7 @@ pub const CLOCK_STARTS_SECONDS: i64 = 1_000_000_000;
 
 /// One operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are the arguments of the call that names the variant"
-)]
+#[expect(missing_docs, reason = "the fields are the arguments of the call that names the variant")]
 pub enum Operation {
     Open {
         slot: usize,
@@ -334,11 +331,7 @@ pub type Outcome = Result<Answer, rustix::io::Errno>;
 pub fn describe(outcome: &Outcome) -> String {
     match outcome {
         Ok(Answer::Bytes(bytes)) => {
-            format!(
-                "{} bytes, digest {:016x}",
-                bytes.len(),
-                crate::bytes::digest(bytes)
-            )
+            format!("{} bytes, digest {:016x}", bytes.len(), crate::bytes::digest(bytes))
         }
         Ok(other) => format!("{other:?}"),
         Err(errno) => format!("errno {} ({errno})", errno.raw_os_error()),

@@ -17,11 +17,7 @@ pub struct Progress {
 impl Default for Progress {
     fn default() -> Progress {
         let now = Instant::now();
-        Progress {
-            shown: std::io::stderr().is_terminal(),
-            started: now,
-            next: now,
-        }
+        Progress { shown: std::io::stderr().is_terminal(), started: now, next: now }
     }
 }
 
@@ -34,10 +30,7 @@ impl Progress {
         self.next = Instant::now() + INTERVAL;
         let seconds = self.started.elapsed().as_secs();
         // A terminal that went away is no reason to stop the run.
-        let _ = write!(
-            std::io::stderr(),
-            "\r{what}: {done} of {total}, {seconds} s "
-        );
+        let _ = write!(std::io::stderr(), "\r{what}: {done} of {total}, {seconds} s ");
     }
 
     /// Clears the line.

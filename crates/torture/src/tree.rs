@@ -107,23 +107,12 @@ fn read_node(
     let mut extended = BTreeMap::new();
     for name in list_attributes(full).context("listxattr")? {
         let value = get_attribute(full, &name).map(|value| digest(&value));
-        extended.insert(
-            name.clone(),
-            permitted(value, 0).with_context(|| format!("getxattr {name}"))?,
-        );
+        extended
+            .insert(name.clone(), permitted(value, 0).with_context(|| format!("getxattr {name}"))?);
     }
-    let first_name = first_names
-        .entry(status.st_ino)
-        .or_insert_with(|| relative.to_path_buf())
-        .clone();
-    Ok(Node {
-        attributes,
-        modified: modified(&status),
-        contents,
-        target,
-        extended,
-        first_name,
-    })
+    let first_name =
+        first_names.entry(status.st_ino).or_insert_with(|| relative.to_path_buf()).clone();
+    Ok(Node { attributes, modified: modified(&status), contents, target, extended, first_name })
 }
 
 /// Everything in which two trees differ, one line each; empty when they agree.
@@ -150,37 +139,13 @@ fn node_differences(path: &Path, left: &Node, right: &Node, times: Times, found:
             found.push(format!("{}: {what}: {one} / {other}", path.display()));
         }
     };
-    tell(
-        "attributes",
-        format!("{:?}", left.attributes),
-        format!("{:?}", right.attributes),
-    );
-    tell(
-        "contents",
-        format!("{:016x?}", left.contents),
-        format!("{:016x?}", right.contents),
-    );
-    tell(
-        "target",
-        format!("{:?}", left.target),
-        format!("{:?}", right.target),
-    );
-    tell(
-        "extended",
-        format!("{:x?}", left.extended),
-        format!("{:x?}", right.extended),
-    );
-    tell(
-        "hard link of",
-        format!("{:?}", left.first_name),
-        format!("{:?}", right.first_name),
-    );
+    tell("attributes", format!("{:?}", left.attributes), format!("{:?}", right.attributes));
+    tell("contents", format!("{:016x?}", left.contents), format!("{:016x?}", right.contents));
+    tell("target", format!("{:?}", left.target), format!("{:?}", right.target));
+    tell("extended", format!("{:x?}", left.extended), format!("{:x?}", right.extended));
+    tell("hard link of", format!("{:?}", left.first_name), format!("{:?}", right.first_name));
     if times == Times::Exact {
-        tell(
-            "modified",
-            format!("{:?}", left.modified),
-            format!("{:?}", right.modified),
-        );
+        tell("modified", format!("{:?}", left.modified), format!("{:?}", right.modified));
     }
 }
 
@@ -214,10 +179,7 @@ mod tests {
         set_modified(&left.path().join("d/a"), 2_000_000_000);
         let (left, right) = (read(left.path()).unwrap(), read(right.path()).unwrap());
         assert_eq!(left.nodes.len(), 5);
-        assert_eq!(
-            differences(&left, &right, Times::SetByHand),
-            Vec::<String>::new()
-        );
+        assert_eq!(differences(&left, &right, Times::SetByHand), Vec::<String>::new());
         assert!(!differences(&left, &right, Times::Exact).is_empty());
     }
 
@@ -225,15 +187,9 @@ mod tests {
     fn every_lie_is_seen() {
         type Lie = (&'static str, fn(&Path));
         let lies: [Lie; 8] = [
-            ("contents", |root| {
-                std::fs::write(root.join("d/a"), b"c0ntents").unwrap()
-            }),
-            ("only on the right", |root| {
-                std::fs::write(root.join("d/c"), b"").unwrap()
-            }),
-            ("only on the left", |root| {
-                std::fs::remove_file(root.join("d/l")).unwrap()
-            }),
+            ("contents", |root| std::fs::write(root.join("d/a"), b"c0ntents").unwrap()),
+            ("only on the right", |root| std::fs::write(root.join("d/c"), b"").unwrap()),
+            ("only on the left", |root| std::fs::remove_file(root.join("d/l")).unwrap()),
             ("set_modified", |root| set_modified(&root.join("d/a"), 5)),
             ("mode", |root| {
                 rustix::fs::chmod(root.join("d"), rustix::fs::Mode::from_raw_mode(0o700)).unwrap();
@@ -254,10 +210,7 @@ mod tests {
             let liar = sample();
             lie(liar.path());
             let found = differences(&truth, &read(liar.path()).unwrap(), Times::SetByHand);
-            assert!(
-                found.iter().any(|line| line.contains(word)),
-                "{word} not in {found:?}"
-            );
+            assert!(found.iter().any(|line| line.contains(word)), "{word} not in {found:?}");
         }
     }
 }

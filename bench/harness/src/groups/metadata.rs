@@ -1,7 +1,7 @@
 //! Metadata: walks and stat storms over many files, and what the daemon's memory does.
 //!
 //! A peer is mounted anew with the origin's own inodes warm. `find` walks the tree twice (first
-//! with nothing known, then again at once), then every file is asked for by name in random order.
+//! with nothing known, then again), then every file is asked for by name in random order.
 //! The daemon's memory is taken before the first walk and after the storm: the growth over the
 //! inodes seen is what an inode costs. Then memory is asked back, by ogive's own control file and
 //! by the kernel dropping its inodes, and taken again each time once it has come to rest.
@@ -28,9 +28,13 @@ use crate::session::Session;
 /// Most bytes of daemon memory an inode may cost with ogive.
 const TARGET_BYTES_PER_INODE: f64 = 300.0;
 const ARC_MAX: u64 = 512 << 20;
-/// Memory is at rest when it has not moved for this long.
-const REST: Duration = Duration::from_secs(1);
-const REST_PATIENCE: Duration = Duration::from_secs(30);
+/// All peers let the kernel use names and attributes for one second. A walk or storm begins only once
+/// those of the last have run out: else a fast peer would be asked less than a slow one.
+const EXPIRY: Duration = Duration::from_millis(1500);
+/// Memory is at rest when it has not moved for this long. Allocators give freed pages back in steps,
+/// seconds apart; a shorter wait would take the first pause for the end.
+const REST: Duration = Duration::from_secs(6);
+const REST_PATIENCE: Duration = Duration::from_secs(40);
 /// ogive gives back what it can when this is written to.
 const PRUNE_FILE: &str = ".ogive/prune";
 
@@ -79,6 +83,7 @@ fn storm(
     let before = resident(&mounted)?;
     let cpu_before = mounted.cpu_seconds()?;
     let first = walk(&mounted.root)?;
+    sleep(EXPIRY);
     let second = walk(&mounted.root)?;
     if first.entries != warm_inodes.entries || second.entries != first.entries {
         return Err(format!(
@@ -86,6 +91,7 @@ fn storm(
             warm_inodes.entries, first.entries, second.entries
         ));
     }
+    sleep(EXPIRY);
     let stats_per_second = stat_in_random_order(&mounted.root, files)?;
     let daemon_cpu = mounted.cpu_seconds()? - cpu_before;
     let during = resident(&mounted)?;

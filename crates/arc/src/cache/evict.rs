@@ -9,7 +9,7 @@ use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
 use crate::policy::transition::{self, Evicted};
-use crate::policy::{Incoming, List, NodeId, Step, Sublist, list_index};
+use crate::policy::{Incoming, List, NodeId, Step, Sublist, is_ghost_list, list_index};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -44,6 +44,19 @@ impl<K, V> Default for Leaving<K, V> {
 }
 
 impl<K, V> Leaving<K, V> {
+    /// For a batch, so that nothing has to be allocated under the locks.
+    fn with_room(core: &Core<K, V>, list: usize) -> Self {
+        let mut leaving = Self::default();
+        if is_ghost_list(list) {
+            leaving.keys.reserve_exact(BATCH);
+        } else if core.evict_hook.is_some() {
+            leaving.evictions.reserve_exact(BATCH);
+        } else {
+            leaving.values.reserve_exact(BATCH);
+        }
+        leaving
+    }
+
     /// Takes what a freed node owned.
     pub(crate) fn freed(&mut self, (key, value): (Option<K>, Option<Arc<V>>)) {
         self.keys.extend(key);
@@ -209,7 +222,7 @@ impl<K, V> Core<K, V> {
         let Some(shard) = self.shard(pick.sublist) else {
             return false;
         };
-        let mut leaving = Leaving::default();
+        let mut leaving = Leaving::with_room(self, list);
         let mut taken = 0;
         {
             let mut guard = shard.lock_to_evict();

@@ -103,9 +103,9 @@ impl<K, V> Cache<K, V> {
         };
         if freed_bytes > 0 {
             core.counters.add(Event::ReclaimBytes, freed_bytes);
-            for shard in &self.inner.shards {
-                shard.lock().sublist.shrink();
-            }
+        }
+        for shard in &self.inner.shards {
+            shard.lock().sublist.shrink();
         }
         freed_bytes
     }

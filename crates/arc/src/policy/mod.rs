@@ -17,5 +17,5 @@ pub mod transition;
 pub use balance::{Balance, Incoming, Step};
 pub use flags::Flags;
 pub use single::{Outcome, Policy};
-pub use state::{Access, Kind, LISTS, List, State, list_index};
+pub use state::{Access, Kind, LISTS, List, State, is_ghost_list, list_index};
 pub use sublist::{Census, EMPTY, NodeId, Sublist, node_bytes};

@@ -127,3 +127,9 @@ pub const LISTS: usize = 8;
 pub const fn list_index(kind: Kind, list: List, ghost: bool) -> usize {
     kind as usize * 4 + (ghost as usize) * 2 + list as usize
 }
+
+/// Whether a list is one of ghosts.
+#[must_use]
+pub const fn is_ghost_list(list: usize) -> bool {
+    list & 2 != 0
+}

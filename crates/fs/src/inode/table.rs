@@ -128,25 +128,29 @@ impl<O: Origin> InodeTable<O> {
         shard.slots[slot as usize].inode.clone()
     }
 
-    /// Notes that the kernel gave back `lookups` references.
-    pub(crate) fn forget(&self, number: u64, lookups: u64) {
+    /// Notes that the kernel gave back `lookups` references. True if that was reason to compact
+    /// a shard, which happens each time three quarters of it have become empty.
+    pub(crate) fn forget(&self, number: u64, lookups: u64) -> bool {
         if number == ROOT {
-            return;
+            return false;
         }
         let mut shard = self.shard(number).lock();
-        let Some(slot) = shard.find(number) else {
-            return;
-        };
+        let Some(slot) = shard.find(number) else { return false };
         let entry = &mut shard.slots[slot as usize];
         entry.lookups = entry.lookups.saturating_sub(lookups);
         if entry.lookups > 0 {
-            return;
+            return false;
         }
         let inode = shard.remove(slot);
+        let mostly_empty = shard.is_mostly_empty();
+        if mostly_empty {
+            shard.compact();
+        }
         drop(shard);
         drop(inode);
         self.length.fetch_sub(1, Ordering::Relaxed);
         self.forgotten.add_one();
+        mostly_empty
     }
 
     /// Notes that an inode has its first open file, or has lost its last.
@@ -195,18 +199,6 @@ impl<O: Origin> InodeTable<O> {
     /// How many inodes left the table so far.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten.count.load(Ordering::Relaxed)
-    }
-
-    /// Gives unused slots back to the allocator, shard by shard, where most are unused.
-    pub(crate) fn compact(&self) {
-        for shard in &self.shards {
-            let mut shard = shard.lock();
-            if shard.slots.len() >= COMPACT_MIN
-                && shard.index.len() < shard.slots.len() / COMPACT_BELOW
-            {
-                shard.compact();
-            }
-        }
     }
 }
 
@@ -312,6 +304,10 @@ impl<O: Origin> Shard<O> {
             NONE => self.tail = previous,
             next => self.slots[next as usize].previous = previous,
         }
+    }
+
+    fn is_mostly_empty(&self) -> bool {
+        self.slots.len() >= COMPACT_MIN && self.index.len() < self.slots.len() / COMPACT_BELOW
     }
 
     /// Rebuilds the shard without free slots, the list in its order.

@@ -37,6 +37,7 @@ use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_origin::{Attributes, Errno, FileKind, Found, Origin};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
@@ -71,6 +72,8 @@ pub(crate) struct View<O: Origin> {
     pub(crate) counters: Counters,
     inode_limit: InodeLimit,
     retries: Retries,
+    /// How far ahead to read now, in bytes.
+    prefetch_distance: AtomicU64,
     numbers: Numbers,
     versions: Versions,
     files: Handles<OpenFile<O>>,
@@ -104,6 +107,7 @@ impl<O: Origin> View<O> {
             inodes: InodeTable::new(),
             inode_limit,
             retries: Retries::default(),
+            prefetch_distance: AtomicU64::new(0),
             kernel: Kernel::default(),
             workers,
             counters: Counters::default(),
@@ -112,6 +116,7 @@ impl<O: Origin> View<O> {
             directories: Handles::new(),
         };
         view.inodes.remember(ROOT, root);
+        view.limit_prefetch();
         Ok(view)
     }
 
@@ -172,7 +177,9 @@ impl<O: Origin> View<O> {
 
     /// The kernel gives back `lookups` references to an inode.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
-        self.inodes.forget(number, lookups);
+        if self.inodes.forget(number, lookups) {
+            self.inode_limit.has_shrunk();
+        }
     }
 
     /// Notes that the kernel is about to learn of this object.

@@ -14,6 +14,10 @@ use ogive_arc::{Access, Hold, Kind, LoadError};
 use ogive_origin::{Errno, Origin};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One sequential reader is prefetched at most this share of the cache.
+const PREFETCH_SHARE: u64 = 32;
 
 /// One read on its way: what was asked and what is in hand.
 pub(crate) struct Read<O: Origin> {
@@ -174,7 +178,7 @@ impl<O: Origin> View<O> {
         offset: u64,
         length_bytes: u64,
     ) -> bool {
-        let distance = self.settings.prefetch_max_bytes;
+        let distance = self.prefetch_distance.load(Ordering::Relaxed);
         let record_size = self.settings.record_size_bytes;
         if distance == 0 || contents.size_bytes <= record_size {
             return false;
@@ -191,6 +195,7 @@ impl<O: Origin> View<O> {
         if range.is_empty() {
             return true;
         }
+        self.limit_prefetch();
         for index in range.start / record_size..=(range.end - 1) / record_size {
             let key = Key::record(contents.version, index);
             let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Prefetch) else {
@@ -212,6 +217,14 @@ impl<O: Origin> View<O> {
             }
         }
         true
+    }
+
+    /// Keeps the distance of prefetching to a share of the cache as large as it now is: what is
+    /// evicted before it is read was read for nothing.
+    pub(super) fn limit_prefetch(&self) {
+        let room_bytes = self.cache.level().target_bytes / PREFETCH_SHARE;
+        let distance_bytes = self.settings.prefetch_max_bytes.min(room_bytes);
+        self.prefetch_distance.store(distance_bytes, Ordering::Relaxed);
     }
 
     /// Answers a read with its bytes, and lets go of what the page cache has now.

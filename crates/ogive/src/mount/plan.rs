@@ -69,8 +69,7 @@ impl Plan {
             suid: args.suid,
             exec: !args.no_exec,
             name: args.name.clone(),
-            // The allocator does it by itself, within seconds ([`crate::allocator`]).
-            release_memory: MountOptions::default().release_memory,
+            release_memory: crate::allocator::release_memory,
         };
         Ok(Self {
             options,

@@ -68,11 +68,7 @@ fn open(path: &Path) -> Result<File> {
 }
 
 fn counters(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes
-        .as_chunks::<8>()
-        .0
-        .iter()
-        .map(|word| u64::from_le_bytes(*word))
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
 }
 
 fn block_of(value: u64, bytes: usize) -> Vec<u8> {
@@ -97,9 +93,7 @@ fn at_once(parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>>) -> Result<()>
             })
             .collect();
         for handle in handles {
-            handle
-                .join()
-                .unwrap_or_else(|_| bail!("a racing thread panicked"))?;
+            handle.join().unwrap_or_else(|_| bail!("a racing thread panicked"))?;
         }
         Ok(())
     })
@@ -108,11 +102,7 @@ fn at_once(parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>>) -> Result<()>
 /// Fails when a counter is below `floor` or below what it was in `seen`, and remembers all.
 pub(super) fn check_counters(bytes: &[u8], floor: u64, seen: &mut [u64]) -> Result<()> {
     if bytes.len() != seen.len() * 8 {
-        bail!(
-            "{} bytes were read instead of {}",
-            bytes.len(),
-            seen.len() * 8
-        );
+        bail!("{} bytes were read instead of {}", bytes.len(), seen.len() * 8);
     }
     for (at, value) in counters(bytes).enumerate() {
         if value < floor {
@@ -238,11 +228,7 @@ fn behind_and_through(round: &mut Round) -> Result<()> {
         Ok(())
     }));
     at_once(parts)?;
-    expect_bytes(
-        &mount,
-        &std::fs::read(&source)?,
-        "fresh open after the race",
-    )
+    expect_bytes(&mount, &std::fs::read(&source)?, "fresh open after the race")
 }
 
 fn truncate_beside_readers(round: &mut Round) -> Result<()> {
@@ -252,9 +238,7 @@ fn truncate_beside_readers(round: &mut Round) -> Result<()> {
     let mut parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>> = Vec::new();
     let (cutter, writer) = (open(&mount)?, open(&mount)?);
     let mut random = round.random.fork();
-    parts.push(Box::new(move || {
-        Ok(cutter.set_len(random.u64(0..SIZE_MAX))?)
-    }));
+    parts.push(Box::new(move || Ok(cutter.set_len(random.u64(0..SIZE_MAX))?)));
     let mut random = round.random.fork();
     parts.push(Box::new(move || {
         let bytes = vec![2; random.usize(1..20_000)];
@@ -269,11 +253,7 @@ fn truncate_beside_readers(round: &mut Round) -> Result<()> {
         }
     }));
     at_once(parts)?;
-    expect_bytes(
-        &mount,
-        &std::fs::read(&source)?,
-        "fresh open after the truncations",
-    )
+    expect_bytes(&mount, &std::fs::read(&source)?, "fresh open after the truncations")
 }
 
 fn replace_beside_openers(round: &mut Round) -> Result<()> {
@@ -296,10 +276,7 @@ fn replace_beside_openers(round: &mut Round) -> Result<()> {
         let bytes = read_whole(mount).context("opening a name that is being replaced")?;
         let first = counters(&bytes).next().unwrap_or(0);
         if bytes != block_of(first, BYTES) {
-            bail!(
-                "{} bytes that begin with {first} are not one whole file",
-                bytes.len()
-            );
+            bail!("{} bytes that begin with {first} are not one whole file", bytes.len());
         }
         if first < floor {
             bail!("file {first} was read although {floor} had taken the name before the open");

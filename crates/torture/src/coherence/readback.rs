@@ -69,12 +69,7 @@ pub const PROMISES: &[Promise] = &[
 ];
 
 fn open(path: &std::path::Path) -> Result<File> {
-    Ok(OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?)
+    Ok(OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?)
 }
 
 /// Reads the whole of an open file by `pread`.
@@ -133,16 +128,8 @@ fn map_then_read(round: &mut Round) -> Result<()> {
         bytes[start..start + new.len()].copy_from_slice(&new);
         map[start..start + new.len()].copy_from_slice(&new);
         map.flush()?;
-        same_bytes(
-            &all_of(&first, size)?,
-            &bytes,
-            "same descriptor after msync",
-        )?;
-        same_bytes(
-            &all_of(&other, size)?,
-            &bytes,
-            "other descriptor after msync",
-        )?;
+        same_bytes(&all_of(&first, size)?, &bytes, "same descriptor after msync")?;
+        same_bytes(&all_of(&other, size)?, &bytes, "other descriptor after msync")?;
         expect_bytes(&source, &bytes, "source after msync")?;
         expect_bytes(&mount, &bytes, "fresh open after msync")?;
         round.pause();
@@ -229,11 +216,7 @@ fn punch_then_read(round: &mut Round) -> Result<()> {
     rustix::fs::fallocate(&writer, flags, start as u64, hole.len() as u64)?;
     bytes[start..start + hole.len()].fill(0);
     same_bytes(&all_of(&other, size)?, &bytes, "after the hole")?;
-    same_bytes(
-        &mapping::read(&other, 0, size)?,
-        &bytes,
-        "map after the hole",
-    )?;
+    same_bytes(&mapping::read(&other, 0, size)?, &bytes, "map after the hole")?;
     expect_bytes(&source, &bytes, "source after the hole")
 }
 
@@ -258,11 +241,7 @@ fn copy_then_read(round: &mut Round) -> Result<()> {
     }
     target_bytes[start..].copy_from_slice(&bytes[start..]);
     same_bytes(&all_of(&to, size)?, &target_bytes, "target after the copy")?;
-    expect_bytes(
-        &source_to,
-        &target_bytes,
-        "source of the target after the copy",
-    )
+    expect_bytes(&source_to, &target_bytes, "source of the target after the copy")
 }
 
 fn through_then_behind(round: &mut Round) -> Result<()> {

@@ -130,10 +130,7 @@ fn overwrite(round: &mut Round, source: &Path, bytes: &mut [u8]) -> Result<()> {
     let new = round.bytes(end - start);
     bytes[start..end].copy_from_slice(&new);
     use std::os::unix::fs::FileExt;
-    std::fs::OpenOptions::new()
-        .write(true)
-        .open(source)?
-        .write_all_at(&new, start as u64)?;
+    std::fs::OpenOptions::new().write(true).open(source)?.write_all_at(&new, start as u64)?;
     Ok(())
 }
 
@@ -221,13 +218,7 @@ fn exchanged(round: &mut Round) -> Result<()> {
     let (mount_first, source_first) = round.paths("first");
     let (mount_second, source_second) = round.paths("second");
     round.pause();
-    rustix::fs::renameat_with(
-        CWD,
-        &source_first,
-        CWD,
-        &source_second,
-        RenameFlags::EXCHANGE,
-    )?;
+    rustix::fs::renameat_with(CWD, &source_first, CWD, &source_second, RenameFlags::EXCHANGE)?;
     expect_bytes(&mount_first, &second, "first after the exchange")?;
     expect_bytes(&mount_second, &first, "second after the exchange")
 }
@@ -258,10 +249,7 @@ fn grown_and_shrunk(round: &mut Round) -> Result<()> {
         round.pause();
         let keep = round.random.usize(0..bytes.len());
         bytes.truncate(keep);
-        std::fs::OpenOptions::new()
-            .write(true)
-            .open(&source)?
-            .set_len(keep as u64)?;
+        std::fs::OpenOptions::new().write(true).open(&source)?.set_len(keep as u64)?;
         expect_bytes(&mount, &bytes, "after it shrank")?;
     }
     Ok(())
@@ -277,18 +265,11 @@ fn file_to_directory(round: &mut Round) -> Result<()> {
     std::fs::write(source.join("inner"), b"inner bytes")?;
     match read_whole(&mount) {
         Err(Errno::ISDIR) => {}
-        other => bail!(
-            "reading what is a directory now gave {:?}",
-            other.map(|b| b.len())
-        ),
+        other => bail!("reading what is a directory now gave {:?}", other.map(|b| b.len())),
     }
     // The kernel walks through a name without asking as long as it may use the name.
     round.wait_for_names();
-    expect_bytes(
-        &mount.join("inner"),
-        b"inner bytes",
-        "inside the new directory",
-    )?;
+    expect_bytes(&mount.join("inner"), b"inner bytes", "inside the new directory")?;
     round.pause();
     std::fs::remove_dir_all(&source)?;
     std::fs::write(&source, b"a file again")?;
@@ -356,13 +337,9 @@ fn sparse_far_away(round: &mut Round) -> Result<()> {
         round.pause();
         let mut got = vec![0; bytes.len()];
         let opened = std::fs::File::open(&mount)?;
-        opened
-            .read_exact_at(&mut got, FAR)
-            .context("far into the file")?;
+        opened.read_exact_at(&mut got, FAR).context("far into the file")?;
         super::same_bytes(&got, &bytes, "5 GiB into the file")?;
-        opened
-            .read_exact_at(&mut got, FAR / 2)
-            .context("in the hole")?;
+        opened.read_exact_at(&mut got, FAR / 2).context("in the hole")?;
         super::same_bytes(&got, &vec![0; bytes.len()], "in the hole")?;
     }
     Ok(())
@@ -374,10 +351,7 @@ fn size_by_fstat(round: &mut Round) -> Result<()> {
     for _ in 0..5 {
         let size = round.random.u64(0..300_000);
         round.pause();
-        std::fs::OpenOptions::new()
-            .write(true)
-            .open(&source)?
-            .set_len(size)?;
+        std::fs::OpenOptions::new().write(true).open(&source)?.set_len(size)?;
         let told = std::fs::File::open(&mount)?.metadata()?.len();
         if told != size {
             bail!("fstat after open tells {told} bytes, the source has {size}");

@@ -28,10 +28,7 @@ fn ground(seed: u64) -> Ground {
         prober: None,
         log: None,
     };
-    Ground {
-        _directory: directory,
-        plan,
-    }
+    Ground { _directory: directory, plan }
 }
 
 #[test]
@@ -41,22 +38,14 @@ fn a_faithful_directory_passes_and_most_operations_succeed() {
     assert_eq!(report.operations, 1500);
     assert!(report.behind > 0, "{report:?}");
     assert!(report.succeeded > 500, "{report:?}");
-    assert!(
-        report.succeeded < report.operations,
-        "errors were made too: {report:?}"
-    );
+    assert!(report.succeeded < report.operations, "errors were made too: {report:?}");
     assert_eq!(report.comparisons, 4);
 }
 
 #[test]
 fn threads_share_a_directory() {
     let ground = ground(43);
-    let plan = Plan {
-        threads: 3,
-        shared: true,
-        operations: 400,
-        ..ground.plan.clone()
-    };
+    let plan = Plan { threads: 3, shared: true, operations: 400, ..ground.plan.clone() };
     let report = run(&plan).unwrap();
     assert_eq!(report.comparisons, 1);
     assert!(report.operations > 1000, "{report:?}");
@@ -66,11 +55,7 @@ fn threads_share_a_directory() {
 fn a_log_can_be_replayed() {
     let first = ground(44);
     let log = first.plan.mirror.join("../log");
-    let report = run(&Plan {
-        log: Some(log.clone()),
-        ..first.plan.clone()
-    })
-    .unwrap();
+    let report = run(&Plan { log: Some(log.clone()), ..first.plan.clone() }).unwrap();
     let second = ground(0);
     let again = replay(&second.plan, &PathBuf::from(format!("{}.0", log.display()))).unwrap();
     assert_eq!(again.operations, report.operations);
@@ -107,29 +92,15 @@ fn a_stale_view_is_found() {
     let ground = ground(46);
     let stale = ground.plan.mirror.join("../stale");
     std::fs::create_dir(&stale).unwrap();
-    let mut run = Run::new(
-        &Plan {
-            mount: stale.clone(),
-            ..ground.plan.clone()
-        },
-        0,
-    )
-    .unwrap();
+    let mut run = Run::new(&Plan { mount: stale.clone(), ..ground.plan.clone() }, 0).unwrap();
     for root in [run.mount.root(), run.mirror.root()] {
         std::fs::write(root.join("file"), b"old bytes").unwrap();
     }
     std::fs::create_dir_all(&run.source).unwrap();
     std::fs::write(run.source.join("file"), b"old bytes").unwrap();
-    let change = Step::Behind {
-        path: "file".into(),
-        change: Change::SameSize,
-        seed: 99,
-    };
+    let change = Step::Behind { path: "file".into(), change: Change::SameSize, seed: 99 };
     let error = run.step(&change).unwrap_err();
-    assert!(
-        format!("{error:#}").contains("opened anew after SameSize"),
-        "{error:#}"
-    );
+    assert!(format!("{error:#}").contains("opened anew after SameSize"), "{error:#}");
 }
 
 /// A wrong errno is a difference.
@@ -138,10 +109,7 @@ fn a_wrong_errno_is_found() {
     let ground = ground(47);
     let mut run = Run::new(&ground.plan, 0).unwrap();
     std::fs::create_dir(run.mount.root().join("only-here")).unwrap();
-    let make = Operation::MakeDirectory {
-        path: "only-here".into(),
-        permissions: 0o700,
-    };
+    let make = Operation::MakeDirectory { path: "only-here".into(), permissions: 0o700 };
     let error = run.step(&Step::Both(make)).unwrap_err();
     assert!(error.to_string().contains("errno 17"), "{error}");
 }

@@ -20,10 +20,7 @@ const FLOORS: [(&str, u32); 12] = [
 ];
 
 fn floor(name: &str) -> Option<u32> {
-    FLOORS
-        .iter()
-        .find(|(crate_name, _)| *crate_name == name)
-        .map(|(_, floor)| *floor)
+    FLOORS.iter().find(|(crate_name, _)| *crate_name == name).map(|(_, floor)| *floor)
 }
 
 /// The name of the package that a manifest describes.
@@ -78,10 +75,7 @@ pub(crate) fn faults(manifests: &BTreeMap<String, String>) -> Vec<String> {
 #[test]
 fn an_arrow_up_is_a_fault() {
     let manifests = |text: &str| BTreeMap::from([("ogive-arc".to_owned(), text.to_owned())]);
-    assert_eq!(
-        faults(&manifests("[dependencies]\nlibc = \"1\"\n")),
-        Vec::<String>::new()
-    );
+    assert_eq!(faults(&manifests("[dependencies]\nlibc = \"1\"\n")), Vec::<String>::new());
     for text in [
         "[dependencies]\nogive-fs.workspace = true\n",
         "[dependencies]\nogive-fs = { path = \"../fs\" }\n",
@@ -92,8 +86,5 @@ fn an_arrow_up_is_a_fault() {
     }
     let unknown = BTreeMap::from([("ogive-new".to_owned(), String::new())]);
     assert_eq!(faults(&unknown).len(), 1);
-    assert_eq!(
-        name("[package]\nname = \"ogive-fs\"\n").as_deref(),
-        Some("ogive-fs")
-    );
+    assert_eq!(name("[package]\nname = \"ogive-fs\"\n").as_deref(), Some("ogive-fs"));
 }

@@ -4,10 +4,7 @@
 //! against text that breaks it, and then applied to every tracked file. Exceptions stand in the
 //! lists here, each with its reason; the lists start empty and should stay so.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a tree that cannot be read fails the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a tree that cannot be read fails the test")]
 
 mod arrows;
 mod rules;
@@ -30,13 +27,7 @@ fn root() -> PathBuf {
 /// Every file that git tracks or would track; where there is no git, every file outside `target`.
 fn files() -> Vec<PathBuf> {
     let listed = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root())
         .output();
     let mut files: Vec<PathBuf> = match listed {
@@ -75,34 +66,20 @@ fn walk(below: &Path) -> Vec<PathBuf> {
 fn texts() -> BTreeMap<PathBuf, String> {
     files()
         .into_iter()
-        .filter_map(|file| {
-            Some((
-                file.clone(),
-                std::fs::read_to_string(root().join(file)).ok()?,
-            ))
-        })
+        .filter_map(|file| Some((file.clone(), std::fs::read_to_string(root().join(file)).ok()?)))
         .collect()
 }
 
 fn sources() -> BTreeMap<PathBuf, String> {
     let mut sources = texts();
     sources.retain(|file, _| file.extension().is_some_and(|extension| extension == "rs"));
-    assert!(
-        sources.len() > 20,
-        "only {} source files were found",
-        sources.len()
-    );
+    assert!(sources.len() > 20, "only {} source files were found", sources.len());
     sources
 }
 
 /// Fails with all faults, one a line.
 fn none(faults: &[String]) {
-    assert!(
-        faults.is_empty(),
-        "{} faults:\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Applies one rule to every source file.
@@ -120,11 +97,7 @@ fn check(rule: impl Fn(&Path, &Lines<'_>) -> Vec<Fault>) {
 fn files_are_short() {
     check(|file, lines| {
         let excepted = LONG_FILES.iter().any(|(name, _)| Path::new(name) == file);
-        if excepted {
-            Vec::new()
-        } else {
-            rules::long_file(lines)
-        }
+        if excepted { Vec::new() } else { rules::long_file(lines) }
     });
 }
 
@@ -223,10 +196,6 @@ fn arrows_run_down_only() {
             manifests.insert(arrows::name(&text).unwrap(), text);
         }
     }
-    assert!(
-        manifests.len() >= 5,
-        "only {} crates were found",
-        manifests.len()
-    );
+    assert!(manifests.len() >= 5, "only {} crates were found", manifests.len());
     none(&arrows::faults(&manifests));
 }

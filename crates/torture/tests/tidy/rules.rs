@@ -20,11 +20,7 @@ pub(crate) struct Fault {
 }
 
 fn fault(at: usize, subject: &str, what: impl Into<String>) -> Fault {
-    Fault {
-        line: at + 1,
-        subject: subject.to_owned(),
-        what: what.into(),
-    }
+    Fault { line: at + 1, subject: subject.to_owned(), what: what.into() }
 }
 
 /// A file's lines.
@@ -73,11 +69,7 @@ pub(crate) fn long_file(lines: &Lines<'_>) -> Vec<Fault> {
     if count <= FILE_LINES_MAX {
         return Vec::new();
     }
-    vec![fault(
-        count - 1,
-        "",
-        format!("{count} lines; {FILE_LINES_MAX} are allowed"),
-    )]
+    vec![fault(count - 1, "", format!("{count} lines; {FILE_LINES_MAX} are allowed"))]
 }
 
 /// The name of the function that begins on this line.
@@ -86,9 +78,7 @@ fn function_name(line: &str) -> Option<&str> {
         return None;
     }
     let (before, after) = line.split_once("fn ")?;
-    let qualifiers = [
-        "pub", "const", "async", "unsafe", "extern", "\"C\"", "default",
-    ];
+    let qualifiers = ["pub", "const", "async", "unsafe", "extern", "\"C\"", "default"];
     let only_qualifiers = before
         .split_whitespace()
         .all(|word| qualifiers.contains(&word) || word.starts_with("pub("));
@@ -139,10 +129,7 @@ pub(crate) fn test_files(sources: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBu
     let folders = ["tests", "benches", "fuzz", "examples"];
     let mut found: BTreeSet<PathBuf> = sources
         .keys()
-        .filter(|file| {
-            file.iter()
-                .any(|part| folders.iter().any(|folder| part == *folder))
-        })
+        .filter(|file| file.iter().any(|part| folders.iter().any(|folder| part == *folder)))
         .cloned()
         .collect();
     for (file, text) in sources {
@@ -175,10 +162,7 @@ pub(crate) fn test_files(sources: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBu
 
 /// The folder in which the modules of a file live.
 fn module_folder(file: &Path) -> PathBuf {
-    let stem = file
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     match stem {
         "lib" | "main" | "mod" => file.parent().unwrap_or(file).to_path_buf(),
         _ => file.with_extension(""),
@@ -200,11 +184,7 @@ pub(crate) fn unwraps(lines: &Lines<'_>) -> Vec<Fault> {
             continue;
         }
         if !is_comment(line) && line.contains(".unwrap()") {
-            faults.push(fault(
-                at,
-                "unwrap",
-                "unwrap outside tests; use expect with the invariant",
-            ));
+            faults.push(fault(at, "unwrap", "unwrap outside tests; use expect with the invariant"));
         }
         at += 1;
     }
@@ -217,13 +197,8 @@ pub(crate) fn unargued_unsafe(lines: &Lines<'_>) -> Vec<Fault> {
         if is_comment(line) || !has_word(line, "unsafe") {
             continue;
         }
-        const CODE: [&str; 5] = [
-            "unsafe {",
-            "unsafe impl",
-            "unsafe fn",
-            "unsafe trait",
-            "unsafe extern",
-        ];
+        const CODE: [&str; 5] =
+            ["unsafe {", "unsafe impl", "unsafe fn", "unsafe trait", "unsafe extern"];
         let Some(start) = CODE.iter().filter_map(|code| line.find(code)).min() else {
             continue;
         };
@@ -234,15 +209,9 @@ pub(crate) fn unargued_unsafe(lines: &Lines<'_>) -> Vec<Fault> {
             continue;
         }
         let above = &lines.0[at.saturating_sub(SAFETY_LINES_ABOVE)..=at];
-        let argued = above
-            .iter()
-            .any(|line| line.contains("SAFETY:") || line.contains("# Safety"));
+        let argued = above.iter().any(|line| line.contains("SAFETY:") || line.contains("# Safety"));
         if !argued {
-            faults.push(fault(
-                at,
-                "unsafe",
-                "unsafe code without a SAFETY comment above it",
-            ));
+            faults.push(fault(at, "unsafe", "unsafe code without a SAFETY comment above it"));
         }
     }
     faults
@@ -267,11 +236,7 @@ pub(crate) fn machine_paths(lines: &Lines<'_>) -> Vec<Fault> {
                 })
             });
             if alone {
-                faults.push(fault(
-                    at,
-                    path,
-                    format!("names {path}, a path of one machine"),
-                ));
+                faults.push(fault(at, path, format!("names {path}, a path of one machine")));
             }
         }
     }
@@ -300,28 +265,16 @@ mod tests {
         assert_eq!(count(long_file, &"x\n".repeat(600)), 0);
         assert_eq!(count(long_file, &"x\n".repeat(601)), 1);
         let body = |lines| {
-            format!(
-                "    pub(crate) fn f(\n    ) {{\n{}    }}\n",
-                "        x;\n".repeat(lines)
-            )
+            format!("    pub(crate) fn f(\n    ) {{\n{}    }}\n", "        x;\n".repeat(lines))
         };
         assert_eq!(count(long_functions, &body(77)), 0);
         assert_eq!(count(long_functions, &body(78)), 1);
-        assert_eq!(
-            count(long_functions, &format!("fn f();\n{}", "x\n".repeat(100))),
-            0
-        );
+        assert_eq!(count(long_functions, &format!("fn f();\n{}", "x\n".repeat(100))), 0);
     }
 
     #[test]
     fn what_is_left_undone_is_found() {
-        assert_eq!(
-            count(
-                left_undone,
-                "// TODO: more\n    dbg!(x);\n#[ignore = \"slow\"]"
-            ),
-            3
-        );
+        assert_eq!(count(left_undone, "// TODO: more\n    dbg!(x);\n#[ignore = \"slow\"]"), 3);
         assert_eq!(count(left_undone, "mktemp XXXXXX\nTODOS\n"), 0);
     }
 
@@ -330,24 +283,9 @@ mod tests {
         let code = "fn f() {\n    x.unwrap();\n}\n";
         assert_eq!(count(unwraps, code), 1);
         let indented = "    fn f() {\n        x.unwrap();\n    }\n";
-        assert_eq!(
-            count(
-                unwraps,
-                &format!("#[cfg(test)]\nmod tests {{\n{indented}}}\n")
-            ),
-            0
-        );
-        assert_eq!(
-            count(
-                unwraps,
-                &format!("#[cfg(not(test))]\nmod a {{\n{indented}}}\n")
-            ),
-            1
-        );
-        assert_eq!(
-            count(unwraps, "#[cfg(test)]\nmod tests;\nfn f() { x.unwrap() }\n"),
-            1
-        );
+        assert_eq!(count(unwraps, &format!("#[cfg(test)]\nmod tests {{\n{indented}}}\n")), 0);
+        assert_eq!(count(unwraps, &format!("#[cfg(not(test))]\nmod a {{\n{indented}}}\n")), 1);
+        assert_eq!(count(unwraps, "#[cfg(test)]\nmod tests;\nfn f() { x.unwrap() }\n"), 1);
         assert_eq!(count(unwraps, "/// x.unwrap()\n"), 0);
     }
 
@@ -369,19 +307,10 @@ mod tests {
     #[test]
     fn unsafe_without_argument_is_found() {
         assert_eq!(count(unargued_unsafe, "let x = unsafe { y() };"), 1);
-        assert_eq!(
-            count(
-                unargued_unsafe,
-                "// SAFETY: y is there.\nlet x = unsafe { y() };"
-            ),
-            0
-        );
+        assert_eq!(count(unargued_unsafe, "// SAFETY: y is there.\nlet x = unsafe { y() };"), 0);
         assert_eq!(count(unargued_unsafe, "unsafe impl Send for X {}"), 1);
         assert_eq!(count(unargued_unsafe, "#![forbid(unsafe_code)]"), 0);
-        assert_eq!(
-            count(unargued_unsafe, "call: unsafe extern \"C\" fn(i32),"),
-            0
-        );
+        assert_eq!(count(unargued_unsafe, "call: unsafe extern \"C\" fn(i32),"), 0);
     }
 
     #[test]
@@ -391,9 +320,6 @@ mod tests {
         assert_eq!(count(without_opening, ""), 1);
         assert_eq!(count(machine_paths, "see /work/x and \"/root/y\""), 2);
         assert_eq!(count(machine_paths, "see bench/work/x and $HOME/root/y"), 0);
-        assert_eq!(
-            foreign_sources("source = \"registry+https://mirror.example/\"\n").len(),
-            1
-        );
+        assert_eq!(foreign_sources("source = \"registry+https://mirror.example/\"\n").len(), 1);
     }
 }

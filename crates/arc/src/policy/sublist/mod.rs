@@ -39,7 +39,7 @@ struct Node<K, P> {
     weight_bytes: u64,
     stamp: u64,
     holds: u32,
-    /// Towards the head. In a vacant node unused.
+    /// Towards the head. In a vacant node the vacant one before.
     newer: NodeId,
     /// Towards the tail. In a vacant node the next vacant one.
     older: NodeId,
@@ -74,8 +74,6 @@ pub struct Sublist<K, P> {
     nodes: Vec<Node<K, P>>,
     vacant: NodeId,
     vacant_len: usize,
-    /// The least there were vacant since the slab was last shrunk.
-    vacant_len_min: usize,
     lists: [Ends; LISTS],
     changed_tails: u8,
     index_len_max: usize,
@@ -98,7 +96,6 @@ impl<K, P> Sublist<K, P> {
             nodes: Vec::new(),
             vacant: NONE,
             vacant_len: 0,
-            vacant_len_min: 0,
             lists: [empty; LISTS],
             changed_tails: 0,
             index_len_max: 0,
@@ -336,15 +333,40 @@ impl<K, P> Sublist<K, P> {
     /// lock. The node must be on no list and not in the index.
     pub fn free(&mut self, id: NodeId) -> (Option<K>, Option<P>) {
         self.set_state(id, State::Vacant);
-        let vacant = self.vacant;
         let node = self.node_mut(id);
         node.holds = 0;
         node.flags = 0;
-        node.older = vacant;
         let owned = (node.key.take(), node.payload.take());
+        self.vacate(id);
+        owned
+    }
+
+    /// Puts a node into the chain of vacant ones.
+    fn vacate(&mut self, id: NodeId) {
+        let next = self.vacant;
+        if next != NONE {
+            self.node_mut(next).newer = id;
+        }
+        let node = self.node_mut(id);
+        node.newer = NONE;
+        node.older = next;
         self.vacant = id;
         self.vacant_len += 1;
-        owned
+    }
+
+    /// Takes a node out of the chain of vacant ones.
+    fn occupy(&mut self, id: NodeId) {
+        let node = self.node(id);
+        let (before, next) = (node.newer, node.older);
+        if before == NONE {
+            self.vacant = next;
+        } else {
+            self.node_mut(before).older = next;
+        }
+        if next != NONE {
+            self.node_mut(next).newer = before;
+        }
+        self.vacant_len -= 1;
     }
 
     /// Numbers of all nodes that are not vacant.
@@ -387,9 +409,7 @@ impl<K: Eq, P> Sublist<K, P> {
             id.expect("fewer than 2^32 - 1 nodes in one sublist")
         } else {
             let id = self.vacant;
-            self.vacant = self.node(id).older;
-            self.vacant_len -= 1;
-            self.vacant_len_min = self.vacant_len_min.min(self.vacant_len);
+            self.occupy(id);
             *self.node_mut(id) = node;
             id
         };

@@ -3,54 +3,44 @@
 use super::{NONE, NodeId, Sublist, list_index};
 use crate::policy::State;
 
+/// A slab smaller than this, in nodes, is not worth shrinking.
+const SLAB_MIN: usize = 64;
+
 impl<K, P> Sublist<K, P> {
-    /// Gives memory back if at least three quarters of the slab are vacant, and a quarter
-    /// became so since the last time; so the walk over the slab is in proportion to what was
-    /// freed, even if nodes in use at its end keep it as long as it is. Nodes which are held
-    /// stay where they are, for holds know them by number. Returns whether it was worth it.
-    pub fn shrink(&mut self) -> bool {
-        let (len, vacant) = (self.nodes.len(), self.vacant_len);
-        if len < 64 || vacant * 4 < len * 3 || (vacant - self.vacant_len_min) * 4 < len {
-            return false;
+    /// Gives memory back if at least three quarters of the slab are vacant: takes nodes off
+    /// its end, those in use into vacant places first. Nodes which are held or being loaded
+    /// are known by number and cannot move; the first of them from the end ends the work, so
+    /// it is in proportion to what is given back. Returns how many nodes are gone.
+    pub fn shrink(&mut self) -> usize {
+        let before = self.nodes.len();
+        if before < SLAB_MIN || self.vacant_len * 4 < before * 3 {
+            return 0;
         }
-        self.compact();
-        let end = self.nodes.iter().rposition(|node| node.state != State::Vacant);
-        self.nodes.truncate(end.map_or(0, |last| last + 1));
-        self.nodes.shrink_to(self.nodes.len());
-        self.vacant = NONE;
-        self.vacant_len = 0;
-        for id in (0..self.nodes.len()).rev() {
-            if self.nodes[id].state == State::Vacant {
-                self.nodes[id].older = self.vacant;
-                self.vacant = id as NodeId;
-                self.vacant_len += 1;
-            }
-        }
-        let nodes = &self.nodes;
-        self.index.shrink_to(self.index.len(), |&id| nodes[id as usize].hash);
-        self.vacant_len_min = self.vacant_len;
-        true
-    }
-
-    /// Moves nodes which nobody knows by number (not held, so on a list) from the end of
-    /// the slab into vacant places at its start. Leaves the chain of vacant nodes to
-    /// [`Sublist::shrink`].
-    fn compact(&mut self) {
-        let (mut low, mut high) = (0, self.nodes.len());
-        while low < high {
-            if self.nodes[low].state != State::Vacant {
-                low += 1;
-            } else if !self.nodes[high - 1].linked {
-                high -= 1;
+        while let Some(last) = self.nodes.len().checked_sub(1) {
+            let last = last as NodeId;
+            if self.state(last) == State::Vacant {
+                self.occupy(last);
+            } else if self.vacant != NONE && self.is_linked(last) {
+                let place = self.vacant;
+                self.occupy(place);
+                self.relocate(last, place);
             } else {
-                high -= 1;
-                self.relocate(high as NodeId, low as NodeId);
-                low += 1;
+                break;
             }
+            self.nodes.pop();
         }
+        // Both copy what is left, so only if much is gone.
+        if self.nodes.capacity() / 2 > self.nodes.len() {
+            self.nodes.shrink_to_fit();
+        }
+        if self.index.capacity() / 4 > self.index.len() {
+            let nodes = &self.nodes;
+            self.index.shrink_to(0, |&id| nodes[id as usize].hash);
+        }
+        before - self.nodes.len()
     }
 
-    /// Moves the listed node `from` into the vacant place `to`.
+    /// Moves the listed node `from` into the place `to`, which is nobody's.
     fn relocate(&mut self, from: NodeId, to: NodeId) {
         self.nodes.swap(from as usize, to as usize);
         let node = self.node(to);
@@ -103,7 +93,7 @@ mod tests {
         (0..NODES)
             .filter(|key| !keeps(key))
             .for_each(|key| remove(&mut sublist, &mut balance, key));
-        assert!(sublist.shrink());
+        assert_eq!(sublist.shrink(), 950);
         sublist.validate().expect("a shrunk sublist is whole");
         assert!(sublist.overhead_bytes() * 10 < before_bytes);
         let mut order = Vec::new();
@@ -116,26 +106,29 @@ mod tests {
     }
 
     #[test]
-    fn a_held_node_at_the_end_keeps_the_slab_and_is_not_walked_to_again() {
+    fn a_held_node_ends_the_work_until_it_is_released() {
         let (mut sublist, mut balance) = full();
-        let last = sublist.find(NODES - 1, &(NODES - 1)).expect("it was added");
-        sublist.hold(last);
-        (0..NODES - 1).for_each(|key| remove(&mut sublist, &mut balance, key));
-        assert!(sublist.shrink());
-        assert!(!sublist.shrink(), "nothing was freed since");
-        assert_eq!(*sublist.key(last), NODES - 1);
+        let held = sublist.find(900, &900).expect("it was added");
+        sublist.hold(held);
+        for key in (0..NODES).filter(|&key| key != 900) {
+            remove(&mut sublist, &mut balance, key);
+        }
+        assert_eq!(sublist.shrink(), 99);
+        assert_eq!(sublist.shrink(), 0);
+        assert_eq!(*sublist.key(held), 900);
         sublist.validate().expect("a shrunk sublist is whole");
-        sublist.unhold(last);
-        sublist.link(last, NODES);
-        remove(&mut sublist, &mut balance, NODES - 1);
-        assert!(!sublist.shrink(), "one node is not worth a walk");
+        sublist.unhold(held);
+        sublist.link(held, NODES);
+        assert_eq!(sublist.shrink(), 900);
+        sublist.validate().expect("a shrunk sublist is whole");
+        assert!(sublist.find(900, &900).is_some());
     }
 
     #[test]
     fn a_slab_in_use_is_left_alone() {
         let (mut sublist, mut balance) = full();
-        assert!(!sublist.shrink());
+        assert_eq!(sublist.shrink(), 0);
         (0..NODES / 2).for_each(|key| remove(&mut sublist, &mut balance, key));
-        assert!(!sublist.shrink());
+        assert_eq!(sublist.shrink(), 0);
     }
 }

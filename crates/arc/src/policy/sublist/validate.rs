@@ -72,6 +72,7 @@ impl<K: Eq, P> Sublist<K, P> {
         if indexed != self.index.len() || vacant != self.vacant_len {
             return Err(format!("{indexed} indexed of {}, {vacant} vacant", self.index.len()));
         }
+        self.validate_vacant()?;
         let mut walked = 0;
         for list in 0..LISTS {
             walked += self.validate_list(list, census.listed_bytes[list])?;
@@ -80,6 +81,21 @@ impl<K: Eq, P> Sublist<K, P> {
             return Err(format!("{linked} nodes say they are on a list, {walked} are"));
         }
         Ok(census)
+    }
+
+    fn validate_vacant(&self) -> Result<(), String> {
+        let (mut id, mut before, mut len) = (self.vacant, NONE, 0);
+        while id != NONE && len <= self.vacant_len {
+            let node = self.node(id);
+            if node.state != State::Vacant || node.newer != before {
+                return Err(format!("node {id} is wrong in the chain of vacant ones"));
+            }
+            (before, id, len) = (id, node.older, len + 1);
+        }
+        if len != self.vacant_len {
+            return Err(format!("{len} in the chain of {} vacant ones", self.vacant_len));
+        }
+        Ok(())
     }
 
     fn validate_node(&self, id: NodeId, census: &mut Census) -> Result<(), String> {
