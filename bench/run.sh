@@ -43,6 +43,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 build() { # folder, package's own or the workspace's target folder, arguments
+    # shellcheck disable=SC2086 # several arguments, or none
     (cd "$1" && CARGO_TARGET_DIR=$2 cargo build --release --locked --quiet $3)
 }
 build "$BENCH/harness" "$TARGET" ""

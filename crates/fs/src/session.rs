@@ -12,6 +12,9 @@
 mod answer;
 mod convert;
 mod filesystem;
+mod listing;
+mod place;
+mod transfer;
 
 use crate::control::Control;
 use crate::view::View;

@@ -14,10 +14,10 @@ const RACY_WINDOW: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
     /// It stays in the ARC as well: what the page cache drops is found there.
-    #[default]
     Inclusive,
     /// Only its history stays: no byte is in memory twice, and what the page cache drops is read
     /// from the origin once more before the ARC keeps it.
+    #[default]
     Exclusive,
 }
 

@@ -1,11 +1,11 @@
 //! One method a request.
 
 use super::answer::{
-    answer, answer_attributes, answer_entry, answer_written, answer_xattr, name_ttl, opened_flags,
+    answer, answer_attributes, answer_entry, answer_written, answer_xattr, opened_flags,
 };
 use super::convert;
 use super::{Session, refuse};
-use crate::number::{CONTROL_FIRST, Numbers, ROOT};
+use crate::number::{Numbers, ROOT};
 use crate::view::View;
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, FileHandle, FopenFlags, Generation, INodeNo, InitFlags,
@@ -315,18 +315,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
                 Err(errno) => reply.error(refuse(errno)),
             };
         }
-        match self.view.begin_read(handle.0, offset, u64::from(length_bytes)) {
-            Err(errno) => reply.error(refuse(errno)),
-            Ok(read) if read.is_complete() => {
-                self.view.finish_read(&read, |bytes| reply.data(bytes));
-            }
-            Ok(mut read) => {
-                self.run(reply, move |view, reply| match view.complete_read(&mut read) {
-                    Ok(()) => view.finish_read(&read, |bytes| reply.data(bytes)),
-                    Err(errno) => reply.error(refuse(errno)),
-                })
-            }
-        }
+        self.read_cached(handle.0, offset, u64::from(length_bytes), reply);
     }
 
     fn write(
@@ -344,16 +333,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if Numbers::is_control(number.0) {
             return answer_written(self.control.write(handle.0, bytes), reply);
         }
-        // Not by way of `run`: the bytes need to be copied only if they leave this thread.
-        match self.view.workers.try_inline() {
-            Some(_leave) => answer_written(self.view.write(handle.0, offset, bytes), reply),
-            None => {
-                let (view, bytes) = (self.view.clone(), bytes.to_vec());
-                self.view.workers.request(Box::new(move || {
-                    answer_written(view.write(handle.0, offset, &bytes), reply);
-                }));
-            }
-        }
+        self.write_through(handle.0, offset, bytes, reply);
     }
 
     fn flush(
@@ -421,29 +401,9 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         number: INodeNo,
         handle: FileHandle,
         cookie: u64,
-        mut reply: ReplyDirectory,
+        reply: ReplyDirectory,
     ) {
-        if Numbers::is_control(number.0) {
-            for (position, (name, number, kind)) in
-                self.control.entries().into_iter().enumerate().skip(cookie as usize)
-            {
-                if reply.add(INodeNo(number), position as u64 + 1, convert::kind(kind), name) {
-                    break;
-                }
-            }
-            return reply.ok();
-        }
-        self.run(reply, move |view, mut reply| {
-            let result = view.read_directory(handle.0, cookie, false, &mut |entry| {
-                // Without a kind the kernel's protocol has no "unknown"; programs that care ask.
-                let kind = convert::kind(entry.kind.unwrap_or(FileKind::Regular));
-                !reply.add(INodeNo(entry.number), entry.cookie, kind, entry.name)
-            });
-            match result {
-                Ok(()) => reply.ok(),
-                Err(errno) => reply.error(refuse(errno)),
-            }
-        });
+        self.list(number.0, handle.0, cookie, reply);
     }
 
     fn readdirplus(
@@ -452,53 +412,9 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         number: INodeNo,
         handle: FileHandle,
         cookie: u64,
-        mut reply: ReplyDirectoryPlus,
+        reply: ReplyDirectoryPlus,
     ) {
-        if Numbers::is_control(number.0) {
-            for (position, (name, number, _)) in
-                self.control.entries().into_iter().enumerate().skip(cookie as usize)
-            {
-                let Some(attributes) = self.control_attributes(number) else {
-                    continue;
-                };
-                let (ttl, generation) = (Duration::ZERO, Generation(0));
-                let next = position as u64 + 1;
-                if reply.add(INodeNo(number), next, name, &ttl, &attributes, generation) {
-                    break;
-                }
-            }
-            return reply.ok();
-        }
-        self.run(reply, move |view, mut reply| {
-            let result = view.read_directory(handle.0, cookie, true, &mut |entry| {
-                let (name, next) = (entry.name, entry.cookie);
-                let full = match entry.told {
-                    Some(told) => {
-                        let ttl = name_ttl(view, &told);
-                        let attributes = convert::attributes(&told);
-                        let (number, generation) =
-                            (INodeNo(told.number), Generation(told.generation));
-                        reply.add(number, next, name, &ttl, &attributes, generation)
-                    }
-                    None => {
-                        // Listed without being looked up: no attributes to believe, no reference.
-                        let attributes = fuser::FileAttr {
-                            ino: INodeNo(entry.number),
-                            kind: convert::kind(entry.kind.unwrap_or(FileKind::Regular)),
-                            ..convert::absent()
-                        };
-                        let none = Duration::ZERO;
-                        reply.add(INodeNo(0), next, name, &none, &attributes, Generation(0))
-                    }
-                };
-                !full
-            });
-            match result {
-                Ok(()) => reply.ok(),
-                Err(errno) => reply.error(refuse(errno)),
-            }
-            view.keep_inode_limit();
-        });
+        self.list_with_attributes(number.0, handle.0, cookie, reply);
     }
 
     fn releasedir(
@@ -663,28 +579,6 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             let (from, to) = ((handle_in.0, offset_in), (handle_out.0, offset_out));
             answer_written(view.copy_range(from, to, length_bytes), reply);
         });
-    }
-}
-
-impl<O: Origin> Session<O> {
-    fn is_control_name(&self, parent: INodeNo, name: &OsStr) -> bool {
-        Numbers::is_control(parent.0) || (parent.0 == ROOT && self.control.is_named(name))
-    }
-
-    /// Attributes of the control directory or a file in it, if this is its name.
-    fn control_entry(&self, parent: INodeNo, name: &OsStr) -> Option<fuser::FileAttr> {
-        if parent.0 == CONTROL_FIRST {
-            return self.control_attributes(self.control.find(name)?);
-        }
-        if self.is_control_name(parent, name) {
-            return self.control_attributes(CONTROL_FIRST);
-        }
-        None
-    }
-
-    fn control_attributes(&self, number: u64) -> Option<fuser::FileAttr> {
-        let permissions = self.control.permissions(number)?;
-        Some(convert::control(number, permissions, self.control.owner()))
     }
 }
 
