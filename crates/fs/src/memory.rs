@@ -16,6 +16,8 @@ const ARC_MIN_SHARE: u64 = 4;
 const RESERVE_SHARE: u64 = 32;
 const RESERVE_MIN_BYTES: u64 = 64 << 20;
 const HEADROOM_MIN_BYTES: u64 = 8 << 20;
+/// With less than so many times that left, a stall is taken to be this cache's business.
+const TIGHT_RESERVES: u64 = 4;
 
 /// Bounds of the cache in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,19 @@ impl<O: Origin> SystemPressure<O> {
         Ok(Self { sources, config, waiter, view, release_memory, target_bytes })
     }
 
+    /// Tasks stall for memory also when a group of theirs is at its limit and the machine is not.
+    /// Such a stall is none of this cache's unless there is little left for it, too.
+    fn is_tight(&self) -> bool {
+        let reading = read(&self.sources);
+        let share = |reserve_bytes: u64| reserve_bytes.saturating_mul(TIGHT_RESERVES);
+        let config = GovernorConfig {
+            reserve_bytes: share(self.config.reserve_bytes),
+            headroom_reserve_bytes: share(self.config.headroom_reserve_bytes),
+            ..self.config
+        };
+        is_short(&reading, &config)
+    }
+
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
     /// last time, that is changed.
     fn release_what_was_reclaimed(&mut self) {
@@ -94,7 +109,10 @@ impl<O: Origin> Pressure for SystemPressure<O> {
     fn wait(&mut self, timeout: Option<Duration>) -> Awakening {
         self.release_what_was_reclaimed();
         match self.waiter.wait(timeout) {
-            Ok(events) if events.pressure || events.limit => Awakening::Pressure,
+            Ok(events) if (events.pressure || events.limit) && self.is_tight() => {
+                Awakening::Pressure
+            }
+            Ok(events) if events.pressure || events.limit => Awakening::Woken,
             Ok(events) if events.woken || events.stopped => Awakening::Woken,
             Ok(_) => Awakening::TimedOut,
             Err(error) => {
@@ -132,7 +150,9 @@ fn read(sources: &Sources) -> Reading {
             available_bytes: Some(reading.available_bytes),
             headroom_bytes: (reading.limit_bytes < reading.total_bytes)
                 .then(|| i64::try_from(reading.headroom_bytes).unwrap_or(i64::MAX)),
-            stalled: reading.stalled,
+            // Whether there are stalls now is what the triggers tell; the average that could be
+            // read fades for ten seconds after the last.
+            stalled: false,
         },
         Err(error) => {
             log::warn!("cannot read the state of memory: {error}");

@@ -36,7 +36,7 @@ use std::time::Instant;
 /// Threads that wait for the origin, unless told otherwise.
 const ORIGIN_THREADS: usize = 32;
 /// Bounds of the number of session threads, unless told otherwise.
-const SESSION_THREADS_MIN: usize = 4;
+const SESSION_THREADS_MIN: usize = 2;
 const SESSION_THREADS_MAX: usize = 16;
 /// Share of the cache's maximum that the table of inodes may take, unless told otherwise.
 const INODES_SHARE: u64 = 16;
@@ -193,7 +193,7 @@ impl MountOptions {
 
     fn session_threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        or(self.threads, (2 * processors).clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX))
+        or(self.threads, processors.clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX))
     }
 
     /// With a descriptor for each inode, half of what the process may open.

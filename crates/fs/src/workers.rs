@@ -1,8 +1,8 @@
 //! Threads that wait for the origin, so that those who serve hits need not.
 //!
 //! A request that has to ask the origin does so on the session thread that received it while
-//! enough of its siblings are free: handing over costs two context switches. When half of the
-//! session threads are out at the origin, further requests are queued for *request threads*, and
+//! another session thread is free: handing over costs two context switches. When all of them but
+//! one are out at the origin, further requests are queued for *request threads*, and
 //! hits are still answered however slow the origin is.
 //!
 //! Loads that are claimed ahead of time, prefetch above all, are run by *load threads*. A request
@@ -85,7 +85,7 @@ impl Workers {
             requests: Pool::new("request", threads_max),
             loads: Pool::new("origin_read", threads_max),
             inline: AtomicUsize::new(0),
-            inline_max: session_threads / 2,
+            inline_max: session_threads.saturating_sub(1),
         }
     }
 
@@ -250,8 +250,8 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn half_of_the_session_threads_may_wait_for_the_origin() {
-        let workers = Workers::new(4, 1);
+    fn all_session_threads_but_one_may_wait_for_the_origin() {
+        let workers = Workers::new(3, 1);
         let first = workers.try_inline().unwrap();
         let second = workers.try_inline().unwrap();
         assert!(workers.try_inline().is_none());
