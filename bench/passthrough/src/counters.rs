@@ -50,10 +50,7 @@ pub fn count_read(class: Class, bytes: usize) {
         let reads = &mine.reads[class];
         reads.store(reads.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let total = &mine.bytes[class];
-        total.store(
-            total.load(Ordering::Relaxed) + bytes as u64,
-            Ordering::Relaxed,
-        );
+        total.store(total.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
     });
 }
 
@@ -63,14 +60,8 @@ pub fn render() -> String {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     for (class, suffix) in [(Class::Small, "small"), (Class::Large, "large")] {
         let class = class as usize;
-        let reads: u64 = all
-            .iter()
-            .map(|one| one.reads[class].load(Ordering::Relaxed))
-            .sum();
-        let bytes: u64 = all
-            .iter()
-            .map(|one| one.bytes[class].load(Ordering::Relaxed))
-            .sum();
+        let reads: u64 = all.iter().map(|one| one.reads[class].load(Ordering::Relaxed)).sum();
+        let bytes: u64 = all.iter().map(|one| one.bytes[class].load(Ordering::Relaxed)).sum();
         // Writing to a `String` cannot fail.
         let _ = writeln!(text, "reads_{suffix} {reads}\nbytes_{suffix} {bytes}");
     }

@@ -36,12 +36,7 @@ pub struct Entry<'a> {
 impl Listing {
     /// A listing at the start of `fd`, which must be open for reading.
     pub fn new(fd: OwnedFd) -> Self {
-        Self {
-            fd,
-            buffer: Vec::new(),
-            position: 0,
-            cookie: 0,
-        }
+        Self { fd, buffer: Vec::new(), position: 0, cookie: 0 }
     }
 
     /// Goes to the entry after `cookie`.

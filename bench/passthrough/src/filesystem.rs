@@ -59,12 +59,7 @@ impl Passthrough {
     pub fn new(root: OwnedFd, options: Options) -> io::Result<Self> {
         let stat = stat_at(root.as_fd(), c"")?;
         let inodes = Inodes::new(INodeNo::ROOT.0, root.try_clone()?);
-        Ok(Self {
-            options,
-            root,
-            device: stat.st_dev,
-            inodes,
-        })
+        Ok(Self { options, root, device: stat.st_dev, inodes })
     }
 
     fn directory(&self, ino: INodeNo) -> io::Result<Arc<OwnedFd>> {
@@ -101,11 +96,7 @@ impl Passthrough {
             let fd = self.directory(INodeNo(ino))?;
             self.inodes.remember(ino, || Place::Directory(fd));
         } else {
-            let fd = open_at(
-                parent,
-                name,
-                libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW,
-            )?;
+            let fd = open_at(parent, name, libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW)?;
             self.inodes.remember(ino, || Place::Directory(Arc::new(fd)));
         }
         Ok(attributes(&stat, ino))
@@ -154,14 +145,7 @@ impl Passthrough {
                 }
             };
             let name = OsStr::from_bytes(name.to_bytes());
-            if out.add(
-                attr.ino,
-                entry.cookie,
-                name,
-                &self.options.ttl,
-                &attr,
-                Generation(0),
-            ) {
+            if out.add(attr.ino, entry.cookie, name, &self.options.ttl, &attr, Generation(0)) {
                 if !dots {
                     self.inodes.forget(attr.ino.0, 1);
                 }
@@ -217,20 +201,18 @@ impl Filesystem for Passthrough {
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
         let mut target = [0_u8; libc::PATH_MAX as usize];
-        let read = self
-            .open_inode(ino, libc::O_PATH | libc::O_NOFOLLOW)
-            .and_then(|link| {
-                // SAFETY: the buffer is as long as stated; an empty name means the descriptor itself.
-                let read = unsafe {
-                    libc::readlinkat(
-                        link.as_raw_fd(),
-                        c"".as_ptr(),
-                        target.as_mut_ptr().cast(),
-                        target.len(),
-                    )
-                };
-                usize::try_from(read).map_err(|_| io::Error::last_os_error())
-            });
+        let read = self.open_inode(ino, libc::O_PATH | libc::O_NOFOLLOW).and_then(|link| {
+            // SAFETY: the buffer is as long as stated; an empty name means the descriptor itself.
+            let read = unsafe {
+                libc::readlinkat(
+                    link.as_raw_fd(),
+                    c"".as_ptr(),
+                    target.as_mut_ptr().cast(),
+                    target.len(),
+                )
+            };
+            usize::try_from(read).map_err(|_| io::Error::last_os_error())
+        });
         match read {
             Ok(length) => reply.data(&target[..length]),
             Err(error) => reply.error(error.into()),
@@ -275,9 +257,7 @@ impl Filesystem for Passthrough {
     ) {
         if fh.0 == COUNTERS_HANDLE {
             let text = counters::render();
-            let from = usize::try_from(offset)
-                .unwrap_or(usize::MAX)
-                .min(text.len());
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
             let to = from.saturating_add(size as usize).min(text.len());
             return reply.data(&text.as_bytes()[from..to]);
         }
@@ -288,11 +268,7 @@ impl Filesystem for Passthrough {
             }
             match read_at(borrow_file(fh), &mut buffer[..size], offset) {
                 Ok(read) => {
-                    let class = if fh.0 & LARGE_BIT != 0 {
-                        Class::Large
-                    } else {
-                        Class::Small
-                    };
+                    let class = if fh.0 & LARGE_BIT != 0 { Class::Large } else { Class::Small };
                     counters::count_read(class, read);
                     reply.data(&buffer[..read]);
                 }
@@ -326,10 +302,7 @@ impl Filesystem for Passthrough {
         });
         match opened {
             Ok(listing) => {
-                reply.opened(
-                    FileHandle(Box::into_raw(listing) as u64),
-                    FopenFlags::empty(),
-                );
+                reply.opened(FileHandle(Box::into_raw(listing) as u64), FopenFlags::empty());
             }
             Err(error) => reply.error(error.into()),
         }
@@ -344,10 +317,7 @@ impl Filesystem for Passthrough {
         mut reply: ReplyDirectory,
     ) {
         let mut list = || -> io::Result<()> {
-            let mut listing = borrow_listing(fh)
-                .1
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut listing = borrow_listing(fh).1.lock().unwrap_or_else(PoisonError::into_inner);
             listing.seek(offset)?;
             while let Some(entry) = listing.peek()? {
                 let name = OsStr::from_bytes(entry.name.to_bytes());
@@ -445,13 +415,7 @@ fn borrow_listing<'a>(fh: FileHandle) -> &'a OpenDirectory {
 
 fn open_at(directory: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
     // SAFETY: the name is NUL-terminated, the descriptor borrowed for the call.
-    let fd = unsafe {
-        libc::openat(
-            directory.as_raw_fd(),
-            name.as_ptr(),
-            flags | libc::O_CLOEXEC,
-        )
-    };
+    let fd = unsafe { libc::openat(directory.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -467,11 +431,7 @@ fn stat_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<libc::stat64> {
     // SAFETY: the name is NUL-terminated, `stat` is where the call may write.
     let outcome =
         unsafe { libc::fstatat64(directory.as_raw_fd(), name.as_ptr(), &raw mut stat, flags) };
-    if outcome < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(stat)
-    }
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(stat) }
 }
 
 /// Reads until `buffer` is full or the file ends.
@@ -482,12 +442,7 @@ fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<u
         let position = (offset + filled as u64).cast_signed();
         // SAFETY: `rest` is ours alone and as long as stated.
         let read = unsafe {
-            libc::pread64(
-                file.as_raw_fd(),
-                rest.as_mut_ptr().cast(),
-                rest.len(),
-                position,
-            )
+            libc::pread64(file.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len(), position)
         };
         match usize::try_from(read) {
             Ok(0) => break,

@@ -35,11 +35,8 @@ impl Handle {
     /// What `name_to_handle_at(2)` says: `EOVERFLOW` if the handle is longer than
     /// [`HANDLE_BYTES_MAX`], `EOPNOTSUPP` if the file system has no handles.
     pub fn of(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Self> {
-        let mut raw = RawHandle {
-            length: HANDLE_BYTES_MAX as u32,
-            kind: 0,
-            bytes: [0; HANDLE_BYTES_MAX],
-        };
+        let mut raw =
+            RawHandle { length: HANDLE_BYTES_MAX as u32, kind: 0, bytes: [0; HANDLE_BYTES_MAX] };
         let mut mount_id = 0;
         // SAFETY: `raw` is laid out as `struct file_handle` and `length` states its true room;
         // `name` is NUL-terminated; the descriptor is borrowed for the call.
@@ -55,11 +52,7 @@ impl Handle {
         if outcome < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self {
-            kind: raw.kind,
-            length: raw.length,
-            bytes: raw.bytes,
-        })
+        Ok(Self { kind: raw.kind, length: raw.length, bytes: raw.bytes })
     }
 
     /// Opens the inode. `mount` is any descriptor on the same file system.
@@ -68,11 +61,7 @@ impl Handle {
     /// What `open_by_handle_at(2)` says: `ESTALE` if the inode is gone, `EPERM` without
     /// `CAP_DAC_READ_SEARCH`.
     pub fn open(&self, mount: BorrowedFd<'_>, flags: i32) -> io::Result<OwnedFd> {
-        let mut raw = RawHandle {
-            length: self.length,
-            kind: self.kind,
-            bytes: self.bytes,
-        };
+        let mut raw = RawHandle { length: self.length, kind: self.kind, bytes: self.bytes };
         // SAFETY: as in `of`; the kernel reads `length` bytes, which fit.
         let fd = unsafe {
             libc::open_by_handle_at(

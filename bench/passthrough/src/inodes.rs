@@ -39,9 +39,7 @@ pub struct Inodes {
 impl Inodes {
     /// A table that knows the root only; the kernel never forgets it.
     pub fn new(root: u64, directory: OwnedFd) -> Self {
-        let inodes = Self {
-            shards: std::array::from_fn(|_| Mutex::new(HashMap::new())),
-        };
+        let inodes = Self { shards: std::array::from_fn(|_| Mutex::new(HashMap::new())) };
         inodes.remember(root, || Place::Directory(Arc::new(directory)));
         inodes
     }
@@ -65,26 +63,14 @@ impl Inodes {
                 }
             }
             None => {
-                shard.insert(
-                    ino,
-                    Inode {
-                        lookups: 1,
-                        place: place(),
-                    },
-                );
+                shard.insert(ino, Inode { lookups: 1, place: place() });
             }
         }
     }
 
     /// Whether `ino` is known as a directory; its descriptor need not be opened again then.
     pub fn knows_directory(&self, ino: u64) -> bool {
-        matches!(
-            self.shard(ino).get(&ino),
-            Some(Inode {
-                place: Place::Directory(_),
-                ..
-            })
-        )
+        matches!(self.shard(ino).get(&ino), Some(Inode { place: Place::Directory(_), .. }))
     }
 
     /// Takes back `lookups` of `ino`; at none the entry goes.
@@ -109,8 +95,6 @@ impl Inodes {
     fn shard(&self, ino: u64) -> MutexGuard<'_, HashMap<u64, Inode>> {
         // Fibonacci hashing: neighbours in the origin's inode table spread over the shards.
         let index = (ino.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 59) as usize % SHARDS;
-        self.shards[index]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -58,13 +58,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: Arguments) -> Result<(), String> {
-    let Arguments {
-        options,
-        allow_other,
-        threads,
-        source,
-        mount_point,
-    } = arguments;
+    let Arguments { options, allow_other, threads, source, mount_point } = arguments;
     raise_descriptor_limit();
     give_memory_back();
     let root: OwnedFd = OpenOptions::new()
@@ -84,11 +78,7 @@ fn serve(arguments: Arguments) -> Result<(), String> {
         MountOption::NoDev,
         MountOption::NoSuid,
     ];
-    config.acl = if allow_other {
-        SessionACL::All
-    } else {
-        SessionACL::Owner
-    };
+    config.acl = if allow_other { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(threads);
     config.clone_fd = true;
     fuser::mount(filesystem, &mount_point, &config)
@@ -97,18 +87,13 @@ fn serve(arguments: Arguments) -> Result<(), String> {
 
 fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Arguments, String> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options {
-        direct_io: false,
-        ttl: Duration::from_secs(1),
-    };
+    let mut options = Options { direct_io: false, ttl: Duration::from_secs(1) };
     let mut allow_other = false;
     let mut threads = (2 * cpus).min(16);
     let mut paths = Vec::new();
     while let Some(word) = words.next() {
         let mut number = |name: &str| -> Result<f64, String> {
-            let value = words
-                .next()
-                .ok_or_else(|| format!("{name} needs a value"))?;
+            let value = words.next().ok_or_else(|| format!("{name} needs a value"))?;
             let value = value.to_string_lossy();
             value
                 .parse()
@@ -129,21 +114,12 @@ fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Argument
     }
     let [source, mount_point] =
         <[PathBuf; 2]>::try_from(paths).map_err(|_| "SRC and MNT are needed".to_owned())?;
-    Ok(Arguments {
-        options,
-        allow_other,
-        threads,
-        source,
-        mount_point,
-    })
+    Ok(Arguments { options, allow_other, threads, source, mount_point })
 }
 
 /// Directories keep a descriptor each, so take as many as the system allows.
 fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls only read or write `limit`, which is ours.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {

@@ -13,7 +13,7 @@ const STRIPES: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Event {
-    /// 8 places: access, kind, list. See [`hit_event`].
+    /// 8 places: access, kind, list.
     Hit = 0,
     /// 4 places: access, kind.
     JoinedHit = 8,

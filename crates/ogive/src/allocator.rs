@@ -9,7 +9,7 @@
 //!
 //! All threads share one arena. With the eight that jemalloc would have on two processors, a record
 //! freed by one thread lies in another's arena when the next is loaded, and a cache of 100 MiB under
-//! random misses was seen to take 165 to 184 MiB; with one it takes 116, at the same speed. Small
+//! random misses was seen to take 161 to 180 MiB; with one it takes 114, at the same speed. Small
 //! allocations are served from each thread's own cache either way.
 //!
 //! The only unsafe code of the program is here, because the library has no safe wrapper for a purge.
@@ -51,12 +51,13 @@ mod tests {
         pages * rustix::param::page_size() as u64
     }
 
+    /// Large enough that what other tests of this process do at the same time does not matter.
     #[test]
     fn what_was_freed_is_given_back() {
         let mib = 1u64 << 20;
-        let before = resident_bytes();
-        let mut records: Vec<Vec<u8>> = (0..1024).map(|_| vec![1; 128 << 10]).collect();
-        assert!(resident_bytes() > before + 100 * mib);
+        let mut records: Vec<Vec<u8>> = (0..4096).map(|_| vec![1; 128 << 10]).collect();
+        let full = resident_bytes();
+        assert!(full > 512 * mib);
         // Every second one, so that nothing lies at the end of anything.
         let mut number = 0;
         records.retain(|_| {
@@ -64,9 +65,11 @@ mod tests {
             number % 2 == 0
         });
         release_memory();
-        assert!(resident_bytes() < before + 80 * mib, "half of 128 MiB stays");
+        let half = resident_bytes();
+        assert!(half + 200 * mib < full, "{half} of {full} bytes are resident");
         drop(records);
         release_memory();
-        assert!(resident_bytes() < before + 16 * mib);
+        let empty = resident_bytes();
+        assert!(empty + 200 * mib < half, "{empty} of {half} bytes are resident");
     }
 }

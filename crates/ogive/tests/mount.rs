@@ -450,6 +450,9 @@ fn a_user_without_privileges_mounts_and_unmounts() {
         user ./ogive unmount "mount point" || exit 4
         grep -q "$1/mount" /proc/self/mountinfo && exit 5
         user ./ogive mount --no-exec source "mount point"; echo "no-exec $?"
+        grep "$1/mount" /proc/self/mountinfo | grep -qw noexec || exit 6
+        user ./ogive unmount "mount point" || exit 7
+        user ./ogive mount --dev source "mount point"; echo "dev $?"
         grep -q "^ *user_allow_other *$" /etc/fuse.conf || {
             user ./ogive mount --allow-other source "mount point"; echo "allow-other $?"; }
         chmod 600 /dev/fuse
@@ -467,7 +470,10 @@ fn a_user_without_privileges_mounts_and_unmounts() {
     assert_code(&output, 0);
     let (said, errors) = (stdout(&output), stderr(&output));
     assert!(said.starts_with("hello world\n"), "{said}");
-    assert!(said.contains("no-exec 2") && said.contains("device 5"), "{said}\n{errors}");
+    assert!(
+        said.contains("no-exec 0") && said.contains("dev 2") && said.contains("device 5"),
+        "{said}\n{errors}"
+    );
     assert!(errors.contains("chmod 666 /dev/fuse"), "{errors}");
     assert!(!said.contains("allow-other") || said.contains("allow-other 5"), "{said}\n{errors}");
 }

@@ -43,8 +43,10 @@ impl<O: Origin> View<O> {
     ) -> Result<Told> {
         self.writable()?;
         let inode = self.inode(number)?;
-        if changes.size_bytes.is_some() && handle.is_none() && inode.any_file().is_none() {
-            self.check_name(&inode, thread)?;
+        let by_name = handle.is_none() && inode.any_file().is_none();
+        if changes.size_bytes.is_some() && by_name && self.must_check_name(thread) {
+            let attributes = || self.origin.attributes(&inode.node, None);
+            self.check_name(&inode, || attributes().map_or(0, |known| known.links), thread)?;
         }
         let open = handle.and_then(|handle| self.files.get(handle));
         let set = |file| self.origin.set_attributes(&inode.node, file, changes);

@@ -40,8 +40,8 @@ impl<O: Origin> View<O> {
             ROOT => self.refresh_root()?.0,
             number => self.inode(number)?,
         };
-        if number != ROOT {
-            self.check_name(&inode, thread)?;
+        if number != ROOT && self.must_check_name(thread) {
+            self.check_name(&inode, || 1, thread)?;
         }
         let now = Time::now();
         let directory = self.origin.open_directory(&inode.node)?;

@@ -4,7 +4,7 @@ use super::{Result, Told, View};
 use crate::handle::OpenFile;
 use crate::inode::Inode;
 use crate::prefetch::Streams;
-use ogive_origin::{Caller, OFlags, Origin, Time};
+use ogive_origin::{Caller, Errno, OFlags, Origin, Time};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -30,12 +30,19 @@ impl<O: Origin> View<O> {
             self.writable()?;
         }
         let inode = self.inode(number)?;
-        self.check_name(&inode, thread)?;
+        let must_check = self.must_check_name(thread);
         // Drawn and read before the identity, so that neither can be later than it.
         let ticket = self.versions.ticket();
         let now = Time::now();
-        let file = self.origin.open(&inode.node, flags)?;
+        let file = self.origin.open(&inode.node, flags).inspect_err(|errno| {
+            if must_check && *errno == Errno::STALE {
+                self.retries.expect(thread);
+            }
+        })?;
         let attributes = self.origin.attributes(&inode.node, Some(&file))?;
+        if must_check {
+            self.check_name(&inode, || attributes.links, thread)?;
+        }
         let identity = attributes.identity(inode.generation);
         let keep_pages = inode.open(|known| {
             let opened = self.versions.open(known, &identity, now, ticket);

@@ -142,11 +142,7 @@ impl<O: Origin> View<O> {
     /// # Errors
     /// `ESTALE` if the name leads elsewhere, or if it cannot be known which name that was: that of
     /// a file with several or none, or one that changed its name a moment ago.
-    fn check_name(&self, inode: &Inode<O>, thread: u32) -> Result<()> {
-        let names_are_asked_for = self.settings.metadata_ttl.is_zero();
-        if names_are_asked_for || self.versions.is_sole_writer() || self.retries.is_retry(thread) {
-            return Ok(());
-        }
+    fn check_name(&self, inode: &Inode<O>, links: impl FnOnce() -> u32, thread: u32) -> Result<()> {
         let name = inode.name();
         let leads_here = || {
             let parent = self.inodes.get(name.parent);
@@ -154,16 +150,19 @@ impl<O: Origin> View<O> {
                 self.origin.leads_to(&parent.node, &name.name, &inode.node).unwrap_or(false)
             })
         };
-        let has_one_name = || {
-            let attributes = self.origin.attributes(&inode.node, None);
-            let one = |attributes: Attributes| attributes.links == 1;
-            inode.kind == FileKind::Directory || attributes.is_ok_and(one)
-        };
+        let has_one_name = || inode.kind == FileKind::Directory || links() == 1;
         if name.is_certain() && leads_here() && has_one_name() {
             return Ok(());
         }
         self.retries.expect(thread);
         Err(Errno::STALE)
+    }
+
+    /// Whether a request that was led here by a name must check it: not if the kernel has just
+    /// asked for it, or if nobody else changes names.
+    fn must_check_name(&self, thread: u32) -> bool {
+        let names_are_asked_for = self.settings.metadata_ttl.is_zero();
+        !names_are_asked_for && !self.versions.is_sole_writer() && !self.retries.is_retry(thread)
     }
 
     /// Lets go of inodes if there are too many; on another thread, because the kernel answers by

@@ -170,6 +170,7 @@ mod tests {
         let expected = MountOptions {
             source: "/src".into(),
             mount_point: "/mnt".into(),
+            release_memory: crate::allocator::release_memory,
             ..MountOptions::default()
         };
         assert_eq!(format!("{:?}", plan.options), format!("{expected:?}"));
