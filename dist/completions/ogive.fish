@@ -54,7 +54,7 @@ complete -c ogive -n "__fish_ogive_using_subcommand mount" -s r -l read-only -d 
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l allow-other -d 'Let users other than the one who mounts use the mount, under ordinary permissions'
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l dev -d 'Let device files in the mount work as devices (root only)'
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l suid -d 'Honour set-user-ID and set-group-ID bits and file capabilities in the mount (root only)'
-complete -c ogive -n "__fish_ogive_using_subcommand mount" -l no-exec -d 'Let no file in the mount be executed (root only)'
+complete -c ogive -n "__fish_ogive_using_subcommand mount" -l no-exec -d 'Let no file in the mount be executed'
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l sloppy -d 'Ignore options in -o that ogive does not know instead of refusing them'
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -s f -l foreground -d 'Stay in the foreground; messages go to standard error'
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -s v -l verbose -d 'Say more: -v what is done, -vv in detail (development builds only)'

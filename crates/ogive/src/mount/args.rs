@@ -152,7 +152,7 @@ pub(crate) struct MountArgs {
     #[arg(long, help_heading = "Access options")]
     pub(crate) suid: bool,
 
-    /// Let no file in the mount be executed (root only)
+    /// Let no file in the mount be executed
     #[arg(long, help_heading = "Access options")]
     pub(crate) no_exec: bool,
 
