@@ -72,8 +72,9 @@ wait_gone "$daemon" || fail 'SIGKILL does not kill'
 is_mounted "$mount" || fail 'a killed daemon should leave a dead mount for this test'
 # While the last threads of the daemon let go of the device, requests are aborted; then it is dead.
 for _ in $(seq 100); do
-    ! ls "$mount" 2>&1 | grep -qF 'Software caused connection abort' || { sleep 0.1; continue; }
-    break
+    message="$(stat "$mount/file" 2>&1)" || true
+    [[ "$message" == *'connection abort'* ]] || break
+    sleep 0.1
 done
 expect_failure 'Transport endpoint is not connected' ls "$mount"
 mount_view "$source" "$mount"
