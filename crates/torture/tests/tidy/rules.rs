@@ -228,7 +228,7 @@ pub(crate) fn without_opening(lines: &Lines<'_>) -> Vec<Fault> {
 pub(crate) fn machine_paths(lines: &Lines<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (at, line) in lines.iter() {
-        for path in ["/work/", "/root/", "/tmp/target", "/tmp/brief"] {
+        for path in ["/root/", "/Users/", "/tmp/target"] {
             // In the middle of a longer path it is a folder of this project or of a user's.
             let alone = line.match_indices(path).any(|(start, _)| {
                 !line[..start].ends_with(|before: char| {
@@ -318,8 +318,8 @@ mod tests {
         assert_eq!(count(without_opening, "//! The idea.\n"), 0);
         assert_eq!(count(without_opening, "use x;\n"), 1);
         assert_eq!(count(without_opening, ""), 1);
-        assert_eq!(count(machine_paths, "see /work/x and \"/root/y\""), 2);
-        assert_eq!(count(machine_paths, "see bench/work/x and $HOME/root/y"), 0);
+        assert_eq!(count(machine_paths, "see /Users/x and \"/root/y\""), 2);
+        assert_eq!(count(machine_paths, "see bench/Users/x and $HOME/root/y"), 0);
         assert_eq!(foreign_sources("source = \"registry+https://mirror.example/\"\n").len(), 1);
     }
 }
