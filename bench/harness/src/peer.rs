@@ -22,6 +22,9 @@ pub enum Peer {
         /// Whether by direct I/O.
         direct: bool,
     },
+    /// The passthrough again, but it answers out of memory whatever is there and asks nobody: the
+    /// limit that FUSE and one copy set.
+    Memory,
     /// ogive with these options.
     Ogive {
         /// Name in the tables.
@@ -54,6 +57,7 @@ impl Peer {
             Self::Bare => "bare file system",
             Self::Passthrough { direct: false } => "passthrough, page cache",
             Self::Passthrough { direct: true } => "passthrough, direct I/O",
+            Self::Memory => "FUSE limit, direct I/O",
             Self::Ogive { name, .. } => name,
             Self::Bindfs => "bindfs",
             Self::Gocryptfs => "gocryptfs",
@@ -64,7 +68,7 @@ impl Peer {
     /// Why this peer cannot run here, if it cannot.
     pub fn missing(&self, session: &Session) -> Option<String> {
         let program = match self {
-            Self::Bare | Self::Passthrough { .. } => return None,
+            Self::Bare | Self::Passthrough { .. } | Self::Memory => return None,
             Self::Ogive { .. } => return session.ogive.clone().err(),
             Self::Bindfs => "bindfs",
             Self::Gocryptfs => "gocryptfs",
@@ -97,6 +101,11 @@ impl Peer {
             Self::Passthrough { direct } => {
                 let mut command = Command::new(&session.passthrough);
                 command.args(direct.then_some("--direct-io")).args([source, &point]);
+                Start::Foreground(command)
+            }
+            Self::Memory => {
+                let mut command = Command::new(&session.passthrough);
+                command.arg("--from-memory").args([source, &point]);
                 Start::Foreground(command)
             }
             Self::Ogive { options, .. } => {

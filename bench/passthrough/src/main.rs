@@ -23,13 +23,18 @@ use fuser::{Config, MountOption, SessionACL};
 use crate::filesystem::{Options, Passthrough};
 
 const USAGE: &str = "\
-usage: bench-passthrough [--direct-io] [--allow-other] [--threads N] [--ttl SECONDS] SRC MNT
+usage: bench-passthrough [--direct-io | --from-memory] [--allow-other] [--threads N] [--ttl SECONDS] SRC MNT
 
   --direct-io      every read asks the origin (default: the kernel keeps pages across opens)
+  --from-memory    every read comes here; one of 64 KiB or less is answered with any bytes out of
+                   256 MiB of memory, which is what FUSE and the copy alone cost
   --allow-other    other users may use the mount
   --threads N      threads that answer the kernel (default: two for each CPU, 16 at most)
   --ttl SECONDS    how long the kernel may use names and attributes without asking (default: 1)
 ";
+
+/// What `--from-memory` answers from.
+const MEMORY_BYTES: usize = 256 << 20;
 
 /// The command line, read.
 struct Arguments {
@@ -87,7 +92,7 @@ fn serve(arguments: Arguments) -> Result<(), String> {
 
 fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Arguments, String> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { direct_io: false, ttl: Duration::from_secs(1) };
+    let mut options = Options { direct_io: false, memory: None, ttl: Duration::from_secs(1) };
     let mut allow_other = false;
     let mut threads = (2 * cpus).min(16);
     let mut paths = Vec::new();
@@ -103,6 +108,11 @@ fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Argument
         };
         match word.to_str() {
             Some("--direct-io") => options.direct_io = true,
+            Some("--from-memory") => {
+                options.direct_io = true;
+                // Not of zeros: those would all be one page.
+                options.memory = Some(vec![1; MEMORY_BYTES]);
+            }
             Some("--allow-other") => allow_other = true,
             Some("--threads") => threads = (number("--threads")? as usize).clamp(1, 64),
             Some("--ttl") => options.ttl = Duration::from_secs_f64(number("--ttl")?),

@@ -67,6 +67,22 @@ fn a_small_shortage_shrinks_by_a_128th() {
 }
 
 #[test]
+fn a_shortage_that_comes_back_at_once_takes_twice_as_much_and_then_no_more_again() {
+    let mut governor = Governor::new(CONFIG);
+    let mut now = seconds(1);
+    let mut give = |governor: &mut Governor, later: Duration, size_mib: u64| {
+        now += later;
+        governor.decide(now, &available(90), &level(size_mib, 1024)).give_bytes / MIB
+    };
+    let at_once = Duration::from_millis(20);
+    assert_eq!(give(&mut governor, at_once, 1000), 10, "what is lacking");
+    assert_eq!(give(&mut governor, at_once, 990), 20);
+    assert_eq!(give(&mut governor, at_once, 970), 40);
+    assert_eq!(give(&mut governor, Duration::from_millis(200), 930), 10, "whoever it was waits");
+    assert_eq!(give(&mut governor, at_once, 80), 16, "no more than there is above the floor");
+}
+
+#[test]
 fn the_scarcer_of_system_and_cgroup_counts() {
     let read = |available_mib: u64, headroom_mib: i64| Reading {
         available_bytes: Some(available_mib * MIB),

@@ -71,7 +71,9 @@ impl<O: Origin> SystemPressure<O> {
         view: &Arc<View<O>>,
         release_memory: fn(),
     ) -> std::io::Result<Self> {
-        let waiter = sources.waiter()?;
+        let reserve_bytes = config.headroom_reserve_bytes;
+        // Several, because a neighbour that grows leaves each behind only once.
+        let waiter = sources.waiter(&[reserve_bytes, reserve_bytes / 2, reserve_bytes / 4])?;
         let target_bytes = view.cache.level().target_bytes;
         let view = Arc::downgrade(view);
         let sources = Arc::new(sources);
@@ -113,7 +115,7 @@ impl<O: Origin> Pressure for SystemPressure<O> {
                 Awakening::Pressure
             }
             Ok(events) if events.pressure || events.limit => Awakening::Woken,
-            Ok(events) if events.woken || events.stopped => Awakening::Woken,
+            Ok(events) if events.woken || events.threshold || events.stopped => Awakening::Woken,
             Ok(_) => Awakening::TimedOut,
             Err(error) => {
                 // Without events the growth of the cache is still followed; waiting in a loop

@@ -35,7 +35,9 @@ use std::time::Instant;
 
 /// Threads that wait for the origin, unless told otherwise.
 const ORIGIN_THREADS: usize = 32;
-/// Bounds of the number of session threads, unless told otherwise.
+/// Session threads for each processor, unless told otherwise, and the bounds of their number. With
+/// one each, a processor whose thread is just being woken has nobody to take the next request.
+const SESSION_THREADS_PER_PROCESSOR: usize = 2;
 const SESSION_THREADS_MIN: usize = 2;
 const SESSION_THREADS_MAX: usize = 16;
 /// Share of the cache's maximum that the table of inodes may take, unless told otherwise.
@@ -193,7 +195,8 @@ impl MountOptions {
 
     fn session_threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        or(self.threads, processors.clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX))
+        let wanted = processors.saturating_mul(SESSION_THREADS_PER_PROCESSOR);
+        or(self.threads, wanted.clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX))
     }
 
     /// With a descriptor for each inode, half of what the process may open.

@@ -243,12 +243,13 @@ impl Sources {
     }
 
     /// A waiter on the events of these sources. Triggers are armed here; a source without events
-    /// is noted in [`Waiter::describe`].
+    /// is noted in [`Waiter::describe`]. Under limits of cgroup v1 it is woken, too, when usage
+    /// crosses each of `headrooms_bytes` below the limit as it is now.
     ///
     /// # Errors
     /// The eventfd of the wakers cannot be made (out of descriptors).
-    pub fn waiter(&self) -> io::Result<Waiter> {
-        Waiter::new(&self.psi_paths, &self.levels)
+    pub fn waiter(&self, headrooms_bytes: &[u64]) -> io::Result<Waiter> {
+        Waiter::new(&self.psi_paths, &self.levels, headrooms_bytes)
     }
 }
 

@@ -6,7 +6,7 @@
 //! prove it. Where no source has events the eventfd alone is left, and the caller's own activity
 //! (which is what consumes memory) must wake the thread.
 //!
-//! The three kinds of kernel events:
+//! The kinds of kernel events:
 //! - A PSI trigger ([`crate::psi`]): `POLLPRI` at a stall, `POLLERR` once its cgroup is gone or PSI
 //!   is switched off, upon which it is dropped.
 //! - `memory.events.local` of cgroup v2 (Linux 5.2; else `memory.events`): `POLLPRI | POLLERR`
@@ -16,6 +16,10 @@
 //!   below that are not ours.
 //! - `memory.pressure_level` of cgroup v1 at level `medium`, through `cgroup.event_control` and an
 //!   eventfd: reclaim is finding little. (`low` is any reclaim, also of clean page cache.)
+//! - Thresholds of v1's `memory.usage_in_bytes`, registered the same way, so many bytes below the
+//!   limit as the caller gives. Where a group holds next to no page cache, a neighbour in it that
+//!   grows meets the limit, finds nothing to reclaim and is killed before any level is reported. v2
+//!   has no such thresholds; a `memory.high` below `memory.max` gives the time there.
 //!
 //! Order: a [`Waker`] sets its flag before it writes the eventfd, and the waiter reads the eventfd
 //! before it looks at the flag, so no wake is lost; wakes before a wait are one wake.
@@ -47,6 +51,8 @@ pub struct Events {
     pub pressure: bool,
     /// A cgroup has come to its `memory.high` or `memory.max`.
     pub limit: bool,
+    /// The usage of a v1 cgroup has gone up or down across one of the thresholds asked for.
+    pub threshold: bool,
     /// The timeout has passed and nothing else happened.
     pub timed_out: bool,
 }
@@ -98,6 +104,8 @@ enum Watch {
     LimitEvents(StatFile, u64),
     /// An eventfd registered with v1's pressure levels.
     PressureLevel(OwnedFd),
+    /// An eventfd registered with a threshold of v1's usage.
+    Threshold(OwnedFd),
 }
 
 impl Watch {
@@ -105,7 +113,7 @@ impl Watch {
         match self {
             Self::Trigger(file) => PollFd::new(file, PollFlags::PRI),
             Self::LimitEvents(file, _) => PollFd::new(file, PollFlags::PRI),
-            Self::PressureLevel(fd) => PollFd::new(fd, PollFlags::IN),
+            Self::PressureLevel(fd) | Self::Threshold(fd) => PollFd::new(fd, PollFlags::IN),
         }
     }
 
@@ -132,6 +140,10 @@ impl Watch {
                 events.pressure = true;
                 drain(fd)
             }
+            Self::Threshold(fd) => {
+                events.threshold = true;
+                drain(fd)
+            }
         }
     }
 }
@@ -145,7 +157,11 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    pub(crate) fn new(psi_paths: &[PathBuf], levels: &[Level]) -> io::Result<Self> {
+    pub(crate) fn new(
+        psi_paths: &[PathBuf],
+        levels: &[Level],
+        headrooms_bytes: &[u64],
+    ) -> io::Result<Self> {
         let shared = Shared {
             wake: nonblocking_eventfd()?,
             stop: AtomicBool::new(false),
@@ -163,7 +179,12 @@ impl Waiter {
         for level in levels {
             match level.version {
                 Version::V2 => waiter.watch_limit_events(&level.directory),
-                Version::V1 => waiter.watch_pressure_level(&level.directory),
+                Version::V1 => {
+                    waiter.watch_pressure_level(&level.directory);
+                    if let Some(limit_bytes) = level.limit_bytes() {
+                        waiter.watch_thresholds(&level.directory, limit_bytes, headrooms_bytes);
+                    }
+                }
             }
         }
         Ok(waiter)
@@ -191,9 +212,24 @@ impl Waiter {
     fn watch_pressure_level(&mut self, directory: &Path) {
         let source = "cgroup v1 pressure level";
         let path = directory.join("memory.pressure_level");
-        match register_pressure_level(directory, &path) {
+        match register(directory, &path, "medium") {
             Ok(fd) => self.add(Watch::PressureLevel(fd), source, &path, "woken at level medium"),
             Err(error) => self.notes.push(Note::absent(source, path, error)),
+        }
+    }
+
+    fn watch_thresholds(&mut self, directory: &Path, limit_bytes: u64, headrooms_bytes: &[u64]) {
+        let source = "cgroup v1 usage threshold";
+        let path = directory.join("memory.usage_in_bytes");
+        for headroom_bytes in headrooms_bytes {
+            let Some(threshold_bytes) = limit_bytes.checked_sub(*headroom_bytes) else { continue };
+            match register(directory, &path, &threshold_bytes.to_string()) {
+                Ok(fd) => {
+                    let meaning = format!("woken at {threshold_bytes} bytes");
+                    self.add(Watch::Threshold(fd), source, &path, &meaning);
+                }
+                Err(error) => self.notes.push(Note::absent(source, &path, error)),
+            }
         }
     }
 
@@ -288,15 +324,15 @@ fn nonblocking_eventfd() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
-/// Registers an eventfd with v1's `memory.pressure_level`, as
-/// `Documentation/admin-guide/cgroup-v1/memory.rst` §11 has it: the numbers of both descriptors
-/// and the level, written to `cgroup.event_control`. The registration lives as long as the
-/// eventfd.
-fn register_pressure_level(directory: &Path, level_path: &Path) -> io::Result<OwnedFd> {
+/// Registers an eventfd with one of v1's files of events, as
+/// `Documentation/admin-guide/cgroup-v1/memory.rst` §9 and §11 have it: the numbers of both
+/// descriptors and the level or threshold, written to `cgroup.event_control`. The registration
+/// lives as long as the eventfd.
+fn register(directory: &Path, path: &Path, argument: &str) -> io::Result<OwnedFd> {
     let notify = nonblocking_eventfd()?;
-    let level = File::open(level_path)?;
+    let file = File::open(path)?;
     let mut control = File::options().write(true).open(directory.join("cgroup.event_control"))?;
-    let request = format!("{} {} medium", notify.as_raw_fd(), level.as_fd().as_raw_fd());
+    let request = format!("{} {} {argument}", notify.as_raw_fd(), file.as_fd().as_raw_fd());
     control.write_all(request.as_bytes())?;
     Ok(notify)
 }

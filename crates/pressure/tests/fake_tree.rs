@@ -74,7 +74,7 @@ fn a_machine_without_cgroups_and_psi_has_meminfo() {
     assert_eq!(sources.limit_bytes().unwrap(), 1024 * MIB);
     let absent = sources.describe().iter().filter(|note| !note.is_used()).count();
     assert_eq!(absent, 3, "v1, v2 and PSI: {:?}", sources.describe());
-    assert!(!sources.waiter().unwrap().has_events());
+    assert!(!sources.waiter(&[]).unwrap().has_events());
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
     tree.write("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
     tree.cgroup("/a", &level("max", "max", MIB, ""));
     tree.cgroup("/a", &[("memory.events", "low 0\nhigh 0\nmax 0\noom 0\n".into())]);
-    let mut waiter = tree.probe().waiter().unwrap();
+    let mut waiter = tree.probe().waiter(&[]).unwrap();
     assert!(waiter.has_events(), "{:?}", waiter.describe());
     let waker = waiter.waker();
     let thread = std::thread::spawn(move || {
@@ -235,7 +235,7 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
 
 #[test]
 fn wakes_before_a_wait_are_one_and_a_timeout_is_told() {
-    let mut waiter = Tree::new().probe().waiter().unwrap();
+    let mut waiter = Tree::new().probe().waiter(&[]).unwrap();
     let waker = waiter.waker();
     waker.wake();
     waker.wake();

@@ -24,7 +24,7 @@ fn the_running_machine_can_be_read() {
     for note in sources.describe() {
         println!("{note}");
     }
-    let waiter = sources.waiter().unwrap();
+    let waiter = sources.waiter(&[]).unwrap();
     for note in waiter.describe() {
         println!("{note}");
     }
@@ -155,7 +155,7 @@ fn exhausting_a_small_cgroup_wakes_the_waiter() {
     };
     let process = cgroup.run("");
     let sources = Sources::probe_process(process).unwrap();
-    let mut waiter = sources.waiter().unwrap();
+    let mut waiter = sources.waiter(&[]).unwrap();
     let directory = cgroup.directory.clone();
     let watched =
         waiter.describe().iter().any(|note| note.is_used() && note.path.starts_with(&directory));
@@ -193,4 +193,29 @@ fn exhausting_a_small_cgroup_wakes_the_waiter() {
     println!("{events:?} after {} wake-up(s): {reading:?}", waiter.wakeups());
     assert!(events.pressure || events.limit, "{events:?}, {:?}", waiter.describe());
     assert!(reading.headroom_bytes < 24 * MIB, "{reading:?}");
+}
+
+#[test]
+fn usage_that_crosses_a_threshold_wakes_the_waiter() {
+    let Some(mut cgroup) = TestCgroup::new("threshold", 64 * MIB) else {
+        return;
+    };
+    let process = cgroup.run("");
+    let sources = Sources::probe_process(process).unwrap();
+    let mut waiter = sources.waiter(&[32 * MIB]).unwrap();
+    let is_threshold = |note: &ogive_pressure::Note| note.source.ends_with("threshold");
+    if !waiter.describe().iter().any(|note| note.is_used() && is_threshold(note)) {
+        println!("skipped: thresholds are of cgroup v1: {:?}", waiter.describe());
+        return;
+    }
+    cgroup.end_process();
+    let in_memory = file_in_memory();
+    cgroup.run(&format!("dd if=/dev/zero of={} bs=1M count=40", in_memory.path().display()));
+    // The timeout is for a kernel that raises nothing, so that the test fails instead of hanging.
+    let events = waiter.wait(Some(Duration::from_secs(60))).unwrap();
+    assert!(events.threshold && !events.limit, "{events:?}");
+    let wakeups = waiter.wakeups();
+    let events = waiter.wait(Some(Duration::from_millis(300))).unwrap();
+    assert!(events.timed_out, "told once: {events:?}");
+    assert_eq!(waiter.wakeups(), wakeups + 1);
 }

@@ -45,6 +45,7 @@ pub fn run(session: &Session) -> Result<()> {
         Peer::ogive(false, arc_max),
         Peer::Passthrough { direct: true },
         Peer::ogive(true, arc_max),
+        Peer::Memory,
         Peer::Bindfs,
         Peer::Gocryptfs,
         Peer::Rclone,
@@ -210,6 +211,22 @@ fn render_targets(report: &mut Report) {
                 cell(all),
             ]);
         }
+    }
+    // What there is to be gained at all by not asking the origin.
+    for jobs in JOBS {
+        let limit = key(Peer::Memory.name(), jobs, None);
+        let passthrough = key("passthrough, direct I/O", jobs, None);
+        let cell = |figure: &str| {
+            let ratio = report.ratio(&limit, &passthrough, figure);
+            ratio.map_or("-".into(), |ratio| ratio.render())
+        };
+        rows.push(vec![
+            format!("FUSE limit, {jobs} jobs"),
+            cell("kreads_per_s"),
+            "-".into(),
+            cell("daemon_cpu_s_per_gb"),
+            cell("cpu_s_per_gb"),
+        ]);
     }
     let columns =
         ["ogive / passthrough", "reads/s", "target", "daemon CPU per byte", "all CPU per byte"];

@@ -3,7 +3,10 @@
 //!
 //! - *Short*: less memory is available than the reserve, or the system stalls for memory.
 //!   The target shrinks by what is lacking, or by 1/128 of what is above the floor if that is
-//!   more, from the size the cache has now; growth is denied for five seconds.
+//!   more, from the size the cache has now; growth is denied for five seconds. Memory that is
+//!   lacking again within a tenth of a second is being taken by somebody who will not wait:
+//!   then by twice as much as the last time, so that the cache is asked ten times a second at
+//!   most, and gives at most what is taken in a tenth of a second too much.
 //! - *Tight*: enough, but less than 1/32 of the target beyond the reserve. Growth is denied,
 //!   nothing shrinks.
 //! - *Ample*: growth is allowed once it has been denied long enough.
@@ -22,6 +25,9 @@ const SHRINK_SHIFT: u32 = 7;
 /// Growth is denied with less than `target >> NO_GROW_SHIFT` to spare (OpenZFS:
 /// `zfs_arc_no_grow_shift`).
 const NO_GROW_SHIFT: u32 = 5;
+
+/// A shortage that comes back before this has passed takes twice as much as the last.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// What the governor goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +84,15 @@ pub struct Governor {
     config: GovernorConfig,
     no_grow_until: Option<Duration>,
     shrunk_from_bytes: Option<u64>,
+    /// When memory was last lacking, and what was given then.
+    gave: Option<(Duration, u64)>,
 }
 
 impl Governor {
     /// A governor that has seen no shortage.
     #[must_use]
     pub const fn new(config: GovernorConfig) -> Self {
-        Self { config, no_grow_until: None, shrunk_from_bytes: None }
+        Self { config, no_grow_until: None, shrunk_from_bytes: None, gave: None }
     }
 
     /// What to do about a reading at `now`, with the cache at `level`.
@@ -132,7 +140,15 @@ impl Governor {
     fn shrink(&mut self, now: Duration, deficit_bytes: u64, level: &Level) -> Decision {
         let &Level { size_bytes, target_bytes, min_bytes, .. } = level;
         let least = target_bytes.saturating_sub(min_bytes) >> SHRINK_SHIFT;
-        let give_bytes = deficit_bytes.max(least);
+        let mut give_bytes = deficit_bytes.max(least);
+        if deficit_bytes > 0 {
+            let again = self.gave.filter(|(at, _)| now < *at + AT_ONCE);
+            give_bytes =
+                again.map_or(give_bytes, |(_, gave)| give_bytes.max(gave.saturating_mul(2)));
+            // Never more than there is, or the doubling would outgrow every shortage to come.
+            give_bytes = give_bytes.min(deficit_bytes.max(size_bytes.saturating_sub(min_bytes)));
+            self.gave = Some((now, give_bytes));
+        }
         // A target far above the size would give nothing back until it comes down to it.
         let from_bytes = target_bytes.min(size_bytes.max(min_bytes));
         let to_bytes = from_bytes.saturating_sub(give_bytes).max(min_bytes);

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Memory that others want: a daemon in a memory cgroup that is much smaller than its ARC may be, and
+# a neighbour in the same group that asks for half of it. Nobody is killed, no byte is wrong, the
+# cache shrinks while the neighbour is there and grows again afterwards.
+#
+# Works with a writable memory controller of cgroup v2 or v1.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite pressure 'a daemon in a memory cgroup, and a neighbour that wants half of it'
+needs_ogive
+need perl cmp
+
+readonly MIB=$((1 << 20))
+readonly LIMIT=$((224 * MIB))
+readonly NEIGHBOUR=$((112 * MIB))
+# Beside the ARC: the process itself and what the kernel charges for the pages it reads.
+readonly ASIDE=$((24 * MIB))
+readonly FILES=24
+readonly FILE=$((16 * MIB))
+
+# make_group: makes the cgroup $GROUP with the limit, of whichever version is there.
+make_group() {
+    local name="ogive-pressure-$$"
+    if [ -w /sys/fs/cgroup/cgroup.subtree_control ] &&
+        grep -qw memory /sys/fs/cgroup/cgroup.controllers; then
+        grep -qw memory /sys/fs/cgroup/cgroup.subtree_control ||
+            echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null ||
+            skip 'the memory controller cannot be handed to a new cgroup here'
+        GROUP="/sys/fs/cgroup/$name"
+        mkdir "$GROUP" || skip 'no cgroup can be made here'
+        echo "$LIMIT" >"$GROUP/memory.max"
+        [ ! -e "$GROUP/memory.swap.max" ] || echo 0 >"$GROUP/memory.swap.max"
+    elif [ -w /sys/fs/cgroup/memory ]; then
+        GROUP="/sys/fs/cgroup/memory/$name"
+        mkdir "$GROUP" || skip 'no cgroup can be made here'
+        echo "$LIMIT" >"$GROUP/memory.limit_in_bytes"
+    else
+        skip 'no memory controller of cgroups that this may write to'
+    fi
+}
+
+# killed: how many processes of the group the kernel has killed for want of memory.
+killed() {
+    if [ -e "$GROUP/memory.events" ]; then
+        awk '$1 == "oom_kill" { print $2 }' "$GROUP/memory.events"
+    else
+        awk '$1 == "oom_kill" { print $2 }' "$GROUP/memory.oom_control"
+    fi
+}
+
+# within COMMAND...: runs a command as a member of the group.
+within() {
+    bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$GROUP" "$@"
+}
+
+# size: bytes in the ARC.
+size() {
+    awk '$1 == "size" { print $3 }' "$WORK/mnt/.ogive/arcstats"
+}
+
+# settles BELOW|ABOVE BYTES SECONDS: waits until the ARC's size is there.
+settles() {
+    local try
+    for ((try = 0; try < $3 * 10; try++)); do
+        case "$1" in
+            below) [ "$(size)" -ge "$2" ] || return 0 ;;
+            above) [ "$(size)" -le "$2" ] || return 0 ;;
+        esac
+        sleep 0.1
+    done
+    return 1
+}
+
+# read_all: reads every file through the view and compares it with the origin.
+read_all() {
+    local file
+    for ((file = 0; file < FILES; file++)); do
+        cmp "$WORK/src/$file" "$WORK/mnt/$file" || fail "file $file differs"
+    done
+}
+
+# Processes leave a group before it can go; the daemon has when it is unmounted.
+remove_group() {
+    local code=$?
+    trap - EXIT
+    (exit "$code")
+    # cleanup ends the shell, so that the group is looked after by one that outlives it.
+    (cleanup) || code=$?
+    # A suite that failed may have left the neighbour.
+    xargs -r kill <"$GROUP/cgroup.procs" 2>/dev/null || true
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        rmdir "$GROUP" 2>/dev/null && break
+        sleep 0.2
+    done
+    exit "$code"
+}
+
+make_group
+trap remove_group EXIT
+mkdir "$WORK/src" "$WORK/mnt"
+for ((file = 0; file < FILES; file++)); do
+    head -c "$FILE" /dev/urandom >"$WORK/src/$file"
+done
+
+remember_mount "$WORK/mnt"
+within "$OGIVE" mount --direct-io --arc-max 1G "$WORK/src" "$WORK/mnt"
+daemon="$(daemon_of "$WORK/mnt")"
+grep -q "$(basename "$GROUP")" "/proc/$daemon/cgroup" || fail 'the daemon is not in the group'
+
+say "reads $((FILES * FILE / MIB)) MiB through a group of $((LIMIT / MIB)) MiB"
+read_all
+read_all
+full="$(size)"
+[ "$full" -gt $((LIMIT / 4)) ] || fail "the ARC holds $full bytes only; the group has room"
+[ "$full" -le "$LIMIT" ] || fail "the ARC holds $full bytes in a group of $LIMIT"
+[ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
+
+say "$((full / MIB)) MiB in the ARC; a neighbour takes $((NEIGHBOUR / MIB)) MiB"
+# As fast as it can: the kernel kills when it finds nothing to reclaim in a group with a hard limit.
+# shellcheck disable=SC2016 # perl's variables
+within perl -e '
+    my @x;
+    push @x, "x" x $ARGV[1] for 1 .. $ARGV[0] / $ARGV[1];
+    $| = 1; print "$$\n"; sleep 60' "$NEIGHBOUR" $((4 * MIB)) >"$WORK/neighbour" &
+settles below $((LIMIT - NEIGHBOUR - ASIDE / 4)) 20 ||
+    fail "the ARC keeps $(size) bytes beside a neighbour with $NEIGHBOUR of $LIMIT"
+for _ in $(seq 100); do
+    [ ! -s "$WORK/neighbour" ] || break
+    sleep 0.1
+done
+neighbour="$(cat "$WORK/neighbour")"
+[ -n "$neighbour" ] || fail 'the neighbour did not get its memory'
+small="$(size)"
+say "$((small / MIB)) MiB in the ARC beside it"
+read_all
+[ "$(size)" -le $((LIMIT - NEIGHBOUR)) ] || fail "the ARC grew to $(size) beside the neighbour"
+kill -0 "$neighbour" || fail 'the neighbour is gone'
+[ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
+
+kill "$neighbour"
+wait_gone "$neighbour" || fail 'the neighbour does not end'
+# Growth is by what is read, and careful for a while after a shrink.
+grown=no
+for _ in 1 2 3 4 5 6 7 8; do
+    read_all
+    if [ "$(size)" -gt $((small + ASIDE)) ]; then
+        grown=yes
+        break
+    fi
+    sleep 2
+done
+[ "$grown" = yes ] || fail "the ARC stays at $(size) bytes after the neighbour has gone"
+say "$(($(size) / MIB)) MiB in the ARC after it has gone"
+[ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
+kill -0 "$daemon" || fail 'the daemon is gone'
+passed
