@@ -39,6 +39,8 @@ mod load;
 mod sizing;
 mod snapshot;
 mod tails;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
 
 pub use builder::Builder;
 pub use claim::Claim;
@@ -354,6 +356,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         if let Some(id) = guard.find(hash, &key) {
             let word = guard.word(id);
             list = word.is_live().then(|| word.list_due());
+            guard.begin_replacing();
             core.forget_entry(&mut guard, id, &mut leaving);
         }
         let mut ticket = core.begin(&mut guard, (hash, key), kind, access);

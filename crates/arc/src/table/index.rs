@@ -88,6 +88,21 @@ impl Index {
         version.is_multiple_of(2).then_some(version)
     }
 
+    /// From now on nobody can be sure that a key is not here. Only under the lock. Returns what
+    /// [`Index::end`] has to be told, if it is the caller who has begun this.
+    pub(crate) fn begin(&self) -> Option<u64> {
+        let version = self.version()?;
+        self.version.store(version + 1, Ordering::Release);
+        Some(version)
+    }
+
+    /// Ends what [`Index::begin`] began.
+    pub(crate) fn end(&self, began: Option<u64>) {
+        if let Some(version) = began {
+            self.version.store(version + 2, Ordering::Release);
+        }
+    }
+
     /// The first number with this hash that `is_it` agrees to.
     #[inline]
     pub(crate) fn find<R>(&self, hash: u32, mut is_it: impl FnMut(u32) -> Option<R>) -> Option<R> {
@@ -132,8 +147,7 @@ impl Index {
                 _ => hole = (hole + 1) % table.len(),
             }
         }
-        let version = self.version.load(Ordering::Relaxed);
-        self.version.store(version + 1, Ordering::Release);
+        let began = self.begin();
         let mut at = hole;
         loop {
             at = if at + 1 == table.len() { 0 } else { at + 1 };
@@ -151,7 +165,7 @@ impl Index {
             }
         }
         table[hole].store(0, Ordering::Release);
-        self.version.store(version + 2, Ordering::Release);
+        self.end(began);
         true
     }
 
@@ -185,8 +199,7 @@ impl Index {
 
     fn rebuild(&self, to: usize) {
         let new = self.tables[to].get_or_init(|| make(to));
-        let version = self.version.load(Ordering::Relaxed);
-        self.version.store(version + 1, Ordering::Release);
+        let began = self.begin();
         let old = self.table();
         for found in old {
             let found = found.load(Ordering::Relaxed);
@@ -196,7 +209,7 @@ impl Index {
         }
         self.current.store(to, Ordering::Release);
         old.iter().for_each(|slot| slot.store(0, Ordering::Release));
-        self.version.store(version + 2, Ordering::Release);
+        self.end(began);
         super::pages::give_back(old.as_ptr() as usize, size_of_val(old));
     }
 

@@ -85,7 +85,7 @@ impl<K, V> Shard<K, V> {
         counters: &Counters,
     ) -> ShardGuard<'a, K, V> {
         let inside = lock_counted(&self.inside, counters);
-        ShardGuard { inside, shard: self, tails }
+        ShardGuard { inside, shard: self, tails, replacing: None }
     }
 
     /// Takes the lock if nobody has it.
@@ -96,7 +96,7 @@ impl<K, V> Shard<K, V> {
     ) -> Option<ShardGuard<'a, K, V>> {
         let inside = try_lock(&self.inside)?;
         counters.count(Event::Locks);
-        Some(ShardGuard { inside, shard: self, tails })
+        Some(ShardGuard { inside, shard: self, tails, replacing: None })
     }
 }
 
@@ -105,9 +105,16 @@ pub(crate) struct ShardGuard<'a, K, V> {
     pub(crate) inside: MutexGuard<'a, Inside>,
     pub(crate) shard: &'a Shard<K, V>,
     tails: &'a Tails,
+    replacing: Option<u64>,
 }
 
 impl<'a, K, V> ShardGuard<'a, K, V> {
+    /// An entry is about to be replaced: until the lock is given back, nobody without it is to
+    /// find for sure that its key has none.
+    pub(crate) fn begin_replacing(&mut self) {
+        self.replacing = self.replacing.or_else(|| self.shard.index.begin());
+    }
+
     /// The entry of a slot that is in use.
     pub(crate) fn entry(&self, id: u32) -> &'a Entry<K, V> {
         self.shard.slab.get(id).expect("a number under the lock is of a slot")
@@ -577,6 +584,7 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
 
 impl<K, V> Drop for ShardGuard<'_, K, V> {
     fn drop(&mut self) {
+        self.shard.index.end(self.replacing.take());
         self.publish();
     }
 }

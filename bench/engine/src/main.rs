@@ -1,0 +1,1 @@
+mod caches; fn main(){ let c = caches::candidates(None, 100, 64); println!("{}", c.len()); }
