@@ -106,7 +106,8 @@ struct Lru(&'static str, Vec<Mutex<LruCache<u64, Arc<Page>, foldhash::fast::Rand
 impl Lru {
     fn new(name: &'static str, parts: usize, entries: usize) -> Self {
         let each = NonZeroUsize::new((entries / parts).max(1)).expect("at least one");
-        let part = |_| Mutex::new(LruCache::with_hasher(each, foldhash::fast::RandomState::default()));
+        let part =
+            |_| Mutex::new(LruCache::with_hasher(each, foldhash::fast::RandomState::default()));
         Self(name, (0..parts).map(part).collect())
     }
     fn part(&self, key: u64) -> &Mutex<LruCache<u64, Arc<Page>, foldhash::fast::RandomState>> {
@@ -163,7 +164,11 @@ impl Candidate for Places {
 
 /// Every candidate of this name, or all, with room for `entries`; the read-only limits are
 /// filled with pages of `page_bytes`.
-pub fn candidates(only: Option<&str>, entries: usize, page_bytes: usize) -> Vec<Box<dyn Candidate>> {
+pub fn candidates(
+    only: Option<&str>,
+    entries: usize,
+    page_bytes: usize,
+) -> Vec<Box<dyn Candidate>> {
     let page = || -> Page { vec![1; page_bytes].into_boxed_slice() };
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     let mut all: Vec<Box<dyn Candidate>> = Vec::new();

@@ -88,7 +88,7 @@ fn history(seed: u64, steps: u64) -> Vec<Event> {
                             Action::Get(found)
                         }
                         4..=5 => {
-                            let value = seed << 32 | thread << 16 | step;
+                            let value = (seed << 32) | (thread << 16) | step;
                             drop(cache.insert(key, value, 1, Kind::Data, Access::Demand));
                             Action::Insert(value)
                         }

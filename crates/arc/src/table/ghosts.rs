@@ -176,7 +176,7 @@ impl Ghosts {
     }
 
     fn home(&self, word: u64) -> usize {
-        ((word >> 32) * self.index.len() as u64 >> 32) as usize
+        (((word >> 32) * self.index.len() as u64) >> 32) as usize
     }
 
     fn next(&self, at: usize) -> usize {
@@ -242,7 +242,7 @@ impl Ghosts {
         let word = fingerprint(hash) | flag | encode(ghost.weight_bytes);
         let queue = queue_of(ghost.kind, ghost.list);
         let position = self.queues[queue].push(word);
-        self.put(word, ((queue as u32) << POSITION_BITS | position) + 1);
+        self.put(word, (((queue as u32) << POSITION_BITS) | position) + 1);
         self.len += 1;
     }
 
@@ -250,7 +250,7 @@ impl Ghosts {
     pub(crate) fn forget(&mut self, kind: Kind, list: List) -> Option<Ghost> {
         let queue = queue_of(kind, list);
         let position = self.queues[queue].eldest()?;
-        let place = ((queue as u32) << POSITION_BITS | position) + 1;
+        let place = (((queue as u32) << POSITION_BITS) | position) + 1;
         let mut at = self.home(self.word_of(place));
         while self.index[at] != place {
             at = self.next(at);
@@ -311,8 +311,9 @@ impl Ghosts {
     /// Rewrites a queue without its holes.
     fn close_up(&mut self, queue: usize) {
         let mut old = std::mem::replace(&mut self.queues[queue], Queue::new());
-        self.queues[queue].base =
-            old.base.wrapping_add(old.end as u32) / CHUNK as u32 * CHUNK as u32 & POSITIONS;
+        // Positions no ghost has, so that none is taken for another on the way.
+        let end = old.base.wrapping_add(old.end as u32);
+        self.queues[queue].base = end.next_multiple_of(CHUNK as u32) & POSITIONS;
         let tag = (queue as u32) << POSITION_BITS;
         for at in old.start..old.end {
             let word = old.chunks[at / CHUNK][at % CHUNK];
@@ -342,7 +343,7 @@ impl Ghosts {
                 own += 1;
                 bytes += decode(word);
                 let position = queue.base.wrapping_add(at as u32) & POSITIONS;
-                let place = ((number as u32) << POSITION_BITS | position) + 1;
+                let place = (((number as u32) << POSITION_BITS) | position) + 1;
                 let mut slot = self.home(word);
                 while self.index[slot] != place {
                     if self.index[slot] == 0 {
@@ -406,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_ghost_takes_at_most_16_bytes() {
-        assert!(GHOST_BYTES_MAX <= 16.0);
+        const { assert!(GHOST_BYTES_MAX <= 16.0) };
         let mut ghosts = Ghosts::new();
         let mut state = 1_u64;
         for n in 0..if cfg!(miri) { 2_000 } else { 300_000_u64 } {

@@ -114,11 +114,11 @@ impl Word {
     }
 
     pub(crate) const fn with_state(self, state: u64) -> Self {
-        Self(self.0 & !STATE | state)
+        Self((self.0 & !STATE) | state)
     }
 
     pub(crate) const fn with_kind(self, kind: Kind) -> Self {
-        Self(self.0 & !METADATA | (kind as u64 * METADATA))
+        Self((self.0 & !METADATA) | (kind as u64 * METADATA))
     }
 
     /// One pin more.
@@ -246,6 +246,6 @@ impl Meta {
 impl Word {
     /// A vacant slot's word with the state, kind and flags of a live entry's.
     pub(crate) const fn as_live(self, live: Self) -> Self {
-        Self(self.uses() << USE_SHIFT | live.0 & (STATE | METADATA | FLAGS))
+        Self((self.uses() << USE_SHIFT) | (live.0 & (STATE | METADATA | FLAGS)))
     }
 }

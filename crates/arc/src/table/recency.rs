@@ -39,7 +39,7 @@ impl Note {
 
     const fn unpack(note: u64) -> Self {
         let id = (note & 0x1_FFFF_FFFF) as u32;
-        Self { id: id.wrapping_sub(1), uses: note >> 33 & 0xF_FFFF, promote: note & PROMOTE != 0 }
+        Self { id: id.wrapping_sub(1), uses: (note >> 33) & 0xF_FFFF, promote: note & PROMOTE != 0 }
     }
 }
 
@@ -87,7 +87,7 @@ impl Recency {
     /// Sets the clock of a kind: moves so far, entries on its MFU list. Only under the lock.
     pub(crate) fn set_clock(&self, kind: Kind, moves: u32, len: u64) {
         let tolerance = (len / TOLERANCE_DIVISOR).min(u64::from(u32::MAX / 4));
-        let clock = u64::from(moves) << 32 | tolerance;
+        let clock = (u64::from(moves) << 32) | tolerance;
         self.clocks[kind as usize].0.store(clock, Ordering::Relaxed);
     }
 

@@ -152,7 +152,7 @@ mod tests {
         for (id, &entry) in seen.iter().enumerate() {
             let now: *const _ = slab.get(id as u32).expect("it stays");
             assert_eq!(now, entry);
-            assert!(cfg!(miri) || entry as usize % LINE == 0, "a line each");
+            assert!(cfg!(miri) || (entry as usize).is_multiple_of(LINE), "a line each");
         }
         let mut distinct = seen.clone();
         distinct.sort_unstable();
