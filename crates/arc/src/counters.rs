@@ -1,13 +1,18 @@
 //! Event counters that threads add to without meeting each other.
 //!
-//! Every thread belongs to one of 16 stripes, each stripe has its own cache lines, and a
-//! reader adds the stripes up. A sum taken while others count is some sum between the one
+//! Every thread has a stripe of its own, each stripe has its own cache lines, so counting is an
+//! addition to memory that nobody else writes; a reader adds the stripes up. A sum taken while others count is some sum between the one
 //! before and the one after.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::threads;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-const STRIPES: usize = 16;
+/// Stripes of the first chunk.
+const FIRST: usize = 16;
+
+/// Chunks: room for a million threads at once.
+const CHUNKS: usize = 16;
 
 /// Events, numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +29,13 @@ pub(crate) enum Event {
     Deleted,
     MutexMiss,
     EvictSkip,
+    EvictParked,
     EvictNotEnough,
     CachedOnlyInProgress,
     PredictivePrefetch,
     DemandHitPredictivePrefetch,
     DemandIohitPredictivePrefetch,
+    Locks,
     LockWaits,
     LockWaitNs,
     EvictCalls,
@@ -43,6 +50,7 @@ pub(crate) enum Event {
     LoadPanics,
     LoadsAbandoned,
     LoadsDoomed,
+    NotesLost,
     JoinedWaits,
     JoinedWaitNs,
     Invalidations,
@@ -66,32 +74,50 @@ const EVENTS: usize = Event::Count as usize;
 #[repr(align(128))]
 struct Stripe([AtomicU64; EVENTS]);
 
-/// All stripes.
-#[derive(Debug)]
-pub(crate) struct Counters(Box<[Stripe]>);
-
-fn stripe() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
+impl Stripe {
+    fn new() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
     }
-    STRIPE.with(|cell| {
-        if cell.get() == usize::MAX {
-            cell.set(NEXT.fetch_add(1, Relaxed) % STRIPES);
-        }
-        cell.get()
-    })
+}
+
+/// Stripes by number of thread, in chunks of 16, 32, 64 and so on.
+#[derive(Debug)]
+pub(crate) struct Counters([OnceLock<Box<[Stripe]>>; CHUNKS]);
+
+/// Chunk of a thread's stripe, and its place in it.
+#[inline]
+const fn place(thread: usize) -> (usize, usize) {
+    let number = thread + FIRST;
+    let chunk = (number.ilog2() - FIRST.ilog2()) as usize;
+    (chunk, number - (FIRST << chunk))
 }
 
 impl Counters {
     pub(crate) fn new() -> Self {
-        let stripe = |_| Stripe(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self((0..STRIPES).map(stripe).collect())
+        let counters = Self(std::array::from_fn(|_| OnceLock::new()));
+        counters.chunk(0);
+        counters
+    }
+
+    fn chunk(&self, chunk: usize) -> &[Stripe] {
+        self.0[chunk].get_or_init(|| (0..FIRST << chunk).map(|_| Stripe::new()).collect())
+    }
+
+    fn stripes(&self) -> impl Iterator<Item = &Stripe> {
+        self.0.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter())
     }
 
     /// Adds to the counter `offset` places after `event`.
     pub(crate) fn add_at(&self, event: Event, offset: usize, count: u64) {
-        self.0[stripe()].0[event as usize + offset].fetch_add(count, Relaxed);
+        let thread = threads::number();
+        let (chunk, at) = place(thread);
+        if thread == threads::SHARED || chunk >= CHUNKS {
+            self.chunk(0)[0].0[event as usize + offset].fetch_add(count, Relaxed);
+            return;
+        }
+        // This thread alone writes here, so it need not lock the line.
+        let counter = &self.chunk(chunk)[at].0[event as usize + offset];
+        counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
     }
 
     pub(crate) fn add(&self, event: Event, count: u64) {
@@ -104,7 +130,7 @@ impl Counters {
 
     /// The sum over all stripes.
     pub(crate) fn sum_at(&self, event: Event, offset: usize) -> u64 {
-        self.0.iter().map(|stripe| stripe.0[event as usize + offset].load(Relaxed)).sum()
+        self.stripes().map(|stripe| stripe.0[event as usize + offset].load(Relaxed)).sum()
     }
 
     pub(crate) fn sum(&self, event: Event) -> u64 {
@@ -120,11 +146,11 @@ mod tests {
     fn stripes_add_up() {
         let counters = Counters::new();
         std::thread::scope(|scope| {
-            for _ in 0..20 {
+            for _ in 0..40 {
                 scope.spawn(|| (0..50).for_each(|_| counters.add_at(Event::Hit, 3, 2)));
             }
         });
-        assert_eq!(counters.sum_at(Event::Hit, 3), 2000);
+        assert_eq!(counters.sum_at(Event::Hit, 3), 4000);
         assert_eq!(counters.sum(Event::Hit), 0);
     }
 }

@@ -21,7 +21,7 @@
 //! of its value's `Arc` counters. `tests/sizes.rs` holds this. [`Stats`] gives the real sum as
 //! `hdr_size`. There are at most as many bytes in ghosts' weights as in the target, so with
 //! records of 128 KiB a GiB of cache costs less than 2.5 MiB.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod cache;
 mod counters;
@@ -31,12 +31,15 @@ pub mod prune;
 pub mod reclaim;
 mod stats;
 mod sync;
+mod table;
+mod threads;
 
 pub use cache::{Builder, Cache, Claim, Eviction, Growth, Hold, Level, LoadError, Reason, Source};
 pub use generation::Generation;
 pub use policy::{Access, Kind, List};
 pub use prune::{Prune, PruneResult, Registration};
 pub use stats::Stats;
+pub use table::{entry_bytes_max, ghost_bytes_max};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

@@ -76,7 +76,7 @@ stats! {
     /// Evictions that had to wait for the lock of their sublist.
     mutex_miss
     /// Evictions that found their sublist empty, others having been quicker. Held entries
-    /// are on no list and are never skipped.
+    /// leave their list when an eviction meets them, and are never skipped twice.
     evict_skip
     /// Entries brought in although the cache went over its target, all the rest being held.
     evict_not_enough
@@ -177,6 +177,12 @@ stats! {
     inserts
     /// Ogive: their weight.
     insert_bytes
+    /// Ogive: held entries that an eviction met and took off their list, until their release.
+    evict_parked
+    /// Ogive: hits whose move was left to eviction, their ring being full and the lock taken.
+    notes_lost
+    /// Ogive: locks taken, of sublists and of the balance.
+    locks
     /// Ogive: locks somebody had to wait for.
     lock_waits
     /// Ogive: time waited for locks.

@@ -14,12 +14,32 @@ use shuttle::sync as imp;
 pub(crate) use imp::atomic;
 pub(crate) use imp::{Mutex, MutexGuard};
 
+use crate::counters::{Counters, Event};
 use imp::Condvar;
 use std::sync::{PoisonError, TryLockError};
+use std::time::Instant;
 
 /// Takes the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a lock; counts it, and counts and times the wait if there is one.
+pub(crate) fn lock_counted<'a, T>(mutex: &'a Mutex<T>, counters: &Counters) -> MutexGuard<'a, T> {
+    counters.count(Event::Locks);
+    if let Some(guard) = try_lock(mutex) {
+        return guard;
+    }
+    let start = Instant::now();
+    let guard = lock(mutex);
+    counters.count(Event::LockWaits);
+    counters.add(Event::LockWaitNs, elapsed_ns(start));
+    guard
+}
+
+/// Nanoseconds since `start`.
+pub(crate) fn elapsed_ns(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Takes the lock if nobody has it.

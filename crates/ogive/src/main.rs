@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod bench;
 mod cli;
 mod completions;
 mod exit;
@@ -55,6 +56,7 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
+        Command::Bench(args) => bench::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

@@ -1,13 +1,11 @@
 //! How to make a cache.
 
-use super::core::{Core, EvictHook};
-use super::shard::Shard;
+use super::core::{Core, EvictHook, Parts};
 use super::tails::SUBLISTS_MAX;
-use super::{Cache, Eviction, Inner};
+use super::{Cache, Eviction};
 use crate::policy::Balance;
 use std::fmt;
 use std::hash::Hash;
-use std::sync::Arc;
 
 /// How many entries a sublist should have at least: with fewer, the split into sublists
 /// begins to show in the hit ratio.
@@ -25,6 +23,7 @@ pub struct Builder<K, V> {
     sublists: Option<usize>,
     expected_weight_bytes: u64,
     hash_seed: u64,
+    exact: bool,
     evict_hook: Option<EvictHook<K, V>>,
 }
 
@@ -37,6 +36,7 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
             sublists: None,
             expected_weight_bytes: EXPECTED_WEIGHT_BYTES,
             hash_seed: 0,
+            exact: false,
             evict_hook: None,
         }
     }
@@ -76,6 +76,16 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
         self
     }
 
+    /// Has every hit move its entry to the head of its list, as the paper has it. By default
+    /// a hit moves nothing if the entry is among the youngest eighth of MFU, for the order there
+    /// hardly matters, and what a hit writes, other processors have to fetch again.
+    ///
+    /// With this, one sublist and one thread the cache is the paper's ARC, hit for hit.
+    pub const fn exact(mut self, exact: bool) -> Self {
+        self.exact = exact;
+        self
+    }
+
     /// Calls `hook` for every entry that is evicted or demoted (not for removed ones), in the
     /// thread that made the room, with no lock held. It should be quick and must not panic.
     pub fn on_evict(mut self, hook: impl Fn(Eviction<K, V>) + Send + Sync + 'static) -> Self {
@@ -95,11 +105,8 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
             1 << full.max(1).ilog2().min(SUBLISTS_MAX.ilog2())
         });
         let count = count.clamp(1, SUBLISTS_MAX).next_power_of_two();
-        let core = Arc::new(Core::new(balance, self.hash_seed, self.evict_hook));
-        let shards: Box<[_]> =
-            (0..count).map(|number| Arc::new(Shard::new(number, Arc::clone(&core)))).collect();
-        core.shards.get_or_init(|| shards.iter().map(Arc::downgrade).collect());
-        Cache { inner: Arc::new(Inner { shards, core }) }
+        let Self { hash_seed, exact, evict_hook, .. } = self;
+        Cache { core: Core::new(Parts { balance, sublists: count, exact, hash_seed, evict_hook }) }
     }
 }
 

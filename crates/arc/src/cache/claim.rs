@@ -1,14 +1,15 @@
 //! A claim: the right, and the duty, to bring one key into the cache.
 
-use super::core::elapsed_ns;
-use super::evict::Leaving;
+use super::core::{Core, GrowthHook};
+use super::evict::{FEW, Leaving};
 use super::flight::{Flight, Landing};
 use super::hold::Hold;
-use super::shard::Shard;
 use super::{Cache, Growth};
 use crate::counters::Event;
-use crate::policy::transition::{self, Arrival};
-use crate::policy::{Access, Flags, Kind, NodeId, State};
+use crate::policy::transition::Arrival;
+use crate::policy::{Access, Kind, List, Step};
+use crate::sync::elapsed_ns;
+use crate::table::{DEAD, DOOMED, MFU, MRU, OVERSIZE, PREFETCHED, ShardGuard};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -22,142 +23,241 @@ use std::time::Instant;
 #[must_use = "those who want the key wait for this claim"]
 pub struct Claim<K, V> {
     /// Keeps the cache alive until the load has ended.
-    _cache: Cache<K, V>,
-    shard: Arc<Shard<K, V>>,
-    flight: Arc<Flight<V>>,
-    id: NodeId,
-    arrival: Arrival,
-    kind: Kind,
-    access: Access,
-    start: Instant,
-    open: bool,
+    cache: Cache<K, V>,
+    ticket: Option<Ticket>,
+}
+
+/// A loading entry: whose it is must end it, in [`Core::land`] or [`Core::put`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) sublist: usize,
+    pub(crate) id: u32,
+    pub(crate) arrival: Arrival,
+    pub(crate) kind: Kind,
+    pub(crate) access: Access,
+}
+
+/// What is done about an arrival after all locks are released.
+#[derive(Default)]
+pub(crate) struct After {
+    growth: Option<(GrowthHook, Growth)>,
+    denied: Option<GrowthHook>,
+    flight: Option<Arc<Flight>>,
+}
+
+impl After {
+    fn run(self) {
+        if let Some(flight) = self.flight {
+            flight.land(Landing::Loaded);
+        }
+        if let Some((hook, growth)) = self.growth {
+            hook(growth);
+        }
+        if let Some(hook) = self.denied {
+            hook(Growth::Denied);
+        }
+    }
 }
 
 impl<K, V> Claim<K, V> {
-    pub(crate) fn new(
-        cache: Cache<K, V>,
-        shard: Arc<Shard<K, V>>,
-        flight: Arc<Flight<V>>,
-        id: NodeId,
-        arrival: Arrival,
-        (kind, access): (Kind, Access),
-    ) -> Self {
-        let start = Instant::now();
-        Self { _cache: cache, shard, flight, id, arrival, kind, access, start, open: true }
+    pub(crate) const fn new(cache: Cache<K, V>, ticket: Ticket) -> Self {
+        Self { cache, ticket: Some(ticket) }
     }
 
     /// Brings the value in, with its weight in bytes (0 counts as 1), and wakes all who wait.
     ///
     /// If the key was invalidated since the claim, or is heavier than the cache, the value is
     /// handed out but not kept.
-    pub fn fill(self, value: V, weight_bytes: u64) -> Hold<K, V> {
-        let counters = &self.shard.core.counters;
-        counters.count(Event::Loads);
-        counters.add(Event::LoadNs, elapsed_ns(self.start));
-        self.put(value, weight_bytes)
-    }
-
-    /// [`Claim::fill`] for what was not loaded.
-    pub(crate) fn put(mut self, value: V, weight_bytes: u64) -> Hold<K, V> {
-        let value = Arc::new(value);
-        let weight_bytes = weight_bytes.max(1);
-        let core = Arc::clone(&self.shard.core);
-        let incoming = self.arrival.incoming(self.kind, weight_bytes);
-        let oversize = core.make_room(Some(&incoming)).oversize;
-        if oversize {
-            core.counters.count(Event::Oversize);
-        }
-        let growth = self.arrive(&value, weight_bytes, oversize);
-        self.open = false;
-        self.flight.land(Landing::Loaded(Arc::clone(&value)));
-        let hold = Hold::of(Arc::clone(&self.shard), self.id, value);
-        if let Some((hook, growth)) = growth {
-            hook(growth);
-        }
-        hold
-    }
-
-    /// Puts the value into the node, under the locks. The holds of the loading node, the
-    /// loader's and the waiters', become holds of the entry.
-    fn arrive(
-        &self,
-        value: &Arc<V>,
-        weight_bytes: u64,
-        oversize: bool,
-    ) -> Option<(super::core::GrowthHook, Growth)> {
-        let core = &self.shard.core;
-        let mut guard = self.shard.lock();
-        let flight = guard.flights.remove(&self.id);
-        debug_assert!(flight.is_some(), "a claim has a flight");
-        let sublist = &mut guard.sublist;
-        let flags = sublist.flags(self.id);
-        if flags.doomed || oversize {
-            if !flags.doomed {
-                sublist.unindex(self.id);
-            }
-            // Its bytes are counted as in flight already, and stay so until it is released.
-            sublist.set_state(self.id, State::Dead);
-            sublist.set_weight_bytes(self.id, weight_bytes);
-            sublist.set_payload(self.id, Some(Arc::clone(value)));
-            sublist.set_flags(self.id, Flags { oversize, ..Flags::default() });
-            if flags.doomed {
-                core.counters.count(Event::LoadsDoomed);
-            }
-            return None;
-        }
-        let kept = Flags { prefetched: flags.prefetched, ..Flags::default() };
-        sublist.set_flags(self.id, kept);
-        core.clock.fetch_add(1, crate::sync::atomic::Ordering::Relaxed);
-        core.counters.count(Event::Inserts);
-        core.counters.add(Event::InsertBytes, weight_bytes);
-        let mut ledger = core.ledger();
-        let (list, value) = (self.arrival.list, Arc::clone(value));
-        transition::arrive(sublist, &mut ledger.balance, self.id, list, weight_bytes, value);
-        ledger.note_growth(weight_bytes)
+    ///
+    /// # Panics
+    /// Never: a claim is filled once.
+    pub fn fill(mut self, value: V, weight_bytes: u64) -> Hold<K, V> {
+        let ticket = self.ticket.take().expect("a claim has its ticket until it ends");
+        let core = self.cache.core();
+        core.counters.count(Event::Loads);
+        core.put(ticket, value, weight_bytes)
     }
 
     /// Gives up with an error, which those who wait with the same error type get.
-    pub fn fail<E: Send + Sync + 'static>(self, error: E) {
-        self.fail_shared(Arc::new(error));
-    }
-
-    pub(crate) fn fail_shared(mut self, error: Arc<dyn Any + Send + Sync>) {
-        self.shard.core.counters.count(Event::LoadErrors);
-        self.end(Landing::Failed(error));
-    }
-
-    pub(crate) fn panicked(mut self) {
-        self.shard.core.counters.count(Event::LoadPanics);
-        self.end(Landing::Panicked);
-    }
-
-    fn end(&mut self, landing: Landing<V>) {
-        self.open = false;
-        let mut leaving = Leaving::default();
-        {
-            let mut guard = self.shard.lock();
-            guard.flights.remove(&self.id);
-            if !guard.sublist.flags(self.id).doomed {
-                guard.sublist.unindex(self.id);
-            }
-            leaving.freed(guard.sublist.free(self.id));
+    pub fn fail<E: Send + Sync + 'static>(mut self, error: E) {
+        if let Some(ticket) = self.ticket.take() {
+            self.cache.core().fail(ticket, Arc::new(error));
         }
-        self.flight.land(landing);
-        leaving.let_go(&self.shard.core);
     }
 }
 
 impl<K, V> Drop for Claim<K, V> {
     fn drop(&mut self) {
-        if self.open {
-            self.shard.core.counters.count(Event::LoadsAbandoned);
-            self.end(Landing::Abandoned);
+        if let Some(ticket) = self.ticket.take() {
+            let core = self.cache.core();
+            core.counters.count(Event::LoadsAbandoned);
+            core.land(ticket, Landing::Abandoned);
         }
     }
 }
 
 impl<K, V> fmt::Debug for Claim<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim").field("kind", &self.kind).field("access", &self.access).finish()
+        f.debug_struct("Claim").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+/// Counts a load that ended with a value, and its time.
+pub(crate) fn count_load<K, V>(core: &Core<K, V>, start: Instant) {
+    core.counters.count(Event::Loads);
+    core.counters.add(Event::LoadNs, elapsed_ns(start));
+}
+
+impl<K, V> Core<K, V> {
+    /// Brings a value into the entry of a ticket, and hands it out.
+    pub(crate) fn put(&self, ticket: Ticket, value: V, weight_bytes: u64) -> Hold<K, V> {
+        let guard = self.lock_drained(&self.shards()[ticket.sublist]);
+        self.put_locked(guard, ticket, Arc::new(value), weight_bytes.max(1))
+    }
+
+    /// The same, by somebody who has the lock already. The pins of the loading entry, the
+    /// loader's and the waiters', become holds of the entry.
+    pub(crate) fn put_locked(
+        &self,
+        mut guard: ShardGuard<'_, K, V>,
+        ticket: Ticket,
+        value: Arc<V>,
+        weight_bytes: u64,
+    ) -> Hold<K, V> {
+        let (shard, id) = (guard.shard, ticket.id);
+        let mut leaving = Leaving::default();
+        let mut after = After::default();
+        let mut settled = None;
+        if !guard.word(id).is(DOOMED) {
+            settled = self.find_room(&mut guard, &ticket, weight_bytes, &mut leaving, &mut after);
+        }
+        if let Some(oversize) = settled {
+            self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
+            after.flight = guard.inside.flights.remove(&id);
+            drop(guard);
+        } else {
+            drop(guard);
+            let incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
+            let oversize = self.make_room(Some(&incoming)).oversize;
+            let mut guard = self.lock_drained(shard);
+            if !oversize && !guard.word(id).is(DOOMED) {
+                let mut ledger = self.ledger();
+                ledger.balance.sub_anon(ticket.kind, weight_bytes);
+                ledger.balance.add(ticket.kind, ticket.arrival.list, false, weight_bytes);
+                self.note_arrival(&ledger);
+                after.growth = ledger.note_growth(weight_bytes);
+            }
+            self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
+            after.flight = guard.inside.flights.remove(&id);
+        }
+        let entry = shard.entry(id).expect("a ticket has an entry");
+        let hold = Hold::of(self, shard, entry, id);
+        leaving.let_go(self);
+        after.run();
+        hold
+    }
+
+    /// Makes room for an arrival in its own sublist, if that is as good as any and takes
+    /// evicting a few, and counts it in. Returns whether it is oversize; or nothing, when room
+    /// has to be made elsewhere.
+    fn find_room(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        ticket: &Ticket,
+        weight_bytes: u64,
+        leaving: &mut Leaving<K, V>,
+        after: &mut After,
+    ) -> Option<bool> {
+        let incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
+        guard.publish();
+        let mut ledger = self.ledger();
+        guard.flush(&mut ledger.balance);
+        ledger.balance.grow_for(weight_bytes);
+        after.denied = ledger.note_denied(weight_bytes);
+        if weight_bytes > ledger.balance.target_bytes() {
+            ledger.balance.add_oversize(ticket.kind, weight_bytes);
+            return Some(true);
+        }
+        let mut taken = 0;
+        loop {
+            let step = self.next_step(&ledger.balance, Some(&incoming));
+            let Some(list) = step.list_index() else {
+                if step == Step::NotEnough {
+                    self.counters.count(Event::EvictNotEnough);
+                }
+                break;
+            };
+            let here = taken < FEW && self.is_near(guard, list);
+            if !here || !self.take_step(guard, &mut ledger.balance, step, leaving) {
+                return None;
+            }
+            guard.publish();
+            taken += 1;
+        }
+        if taken > 0 {
+            self.counters.count(Event::EvictCalls);
+        }
+        ledger.balance.add(ticket.kind, ticket.arrival.list, false, weight_bytes);
+        self.note_arrival(&ledger);
+        after.growth = ledger.note_growth(weight_bytes);
+        Some(false)
+    }
+
+    /// Gives the loading entry its value. The balance knows of its bytes already.
+    fn settle(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        ticket: &Ticket,
+        (value, weight_bytes): (Arc<V>, u64),
+        oversize: bool,
+    ) {
+        let word = guard.word(ticket.id);
+        let stamp = guard.stamp(self.arrivals());
+        let as_what = if word.is(DOOMED) || oversize {
+            self.add_keeper();
+            if word.is(DOOMED) {
+                self.counters.count(Event::LoadsDoomed);
+            } else {
+                guard.unindex(ticket.id);
+            }
+            if oversize {
+                self.counters.count(Event::Oversize);
+            }
+            (DEAD, if oversize { OVERSIZE } else { 0 })
+        } else {
+            self.counters.count(Event::Inserts);
+            self.counters.add(Event::InsertBytes, weight_bytes);
+            let state = if ticket.arrival.list == List::Mfu { MFU } else { MRU };
+            (state, word.only(PREFETCHED))
+        };
+        guard.settle(ticket.id, as_what, (value, weight_bytes), stamp);
+    }
+
+    /// Ends a load with an error.
+    pub(crate) fn fail(&self, ticket: Ticket, error: Arc<dyn Any + Send + Sync>) {
+        self.counters.count(Event::LoadErrors);
+        self.land(ticket, Landing::Failed(error));
+    }
+
+    /// Ends a load without a value.
+    pub(crate) fn land(&self, ticket: Ticket, landing: Landing) {
+        let mut leaving = Leaving::default();
+        let flight = {
+            let mut guard = self.lock(&self.shards()[ticket.sublist]);
+            let flight = guard.inside.flights.remove(&ticket.id);
+            if !guard.word(ticket.id).is(DOOMED) {
+                guard.unindex(ticket.id);
+            }
+            // Waiters have a pin each, of which they let go unseen: no value ever comes.
+            let pins = guard.word(ticket.id).pins();
+            if let Ok(stored) = guard.vacate(ticket.id, pins) {
+                leaving.freed(stored);
+            }
+            flight
+        };
+        if let Some(flight) = flight {
+            flight.land(landing);
+        }
+        leaving.let_go(self);
     }
 }

@@ -1,24 +1,21 @@
 //! What all sublists share: the balance, the clock, the published tails, the counters.
 //!
 //! Locks, in the order in which they may be taken: a sublist's lock, then the ledger's (the
-//! balance). Never two sublists' at once. The ledger's lock is taken on misses, ghost hits,
-//! promotions, removals and evictions, never on a hit in MFU.
+//! balance). Never two sublists' at once. The ledger's lock is taken on arrivals, ghost hits,
+//! removals and evictions, never on a hit, and only for arithmetic.
 
-use super::shard::Shard;
 use super::tails::Tails;
 use super::{Eviction, Growth};
 use crate::counters::{Counters, Event};
 use crate::policy::Balance;
 use crate::prune::Registry;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use crate::sync::{Mutex, MutexGuard, lock, try_lock};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::sync::{Mutex, MutexGuard, lock_counted};
+use crate::table::{Shard, ShardGuard};
 use foldhash::quality::FixedState;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
-
-/// All sublists, not kept alive: they keep this.
-type WeakShards<K, V> = Box<[Weak<Shard<K, V>>]>;
 
 pub(crate) type EvictHook<K, V> = Box<dyn Fn(Eviction<K, V>) + Send + Sync>;
 pub(crate) type GrowthHook = Arc<dyn Fn(Growth) + Send + Sync>;
@@ -64,30 +61,42 @@ impl Ledger {
     }
 }
 
-/// What all sublists share.
+/// What all handles, claims and holds of a cache share.
 pub(crate) struct Core<K, V> {
-    ledger: Mutex<Ledger>,
+    shards: Box<[Shard<K, V>]>,
+    pub(crate) hasher: FixedState,
+    pub(crate) counters: Counters,
     /// Entries or ghosts are beyond their bounds: whoever releases a hold, trims.
     over: AtomicBool,
     /// The target, for those who only look.
     target_bytes: AtomicU64,
     /// Advances with every arrival, so that hits only read it.
-    pub(crate) clock: AtomicU64,
+    clock: AtomicU64,
     pub(crate) tails: Tails,
-    pub(crate) counters: Counters,
-    pub(crate) hasher: FixedState,
-    pub(crate) shards: OnceLock<WeakShards<K, V>>,
+    ledger: Mutex<Ledger>,
+    /// Handles of the cache.
+    pub(crate) handles: AtomicUsize,
+    /// One for each dead entry, so that holders can let go of it when the cache is gone.
+    keepers: Mutex<Vec<Arc<Self>>>,
+    pub(crate) this: Weak<Self>,
     pub(crate) evict_hook: Option<EvictHook<K, V>>,
-    pub(crate) clone_key: fn(&K) -> K,
     pub(crate) registry: Registry,
 }
 
+/// What to make a core with.
+pub(crate) struct Parts<K, V> {
+    pub(crate) balance: Balance,
+    pub(crate) sublists: usize,
+    pub(crate) exact: bool,
+    pub(crate) hash_seed: u64,
+    pub(crate) evict_hook: Option<EvictHook<K, V>>,
+}
+
 impl<K, V> Core<K, V> {
-    pub(crate) fn new(balance: Balance, hash_seed: u64, evict_hook: Option<EvictHook<K, V>>) -> Self
-    where
-        K: Clone,
-    {
-        Self {
+    pub(crate) fn new(parts: Parts<K, V>) -> Arc<Self> {
+        let Parts { balance, sublists, exact, hash_seed, evict_hook } = parts;
+        Arc::new_cyclic(|this| Self {
+            shards: (0..sublists).map(|number| Shard::new(number, exact)).collect(),
             over: AtomicBool::new(false),
             target_bytes: AtomicU64::new(balance.target_bytes()),
             ledger: Mutex::new(Ledger {
@@ -103,11 +112,12 @@ impl<K, V> Core<K, V> {
             tails: Tails::new(),
             counters: Counters::new(),
             hasher: FixedState::with_seed(hash_seed),
-            shards: OnceLock::new(),
+            handles: AtomicUsize::new(1),
+            keepers: Mutex::new(Vec::new()),
+            this: this.clone(),
             evict_hook,
-            clone_key: K::clone,
             registry: Registry::default(),
-        }
+        })
     }
 
     /// Takes the ledger's lock.
@@ -120,6 +130,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// Whether entries or ghosts are beyond their bounds.
+    #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
@@ -134,27 +145,66 @@ impl<K, V> Core<K, V> {
         self.clock.load(Relaxed)
     }
 
-    /// The sublist of a number, unless the cache is gone.
-    pub(crate) fn shard(&self, number: usize) -> Option<Arc<Shard<K, V>>> {
-        self.shards.get()?.get(number)?.upgrade()
+    /// About the stamp that an entry used now would get.
+    pub(crate) fn now(&self) -> u64 {
+        self.arrivals() << crate::table::ARRIVAL_SHIFT
     }
-}
 
-/// Takes a lock; counts and times the wait, if there is one.
-pub(crate) fn lock_counted<'a, T>(mutex: &'a Mutex<T>, counters: &Counters) -> MutexGuard<'a, T> {
-    if let Some(guard) = try_lock(mutex) {
-        return guard;
+    /// Counts an arrival. Only under the ledger's lock.
+    pub(crate) fn note_arrival(&self, _: &LedgerGuard<'_>) {
+        self.clock.store(self.clock.load(Relaxed) + 1, Relaxed);
     }
-    let start = Instant::now();
-    let guard = lock(mutex);
-    counters.count(Event::LockWaits);
-    counters.add(Event::LockWaitNs, elapsed_ns(start));
-    guard
-}
 
-/// Nanoseconds since `start`.
-pub(crate) fn elapsed_ns(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    pub(crate) fn shards(&self) -> &[Shard<K, V>] {
+        &self.shards
+    }
+
+    /// The sublist of a hash.
+    #[inline]
+    pub(crate) fn shard_of(&self, hash: u64) -> &Shard<K, V> {
+        // Bits that neither the sublist's index nor its ghosts go by.
+        &self.shards[(hash >> 48) as usize & (self.shards.len() - 1)]
+    }
+
+    /// Takes the lock of a sublist.
+    pub(crate) fn lock<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
+        shard.lock(&self.tails, &self.counters)
+    }
+
+    /// Takes the lock of a sublist and applies what this thread's hits have noted there.
+    pub(crate) fn lock_drained<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
+        let mut guard = self.lock(shard);
+        guard.drain(false, self.arrivals());
+        guard
+    }
+
+    /// Takes the lock of a sublist and applies what any hit has noted there, so that lists and
+    /// balance are what they should be after every access so far.
+    pub(crate) fn lock_settled<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
+        let mut guard = self.lock(shard);
+        guard.drain(true, self.arrivals());
+        guard.flush(&mut self.ledger().balance);
+        guard
+    }
+
+    /// Keeps this until [`Core::let_keeper_go`], for an entry that has become dead.
+    pub(crate) fn add_keeper(&self) {
+        if let Some(this) = self.this.upgrade() {
+            crate::sync::lock(&self.keepers).push(this);
+        }
+    }
+
+    /// Ends what [`Core::add_keeper`] began. The keeper is to be dropped outside all locks,
+    /// after the last use of the core.
+    pub(crate) fn keeper(&self) -> Option<Arc<Self>> {
+        crate::sync::lock(&self.keepers).pop()
+    }
+
+    /// Counts a hit.
+    #[inline]
+    pub(crate) fn count_hit(&self, place: usize) {
+        self.counters.add_at(Event::Hit, place, 1);
+    }
 }
 
 /// The ledger, locked. Publishes what lock-free readers want to know when it is unlocked.

@@ -1,31 +1,42 @@
 //! Making room: the balance says from which list, the published tails say from which
 //! sublist, and what leaves is dropped after all locks are released.
 //!
-//! Work is proportional to what is freed: held entries stand on no list, so nothing is
-//! walked past; with nothing to evict, one load a list says so.
+//! An arrival makes its room in its own sublist, under the lock it has anyway, as long as the
+//! eldest entry there is nearly as old as the eldest of all, and no more than a few have to go.
+//! Otherwise it reserves its bytes and takes batches from wherever the eldest are.
+//!
+//! Work is proportional to what is freed: a held entry is looked at once and leaves its list; with
+//! nothing to evict, one load a list says so.
 
-use super::core::{Core, elapsed_ns};
+use super::core::Core;
 use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
-use crate::policy::transition::{self, Evicted};
-use crate::policy::{Incoming, List, NodeId, Step, Sublist, is_ghost_list, list_index};
-use std::sync::Arc;
+use crate::policy::{Balance, Incoming, List, Step, is_ghost_list, list_index};
+use crate::sync::elapsed_ns;
+use crate::table::{Ghost, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, Word};
+use smallvec::SmallVec;
 use std::time::Instant;
 
 /// The most entries evicted under one hold of a sublist's lock.
 const BATCH: usize = 16;
 
+/// The most an arrival evicts in its own sublist, under the lock it has for itself.
+pub(super) const FEW: usize = 4;
+
 /// How many sublists in a row may turn out empty, because others were quicker, before the
 /// evictor lets it be.
 const FRUITLESS_MAX: u32 = 64;
 
+/// A sublist's eldest entry is old enough if it has this part of the age of the eldest of all,
+/// in eighths.
+const NEAR_EIGHTHS: u64 = 7;
+
 /// What leaves the cache: collected under locks, dropped after them.
 pub(crate) struct Leaving<K, V> {
-    keys: Vec<K>,
-    values: Vec<Arc<V>>,
-    evictions: Vec<Eviction<K, V>>,
-    pub(crate) evicted_bytes: u64,
+    stored: SmallVec<[Stored<K, V>; FEW]>,
+    evictions: SmallVec<[Eviction<K, V>; 1]>,
+    evicted_bytes: u64,
     evicted: u64,
     forgotten: u64,
 }
@@ -33,9 +44,8 @@ pub(crate) struct Leaving<K, V> {
 impl<K, V> Default for Leaving<K, V> {
     fn default() -> Self {
         Self {
-            keys: Vec::new(),
-            values: Vec::new(),
-            evictions: Vec::new(),
+            stored: SmallVec::new(),
+            evictions: SmallVec::new(),
             evicted_bytes: 0,
             evicted: 0,
             forgotten: 0,
@@ -44,64 +54,44 @@ impl<K, V> Default for Leaving<K, V> {
 }
 
 impl<K, V> Leaving<K, V> {
-    /// For a batch, so that nothing has to be allocated under the locks.
-    fn with_room(core: &Core<K, V>, list: usize) -> Self {
+    /// For so many entries, so that nothing has to be allocated under the locks.
+    pub(super) fn with_room(core: &Core<K, V>, entries: usize) -> Self {
         let mut leaving = Self::default();
-        if is_ghost_list(list) {
-            leaving.keys.reserve_exact(BATCH);
-        } else if core.evict_hook.is_some() {
-            leaving.evictions.reserve_exact(BATCH);
-        } else {
-            leaving.values.reserve_exact(BATCH);
+        if core.evict_hook.is_some() {
+            leaving.evictions.reserve_exact(entries);
+        } else if entries > FEW {
+            leaving.stored.reserve_exact(entries);
         }
         leaving
     }
 
-    /// Takes what a freed node owned.
-    pub(crate) fn freed(&mut self, (key, value): (Option<K>, Option<Arc<V>>)) {
-        self.keys.extend(key);
-        self.values.extend(value);
+    /// Takes what a freed slot owned.
+    pub(crate) fn freed(&mut self, stored: Stored<K, V>) {
+        self.stored.push(stored);
     }
 
+    /// Takes an entry that was evicted or demoted.
     fn evicted(
         &mut self,
         core: &Core<K, V>,
-        evicted: Evicted<K, Arc<V>>,
-        key: Option<K>,
+        (key, value): Stored<K, V>,
+        (word, weight_bytes): (Word, u64),
         reason: Reason,
     ) {
         self.evicted += 1;
-        self.evicted_bytes += evicted.weight_bytes;
-        let mut evicted = evicted;
-        if core.evict_hook.is_some()
-            && let (Some(key), Some(value)) = (key, evicted.payload.take())
-        {
-            self.evictions.push(Eviction {
+        self.evicted_bytes += weight_bytes;
+        match value {
+            Some(value) if core.evict_hook.is_some() => self.evictions.push(Eviction {
                 key,
                 value,
-                weight_bytes: evicted.weight_bytes,
-                kind: evicted.kind,
-                list: evicted.list,
-                prefetched: evicted.prefetched,
+                weight_bytes,
+                kind: word.kind(),
+                list: word.list(),
+                prefetched: word.is(PREFETCHED),
                 reason,
-            });
+            }),
+            value => self.freed((key, value)),
         }
-        self.freed((evicted.key, evicted.payload));
-    }
-
-    /// Turns an entry which nobody holds and which is on no list into a ghost.
-    pub(crate) fn demote(
-        &mut self,
-        core: &Core<K, V>,
-        sublist: &mut Sublist<K, Arc<V>>,
-        id: NodeId,
-        stamp: u64,
-    ) {
-        let key = core.evict_hook.as_ref().map(|_| (core.clone_key)(sublist.key(id)));
-        let balance = &mut core.ledger().balance;
-        let evicted = transition::evict(sublist, balance, id, true, stamp);
-        self.evicted(core, evicted, key, Reason::Demoted);
-        core.counters.count(Event::Demotions);
     }
 
     /// Counts, calls the hook and drops everything. Only with no lock held.
@@ -122,9 +112,6 @@ impl<K, V> Leaving<K, V> {
 /// What making room came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    pub(crate) evicted_bytes: u64,
-    /// The cache is over its target still, for all that is left is held.
-    pub(crate) not_enough: bool,
     /// What is to come in is heavier than the whole target: no room was made.
     pub(crate) oversize: bool,
 }
@@ -142,12 +129,10 @@ impl<K, V> Core<K, V> {
     /// the cache is within its target. Reserves them too if there is not enough to evict:
     /// a reader is never refused.
     pub(crate) fn make_room(&self, incoming: Option<&Incoming>) -> Room {
-        let mut room = Room::default();
-        if let Some(incoming) = incoming {
-            room.oversize = self.grow_for(incoming);
-            if room.oversize {
-                return room;
-            }
+        if let Some(incoming) = incoming
+            && self.grow_for(incoming)
+        {
+            return Room { oversize: true };
         }
         let mut start = None;
         let mut fruitless = 0;
@@ -166,28 +151,25 @@ impl<K, V> Core<K, V> {
                 step
             };
             let Some(list) = step.list_index() else {
-                room.not_enough = step == Step::NotEnough;
+                if step == Step::NotEnough && incoming.is_some() {
+                    self.counters.count(Event::EvictNotEnough);
+                }
                 break;
             };
             start.get_or_insert_with(Instant::now);
-            let progress = self
-                .tails
-                .eldest(list)
-                .is_some_and(|pick| self.take_batch(list, pick, incoming, &mut room.evicted_bytes));
+            let picked = self.tails.eldest(list);
+            let progress = picked.is_some_and(|pick| self.take_batch(list, pick, incoming));
             fruitless = if progress { 0 } else { fruitless + 1 };
         }
         if let Some(start) = start {
             self.counters.count(Event::EvictCalls);
             self.counters.add(Event::EvictNs, elapsed_ns(start));
         }
-        if room.not_enough && incoming.is_some() {
-            self.counters.count(Event::EvictNotEnough);
-        }
-        room
+        Room::default()
     }
 
     /// Lets the target grow for an entry on its way in, where that is allowed. Returns whether
-    /// the entry is heavier than the whole target all the same.
+    /// the entry is heavier than the whole target all the same; then it is counted as such.
     fn grow_for(&self, incoming: &Incoming) -> bool {
         let (oversize, denied) = {
             let mut ledger = self.ledger();
@@ -206,56 +188,96 @@ impl<K, V> Core<K, V> {
         oversize
     }
 
-    fn next_step(&self, balance: &crate::policy::Balance, incoming: Option<&Incoming>) -> Step {
+    pub(super) fn next_step(&self, balance: &Balance, incoming: Option<&Incoming>) -> Step {
         balance.step(incoming, |kind, list| self.tails.any(list_index(kind, list, false)))
+    }
+
+    /// Whether the eldest of a list in a locked sublist, whose tails are published, is nearly the
+    /// eldest of all. Of ghosts, whether the list is nearly the longest.
+    pub(super) fn is_near(&self, guard: &ShardGuard<'_, K, V>, list: usize) -> bool {
+        let Some(pick) = self.tails.eldest(list) else {
+            return false;
+        };
+        if pick.sublist == guard.shard.number() {
+            return true;
+        }
+        let own = guard.tail_stamp(list);
+        let now = if is_ghost_list(list) { u64::MAX - 1 } else { self.now() };
+        let (age, eldest) = (now.saturating_sub(own), now.saturating_sub(pick.stamp));
+        age / NEAR_EIGHTHS >= eldest / 8
+    }
+
+    /// Carries out one step of the balance in a locked sublist. Returns whether it did anything.
+    pub(super) fn take_step(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        balance: &mut Balance,
+        step: Step,
+        leaving: &mut Leaving<K, V>,
+    ) -> bool {
+        match step {
+            Step::Fits | Step::NotEnough => false,
+            Step::Forget { kind, list } => guard.forget_ghost(kind, list).is_some_and(|ghost| {
+                balance.sub(kind, list, true, ghost.weight_bytes);
+                leaving.forgotten += 1;
+                true
+            }),
+            Step::Evict { kind, list, keep_ghost } => {
+                let at: (_, List) = (kind, list);
+                match guard.take_eldest(at, self.arrivals(), &self.counters) {
+                    Taken::Nothing => false,
+                    Taken::Moved => {
+                        guard.flush(balance);
+                        true
+                    }
+                    Taken::Entry(stored, hash, word, weight_bytes) => {
+                        balance.sub(kind, list, false, weight_bytes);
+                        if keep_ghost {
+                            self.remember(guard, balance, hash, (word, weight_bytes));
+                        }
+                        leaving.evicted(self, stored, (word, weight_bytes), Reason::Capacity);
+                        true
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes the ghost of an entry that has just left.
+    fn remember(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        balance: &mut Balance,
+        hash: u64,
+        (word, weight_bytes): (Word, u64),
+    ) {
+        let (kind, list) = (word.kind(), word.list());
+        let ghost = Ghost { kind, list, weight_bytes, prefetched: word.is(PREFETCHED) };
+        let remembered_bytes = guard.remember(hash, ghost);
+        balance.add(kind, list, true, remembered_bytes);
     }
 
     /// Takes from one list of one sublist as long as the balance wants it from there and no
     /// other sublist has an elder entry. Returns whether anything left.
-    fn take_batch(
-        &self,
-        list: usize,
-        pick: Pick,
-        incoming: Option<&Incoming>,
-        evicted_bytes: &mut u64,
-    ) -> bool {
-        let Some(shard) = self.shard(pick.sublist) else {
-            return false;
-        };
-        let mut leaving = Leaving::with_room(self, list);
+    fn take_batch(&self, list: usize, pick: Pick, incoming: Option<&Incoming>) -> bool {
+        let shard = &self.shards()[pick.sublist];
+        let mut leaving = Leaving::with_room(self, BATCH);
         let mut taken = 0;
         {
-            let mut guard = shard.lock_to_evict();
-            let stamp = guard.stamp(self);
-            let sublist = &mut guard.sublist;
+            let mut guard = self.lock_to_evict(shard);
+            guard.drain(false, self.arrivals());
             let mut ledger = self.ledger();
+            guard.flush(&mut ledger.balance);
             while taken < BATCH {
-                let Some(tail) = sublist.tail(list) else {
-                    break;
-                };
-                if taken > 0 && sublist.tail_stamp(list) > pick.next_stamp {
+                guard.publish();
+                if taken > 0 && guard.tail_stamp(list) > pick.next_stamp {
                     break;
                 }
                 let step = self.next_step(&ledger.balance, incoming);
-                if step.list_index() != Some(list) {
+                if step.list_index() != Some(list)
+                    || !self.take_step(&mut guard, &mut ledger.balance, step, &mut leaving)
+                {
                     break;
-                }
-                let balance = &mut ledger.balance;
-                match step {
-                    Step::Forget { .. } => {
-                        leaving.keys.extend(transition::forget(sublist, balance, tail));
-                        leaving.forgotten += 1;
-                    }
-                    Step::Evict { kind, list, keep_ghost } => {
-                        let at: (_, List) = (kind, list);
-                        let key = self.evict_hook.as_ref();
-                        let key = key.map(|_| (self.clone_key)(sublist.key(tail)));
-                        let out = transition::evict_tail(sublist, balance, at, keep_ghost, stamp);
-                        if let Some(out) = out {
-                            leaving.evicted(self, out, key, Reason::Capacity);
-                        }
-                    }
-                    Step::Fits | Step::NotEnough => {}
                 }
                 taken += 1;
             }
@@ -263,8 +285,65 @@ impl<K, V> Core<K, V> {
         if taken == 0 {
             self.counters.count(Event::EvictSkip);
         }
-        *evicted_bytes += leaving.evicted_bytes;
         leaving.let_go(self);
         taken > 0
+    }
+
+    /// Takes the lock to evict; counts if somebody has it.
+    fn lock_to_evict<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
+        if let Some(guard) = shard.try_lock(&self.tails, &self.counters) {
+            return guard;
+        }
+        self.counters.count(Event::MutexMiss);
+        self.lock(shard)
+    }
+
+    /// Takes a pin away under the lock. With the last one an entry that was parked goes back to
+    /// the head of its list, one that was demoted becomes a ghost, and a dead one is freed.
+    pub(crate) fn release(&self, shard: &Shard<K, V>, id: u32) {
+        let mut leaving = Leaving::with_room(self, 1);
+        let mut keeper = None;
+        {
+            let mut guard = self.lock_drained(shard);
+            let (weight_bytes, hash) = (guard.entry(id).weight_bytes(), guard.entry(id).hash());
+            match guard.unpin(id, self.arrivals()) {
+                Unpinned::Held => {}
+                Unpinned::Buried(stored, word) => {
+                    let balance = &mut self.ledger().balance;
+                    if word.is(crate::table::OVERSIZE) {
+                        balance.sub_oversize(word.kind(), weight_bytes);
+                    } else {
+                        balance.sub_anon(word.kind(), weight_bytes);
+                    }
+                    leaving.freed(stored);
+                    keeper = self.keeper();
+                }
+                Unpinned::Demoted(stored, word) => {
+                    let at = (hash, word, weight_bytes);
+                    self.demoted(&mut guard, &mut leaving, stored, at);
+                }
+            }
+        }
+        leaving.let_go(self);
+        self.trim_if_over();
+        drop(keeper);
+    }
+
+    /// Turns an entry that has just left at its owner's wish into a ghost.
+    pub(crate) fn demoted(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        leaving: &mut Leaving<K, V>,
+        stored: Stored<K, V>,
+        (hash, word, weight_bytes): (u64, Word, u64),
+    ) {
+        {
+            let balance = &mut self.ledger().balance;
+            guard.flush(balance);
+            balance.sub(word.kind(), word.list(), false, weight_bytes);
+            self.remember(guard, balance, hash, (word, weight_bytes));
+        }
+        leaving.evicted(self, stored, (word, weight_bytes), Reason::Demoted);
+        self.counters.count(Event::Demotions);
     }
 }

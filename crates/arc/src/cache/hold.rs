@@ -1,60 +1,133 @@
-//! A hold: a counted claim on an entry, and the way to its value.
+//! A hold: a pin on an entry, and the way to its value.
+//!
+//! While an entry is pinned, its slot keeps its key and its value, and the core of the cache
+//! stays: a live entry keeps the core because its cache is there, for a cache that ends makes its
+//! entries dead first; a dead one because the core has a keeper for each dead entry. So a hold
+//! can be two pointers without a count of their own.
+#![allow(unsafe_code)]
 
-use super::shard::Shard;
-use crate::policy::NodeId;
+use super::core::Core;
+use crate::table::{Entry, Shard, Word};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A claim on an entry of a [`Cache`](crate::Cache). While there is one, the entry is on no
-/// list and is not evicted; with the last one it goes back to the head of its list.
+/// A claim on an entry of a [`Cache`](crate::Cache). While there is one, the entry is not
+/// evicted; an eviction that meets it takes it off its list, and then the last release puts it
+/// back at the head.
 ///
 /// The value stays what it was when the hold was taken, whatever happens to the key: an entry
 /// that is removed or replaced meanwhile is freed with its last hold. Cloning takes another
-/// hold. Dropping costs one lock of the entry's sublist.
+/// hold. Taking, cloning and dropping write the entry's own line and nothing else, unless the
+/// entry was parked, removed or demoted meanwhile: then its last release takes the lock of its
+/// sublist.
 pub struct Hold<K, V> {
-    value: Arc<V>,
-    shard: Arc<Shard<K, V>>,
-    id: NodeId,
+    entry: NonNull<Entry<K, V>>,
+    core: NonNull<Core<K, V>>,
+    sublist: u32,
+    id: u32,
+    /// For what a hold may drop: the last one of a cache that is gone drops it all.
+    owns: PhantomData<Arc<Core<K, V>>>,
 }
 
+// SAFETY: a hold gives `&V` to whoever has it, and its drop may drop a key and a value: as an
+// `Arc` of both. The pointers are to what is itself shared between threads.
+unsafe impl<K: Send + Sync, V: Send + Sync> Send for Hold<K, V> {}
+// SAFETY: as above.
+unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Hold<K, V> {}
+
 impl<K, V> Hold<K, V> {
-    /// For somebody whose hold on the node is counted already.
-    pub(crate) const fn of(shard: Arc<Shard<K, V>>, id: NodeId, value: Arc<V>) -> Self {
-        Self { value, shard, id }
+    /// For somebody who has pinned the entry of this slot, which is or will be live or dead.
+    #[inline]
+    pub(crate) fn of(core: &Core<K, V>, shard: &Shard<K, V>, entry: &Entry<K, V>, id: u32) -> Self {
+        let (entry, core) = (NonNull::from(entry), NonNull::from(core));
+        Self { entry, core, sublist: shard.number() as u32, id, owns: PhantomData }
+    }
+
+    /// Pins the entry of a slot if it is live; returns its word before.
+    #[inline]
+    pub(crate) fn pin(core: &Core<K, V>, shard: &Shard<K, V>, id: u32) -> Option<(Self, Word)> {
+        let entry = shard.entry(id)?;
+        let word = entry.meta.pin_live()?;
+        Some((Self::of(core, shard, entry, id), word))
+    }
+
+    #[inline]
+    pub(crate) fn entry(&self) -> &Entry<K, V> {
+        // SAFETY: slots stay while the core does, and the core stays while there is a pin.
+        unsafe { self.entry.as_ref() }
+    }
+
+    #[inline]
+    fn core(&self) -> &Core<K, V> {
+        // SAFETY: the core stays while there is a pin, see above.
+        unsafe { self.core.as_ref() }
+    }
+
+    /// The key of the entry.
+    #[inline]
+    pub(crate) fn key(&self) -> &K {
+        // SAFETY: the entry is pinned and live or dead.
+        unsafe { self.entry().key() }
+    }
+
+    pub(crate) const fn sublist(&self) -> usize {
+        self.sublist as usize
+    }
+
+    pub(crate) const fn id(&self) -> u32 {
+        self.id
     }
 
     /// The value, without the claim on its entry: it lives as long as somebody has it, but
     /// its bytes are not counted once the entry is gone from the cache.
     #[must_use]
-    pub const fn value(&self) -> &Arc<V> {
-        &self.value
+    #[inline]
+    pub fn value(&self) -> &Arc<V> {
+        // SAFETY: the entry is pinned and live or dead.
+        unsafe { self.entry().value() }
     }
 }
 
 impl<K, V> Deref for Hold<K, V> {
     type Target = V;
 
+    #[inline]
     fn deref(&self) -> &V {
-        &self.value
+        self.value()
     }
 }
 
 impl<K, V> Clone for Hold<K, V> {
     fn clone(&self) -> Self {
-        self.shard.hold_again(self.id);
-        Self { value: Arc::clone(&self.value), shard: Arc::clone(&self.shard), id: self.id }
+        self.entry().meta.pin_again();
+        let Self { entry, core, sublist, id, owns } = *self;
+        Self { entry, core, sublist, id, owns }
     }
 }
 
 impl<K, V> Drop for Hold<K, V> {
+    #[inline]
     fn drop(&mut self) {
-        self.shard.release(self.id);
+        // Looked at before the pin goes: after it the core may be gone.
+        let over = self.core().is_over();
+        if !self.entry().meta.unpin(over) {
+            release(self.core(), self.sublist, self.id);
+        }
     }
+}
+
+/// Lets the last pin go under the lock. The caller has it still, so the core is there.
+#[cold]
+fn release<K, V>(core: &Core<K, V>, sublist: u32, id: u32) {
+    let core = core.this.upgrade().expect("a pin keeps the core");
+    core.release(&core.shards()[sublist as usize], id);
 }
 
 impl<K, V: fmt::Debug> fmt::Debug for Hold<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Hold").field(&self.value).finish()
+        f.debug_tuple("Hold").field(self.value()).finish()
     }
 }

@@ -1,12 +1,15 @@
 //! Loading through the cache: one loader a key, however many ask.
 
-use super::claim::Claim;
-use super::core::elapsed_ns;
+use super::claim::{Ticket, count_load};
+use super::core::Core;
 use super::flight::Landing;
 use super::{Cache, Found, Hold};
 use crate::counters::Event;
-use crate::policy::{Access, Flags, Kind};
+use crate::policy::{Access, Kind};
+use crate::sync::elapsed_ns;
+use crate::table::PREFETCHED;
 use std::hash::Hash;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -38,7 +41,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     ///
     /// However many ask for a key, one `load` runs at a time, with no lock held; the others
     /// wait for it and get its value, or a clone of its error. If the loader waited for gave
-    /// up without a result ([`Claim`] dropped), or had another error type, the next one
+    /// up without a result ([`Claim`](crate::Claim) dropped), or had another error type, the next one
     /// loads. A `load` must not ask for its own key: it would wait for itself.
     ///
     /// # Errors
@@ -59,12 +62,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         F: FnOnce() -> Result<(V, u64), E>,
     {
         loop {
-            let (flight, id) = match self.find_or_claim(key, kind, access) {
+            let (flight, hold) = match self.find_or_claim(key, kind, access) {
                 Found::Entry(hold) => return Ok((hold, Source::Hit)),
-                Found::Claimed(claim) => {
-                    return run(claim, load).map(|hold| (hold, Source::Loaded));
+                Found::Claimed(ticket) => {
+                    return run(self.core(), ticket, load).map(|hold| (hold, Source::Loaded));
                 }
-                Found::Loading(flight, id) => (flight, id),
+                Found::Loading(flight, hold) => (flight, hold),
             };
             let start = Instant::now();
             let landing = flight.wait();
@@ -72,10 +75,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             counters.count(Event::JoinedWaits);
             counters.add(Event::JoinedWaitNs, elapsed_ns(start));
             match landing {
-                Landing::Loaded(value) => {
-                    let shard = Arc::clone(self.shard_of(self.hash(key)));
-                    return Ok((Hold::of(shard, id, value), Source::Joined));
-                }
+                Landing::Loaded => return Ok((ManuallyDrop::into_inner(hold), Source::Joined)),
                 Landing::Failed(error) => {
                     if let Some(error) = error.downcast_ref::<E>() {
                         return Err(LoadError::Failed(error.clone()));
@@ -88,60 +88,72 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     }
 
     fn find_or_claim(&self, key: &K, kind: Kind, access: Access) -> Found<K, V> {
+        let core = self.core();
         let hash = self.hash(key);
-        let shard = self.shard_of(hash);
-        let mut guard = shard.lock();
-        let found = guard.sublist.find(hash, key);
-        let Some(id) = found else {
-            return Found::Claimed(self.claim(shard, guard, (hash, key, None), kind, access));
-        };
-        let state = guard.sublist.state(id);
-        if state.is_live() {
-            return Found::Entry(self.hit(shard, guard, id, access));
+        if let Ok(hold) = self.find_unlocked(hash, key, access) {
+            return Found::Entry(hold);
         }
-        let Some(flight) = guard.flights.get(&id).map(Arc::clone) else {
-            return Found::Claimed(self.claim(shard, guard, (hash, key, found), kind, access));
+        let owned = key.clone();
+        let shard = core.shard_of(hash);
+        let mut guard = core.lock_drained(shard);
+        let Some(id) = guard.find(hash, key) else {
+            let ticket = core.begin(&mut guard, (hash, owned), kind, access);
+            drop(guard);
+            self.count_claim(&ticket);
+            return Found::Claimed(ticket);
         };
-        // The loader's hold keeps the node; this one makes it ours when the load lands.
-        guard.sublist.hold(id);
-        let flags = guard.sublist.flags(id);
-        let prefetch_paid = access == Access::Demand && flags.prefetched;
-        if prefetch_paid {
-            guard.sublist.set_flags(id, Flags { prefetched: false, ..flags });
+        if let Some((hold, word)) = Hold::pin(core, shard, id) {
+            drop(guard);
+            return Found::Entry(self.hit(hold, word, access));
         }
+        // The loader's pin keeps the entry; this one makes it ours when the load lands.
+        let entry = guard.entry(id);
+        entry.meta.pin_again();
+        let flight = Arc::clone(guard.inside.flights.entry(id).or_default());
+        let word = match access {
+            Access::Demand => entry.meta.lower(PREFETCHED),
+            Access::Prefetch => entry.meta.load(),
+        };
+        let prefetch_paid = access == Access::Demand && word.is(PREFETCHED);
         drop(guard);
-        let counters = &self.core().counters;
-        counters.add_at(Event::JoinedHit, access as usize * 2 + kind as usize, 1);
+        let counters = &core.counters;
+        counters.add_at(Event::JoinedHit, access as usize * 2 + word.kind() as usize, 1);
         if prefetch_paid {
             counters.count(Event::DemandIohitPredictivePrefetch);
         }
-        Found::Loading(flight, id)
+        // Not a hold before there is a value; and if none comes, the slot goes with our pin.
+        Found::Loading(flight, ManuallyDrop::new(Hold::of(core, shard, entry, id)))
     }
 }
 
 /// Lands the flight if the loader panics.
-struct PanicGuard<K, V>(Option<Claim<K, V>>);
+struct PanicGuard<'a, K, V>(&'a Core<K, V>, Option<Ticket>);
 
-impl<K, V> Drop for PanicGuard<K, V> {
+impl<K, V> Drop for PanicGuard<'_, K, V> {
     fn drop(&mut self) {
-        if let Some(claim) = self.0.take() {
-            claim.panicked();
+        if let Some(ticket) = self.1.take() {
+            self.0.counters.count(Event::LoadPanics);
+            self.0.land(ticket, Landing::Panicked);
         }
     }
 }
 
-fn run<K, V, E, F>(claim: Claim<K, V>, load: F) -> Result<Hold<K, V>, LoadError<E>>
+fn run<K, V, E, F>(core: &Core<K, V>, ticket: Ticket, load: F) -> Result<Hold<K, V>, LoadError<E>>
 where
     E: Clone + Send + Sync + 'static,
     F: FnOnce() -> Result<(V, u64), E>,
 {
-    let mut guard = PanicGuard(Some(claim));
+    let mut guard = PanicGuard(core, Some(ticket));
+    let start = Instant::now();
     let loaded = load();
-    let claim = guard.0.take().expect("the claim is there until here");
+    guard.1 = None;
     match loaded {
-        Ok((value, weight_bytes)) => Ok(claim.fill(value, weight_bytes)),
+        Ok((value, weight_bytes)) => {
+            count_load(core, start);
+            Ok(core.put(ticket, value, weight_bytes))
+        }
         Err(error) => {
-            claim.fail_shared(Arc::new(error.clone()));
+            core.fail(ticket, Arc::new(error.clone()));
             Err(LoadError::Failed(error))
         }
     }

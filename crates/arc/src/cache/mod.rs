@@ -1,18 +1,25 @@
-//! The concurrent cache: the policy behind locks.
+//! The concurrent cache: the policy over a table that is read without locks.
+//!
+//! # Hits
+//! A hit looks its key up in the sublist's index, pins the entry with one atomic step on the
+//! entry's own word, and compares the key. That is all, if the entry was moved on its list
+//! lately; otherwise the hit leaves a note in a ring, for whoever has the sublist's lock next.
+//! A hit takes no lock, but tries to when its ring is full.
 //!
 //! # Concurrency
-//! Keys hash to sublists, each with its own lock; sizes and targets are in
+//! Keys hash to sublists, each with its own lock for lists and ghosts; sizes and targets are in
 //! one balance, so the cache adapts as one, and an entry can be as large as the cache
 //! whatever the number of sublists. The lock order is: a sublist, then the ledger with the
 //! balance. A thread has at most one sublist locked.
 //!
 //! # Replacement
-//! Eviction asks the balance for a list and takes from the sublist whose eldest entry on that
-//! list is eldest of all, so the order over all sublists is nearly that of one list.
+//! An arrival evicts in its own sublist if the eldest entry there is nearly the eldest of all,
+//! else where the eldest is, so the order over all sublists is nearly that of one list.
 //!
 //! # Holds
-//! A held entry is on no list. An arrival when everything is held succeeds; the cache is
-//! then over its target until holds are released, and says so (`evict_not_enough`).
+//! A held entry stays on its list until an eviction meets it, which takes it off; the last
+//! release puts it back. An arrival when everything is held succeeds; the cache is then over its
+//! target until holds are released, and says so (`evict_not_enough`).
 //!
 //! # Loads
 //! One load a key at a time, under no lock; those who want the key meanwhile wait for it.
@@ -29,27 +36,34 @@ mod evict;
 mod flight;
 mod hold;
 mod load;
-mod shard;
 mod sizing;
 mod snapshot;
 mod tails;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
 
 pub use builder::Builder;
 pub use claim::Claim;
+pub(crate) use flight::Flight;
 pub use hold::Hold;
 pub use load::{LoadError, Source};
 pub use sizing::Level;
 pub(crate) use sizing::WeakCache;
+pub(crate) use tails::Tails;
 
+use self::claim::Ticket;
 use self::core::Core;
 use self::evict::Leaving;
-use self::flight::Flight;
-use self::shard::{Shard, ShardGuard};
 use crate::counters::Event;
-use crate::policy::transition::{self, Arrival};
-use crate::policy::{Access, Flags, Kind, List, NodeId, State};
+use crate::policy::transition::Arrival;
+use crate::policy::{Access, Kind, List, State};
+use crate::sync::atomic::Ordering;
+use crate::table::{
+    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
+};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// Why an entry left the cache.
@@ -92,12 +106,6 @@ pub enum Growth {
     Denied,
 }
 
-/// The sublists. The last handle of a cache that goes empties it.
-struct Inner<K, V> {
-    shards: Box<[Arc<Shard<K, V>>]>,
-    core: Arc<Core<K, V>>,
-}
-
 /// An adaptive replacement cache, to be shared between threads. Cloning gives another handle
 /// of the same cache.
 ///
@@ -112,37 +120,41 @@ struct Inner<K, V> {
 /// # Ok::<(), ogive_arc::LoadError<std::io::ErrorKind>>(())
 /// ```
 pub struct Cache<K, V> {
-    inner: Arc<Inner<K, V>>,
+    core: Arc<Core<K, V>>,
 }
 
 impl<K, V> Clone for Cache<K, V> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        self.core.handles.fetch_add(1, Ordering::Relaxed);
+        Self { core: Arc::clone(&self.core) }
     }
 }
 
-impl<K, V> Drop for Inner<K, V> {
+impl<K, V> Drop for Cache<K, V> {
     fn drop(&mut self) {
-        // Holds keep their sublist; what nobody holds goes now.
-        clear(&self.shards, &self.core);
+        if self.core.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // What nobody holds goes now; what is held becomes dead and keeps the core.
+            clear(&self.core);
+        }
     }
 }
 
-/// What a look into a sublist came to.
+/// What a look for a key came to.
 enum Found<K, V> {
     Entry(Hold<K, V>),
-    Loading(Arc<Flight<V>>, NodeId),
-    Claimed(Claim<K, V>),
+    Loading(Arc<Flight>, ManuallyDrop<Hold<K, V>>),
+    Claimed(Ticket),
+}
+
+/// Nothing was found without the lock.
+struct NotFound {
+    /// There was nothing for sure at some moment of the search.
+    for_sure: bool,
 }
 
 impl<K, V> Cache<K, V> {
-    fn core(&self) -> &Arc<Core<K, V>> {
-        &self.inner.core
-    }
-
-    fn shard_of(&self, hash: u64) -> &Arc<Shard<K, V>> {
-        // Bits that the index of the sublist uses least.
-        &self.inner.shards[(hash >> 32) as usize & (self.inner.shards.len() - 1)]
+    fn core(&self) -> &Core<K, V> {
+        &self.core
     }
 }
 
@@ -159,7 +171,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     }
 
     fn hash(&self, key: &K) -> u64 {
-        self.core().hasher.hash_one(key)
+        self.core.hasher.hash_one(key)
     }
 
     /// The entry of a key, if it is here. Counts a hit or a miss; a key that is being loaded
@@ -191,98 +203,135 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// The entry, or the kind of the load in flight.
     fn look(&self, key: &K, access: Access) -> Result<Hold<K, V>, Option<Kind>> {
         let hash = self.hash(key);
-        let shard = self.shard_of(hash);
-        let guard = shard.lock();
-        let id = guard.sublist.find(hash, key).ok_or(None)?;
-        let state = guard.sublist.state(id);
-        if state.is_live() {
-            return Ok(self.hit(shard, guard, id, access));
+        match self.find_unlocked(hash, key, access) {
+            Ok(hold) => return Ok(hold),
+            Err(NotFound { for_sure: true }) => return Err(None),
+            Err(NotFound { for_sure: false }) => {}
         }
-        Err((state == State::Loading).then(|| guard.sublist.kind(id)))
+        let core = self.core();
+        let shard = core.shard_of(hash);
+        let guard = core.lock_drained(shard);
+        let id = guard.find(hash, key).ok_or(None)?;
+        if let Some((hold, word)) = Hold::pin(core, shard, id) {
+            drop(guard);
+            return Ok(self.hit(hold, word, access));
+        }
+        Err(Some(guard.word(id).kind()))
     }
 
-    /// Takes a hold for a hit.
-    ///
-    /// # Panics
-    /// Never: a live entry has a value.
-    fn hit(
-        &self,
-        shard: &Arc<Shard<K, V>>,
-        mut guard: ShardGuard<'_, K, V>,
-        id: NodeId,
-        access: Access,
-    ) -> Hold<K, V> {
+    /// A hit without a lock.
+    #[inline]
+    fn find_unlocked(&self, hash: u64, key: &K, access: Access) -> Result<Hold<K, V>, NotFound> {
         let core = self.core();
-        let sublist = &mut guard.sublist;
-        let touch = transition::touch(sublist, id, access);
-        sublist.hold(id);
-        if touch.promote {
-            transition::promote(sublist, &mut core.ledger().balance, id);
+        let shard = core.shard_of(hash);
+        let version = shard.index.version();
+        let mut others = false;
+        let found = shard.index.find(hash as u32, |id| {
+            let Some((hold, word)) = Hold::pin(core, shard, id) else {
+                // It is being loaded, or has just gone.
+                others = true;
+                return None;
+            };
+            // Never before the pin; and if it is another's, the drop lets go of it.
+            (hold.key() == key).then_some((hold, word))
+        });
+        match found {
+            Some((hold, word)) => Ok(self.hit(hold, word, access)),
+            None => {
+                let for_sure = !others && version.is_some() && shard.index.version() == version;
+                Err(NotFound { for_sure })
+            }
         }
-        let kind = sublist.kind(id);
-        let value = sublist.payload(id).map(Arc::clone).expect("a live entry has a value");
-        drop(guard);
-        let place = access as usize * 4 + kind as usize * 2 + touch.list as usize;
-        core.counters.add_at(Event::Hit, place, 1);
-        if touch.prefetch_paid {
-            core.counters.count(Event::DemandHitPredictivePrefetch);
+    }
+
+    /// Counts a hit on an entry that is held now and had this word, and leaves word for the
+    /// lists if it has to move.
+    #[inline]
+    fn hit(&self, hold: Hold<K, V>, word: Word, access: Access) -> Hold<K, V> {
+        let core = self.core();
+        let promoted = word.state() == MFU || word.is(PROMOTED);
+        let list = if promoted { List::Mfu } else { List::Mru };
+        let place = access as usize * 4 + word.kind() as usize * 2 + list as usize;
+        core.count_hit(place);
+        let demand = access == Access::Demand;
+        let first = demand && word.any(PREFETCHED | DEMOTE) && self.asked_for(&hold);
+        let recency = &core.shards()[hold.sublist()].recency;
+        let flags =
+            if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
+        let due = if word.state() == MFU {
+            recency.is_due(word.kind(), hold.entry().moved_at())
+        } else {
+            true
+        };
+        if due && (!word.is(flags) || recency.is_exact()) {
+            self.leave_word(&hold, word, flags);
         }
-        Hold::of(Arc::clone(shard), id, value)
+        hold
+    }
+
+    /// A demand has found an entry that was prefetched or is to be demoted. Returns whether it is
+    /// the one that a prefetch was for.
+    #[cold]
+    fn asked_for(&self, hold: &Hold<K, V>) -> bool {
+        let before = hold.entry().meta.lower(PREFETCHED | DEMOTE);
+        if before.is(PREFETCHED) {
+            self.core().counters.count(Event::DemandHitPredictivePrefetch);
+        }
+        before.is(PREFETCHED)
+    }
+
+    /// Notes a hit for the lists. The notes of a full ring are applied if the lock can be had, or
+    /// in any case if every hit counts.
+    fn leave_word(&self, hold: &Hold<K, V>, word: Word, flags: u64) {
+        let core = self.core();
+        let shard = &core.shards()[hold.sublist()];
+        let promote = flags & PROMOTED != 0;
+        hold.entry().meta.raise(flags);
+        if shard.recency.note(hold.id(), word, promote) {
+            return;
+        }
+        let guard = if shard.recency.is_exact() {
+            Some(core.lock(shard))
+        } else {
+            shard.try_lock(&core.tails, &core.counters)
+        };
+        match guard {
+            Some(mut guard) => {
+                guard.drain(false, core.arrivals());
+                shard.recency.note(hold.id(), word, promote);
+            }
+            None => core.counters.count(Event::NotesLost),
+        }
     }
 
     fn count_miss(&self, kind: Kind, access: Access) {
         self.core().counters.add_at(Event::Miss, access as usize * 2 + kind as usize, 1);
     }
 
+    fn count_claim(&self, ticket: &Ticket) {
+        let core = self.core();
+        self.count_miss(ticket.kind, ticket.access);
+        if ticket.access == Access::Prefetch {
+            core.counters.count(Event::PredictivePrefetch);
+        }
+        core.count_ghost_hit(&ticket.arrival);
+    }
+
     /// Claims a key to load it, if there is neither an entry nor a load in flight. Never
     /// waits. Counts a miss if the claim is given.
     pub fn try_claim(&self, key: &K, kind: Kind, access: Access) -> Option<Claim<K, V>> {
-        let hash = self.hash(key);
-        let shard = self.shard_of(hash);
-        let guard = shard.lock();
-        let found = guard.sublist.find(hash, key);
-        if let Some(id) = found
-            && !guard.sublist.state(id).is_ghost()
-        {
-            return None;
-        }
-        Some(self.claim(shard, guard, (hash, key, found), kind, access))
-    }
-
-    /// Makes a loading node out of a ghost or out of nothing.
-    fn claim(
-        &self,
-        shard: &Arc<Shard<K, V>>,
-        mut guard: ShardGuard<'_, K, V>,
-        (hash, key, ghost): (u64, &K, Option<NodeId>),
-        kind: Kind,
-        access: Access,
-    ) -> Claim<K, V> {
         let core = self.core();
-        let owned = ghost.is_none().then(|| key.clone());
-        let flight = Arc::new(Flight::new());
-        let sublist = &mut guard.sublist;
-        let (id, arrival) = match (ghost, owned) {
-            (None, Some(key)) => (sublist.add(hash, key, kind), Arrival::NEW),
-            (Some(id), _) => (id, transition::take_ghost(sublist, &mut core.ledger().balance, id)),
-            (None, None) => unreachable!("the key was cloned"),
+        let hash = self.hash(key);
+        let owned = key.clone();
+        let ticket = {
+            let mut guard = core.lock_drained(core.shard_of(hash));
+            if guard.find(hash, key).is_some() {
+                return None;
+            }
+            core.begin(&mut guard, (hash, owned), kind, access)
         };
-        sublist.set_kind(id, kind);
-        let prefetched = access == Access::Prefetch;
-        sublist.set_flags(id, Flags { prefetched, ..Flags::default() });
-        sublist.hold(id);
-        guard.flights.insert(id, Arc::clone(&flight));
-        drop(guard);
-        self.count_miss(kind, access);
-        if access == Access::Prefetch {
-            core.counters.count(Event::PredictivePrefetch);
-        }
-        match arrival.ghost {
-            Some((_, List::Mru)) => core.counters.count(Event::MruGhostHit),
-            Some((_, List::Mfu)) => core.counters.count(Event::MfuGhostHit),
-            None => {}
-        }
-        Claim::new(self.clone(), Arc::clone(shard), flight, id, arrival, (kind, access))
+        self.count_claim(&ticket);
+        Some(Claim::new(self.clone(), ticket))
     }
 
     /// Puts a value in, with its weight in bytes (0 counts as 1), and holds it.
@@ -300,42 +349,24 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     ) -> Hold<K, V> {
         let core = self.core();
         let hash = self.hash(&key);
-        let shard = self.shard_of(hash);
-        let flight = Arc::new(Flight::new());
+        let (value, weight_bytes) = (Arc::new(value), weight_bytes.max(1));
         let mut leaving = Leaving::default();
-        let mut guard = shard.lock();
-        let mut arrival = Arrival::NEW;
-        let found = guard.sublist.find(hash, &key);
-        let id = match found {
-            Some(id) if guard.sublist.state(id).is_ghost() => {
-                let balance = &mut core.ledger().balance;
-                arrival = transition::take_ghost(&mut guard.sublist, balance, id);
-                guard.sublist.set_kind(id, kind);
-                id
-            }
-            Some(id) => {
-                if let Some(list) = guard.sublist.list_of(id) {
-                    arrival.list = list;
-                }
-                forget_key(core, &mut guard, id, &mut leaving);
-                guard.sublist.add(hash, key, kind)
-            }
-            None => guard.sublist.add(hash, key, kind),
-        };
-        let prefetched = access == Access::Prefetch;
-        guard.sublist.set_flags(id, Flags { prefetched, ..Flags::default() });
-        guard.sublist.hold(id);
-        guard.flights.insert(id, Arc::clone(&flight));
-        drop(guard);
-        match arrival.ghost {
-            Some((_, List::Mru)) => core.counters.count(Event::MruGhostHit),
-            Some((_, List::Mfu)) => core.counters.count(Event::MfuGhostHit),
-            None => {}
+        let mut guard = core.lock_drained(core.shard_of(hash));
+        let mut list = None;
+        if let Some(id) = guard.find(hash, &key) {
+            let word = guard.word(id);
+            list = word.is_live().then(|| word.list_due());
+            guard.begin_replacing();
+            core.forget_entry(&mut guard, id, &mut leaving);
         }
+        let mut ticket = core.begin(&mut guard, (hash, key), kind, access);
+        if let Some(list) = list {
+            ticket.arrival.list = list;
+        }
+        core.count_ghost_hit(&ticket.arrival);
+        let hold = core.put_locked(guard, ticket, value, weight_bytes);
         leaving.let_go(core);
-        let shard = Arc::clone(shard);
-        Claim::new(self.clone(), shard, flight, id, arrival, (kind, access))
-            .put(value, weight_bytes)
+        hold
     }
 
     /// Forgets a key: its entry, its ghost, and the load in flight, whose result goes to
@@ -356,10 +387,20 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let core = self.core();
         let hash = self.hash(key);
         let mut leaving = Leaving::default();
-        let mut guard = self.shard_of(hash).lock();
-        let id = guard.sublist.find(hash, key)?;
-        let value = guard.sublist.payload(id).map(Arc::clone);
-        forget_key(core, &mut guard, id, &mut leaving);
+        let mut guard = core.lock_drained(core.shard_of(hash));
+        let value = match guard.find(hash, key) {
+            Some(id) => {
+                let value = guard.value(id).map(Arc::clone);
+                core.forget_entry(&mut guard, id, &mut leaving);
+                value
+            }
+            None => {
+                let ghost = guard.take_ghost(hash)?;
+                let balance = &mut core.ledger().balance;
+                balance.sub(ghost.kind, ghost.list, true, ghost.weight_bytes);
+                None
+            }
+        };
         drop(guard);
         core.counters.count(Event::Invalidations);
         leaving.let_go(core);
@@ -373,21 +414,17 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     pub fn demote(&self, key: &K) -> bool {
         let core = self.core();
         let hash = self.hash(key);
-        let mut leaving = Leaving::default();
-        let mut guard = self.shard_of(hash).lock();
-        let stamp = guard.stamp(core);
-        let sublist = &mut guard.sublist;
-        let Some(id) = sublist.find(hash, key).filter(|&id| sublist.state(id).is_live()) else {
-            return false;
-        };
-        if sublist.holds(id) > 0 {
-            let flags = Flags { demote: true, ..sublist.flags(id) };
-            sublist.set_flags(id, flags);
-        } else {
-            sublist.unlink(id);
-            leaving.demote(core, sublist, id, stamp);
+        let mut leaving = Leaving::with_room(core, 1);
+        {
+            let mut guard = core.lock_drained(core.shard_of(hash));
+            let Some(id) = guard.find(hash, key).filter(|&id| guard.word(id).is_live()) else {
+                return false;
+            };
+            let weight_bytes = guard.entry(id).weight_bytes();
+            if let Some((stored, word)) = guard.demote(id) {
+                core.demoted(&mut guard, &mut leaving, stored, (hash, word, weight_bytes));
+            }
         }
-        drop(guard);
         leaving.let_go(core);
         core.trim_if_over();
         true
@@ -402,9 +439,17 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// What the cache has of a key. Counts nothing and moves nothing.
     #[must_use]
     pub fn state(&self, key: &K) -> Option<State> {
+        let core = self.core();
         let hash = self.hash(key);
-        let guard = self.shard_of(hash).lock();
-        guard.sublist.find(hash, key).map(|id| guard.sublist.state(id))
+        let guard = core.lock_settled(core.shard_of(hash));
+        if let Some(id) = guard.find(hash, key) {
+            return Some(match guard.word(id).state() {
+                LOADING => State::Loading,
+                MRU => State::Mru,
+                _ => State::Mfu,
+            });
+        }
+        guard.ghost(hash).map(|ghost| State::ghost(ghost.list))
     }
 
     /// Recounts every list, index and size of the cache. Meant for tests, with the cache at
@@ -413,7 +458,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// # Errors
     /// The first invariant that does not hold, in words.
     pub fn validate(&self) -> Result<crate::policy::Census, String> {
-        snapshot::validate(&self.inner.shards, &self.inner.core)
+        snapshot::validate(self.core())
     }
 }
 
@@ -421,50 +466,88 @@ impl<K, V> Cache<K, V> {
     /// Forgets everything that is not held, ghosts too, and dooms all loads in flight. Held
     /// entries are forgotten too, and freed with their last hold.
     pub fn clear(&self) {
-        clear(&self.inner.shards, &self.inner.core);
+        clear(self.core());
     }
 }
 
-fn clear<K, V>(shards: &[Arc<Shard<K, V>>], core: &Core<K, V>) {
-    for shard in shards {
+fn clear<K, V>(core: &Core<K, V>) {
+    for shard in core.shards() {
         let mut leaving = Leaving::default();
-        let mut guard = shard.lock();
-        let ids: Vec<_> = guard.sublist.ids().collect();
-        for id in ids {
-            if !matches!(guard.sublist.state(id), State::Dead) && !guard.sublist.flags(id).doomed {
-                forget_key(core, &mut guard, id, &mut leaving);
+        let mut guard = core.lock_settled(shard);
+        for id in guard.ids() {
+            core.forget_entry(&mut guard, id, &mut leaving);
+        }
+        {
+            let balance = &mut core.ledger().balance;
+            let bytes = guard.listed_bytes();
+            for kind in Kind::ALL {
+                for list in List::ALL {
+                    let ghosts = bytes[crate::policy::list_index(kind, list, true)];
+                    balance.sub(kind, list, true, ghosts);
+                }
             }
         }
-        guard.sublist.shrink();
+        guard.forget_all_ghosts();
+        guard.shrink();
         drop(guard);
         leaving.let_go(core);
     }
 }
 
-/// Takes a key out of the index, whatever its node is.
-fn forget_key<K, V>(
-    core: &Core<K, V>,
-    guard: &mut ShardGuard<'_, K, V>,
-    id: NodeId,
-    leaving: &mut Leaving<K, V>,
-) {
-    let sublist = &mut guard.sublist;
-    match sublist.state(id) {
-        State::Mru | State::Mfu => {
-            let freed = transition::remove(sublist, &mut core.ledger().balance, id);
-            core.counters.count(Event::Deleted);
-            leaving.freed(freed);
+impl<K, V> Core<K, V> {
+    /// Makes a loading entry out of a ghost or out of nothing, for a key that has no entry.
+    fn begin(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        (hash, key): (u64, K),
+        kind: Kind,
+        access: Access,
+    ) -> Ticket {
+        let mut arrival = Arrival::NEW;
+        if let Some(ghost) = guard.take_ghost(hash) {
+            let balance = &mut self.ledger().balance;
+            guard.flush(balance);
+            balance.ghost_hit(ghost.kind, ghost.list, ghost.weight_bytes);
+            balance.sub(ghost.kind, ghost.list, true, ghost.weight_bytes);
+            arrival = Arrival::of_ghost(ghost.kind, ghost.list, ghost.prefetched);
         }
-        State::MruGhost | State::MfuGhost => {
-            let key = transition::forget(sublist, &mut core.ledger().balance, id);
-            leaving.freed((key, None));
+        let flags = if access == Access::Prefetch { PREFETCHED } else { 0 };
+        let id = guard.occupy(hash, key, kind, flags);
+        Ticket { sublist: guard.shard.number(), id, arrival, kind, access }
+    }
+
+    fn count_ghost_hit(&self, arrival: &Arrival) {
+        match arrival.ghost {
+            Some((_, List::Mru)) => self.counters.count(Event::MruGhostHit),
+            Some((_, List::Mfu)) => self.counters.count(Event::MfuGhostHit),
+            None => {}
         }
-        State::Loading => {
-            sublist.unindex(id);
-            let flags = Flags { doomed: true, ..sublist.flags(id) };
-            sublist.set_flags(id, flags);
+    }
+
+    /// Takes an entry out of the index, whatever it is.
+    fn forget_entry(&self, guard: &mut ShardGuard<'_, K, V>, id: u32, leaving: &mut Leaving<K, V>) {
+        let word = guard.word(id);
+        if word.state() == LOADING && !word.is(DOOMED) {
+            guard.doom(id);
         }
-        State::Dead | State::Vacant => {}
+        if !word.is_live() {
+            return;
+        }
+        let weight_bytes = guard.entry(id).weight_bytes();
+        let (stored, word) = guard.remove(id);
+        {
+            let balance = &mut self.ledger().balance;
+            guard.flush(balance);
+            balance.sub(word.kind(), word.list(), false, weight_bytes);
+            if stored.is_none() {
+                balance.add_anon(word.kind(), weight_bytes);
+            }
+        }
+        self.counters.count(Event::Deleted);
+        match stored {
+            Some(stored) => leaving.freed(stored),
+            None => self.add_keeper(),
+        }
     }
 }
 
@@ -472,7 +555,7 @@ impl<K, V> fmt::Debug for Cache<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let core = self.core();
         f.debug_struct("Cache")
-            .field("sublists", &self.inner.shards.len())
+            .field("sublists", &core.shards().len())
             .field("target_bytes", &core.target_bytes())
             .finish_non_exhaustive()
     }

@@ -1,9 +1,11 @@
 //! The target: resizing, giving memory back, growing again, pruning.
 
-use super::{Cache, Growth, Inner, Shard};
+use super::core::Core;
+use super::{Cache, Growth};
 use crate::counters::Event;
 use crate::policy::{Kind, LISTS, List, list_index};
 use crate::prune::{Prune, PruneResult, Registration};
+use crate::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -49,7 +51,7 @@ impl<K, V> Cache<K, V> {
     /// The number of entries: not ghosts, not loads in flight, not what was removed.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.shards.iter().map(|shard| shard.lock().sublist.resident_len()).sum()
+        self.core().shards().iter().map(|shard| self.core().lock(shard).resident()).sum()
     }
 
     /// Whether there is no entry.
@@ -104,15 +106,15 @@ impl<K, V> Cache<K, V> {
         if freed_bytes > 0 {
             core.counters.add(Event::ReclaimBytes, freed_bytes);
         }
-        for shard in &self.inner.shards {
-            shard.lock().sublist.shrink();
+        for shard in core.shards() {
+            core.lock(shard).shrink();
         }
         freed_bytes
     }
 
     /// Metadata which cannot be evicted because they are held.
     fn pinned_metadata_bytes(&self) -> u64 {
-        let listed: u64 = listed_bytes(&self.inner.shards)
+        let listed: u64 = listed_bytes(self.core())
             .iter()
             .skip(list_index(Kind::Metadata, List::Mru, false))
             .take(List::ALL.len())
@@ -172,27 +174,29 @@ impl<K, V> Cache<K, V> {
     }
 
     pub(crate) fn weak(&self) -> WeakCache<K, V> {
-        WeakCache(Arc::downgrade(&self.inner))
+        WeakCache(Arc::downgrade(&self.core))
     }
 }
 
 /// A handle that does not keep the cache.
-pub(crate) struct WeakCache<K, V>(Weak<Inner<K, V>>);
+pub(crate) struct WeakCache<K, V>(Weak<Core<K, V>>);
 
 impl<K, V> WeakCache<K, V> {
     pub(crate) fn upgrade(&self) -> Option<Cache<K, V>> {
-        self.0.upgrade().map(|inner| Cache { inner })
+        let core = self.0.upgrade()?;
+        // Not if the last handle has gone and holds alone keep the core.
+        let more = |handles: usize| (handles > 0).then(|| handles + 1);
+        core.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).ok()?;
+        Some(Cache { core })
     }
 }
 
 /// Bytes on each list, over all sublists.
-pub(crate) fn listed_bytes<K, V>(shards: &[Arc<Shard<K, V>>]) -> [u64; LISTS] {
+pub(crate) fn listed_bytes<K, V>(core: &Core<K, V>) -> [u64; LISTS] {
     let mut bytes = [0; LISTS];
-    for shard in shards {
-        let guard = shard.lock();
-        for (list, bytes) in bytes.iter_mut().enumerate() {
-            *bytes += guard.sublist.list_bytes(list);
-        }
+    for shard in core.shards() {
+        let listed = core.lock_settled(shard).listed_bytes();
+        bytes.iter_mut().zip(listed).for_each(|(sum, bytes)| *sum += bytes);
     }
     bytes
 }

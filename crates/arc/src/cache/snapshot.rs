@@ -2,11 +2,9 @@
 
 use super::Cache;
 use super::core::Core;
-use super::shard::Shard;
 use crate::counters::Event;
-use crate::policy::{Access, Balance, Census, Kind, LISTS, List, list_index};
+use crate::policy::{Access, Balance, Census, EMPTY, Kind, LISTS, List, list_index};
 use crate::stats::Stats;
-use std::sync::Arc;
 
 /// 2^32: fractions are given as whole numbers of this.
 const FIXED_POINT: f64 = 4_294_967_296.0;
@@ -37,27 +35,23 @@ impl<K, V> Cache<K, V> {
         };
         sizes(&mut stats, &balance, &sums);
         stats.arc_need_free = need_free_bytes;
-        stats.sublists = self.inner.shards.len() as u64;
+        stats.sublists = core.shards().len() as u64;
         stats
     }
 
     fn sums(&self) -> Sums {
+        let core = self.core();
         let mut sums = Sums::default();
-        for shard in &self.inner.shards {
-            let guard = shard.lock();
-            let sublist = &guard.sublist;
-            for list in 0..LISTS {
-                sums.listed_bytes[list] += sublist.list_bytes(list);
-            }
-            for kind in Kind::ALL {
-                for list in List::ALL {
-                    sums.ghosts += sublist.list_len(list_index(kind, list, true));
-                }
-            }
-            sums.indexed += sublist.index_len() as u64;
-            sums.indexed_max += sublist.index_len_max() as u64;
-            sums.resident += sublist.resident_len() as u64;
-            sums.overhead_bytes += sublist.overhead_bytes();
+        for shard in core.shards() {
+            let guard = core.lock_settled(shard);
+            let listed = guard.listed_bytes();
+            sums.listed_bytes.iter_mut().zip(listed).for_each(|(sum, bytes)| *sum += bytes);
+            let (known, known_max) = guard.known();
+            sums.indexed += known as u64;
+            sums.indexed_max += known_max as u64;
+            sums.ghosts += guard.ghosts_len() as u64;
+            sums.resident += guard.resident() as u64;
+            sums.overhead_bytes += guard.overhead_bytes();
         }
         sums
     }
@@ -115,6 +109,9 @@ fn events<K, V>(stats: &mut Stats, core: &Core<K, V>) {
     stats.deleted = sum(Event::Deleted);
     stats.mutex_miss = sum(Event::MutexMiss);
     stats.evict_skip = sum(Event::EvictSkip);
+    stats.evict_parked = sum(Event::EvictParked);
+    stats.notes_lost = sum(Event::NotesLost);
+    stats.locks = sum(Event::Locks);
     stats.evict_not_enough = sum(Event::EvictNotEnough);
     stats.arc_prune = sum(Event::PruneRequests);
     stats.predictive_prefetch = sum(Event::PredictivePrefetch);
@@ -202,31 +199,24 @@ fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
 }
 
 /// Recounts every sublist and compares the sum with the balance and the published tails.
-pub(super) fn validate<K: Eq, V>(
-    shards: &[Arc<Shard<K, V>>],
-    core: &Core<K, V>,
-) -> Result<Census, String> {
+pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
     let mut total = Census::default();
     let mut eldest = [(); LISTS].map(|()| Vec::new());
-    for shard in shards {
-        let guard = shard.lock();
-        let census = guard.sublist.validate()?;
-        if census.loading != guard.flights.len() as u64 {
-            let flights = guard.flights.len();
-            return Err(format!("{} loading nodes, {flights} flights", census.loading));
-        }
-        total.add(&census);
+    for shard in core.shards() {
+        let guard = core.lock_settled(shard);
+        total.add(&guard.validate()?);
         for (list, tails) in eldest.iter_mut().enumerate() {
-            if let Some(tail) = guard.sublist.tail(list) {
-                tails.push((guard.sublist.tail_stamp(list), shard.number(), tail));
+            let stamp = guard.tail_stamp(list);
+            if stamp != EMPTY {
+                tails.push((stamp, shard.number()));
             }
         }
     }
     for (list, tails) in eldest.iter().enumerate() {
         let published = core.tails.eldest(list);
-        let stamp = tails.iter().map(|&(stamp, ..)| stamp).min();
+        let stamp = tails.iter().map(|&(stamp, _)| stamp).min();
         let picked = published.map(|pick| {
-            tails.iter().find(|&&(_, number, _)| number == pick.sublist).map(|&(stamp, ..)| stamp)
+            tails.iter().find(|&&(_, number)| number == pick.sublist).map(|&(stamp, _)| stamp)
         });
         if picked != stamp.map(Some) || core.tails.any(list) == tails.is_empty() {
             return Err(format!("list {list}: {published:?} published, {stamp:?} is eldest"));

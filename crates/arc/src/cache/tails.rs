@@ -31,6 +31,8 @@ pub(crate) struct Tails([ListTails; LISTS]);
 pub(crate) struct Pick {
     /// Its number.
     pub(crate) sublist: usize,
+    /// The stamp of its eldest entry.
+    pub(crate) stamp: u64,
     /// The stamp of the eldest entry elsewhere: what is younger here has to wait.
     pub(crate) next_stamp: u64,
 }
@@ -46,7 +48,10 @@ impl Tails {
     /// Publishes the stamp of a tail. Only under the sublist's lock.
     pub(crate) fn publish(&self, list: usize, sublist: usize, stamp: u64) {
         let tails = &self.0[list];
-        let before = tails.stamps[sublist].swap(stamp, Relaxed);
+        let before = tails.stamps[sublist].load(Relaxed);
+        if before != stamp {
+            tails.stamps[sublist].store(stamp, Relaxed);
+        }
         if (before == EMPTY) == (stamp == EMPTY) {
             return;
         }
@@ -78,7 +83,7 @@ impl Tails {
                 next_stamp = stamp;
             }
         }
-        pick.map(|sublist| Pick { sublist, next_stamp })
+        pick.map(|sublist| Pick { sublist, stamp: eldest, next_stamp })
     }
 }
 
@@ -94,12 +99,12 @@ mod tests {
         for (sublist, stamp) in [(0, 9), (7, 4), (63, 6)] {
             tails.publish(3, sublist, stamp);
         }
-        assert_eq!(tails.eldest(3), Some(Pick { sublist: 7, next_stamp: 6 }));
+        assert_eq!(tails.eldest(3), Some(Pick { sublist: 7, stamp: 4, next_stamp: 6 }));
         tails.publish(3, 7, EMPTY);
-        assert_eq!(tails.eldest(3), Some(Pick { sublist: 63, next_stamp: 9 }));
+        assert_eq!(tails.eldest(3), Some(Pick { sublist: 63, stamp: 6, next_stamp: 9 }));
         tails.publish(3, 0, EMPTY);
         tails.publish(3, 63, 11);
-        assert_eq!(tails.eldest(3), Some(Pick { sublist: 63, next_stamp: EMPTY }));
+        assert_eq!(tails.eldest(3), Some(Pick { sublist: 63, stamp: 11, next_stamp: EMPTY }));
         tails.publish(3, 63, EMPTY);
         assert!(!tails.any(3) && !tails.any(2));
     }

@@ -19,6 +19,15 @@ impl Arrival {
     /// A key nobody remembers: to MRU.
     pub const NEW: Self = Self { list: List::Mru, ghost: None };
 
+    /// A key of which there was a ghost. It goes to MFU, as in the paper, unless it was prefetched
+    /// and evicted from MRU before any demand: then this is its first use (OpenZFS,
+    /// `arc_access`).
+    #[must_use]
+    pub fn of_ghost(kind: Kind, list: List, prefetched: bool) -> Self {
+        let unused = prefetched && list == List::Mru;
+        Self { list: if unused { List::Mru } else { List::Mfu }, ghost: Some((kind, list)) }
+    }
+
     /// The same as the balance wants it.
     #[must_use]
     pub fn incoming(&self, kind: Kind, weight_bytes: u64) -> Incoming {
@@ -68,9 +77,6 @@ pub fn promote<K, P>(sublist: &mut Sublist<K, P>, balance: &mut Balance, id: Nod
 
 /// Turns a ghost that is asked for into a loading node; adapts the balance first.
 ///
-/// An MRU ghost goes to MFU, as in the paper, unless it was prefetched and evicted before
-/// any demand: then this is its first use (OpenZFS, `arc_access`).
-///
 /// # Panics
 /// If the node is not a ghost.
 pub fn take_ghost<K, P>(sublist: &mut Sublist<K, P>, balance: &mut Balance, id: NodeId) -> Arrival {
@@ -82,9 +88,9 @@ pub fn take_ghost<K, P>(sublist: &mut Sublist<K, P>, balance: &mut Balance, id: 
     sublist.unlink(id);
     sublist.set_state(id, State::Loading);
     sublist.set_weight_bytes(id, 0);
-    let unused = sublist.flags(id).prefetched && list == List::Mru;
+    let prefetched = sublist.flags(id).prefetched;
     sublist.set_flags(id, Flags::default());
-    Arrival { list: if unused { List::Mru } else { List::Mfu }, ghost: Some((kind, list)) }
+    Arrival::of_ghost(kind, list, prefetched)
 }
 
 /// Turns a loading node for which there is room into a live entry, which its loader holds.

@@ -1,0 +1,107 @@
+//! The engine beside other caches, in one run: interleaved repeats, medians with their spread,
+//! CPU time of the threads and not seconds of the wall, because the machine may be busy.
+//!
+//! `ogive-bench-engine quick|full` prints tables and writes `results.json` into the folder named
+//! second. `ogive-bench-engine once WORKLOAD CANDIDATE OPERATIONS` runs one thing once, for
+//! callgrind; `ogive-bench-engine rss CANDIDATE` puts a million 1-byte entries in and prints what
+//! that took.
+
+mod caches;
+mod measure;
+mod workload;
+
+use measure::{Plan, Sample};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use workload::Workload;
+
+fn median(values: &mut [f64]) -> (f64, f64, f64) {
+    values.sort_by(f64::total_cmp);
+    match values {
+        [] => (0.0, 0.0, 0.0),
+        values => (values[values.len() / 2], values[0], values[values.len() - 1]),
+    }
+}
+
+fn pick(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> (f64, f64, f64) {
+    median(&mut samples.iter().map(of).collect::<Vec<_>>())
+}
+
+/// One workload, every candidate, every number of threads.
+fn table(workload: &Workload, plan: &Plan) -> Vec<Value> {
+    println!("\n{} ({} entries)", workload.name, workload.entries);
+    println!(
+        "{:24}{:>8}{:>12}{:>22}{:>12}{:>11}{:>10}{:>8}",
+        "", "threads", "M op/s", "CPU ns/op (spread)", "p99.9 ns", "locks/op", "hits %", "hot %"
+    );
+    let mut rows = Vec::new();
+    let candidates = workload.filled();
+    for &threads in &plan.threads {
+        let mut samples = vec![Vec::new(); candidates.len()];
+        for round in 0..plan.rounds {
+            for (candidate, samples) in candidates.iter().zip(&mut samples) {
+                samples.push(measure::run(&**candidate, workload, threads, plan.operations, round));
+            }
+        }
+        for (candidate, samples) in candidates.iter().zip(&samples) {
+            let (rate, ..) = pick(samples, |s| s.rate / 1e6);
+            let (cpu, low, high) = pick(samples, |s| s.cpu_ns);
+            let (tail, ..) = pick(samples, |s| s.tail_ns);
+            let (hits, ..) = pick(samples, |s| s.hits * 100.0);
+            let (hot, ..) = pick(samples, |s| s.hot_hits * 100.0);
+            let locks = samples[0].locks.map(|_| pick(samples, |s| s.locks.unwrap_or(0.0)).0);
+            println!(
+                "{:24}{threads:>8}{rate:>12.2}{:>22}{tail:>12.0}{:>11}{hits:>10.2}{hot:>8.2}",
+                candidate.name(),
+                format!("{cpu:.1} ({low:.1}-{high:.1})"),
+                locks.map_or_else(|| "-".to_owned(), |locks| format!("{locks:.4}")),
+            );
+            rows.push(json!({
+                "workload": workload.name, "candidate": candidate.name(), "threads": threads,
+                "million_operations_per_second": rate, "cpu_ns": cpu, "cpu_ns_lowest": low,
+                "cpu_ns_highest": high, "p999_ns": tail, "locks_per_operation": locks,
+                "hit_percent": hits, "hot_hit_percent": hot,
+            }));
+        }
+    }
+    rows
+}
+
+fn report(full: bool, folder: &str) -> std::io::Result<()> {
+    let plan = if full { Plan::full() } else { Plan::quick() };
+    let workloads = workload::all(full);
+    let rows: Vec<Value> = workloads.iter().flat_map(|workload| table(workload, &plan)).collect();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let all = json!({ "processors": processors, "rounds": plan.rounds,
+        "operations": plan.operations, "rows": rows });
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(format!("{folder}/results.json"), serde_json::to_string_pretty(&all)?)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["quick", folder] => report(false, folder),
+        ["full", folder] => report(true, folder),
+        ["once", workload, candidate, operations] => {
+            workload::once(workload, candidate, operations.parse().unwrap_or(0));
+            Ok(())
+        }
+        ["rss", candidate] => {
+            measure::resident(candidate);
+            Ok(())
+        }
+        _ => {
+            eprintln!("quick FOLDER | full FOLDER | once WORKLOAD CANDIDATE COUNT | rss CANDIDATE");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot write the results: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,7 @@
+#![no_main]
+//! Any sequence of operations leaves the cache whole after every step.
+
+#[path = "../driver.rs"]
+mod driver;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| driver::run(bytes));

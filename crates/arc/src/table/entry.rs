@@ -1,0 +1,119 @@
+//! One entry: its word, its key, its value, and its place on a list.
+//!
+//! The key is there unless the entry is vacant; the value is there while it is live or dead.
+//! Both are written and taken out under the sublist's lock, by somebody who has made sure that
+//! nobody else can reach them (see [`meta`](super::meta)). Everything else but the word is read
+//! and written under the lock alone; it is in relaxed atomics because that costs nothing and
+//! needs no promise. `moved_at` is read by hits, too.
+#![allow(unsafe_code)]
+
+use super::meta::Meta;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// One entry. All zero is a vacant one. With a key of 8 bytes it is one cache line.
+#[repr(C)]
+pub(crate) struct Entry<K, V> {
+    pub(crate) meta: Meta,
+    value: UnsafeCell<MaybeUninit<Arc<V>>>,
+    weight_bytes: AtomicU64,
+    stamp: AtomicU64,
+    hash: AtomicU64,
+    newer: AtomicU32,
+    older: AtomicU32,
+    moved_at: AtomicU32,
+    key: UnsafeCell<MaybeUninit<K>>,
+}
+
+macro_rules! plain {
+    ($($(#[doc = $doc:literal])+ $name:ident, $set:ident: $type:ty;)+) => {
+        $($(#[doc = $doc])+
+        pub(crate) fn $name(&self) -> $type {
+            self.$name.load(Relaxed)
+        }
+
+        pub(crate) fn $set(&self, value: $type) {
+            self.$name.store(value, Relaxed);
+        })+
+    };
+}
+
+impl<K, V> Entry<K, V> {
+    plain! {
+        /// Weight, in bytes.
+        weight_bytes, set_weight_bytes: u64;
+        /// When it was put at the head of its list, by the cache's clock.
+        stamp, set_stamp: u64;
+        /// The next one towards the head; of a vacant entry, the next vacant one.
+        newer, set_newer: u32;
+        /// The next one towards the tail.
+        older, set_older: u32;
+        /// The key's hash.
+        hash, set_hash: u64;
+        /// When it was put at the head of its list, by the clock of moves on MFU.
+        moved_at, set_moved_at: u32;
+    }
+
+    /// # Safety
+    /// The entry is not vacant, and does not become so while the reference lives: the caller
+    /// has the lock, or has pinned it.
+    pub(crate) unsafe fn key(&self) -> &K {
+        // SAFETY: written before the entry was anything but vacant, and not since.
+        unsafe { (*self.key.get()).assume_init_ref() }
+    }
+
+    /// # Safety
+    /// The entry is live or dead, and does not become vacant while the reference lives: the
+    /// caller has the lock, or has pinned it.
+    pub(crate) unsafe fn value(&self) -> &Arc<V> {
+        // SAFETY: written before the entry became live or dead, and not since.
+        unsafe { (*self.value.get()).assume_init_ref() }
+    }
+
+    /// # Safety
+    /// The entry is vacant and the caller has the lock.
+    pub(crate) unsafe fn put_key(&self, key: K) {
+        // SAFETY: nobody reads the key of a vacant entry.
+        unsafe { (*self.key.get()).write(key) };
+    }
+
+    /// # Safety
+    /// The entry is loading and the caller has the lock.
+    pub(crate) unsafe fn put_value(&self, value: Arc<V>) {
+        // SAFETY: nobody reads the value of a loading entry.
+        unsafe { (*self.value.get()).write(value) };
+    }
+
+    /// # Safety
+    /// The entry was not vacant, has become so by the caller, who has the lock still, and this
+    /// is the first call since.
+    pub(crate) unsafe fn take_key(&self) -> K {
+        // SAFETY: it was written, is taken once, and nobody else can reach it.
+        unsafe { (*self.key.get()).assume_init_read() }
+    }
+
+    /// # Safety
+    /// As of [`Entry::take_key`], and the entry was live or dead before.
+    pub(crate) unsafe fn take_value(&self) -> Arc<V> {
+        // SAFETY: it was written, is taken once, and nobody else can reach it.
+        unsafe { (*self.value.get()).assume_init_read() }
+    }
+
+    /// A vacant one.
+    #[cfg(any(shuttle, loom))]
+    pub(super) fn vacant() -> Self {
+        Self {
+            meta: Meta::new(),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+            weight_bytes: AtomicU64::new(0),
+            stamp: AtomicU64::new(0),
+            newer: AtomicU32::new(0),
+            older: AtomicU32::new(0),
+            hash: AtomicU64::new(0),
+            moved_at: AtomicU32::new(0),
+            key: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+}

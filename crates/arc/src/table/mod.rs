@@ -1,0 +1,43 @@
+//! The table: entries, their index, their lists and their ghosts, in sublists.
+//!
+//! One half of a sublist is for readers without a lock: the [`slab`] of entries, the [`index`]
+//! of their keys, and the [`recency`] rings in which hits leave word for the lists. The other
+//! half, the lists and the [`ghosts`], is behind the sublist's lock ([`shard`]). Between the two
+//! stands the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
+//!
+//! Unsafe code is in `entry` (keys and values), `slab` (memory), `pages` (two system calls) and
+//! in the two callers that know why an entry stays: `shard`, which has the lock, and the cache's
+//! `hold`, which has a pin.
+
+mod entry;
+mod ghosts;
+mod index;
+mod lists;
+mod meta;
+mod pages;
+mod recency;
+mod shard;
+mod slab;
+mod validate;
+
+pub(crate) use entry::Entry;
+pub(crate) use ghosts::Ghost;
+pub(crate) use lists::{ARRIVAL_SHIFT, Stored};
+pub(crate) use meta::{
+    DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, Word,
+};
+pub(crate) use shard::{Shard, ShardGuard, Taken, Unpinned};
+
+/// Bytes of an entry beside its key and its value, at most: its slot, and its place in an index
+/// that has just grown.
+#[must_use]
+pub const fn entry_bytes_max<K, V>() -> usize {
+    let own = size_of::<K>() + size_of::<std::sync::Arc<V>>();
+    size_of::<Entry<K, V>>() - own + index::ENTRY_BYTES_MAX
+}
+
+/// Bytes of a ghost, at most, its index included.
+#[must_use]
+pub const fn ghost_bytes_max() -> f64 {
+    ghosts::GHOST_BYTES_MAX
+}

@@ -1,0 +1,134 @@
+//! Recounting a sublist: every invariant of it, checked from its slots alone.
+
+use super::lists::{LIVE_LISTS, NONE, live_list};
+use super::meta::{DEAD, DOOMED, LOADING, OVERSIZE, PARKED};
+use super::shard::ShardGuard;
+use crate::policy::{Census, Kind, List, list_index};
+
+impl<K: Eq, V> ShardGuard<'_, K, V> {
+    /// Recounts every list, the index and all sizes.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold, in words.
+    pub(crate) fn validate(&self) -> Result<Census, String> {
+        let inside = &*self.inside;
+        let mut census = Census::default();
+        let (mut indexed, mut listed, mut vacant) = (0, 0, 0);
+        for id in 0..inside.end {
+            let word = self.word(id);
+            if word.state() == 0 {
+                vacant += 1;
+                if word.pins() > 0 {
+                    return Err(format!("slot {id} is vacant and held"));
+                }
+                continue;
+            }
+            self.validate_entry(id, &mut census)?;
+            let found =
+                self.shard.index.find(self.entry(id).hash() as u32, |it| (it == id).then_some(()));
+            let expected = word.state() != DEAD && !word.is(DOOMED);
+            if found.is_some() != expected {
+                return Err(format!("entry {id}, {word:?}: in index {}", found.is_some()));
+            }
+            if expected && self.find(self.entry(id).hash(), self.key(id)) != Some(id) {
+                return Err(format!("entry {id}, {word:?}: found under another number"));
+            }
+            indexed += usize::from(expected);
+            listed += u64::from(word.is_live() && !word.is(PARKED));
+        }
+        if census.resident != inside.resident as u64 {
+            return Err(format!("{} live entries of {}", census.resident, inside.resident));
+        }
+        if indexed != inside.indexed || vacant != inside.vacant_len {
+            return Err(format!("{indexed} indexed of {}, {vacant} vacant", inside.indexed));
+        }
+        self.validate_vacant()?;
+        let mut walked = 0;
+        for at in 0..LIVE_LISTS {
+            walked += self.validate_list(Kind::ALL[at / 2], List::ALL[at % 2])?;
+        }
+        if walked != listed {
+            return Err(format!("{listed} entries should be on a list, {walked} are"));
+        }
+        inside.ghosts.validate()?;
+        census.ghosts = inside.ghosts.len() as u64;
+        for kind in Kind::ALL {
+            for list in List::ALL {
+                let bytes = inside.ghosts.list_bytes(kind, list);
+                census.state_bytes[list_index(kind, list, true)] = bytes;
+                census.listed_bytes[list_index(kind, list, true)] = bytes;
+            }
+        }
+        if inside.flights.keys().any(|&id| self.word(id).state() != LOADING) {
+            return Err("somebody waits for what is not being loaded".to_owned());
+        }
+        Ok(census)
+    }
+
+    fn validate_entry(&self, id: u32, census: &mut Census) -> Result<(), String> {
+        let (entry, word) = (self.entry(id), self.word(id));
+        census.holds += word.pins();
+        let kind = word.kind() as usize;
+        if word.is_live() {
+            let at = list_index(word.kind(), word.list(), false);
+            census.resident += 1;
+            census.state_bytes[at] += entry.weight_bytes();
+            if !word.is(PARKED) {
+                census.listed_bytes[at] += entry.weight_bytes();
+            } else if word.pins() == 0 {
+                return Err(format!("entry {id} is parked and held by nobody"));
+            }
+            if entry.weight_bytes() == 0 {
+                return Err(format!("entry {id} weighs nothing"));
+            }
+        } else if word.state() == LOADING {
+            census.loading += 1;
+        } else {
+            let bytes =
+                if word.is(OVERSIZE) { &mut census.oversize_bytes } else { &mut census.dead_bytes };
+            bytes[kind] += entry.weight_bytes();
+        }
+        if !word.is_live() && word.pins() == 0 {
+            return Err(format!("entry {id}, {word:?}, is held by nobody"));
+        }
+        Ok(())
+    }
+
+    fn validate_vacant(&self) -> Result<(), String> {
+        let (mut id, mut len) = (self.inside.vacant, 0);
+        while id != NONE && len <= self.inside.vacant_len {
+            if id >= self.inside.end || self.word(id).state() != 0 {
+                return Err(format!("slot {id} is wrong in the chain of vacant ones"));
+            }
+            (id, len) = (self.entry(id).newer(), len + 1);
+        }
+        if len != self.inside.vacant_len {
+            return Err(format!("{len} in the chain of {} vacant ones", self.inside.vacant_len));
+        }
+        Ok(())
+    }
+
+    fn validate_list(&self, kind: Kind, list: List) -> Result<u64, String> {
+        let ends = &self.inside.lists[live_list(kind, list)];
+        let (mut id, mut newer, mut len, mut bytes, mut stamp) = (ends.head, NONE, 0, 0, u64::MAX);
+        while id != NONE {
+            let (entry, word) = (self.entry(id), self.word(id));
+            let right = word.is_live() && word.kind() == kind && word.list() == list;
+            if !right || word.is(PARKED) || entry.newer() != newer || entry.stamp() > stamp {
+                return Err(format!("entry {id}, {word:?}, is wrong on {kind:?} {list:?}"));
+            }
+            len += 1;
+            bytes += entry.weight_bytes();
+            stamp = entry.stamp();
+            newer = id;
+            id = entry.older();
+            if len > u64::from(self.inside.end) {
+                return Err(format!("{kind:?} {list:?} is a circle"));
+            }
+        }
+        if newer != ends.tail || len != ends.len || bytes != ends.bytes {
+            return Err(format!("{kind:?} {list:?}: {len} entries, {} said", ends.len));
+        }
+        Ok(len)
+    }
+}

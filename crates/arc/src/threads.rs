@@ -1,0 +1,66 @@
+//! Small numbers for threads: a running thread has one of its own, and the numbers of threads
+//! that have ended are given out again, so that what is kept by number stays small.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+struct Numbers {
+    free: BinaryHeap<Reverse<usize>>,
+    next: usize,
+}
+
+static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: BinaryHeap::new(), next: SHARED + 1 });
+
+/// Gives the number back when the thread ends.
+struct Own(usize);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers.free.push(Reverse(self.0));
+        // What is done later in this thread, by other destructors, is done under a number that
+        // may be shared.
+        let _ = NUMBER.try_with(|number| number.set(SHARED));
+    }
+}
+
+const NONE: usize = usize::MAX;
+
+/// The number of threads that are ending: not theirs alone.
+pub(crate) const SHARED: usize = 0;
+
+thread_local! {
+    static NUMBER: Cell<usize> = const { Cell::new(NONE) };
+    static OWN: Own = {
+        let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = numbers.free.pop().map_or(numbers.next, |Reverse(number)| number);
+        numbers.next = numbers.next.max(number + 1);
+        Own(number)
+    };
+}
+
+/// The number of this thread.
+#[inline]
+pub(crate) fn number() -> usize {
+    let number = NUMBER.get();
+    if number == NONE { assign() } else { number }
+}
+
+#[cold]
+fn assign() -> usize {
+    let number = OWN.try_with(|own| own.0).unwrap_or(SHARED);
+    NUMBER.set(number);
+    number
+}
+
+/// How many rings a sublist has: a power of two, one for each processor or more, for no more
+/// threads than that run at once.
+pub(crate) fn stripes() -> usize {
+    static STRIPES: OnceLock<usize> = OnceLock::new();
+    *STRIPES.get_or_init(|| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        processors.next_power_of_two().clamp(2, 64)
+    })
+}
