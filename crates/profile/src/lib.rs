@@ -2,7 +2,11 @@
 //! here, with names, and drawn.
 #![forbid(unsafe_code)]
 
+mod assemble;
 pub mod model;
+pub mod read;
+pub mod roles;
+pub mod symbols;
 
 pub use model::{
     CPU_UNKNOWN, Format, Frame, FrameId, Meta, Mode, Profile, Rate, Reason, Sample, Share, StackId,

@@ -22,13 +22,13 @@ use stacks::Stacks;
 use strings::Strings;
 
 /// More samples than this are merged.
-pub const SAMPLES_MAX: usize = 2_000_000;
+pub const SAMPLES_MAX: usize = if cfg!(test) { 20_000 } else { 2_000_000 };
 /// Frames at most; further ones all become "\[too many functions\]".
 const FRAMES_MAX: usize = 4_000_000;
 /// Threads at most; further ones are taken for one thread.
 const THREADS_MAX: usize = 1_000_000;
 
-type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
+pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 /// The CPU of a sample whose source does not say.
 pub const CPU_UNKNOWN: u32 = u32::MAX;
@@ -197,6 +197,12 @@ impl Profile {
         }
     }
 
+    /// Symbol, module and mode of a frame, as numbers.
+    pub(crate) fn frame_ids(&self, id: FrameId) -> (StringId, StringId, Mode) {
+        let key = self.frames[id.index()];
+        (key.symbol, key.module, key.mode)
+    }
+
     /// All frames, in the order of their numbers.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = (FrameId, Frame<'_>)> {
         (0..self.frames.len() as u32).map(|id| (FrameId(id), self.frame(FrameId(id))))
@@ -322,4 +328,10 @@ impl Profile {
             _ => None,
         }
     }
+}
+
+/// A number for tests that need no text.
+#[cfg(test)]
+pub(crate) fn test_string(number: u32) -> StringId {
+    StringId(number)
 }
