@@ -19,6 +19,7 @@ mod man;
 mod messages;
 mod mount;
 mod mountinfo;
+mod profile;
 mod quantity;
 mod stat;
 mod unmount;
@@ -55,6 +56,7 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
+        Command::Profile(args) => profile::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }
