@@ -6,7 +6,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
-use crate::{completions, man, mount, profile, stat, unmount};
+use crate::{completions, man, mount, profile, stat, threads, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
     Profile(Box<profile::args::ProfileArgs>),
+    Threads(threads::ThreadsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
