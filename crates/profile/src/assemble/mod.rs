@@ -397,7 +397,7 @@ impl Assembler {
 
     fn unresolved(&self) -> Vec<Unresolved> {
         let mut weights: Map<(StringId, bool), u64> = Map::default();
-        for (stack, weight) in self.profile.view().by_stack() {
+        for (stack, weight) in self.profile.busy().by_stack() {
             if let Some((leaf, _)) = self.profile.split_stack(stack) {
                 let (symbol, module, mode) = self.profile.frame_ids(leaf);
                 if symbol == StringId::EMPTY {

@@ -81,7 +81,7 @@ pub struct Unresolved {
     pub kernel: bool,
     /// How many distinct addresses.
     pub addresses: u64,
-    /// Weight of the samples whose leaf it is.
+    /// Weight of the samples whose leaf it is, those of the idle task left out.
     pub self_weight: u64,
     /// Why.
     pub reason: Reason,

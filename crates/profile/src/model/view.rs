@@ -190,12 +190,20 @@ impl<'p> View<'p> {
     }
 
     /// Functions by the weight of samples in whose stack they are, heaviest first. Recursion counts
-    /// once.
+    /// once, and so do several frames of a module that have no name.
     pub fn total_by_symbol(&self) -> Vec<SymbolShare<'p>> {
+        // Frames that are shown alike are one: the first of them stands for all.
+        let mut first: HashMap<(Cow<'p, str>, &'p str), FrameId> = HashMap::new();
+        let alike: Vec<FrameId> = self
+            .profile
+            .frames()
+            .map(|(id, frame)| *first.entry((frame.name(), frame.module)).or_insert(id))
+            .collect();
         let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
         let mut seen: HashMap<FrameId, StackId> = HashMap::new();
         for (stack, weight) in self.by_stack() {
             for frame in self.profile.stack(stack) {
+                let frame = alike[frame.index()];
                 if seen.insert(frame, stack) != Some(stack) {
                     *by_frame.entry(frame).or_default() += weight;
                 }

@@ -197,7 +197,7 @@ impl Reader {
         };
         if frame.symbol.is_empty() {
             let weight = match (&self.open, self.frames.is_empty()) {
-                (Some(open), true) => open.weight,
+                (Some(open), true) if open.tid != 0 => open.weight,
                 _ => 0,
             };
             let key =
@@ -453,6 +453,6 @@ cut off and stran";
         let top = profile.busy().self_by_symbol();
         assert_eq!((&*top[0].symbol, top[0].module), ("kfpu_end", "[icp]"));
         assert_eq!(profile.meta.notes, ["1 lines were not understood"]);
-        assert_eq!(profile.meta.unresolved[0].self_weight, 100);
+        assert_eq!(profile.meta.unresolved[0].addresses, 1);
     }
 }

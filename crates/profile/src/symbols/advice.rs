@@ -106,11 +106,17 @@ pub fn advice_for(profile: &Profile, system: &System) -> Vec<String> {
                  kernel.perf_event_paranoid=1"
                     .to_owned(),
             ),
-            Reason::OtherKernel if entry.kernel => say(format!(
-                "{share} is in {what} without names: the recording brings no symbols of its \
-                 kernel; on that machine and before it is booted again, save them (sudo cat \
-                 /proc/kallsyms > kallsyms) and give them with --kallsyms"
-            )),
+            Reason::OtherKernel if entry.kernel => {
+                say(format!(
+                    "{share} is in {what} without names: the recording brings no symbols of its \
+                     kernel; on that machine and before it is booted again, save them (sudo cat \
+                     /proc/kallsyms > kallsyms) and give them with --kallsyms"
+                ));
+                if zfs {
+                    let advice = module_advice(what, &share, zfs, system);
+                    say(format!("if kallsyms has no names of {what} either: {advice}"));
+                }
+            }
             Reason::UnnamedInSource if entry.kernel && !zfs => say(format!(
                 "{share} is in {what} without names, which the text does not have; record again \
                  with ogive profile, or save perf.data and /proc/kallsyms instead of the text"

@@ -172,7 +172,7 @@ pub fn watch(
     if cut {
         report.notes.push(format!("there are over {THREADS_MAX} threads; some were not looked at"));
     }
-    if seen.values().any(|seen| !seen.last.precise) {
+    if !seen.is_empty() && !seen.values().any(|seen| seen.last.precise) {
         report.notes.push(
             "/proc/PID/schedstat is missing on this kernel: times are in ticks, and waiting for a \
              CPU is not known"
