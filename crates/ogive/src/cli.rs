@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
 use crate::{bench, completions, man, mount, stat, unmount};
+use crate::{completions, man, mount, profile, stat, threads, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
     Bench(bench::BenchArgs),
+    Profile(Box<profile::args::ProfileArgs>),
+    Threads(threads::ThreadsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -20,8 +20,10 @@ mod man;
 mod messages;
 mod mount;
 mod mountinfo;
+mod profile;
 mod quantity;
 mod stat;
+mod threads;
 mod unmount;
 
 use std::ffi::OsString;
@@ -57,6 +59,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
         Command::Bench(args) => bench::run(&args)?,
+        Command::Profile(args) => profile::run(&args)?,
+        Command::Threads(args) => threads::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }
