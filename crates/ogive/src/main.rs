@@ -20,6 +20,8 @@ mod messages;
 mod mount;
 mod mountinfo;
 mod quantity;
+mod sim;
+mod size;
 mod stat;
 mod unmount;
 
@@ -55,6 +57,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
+        Command::Sim(args) => return sim::run(&args),
+        Command::Size(args) => size::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

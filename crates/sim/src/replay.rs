@@ -101,6 +101,16 @@ pub struct Replay {
     pub footprint: Option<(u64, u64, bool)>,
     /// Requests that were in the sample.
     pub replayed: u64,
+    /// Their weight, in bytes; as many as `replayed` where every key weighs 1.
+    pub replayed_bytes: u64,
+}
+
+impl Replay {
+    /// Whether sizes mean entries: every key weighs 1.
+    #[must_use]
+    pub const fn is_in_entries(&self) -> bool {
+        self.replayed == self.replayed_bytes
+    }
 }
 
 /// A replay came to nothing.
@@ -267,13 +277,14 @@ pub fn replay(plan: &Plan, on_progress: OnProgress<'_>) -> Result<Replay, Replay
     };
     let keep_footprint = counts.is_none() && plan.curve != CurvePlan::None;
     let (mut chunk, mut next) = (Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK));
-    let mut replayed = 0;
+    let (mut replayed, mut replayed_bytes) = (0, 0_u64);
     feed.read(&mut chunk)?;
     while !chunk.is_empty() {
         if !on_progress(feed.progress()) {
             return Err(ReplayError::Interrupted);
         }
         replayed += chunk.len() as u64;
+        replayed_bytes += chunk.iter().map(|request| request.bytes).sum::<u64>();
         if keep_footprint {
             footprint.add(&chunk);
         }
@@ -299,7 +310,7 @@ pub fn replay(plan: &Plan, on_progress: OnProgress<'_>) -> Result<Replay, Replay
         let keys = (footprint.keys() as f64 / sampled) as u64;
         (keys, (footprint.bytes() as f64 / sampled) as u64, footprint.is_exact() && sampled >= 1.0)
     });
-    Ok(Replay { rows, curve, counts: read, formats, footprint, replayed })
+    Ok(Replay { rows, curve, counts: read, formats, footprint, replayed, replayed_bytes })
 }
 
 /// The pass that learns the footprint, and puts requests aside if they are needed again.
