@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn a_header_says_what_was_put_in() {
-        let header = Header { start_unix_ns: 1_700_000_000_000_000_000, record_size_bytes: 131_072 };
+        let header =
+            Header { start_unix_ns: 1_700_000_000_000_000_000, record_size_bytes: 131_072 };
         let bytes = header.encode();
         assert_eq!(Header::decode(&bytes), Ok(header));
         assert_eq!(&bytes[..8], b"ogivetrc");
@@ -216,15 +217,17 @@ mod tests {
     }
 
     fn events() -> impl Strategy<Value = Event> {
-        let read = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), any::<bool>());
-        let read = read.prop_map(|(time_ns, object, index, bytes, metadata, prefetch)| Event::Read {
-            time_ns,
-            object,
-            index,
-            bytes,
-            kind: if metadata { Kind::Metadata } else { Kind::Data },
-            access: if prefetch { Access::Prefetch } else { Access::Demand },
-        });
+        let read =
+            (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), any::<bool>());
+        let read =
+            read.prop_map(|(time_ns, object, index, bytes, metadata, prefetch)| Event::Read {
+                time_ns,
+                object,
+                index,
+                bytes,
+                kind: if metadata { Kind::Metadata } else { Kind::Data },
+                access: if prefetch { Access::Prefetch } else { Access::Demand },
+            });
         let dropped = (any::<u64>(), any::<u64>())
             .prop_map(|(time_ns, reads)| Event::Dropped { time_ns, reads });
         prop_oneof![read, dropped]

@@ -124,10 +124,8 @@ pub fn svg(title: &str, series: &[Series], size_text: SizeText<'_>) -> String {
         let size = (range.0 + (range.1 - range.0) * f64::from(step) / 5.0).exp().round() as u64;
         let (at, below) = (x(size), HEIGHT - BOTTOM + 18.0);
         let text = escape(&size_text(size));
-        let _ = writeln!(
-            out,
-            "<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{text}</text>"
-        );
+        let _ =
+            writeln!(out, "<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{text}</text>");
     }
     for (number, series) in series.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];

@@ -302,7 +302,8 @@ pub fn replay(plan: &Plan, on_progress: OnProgress<'_>) -> Result<Replay, Replay
         None => (read, formats),
     };
     if read.requests == 0 {
-        let names: Vec<String> = plan.traces.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> =
+            plan.traces.iter().map(|path| path.display().to_string()).collect();
         return Err(ReplayError::Empty(names.join(", ")));
     }
     let known = needs_future || needs_footprint || keep_footprint;

@@ -205,7 +205,8 @@ pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnsw
     let row = |kstat: &Kstat, name: &str| -> Option<u64> {
         kstat.integer(name).and_then(|number| u64::try_from(number).ok())
     };
-    let need = |name: &str| row(now, name).ok_or_else(|| format!("arcstats have no row \"{name}\""));
+    let need =
+        |name: &str| row(now, name).ok_or_else(|| format!("arcstats have no row \"{name}\""));
     let count = |name: &str| -> Result<u64, String> {
         let later = row(now, name).unwrap_or(0);
         match before {
@@ -231,7 +232,8 @@ pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnsw
         hits,
         ghost_hits: (count("mru_ghost_hits")? + count("mfu_ghost_hits")?).min(misses),
         size_bytes: need("size")?,
-        ghost_bytes: row(now, "mru_ghost_size").unwrap_or(0) + row(now, "mfu_ghost_size").unwrap_or(0),
+        ghost_bytes: row(now, "mru_ghost_size").unwrap_or(0)
+            + row(now, "mfu_ghost_size").unwrap_or(0),
         l2_hits: if has_l2 { Some(count("l2_hits")?.min(misses)) } else { None },
         l2_bytes: row(now, "l2_size").unwrap_or(0),
     })
@@ -249,7 +251,9 @@ impl ArcstatsAnswer {
             (false, None) => "Since the counters began".to_owned(),
         };
         if self.accesses == 0 {
-            return vec![format!("{when} nothing was asked of the cache: there is nothing to say.")];
+            return vec![format!(
+                "{when} nothing was asked of the cache: there is nothing to say."
+            )];
         }
         let size = size_text(self.size_bytes);
         let mut said = vec![format!(
@@ -260,8 +264,11 @@ impl ArcstatsAnswer {
         let larger = self.size_bytes.saturating_add(self.ghost_bytes);
         let share = percent(ratio(self.ghost_hits, misses));
         if self.ghost_bytes == 0 {
-            said.push("There are no ghosts: the cache was not full, so more memory would not \
-                       have helped so far.".to_owned());
+            said.push(
+                "There are no ghosts: the cache was not full, so more memory would not \
+                       have helped so far."
+                    .to_owned(),
+            );
         } else {
             said.push(format!(
                 "{} would have given at most {}: {share} of the misses were of what had been \
@@ -289,8 +296,11 @@ impl ArcstatsAnswer {
             size_text(larger)
         ));
         if !self.between_readings {
-            said.push("These are averages since the beginning, warm-up included; give two \
-                       readings for a time of your choice.".to_owned());
+            said.push(
+                "These are averages since the beginning, warm-up included; give two \
+                       readings for a time of your choice."
+                    .to_owned(),
+            );
         }
         said
     }
@@ -346,7 +356,8 @@ mod tests {
     #[test]
     fn two_readings_cover_the_time_between_them() {
         let rows = |hits, misses| [("hits", hits), ("misses", misses), ("size", GIB)];
-        let (before, now) = (arcstats(&rows(100, 100), 10), arcstats(&rows(190, 110), 5_000_000_010));
+        let (before, now) =
+            (arcstats(&rows(100, 100), 10), arcstats(&rows(190, 110), 5_000_000_010));
         let answer = from_arcstats(Some(&before), &now).unwrap();
         assert_eq!((answer.accesses, answer.hits), (100, 90));
         assert!(answer.sentences(&gib)[0].starts_with("In 5 seconds, 1 GiB gave 90%"));
@@ -358,6 +369,9 @@ mod tests {
     fn sizes_are_rounded_as_people_say_them() {
         assert_eq!(round_up((5 << 30) + 1, false), 8 << 30);
         assert_eq!((round_up(1234, true), round_up(7, true), round_up(0, true)), (1300, 7, 1));
-        assert_eq!((percent(0.914), percent(0.995), percent(0.0)), ("91%".into(), "99.5%".into(), "0%".into()));
+        assert_eq!(
+            (percent(0.914), percent(0.995), percent(0.0)),
+            ("91%".into(), "99.5%".into(), "0%".into())
+        );
     }
 }

@@ -67,7 +67,8 @@ impl SpoolWriter {
 impl Spool {
     fn look_ahead(&mut self) -> io::Result<()> {
         let file = tempfile::tempfile()?;
-        let mut used: HashMap<u64, u64, FixedState> = HashMap::with_hasher(FixedState::with_seed(0));
+        let mut used: HashMap<u64, u64, FixedState> =
+            HashMap::with_hasher(FixedState::with_seed(0));
         let mut end = self.len;
         let mut chunk = Vec::new();
         let mut bytes = Vec::new();
@@ -101,7 +102,9 @@ impl Spool {
             self.buffer.resize(count as usize * NEXT_BYTES, 0);
             next_uses.read_exact_at(&mut self.buffer, start * NEXT_BYTES as u64)?;
             let from = into.len() - count as usize;
-            for (request, bytes) in into[from..].iter_mut().zip(self.buffer.chunks_exact(NEXT_BYTES)) {
+            for (request, bytes) in
+                into[from..].iter_mut().zip(self.buffer.chunks_exact(NEXT_BYTES))
+            {
                 request.next_use = long(bytes);
             }
         }

@@ -11,7 +11,11 @@ use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
 
-fn read(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<(Format, Vec<Request>), TraceError> {
+fn read(
+    name: &str,
+    bytes: &[u8],
+    options: &ReadOptions,
+) -> Result<(Format, Vec<Request>), TraceError> {
     let reader = TraceReader::from_reader(Path::new(name), Cursor::new(bytes.to_vec()), options);
     let mut reader = reader?;
     let mut requests = Vec::new();
@@ -43,7 +47,8 @@ fn text_formats_are_told_by_their_content() {
     assert_eq!(told("x", "100 0 0 16 1\n200 0 8 8 0\n"), (Format::MqSim, vec![4096; 3], 2));
     let msr = "128166372003061629,hm,1,Read,383496192,32768,413\n1,hm,1,Write,0,1,4\n";
     assert_eq!(told("x", msr), (Format::Msr, vec![4096; 9], 9));
-    let fio = "fio version 2 iolog\n/f add\n/f open\n/f read 0 8192\n/f write 4096 4096\n/f close\n";
+    let fio =
+        "fio version 2 iolog\n/f add\n/f open\n/f read 0 8192\n/f write 4096 4096\n/f close\n";
     assert_eq!(told("x", fio), (Format::Fio, vec![4096; 3], 2));
     let fio3 = "fio version 3 iolog\n10 /f add\n11 /f open\n12 /f read 0 4096\n13 /g read 0 4096\n";
     assert_eq!(told("x", fio3), (Format::Fio, vec![4096; 2], 2));
@@ -79,11 +84,8 @@ UID      start            objset   object   level    blkid    aflags   origin   
 4        5130999          0x0      -1       -1       0        0x1      arc_read                 1        txg_sync
 ";
     assert_eq!(told("reads", text), (Format::ZfsReads, vec![1; 3], 3));
-    let all = ReadOptions {
-        with_prefetch: true,
-        block_bytes: Some(131_072),
-        ..ReadOptions::default()
-    };
+    let all =
+        ReadOptions { with_prefetch: true, block_bytes: Some(131_072), ..ReadOptions::default() };
     let (_, requests) = read("reads", text.as_bytes(), &all).unwrap();
     assert_eq!(requests.iter().map(|request| request.bytes).collect::<Vec<_>>(), [131_072; 4]);
 }
@@ -99,7 +101,9 @@ fn binary_formats() {
     assert_eq!(keys(&[0, 0, 0, 0, 0, 0, 1, 2], Format::Be64), [258]);
 
     let mut oracle = Vec::new();
-    for (time, key, size, next) in [(1_u32, 77_u64, 100_u32, 3_i64), (1, 78, 0, -1), (2, 77, 100, -1)] {
+    for (time, key, size, next) in
+        [(1_u32, 77_u64, 100_u32, 3_i64), (1, 78, 0, -1), (2, 77, 100, -1)]
+    {
         oracle.extend(time.to_le_bytes());
         oracle.extend(key.to_le_bytes());
         oracle.extend(size.to_le_bytes());
@@ -115,7 +119,8 @@ fn binary_formats() {
         let (command, length) = (command.to_le_bytes(), length.to_le_bytes());
         let block = block.to_le_bytes();
         let first = [&number[..], &length, &segments, &command, &[0, 1], &block, &rest].concat();
-        let second = [&command[..], &[0, 2], &number, &length, &segments, &block, &rest, &rest].concat();
+        let second =
+            [&command[..], &[0, 2], &number, &length, &segments, &block, &rest, &rest].concat();
         assert_eq!((first.len(), second.len()), (32, 40));
         vscsi[0].extend(first);
         vscsi[1].extend(second);
@@ -142,9 +147,12 @@ fn what_a_mount_recorded_is_read_and_its_losses_are_told() {
     bytes.extend(event(2, Access::Prefetch).encode());
     bytes.extend(Event::Dropped { time_ns: 2, reads: 40 }.encode());
     bytes.extend(event(1, Access::Demand).encode());
-    let mut reader =
-        TraceReader::from_reader(Path::new("x"), Cursor::new(bytes.clone()), &ReadOptions::default())
-            .unwrap();
+    let mut reader = TraceReader::from_reader(
+        Path::new("x"),
+        Cursor::new(bytes.clone()),
+        &ReadOptions::default(),
+    )
+    .unwrap();
     let mut requests = Vec::new();
     assert!(reader.read(&mut requests, 100).unwrap());
     assert_eq!(requests.len(), 2);
@@ -165,10 +173,14 @@ fn a_bad_record_is_named_by_its_line_or_skipped_and_counted() {
     let error = read("t", text.as_bytes(), &options).unwrap_err();
     assert_eq!(error.place, Place::Line(4));
     let said = error.to_string();
-    assert!(said.starts_with("t, line 4: the number of blocks is not a whole number: \"-7\""), "{said}");
+    assert!(
+        said.starts_with("t, line 4: the number of blocks is not a whole number: \"-7\""),
+        "{said}"
+    );
     let skip = ReadOptions { skip_bad: true, ..options };
     let mut reader =
-        TraceReader::from_reader(Path::new("t"), Cursor::new(text.as_bytes().to_vec()), &skip).unwrap();
+        TraceReader::from_reader(Path::new("t"), Cursor::new(text.as_bytes().to_vec()), &skip)
+            .unwrap();
     let mut requests = Vec::new();
     assert!(reader.read(&mut requests, 100).unwrap());
     assert_eq!((requests.len(), reader.counts().bad), (5, 1));
@@ -189,7 +201,9 @@ fn what_is_no_trace_is_refused() {
 
 #[test]
 fn the_samples_of_block_traces_have_their_counted_requests() {
-    for (trace, requests, unique) in [("mq-tpcc-small", 20_669, 20_470), ("msr-hm-sample", 2473, 1917)] {
+    for (trace, requests, unique) in
+        [("mq-tpcc-small", 20_669, 20_470), ("msr-hm-sample", 2473, 1917)]
+    {
         if common::folder().is_none() {
             eprintln!("left out: {trace} (OGIVE_TRACES is not set)");
             continue;
@@ -204,15 +218,16 @@ fn the_samples_of_block_traces_have_their_counted_requests() {
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let text = "[ 0-9a-zRWQ,+*.x\\-\n]{0,400}".prop_map(String::into_bytes);
     let magic = prop::sample::select(vec![
-        &b"ogivetrc"[..], b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0",
-        b"fio version 2 iolog\n", b"UID start objset\n", b"8,0 1 1 0.5 1 Q R ",
+        &b"ogivetrc"[..],
+        b"\x1f\x8b\x08",
+        b"\x28\xb5\x2f\xfd",
+        b"\xfd7zXZ\0",
+        b"fio version 2 iolog\n",
+        b"UID start objset\n",
+        b"8,0 1 1 0.5 1 Q R ",
     ]);
     let any = prop::collection::vec(any::<u8>(), 0..400);
-    prop_oneof![
-        text,
-        any.clone(),
-        (magic, any).prop_map(|(magic, rest)| [magic, &rest].concat()),
-    ]
+    prop_oneof![text, any.clone(), (magic, any).prop_map(|(magic, rest)| [magic, &rest].concat()),]
 }
 
 proptest! {

@@ -116,7 +116,9 @@ impl Car {
             if !in_b1 && !in_b2 {
                 if self.t1.len() + self.b1.len() == self.c {
                     self.b1.pop_front();
-                } else if self.t1.len() + self.t2.len() + self.b1.len() + self.b2.len() == 2 * self.c {
+                } else if self.t1.len() + self.t2.len() + self.b1.len() + self.b2.len()
+                    == 2 * self.c
+                {
                     self.b2.pop_front();
                 }
             }
@@ -163,7 +165,8 @@ fn a_sampled_curve_is_within_its_bound() {
     // A popular head and a long tail of 60,000 keys, from a fixed generator.
     let mut state = 1_u64;
     let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
     let requests: Vec<Request> =
@@ -188,7 +191,8 @@ fn a_sampled_curve_is_within_its_bound() {
 fn the_engine_replayed_here_has_nearly_the_paper_s_hits() {
     let requests = common::requests("lirs-sprite").unwrap();
     for entries in [354, 1415] {
-        let (arc, engine) = (common::hits("arc", entries, &requests), common::hits("ogive/1", entries, &requests));
+        let (arc, engine) =
+            (common::hits("arc", entries, &requests), common::hits("ogive/1", entries, &requests));
         let points = 100.0 * (arc as f64 - engine as f64).abs() / requests.len() as f64;
         assert!(points < 1.0, "{arc} and {engine} hits at {entries}");
     }

@@ -33,7 +33,13 @@ pub(crate) struct SimArgs {
     pub(crate) policy: String,
 
     /// Sizes, separated by commas: 1%, 512MiB, or entries
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "1%,5%,10%,20%,40%")]
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "1%,5%,10%,20%,40%"
+    )]
     pub(crate) size: Vec<SimSize>,
 
     #[command(flatten)]
@@ -121,7 +127,12 @@ pub(crate) struct SimArgs {
     pub(crate) output: Option<PathBuf>,
 
     /// Stop recording after this time
-    #[arg(long = "for", value_name = "TIME", requires = "record", help_heading = "Other things to do")]
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        requires = "record",
+        help_heading = "Other things to do"
+    )]
     pub(crate) during: Option<Span>,
 }
 
@@ -224,7 +235,9 @@ impl FromStr for SimSize {
             return Ok(Self(SizeSpec::Bytes(bytes)));
         };
         match number.parse::<f64>() {
-            Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(Self(SizeSpec::Percent(percent))),
+            Ok(percent) if percent > 0.0 && percent <= 1000.0 => {
+                Ok(Self(SizeSpec::Percent(percent)))
+            }
             _ => Err("a percent is a number above 0 and up to 1000".to_owned()),
         }
     }

@@ -49,7 +49,9 @@ pub(crate) fn run(args: &SimArgs) -> Result<u8> {
         answer.table(args.curve)
     };
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the answer")?;
-    for (path, make) in [(&args.svg, Answer::svg as fn(&Answer) -> String), (&args.html, page::html)] {
+    for (path, make) in
+        [(&args.svg, Answer::svg as fn(&Answer) -> String), (&args.html, page::html)]
+    {
         if let Some(path) = path {
             std::fs::write(path, make(&answer))
                 .with_context(|| format!("cannot write {}", path.display()))?;
@@ -73,7 +75,7 @@ fn answer(args: &SimArgs) -> Result<Answer> {
         sample: args.sample,
         threads: threads(args),
     };
-    let mut watch = Watch::new(&plan.traces, args.quiet);
+    let watch = Watch::new(&plan.traces, args.quiet);
     let result = replay(&plan, &mut |progress| watch.show(progress));
     watch.finish();
     let replayed = result.context("cannot replay")?;
@@ -103,7 +105,12 @@ fn policies(args: &SimArgs) -> Result<Vec<PolicyName>, Refusal> {
     let sublists = args.sublists.iter().map(|Count(count)| PolicyName::Engine(*count as usize));
     policies.extend(sublists);
     let mut seen = Vec::new();
-    policies.retain(|policy| !seen.contains(policy) && { seen.push(*policy); true });
+    policies.retain(|policy| {
+        !seen.contains(policy) && {
+            seen.push(*policy);
+            true
+        }
+    });
     Ok(policies)
 }
 

@@ -107,8 +107,11 @@ impl Answer {
 
     pub(crate) fn json(&self) -> Result<String> {
         let rows: Vec<Value> = self.rows.iter().map(Row::json).collect();
-        let summary: serde_json::Map<String, Value> =
-            self.summary.iter().map(|(name, value, _)| ((*name).to_owned(), value.clone())).collect();
+        let summary: serde_json::Map<String, Value> = self
+            .summary
+            .iter()
+            .map(|(name, value, _)| ((*name).to_owned(), value.clone()))
+            .collect();
         let whole = json!({
             "traces": self.traces,
             "sizes_in": if self.in_entries { "entries" } else { "bytes" },
@@ -147,7 +150,16 @@ impl Answer {
 
     /// The cells of the table, header first.
     pub(super) fn cells(&self) -> Vec<Vec<String>> {
-        let header = ["policy", "size", "hit%", "byte hit%", "hits", "evictions", "ghost hits", "ns/request"];
+        let header = [
+            "policy",
+            "size",
+            "hit%",
+            "byte hit%",
+            "hits",
+            "evictions",
+            "ghost hits",
+            "ns/request",
+        ];
         let mut cells = vec![header.map(str::to_owned).to_vec()];
         for Row { policy, size_bytes, tally } in &self.rows {
             cells.push(vec![
@@ -170,7 +182,9 @@ impl Answer {
             .summary
             .iter()
             .filter(|(_, _, text)| !text.is_empty())
-            .map(|(name, _, text)| format!("{}: {text}", name.trim_end_matches("_bytes").replace('_', " ")))
+            .map(|(name, _, text)| {
+                format!("{}: {text}", name.trim_end_matches("_bytes").replace('_', " "))
+            })
             .collect();
         format!("{}\n{}", self.traces.join(", "), facts.join("; "))
     }

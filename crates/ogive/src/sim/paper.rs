@@ -20,7 +20,7 @@ pub(super) fn run(args: &SimArgs) -> Result<u8> {
             absent.push(trace);
             continue;
         };
-        let mut watch = Watch::new(std::slice::from_ref(&path), args.quiet);
+        let watch = Watch::new(std::slice::from_ref(&path), args.quiet);
         let made = paper::cells(trace, &path, super::threads(args), &mut |at| watch.show(at));
         watch.finish();
         cells.extend(made.context("cannot replay")?);

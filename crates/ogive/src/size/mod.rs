@@ -84,7 +84,9 @@ pub(crate) fn run(args: &SizeArgs) -> Result<()> {
             let need = |path: &Path| -> Result<Kstat> {
                 arcstats(path)?.ok_or_else(|| {
                     let text = format!("{} is no arcstats", path.display());
-                    Refusal::new(exit::USAGE, text).hint("two readings are two files of arcstats").into()
+                    Refusal::new(exit::USAGE, text)
+                        .hint("two readings are two files of arcstats")
+                        .into()
                 })
             };
             tell(args, Some(&need(before)?), &need(now)?)
@@ -155,9 +157,8 @@ fn from_trace(args: &SizeArgs, path: &Path) -> Result<()> {
     watch.finish();
     let answer = answer.context("cannot work out sizes")?;
     let in_entries = answer.in_entries;
-    let sentence = answer.sentence(&|bytes| {
-        size_text(bytes, in_entries) + if in_entries { " entries" } else { "" }
-    });
+    let sentence = answer
+        .sentence(&|bytes| size_text(bytes, in_entries) + if in_entries { " entries" } else { "" });
     let text = if args.json {
         let whole = serde_json::json!({ "trace": answer, "sentence": sentence });
         serde_json::to_string_pretty(&whole)?
@@ -166,7 +167,8 @@ fn from_trace(args: &SizeArgs, path: &Path) -> Result<()> {
             "{sentence}.\nThe trace has {} requests for {} of different keys; {} of the requests \
              are first uses, which no cache has.",
             answer.requests,
-            size_text(answer.footprint_bytes, in_entries) + if in_entries { " entries" } else { "" },
+            size_text(answer.footprint_bytes, in_entries)
+                + if in_entries { " entries" } else { "" },
             sizing::percent(answer.first_use_ratio)
         )
     };

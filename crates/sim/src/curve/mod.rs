@@ -199,7 +199,9 @@ fn adjusted(hits: f64, seen: f64, expected: f64) -> f64 {
 pub fn curve_sizes(footprint_bytes: u64, count: usize) -> Vec<u64> {
     let (last, steps) = (footprint_bytes.max(1) as f64, count.max(2) - 1);
     let mut sizes: Vec<u64> = (0..=steps)
-        .map(|step| (last / 1000_f64.powf(1.0 - step as f64 / steps as f64)).round().max(1.0) as u64)
+        .map(|step| {
+            (last / 1000_f64.powf(1.0 - step as f64 / steps as f64)).round().max(1.0) as u64
+        })
         .collect();
     sizes.dedup();
     sizes

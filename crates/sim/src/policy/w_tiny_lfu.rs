@@ -100,8 +100,8 @@ impl WTinyLfu {
             let mut admitted = true;
             while admitted && self.resident_bytes() > self.capacity_bytes {
                 let victim = self.lists.back(PROBATION).or_else(|| self.lists.back(PROTECTED));
-                let victim = victim
-                    .filter(|&victim| self.sketch.estimate(self.lists.key(victim)) < seen);
+                let victim =
+                    victim.filter(|&victim| self.sketch.estimate(self.lists.key(victim)) < seen);
                 admitted = victim.is_some();
                 self.lists.remove(victim.unwrap_or(candidate));
                 self.evictions += 1;

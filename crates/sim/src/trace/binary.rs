@@ -137,6 +137,7 @@ impl Decode for Recorded {
             };
             let header = Header::decode(&header).map_err(|error| Fault::End(error.to_string()))?;
             self.header = Some(header);
+            return Ok(Step::Nothing);
         }
         let Some(record) = input.record::<{ trace::RECORD_BYTES }>()? else {
             return Ok(Step::End);

@@ -96,10 +96,7 @@ impl Format {
 
     /// Whether it is text, in which a place is a line.
     pub(crate) const fn is_text(self) -> bool {
-        !matches!(
-            self,
-            Self::Be32 | Self::Be64 | Self::Vscsi | Self::OracleGeneral | Self::Ogive
-        )
+        !matches!(self, Self::Be32 | Self::Be64 | Self::Vscsi | Self::OracleGeneral | Self::Ogive)
     }
 
     /// The format of a trace with this name and this beginning, if it can be told.
@@ -142,16 +139,20 @@ impl Format {
 
     fn of_text(text: &str) -> Option<Self> {
         let lines = text.lines().filter(|line| {
-            !line.trim_ascii().is_empty() && !line.starts_with(['#', '*']) && !line.starts_with("Attach")
+            !line.trim_ascii().is_empty()
+                && !line.starts_with(['#', '*'])
+                && !line.starts_with("Attach")
         });
         let has_stars = text.lines().any(|line| line.trim_ascii() == "*");
         let mut found = None;
         for line in lines.take(20) {
+            // The first line of these says it all.
+            if let Some(Self::Fio | Self::ZfsReads | Self::BlkParse | Self::Msr) = found {
+                break;
+            }
             let format = Self::of_line(line, has_stars)?;
             match found {
-                // The first line decides between what later lines might be, too.
                 None => found = Some(format),
-                Some(Self::Fio | Self::ZfsReads | Self::BlkParse | Self::Msr) => break,
                 Some(other) if other == format => {}
                 Some(Self::Lirs | Self::Keys) if format == Self::Keys => found = Some(format),
                 Some(Self::Keys) if format == Self::Lirs => {}
@@ -176,9 +177,8 @@ impl Format {
         }
         let is_number = |text: &&str| text.parse::<u64>().is_ok();
         let is_fraction = |text: &&str| text.parse::<f64>().is_ok();
-        let is_device = |text: &str| {
-            text.split_once(',').is_some_and(|(a, b)| is_number(&a) && is_number(&b))
-        };
+        let is_device =
+            |text: &str| text.split_once(',').is_some_and(|(a, b)| is_number(&a) && is_number(&b));
         match columns[..] {
             [device, _, _, time, _, _, _, ..] if is_device(device) && is_fraction(&time) => {
                 Some(Self::BlkParse)
@@ -211,8 +211,11 @@ impl Format {
             let next = little_u64(record, 16);
             next == u64::MAX || next == i64::MAX as u64 || (number..1 << 40).contains(&next)
         });
-        let times_rise = records.windows(2).all(|pair| little_u32(pair[0], 0) <= little_u32(pair[1], 0));
-        (records.len() >= 2 && next_uses_fit && times_rise).then_some(Self::OracleGeneral)
+        let sizes_fit = records.iter().all(|record| little_u32(record, 12) < 1 << 31);
+        let times_rise =
+            records.windows(2).all(|pair| little_u32(pair[0], 0) <= little_u32(pair[1], 0));
+        (records.len() >= 2 && next_uses_fit && sizes_fit && times_rise)
+            .then_some(Self::OracleGeneral)
     }
 }
 

@@ -62,7 +62,8 @@ impl Input {
         raw: impl Read + Send + 'static,
         progress: Arc<AtomicU64>,
     ) -> io::Result<Self> {
-        let mut raw = BufReader::with_capacity(CHUNK_BYTES, Counted { inner: raw, bytes: progress });
+        let mut raw =
+            BufReader::with_capacity(CHUNK_BYTES, Counted { inner: raw, bytes: progress });
         let mut magic = Vec::with_capacity(8);
         raw.by_ref().take(6).read_to_end(&mut magic)?;
         let whole = io::Cursor::new(magic.clone()).chain(raw);

@@ -38,8 +38,9 @@ impl DecodeLine for Keys {
         if line.starts_with('#') {
             return Ok(Step::Nothing);
         }
-        let mut columns =
-            line.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|text| !text.is_empty());
+        let mut columns = line
+            .split(|c: char| c == ',' || c.is_ascii_whitespace())
+            .filter(|text| !text.is_empty());
         let key = columns.next().ok_or("the key is missing")?;
         let bytes = columns.next().map(|text| number(Some(text), "the size")).transpose()?;
         if let Some(more) = columns.next() {

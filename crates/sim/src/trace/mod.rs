@@ -183,7 +183,8 @@ impl TraceReader {
             if self.run.left > 0 {
                 let key = mix(self.run.space, self.run.next);
                 requests.push(Request::new(key, self.run.weight_bytes));
-                self.run.next += 1;
+                // The last block of all has no next; no run goes beyond it.
+                self.run.next = self.run.next.wrapping_add(1);
                 self.run.left -= 1;
                 self.counts.requests += 1;
                 continue;
@@ -250,7 +251,9 @@ impl TraceReader {
                 Run { space, next: first, left, weight_bytes: block_bytes }
             }
         };
-        if run.left > RUN_BLOCKS_MAX || run.next.checked_add(run.left - u64::from(run.left > 0)).is_none() {
+        if run.left > RUN_BLOCKS_MAX
+            || run.next.checked_add(run.left - u64::from(run.left > 0)).is_none()
+        {
             return Err(format!(
                 "a record of {} blocks; more than {RUN_BLOCKS_MAX} are not believed",
                 run.left

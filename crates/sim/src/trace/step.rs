@@ -102,8 +102,7 @@ pub(crate) fn number(text: Option<&str>, what: &str) -> Result<u64, String> {
 /// A text as it is put into a message: short, and without control characters.
 pub(crate) fn shown(text: &str) -> String {
     const LENGTH_MAX: usize = 40;
-    let mut shown: String =
-        text.chars().filter(|c| !c.is_control()).take(LENGTH_MAX).collect();
+    let mut shown: String = text.chars().filter(|c| !c.is_control()).take(LENGTH_MAX).collect();
     if text.chars().count() > LENGTH_MAX {
         shown.push_str("...");
     }
