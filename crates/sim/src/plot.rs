@@ -45,8 +45,8 @@ pub fn terminal(series: &[Series], columns: usize, rows: usize, size_text: SizeT
     let mut cells = vec![vec![' '; width]; height];
     for (number, series) in series.iter().enumerate() {
         let mark = MARKS[number % MARKS.len()];
-        for column in 0..width {
-            let wanted = column as f64 / (width - 1) as f64;
+        let positions = (0..width).map(|column| (column, column as f64 / (width - 1) as f64));
+        for (column, wanted) in positions {
             let Some(ratio) = interpolate(&series.points, range, wanted) else { continue };
             let row = ((1.0 - ratio.clamp(0.0, 1.0)) * (height - 1) as f64).round() as usize;
             cells[row][column] = mark;

@@ -215,10 +215,10 @@ mod tests {
                     }
                     _ => {}
                 }
-                for list in 0..2 {
-                    prop_assert_eq!(keys(&lists, list), Vec::from(model[list].clone()));
-                    prop_assert_eq!(lists.list_len(list), model[list].len());
-                    let bytes: u64 = model[list].iter().map(|key| key + 1).sum();
+                for (list, model) in model.iter().enumerate() {
+                    prop_assert_eq!(keys(&lists, list), Vec::from(model.clone()));
+                    prop_assert_eq!(lists.list_len(list), model.len());
+                    let bytes: u64 = model.iter().map(|key| key + 1).sum();
                     prop_assert_eq!(lists.list_bytes(list), bytes);
                 }
             }

@@ -31,7 +31,7 @@ pub const BLOCK_BYTES_DEFAULT: u64 = 4096;
 const RUN_BLOCKS_MAX: u64 = 1 << 24;
 
 /// How traces are read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// The format; `None` to tell it by content and name.
     pub format: Option<Format>,
@@ -48,20 +48,6 @@ pub struct ReadOptions {
     pub skip_bad: bool,
     /// At most so many requests are read, of all traces together.
     pub requests_max: Option<u64>,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self {
-            format: None,
-            block_bytes: None,
-            entries: false,
-            reads_only: false,
-            with_prefetch: false,
-            skip_bad: false,
-            requests_max: None,
-        }
-    }
 }
 
 /// What was read, and what was not.
