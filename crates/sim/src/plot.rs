@@ -17,7 +17,7 @@ pub struct Series {
 /// What a size is called on the axis.
 pub type SizeText<'a> = &'a dyn Fn(u64) -> String;
 
-const MARKS: [char; 13] = ['o', 'x', '+', '*', '#', '@', '%', '&', '=', 'a', 'b', 'c', 'd'];
+const MARKS: [char; 14] = ['o', 'x', '+', '*', '#', '@', '%', '&', '=', 'a', 'b', 'c', 'd', 'e'];
 /// Colours that are told apart by most people (Okabe and Ito), and as many more.
 const COLOURS: [&str; 13] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f3c8d",

@@ -264,11 +264,12 @@ impl ArcstatsAnswer {
         let larger = self.size_bytes.saturating_add(self.ghost_bytes);
         let share = percent(ratio(self.ghost_hits, misses));
         if self.ghost_bytes == 0 {
-            said.push(
-                "There are no ghosts: the cache was not full, so more memory would not \
-                       have helped so far."
-                    .to_owned(),
-            );
+            said.push(format!(
+                "There are no ghosts now: either nothing had to go for want of room, or it is \
+                 forgotten. {} of the misses found a ghost while there were some; what more \
+                 memory would give cannot be said.",
+                self.ghost_hits
+            ));
         } else {
             said.push(format!(
                 "{} would have given at most {}: {share} of the misses were of what had been \
