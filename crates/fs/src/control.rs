@@ -7,12 +7,15 @@
 //! | `ogivestats` | counters that OpenZFS has no name for, same format | |
 //! | `mount` | what is mounted, how, by which process (JSON) | |
 //! | `memory` | what tells the mount of memory pressure | |
+//! | `trace` | records of what is read, from opening to closing (`docs/trace-format.md`) | |
 //! | `arc_max` | largest size of the cache in bytes | another one |
 //! | `reclaim` | what the last request gave | bytes of cache to give back, or `all` |
 //! | `prune` | what the last request gave | bytes of inodes to let go of, or `all` |
 //!
 //! The directory can be entered and its files opened by name, but no listing of the root shows it.
-//! A file's contents are made when it is opened, so a reader sees one moment.
+//! A file's contents are made when it is opened, so a reader sees one moment. The exception is
+//! `trace`: a read of it gives what has come in since the last one, and nothing if nothing has; it
+//! never waits. One program at a time can have it open, and only the daemon's user.
 
 use crate::number::CONTROL_FIRST;
 use crate::pruning;
@@ -37,9 +40,10 @@ enum File {
     ArcMax,
     Reclaim,
     Prune,
+    Trace,
 }
 
-const FILES: [(&str, File); 12] = [
+const FILES: [(&str, File); 13] = [
     ("arcstats", File::Arcstats),
     ("zfetchstats", File::Zfetchstats),
     ("dmu_tx", File::Companion(&tables::DMU_TX)),
@@ -52,6 +56,7 @@ const FILES: [(&str, File); 12] = [
     ("arc_max", File::ArcMax),
     ("reclaim", File::Reclaim),
     ("prune", File::Prune),
+    ("trace", File::Trace),
 ];
 
 /// Longest request that can be written.
@@ -126,7 +131,12 @@ impl<O: Origin> Control<O> {
         if number == CONTROL_FIRST {
             return Some(0o555);
         }
-        Some(if Self::file(number)?.is_writable() { 0o644 } else { 0o444 })
+        Some(match Self::file(number)? {
+            // What is read is told to nobody else.
+            File::Trace => 0o400,
+            file if file.is_writable() => 0o644,
+            _ => 0o444,
+        })
     }
 
     /// User and group that the directory belongs to: those of the daemon.
@@ -173,12 +183,20 @@ impl<O: Origin> Control<O> {
             File::ArcMax => format!("{}\n", view.cache.max_bytes()),
             File::Reclaim => self.state.lock().reclaimed.clone(),
             File::Prune => self.state.lock().pruned.clone(),
+            File::Trace => {
+                view.recording.start(view.settings.record_size_bytes)?;
+                String::new()
+            }
         })
     }
 
     /// Bytes of an open file.
     pub(crate) fn read(&self, handle: u64, offset: u64, length_bytes: u32) -> Result<Vec<u8>> {
         let handle = self.state.lock().handles.get(&handle).cloned().ok_or(Errno::BADF)?;
+        if matches!(handle.file, File::Trace) {
+            let view = self.view.upgrade().ok_or(Errno::NODEV)?;
+            return Ok(view.recording.take(length_bytes));
+        }
         let bytes = handle.contents.as_bytes();
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length_bytes as usize).min(bytes.len());
@@ -220,7 +238,11 @@ impl<O: Origin> Control<O> {
 
     /// Lets go of a handle.
     pub(crate) fn release(&self, handle: u64) {
-        self.state.lock().handles.remove(&handle);
+        let removed = self.state.lock().handles.remove(&handle);
+        if let (Some(Handle { file: File::Trace, .. }), Some(view)) = (removed, self.view.upgrade())
+        {
+            view.recording.stop();
+        }
     }
 }
 

@@ -26,6 +26,7 @@
 //! | `workers` | who waits for the origin |
 //! | `pruning`, `memory` | giving memory back |
 //! | `control`, `statistics`, `counters` | the control directory and what it tells |
+//! | `recording` | what is read, for a simulator |
 //!
 //! What the view promises its users about other people's changes is in `docs/coherence.md`.
 
@@ -43,6 +44,7 @@ mod number;
 mod prefetch;
 mod pruning;
 mod record;
+mod recording;
 mod retries;
 mod session;
 mod statistics;

@@ -30,6 +30,7 @@ pub mod source;
 pub mod sysctl;
 pub mod table;
 pub mod tables;
+pub mod trace;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use kstat::{Entry, Kstat, Value};

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::help::{self, Section};
 use crate::{bench, completions, man, mount, stat, unmount};
 use crate::{completions, man, mount, profile, stat, threads, unmount};
+use crate::{completions, man, mount, sim, size, stat, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     Profile(Box<profile::args::ProfileArgs>),
     Threads(threads::ThreadsArgs),
+    Sim(Box<sim::args::SimArgs>),
+    Size(Box<size::SizeArgs>),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

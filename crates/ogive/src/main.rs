@@ -22,6 +22,8 @@ mod mount;
 mod mountinfo;
 mod profile;
 mod quantity;
+mod sim;
+mod size;
 mod stat;
 mod threads;
 mod unmount;
@@ -61,6 +63,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Bench(args) => bench::run(&args)?,
         Command::Profile(args) => profile::run(&args)?,
         Command::Threads(args) => threads::run(&args)?,
+        Command::Sim(args) => return sim::run(&args),
+        Command::Size(args) => size::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

@@ -31,6 +31,7 @@ use crate::kernel::Kernel;
 use crate::number::{Numbers, ROOT};
 use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
+use crate::recording::Recording;
 use crate::retries::Retries;
 use crate::version::Versions;
 use crate::workers::Workers;
@@ -70,6 +71,7 @@ pub(crate) struct View<O: Origin> {
     pub(crate) kernel: Kernel,
     pub(crate) workers: Workers,
     pub(crate) counters: Counters,
+    pub(crate) recording: Recording,
     inode_limit: InodeLimit,
     retries: Retries,
     /// How far ahead to read now, in bytes.
@@ -111,6 +113,7 @@ impl<O: Origin> View<O> {
             kernel: Kernel::default(),
             workers,
             counters: Counters::default(),
+            recording: Recording::default(),
             versions,
             files: Handles::new(),
             directories: Handles::new(),

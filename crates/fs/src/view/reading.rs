@@ -11,6 +11,7 @@ use crate::prefetch::Progress;
 use crate::record::{Entry, Key, Version};
 use crate::version::Contents;
 use ogive_arc::{Access, Hold, Kind, LoadError};
+use ogive_kstat::trace;
 use ogive_origin::{Errno, Origin};
 use std::ops::Range;
 use std::sync::Arc;
@@ -203,6 +204,11 @@ impl<O: Origin> View<O> {
             };
             let (view, open, version) = (self.clone(), open.clone(), contents.version);
             self.counters.prefetch_issued();
+            if self.recording.is_on() {
+                let left = contents.size_bytes.saturating_sub(index * record_size);
+                let bytes = left.min(record_size) as usize;
+                self.recording.note(contents.version, index, bytes, trace::Access::Prefetch);
+            }
             let queued = self.workers.prefetch(Box::new(move || {
                 match view.load_record(&open, version, index) {
                     Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
@@ -231,6 +237,12 @@ impl<O: Origin> View<O> {
     pub(crate) fn finish_read(&self, read: &Read<O>, answer: impl FnOnce(&[u8])) {
         let length_bytes = read.reached() - read.offset;
         self.counters.read(length_bytes);
+        if self.recording.is_on() {
+            for piece in read.pieces.iter() {
+                let bytes = piece.hold.bytes().len();
+                self.recording.note(read.version, piece.index, bytes, trace::Access::Demand);
+            }
+        }
         match &read.pieces {
             Pieces::None => answer(&[]),
             Pieces::One(piece) => answer(piece.bytes()),

@@ -543,3 +543,30 @@ fn a_prune_that_reaches_no_kernel_frees_nothing_and_stops() {
     let again = pruning::prune(&fixture.view, usize::MAX);
     assert_eq!(again.examined, 0, "nothing is examined twice");
 }
+
+#[test]
+fn a_recording_has_every_record_that_was_read() {
+    use ogive_kstat::trace::{Event, HEADER_BYTES, RECORD_BYTES};
+    let fixture = fixture();
+    fs::write(fixture.path("f"), vec![1; 10_000]).unwrap();
+    fixture.read_file("f");
+    fixture.view.recording.start(RECORD).unwrap();
+    fixture.read_file("f");
+    let opened = fixture.open("f", OFlags::RDONLY);
+    assert_eq!(fixture.read(opened.handle, 9000, 10).len(), 10);
+    let bytes = fixture.view.recording.take(1 << 20);
+    let events: Vec<Event> = bytes[HEADER_BYTES..]
+        .chunks(RECORD_BYTES)
+        .map(|record| Event::decode(record.try_into().unwrap()).unwrap())
+        .collect();
+    let read = |event: &Event| match *event {
+        Event::Read { object, index, bytes, .. } => (object, (index, bytes)),
+        Event::Dropped { .. } => panic!("nothing can be dropped: {events:?}"),
+    };
+    let (objects, records): (Vec<u64>, Vec<_>) = events.iter().map(read).unzip();
+    assert_eq!(records, [(0, 4096), (1, 4096), (2, 1808), (2, 1808)]);
+    assert!(objects.iter().all(|&object| object == objects[0]));
+    fixture.view.recording.stop();
+    fixture.read_file("f");
+    assert!(fixture.view.recording.take(1 << 20).is_empty());
+}

@@ -1,0 +1,111 @@
+//! `ogive sim --record`: takes what a mount hands out in `.ogive/trace` and writes it down.
+//!
+//! Opening the control file starts the recording and closing it stops it; a read gives what
+//! there is, and nothing if there is nothing, so this looks again a few times a second. The
+//! mount keeps a bounded number of records meanwhile and says how many it had to drop.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use ogive_kstat::trace::{Event, HEADER_BYTES, RECORD_BYTES};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::exit::{self, Refusal};
+use crate::quantity::Span;
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The most that is taken at a time, in bytes.
+const TAKE_BYTES: usize = 1 << 20;
+
+/// Records until interrupted, until the time is over or until the mount has gone.
+pub(super) fn run(mount_point: &Path, output: &Path, during: Option<Span>) -> Result<()> {
+    let control = mount_point.join(".ogive/trace");
+    let mut source = File::open(&control).map_err(|error| refusal(mount_point, &error))?;
+    let mut out: Box<dyn Write> = if output == Path::new("-") {
+        Box::new(io::stdout())
+    } else {
+        let file = File::create(output);
+        Box::new(file.with_context(|| format!("cannot write {}", output.display()))?)
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
+    }
+    let end = during.map(|Span(time)| Instant::now() + time);
+    let mut counts = Counts::default();
+    let mut bytes = vec![0; TAKE_BYTES];
+    let mut is_last = false;
+    loop {
+        let taken = match source.read(&mut bytes) {
+            Ok(taken) => taken,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // The mount has gone; what was taken is whole.
+            Err(_) => break,
+        };
+        out.write_all(&bytes[..taken])
+            .with_context(|| format!("cannot write {}", output.display()))?;
+        counts.add(&bytes[..taken]);
+        if taken > 0 {
+            continue;
+        }
+        if is_last {
+            break;
+        }
+        // One more look after the end, for what came in while waiting.
+        let is_over = end.is_some_and(|end| Instant::now() >= end);
+        is_last = stop.load(Ordering::Relaxed) || is_over;
+        if !is_last {
+            thread::sleep(INTERVAL);
+        }
+    }
+    out.flush().with_context(|| format!("cannot write {}", output.display()))?;
+    let dropped = match counts.dropped {
+        0 => String::new(),
+        dropped => format!("; {dropped} more came too fast and are missing"),
+    };
+    // A closed standard error leaves nobody to tell.
+    let _ = writeln!(io::stderr(), "ogive: recorded {} reads{dropped}", counts.reads);
+    Ok(())
+}
+
+fn refusal(mount_point: &Path, error: &io::Error) -> Refusal {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "it is no mount of ogive, or one without a control directory",
+        io::ErrorKind::ResourceBusy => "somebody is recording it already",
+        _ => "its control file cannot be opened",
+    };
+    let text = format!("cannot record {}: {reason} ({error})", mount_point.display());
+    Refusal::new(exit::MOUNT_POINT, text).hint("\"findmnt --types fuse.ogive\" lists mounts")
+}
+
+/// What went by.
+#[derive(Default)]
+struct Counts {
+    seen_bytes: u64,
+    reads: u64,
+    dropped: u64,
+}
+
+impl Counts {
+    /// Counts whole records; a mount hands out no parts of them.
+    fn add(&mut self, bytes: &[u8]) {
+        let header = if self.seen_bytes == 0 { HEADER_BYTES.min(bytes.len()) } else { 0 };
+        self.seen_bytes += bytes.len() as u64;
+        for record in bytes[header..].chunks_exact(RECORD_BYTES) {
+            let mut whole = [0; RECORD_BYTES];
+            whole.copy_from_slice(record);
+            match Event::decode(&whole) {
+                Ok(Event::Read { .. }) => self.reads += 1,
+                Ok(Event::Dropped { reads, .. }) => self.dropped += reads,
+                Err(_) => {}
+            }
+        }
+    }
+}

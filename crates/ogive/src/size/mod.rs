@@ -1,0 +1,180 @@
+//! `ogive size`: how large should the cache be, and would a second level help, in a sentence.
+//!
+//! The answer is worked out by `ogive-sim`; here is what kind of thing was named: a trace,
+//! arcstats (one reading or two), or a mount.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::{Args, ValueHint};
+use ogive_kstat::{Kstat, Source};
+use ogive_sim::sizing::{self, SizingPlan};
+
+use crate::exit::{self, Refusal};
+use crate::help::{self, Section};
+use crate::quantity::{Size, Span};
+use crate::sim::args::ReadingArgs;
+use crate::sim::size_text;
+use crate::sim::watch::Watch;
+
+/// Say how large a cache should be, and whether a second level would help
+///
+/// From a trace the engine is replayed at some sizes, and once with an SSD below it. From arcstats
+/// alone, of a mount or of OpenZFS, it says what the ghosts know, and what cannot be known.
+#[derive(Debug, Args)]
+#[command(after_long_help = help::render(&sections()))]
+pub(crate) struct SizeArgs {
+    /// A trace, a mount point, or a file with arcstats; two files for two readings, the older
+    /// first
+    ///
+    /// Without any, OpenZFS's own counters of this host.
+    #[arg(value_name = "TRACE|MNT|ARCSTATS", num_args = 0..=2, value_hint = ValueHint::AnyPath)]
+    pub(crate) sources: Vec<PathBuf>,
+
+    /// Sizes of memory to try with a trace, separated by commas
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) memory: Vec<Size>,
+
+    /// Size of the second level to try with a trace
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) l2: Option<Size>,
+
+    /// Take two readings of a mount or of OpenZFS, this time apart
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) during: Option<Span>,
+
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+
+    /// Show no progress bar
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+/// What follows the options.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            ("ogive size reads.ogt --memory 8GiB,16GiB --l2 100GiB", "From a recorded trace."),
+            ("ogive size /mnt/fast --during 10m", "What a mount's counters say of ten minutes."),
+            ("ogive size /proc/spl/kstat/zfs/arcstats", "What OpenZFS's counters say since boot."),
+            ("ogive size monday.txt friday.txt", "Two copies of arcstats, and the time between."),
+        ]),
+        help::exit_codes(),
+    ]
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &SizeArgs) -> Result<()> {
+    match &args.sources[..] {
+        [] => live(args, &Source::kernel()),
+        [path] if path.is_dir() => live(args, &control_directory(path)?),
+        [path] => match arcstats(path)? {
+            Some(now) => tell(args, None, &now),
+            None => from_trace(args, path),
+        },
+        [before, now, ..] => {
+            let need = |path: &Path| -> Result<Kstat> {
+                arcstats(path)?.ok_or_else(|| {
+                    let text = format!("{} is no arcstats", path.display());
+                    Refusal::new(exit::USAGE, text)
+                        .hint("two readings are two files of arcstats")
+                        .into()
+                })
+            };
+            tell(args, Some(&need(before)?), &need(now)?)
+        }
+    }
+}
+
+fn control_directory(path: &Path) -> Result<Source, Refusal> {
+    let found = [path.join(".ogive"), path.to_owned()];
+    let found = found.into_iter().find(|directory| directory.join("arcstats").is_file());
+    found.map(Source::directory).ok_or_else(|| {
+        let text = format!("{} is no mount of ogive and has no arcstats", path.display());
+        Refusal::new(exit::MOUNT_POINT, text).hint("name a mount point, arcstats, or a trace")
+    })
+}
+
+/// One reading now, or two some time apart.
+fn live(args: &SizeArgs, source: &Source) -> Result<()> {
+    let read = || source.kstat("arcstats").context("cannot read the counters");
+    let before = args.during.map(|_| read()).transpose()?;
+    if let Some(Span(time)) = args.during {
+        std::thread::sleep(time.max(Duration::from_millis(100)));
+    }
+    tell(args, before.as_ref(), &read()?)
+}
+
+/// The arcstats in a file, if that is what it has.
+fn arcstats(path: &Path) -> Result<Option<Kstat>> {
+    if path == Path::new("-") {
+        return Ok(None);
+    }
+    // Many times what arcstats take, and little of a trace.
+    const LIMIT_BYTES: u64 = 1 << 20;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(LIMIT_BYTES).read_to_end(&mut bytes))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let kstats = ogive_kstat::parse(&bytes).unwrap_or_default();
+    Ok(kstats.into_iter().find(|kstat| kstat.get("mru_ghost_hits").is_some()))
+}
+
+fn tell(args: &SizeArgs, before: Option<&Kstat>, now: &Kstat) -> Result<()> {
+    let answer = sizing::from_arcstats(before, now);
+    let answer = answer.map_err(|reason| anyhow!("cannot work out sizes: {reason}"))?;
+    let sentences = answer.sentences(&|bytes| size_text(bytes, false));
+    let text = if args.json {
+        let whole = serde_json::json!({ "arcstats": answer, "sentences": sentences });
+        serde_json::to_string_pretty(&whole)?
+    } else {
+        sentences.join("\n")
+    };
+    print(&text)
+}
+
+fn from_trace(args: &SizeArgs, path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        let text = "cannot work out sizes from standard input: a trace is read twice";
+        return Err(Refusal::new(exit::USAGE, text).hint("write it into a file first").into());
+    }
+    let plan = SizingPlan {
+        traces: vec![path.to_owned()],
+        read: args.reading.options(),
+        memory_bytes: args.memory.iter().map(|Size(bytes)| (*bytes).max(1)).collect(),
+        device_bytes: args.l2.map(|Size(bytes)| bytes),
+    };
+    let watch = Watch::new(&plan.traces, args.quiet);
+    let answer = sizing::from_trace(&plan, &mut |progress| watch.show(progress));
+    watch.finish();
+    let answer = answer.context("cannot work out sizes")?;
+    let in_entries = answer.in_entries;
+    let sentence = answer
+        .sentence(&|bytes| size_text(bytes, in_entries) + if in_entries { " entries" } else { "" });
+    let text = if args.json {
+        let whole = serde_json::json!({ "trace": answer, "sentence": sentence });
+        serde_json::to_string_pretty(&whole)?
+    } else {
+        format!(
+            "{sentence}.\nThe trace has {} requests for {} of different keys; {} of the requests \
+             are first uses, which no cache has.",
+            answer.requests,
+            size_text(answer.footprint_bytes, in_entries)
+                + if in_entries { " entries" } else { "" },
+            sizing::percent(answer.first_use_ratio)
+        )
+    };
+    print(&text)
+}
+
+fn print(text: &str) -> Result<()> {
+    writeln!(io::stdout().lock(), "{text}").context("cannot write the answer")
+}

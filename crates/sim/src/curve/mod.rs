@@ -1,0 +1,208 @@
+//! Miss-ratio curves of LRU in one pass: exact, or from a sample of bounded size.
+//!
+//! The exact curve keeps every key (Mattson's stack with a tree, O(log n) an access). The sampled
+//! one is SHARDS with a fixed size (Waldspurger et al., "Efficient MRC Construction with SHARDS",
+//! FAST '15, sections 3.2 and 3.3): at most so many keys, those with the smallest hashes; distances are
+//! divided by the sampling rate, counts weighed with its inverse, and what the sample is short of
+//! requests is added to the hits (SHARDS-adj).
+//!
+//! # The error
+//! The sample's keys fall into 16 groups by hash. Each group gives a hit ratio of its own at each
+//! size; from how they scatter follows the standard error of their mean, and 2.131 times that
+//! (Student's t, 15 degrees of freedom) is the 95% bound that is reported.
+//!
+//! # What is exact
+//! For keys of one weight the exact curve is LRU, request for request. For unequal weights it is
+//! the curve of an LRU that always holds as much of its stack as fits.
+
+mod distances;
+mod histogram;
+
+use std::collections::BinaryHeap;
+
+use serde::Serialize;
+
+use self::distances::Distances;
+use self::histogram::Histogram;
+use crate::policy::Request;
+use crate::sampling::{rate, sample_hash};
+
+/// Keys of the sample if nobody says.
+pub const SAMPLE_KEYS_DEFAULT: usize = 64 << 10;
+/// Into how many groups the sample falls.
+const GROUPS: usize = 16;
+/// Student's t for 95%, two-sided, with one degree of freedom less than groups.
+const STUDENT_T: f64 = 2.131;
+
+/// One point of a curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Size of the cache, in bytes.
+    pub size_bytes: u64,
+    /// Share of the requests that hit.
+    pub hit_ratio: f64,
+    /// Share of the bytes that hit.
+    pub byte_hit_ratio: f64,
+    /// `hit_ratio` is within so much of the truth with 95% confidence; 0 where exact.
+    pub error: f64,
+}
+
+/// A curve being made.
+#[derive(Debug)]
+pub struct Curve {
+    distances: Distances,
+    groups: Vec<Group>,
+    sample: Option<Sample>,
+    requests: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    histogram: Histogram,
+    requests: f64,
+    bytes: f64,
+}
+
+/// The sample of SHARDS.
+#[derive(Debug)]
+struct Sample {
+    keys_max: usize,
+    /// Keys with larger hashes are not in the sample.
+    threshold: u64,
+    /// Hash and key, the largest hash on top.
+    heap: BinaryHeap<(u64, u64)>,
+}
+
+impl Curve {
+    /// A curve that keeps every key.
+    #[must_use]
+    pub fn exact() -> Self {
+        Self {
+            distances: Distances::new(),
+            groups: vec![Group::default()],
+            sample: None,
+            requests: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A curve that keeps at most so many keys.
+    #[must_use]
+    pub fn sampled(keys_max: usize) -> Self {
+        let keys_max = keys_max.max(GROUPS);
+        let heap = BinaryHeap::with_capacity(keys_max + 1);
+        Self {
+            groups: vec![Group::default(); GROUPS],
+            sample: Some(Sample { keys_max, threshold: u64::MAX, heap }),
+            ..Self::exact()
+        }
+    }
+
+    /// Adds requests.
+    pub fn add(&mut self, requests: &[Request]) {
+        self.requests += requests.len() as u64;
+        for request in requests {
+            self.bytes += request.bytes;
+            if self.sample.is_some() {
+                self.add_sampled(request);
+            } else {
+                let distance = self.distances.access(request.key, request.bytes);
+                self.groups[0].count(request, distance, 1.0);
+            }
+        }
+    }
+
+    fn add_sampled(&mut self, request: &Request) {
+        let Some(sample) = &mut self.sample else { return };
+        let hash = sample_hash(request.key);
+        if hash > sample.threshold {
+            return;
+        }
+        let rate = rate(sample.threshold);
+        let distance = self.distances.access(request.key, request.bytes);
+        let scaled = distance.map(|distance| (distance as f64 / rate) as u64);
+        // The threshold takes the upper bits; groups the lower ones.
+        self.groups[hash as usize % GROUPS].count(request, scaled, 1.0 / rate);
+        if distance.is_none() {
+            sample.heap.push((hash, request.key));
+        }
+        while sample.heap.len() > sample.keys_max {
+            let Some((largest, key)) = sample.heap.pop() else { return };
+            self.distances.remove(key);
+            sample.threshold = largest.saturating_sub(1);
+        }
+    }
+
+    /// The share of all keys in the sample; 1 while all are.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.sample.as_ref().map_or(1.0, |sample| rate(sample.threshold))
+    }
+
+    /// Requests seen.
+    #[must_use]
+    pub const fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The curve at these sizes, which must rise.
+    #[must_use]
+    pub fn points(&self, sizes_bytes: &[u64]) -> Vec<Point> {
+        let groups: Vec<Vec<(f64, f64)>> =
+            self.groups.iter().map(|group| group.histogram.up_to(sizes_bytes)).collect();
+        let is_exact = self.rate() >= 1.0;
+        let count = groups.len() as f64;
+        let (requests, bytes) = (self.requests as f64 / count, self.bytes as f64 / count);
+        let at = |point: usize| {
+            let ratios: Vec<f64> = groups
+                .iter()
+                .zip(&self.groups)
+                .map(|(hits, group)| adjusted(hits[point].0, group.requests, requests))
+                .collect();
+            let byte_hits: f64 = groups.iter().map(|hits| hits[point].1).sum();
+            let seen: f64 = self.groups.iter().map(|group| group.bytes).sum();
+            let mean = ratios.iter().sum::<f64>() / count;
+            let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>()
+                / (count - 1.0).max(1.0);
+            Point {
+                size_bytes: sizes_bytes[point],
+                hit_ratio: mean.clamp(0.0, 1.0),
+                byte_hit_ratio: adjusted(byte_hits, seen, bytes * count).clamp(0.0, 1.0),
+                error: if is_exact { 0.0 } else { STUDENT_T * (variance / count).sqrt() },
+            }
+        };
+        (0..sizes_bytes.len()).map(at).collect()
+    }
+}
+
+impl Group {
+    fn count(&mut self, request: &Request, distance: Option<u64>, weight: f64) {
+        let bytes = request.bytes as f64 * weight;
+        self.requests += weight;
+        self.bytes += bytes;
+        if let Some(distance) = distance {
+            self.histogram.add(distance, weight, bytes);
+        }
+    }
+}
+
+/// Hits as a share of what a group should have seen; what it has seen less is taken for hits of
+/// the smallest distance, since it is the most popular keys that a sample misses or doubles.
+fn adjusted(hits: f64, seen: f64, expected: f64) -> f64 {
+    if expected > 0.0 { (hits + expected - seen) / expected } else { 0.0 }
+}
+
+/// Sizes for a curve: `count` from 1/1000 of `footprint_bytes` to all of it, each by the same
+/// factor larger than the one before.
+#[must_use]
+pub fn curve_sizes(footprint_bytes: u64, count: usize) -> Vec<u64> {
+    let (last, steps) = (footprint_bytes.max(1) as f64, count.max(2) - 1);
+    let mut sizes: Vec<u64> = (0..=steps)
+        .map(|step| {
+            (last / 1000_f64.powf(1.0 - step as f64 / steps as f64)).round().max(1.0) as u64
+        })
+        .collect();
+    sizes.dedup();
+    sizes
+}

@@ -1,0 +1,35 @@
+//! What a cache would do with a trace: replay, miss-ratio curves, sizes.
+//!
+//! - [`trace`] reads traces in the formats people have, as a stream of [`Request`]s.
+//! - [`policy`] are the policies, reference ones and ogive's own: [`PolicyName`] names them. ARC
+//!   as printed and the engine that ships are not written again here, they are `ogive-arc`'s.
+//! - [`replay()`] runs traces through many caches at once; [`Simulation`] is one of them.
+//! - [`curve`] makes the LRU curve in one pass: exact, or from a sample of fixed size (SHARDS)
+//!   with an error bound.
+//! - [`paper`] holds the tables of the ARC paper and what we make of the same traces.
+//! - [`sizing`] answers how large a cache should be, and whether a second level would help.
+//! - [`plot`] draws curves, on a terminal and as SVG.
+//!
+//! Weights are bytes. Where a trace knows no sizes every key weighs 1, and sizes are in entries.
+//! Memory is bounded by the caches themselves and by what each module states; the length of a
+//! trace does not matter.
+#![forbid(unsafe_code)]
+
+pub mod curve;
+mod footprint;
+pub mod paper;
+pub mod plot;
+pub mod policy;
+mod replay;
+mod sampling;
+mod simulation;
+pub mod sizing;
+mod spool;
+mod tiered;
+pub mod trace;
+
+pub use footprint::Footprint;
+pub use policy::{PolicyName, Request};
+pub use replay::{CurvePlan, OnProgress, Plan, Progress, Replay, ReplayError, SizeSpec, replay};
+pub use simulation::{Simulation, Tally};
+pub use trace::{Format, ReadOptions, TraceError, TraceReader};

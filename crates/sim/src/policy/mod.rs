@@ -1,0 +1,184 @@
+//! The policies a trace is replayed through, and what they have in common.
+//!
+//! All weigh bytes: an entry weighs what its request says when it comes in. A key that weighs
+//! more than the cache never comes in ([`Simulation`](crate::Simulation) sees to that, so no
+//! policy is asked for one).
+
+mod car;
+mod lirs;
+mod lists;
+mod min;
+mod one_list;
+mod ours;
+mod s3_fifo;
+mod sieve;
+mod sketch;
+mod two_queue;
+mod w_tiny_lfu;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub(crate) use self::lists::Lists;
+
+/// One access to one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The key.
+    pub key: u64,
+    /// Its weight in bytes, at least 1.
+    pub bytes: u64,
+    /// Number of the request that asks for the key next, `u64::MAX` if none does or nobody
+    /// has looked.
+    pub next_use: u64,
+}
+
+impl Request {
+    /// A request that knows nothing of the future.
+    #[must_use]
+    pub const fn new(key: u64, bytes: u64) -> Self {
+        Self { key, bytes, next_use: u64::MAX }
+    }
+}
+
+/// What a policy counts beside hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Entries evicted.
+    pub evictions: u64,
+    /// Misses of keys that the policy remembered; `None` if it remembers none.
+    pub ghost_hits: Option<u64>,
+}
+
+/// A cache of keys without values, for one thread.
+pub trait Policy: Send + fmt::Debug {
+    /// Asks for a key that weighs at most as much as the cache; brings it in if it is not
+    /// there. Whether it was.
+    fn access(&mut self, request: &Request) -> bool;
+
+    /// What was counted.
+    fn counts(&self) -> Counts;
+
+    /// Weight of what is in the cache; never more than its capacity.
+    fn resident_bytes(&self) -> u64;
+}
+
+/// The policies by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PolicyName {
+    /// Least recently used.
+    Lru,
+    /// First in, first out.
+    Fifo,
+    /// Second chance.
+    Clock,
+    /// 2Q, full version.
+    TwoQueue,
+    /// Low inter-reference recency set.
+    Lirs,
+    /// ARC as printed.
+    Arc,
+    /// Clock with adaptive replacement.
+    Car,
+    /// S3-FIFO.
+    S3Fifo,
+    /// SIEVE.
+    Sieve,
+    /// W-TinyLFU with a window that adapts.
+    WTinyLfu,
+    /// W-TinyLFU with a window of 1%.
+    WTinyLfuFixed,
+    /// Belady's MIN.
+    Min,
+    /// The engine that ships, with so many sublists (0: as many as it chooses).
+    Engine(usize),
+}
+
+const NAMES: [(&str, PolicyName, &str); 13] = [
+    ("lru", PolicyName::Lru, "least recently used"),
+    ("fifo", PolicyName::Fifo, "first in, first out"),
+    ("clock", PolicyName::Clock, "FIFO with a second chance"),
+    ("2q", PolicyName::TwoQueue, "2Q, full version: Kin 25%, Kout 50%"),
+    ("lirs", PolicyName::Lirs, "low inter-reference recency set: HIR 1%"),
+    ("arc", PolicyName::Arc, "ARC exactly as in its paper"),
+    ("car", PolicyName::Car, "clock with adaptive replacement"),
+    ("s3-fifo", PolicyName::S3Fifo, "S3-FIFO: small queue 10%"),
+    ("sieve", PolicyName::Sieve, "SIEVE"),
+    ("w-tinylfu", PolicyName::WTinyLfu, "W-TinyLFU, adaptive window"),
+    ("w-tinylfu-fixed", PolicyName::WTinyLfuFixed, "W-TinyLFU, window of 1%"),
+    ("min", PolicyName::Min, "Belady's MIN, which knows the future"),
+    ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships"),
+];
+
+impl PolicyName {
+    /// Name and meaning of every policy.
+    pub fn all() -> impl Iterator<Item = (Self, &'static str, &'static str)> {
+        NAMES.iter().map(|&(name, policy, meaning)| (policy, name, meaning))
+    }
+
+    /// Whether requests must say when their key is used next.
+    #[must_use]
+    pub const fn needs_future(self) -> bool {
+        matches!(self, Self::Min)
+    }
+
+    /// An empty cache. `entry_bytes` is what an entry is expected to weigh, from which the
+    /// engine works out its sublists.
+    #[must_use]
+    pub fn build(self, capacity_bytes: u64, entry_bytes: u64) -> Box<dyn Policy> {
+        use one_list::{OneList, Rule};
+        match self {
+            Self::Lru => Box::new(OneList::new(Rule::Lru, capacity_bytes)),
+            Self::Fifo => Box::new(OneList::new(Rule::Fifo, capacity_bytes)),
+            Self::Clock => Box::new(OneList::new(Rule::Clock, capacity_bytes)),
+            Self::TwoQueue => Box::new(two_queue::TwoQueue::new(capacity_bytes)),
+            Self::Lirs => Box::new(lirs::Lirs::new(capacity_bytes)),
+            Self::Arc => Box::new(ours::PaperArc::new(capacity_bytes)),
+            Self::Car => Box::new(car::Car::new(capacity_bytes)),
+            Self::S3Fifo => Box::new(s3_fifo::S3Fifo::new(capacity_bytes)),
+            Self::Sieve => Box::new(sieve::Sieve::new(capacity_bytes)),
+            Self::WTinyLfu => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, true)),
+            Self::WTinyLfuFixed => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, false)),
+            Self::Min => Box::new(min::Min::new(capacity_bytes)),
+            Self::Engine(sublists) => {
+                let sublists = (sublists > 0).then_some(sublists);
+                Box::new(ours::Engine::new(capacity_bytes, sublists, entry_bytes))
+            }
+        }
+    }
+}
+
+impl fmt::Display for PolicyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(sublists) if *sublists > 0 => write!(f, "ogive/{sublists}"),
+            Self::Engine(_) => f.write_str("ogive"),
+            other => {
+                let row = NAMES.iter().find(|(_, policy, _)| policy == other);
+                f.write_str(row.map_or("", |(name, _, _)| name))
+            }
+        }
+    }
+}
+
+impl FromStr for PolicyName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+        let wanted = match plain(text).as_str() {
+            "opt" | "belady" => "min".to_owned(),
+            "twoq" => "2q".to_owned(),
+            "engine" => "ogive".to_owned(),
+            other => other.to_owned(),
+        };
+        if let Some(sublists) = wanted.strip_prefix("ogive/").and_then(|text| text.parse().ok()) {
+            return Ok(Self::Engine(sublists));
+        }
+        let row = NAMES.iter().find(|(name, _, _)| plain(name) == wanted);
+        row.map(|(_, policy, _)| *policy).ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().map(|(name, _, _)| *name).collect();
+            format!("there is no policy \"{text}\"; there are {}", names.join(", "))
+        })
+    }
+}

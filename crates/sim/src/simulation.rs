@@ -1,0 +1,125 @@
+//! One policy at one size, fed with requests: what it hits, and what that costs.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::policy::{Counts, Policy, PolicyName, Request};
+
+/// A cache being replayed into.
+#[derive(Debug)]
+pub struct Simulation {
+    name: PolicyName,
+    capacity_bytes: u64,
+    policy: Box<dyn Policy>,
+    tally: Tally,
+}
+
+/// What a simulation has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests.
+    pub requests: u64,
+    /// Of those, hits.
+    pub hits: u64,
+    /// Weight of all requests, in bytes.
+    pub bytes: u64,
+    /// Weight of the hits, in bytes.
+    pub hit_bytes: u64,
+    /// Requests for what weighs more than the cache; misses, and never brought in.
+    pub oversize: u64,
+    /// What the policy counts.
+    pub counts: Counts,
+    /// Processor time of the policy, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl Simulation {
+    /// An empty cache. `entry_bytes` is what an entry is expected to weigh.
+    #[must_use]
+    pub fn new(name: PolicyName, capacity_bytes: u64, entry_bytes: u64) -> Self {
+        let policy = name.build(capacity_bytes, entry_bytes);
+        Self { name, capacity_bytes, policy, tally: Tally::default() }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub const fn name(&self) -> PolicyName {
+        self.name
+    }
+
+    /// The size of the cache, in bytes.
+    #[must_use]
+    pub const fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Weight of what is in the cache.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        self.policy.resident_bytes()
+    }
+
+    /// Asks for one key; whether it was a hit.
+    pub fn access(&mut self, request: &Request) -> bool {
+        let tally = &mut self.tally;
+        tally.requests += 1;
+        tally.bytes += request.bytes;
+        if request.bytes > self.capacity_bytes {
+            tally.oversize += 1;
+            return false;
+        }
+        let hit = self.policy.access(request);
+        if hit {
+            tally.hits += 1;
+            tally.hit_bytes += request.bytes;
+        }
+        hit
+    }
+
+    /// Asks for one key after the other, and takes the time.
+    pub fn run(&mut self, requests: &[Request]) {
+        let before = thread_cpu();
+        for request in requests {
+            self.access(request);
+        }
+        self.tally.cpu_ns += thread_cpu().saturating_sub(before).as_nanos() as u64;
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        Tally { counts: self.policy.counts(), ..self.tally }
+    }
+}
+
+/// Processor time of this thread.
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+impl Tally {
+    /// Share of the requests that hit.
+    #[must_use]
+    pub fn hit_ratio(&self) -> f64 {
+        ratio(self.hits, self.requests)
+    }
+
+    /// Share of the bytes that hit.
+    #[must_use]
+    pub fn byte_hit_ratio(&self) -> f64 {
+        ratio(self.hit_bytes, self.bytes)
+    }
+
+    /// Processor time a request, in nanoseconds.
+    #[must_use]
+    pub fn ns_a_request(&self) -> f64 {
+        ratio(self.cpu_ns, self.requests)
+    }
+}
+
+/// A quotient that is 0 where there is nothing to divide by.
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

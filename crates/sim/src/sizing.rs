@@ -1,0 +1,378 @@
+//! How large should the cache be, and would a second level help?
+//!
+//! From a trace: the shipping engine at some sizes, and with a device below it, replayed. From
+//! arcstats alone: only what ghosts tell. A ghost hit is a miss that a cache larger by the ghosts
+//! would have had, so the counters give one point of the curve beside the present one, and
+//! nothing about smaller caches or ones larger than that.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ogive_kstat::Kstat;
+use serde::Serialize;
+
+use crate::curve::curve_sizes;
+use crate::policy::PolicyName;
+use crate::replay::{CurvePlan, OnProgress, Plan, Progress, ReplayError, replay};
+use crate::simulation::{Simulation, ratio};
+use crate::tiered::Tiered;
+use crate::trace::{ReadOptions, Traces};
+
+/// Requests at a time.
+const CHUNK: usize = 1 << 16;
+/// A size is called enough when it gives this share of what any size gives.
+const ENOUGH: f64 = 0.95;
+/// A second level that nobody sized is so many times the memory.
+const DEVICE_FACTOR: u64 = 8;
+
+/// What to work out from a trace.
+#[derive(Clone, Debug)]
+pub struct SizingPlan {
+    /// Trace files.
+    pub traces: Vec<PathBuf>,
+    /// How to read them.
+    pub read: ReadOptions,
+    /// Sizes of memory in bytes; none to choose them from the LRU curve.
+    pub memory_bytes: Vec<u64>,
+    /// Size of the second level in bytes; `None` to choose it.
+    pub device_bytes: Option<u64>,
+}
+
+/// One size of memory and what the engine would make of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MemoryPoint {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Share of the requests that hit.
+    pub hit_ratio: f64,
+}
+
+/// What a trace answers.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceAnswer {
+    /// Requests of the trace.
+    pub requests: u64,
+    /// Weight of all keys, in bytes.
+    pub footprint_bytes: u64,
+    /// Every key weighs 1: sizes are in entries.
+    pub in_entries: bool,
+    /// The engine at each size.
+    pub memory: Vec<MemoryPoint>,
+    /// Size of the second level, in bytes.
+    pub device_bytes: u64,
+    /// Share of the first size's misses that would be reads of the second level.
+    pub device_share: f64,
+    /// Share of the requests that no size gets: first uses.
+    pub first_use_ratio: f64,
+}
+
+/// Works out sizes from a trace.
+///
+/// # Errors
+/// As [`replay`].
+pub fn from_trace(
+    plan: &SizingPlan,
+    on_progress: OnProgress<'_>,
+) -> Result<TraceAnswer, ReplayError> {
+    let survey = Plan {
+        traces: plan.traces.clone(),
+        read: plan.read.clone(),
+        policies: Vec::new(),
+        sizes: Vec::new(),
+        curve: CurvePlan::Sampled(crate::curve::SAMPLE_KEYS_DEFAULT),
+        sample: 1.0,
+        threads: 1,
+    };
+    let survey = replay(&survey, on_progress)?;
+    let (keys, footprint_bytes, _) = survey.footprint.unwrap_or((1, 1, true));
+    let curve = survey.curve.as_ref().map(|curve| curve.points(&curve_sizes(footprint_bytes, 200)));
+    let curve = curve.unwrap_or_default();
+    let most = curve.last().map_or(0.0, |point| point.hit_ratio);
+    let sizes = if plan.memory_bytes.is_empty() {
+        let enough = curve.iter().find(|point| point.hit_ratio >= ENOUGH * most);
+        let enough = enough.map_or(footprint_bytes, |point| point.size_bytes);
+        let first = round_up(enough, survey.is_in_entries());
+        vec![first, first.saturating_mul(2)]
+    } else {
+        plan.memory_bytes.clone()
+    };
+    let device_bytes = plan.device_bytes.unwrap_or_else(|| sizes[0].saturating_mul(DEVICE_FACTOR));
+    let entry_bytes = (footprint_bytes / keys.max(1)).max(1);
+    let mut caches: Vec<Simulation> = sizes
+        .iter()
+        .map(|&size| Simulation::new(PolicyName::Engine(0), size, entry_bytes))
+        .collect();
+    let mut tiered = Tiered::new(sizes[0], device_bytes, entry_bytes);
+    let bytes = Arc::default();
+    let mut traces = Traces::new(&plan.traces, &plan.read, Arc::clone(&bytes));
+    let mut chunk = Vec::with_capacity(CHUNK);
+    loop {
+        chunk.clear();
+        traces.read(&mut chunk, CHUNK)?;
+        if chunk.is_empty() {
+            break;
+        }
+        caches.iter_mut().for_each(|cache| cache.run(&chunk));
+        chunk.iter().for_each(|request| tiered.access(request));
+        let bytes = bytes.load(std::sync::atomic::Ordering::Relaxed);
+        if !on_progress(Progress { pass: 2, bytes, requests: traces.counts().requests }) {
+            return Err(ReplayError::Interrupted);
+        }
+    }
+    let point = |cache: &Simulation| MemoryPoint {
+        bytes: cache.capacity_bytes(),
+        hit_ratio: cache.tally().hit_ratio(),
+    };
+    Ok(TraceAnswer {
+        requests: survey.counts.requests,
+        footprint_bytes,
+        in_entries: survey.is_in_entries(),
+        memory: caches.iter().map(point).collect(),
+        device_bytes,
+        device_share: ratio(tiered.device_hits, tiered.requests - tiered.hits),
+        first_use_ratio: ratio(keys, survey.counts.requests).min(1.0),
+    })
+}
+
+/// The next power of two for sizes that are bytes, and two digits for those that are entries.
+fn round_up(size: u64, in_entries: bool) -> u64 {
+    if !in_entries {
+        return size.checked_next_power_of_two().unwrap_or(size);
+    }
+    let unit = 10_u64.pow(size.max(1).ilog10().saturating_sub(1));
+    size.max(1).div_ceil(unit) * unit
+}
+
+impl TraceAnswer {
+    /// The answer in a sentence; `size_text` says a size.
+    #[must_use]
+    pub fn sentence(&self, size_text: &dyn Fn(u64) -> String) -> String {
+        let mut parts = Vec::new();
+        for (number, point) in self.memory.iter().enumerate() {
+            let verb = if number == 0 { "gives" } else { "would give" };
+            let size = size_text(point.bytes);
+            parts.push(format!("{size} {verb} {}", percent(point.hit_ratio)));
+        }
+        parts.push(format!(
+            "an L2 of {} would turn {} of the misses of {} into SSD reads",
+            size_text(self.device_bytes),
+            percent(self.device_share),
+            size_text(self.memory.first().map_or(0, |point| point.bytes))
+        ));
+        parts.join("; ")
+    }
+}
+
+/// A share as people say it: whole percents, with a digit more near the ends.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if (10.0..=99.0).contains(&percent) || percent == 0.0 {
+        format!("{percent:.0}%")
+    } else {
+        format!("{percent:.1}%")
+    }
+}
+
+/// What arcstats answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArcstatsAnswer {
+    /// Seconds the counters cover, if the source says.
+    pub seconds: Option<f64>,
+    /// The counters cover the time between two readings, not all since their beginning.
+    pub between_readings: bool,
+    /// Accesses.
+    pub accesses: u64,
+    /// Of those, hits, also on what was being read already.
+    pub hits: u64,
+    /// Of the misses, those that a ghost remembered.
+    pub ghost_hits: u64,
+    /// Size of the cache now, in bytes.
+    pub size_bytes: u64,
+    /// Bytes that the ghosts now stand for.
+    pub ghost_bytes: u64,
+    /// Of the misses, those an L2 had; `None` where there is no L2.
+    pub l2_hits: Option<u64>,
+    /// Size of the L2 now, in bytes.
+    pub l2_bytes: u64,
+}
+
+/// Works out what arcstats say: two readings, or one since the counters began.
+///
+/// # Errors
+/// In words, if a row is missing or the readings do not belong together.
+pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnswer, String> {
+    let row = |kstat: &Kstat, name: &str| -> Option<u64> {
+        kstat.integer(name).and_then(|number| u64::try_from(number).ok())
+    };
+    let need =
+        |name: &str| row(now, name).ok_or_else(|| format!("arcstats have no row \"{name}\""));
+    let count = |name: &str| -> Result<u64, String> {
+        let later = row(now, name).unwrap_or(0);
+        match before {
+            None => Ok(later),
+            Some(before) => later.checked_sub(row(before, name).unwrap_or(0)).ok_or_else(|| {
+                format!("\"{name}\" went down between the readings: they are not of one boot, or in the wrong order")
+            }),
+        }
+    };
+    need("hits")?;
+    need("misses")?;
+    need("mru_ghost_hits")?;
+    let hits = count("hits")? + count("iohits")?;
+    let misses = count("misses")?;
+    let has_l2 = row(now, "l2_size").unwrap_or(0) > 0;
+    let begin_ns = before.map_or(now.crtime_ns, |before| before.snaptime_ns);
+    let seconds = (now.snaptime_ns > begin_ns && begin_ns > 0)
+        .then(|| (now.snaptime_ns - begin_ns) as f64 / 1e9);
+    Ok(ArcstatsAnswer {
+        seconds,
+        between_readings: before.is_some(),
+        accesses: hits + misses,
+        hits,
+        ghost_hits: (count("mru_ghost_hits")? + count("mfu_ghost_hits")?).min(misses),
+        size_bytes: need("size")?,
+        ghost_bytes: row(now, "mru_ghost_size").unwrap_or(0)
+            + row(now, "mfu_ghost_size").unwrap_or(0),
+        l2_hits: if has_l2 { Some(count("l2_hits")?.min(misses)) } else { None },
+        l2_bytes: row(now, "l2_size").unwrap_or(0),
+    })
+}
+
+impl ArcstatsAnswer {
+    /// What can be said, and what cannot, one sentence each.
+    #[must_use]
+    pub fn sentences(&self, size_text: &dyn Fn(u64) -> String) -> Vec<String> {
+        let misses = self.accesses - self.hits;
+        let when = match (self.between_readings, self.seconds) {
+            (true, Some(seconds)) => format!("In {}", span(seconds)),
+            (true, None) => "Between the two readings".to_owned(),
+            (false, Some(seconds)) => format!("Since the counters began {} ago", span(seconds)),
+            (false, None) => "Since the counters began".to_owned(),
+        };
+        if self.accesses == 0 {
+            return vec![format!(
+                "{when} nothing was asked of the cache: there is nothing to say."
+            )];
+        }
+        let size = size_text(self.size_bytes);
+        let mut said = vec![format!(
+            "{when}, {size} gave {} ({} accesses).",
+            percent(ratio(self.hits, self.accesses)),
+            self.accesses
+        )];
+        let larger = self.size_bytes.saturating_add(self.ghost_bytes);
+        let share = percent(ratio(self.ghost_hits, misses));
+        if self.ghost_bytes == 0 {
+            said.push(format!(
+                "There are no ghosts now: either nothing had to go for want of room, or it is \
+                 forgotten. {} of the misses found a ghost while there were some; what more \
+                 memory would give cannot be said.",
+                self.ghost_hits
+            ));
+        } else {
+            said.push(format!(
+                "{} would have given at most {}: {share} of the misses were of what had been \
+                 evicted last, within the {} that the ghosts remember.",
+                size_text(larger),
+                percent(ratio(self.hits + self.ghost_hits, self.accesses)),
+                size_text(self.ghost_bytes)
+            ));
+        }
+        match self.l2_hits {
+            Some(hits) => said.push(format!(
+                "The L2 of {} turned {} of the misses into SSD reads.",
+                size_text(self.l2_bytes),
+                percent(ratio(hits, misses))
+            )),
+            None if self.ghost_bytes > 0 => said.push(format!(
+                "An L2 of {} would have turned at most {share} of the misses into SSD reads.",
+                size_text(self.ghost_bytes)
+            )),
+            None => {}
+        }
+        said.push(format!(
+            "arcstats cannot say what less than {size} would give, nor anything beyond {}: for \
+             that, replay a trace.",
+            size_text(larger)
+        ));
+        if !self.between_readings {
+            said.push(
+                "These are averages since the beginning, warm-up included; give two \
+                       readings for a time of your choice."
+                    .to_owned(),
+            );
+        }
+        said
+    }
+}
+
+fn span(seconds: f64) -> String {
+    match seconds {
+        s if s >= 2.0 * 86_400.0 => format!("{:.0} days", s / 86_400.0),
+        s if s >= 2.0 * 3600.0 => format!("{:.0} hours", s / 3600.0),
+        s if s >= 120.0 => format!("{:.0} minutes", s / 60.0),
+        s => format!("{s:.0} seconds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arcstats(rows: &[(&'static str, u64)], snaptime_ns: i64) -> Kstat {
+        let text = ogive_kstat::arcstats::file(1, snaptime_ns, rows.iter().copied()).unwrap();
+        ogive_kstat::named::parse("zfs", "arcstats", text.as_bytes()).unwrap()
+    }
+
+    const GIB: u64 = 1 << 30;
+
+    fn gib(bytes: u64) -> String {
+        format!("{} GiB", bytes / GIB)
+    }
+
+    #[test]
+    fn arcstats_say_what_ghosts_know_and_no_more() {
+        let now = arcstats(
+            &[
+                ("hits", 900),
+                ("iohits", 10),
+                ("misses", 90),
+                ("mru_ghost_hits", 20),
+                ("mfu_ghost_hits", 10),
+                ("mru_ghost_size", 4 * GIB),
+                ("mfu_ghost_size", 4 * GIB),
+                ("size", 8 * GIB),
+            ],
+            3_600_000_000_001,
+        );
+        let answer = from_arcstats(None, &now).unwrap();
+        let text = answer.sentences(&gib).join(" ");
+        assert!(text.contains("Since the counters began 60 minutes ago, 8 GiB gave 91%"), "{text}");
+        assert!(text.contains("16 GiB would have given at most 94%: 33% of the misses"), "{text}");
+        assert!(text.contains("An L2 of 8 GiB would have turned at most 33%"), "{text}");
+        assert!(text.contains("cannot say what less than 8 GiB"), "{text}");
+    }
+
+    #[test]
+    fn two_readings_cover_the_time_between_them() {
+        let rows = |hits, misses| [("hits", hits), ("misses", misses), ("size", GIB)];
+        let (before, now) =
+            (arcstats(&rows(100, 100), 10), arcstats(&rows(190, 110), 5_000_000_010));
+        let answer = from_arcstats(Some(&before), &now).unwrap();
+        assert_eq!((answer.accesses, answer.hits), (100, 90));
+        assert!(answer.sentences(&gib)[0].starts_with("In 5 seconds, 1 GiB gave 90%"));
+        assert!(from_arcstats(Some(&now), &before).unwrap_err().contains("went down"));
+        assert!(from_arcstats(None, &Kstat::new("zfs", "dmu_tx")).unwrap_err().contains("hits"));
+    }
+
+    #[test]
+    fn sizes_are_rounded_as_people_say_them() {
+        assert_eq!(round_up((5 << 30) + 1, false), 8 << 30);
+        assert_eq!((round_up(1234, true), round_up(7, true), round_up(0, true)), (1300, 7, 1));
+        assert_eq!(
+            (percent(0.914), percent(0.995), percent(0.0)),
+            ("91%".into(), "99.5%".into(), "0%".into())
+        );
+    }
+}

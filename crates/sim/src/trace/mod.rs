@@ -1,0 +1,327 @@
+//! Reading traces: whatever people have, as a stream of [`Request`]s.
+//!
+//! A trace is opened from a file or standard input, decompressed by content, decoded by its
+//! format, and its ranges are cut into blocks. Nothing is held but a buffer of bounded size, so a
+//! trace may be longer than memory. A bad record is an error with its line or offset, or counted
+//! if asked to; no input panics.
+
+mod binary;
+mod block;
+mod error;
+mod format;
+mod input;
+mod keys;
+mod step;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+pub use self::error::{Place, TraceError};
+pub use self::format::Format;
+
+use self::error::Fault;
+use self::input::Input;
+use self::step::{Access, Decode, Step, What, mix};
+use crate::policy::Request;
+
+/// Block size of range formats if nobody says, in bytes.
+pub const BLOCK_BYTES_DEFAULT: u64 = 4096;
+/// Most blocks that one record may stand for: 64 GiB in blocks of 4 KiB.
+const RUN_BLOCKS_MAX: u64 = 1 << 24;
+
+/// How traces are read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// The format; `None` to tell it by content and name.
+    pub format: Option<Format>,
+    /// Size of a block in bytes: what ranges are cut into, and what a key of a format without
+    /// sizes weighs. `None` means 4096 for ranges and 1 for keys.
+    pub block_bytes: Option<u64>,
+    /// Every key weighs 1, whatever the trace says: sizes are in entries.
+    pub entries: bool,
+    /// Writes are passed over.
+    pub reads_only: bool,
+    /// Prefetches count as accesses; otherwise they are passed over.
+    pub with_prefetch: bool,
+    /// Bad records are counted and passed over.
+    pub skip_bad: bool,
+    /// At most so many requests are read, of all traces together.
+    pub requests_max: Option<u64>,
+}
+
+/// What was read, and what was not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// Requests, after ranges are cut into blocks.
+    pub requests: u64,
+    /// Bad records passed over.
+    pub bad: u64,
+    /// Records of writes passed over.
+    pub writes: u64,
+    /// Records of prefetches passed over.
+    pub prefetches: u64,
+    /// Reads that the recorder itself says it dropped.
+    pub dropped: u64,
+}
+
+/// A run of blocks on its way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    space: u64,
+    next: u64,
+    left: u64,
+    weight_bytes: u64,
+}
+
+/// One trace as a stream of requests.
+pub struct TraceReader {
+    name: String,
+    input: Input,
+    format: Format,
+    decoder: Box<dyn Decode>,
+    options: ReadOptions,
+    run: Run,
+    counts: ReadCounts,
+}
+
+impl TraceReader {
+    /// Opens a file, or standard input for `-`. Compressed bytes read are added to `progress`.
+    ///
+    /// # Errors
+    /// [`TraceError`] if it cannot be read or its format cannot be told.
+    pub fn open(
+        path: &Path,
+        options: &ReadOptions,
+        progress: Arc<AtomicU64>,
+    ) -> Result<Self, TraceError> {
+        let name = display_name(path);
+        let failed = |error: std::io::Error| TraceError {
+            name: name.clone(),
+            place: Place::Whole,
+            reason: format!("cannot read it: {error}"),
+        };
+        let input = Input::open(path, progress).map_err(failed)?;
+        Self::with_input(path, input, options)
+    }
+
+    /// Reads from anything; `name` helps to tell the format.
+    ///
+    /// # Errors
+    /// As [`TraceReader::open`].
+    pub fn from_reader(
+        name: &Path,
+        reader: impl std::io::Read + Send + 'static,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
+        let input = Input::new(reader, Arc::default()).map_err(|error| TraceError {
+            name: display_name(name),
+            place: Place::Whole,
+            reason: format!("cannot read it: {error}"),
+        })?;
+        Self::with_input(name, input, options)
+    }
+
+    fn with_input(
+        path: &Path,
+        mut input: Input,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
+        let name = display_name(path);
+        let whole = |reason| TraceError { name: name.clone(), place: Place::Whole, reason };
+        let beginning = input.peek(format::SNIFF_BYTES);
+        let beginning = beginning.map_err(|error| whole(format!("cannot read it: {error}")))?;
+        let format = match options.format {
+            Some(format) => format,
+            None if beginning.is_empty() => return Err(whole("it is empty".to_owned())),
+            None => Format::detect(path, beginning).ok_or_else(|| {
+                whole("its format cannot be told; name it with --format".to_owned())
+            })?,
+        };
+        let decoder = format.decoder();
+        let (options, run) = (options.clone(), Run::default());
+        Ok(Self { name, input, format, decoder, options, run, counts: ReadCounts::default() })
+    }
+
+    /// The format it is read as.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub const fn counts(&self) -> ReadCounts {
+        self.counts
+    }
+
+    /// Adds requests to `requests` until there are `limit` or the trace ends. Returns whether
+    /// it has ended.
+    ///
+    /// # Errors
+    /// [`TraceError`] with the line or offset of what is bad. With `skip_bad` only what makes
+    /// reading on impossible is an error.
+    pub fn read(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<bool, TraceError> {
+        while requests.len() < limit {
+            if self.options.requests_max.is_some_and(|max| self.counts.requests >= max) {
+                return Ok(true);
+            }
+            if self.run.left > 0 {
+                let key = mix(self.run.space, self.run.next);
+                requests.push(Request::new(key, self.run.weight_bytes));
+                // The last block of all has no next; no run goes beyond it.
+                self.run.next = self.run.next.wrapping_add(1);
+                self.run.left -= 1;
+                self.counts.requests += 1;
+                continue;
+            }
+            let offset = self.input.offset();
+            let step = self.decoder.decode(&mut self.input);
+            match step.and_then(|step| self.take(step).map_err(Fault::Record)) {
+                Ok(false) => {}
+                Ok(true) => return Ok(true),
+                Err(Fault::Record(_)) if self.options.skip_bad => self.counts.bad += 1,
+                Err(Fault::Record(reason) | Fault::End(reason)) => {
+                    return Err(self.error(offset, reason));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn error(&self, offset: u64, reason: String) -> TraceError {
+        let place = if self.format.is_text() {
+            Place::Line(self.input.line_number())
+        } else {
+            Place::Offset(offset)
+        };
+        let name = self.name.clone();
+        let reason = format!("{reason} (read as {}; --skip-bad counts and goes on)", self.format);
+        TraceError { name, place, reason }
+    }
+
+    /// Takes a step; whether it is the last.
+    fn take(&mut self, step: Step) -> Result<bool, String> {
+        match step {
+            Step::End => return Ok(true),
+            Step::Nothing => {}
+            Step::Dropped(reads) => self.counts.dropped = self.counts.dropped.saturating_add(reads),
+            Step::Access(access) => self.access(access)?,
+        }
+        Ok(false)
+    }
+
+    fn access(&mut self, access: Access) -> Result<(), String> {
+        if access.is_write && self.options.reads_only {
+            self.counts.writes += 1;
+            return Ok(());
+        }
+        if access.is_prefetch && !self.options.with_prefetch {
+            self.counts.prefetches += 1;
+            return Ok(());
+        }
+        let unit_bytes = self.options.block_bytes.unwrap_or(1).max(1);
+        let block_bytes = self.options.block_bytes.unwrap_or(BLOCK_BYTES_DEFAULT).max(1);
+        let mut run = match access.what {
+            What::Key { key, bytes } => {
+                let weight_bytes = bytes.unwrap_or(unit_bytes);
+                Run { space: 0, next: key, left: 1, weight_bytes }
+            }
+            What::Blocks { first, count } => {
+                Run { space: 0, next: first, left: count, weight_bytes: unit_bytes }
+            }
+            What::Range { space, offset_bytes, bytes } => {
+                let end = offset_bytes.checked_add(bytes).ok_or("a range beyond 2^64")?;
+                let first = offset_bytes / block_bytes;
+                let left = if bytes == 0 { 0 } else { (end - 1) / block_bytes - first + 1 };
+                Run { space, next: first, left, weight_bytes: block_bytes }
+            }
+        };
+        if run.left > RUN_BLOCKS_MAX
+            || run.next.checked_add(run.left - u64::from(run.left > 0)).is_none()
+        {
+            return Err(format!(
+                "a record of {} blocks; more than {RUN_BLOCKS_MAX} are not believed",
+                run.left
+            ));
+        }
+        run.weight_bytes = if self.options.entries { 1 } else { run.weight_bytes.max(1) };
+        self.run = run;
+        Ok(())
+    }
+}
+
+fn display_name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Several traces, one after the other.
+pub struct Traces {
+    paths: Vec<PathBuf>,
+    at: usize,
+    reader: Option<TraceReader>,
+    options: ReadOptions,
+    counts: ReadCounts,
+    progress: Arc<AtomicU64>,
+    formats: Vec<Format>,
+}
+
+impl Traces {
+    /// The traces of these files; none is opened yet.
+    #[must_use]
+    pub fn new(paths: &[PathBuf], options: &ReadOptions, progress: Arc<AtomicU64>) -> Self {
+        Self {
+            paths: paths.to_vec(),
+            at: 0,
+            reader: None,
+            options: options.clone(),
+            counts: ReadCounts::default(),
+            progress,
+            formats: Vec::new(),
+        }
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn counts(&self) -> ReadCounts {
+        let now = self.reader.as_ref().map(TraceReader::counts).unwrap_or_default();
+        ReadCounts {
+            requests: self.counts.requests + now.requests,
+            bad: self.counts.bad + now.bad,
+            writes: self.counts.writes + now.writes,
+            prefetches: self.counts.prefetches + now.prefetches,
+            dropped: self.counts.dropped.saturating_add(now.dropped),
+        }
+    }
+
+    /// The formats of the traces opened so far.
+    #[must_use]
+    pub fn formats(&self) -> &[Format] {
+        &self.formats
+    }
+
+    /// Fills `requests` up to `limit`; an empty one means the end.
+    ///
+    /// # Errors
+    /// As [`TraceReader::open`] and [`TraceReader::read`].
+    pub fn read(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<(), TraceError> {
+        while requests.len() < limit {
+            if self.reader.is_none() {
+                let Some(path) = self.paths.get(self.at) else { return Ok(()) };
+                let mut options = self.options.clone();
+                options.requests_max =
+                    options.requests_max.map(|max| max.saturating_sub(self.counts.requests));
+                let reader = TraceReader::open(path, &options, Arc::clone(&self.progress))?;
+                self.formats.push(reader.format());
+                self.reader = Some(reader);
+            }
+            let Some(reader) = &mut self.reader else { return Ok(()) };
+            if reader.read(requests, limit)? {
+                self.counts = self.counts();
+                self.reader = None;
+                self.at += 1;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! What decoders make of a trace, one step at a time.
+
+use super::error::Fault;
+use super::input::Input;
+
+/// One line or record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The trace is over.
+    End,
+    /// Nothing that is an access: a comment, a header, an event of another kind.
+    Nothing,
+    /// An access.
+    Access(Access),
+    /// So many accesses are missing here, says the trace itself.
+    Dropped(u64),
+}
+
+/// Accesses to one key or to neighbouring ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) what: What,
+    pub(crate) is_write: bool,
+    pub(crate) is_prefetch: bool,
+}
+
+/// What is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A key, with its size if the trace knows it.
+    Key { key: u64, bytes: Option<u64> },
+    /// Neighbouring blocks of the trace's own size, each a key.
+    Blocks { first: u64, count: u64 },
+    /// A range of bytes of a device or file, of which each block touched is a key.
+    Range { space: u64, offset_bytes: u64, bytes: u64 },
+}
+
+impl Step {
+    /// A read of one key.
+    pub(crate) const fn read(key: u64, bytes: Option<u64>) -> Self {
+        let what = What::Key { key, bytes };
+        Self::Access(Access { what, is_write: false, is_prefetch: false })
+    }
+
+    /// A read or write of a range of bytes.
+    pub(crate) const fn range(space: u64, offset_bytes: u64, bytes: u64, is_write: bool) -> Self {
+        let what = What::Range { space, offset_bytes, bytes };
+        Self::Access(Access { what, is_write, is_prefetch: false })
+    }
+}
+
+/// A format.
+pub(crate) trait Decode: Send {
+    /// Makes a step. After [`Fault::Record`] the next step may be made.
+    fn decode(&mut self, input: &mut Input) -> Result<Step, Fault>;
+}
+
+/// A format of lines.
+pub(crate) trait DecodeLine: Send {
+    /// What a line says, or what is wrong with it.
+    fn line(&mut self, line: &str) -> Result<Step, String>;
+}
+
+/// A format of lines as a format.
+pub(crate) struct Text<D>(pub(crate) D);
+
+impl<D: DecodeLine> Decode for Text<D> {
+    fn decode(&mut self, input: &mut Input) -> Result<Step, Fault> {
+        match input.line()? {
+            None => Ok(Step::End),
+            Some(line) if line.trim_ascii().is_empty() => Ok(Step::Nothing),
+            Some(line) => self.0.line(line).map_err(Fault::Record),
+        }
+    }
+}
+
+/// One number out of several that belong together.
+pub(crate) fn mix(space: u64, number: u64) -> u64 {
+    if space == 0 {
+        return number;
+    }
+    // The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA '14) over both: no two of
+    // 2^26 keys are one, but with a probability of 10^-4.
+    let mut bits = number.wrapping_add(space.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31) ^ space.rotate_left(17)
+}
+
+/// A number for a name.
+pub(crate) fn name_number(name: &str) -> u64 {
+    use std::hash::BuildHasher as _;
+    foldhash::quality::FixedState::with_seed(0).hash_one(name.as_bytes())
+}
+
+/// The number in a column.
+pub(crate) fn number(text: Option<&str>, what: &str) -> Result<u64, String> {
+    let text = text.ok_or_else(|| format!("{what} is missing"))?;
+    text.parse().map_err(|_| format!("{what} is not a whole number: \"{}\"", shown(text)))
+}
+
+/// A text as it is put into a message: short, and without control characters.
+pub(crate) fn shown(text: &str) -> String {
+    const LENGTH_MAX: usize = 40;
+    let mut shown: String = text.chars().filter(|c| !c.is_control()).take(LENGTH_MAX).collect();
+    if text.chars().count() > LENGTH_MAX {
+        shown.push_str("...");
+    }
+    shown
+}

@@ -1,0 +1,42 @@
+//! Promise: LRU, ARC and MIN have exactly the hits that were published or counted for every
+//! trace at hand, from file to count through the readers of this crate.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+/// Longest trace to take: in a debug build those that are quick.
+const REQUESTS_MAX: u64 = if cfg!(debug_assertions) { 60_000 } else { u64::MAX };
+
+#[test]
+fn every_golden_count_is_met() {
+    let text = common::golden();
+    let mut traces: BTreeMap<&str, Vec<(u64, &str, u64, u64)>> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let columns: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| columns[at].parse::<u64>().unwrap();
+        traces.entry(columns[0]).or_default().push((number(1), columns[2], number(3), number(4)));
+    }
+    let mut checked = 0;
+    for (trace, rows) in traces {
+        let expected = rows[0].3;
+        if expected > REQUESTS_MAX {
+            eprintln!("left out: {trace}, {expected} requests (run with --release)");
+            continue;
+        }
+        let requests = common::requests(trace).unwrap();
+        assert_eq!(requests.len() as u64, expected, "requests of {trace}");
+        for (entries, policy, hits, _) in rows {
+            let policy = if policy == "opt" { "min" } else { policy };
+            assert_eq!(
+                common::hits(policy, entries, &requests),
+                hits,
+                "{trace} {policy} {entries}"
+            );
+            checked += 1;
+        }
+    }
+    eprintln!("{checked} counts are exact");
+    assert!(checked >= 40, "only {checked} counts were checked");
+}
