@@ -22,6 +22,7 @@
 //! | `record`, `listing` | what the cache holds |
 //! | `retries` | who was told to look a path up again |
 //! | `inode`, `number`, `handle` | what the kernel knows, and by which numbers |
+//! | `second_level` | what outlives memory, and the process |
 //! | `prefetch` | which readers are sequential |
 //! | `workers` | who waits for the origin |
 //! | `pruning`, `memory` | giving memory back |
@@ -44,6 +45,7 @@ mod prefetch;
 mod pruning;
 mod record;
 mod retries;
+mod second_level;
 mod session;
 mod statistics;
 #[cfg(test)]
@@ -52,4 +54,5 @@ mod version;
 mod view;
 mod workers;
 
+pub use second_level::{SecondLevelError, SecondLevelOptions};
 pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Unmounter};

@@ -150,6 +150,16 @@ impl Tier {
         self.store(name).is_some_and(|store| store.offer(name, bytes, offered))
     }
 
+    /// Notes a miss of the first level that nobody asks this one about.
+    pub fn note_miss(&self) {
+        add(&self.counters.l2_misses, 1);
+    }
+
+    /// Notes bytes that left the first level and must not come here.
+    pub fn note_ineligible(&self, bytes: u64) {
+        add(&self.counters.evict_l2_ineligible, bytes);
+    }
+
     /// Everything counted.
     pub fn counts(&self) -> Counts {
         self.counters.counts()

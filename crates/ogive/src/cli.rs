@@ -6,7 +6,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
-use crate::{completions, man, mount, stat, unmount};
+use crate::{bench, completions, l2, man, mount, stat, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Mount(Box<mount::args::MountArgs>),
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
+    L2(l2::L2Args),
+    Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

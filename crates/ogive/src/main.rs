@@ -10,11 +10,13 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod bench;
 mod cli;
 mod completions;
 mod exit;
 mod fuse;
 mod help;
+mod l2;
 mod man;
 mod messages;
 mod mount;
@@ -55,6 +57,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
+        Command::L2(args) => return l2::run(&args),
+        Command::Bench(args) => bench::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

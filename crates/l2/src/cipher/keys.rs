@@ -46,7 +46,7 @@ impl hkdf::KeyType for KeyLength {
 
 impl DeviceKeys {
     /// Derives the keys of a device that is named by these parts of its superblock.
-    pub fn new(master: &MasterKey, cipher: Cipher, device: [u8; 16], salt: &[u8; 32]) -> Self {
+    pub(crate) fn new(master: &MasterKey, cipher: Cipher, device: [u8; 16], salt: &[u8; 32]) -> Self {
         let names = derive(master, salt, &[b"ogive l2 name v1", &device]);
         let superblock = derive(master, salt, &[b"ogive l2 superblock v1", &device]);
         Self {
@@ -60,29 +60,29 @@ impl DeviceKeys {
     }
 
     /// Sixteen bytes that tell whether a key is the device's.
-    pub fn check(master: &MasterKey, device: &[u8; 16], salt: &[u8; 32]) -> [u8; 16] {
+    pub(crate) fn check(master: &MasterKey, device: &[u8; 16], salt: &[u8; 32]) -> [u8; 16] {
         let check = derive(master, salt, &[b"ogive l2 check v1", device]);
         first_half(&*check)
     }
 
     /// Whether `master` is the key of a device.
-    pub fn is_right(master: &MasterKey, superblock: &Superblock) -> bool {
+    pub(crate) fn is_right(master: &MasterKey, superblock: &Superblock) -> bool {
         let check = Self::check(master, &superblock.device, &superblock.salt);
         aws_lc_rs::constant_time::verify_slices_are_equal(&check, &superblock.key_check).is_ok()
     }
 
     /// The message authentication code of a superblock.
-    pub fn superblock_mac(&self, covered: &[u8]) -> [u8; 16] {
+    pub(crate) fn superblock_mac(&self, covered: &[u8]) -> [u8; 16] {
         first_half(hmac::sign(&self.superblock, covered).as_ref())
     }
 
     /// The keyed hash by which a record is known on the device.
-    pub fn name(&self, name: &[u8]) -> [u8; 16] {
+    pub(crate) fn name(&self, name: &[u8]) -> [u8; 16] {
         first_half(hmac::sign(&self.names, name).as_ref())
     }
 
     /// The key of an epoch.
-    pub fn epoch(&self, salt: &[u8; 32]) -> EpochKey {
+    pub(crate) fn epoch(&self, salt: &[u8; 32]) -> EpochKey {
         if let Some(key) = self.epochs.read().get(salt) {
             return key.clone();
         }
@@ -100,7 +100,7 @@ impl DeviceKeys {
     ///
     /// # Errors
     /// If the system has no random bytes.
-    pub fn begin_epoch(&self) -> Result<([u8; 32], EpochKey), SecretError> {
+    pub(crate) fn begin_epoch(&self) -> Result<([u8; 32], EpochKey), SecretError> {
         let salt = *MasterKey::random()?.expose();
         Ok((salt, self.epoch(&salt)))
     }

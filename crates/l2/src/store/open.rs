@@ -54,7 +54,7 @@ pub enum DeviceError {
 }
 
 /// Where the master key comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum KeySource {
     /// There is none: for [`Cipher::Off`].
     None,
@@ -62,6 +62,16 @@ pub enum KeySource {
     Master(MasterKey),
     /// argon2id makes it of a passphrase, with parameters that the device remembers.
     Passphrase(Zeroizing<Vec<u8>>, KdfParameters),
+}
+
+impl std::fmt::Debug for KeySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "KeySource::None",
+            Self::Master(_) => "KeySource::Master([redacted])",
+            Self::Passphrase(..) => "KeySource::Passphrase([redacted])",
+        })
+    }
 }
 
 /// When a device may be formatted.
@@ -133,19 +143,19 @@ pub(crate) fn open(
 ) -> Result<(Superblock, DeviceKeys), DeviceError> {
     let found = read_superblock(&**device).map_err(system("read the superblock"))?;
     let (found, bytes) = match (found, options.format) {
-        (_, FormatPolicy::Force) => return format_device(device, options),
+        (_, FormatPolicy::Force) => return make(device, options),
         (Ok(found), _) => found,
         (Err(error), FormatPolicy::Never) => return Err(DeviceError::Format(error)),
         (Err(error @ FormatError::Version(_)), _) => return Err(DeviceError::Format(error)),
         (Err(FormatError::Damaged), _) => {
             log::warn!("the second level's superblock is damaged; it begins anew");
-            return format_device(device, options);
+            return make(device, options);
         }
         (Err(_), FormatPolicy::IfEmpty) => {
             let contents = foreign_contents(&**device).map_err(system("read it"))?;
             return match contents {
                 Some(contents) => Err(DeviceError::Foreign(contents)),
-                None => format_device(device, options),
+                None => make(device, options),
             };
         }
     };
@@ -164,16 +174,23 @@ pub(crate) fn open(
             return Err(DeviceError::Format(FormatError::Damaged));
         }
         log::warn!("the second level's superblock was changed by somebody; it begins anew");
-        return format_device(device, options);
+        return make(device, options);
     }
     resize(device, &found, options, keys)
 }
 
-/// Makes a device ours and empty.
+/// Makes a device ours and empty, whatever is on it.
 ///
 /// # Errors
 /// See [`DeviceError`].
 pub fn format_device(
+    device: &Arc<dyn Device>,
+    options: &OpenOptions,
+) -> Result<Superblock, DeviceError> {
+    make(device, options).map(|(superblock, _)| superblock)
+}
+
+fn make(
     device: &Arc<dyn Device>,
     options: &OpenOptions,
 ) -> Result<(Superblock, DeviceKeys), DeviceError> {
@@ -244,7 +261,7 @@ fn resize(
                 Err(DeviceError::TooSmall(size_bytes))
             } else {
                 log::info!("a log of large segments does not fit into less than {least} bytes");
-                format_device(device, options)
+                make(device, options)
             };
         }
         wanted.segments = segments_in(size_bytes, found.segment_bytes);

@@ -1,0 +1,36 @@
+//! `ogive bench`: what this machine can do, one module a benchmark.
+//!
+//! Each prints a table whose columns were measured in one run, interleaved, next to the limit
+//! that nothing can beat, so that ratios mean something on a busy machine, too.
+
+mod seal;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::help;
+
+/// Measure on this machine what ogive's parts cost
+///
+/// Every benchmark measures its candidates in turn, several times, beside a limit that cannot be
+/// beaten, and prints medians. What needs files makes them in a directory of its own and
+/// removes them.
+#[derive(Debug, Args)]
+#[command(after_long_help = help::render(&[help::exit_codes()]))]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+/// The benchmarks.
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    Seal(seal::SealArgs),
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+    match &args.benchmark {
+        Benchmark::Seal(args) => seal::run(args),
+    }
+}
