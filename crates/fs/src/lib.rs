@@ -54,5 +54,5 @@ mod version;
 mod view;
 mod workers;
 
-pub use second_level::{SecondLevelError, SecondLevelOptions};
 pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Unmounter};
+pub use second_level::{SecondLevelError, SecondLevelOptions};

@@ -110,9 +110,7 @@ impl Compressor {
         }
         let (stored, length) = match &mut self.way {
             Way::Off => return (Stored::Plain, plain),
-            Way::Lz4 => {
-                (Stored::Lz4, lz4_flex::block::compress_into(plain, &mut self.buffer).ok())
-            }
+            Way::Lz4 => (Stored::Lz4, lz4_flex::block::compress_into(plain, &mut self.buffer).ok()),
             Way::Zstd(context) => {
                 (Stored::Zstd, context.compress_to_buffer(plain, self.buffer.as_mut_slice()).ok())
             }

@@ -167,7 +167,8 @@ impl Shared {
         let more = first.store.device().depth().saturating_sub(1).min(share);
         batch.push(first);
         while batch.len() <= more {
-            let same = state.jobs.front().is_some_and(|job| Arc::ptr_eq(&job.store, &batch[0].store));
+            let same =
+                state.jobs.front().is_some_and(|job| Arc::ptr_eq(&job.store, &batch[0].store));
             match state.jobs.pop_front() {
                 Some(job) if same => batch.push(job),
                 Some(job) => {

@@ -81,12 +81,7 @@ impl fmt::Display for Summary {
         write!(f, "{}: read {}", self.mount_point.display(), Bytes(self.read_bytes))?;
         if let Some(second_level_bytes) = self.second_level_bytes {
             self.write_shares(f, second_level_bytes)?;
-            return write!(
-                f,
-                ", wrote {}, in {}",
-                Bytes(self.written_bytes),
-                Span(self.duration)
-            );
+            return write!(f, ", wrote {}, in {}", Bytes(self.written_bytes), Span(self.duration));
         }
         if let Some(percent) = self.hit_percent() {
             write!(f, " ({percent:.1}% of records from memory)")?;

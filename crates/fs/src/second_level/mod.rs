@@ -65,8 +65,7 @@ impl SecondLevel {
             compression: options.compression,
             admission: options.admission,
             limits: options.limits,
-            queue_bytes_max: (arc_max_bytes / QUEUE_SHARE)
-                .clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX),
+            queue_bytes_max: (arc_max_bytes / QUEUE_SHARE).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX),
             // What compression saves and what small files waste come to about half.
             expected_record_bytes: record_size_bytes / 2,
             index_bytes_max: (arc_max_bytes / INDEX_SHARE).max(1 << 20),
@@ -87,12 +86,7 @@ impl SecondLevel {
     }
 
     /// A record, if it is there and `may_be_asked`.
-    pub(crate) fn read(
-        &self,
-        version: Version,
-        index: u64,
-        may_be_asked: bool,
-    ) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, version: Version, index: u64, may_be_asked: bool) -> Option<Vec<u8>> {
         if !may_be_asked {
             self.tier.note_miss();
             return None;

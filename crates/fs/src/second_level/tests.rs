@@ -27,10 +27,7 @@ fn fixture() -> Fixture {
     Fixture { directory, device, view }
 }
 
-fn view(
-    directory: &tempfile::TempDir,
-    device: &Arc<MemoryDevice>,
-) -> Arc<View<DirectoryOrigin>> {
+fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<DirectoryOrigin>> {
     let how = OpenOptions {
         size_bytes: None,
         cipher: None,

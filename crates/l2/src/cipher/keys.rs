@@ -46,7 +46,12 @@ impl hkdf::KeyType for KeyLength {
 
 impl DeviceKeys {
     /// Derives the keys of a device that is named by these parts of its superblock.
-    pub(crate) fn new(master: &MasterKey, cipher: Cipher, device: [u8; 16], salt: &[u8; 32]) -> Self {
+    pub(crate) fn new(
+        master: &MasterKey,
+        cipher: Cipher,
+        device: [u8; 16],
+        salt: &[u8; 32],
+    ) -> Self {
         let names = derive(master, salt, &[b"ogive l2 name v1", &device]);
         let superblock = derive(master, salt, &[b"ogive l2 superblock v1", &device]);
         Self {

@@ -94,8 +94,7 @@ impl FileDevice {
                 other => other.map_err(system)?,
             }
         }
-        let mut device =
-            Self { file: descriptor.into(), is_block, is_direct, alignment_bytes: 1 };
+        let mut device = Self { file: descriptor.into(), is_block, is_direct, alignment_bytes: 1 };
         if is_direct {
             device.alignment_bytes = device.probe_alignment();
         }

@@ -140,8 +140,7 @@ impl Index {
         for cell in table.buckets.iter().flat_map(|bucket| &bucket.0) {
             let bits = cell.load(Ordering::Relaxed);
             let inside = Slot::from_bits(bits).is_some_and(|s| addresses.contains(&s.address()));
-            if inside
-                && cell.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            if inside && cell.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             {
                 self.records.fetch_sub(1, Ordering::Relaxed);
             }

@@ -29,8 +29,8 @@ mod writer;
 
 pub(crate) use open::open;
 pub use open::{DeviceError, FormatPolicy, KeySource, OpenOptions, format_device, read_superblock};
-pub use queue::SharedBytes;
 use queue::Popped;
+pub use queue::SharedBytes;
 pub(crate) use read::{Plan, Unsealer};
 pub use verify::{Verification, verify};
 
@@ -152,8 +152,7 @@ impl Store {
         let record_max = record_max_bytes(superblock.segment_bytes);
         let room = superblock.segments * superblock.segment_bytes;
         let expected = options.expected_record_bytes.max(UNIT_BYTES);
-        let gate =
-            Gate::new(options.admission, options.limits, room, room, Instant::now());
+        let gate = Gate::new(options.admission, options.limits, room, room, Instant::now());
         let store = Arc::new(Self {
             index: Index::new(room / expected, options.index_bytes_max),
             classes: LengthClasses::new(record_units(record_max)),

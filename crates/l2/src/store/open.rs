@@ -32,7 +32,9 @@ pub enum DeviceError {
     #[error("it is sealed with another key; give that key, or run `ogive l2 format --force` on it")]
     WrongKey,
     /// It is sealed with another cipher than the one asked for.
-    #[error("it is sealed with {found}, not with {wanted}; leave --cipher out, or run `ogive l2 format --force` on it")]
+    #[error(
+        "it is sealed with {found}, not with {wanted}; leave --cipher out, or run `ogive l2 format --force` on it"
+    )]
     WrongCipher {
         /// What it has.
         found: Cipher,

@@ -139,8 +139,7 @@ impl Store {
         let right = plan.seal.open(nonce, &additional, header.tag, sealed, scratch);
         watch.lap(cpu);
         add(&counters.l2_unsealed_bytes, u64::from(header.stored_bytes));
-        let right =
-            right && unsealer.decompressor.decompress(header.stored, scratch, &mut plain);
+        let right = right && unsealer.decompressor.decompress(header.stored, scratch, &mut plain);
         watch.lap(&counters.l2_decompress_cpu_ns);
         if right { Ok(plain) } else { Err(Fault::Bad) }
     }

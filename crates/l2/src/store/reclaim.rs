@@ -8,9 +8,7 @@ use super::writer::{Ready, Writer, start_of};
 use crate::cipher::nonce;
 use crate::compression::Stored;
 use crate::device::AlignedBuffer;
-use crate::format::{
-    RECORD_HEADER_BYTES, RecordHeader, SummaryEntry, UNIT_BYTES, provenance,
-};
+use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SummaryEntry, UNIT_BYTES, provenance};
 use crate::index::Place;
 
 /// Share of a segment that may be carried over: one in so many, which bounds what is written to

@@ -69,8 +69,10 @@ fn read_headers(store: &Store) -> Vec<SegmentHeader> {
         let mut reads: Vec<ReadRequest<'_>> = numbers
             .clone()
             .zip(blocks)
-            .map(|(number, buffer)| {
-                ReadRequest { offset: start_of(store, number), buffer, result: Ok(()) }
+            .map(|(number, buffer)| ReadRequest {
+                offset: start_of(store, number),
+                buffer,
+                result: Ok(()),
             })
             .collect();
         store.device.read_many(&mut reads);

@@ -65,12 +65,7 @@ pub fn verify(
     Ok(found)
 }
 
-fn verify_segment(
-    store: &Store,
-    number: u32,
-    found: &mut Verification,
-    unsealer: &mut Unsealer,
-) {
+fn verify_segment(store: &Store, number: u32, found: &mut Verification, unsealer: &mut Unsealer) {
     found.segments += 1;
     let summary = read_summary(store, number).unwrap_or_else(|| {
         found.open_segments += 1;

@@ -131,8 +131,7 @@ impl<'a> Writer<'a> {
     fn write(&mut self, key: [u8; 16], plain: &[u8], provenance: u8) {
         let mut watch = Stopwatch::start();
         // The compressor's buffer is borrowed while the segment is filled.
-        let mut compressor =
-            std::mem::replace(&mut self.compressor, Compressor::none());
+        let mut compressor = std::mem::replace(&mut self.compressor, Compressor::none());
         let (stored, bytes) = compressor.compress(plain);
         watch.lap(&self.store.counters.l2_compress_cpu_ns);
         let plain_bytes = u32::try_from(plain.len()).unwrap_or(u32::MAX);
@@ -161,9 +160,10 @@ impl<'a> Writer<'a> {
         }
         self.seal(ready, units);
         let limit = self.store.queue.bytes_max() / 2;
-        let full = self.open.as_ref().is_some_and(|open| {
-            open.chunk_filled >= CHUNK_BYTES || open.unpublished_bytes > limit
-        });
+        let full = self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.chunk_filled >= CHUNK_BYTES || open.unpublished_bytes > limit);
         if full {
             self.flush();
         }
@@ -252,8 +252,7 @@ impl<'a> Writer<'a> {
         let store = self.store;
         let length = summary_bytes(open.summary.len() as u64) as usize + SEGMENT_BLOCK_BYTES;
         let mut buffer = AlignedBuffer::zeroed(length);
-        let (summary, trailer) =
-            buffer.first(length).split_at_mut(length - SEGMENT_BLOCK_BYTES);
+        let (summary, trailer) = buffer.first(length).split_at_mut(length - SEGMENT_BLOCK_BYTES);
         let (entries, _) = summary.as_chunks_mut::<32>();
         for (bytes, entry) in entries.iter_mut().zip(&open.summary) {
             *bytes = entry.to_bytes();

@@ -39,10 +39,7 @@ pub fn open(device: &Arc<impl Device + 'static>) -> Tier {
     open_as(device, how(Cipher::Gcm)).unwrap()
 }
 
-pub fn open_as(
-    device: &Arc<impl Device + 'static>,
-    how: OpenOptions,
-) -> Result<Tier, DeviceError> {
+pub fn open_as(device: &Arc<impl Device + 'static>, how: OpenOptions) -> Result<Tier, DeviceError> {
     let device: Arc<dyn Device> = device.clone();
     let tier = Tier::open(vec![(device, how)], options()).map_err(|(_, error)| error)?;
     assert!(tier.settle(), "recovery ends");

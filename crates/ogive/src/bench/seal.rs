@@ -144,7 +144,10 @@ fn size(args: &SealArgs) -> Result<u64> {
     };
     let size_bytes = size_bytes >> 20 << 20;
     if size_bytes < SIZE_BYTES_MIN {
-        bail!("cannot measure with less than {}; give --size or another --dir", Size(SIZE_BYTES_MIN));
+        bail!(
+            "cannot measure with less than {}; give --size or another --dir",
+            Size(SIZE_BYTES_MIN)
+        );
     }
     if size_bytes / 2 * 5 > free_bytes {
         bail!(
@@ -214,7 +217,9 @@ fn measure_mounted(mount_point: &Path, cipher: Cipher, size_bytes: u64) -> Resul
     let mut passes = 0;
     while statistic(mount_point, "ogivestats", "l2_records")? < needed {
         if passes == PASSES_MAX {
-            bail!("the second level did not take the file in {PASSES_MAX} passes; is --dir so slow?");
+            bail!(
+                "the second level did not take the file in {PASSES_MAX} passes; is --dir so slow?"
+            );
         }
         eprint!("\r{cipher}: filling, pass {}  ", passes + 1);
         read_through(&file)?;
@@ -297,13 +302,27 @@ fn print(rows: &[Row]) -> Result<()> {
     writeln!(
         out,
         "{:<12} {:>8} {:>15} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7} {:>6} {:>10}",
-        "cipher", "MB/s", "spread", "CPU s/GiB", "reader", "session", "l2_read", "origin",
-        "cipher", "warm", "published"
+        "cipher",
+        "MB/s",
+        "spread",
+        "CPU s/GiB",
+        "reader",
+        "session",
+        "l2_read",
+        "origin",
+        "cipher",
+        "warm",
+        "published"
     )?;
     for row in rows {
         let (low, high) = row.spread();
-        write!(out, "{:<12} {:>8.0} {:>15}", row.cipher.name(), row.mb_per_second(),
-            format!("{low:.0}-{high:.0}"))?;
+        write!(
+            out,
+            "{:<12} {:>8.0} {:>15}",
+            row.cipher.name(),
+            row.mb_per_second(),
+            format!("{low:.0}-{high:.0}")
+        )?;
         write!(out, " {:>9.3}", row.cpu_per_gib())?;
         for name in THREADS {
             write!(out, " {:>8.3}", row.thread_per_gib(name))?;

@@ -126,8 +126,7 @@ fn key_for(device: &dyn Device, key: &KeyArgs) -> Result<KeySource> {
 fn verify(path: &Path, key: &KeyArgs, json: bool) -> Result<u8> {
     let device = open(path, OpenMode::Write)?;
     let key = key_for(&*device, key)?;
-    let options =
-        OpenOptions { size_bytes: None, cipher: None, key, format: FormatPolicy::Never };
+    let options = OpenOptions { size_bytes: None, cipher: None, key, format: FormatPolicy::Never };
     let shown = std::io::stderr().is_terminal();
     let found = ogive_l2::verify(&device, &options, |done, all| {
         if shown {

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use ogive_l2::Verification;
-use ogive_l2::device::{self, AlignedBuffer, Device, Engine, OpenError, OpenMode, foreign_contents};
+use ogive_l2::device::{
+    self, AlignedBuffer, Device, Engine, OpenError, OpenMode, foreign_contents,
+};
 use ogive_l2::format::{SEGMENTS_START, SegmentHeader, SegmentTrailer, Superblock};
 use ogive_l2::read_superblock;
 
@@ -126,10 +128,7 @@ pub(super) fn status(path: &Path, json: bool) -> Result<()> {
         ("device", hexadecimal(&superblock.device)),
         ("sealed", sealed),
         ("size", amount(superblock.device_bytes())),
-        (
-            "segments",
-            format!("{} of {}", superblock.segments, amount(superblock.segment_bytes)),
-        ),
+        ("segments", format!("{} of {}", superblock.segments, amount(superblock.segment_bytes))),
         ("used", format!("{} segments ({percent:.0}%)", seen.used)),
         ("records", format!("{} in {} sealed segments", seen.records, seen.sealed)),
         ("written", amount(seen.youngest.saturating_mul(superblock.segment_bytes))),
@@ -151,7 +150,10 @@ pub(super) fn verification(found: &Verification, json: bool) -> Result<()> {
         return write_stdout(&format!("{value:#}\n"));
     }
     print_table(&[
-        ("segments", format!("{}, {} of them without a summary", found.segments, found.open_segments)),
+        (
+            "segments",
+            format!("{}, {} of them without a summary", found.segments, found.open_segments),
+        ),
         (
             "records",
             format!(

@@ -29,10 +29,7 @@ const READY: &[u8] = b"ready\n";
 /// printed already.
 ///
 /// A passphrase that was typed is handed on through a pipe.
-pub(crate) fn start(
-    arguments: &[OsString],
-    passphrase: Option<&Zeroizing<Vec<u8>>>,
-) -> Result<u8> {
+pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8>>>) -> Result<u8> {
     let pipe = passphrase.map(|passphrase| hand_on(passphrase)).transpose()?;
     let handed = pipe.as_ref().map(|pipe| format!("--passphrase-fd={}", pipe.as_raw_fd()));
     let mut child = Command::new(program()?)
