@@ -21,6 +21,7 @@ enum Counter {
     PrefetchIssued,
     PrefetchEnded,
     HandedOver,
+    SecondLevelBytes,
     Last,
 }
 
@@ -63,6 +64,8 @@ pub(crate) struct Counts {
     pub(crate) prefetch_active: u64,
     /// Records left to the kernel's page cache.
     pub(crate) handed_over: u64,
+    /// Bytes that the second level brought.
+    pub(crate) second_level_bytes: u64,
 }
 
 thread_local! {
@@ -123,6 +126,11 @@ impl Counters {
         self.add(Counter::HandedOver, 1);
     }
 
+    /// The second level was read.
+    pub(crate) fn second_level_read(&self, bytes: u64) {
+        self.add(Counter::SecondLevelBytes, bytes);
+    }
+
     /// The counters now.
     pub(crate) fn counts(&self) -> Counts {
         let ended = self.sum(Counter::PrefetchEnded);
@@ -139,6 +147,7 @@ impl Counters {
             prefetch_issued: issued,
             prefetch_active: issued.saturating_sub(ended),
             handed_over: self.sum(Counter::HandedOver),
+            second_level_bytes: self.sum(Counter::SecondLevelBytes),
         }
     }
 }

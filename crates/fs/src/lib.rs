@@ -22,6 +22,7 @@
 //! | `record`, `listing` | what the cache holds |
 //! | `retries` | who was told to look a path up again |
 //! | `inode`, `number`, `handle` | what the kernel knows, and by which numbers |
+//! | `second_level` | what outlives memory, and the process |
 //! | `prefetch` | which readers are sequential |
 //! | `workers` | who waits for the origin |
 //! | `pruning`, `memory` | giving memory back |
@@ -46,6 +47,7 @@ mod pruning;
 mod record;
 mod recording;
 mod retries;
+mod second_level;
 mod session;
 mod statistics;
 #[cfg(test)]
@@ -55,3 +57,4 @@ mod view;
 mod workers;
 
 pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Unmounter};
+pub use second_level::{SecondLevelError, SecondLevelOptions};

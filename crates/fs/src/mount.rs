@@ -19,6 +19,7 @@ use crate::control::Control;
 use crate::memory::{self, Bounds, SystemPressure};
 use crate::pruning::{InodeLimit, InodePruner};
 use crate::record::{Entry, Key};
+use crate::second_level::{SecondLevel, SecondLevelOptions};
 use crate::session::Session;
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::version::Versions;
@@ -73,17 +74,25 @@ impl Mount {
         let bounds = Bounds::new(limit_bytes, options.arc_max_bytes, options.arc_min_bytes);
 
         let session_threads = options.session_threads();
+        let second_level = SecondLevel::open(
+            options.second_level.as_ref(),
+            &source,
+            u64::from(options.record_size_bytes),
+            bounds.max_bytes,
+        )?
+        .map(Arc::new);
         let view = Arc::new(
             View::new(
                 origin,
                 options.settings(),
-                cache(bounds, options.record_size_bytes),
+                cache(bounds, options.record_size_bytes, second_level.clone()),
                 Versions::new(options.racy_window(), options.sole_writer, salt()),
                 Workers::new(session_threads, or(options.origin_threads, ORIGIN_THREADS)),
                 InodeLimit::new(
                     options.inode_limit(keeps_handles, bounds.max_bytes),
                     options.release_memory,
                 ),
+                second_level,
             )
             .map_err(|errno| MountError::source(&source, errno.into()))?,
         );
@@ -135,20 +144,38 @@ impl Mount {
             Ok(result) => result,
             Err(_) => Err(std::io::Error::other("a session thread panicked; see the log")),
         };
+        if let Some(second_level) = &self.view.second_level {
+            second_level.close();
+        }
         let stats = self.view.cache.stats();
         let counts = self.view.counters.counts();
-        let summary = Summary::new(self.mount_point, self.started.elapsed(), &stats, &counts);
+        let summary = Summary::new(
+            self.mount_point,
+            self.started.elapsed(),
+            &stats,
+            &counts,
+            self.view.second_level.is_some(),
+        );
         ended.map(|()| summary).map_err(MountError::session)
     }
 }
 
-fn cache(bounds: Bounds, record_size_bytes: u32) -> Cache<Key, Entry> {
-    Cache::builder(bounds.max_bytes)
+fn cache(
+    bounds: Bounds,
+    record_size_bytes: u32,
+    second_level: Option<Arc<SecondLevel>>,
+) -> Cache<Key, Entry> {
+    let builder = Cache::builder(bounds.max_bytes)
         .min_bytes(bounds.min_bytes)
         .start_bytes(bounds.min_bytes)
         .expected_weight_bytes(u64::from(record_size_bytes))
-        .hash_seed(salt())
-        .build()
+        .hash_seed(salt());
+    match second_level {
+        Some(second_level) => {
+            builder.on_evict(move |eviction| second_level.offer(eviction)).build()
+        }
+        None => builder.build(),
+    }
 }
 
 /// Starts giving memory back. A mount that cannot be told of pressure is still a mount.
@@ -232,6 +259,7 @@ impl MountOptions {
             "metadata_ttl_seconds": self.metadata_ttl.as_secs_f64(),
             "negative_ttl_seconds": self.negative_ttl.as_secs_f64(),
             "prefetch_max_bytes": self.prefetch_max_bytes,
+            "second_level": self.second_level.as_ref().map(SecondLevelOptions::describe),
         })
     }
 }

@@ -46,11 +46,23 @@ impl Key {
     }
 }
 
+/// What a record is to a second level, which outlives the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Worth {
+    /// It may not be kept: nothing vouches that these bytes are the version's.
+    #[default]
+    Fleeting,
+    /// It is what this version says, for ever.
+    Lasting,
+    /// As is this, which a long sequential run has passed by.
+    Passing,
+}
+
 /// What is kept under a key.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// Bytes of a record: a whole record, or fewer where the file ends.
-    Record(Vec<u8>),
+    Record(Vec<u8>, Worth),
     /// Target of a symbolic link.
     Link(OsString),
     /// A directory's names.
@@ -61,7 +73,7 @@ impl Entry {
     /// Weight in bytes for the engine.
     pub(crate) fn weight_bytes(&self) -> u64 {
         let bytes = match self {
-            Self::Record(bytes) => bytes.capacity(),
+            Self::Record(bytes, _) => bytes.capacity(),
             Self::Link(target) => target.capacity(),
             Self::Listing(listing) => listing.size_bytes(),
         };
@@ -71,7 +83,7 @@ impl Entry {
     /// The bytes, if this is a record.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Record(bytes) => bytes,
+            Self::Record(bytes, _) => bytes,
             Self::Link(_) | Self::Listing(_) => &[],
         }
     }

@@ -44,6 +44,9 @@ impl Statistics {
             set("memory_free_bytes", i128::from(reading.available_bytes));
             set("memory_available_bytes", i128::from(reading.headroom_bytes));
         }
+        if let Some(second_level) = &view.second_level {
+            second_level.arcstats(&mut set);
+        }
         rows.to_text()
     }
 
@@ -91,6 +94,7 @@ impl Statistics {
             prefetch_issued: _,
             prefetch_active: _,
             handed_over,
+            second_level_bytes,
         } = view.counters.counts();
         push("read_requests", read_requests);
         push("read_bytes", read_bytes);
@@ -105,6 +109,14 @@ impl Statistics {
         push("worker_requests", workers.queued);
         push("worker_wakeups", workers.wakeups);
         push("prefetch_dropped", workers.prefetch_dropped);
+        if let Some(second_level) = &view.second_level {
+            push("l2_bytes", second_level_bytes);
+            second_level.own(&mut |name, value| {
+                if own(name) {
+                    push(name, value);
+                }
+            });
+        }
         named::write(&kstat)
     }
 

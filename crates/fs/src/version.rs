@@ -43,6 +43,9 @@ pub(crate) struct Contents {
     pub(crate) size_bytes: u64,
     /// Ticket of the last decision or change.
     pub(crate) ticket: u64,
+    /// The version is that of a settled identity, and nothing was written through the mount
+    /// since: what a second level keeps of this version is what a reader must see.
+    pub(crate) pristine: bool,
 }
 
 /// What opening a file decided.
@@ -107,17 +110,20 @@ impl Versions {
         let (mut version, settled) = self.of(identity, now);
         let same = settled && known.is_some_and(|known| known.version == version);
         let latest = known.map_or(0, |known| known.ticket);
+        let mut pristine = settled && known.is_none_or(|known| known.pristine || !same);
         if latest > ticket && !same {
             version = self.one_of_a_kind();
+            pristine = false;
         }
         let ticket = ticket.max(latest);
-        let contents = Contents { version, size_bytes: identity.size_bytes, ticket };
+        let contents = Contents { version, size_bytes: identity.size_bytes, ticket, pristine };
         Opened { contents, keep_pages: same }
     }
 
     /// Contents after a change that leaves no record valid.
     pub(crate) fn replaced(&self, size_bytes: u64) -> Contents {
-        Contents { version: self.one_of_a_kind(), size_bytes, ticket: self.ticket() }
+        let (version, ticket) = (self.one_of_a_kind(), self.ticket());
+        Contents { version, size_bytes, ticket, pristine: false }
     }
 
     /// A version that no key has started with so far.
@@ -207,6 +213,26 @@ mod tests {
         assert_ne!(opened.contents.version, cached.version, "these records miss the write");
         assert_ne!(opened.contents.version, current.version, "these may miss a change behind us");
         assert_eq!(opened.contents.ticket, written.ticket);
+    }
+
+    #[test]
+    fn only_a_settled_version_that_nobody_wrote_under_is_pristine() {
+        let versions = versions(false);
+        assert!(!open(&versions, None, identity(9, 100), at(100)).contents.pristine, "unsettled");
+        let first = open(&versions, None, identity(9, 100), at(200)).contents;
+        let again = open(&versions, Some(first), identity(9, 100), at(201)).contents;
+        assert!(first.pristine && again.pristine);
+        // A write through the mount keeps the version; an open that arrives at it all the same,
+        // because it read the identity before, must not believe what was kept of it.
+        let written = Contents { pristine: false, ticket: versions.ticket(), ..first };
+        let same = open(&versions, Some(written), identity(9, 100), at(202)).contents;
+        assert!(same.version == first.version && !same.pristine);
+        assert!(open(&versions, Some(written), identity(9, 150), at(300)).contents.pristine);
+        assert!(!versions.replaced(9).pristine);
+        let sole = super::tests::versions(true);
+        let first = open(&sole, None, identity(9, 100), at(200)).contents;
+        let written = Contents { pristine: false, ..first };
+        assert!(!open(&sole, Some(written), identity(9, 150), at(300)).contents.pristine);
     }
 
     #[test]

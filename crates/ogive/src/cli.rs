@@ -9,6 +9,7 @@ use crate::help::{self, Section};
 use crate::{bench, completions, man, mount, stat, unmount};
 use crate::{completions, man, mount, profile, stat, threads, unmount};
 use crate::{completions, man, mount, sim, size, stat, unmount};
+use crate::{bench, completions, l2, man, mount, stat, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Threads(threads::ThreadsArgs),
     Sim(Box<sim::args::SimArgs>),
     Size(Box<size::SizeArgs>),
+    L2(l2::L2Args),
+    Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -16,6 +16,7 @@ mod completions;
 mod exit;
 mod fuse;
 mod help;
+mod l2;
 mod man;
 mod messages;
 mod mount;
@@ -65,6 +66,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Threads(args) => threads::run(&args)?,
         Command::Sim(args) => return sim::run(&args),
         Command::Size(args) => size::run(&args)?,
+        Command::L2(args) => return l2::run(&args),
+        Command::Bench(args) => bench::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

@@ -31,6 +31,9 @@ pub enum MountError {
         /// What the system said.
         error: io::Error,
     },
+    /// The second level cannot be used.
+    #[error(transparent)]
+    SecondLevel(#[from] crate::second_level::SecondLevelError),
     /// There is no FUSE.
     #[error("cannot use FUSE: {error}; {hint}")]
     Fuse {
@@ -63,7 +66,7 @@ impl MountError {
             Self::Source { .. } => 3,
             Self::MountPoint { .. } => 4,
             Self::Fuse { .. } => 5,
-            Self::System { .. } | Self::Session { .. } => 1,
+            Self::SecondLevel(_) | Self::System { .. } | Self::Session { .. } => 1,
         }
     }
 

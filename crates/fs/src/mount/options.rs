@@ -1,6 +1,7 @@
 //! What a mount can be told.
 
 use super::MountError;
+use crate::second_level::SecondLevelOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub struct MountOptions {
     pub exec: bool,
     /// Name to show as the source in the table of mounts; the source's path if `None`.
     pub name: Option<String>,
+    /// A second level on SSDs, if there is to be one.
+    pub second_level: Option<SecondLevelOptions>,
     /// Gives memory that the process has freed back to the system: the allocator's business, so
     /// whoever chose the allocator says how.
     pub release_memory: fn(),
@@ -98,6 +101,7 @@ impl Default for MountOptions {
             suid: false,
             exec: true,
             name: None,
+            second_level: None,
             release_memory: || {},
         }
     }

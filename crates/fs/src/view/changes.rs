@@ -37,6 +37,7 @@ impl<O: Origin> View<O> {
         open.inode.update_contents(|contents| {
             known = Some(*contents);
             contents.ticket = ticket;
+            contents.pristine = false;
             contents.size_bytes = contents.size_bytes.max(end);
         });
         let Some(known) = known else { return };

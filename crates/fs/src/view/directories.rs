@@ -173,7 +173,7 @@ impl<O: Origin> View<O> {
         match self.cache.get_or_load(&key, Kind::Metadata, Access::Demand, load) {
             Ok((hold, _)) => match &*hold {
                 Entry::Listing(listing) => Ok(listing.clone()),
-                Entry::Record(_) | Entry::Link(_) => Err(Unlisted::Failed(Errno::IO)),
+                Entry::Record(..) | Entry::Link(_) => Err(Unlisted::Failed(Errno::IO)),
             },
             Err(LoadError::Failed(unlisted)) => Err(unlisted),
             Err(LoadError::Panicked) => Err(Unlisted::Failed(Errno::IO)),

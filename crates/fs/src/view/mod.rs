@@ -33,6 +33,7 @@ use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
 use crate::recording::Recording;
 use crate::retries::Retries;
+use crate::second_level::SecondLevel;
 use crate::version::Versions;
 use crate::workers::Workers;
 use ogive_arc::Cache;
@@ -72,6 +73,7 @@ pub(crate) struct View<O: Origin> {
     pub(crate) workers: Workers,
     pub(crate) counters: Counters,
     pub(crate) recording: Recording,
+    pub(crate) second_level: Option<Arc<SecondLevel>>,
     inode_limit: InodeLimit,
     retries: Retries,
     /// How far ahead to read now, in bytes.
@@ -99,6 +101,7 @@ impl<O: Origin> View<O> {
         versions: Versions,
         workers: Workers,
         inode_limit: InodeLimit,
+        second_level: Option<Arc<SecondLevel>>,
     ) -> Result<Self> {
         let root = origin.root()?;
         let view = Self {
@@ -108,6 +111,7 @@ impl<O: Origin> View<O> {
             cache,
             inodes: InodeTable::new(),
             inode_limit,
+            second_level,
             retries: Retries::default(),
             prefetch_distance: AtomicU64::new(0),
             kernel: Kernel::default(),

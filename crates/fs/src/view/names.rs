@@ -102,7 +102,7 @@ impl<O: Origin> View<O> {
         let entry = self.load_metadata(Key::link(version), load)?;
         match &*entry {
             Entry::Link(target) => Ok(target.clone()),
-            Entry::Record(_) | Entry::Listing(_) => self.origin.read_link(&inode.node),
+            Entry::Record(..) | Entry::Listing(_) => self.origin.read_link(&inode.node),
         }
     }
 

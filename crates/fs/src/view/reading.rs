@@ -8,7 +8,7 @@
 use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::prefetch::Progress;
-use crate::record::{Entry, Key, Version};
+use crate::record::{Entry, Key, Version, Worth};
 use crate::version::Contents;
 use ogive_arc::{Access, Hold, Kind, LoadError};
 use ogive_kstat::trace;
@@ -86,9 +86,9 @@ impl<O: Origin> View<O> {
     fn load_rest(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         let record_size = self.settings.record_size_bytes;
         self.load_ahead(read);
-        let (open, version) = (read.open.clone(), read.version);
+        let (open, version, sequential) = (read.open.clone(), read.version, read.sequential);
         read.collect(record_size, |key, index| {
-            let load = || self.load_record(&open, version, index);
+            let load = || self.load_record(&open, version, index, sequential);
             let loaded = self.cache.get_or_load(&key, Kind::Data, Access::Demand, load);
             loaded.map(|(hold, _)| Some(hold)).map_err(errno)
         })
@@ -133,30 +133,69 @@ impl<O: Origin> View<O> {
                 continue;
             };
             let (view, open, version) = (self.clone(), read.open.clone(), read.version);
-            self.workers.load(Box::new(move || match view.load_record(&open, version, index) {
-                Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
-                Err(errno) => claim.fail(errno),
+            let sequential = read.sequential;
+            self.workers.load(Box::new(move || {
+                match view.load_record(&open, version, index, sequential) {
+                    Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
+                    Err(errno) => claim.fail(errno),
+                }
             }));
         }
     }
 
-    /// Reads a record from the origin, and its weight.
+    /// Reads a record from the second level or the origin, and its weight.
     fn load_record(
         &self,
         open: &OpenFile<O>,
         version: Version,
         index: u64,
+        sequential: bool,
     ) -> Result<(Entry, u64)> {
         let record_size = self.settings.record_size_bytes;
         let start = index.checked_mul(record_size).ok_or(Errno::FBIG)?;
-        let known = open.inode.contents().map_or(u64::MAX, |contents| contents.size_bytes);
+        let contents = open.inode.contents();
+        let known = contents.map_or(u64::MAX, |contents| contents.size_bytes);
+        // A write that begins now dooms this load, whatever it is going to find.
+        let pristine = contents.is_some_and(|now| now.version == version && now.pristine);
+        if let Some(second_level) = &self.second_level {
+            if let Some(bytes) = second_level.read(version, index, pristine) {
+                self.counters.second_level_read(bytes.len() as u64);
+                let worth = second_level.worth(start, sequential);
+                return Ok(self.record(open, version, start, bytes, worth));
+            }
+        }
         // One byte more than the file is known to have: reading none of it proves the end.
         let expected = known.saturating_sub(start).saturating_add(1).min(record_size);
         let mut bytes = Vec::with_capacity(expected as usize);
         self.origin.read_at(&open.file, start, record_size as usize, &mut bytes)?;
         self.counters.origin_read(bytes.len() as u64);
+        let worth = match &self.second_level {
+            Some(second_level) if pristine && self.is_still(open, version) => {
+                second_level.worth(start, sequential)
+            }
+            _ => Worth::Fleeting,
+        };
+        Ok(self.record(open, version, start, bytes, worth))
+    }
+
+    /// Whether an open file is now what its version says: what has just been read of it is then
+    /// that version's, because times only go forward.
+    fn is_still(&self, open: &OpenFile<O>, version: Version) -> bool {
+        let attributes = self.origin.attributes(&open.inode.node, Some(&open.file));
+        attributes.is_ok_and(|now| now.identity(open.inode.generation).digest(0) == version)
+    }
+
+    /// The entry of a record that begins at `start`.
+    fn record(
+        &self,
+        open: &OpenFile<O>,
+        version: Version,
+        start: u64,
+        mut bytes: Vec<u8>,
+        worth: Worth,
+    ) -> (Entry, u64) {
         let end = start + bytes.len() as u64;
-        if (bytes.len() as u64) < record_size {
+        if (bytes.len() as u64) < self.settings.record_size_bytes {
             // Before the record can be found in the cache: a write beyond this end has to know
             // that this record must go.
             open.inode.update_contents(|contents| {
@@ -166,9 +205,9 @@ impl<O: Origin> View<O> {
             });
             bytes.shrink_to_fit();
         }
-        let entry = Entry::Record(bytes);
+        let entry = Entry::Record(bytes, worth);
         let weight_bytes = entry.weight_bytes();
-        Ok((entry, weight_bytes))
+        (entry, weight_bytes)
     }
 
     /// Starts loading what a sequential reader is going to ask for; whether this is one.
@@ -210,7 +249,7 @@ impl<O: Origin> View<O> {
                 self.recording.note(contents.version, index, bytes, trace::Access::Prefetch);
             }
             let queued = self.workers.prefetch(Box::new(move || {
-                match view.load_record(&open, version, index) {
+                match view.load_record(&open, version, index, true) {
                     Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
                     // Whoever asks for the record itself gets to see the error.
                     Err(_) => drop(claim),

@@ -41,6 +41,7 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         Versions::new(racy_window, false, 1),
         Workers::new(4, 4),
         InodeLimit::new(1 << 20, || {}),
+        None,
     )
     .unwrap();
     Fixture { directory, view: Arc::new(view) }
@@ -435,6 +436,7 @@ fn a_vanished_source_is_an_error_and_heals_when_it_returns() {
         Versions::new(Duration::ZERO, false, 2),
         Workers::new(2, 2),
         InodeLimit::new(1 << 20, || {}),
+        None,
     )
     .unwrap();
     let name = OsStr::new("a");

@@ -4,6 +4,7 @@
 //! that nothing can beat, so that ratios mean something on a busy machine, too.
 
 mod arc;
+mod seal;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -13,7 +14,8 @@ use crate::help;
 /// Measure on this machine what ogive's parts cost
 ///
 /// Every benchmark measures its candidates in turn, several times, beside a limit that cannot be
-/// beaten, and prints medians. Nothing is mounted and no file is touched.
+/// beaten, and prints medians. What needs files makes them in a directory of its own and
+/// removes them.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&[help::exit_codes()]))]
 pub(crate) struct BenchArgs {
@@ -25,11 +27,13 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum Benchmark {
     Arc(arc::ArcArgs),
+    Seal(seal::SealArgs),
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.benchmark {
         Benchmark::Arc(args) => arc::run(args),
+        Benchmark::Seal(args) => seal::run(args),
     }
 }

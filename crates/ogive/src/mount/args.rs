@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use ogive_fs::MountOptions;
 
 use crate::help::{self, Section};
+use crate::l2::args::SecondLevelArgs;
 use crate::quantity::{Auto, Count, MemorySize, RecordSize, Size, Span};
 
 /// Mount a directory through the cache
@@ -98,6 +99,9 @@ pub(crate) struct MountArgs {
     /// is asked to forget its own.
     #[arg(long, value_name = "NUMBER", default_value = "auto", help_heading = "Cache options")]
     pub(crate) inode_limit: Auto<Count>,
+
+    #[command(flatten)]
+    pub(crate) second_level: SecondLevelArgs,
 
     /// How long attributes, names and link targets may be used without asking SRC again
     ///
@@ -266,6 +270,10 @@ pub(crate) fn sections() -> Vec<Section> {
             (
                 "ogive mount --arc-max 4G --read-only /srv/data /mnt/fast",
                 "At most 4 GiB of cache, and no changes.",
+            ),
+            (
+                "ogive mount --l2 /ssd/cache.ogl2 --l2-size 100G /srv/data /mnt/fast",
+                "Keep what falls out of memory on an SSD, sealed; a restart finds it again.",
             ),
             (
                 "ogive mount -f -v --arc-max 25% ~/photos ~/fast",

@@ -9,11 +9,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
+use zeroize::Zeroizing;
 
 use crate::exit;
 
@@ -25,10 +27,15 @@ const READY: &[u8] = b"ready\n";
 ///
 /// Returns the exit code the command shall have; an error of the background process has been
 /// printed already.
-pub(crate) fn start(arguments: &[OsString]) -> Result<u8> {
+///
+/// A passphrase that was typed is handed on through a pipe.
+pub(crate) fn start(arguments: &[OsString], passphrase: Option<&Zeroizing<Vec<u8>>>) -> Result<u8> {
+    let pipe = passphrase.map(|passphrase| hand_on(passphrase)).transpose()?;
+    let handed = pipe.as_ref().map(|pipe| format!("--passphrase-fd={}", pipe.as_raw_fd()));
     let mut child = Command::new(program()?)
         .arg0("ogive")
         .args([OsStr::new("mount"), OsStr::new("--ready-on-stdout")])
+        .args(handed)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -53,6 +60,15 @@ pub(crate) fn start(arguments: &[OsString]) -> Result<u8> {
         ),
         _ => bail!("cannot mount: the background process ended before the mount answered"),
     }
+}
+
+/// A pipe with a passphrase in it, which the background process inherits.
+fn hand_on(passphrase: &[u8]) -> Result<OwnedFd> {
+    let context = "cannot hand the passphrase to the background process";
+    let (read, write) = rustix::pipe::pipe().context(context)?;
+    // A pipe takes 64 KiB before a writer has to wait, and nobody types as much.
+    File::from(write).write_all(passphrase).context(context)?;
+    Ok(read)
 }
 
 /// The program to start again: this one, even if its file has been replaced or deleted since.

@@ -20,6 +20,7 @@ use clap::{Args as _, FromArgMatches as _};
 
 use self::args::MountArgs;
 use self::plan::Plan;
+use crate::l2::key::KeyArgs;
 use crate::messages;
 
 /// Whether to mount at all.
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> R
         return Ok(crate::exit::SUCCESS);
     }
     if !plan.foreground && !plan.ready_on_stdout {
-        return background::start(arguments);
+        let passphrase = plan.key.as_ref().map_or(Ok(None), KeyArgs::ask_first)?;
+        return background::start(arguments, passphrase.as_ref());
     }
     messages::start(plan.verbosity, plan.log_file.is_some());
     serve::serve(plan)?;

@@ -9,6 +9,7 @@ use ogive_fs::MountOptions;
 
 use super::args::MountArgs;
 use crate::exit::{self, Refusal};
+use crate::l2::key::KeyArgs;
 use crate::quantity::{Auto, Count, MemorySize, Size};
 
 /// A mount as it shall be done.
@@ -16,6 +17,9 @@ use crate::quantity::{Auto, Count, MemorySize, Size};
 pub(crate) struct Plan {
     /// What the file system is told.
     pub(crate) options: MountOptions,
+    /// Where the key of the second level comes from, if there is to be one: it is fetched by the
+    /// process that serves.
+    pub(crate) key: Option<KeyArgs>,
     /// Whether this process serves the mount under the eyes of its caller.
     pub(crate) foreground: bool,
     /// Whether this is the background process, whose standard output is awaited.
@@ -69,10 +73,13 @@ impl Plan {
             suid: args.suid,
             exec: !args.no_exec,
             name: args.name.clone(),
+            second_level: args.second_level.options(),
             release_memory: crate::allocator::release_memory,
         };
+        let key = options.second_level.is_some().then(|| args.second_level.key.clone());
         Ok(Self {
             options,
+            key,
             foreground: args.foreground,
             ready_on_stdout: args.ready_on_stdout,
             log_file: args.log_file.clone(),
@@ -181,6 +188,39 @@ mod tests {
                 && plan.log_file.is_none()
         );
         assert_eq!(plan.verbosity, LevelFilter::Warn);
+        assert!(plan.key.is_none());
+    }
+
+    #[test]
+    fn a_second_level_is_what_was_typed() {
+        let plan = plan(
+            "--l2 /ssd/a --l2 /ssd/b --l2-size 10G --cipher ccm --compress zstd:3 --l2-dwpd 0.5 \
+             --l2-write-max 40M --l2-admit all --l2-engine pread --passphrase-fd 3",
+        )
+        .unwrap();
+        let second_level = plan.options.second_level.unwrap();
+        assert_eq!(second_level.devices, ["/ssd/a", "/ssd/b"].map(std::path::PathBuf::from));
+        assert_eq!(second_level.size_bytes, Some(10 << 30));
+        assert_eq!(second_level.cipher, Some(ogive_l2::Cipher::Ccm));
+        assert_eq!(second_level.compression, ogive_l2::Compression::Zstd(3));
+        assert_eq!(second_level.admission, ogive_l2::Admission::All);
+        assert_eq!(second_level.limits.bytes_per_second, Some(40 << 20));
+        assert_eq!(second_level.limits.drive_writes_per_day, Some(0.5));
+        assert_eq!(plan.key.unwrap().passphrase_fd, Some(3));
+    }
+
+    #[test]
+    fn keys_and_limits_that_make_no_sense_are_refused() {
+        for line in [
+            "--key-file /k --passphrase",
+            "--passphrase-fd -1",
+            "--l2-dwpd 0",
+            "--l2-dwpd nan",
+            "--compress gzip",
+            "--cipher rot13",
+        ] {
+            assert!(super::tests::plan(&format!("--l2 /ssd/a {line}")).is_err(), "{line}");
+        }
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     plan.options.mount_point.clone_from(&mount_point);
     settle_process()?;
 
+    if let (Some(second_level), Some(key)) = (&mut plan.options.second_level, &plan.key) {
+        second_level.key = key.fetch(second_level.cipher)?;
+    }
+
     let ending = Ending::catch().context("cannot catch signals")?;
     let mount = Mount::start(plan.options.clone())?;
     let unmounter = mount.unmounter();
@@ -151,6 +155,7 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             options: ogive_fs::MountOptions::default(),
+            key: None,
             foreground: true,
             ready_on_stdout: false,
             log_file: None,

@@ -1,0 +1,129 @@
+//! The second level below the engine: records that left memory, sealed on an SSD.
+//!
+//! A record's name there is its version, its place and the size of records. A version is the digest
+//! of a settled identity, so a file that has changed has other names, and what is kept under the old
+//! ones is never asked for again. Two rules make that true ([`crate::version`]):
+//!
+//! 1. *Out:* only records are offered whose bytes were loaded while the file had that very identity,
+//!    before and after the load.
+//! 2. *In:* the second level is asked only while nothing was written through the mount under that
+//!    version. A write that begins later dooms the load.
+//!
+//! Offers are made by the engine's hook, in the thread that made room and with no lock held; they
+//! cost a keyed hash and a queue, never a wait.
+
+mod options;
+mod statistics;
+
+pub use options::{SecondLevelError, SecondLevelOptions};
+
+use crate::record::{Entry, Key, Version, Worth};
+use ogive_arc::{Eviction, List};
+use ogive_l2::{Offered, StoreOptions, Tier, TierOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A sequential run that has come so far is not worth keeping (bcache: `sequential_cutoff`).
+const SEQUENTIAL_CUTOFF_BYTES: u64 = 4 << 20;
+/// Share of the first level's size that may wait to be written, and the most.
+const QUEUE_SHARE: u64 = 16;
+const QUEUE_BYTES_MAX: u64 = 64 << 20;
+const QUEUE_BYTES_MIN: u64 = 4 << 20;
+/// Share of the first level's size that the index may take.
+const INDEX_SHARE: u64 = 8;
+
+/// The second level of a mount.
+#[derive(Debug)]
+pub(crate) struct SecondLevel {
+    tier: Tier,
+    record_size_bytes: u64,
+}
+
+/// A record that the engine has let go of, as bytes.
+struct Evicted(Arc<Entry>);
+
+impl AsRef<[u8]> for Evicted {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl SecondLevel {
+    /// Opens the devices, if there are to be any. What they hold is found in the background.
+    ///
+    /// # Errors
+    /// See [`SecondLevelError`]; nothing is in use then.
+    pub(crate) fn open(
+        options: Option<&SecondLevelOptions>,
+        source: &Path,
+        record_size_bytes: u64,
+        arc_max_bytes: u64,
+    ) -> Result<Option<Self>, SecondLevelError> {
+        let Some(options) = options else { return Ok(None) };
+        let devices = options.open_devices(source)?;
+        let store = StoreOptions {
+            compression: options.compression,
+            admission: options.admission,
+            limits: options.limits,
+            queue_bytes_max: (arc_max_bytes / QUEUE_SHARE).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX),
+            // What compression saves and what small files waste come to about half.
+            expected_record_bytes: record_size_bytes / 2,
+            index_bytes_max: (arc_max_bytes / INDEX_SHARE).max(1 << 20),
+            ..StoreOptions::default()
+        };
+        let tier_options = TierOptions { store, ..TierOptions::default() };
+        let tier = Tier::open(devices, tier_options)
+            .map_err(|(number, error)| options.explain(number, error))?;
+        Ok(Some(Self { tier, record_size_bytes }))
+    }
+
+    fn name(&self, version: Version, index: u64) -> [u8; 32] {
+        let mut name = [0; 32];
+        name[..16].copy_from_slice(&version.to_le_bytes());
+        name[16..24].copy_from_slice(&index.to_le_bytes());
+        name[24..].copy_from_slice(&self.record_size_bytes.to_le_bytes());
+        name
+    }
+
+    /// A record, if it is there and `may_be_asked`.
+    pub(crate) fn read(&self, version: Version, index: u64, may_be_asked: bool) -> Option<Vec<u8>> {
+        if !may_be_asked {
+            self.tier.note_miss();
+            return None;
+        }
+        let bytes = self.tier.read(&self.name(version, index))?;
+        (bytes.len() as u64 <= self.record_size_bytes).then_some(bytes)
+    }
+
+    /// What a record at `start` of a file is worth whose bytes are its version's.
+    pub(crate) fn worth(&self, start: u64, sequential: bool) -> Worth {
+        if sequential && start >= SEQUENTIAL_CUTOFF_BYTES { Worth::Passing } else { Worth::Lasting }
+    }
+
+    /// Takes what the engine lets go of, if it is a record that may be kept.
+    pub(crate) fn offer(&self, eviction: Eviction<Key, Entry>) {
+        let worth = match &*eviction.value {
+            Entry::Record(_, worth) => *worth,
+            Entry::Link(_) | Entry::Listing(_) => Worth::Fleeting,
+        };
+        if worth == Worth::Fleeting {
+            self.tier.note_ineligible(eviction.weight_bytes);
+            return;
+        }
+        let offered = Offered {
+            frequent: eviction.list == List::Mfu,
+            unused_prefetch: eviction.prefetched,
+            sequential: worth == Worth::Passing,
+        };
+        let name = self.name(eviction.key.version, eviction.key.index);
+        self.tier.offer(&name, Arc::new(Evicted(eviction.value)), offered);
+    }
+
+    /// Seals what is open and ends the threads.
+    pub(crate) fn close(&self) {
+        self.tier.close();
+    }
+}
+
+#[cfg(test)]
+mod tests;

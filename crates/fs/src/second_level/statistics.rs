@@ -1,0 +1,43 @@
+//! The second level's part of `arcstats` and `ogivestats`.
+
+use super::SecondLevel;
+use ogive_l2::Usage;
+
+impl SecondLevel {
+    /// Sets the rows of `arcstats` that are about the second level.
+    pub(crate) fn arcstats(&self, set: &mut impl FnMut(&str, i128)) {
+        let usage = self.tier.usage();
+        let sum = |of: fn(&Usage) -> u64| i128::from(usage.iter().map(of).sum::<u64>());
+        for (name, value) in self.tier.counts().fields() {
+            set(name, i128::from(value));
+        }
+        set("l2_ndev", usage.len() as i128);
+        set("l2_size", sum(|usage| usage.plain_bytes));
+        set("l2_asize", sum(|usage| usage.stored_bytes));
+        set("l2_bufc_data_asize", sum(|usage| usage.stored_bytes));
+        set("l2_mfu_asize", sum(|usage| usage.frequent_bytes));
+        set("l2_mru_asize", sum(|usage| usage.stored_bytes.saturating_sub(usage.frequent_bytes)));
+        set("l2_prefetch_asize", sum(|usage| usage.prefetched_bytes));
+        set("l2_hdr_size", sum(|usage| usage.index_bytes));
+        let (count, bytes) = (sum(|usage| usage.summaries), sum(|usage| usage.summary_bytes));
+        set("l2_log_blk_count", count);
+        set("l2_log_blk_asize", bytes);
+        set("l2_log_blk_avg_asize", bytes.checked_div(count).unwrap_or(0));
+        let ratio = sum(|usage| usage.stored_bytes).checked_div(bytes).unwrap_or(0);
+        set("l2_data_to_meta_ratio", ratio);
+    }
+
+    /// Tells what `arcstats` has no row for, and much that it has: the caller leaves that out.
+    pub(crate) fn own(&self, push: &mut impl FnMut(&str, u64)) {
+        let usage = self.tier.usage();
+        for (name, value) in self.tier.counts().fields() {
+            push(name, value);
+        }
+        push("l2_records", usage.iter().map(|usage| usage.records).sum());
+        push("l2_segments", usage.iter().map(|usage| usage.segments.1).sum());
+        push("l2_segments_used", usage.iter().map(|usage| usage.segments.0).sum());
+        push("l2_recovering", usage.iter().filter(|usage| !usage.recovered).count() as u64);
+        push("l2_recovery_ns", usage.iter().map(|usage| usage.recovery_ns).max().unwrap_or(0));
+        push("l2_bypassed", usage.iter().filter(|usage| usage.bypassed).count() as u64);
+    }
+}

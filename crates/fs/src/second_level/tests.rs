@@ -1,0 +1,175 @@
+use super::*;
+use crate::number::ROOT;
+use crate::pruning::InodeLimit;
+use crate::version::Versions;
+use crate::view::{Settings, View};
+use crate::workers::Workers;
+use ogive_arc::Cache;
+use ogive_l2::device::MemoryDevice;
+use ogive_l2::{Admission, FormatPolicy, KeySource, MasterKey, OpenOptions};
+use ogive_origin::{DirectoryOrigin, OFlags};
+use std::ffi::OsStr;
+use std::fs;
+use std::time::Duration;
+
+const RECORD: u64 = 4096;
+
+struct Fixture {
+    directory: tempfile::TempDir,
+    device: Arc<MemoryDevice>,
+    view: Arc<View<DirectoryOrigin>>,
+}
+
+fn fixture() -> Fixture {
+    let directory = tempfile::tempdir().unwrap();
+    let device = Arc::new(MemoryDevice::new(8 << 20));
+    let view = view(&directory, &device);
+    Fixture { directory, device, view }
+}
+
+fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<DirectoryOrigin>> {
+    let how = OpenOptions {
+        size_bytes: None,
+        cipher: None,
+        key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
+        format: FormatPolicy::IfEmpty,
+    };
+    let mut options = TierOptions::default();
+    options.store.admission = Admission::All;
+    let tier = Tier::open(vec![(device.clone(), how)], options).unwrap();
+    assert!(tier.settle());
+    let second_level = Arc::new(SecondLevel { tier, record_size_bytes: RECORD });
+    let hook = second_level.clone();
+    let settings = Settings {
+        record_size_bytes: RECORD,
+        direct_io: true,
+        exclusive: false,
+        metadata_ttl: Duration::from_secs(1),
+        negative_ttl: Duration::from_secs(1),
+        prefetch_max_bytes: 0,
+        read_only: false,
+    };
+    let view = View::new(
+        DirectoryOrigin::open(directory.path()).unwrap(),
+        settings,
+        Cache::builder(64 << 20).on_evict(move |eviction| hook.offer(eviction)).build(),
+        Versions::new(Duration::ZERO, false, 1),
+        Workers::new(4, 4),
+        InodeLimit::new(1 << 20, || {}),
+        Some(second_level),
+    );
+    Arc::new(view.unwrap())
+}
+
+impl Fixture {
+    fn open(&self, name: &str) -> u64 {
+        let told = self.view.lookup(ROOT, OsStr::new(name), 1).unwrap();
+        self.view.open(told.number, OFlags::RDWR, 1).unwrap().handle
+    }
+
+    fn read(&self, handle: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut read = self.view.begin_read(handle, 0, 1 << 20).unwrap();
+        if !read.is_complete() {
+            self.view.complete_read(&mut read).unwrap();
+        }
+        self.view.finish_read(&read, |answer| bytes.extend_from_slice(answer));
+        bytes
+    }
+
+    /// Memory lets go of everything, and the second level has written what it took.
+    fn forget(&self) {
+        self.view.cache.reclaim(u64::MAX);
+        assert!(self.tier().settle());
+    }
+
+    fn tier(&self) -> &Tier {
+        &self.view.second_level.as_ref().unwrap().tier
+    }
+
+    fn origin_reads(&self) -> u64 {
+        self.view.counters.counts().origin_reads
+    }
+}
+
+fn contents(seed: u8) -> Vec<u8> {
+    (0..RECORD * 3 + 100).map(|n| (n / 7) as u8 ^ seed).collect()
+}
+
+#[test]
+fn what_memory_lets_go_of_comes_back_without_the_origin() {
+    let fixture = fixture();
+    fs::write(fixture.directory.path().join("a"), contents(1)).unwrap();
+    let handle = fixture.open("a");
+    assert_eq!(fixture.read(handle), contents(1));
+    fixture.forget();
+    let before = fixture.origin_reads();
+    assert_eq!(fixture.read(handle), contents(1));
+    assert_eq!(fixture.origin_reads(), before);
+    assert_eq!(fixture.tier().counts().l2_hits, 4);
+    let counts = fixture.view.counters.counts();
+    assert_eq!(counts.second_level_bytes, RECORD * 3 + 100);
+
+    // Another mount of the same directory finds it, too.
+    fixture.tier().close();
+    let view = view(&fixture.directory, &fixture.device);
+    let again = Fixture { view, directory: fixture.directory, device: fixture.device };
+    assert_eq!(again.read(again.open("a")), contents(1));
+    assert_eq!(again.origin_reads(), 0);
+}
+
+#[test]
+fn a_write_through_the_mount_is_never_undone_by_the_second_level() {
+    let fixture = fixture();
+    fs::write(fixture.directory.path().join("a"), contents(1)).unwrap();
+    let handle = fixture.open("a");
+    fixture.read(handle);
+    fixture.forget();
+    fixture.view.write(handle, RECORD + 5, b"written").unwrap();
+    let mut expected = contents(1);
+    expected[RECORD as usize + 5..][..7].copy_from_slice(b"written");
+    for _ in 0..3 {
+        assert_eq!(fixture.read(handle), expected, "the handle keeps its version");
+        fixture.forget();
+    }
+    let reopened = fixture.open("a");
+    assert_eq!(fixture.read(reopened), expected);
+    fixture.forget();
+    assert_eq!(fixture.read(reopened), expected);
+}
+
+#[test]
+fn a_change_behind_the_mount_is_seen_at_the_next_open() {
+    let fixture = fixture();
+    let path = fixture.directory.path().join("a");
+    fs::write(&path, contents(1)).unwrap();
+    let first = fixture.open("a");
+    fixture.read(first);
+    fixture.forget();
+    // The clock of the origin has to tick.
+    std::thread::sleep(Duration::from_millis(20));
+    fs::write(&path, contents(2)).unwrap();
+    // Read under the old version with new bytes in the origin: nothing of it may be kept.
+    fixture.view.cache.reclaim(u64::MAX);
+    fixture.read(first);
+    fixture.forget();
+    let second = fixture.open("a");
+    assert_eq!(fixture.read(second), contents(2));
+    fixture.forget();
+    assert_eq!(fixture.read(second), contents(2));
+}
+
+#[test]
+fn bytes_that_nothing_vouches_for_are_not_kept() {
+    let fixture = fixture();
+    let path = fixture.directory.path().join("a");
+    fs::write(&path, contents(1)).unwrap();
+    let handle = fixture.open("a");
+    std::thread::sleep(Duration::from_millis(20));
+    // Changed between open and read: the version is the old one, the bytes are the new.
+    fs::write(&path, contents(3)).unwrap();
+    fixture.read(handle);
+    fixture.forget();
+    assert_eq!(fixture.tier().counts().l2_records_written, 0);
+    assert!(fixture.tier().counts().evict_l2_ineligible > 0);
+}

@@ -1,0 +1,256 @@
+//! What is written: an SSD wears, and most of what a cache evicts is never asked for again.
+//!
+//! Rules, in this order (OpenZFS: `l2arc_noprefetch`, `l2arc_mfuonly`; bcache: `sequential_cutoff`;
+//! CacheLib: dynamic random admission):
+//!
+//! 1. What is there already is not written again.
+//! 2. What was prefetched and never used is not.
+//! 3. Part of a long sequential run is not, unless it was used again.
+//! 4. What was on the MFU list is: it was used again, or came back after eviction.
+//! 5. The rest is by chance, with the share of the budget that is left.
+//! 6. Nothing is beyond the budget.
+
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// Bytes that may be written at once after a pause, in seconds of the rate.
+const BURST: Duration = Duration::from_secs(8);
+/// Smallest burst: a few segments' worth of records.
+const BURST_MIN_BYTES: f64 = (16 << 20) as f64;
+/// A budget with more than this share left admits everything.
+const EASY_SHARE: f64 = 0.5;
+
+/// What a record was to the first level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// It was on the MFU list.
+    pub frequent: bool,
+    /// A prefetch brought it, and nobody has asked for it.
+    pub unused_prefetch: bool,
+    /// It was read as part of a long sequential run.
+    pub sequential: bool,
+}
+
+/// Which records are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// By the rules above.
+    #[default]
+    Careful,
+    /// All for which there is budget: for benchmarks, and for SSDs that may be worn.
+    All,
+}
+
+/// What a rule said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Yes,
+    UnusedPrefetch,
+    Sequential,
+    Chance,
+    Budget,
+}
+
+/// Limits of writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WriteLimits {
+    /// Most bytes a second; `None`: any.
+    pub bytes_per_second: Option<u64>,
+    /// Most times the whole device may be written in a day, after it has been filled once;
+    /// `None`: any.
+    pub drive_writes_per_day: Option<f64>,
+}
+
+/// Decides for one device.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    admission: Admission,
+    /// Leaf locks, each held for a few additions.
+    rate: Option<Mutex<Bucket>>,
+    wear: Option<Mutex<Wear>>,
+    random: Mutex<u64>,
+}
+
+#[derive(Debug)]
+struct Wear {
+    /// Bytes that are free of charge: the first fill.
+    free_bytes: f64,
+    bucket: Bucket,
+}
+
+/// A token bucket of bytes.
+#[derive(Debug)]
+struct Bucket {
+    per_second: f64,
+    most: f64,
+    level: f64,
+    filled: Instant,
+}
+
+impl Bucket {
+    fn new(per_second: f64, burst: Duration, now: Instant) -> Self {
+        let most = (per_second * burst.as_secs_f64()).max(BURST_MIN_BYTES);
+        Self { per_second, most, level: most, filled: now }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.filled).as_secs_f64();
+        self.level = (self.level + passed * self.per_second).min(self.most);
+        self.filled = now;
+    }
+
+    /// Share that is left, from 0 to 1.
+    fn share(&self) -> f64 {
+        (self.level / self.most).clamp(0.0, 1.0)
+    }
+}
+
+impl Gate {
+    /// For a device of `device_bytes` of which `empty_bytes` have never been written.
+    pub(crate) fn new(
+        admission: Admission,
+        limits: WriteLimits,
+        device_bytes: u64,
+        empty_bytes: u64,
+        now: Instant,
+    ) -> Self {
+        let rate = limits.bytes_per_second.map(|rate| Bucket::new(rate as f64, BURST, now));
+        let wear = limits.drive_writes_per_day.map(|writes| {
+            let per_second = writes * device_bytes as f64 / 86_400.0;
+            // What was saved in an hour may be written at once.
+            let bucket = Bucket::new(per_second, Duration::from_secs(3600), now);
+            Wear { free_bytes: empty_bytes as f64, bucket }
+        });
+        Self {
+            admission,
+            rate: rate.map(Mutex::new),
+            wear: wear.map(Mutex::new),
+            random: Mutex::new(0x9e37_79b9_7f4a_7c15),
+        }
+    }
+
+    /// Whether to take a record; what is written for it is charged by [`Gate::charge`].
+    pub(crate) fn judge(&self, offered: Offered, now: Instant) -> Verdict {
+        if self.admission == Admission::Careful && offered.unused_prefetch {
+            return Verdict::UnusedPrefetch;
+        }
+        let must_draw = self.admission == Admission::Careful && !offered.frequent;
+        if must_draw && offered.sequential {
+            return Verdict::Sequential;
+        }
+        let share = self.share(now);
+        if share <= 0.0 {
+            return Verdict::Budget;
+        }
+        if must_draw && share < EASY_SHARE && !self.draw(share / EASY_SHARE) {
+            return Verdict::Chance;
+        }
+        Verdict::Yes
+    }
+
+    /// Notes that so many bytes are on their way to the device.
+    pub(crate) fn charge(&self, bytes: u64, now: Instant) {
+        let bytes = bytes as f64;
+        if let Some(rate) = &self.rate {
+            let mut rate = rate.lock();
+            rate.fill(now);
+            rate.level -= bytes;
+        }
+        if let Some(wear) = &self.wear {
+            let mut wear = wear.lock();
+            let free = wear.free_bytes.min(bytes);
+            wear.free_bytes -= free;
+            wear.bucket.fill(now);
+            wear.bucket.level -= bytes - free;
+        }
+    }
+
+    fn share(&self, now: Instant) -> f64 {
+        let rate = self.rate.as_ref().map_or(1.0, |rate| {
+            let mut rate = rate.lock();
+            rate.fill(now);
+            rate.share()
+        });
+        let wear = self.wear.as_ref().map_or(1.0, |wear| {
+            let mut wear = wear.lock();
+            wear.bucket.fill(now);
+            if wear.free_bytes > 0.0 { 1.0 } else { wear.bucket.share() }
+        });
+        rate.min(wear)
+    }
+
+    fn draw(&self, chance: f64) -> bool {
+        // xorshift64 (Marsaglia, 2003): nobody gains anything by foreseeing it.
+        let mut random = self.random.lock();
+        let mut x = *random;
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        *random = x;
+        ((x >> 11) as f64) / ((1u64 << 53) as f64) < chance
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_rules_hold_in_their_order() {
+        let now = Instant::now();
+        let gate = Gate::new(Admission::Careful, WriteLimits::default(), 1 << 30, 0, now);
+        let once = Offered::default();
+        assert_eq!(gate.judge(once, now), Verdict::Yes);
+        let prefetched = Offered { unused_prefetch: true, frequent: true, ..once };
+        assert_eq!(gate.judge(prefetched, now), Verdict::UnusedPrefetch);
+        assert_eq!(gate.judge(Offered { sequential: true, ..once }, now), Verdict::Sequential);
+        let again = Offered { sequential: true, frequent: true, ..once };
+        assert_eq!(gate.judge(again, now), Verdict::Yes);
+        let all = Gate::new(Admission::All, WriteLimits::default(), 1 << 30, 0, now);
+        assert_eq!(all.judge(prefetched, now), Verdict::Yes);
+    }
+
+    /// A simulated day with more to write than may be.
+    #[test]
+    fn write_budget_is_kept() {
+        let start = Instant::now();
+        let capacity = 10 << 30;
+        let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(2.0) };
+        let gate = Gate::new(Admission::Careful, limits, capacity, capacity, start);
+        let (mut written, mut frequent) = (0, 0);
+        for second in 0..86_400_u64 {
+            let now = start + Duration::from_secs(second);
+            for number in 0..4 {
+                let offered = Offered { frequent: number == 0, ..Offered::default() };
+                if gate.judge(offered, now) == Verdict::Yes {
+                    gate.charge(MIB, now);
+                    written += MIB;
+                    frequent += u64::from(offered.frequent) * MIB;
+                }
+            }
+        }
+        // The first fill is free; an hour may be saved up.
+        let allowed = capacity + 2 * capacity + 2 * capacity / 24 + 4 * MIB;
+        assert!(written <= allowed, "{written} of {allowed}");
+        assert!(written >= allowed * 8 / 10, "{written} of {allowed}: the budget is for use");
+        assert!(frequent * 3 > written, "what was used again goes first");
+    }
+
+    #[test]
+    fn the_rate_is_kept() {
+        let start = Instant::now();
+        let limits = WriteLimits { bytes_per_second: Some(8 * MIB), drive_writes_per_day: None };
+        let gate = Gate::new(Admission::All, limits, 1 << 30, 1 << 30, start);
+        let mut written = 0;
+        for tick in 0..100_000 {
+            let now = start + Duration::from_millis(tick);
+            if gate.judge(Offered::default(), now) == Verdict::Yes {
+                gate.charge(MIB, now);
+                written += MIB;
+            }
+        }
+        assert!(written <= (100 + 8) * 8 * MIB + MIB && written >= 100 * 8 * MIB, "{written}");
+    }
+}

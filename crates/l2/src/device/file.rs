@@ -1,0 +1,174 @@
+//! A file or a block device, with O_DIRECT where the system gives it.
+//!
+//! The page cache above would hold sealed bytes, of use to nobody, in memory that the first level
+//! could have had.
+
+use super::{AlignedBuffer, Device};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Alignment that every device accepts.
+const PAGE_BYTES: usize = 4096;
+
+/// What to open a path for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// To read and write, alone; a missing file is made.
+    Create,
+    /// To read and write, alone.
+    Write,
+    /// To look, while somebody else may be writing.
+    Read,
+}
+
+/// Why a path cannot be a device.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The system refused.
+    #[error("cannot open {}: {error}", path.display())]
+    System {
+        /// The path.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+    /// It is neither a file nor a block device.
+    #[error("{} is neither a regular file nor a block device", path.display())]
+    Kind {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Another process has it.
+    #[error("{} is in use by another process; unmount that mount first", path.display())]
+    Busy {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+/// A file or a block device.
+#[derive(Debug)]
+pub struct FileDevice {
+    file: File,
+    is_block: bool,
+    is_direct: bool,
+    alignment_bytes: usize,
+}
+
+impl FileDevice {
+    /// Opens a path, around the page cache if `direct` and if that can be.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(path: &Path, mode: OpenMode, direct: bool) -> Result<Self, OpenError> {
+        let system = |errno: Errno| OpenError::System { path: path.into(), error: errno.into() };
+        let kind = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::empty()) {
+            Ok(stat) => Some(FileType::from_raw_mode(stat.st_mode)),
+            Err(Errno::NOENT) if mode == OpenMode::Create => None,
+            Err(errno) => return Err(system(errno)),
+        };
+        let is_block = match kind {
+            Some(FileType::BlockDevice) => true,
+            Some(FileType::RegularFile) | None => false,
+            Some(_) => return Err(OpenError::Kind { path: path.into() }),
+        };
+        let mut flags = OFlags::CLOEXEC;
+        flags |= if mode == OpenMode::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        flags.set(OFlags::CREATE, mode == OpenMode::Create && !is_block);
+        // Of a block device it asks that nobody has it mounted or open in this way.
+        flags.set(OFlags::EXCL, is_block && mode != OpenMode::Read);
+        let open = |flags| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+        let (descriptor, is_direct) = match open(flags | OFlags::DIRECT) {
+            Ok(descriptor) if direct => (descriptor, true),
+            Err(Errno::BUSY) => return Err(OpenError::Busy { path: path.into() }),
+            _ => (open(flags).map_err(system)?, false),
+        };
+        if mode != OpenMode::Read {
+            match rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) => return Err(OpenError::Busy { path: path.into() }),
+                other => other.map_err(system)?,
+            }
+        }
+        let mut device = Self { file: descriptor.into(), is_block, is_direct, alignment_bytes: 1 };
+        if is_direct {
+            device.alignment_bytes = device.probe_alignment();
+        }
+        Ok(device)
+    }
+
+    /// Whether reads and writes go around the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
+    }
+
+    /// The file, for whoever reads it in another way.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Sectors of 512 bytes where the device has them: records stand at multiples of these.
+    fn probe_alignment(&self) -> usize {
+        let mut page = AlignedBuffer::zeroed(PAGE_BYTES);
+        let sector = &mut page.bytes_mut()[512..1024];
+        match self.file.read_at(sector, 512) {
+            Ok(_) => 512,
+            Err(_) => PAGE_BYTES,
+        }
+    }
+}
+
+impl Device for FileDevice {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn len_bytes(&self) -> io::Result<u64> {
+        if self.is_block {
+            return Ok(rustix::fs::seek(&self.file, rustix::fs::SeekFrom::End(0))?);
+        }
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn set_len_bytes(&self, len_bytes: u64) -> io::Result<()> {
+        if self.is_block {
+            return Ok(());
+        }
+        let now = self.len_bytes()?;
+        if len_bytes > now {
+            // Room is taken at once: a cache that finds the disk full later is of no use, and
+            // makes the disk full for others.
+            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len_bytes) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.file.set_len(len_bytes)?,
+                Err(errno) => {
+                    self.file.set_len(now)?;
+                    return Err(errno.into());
+                }
+                Ok(()) => {}
+            }
+        } else {
+            self.file.set_len(len_bytes)?;
+        }
+        self.file.sync_all()
+    }
+
+    fn alignment_bytes(&self) -> usize {
+        self.alignment_bytes
+    }
+
+    fn engine(&self) -> &'static str {
+        if self.is_direct { "O_DIRECT, preadv" } else { "page cache, preadv" }
+    }
+}

@@ -1,0 +1,126 @@
+//! Where the bytes go: one trait, and what implements it.
+//!
+//! | device | what it is |
+//! |---|---|
+//! | [`FileDevice`] | a file or block device, around the page cache where the system allows it |
+//! | [`UringDevice`] | the same, read through io_uring where the kernel gives it |
+//! | [`MemoryDevice`] | memory, which forgets |
+//! | [`CrashDevice`] | for tests: loses, tears, reorders, flips, refuses and dawdles |
+//!
+//! A device promises nothing but to try: what it reads may be anything
+//! (`docs/l2-format.md`, "What is assumed of the medium").
+
+mod aligned;
+mod crash;
+mod file;
+mod memory;
+mod signature;
+mod uring;
+
+pub use aligned::AlignedBuffer;
+pub use crash::{CrashDevice, Faults};
+pub use file::{FileDevice, OpenError, OpenMode};
+pub use memory::MemoryDevice;
+pub use signature::foreign_contents;
+pub use uring::UringDevice;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// One read of [`Device::read_many`].
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// First byte.
+    pub offset: u64,
+    /// Where the bytes go, all of them or none.
+    pub buffer: &'a mut [u8],
+    /// What came of it.
+    pub result: io::Result<()>,
+}
+
+/// Something with bytes that can be lost.
+///
+/// Offsets, lengths and addresses of buffers are multiples of [`Device::alignment_bytes`].
+pub trait Device: Send + Sync + fmt::Debug {
+    /// Fills the buffer.
+    ///
+    /// # Errors
+    /// What the system says; `UnexpectedEof` if the device ends before.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all bytes. They are safe after the next [`Device::flush`] and not before.
+    ///
+    /// # Errors
+    /// What the system says; part of the bytes may have been written.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything written so far outlive a power cut.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn flush(&self) -> io::Result<()>;
+
+    /// Length now, in bytes.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn len_bytes(&self) -> io::Result<u64>;
+
+    /// Gives it another length; a block device has the one it has.
+    ///
+    /// # Errors
+    /// What the system says; `StorageFull` if there is no room.
+    fn set_len_bytes(&self, len_bytes: u64) -> io::Result<()>;
+
+    /// What offsets, lengths and buffers are to be multiples of.
+    fn alignment_bytes(&self) -> usize {
+        1
+    }
+
+    /// How many reads are worth asking for at once.
+    fn depth(&self) -> usize {
+        1
+    }
+
+    /// Reads at once what can be.
+    fn read_many(&self, reads: &mut [ReadRequest<'_>]) {
+        for read in reads {
+            read.result = self.read_at(read.offset, read.buffer);
+        }
+    }
+
+    /// How it is read and written, for people.
+    fn engine(&self) -> &'static str;
+}
+
+/// How to do input and output on a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// io_uring and O_DIRECT where the system gives them.
+    #[default]
+    Probe,
+    /// O_DIRECT where the system gives it, with preadv(2) and pwritev(2).
+    Pread,
+    /// Through the page cache.
+    Buffered,
+}
+
+/// Opens a path by the best way there is.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open(
+    path: &std::path::Path,
+    mode: OpenMode,
+    engine: Engine,
+) -> Result<Arc<dyn Device>, OpenError> {
+    let file = FileDevice::open(path, mode, engine != Engine::Buffered)?;
+    if engine != Engine::Probe || !file.is_direct() {
+        return Ok(Arc::new(file));
+    }
+    Ok(match UringDevice::new(file) {
+        Ok(device) => Arc::new(device),
+        Err(file) => Arc::new(file),
+    })
+}

@@ -1,0 +1,46 @@
+//! A sealed second level of a cache, on an SSD that needs no trust.
+//!
+//! Records that leave memory are compressed, sealed and written to a log of large segments on a
+//! file or block device; a miss in memory reads them from there. The level survives restarts,
+//! clean or not, and whatever happens to its device — torn, stale, swapped, stolen, gone — makes
+//! misses, never wrong bytes. It knows nothing of files or of the first level.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`format`] | what is on a device, byte for byte (`docs/l2-format.md`) |
+//! | [`device`] | where the bytes go |
+//! | `cipher` | seals, and the keys they are made with |
+//! | `compression` | fewer bytes, where it pays |
+//! | [`index`] | which records are where, in eight bytes each |
+//! | `admission` | what is worth wearing an SSD for |
+//! | `store` | one device: write, reclaim, recover |
+//! | `readers` | the threads that read and unseal |
+//! | `tier` | all of it together: [`Tier`] |
+//! | `health` | when to leave a device alone |
+//!
+//! `unsafe` is in one function of one module, `device::uring`, which says why it may.
+
+#![deny(unsafe_code)]
+
+mod admission;
+mod cipher;
+mod compression;
+mod counters;
+pub mod device;
+pub mod format;
+mod health;
+pub mod index;
+mod readers;
+mod store;
+mod tier;
+
+pub use admission::{Admission, Offered, WriteLimits};
+pub use cipher::{Cipher, MasterKey, Seal, SecretError, derive_from_passphrase, nonce};
+pub use compression::{Compression, Compressor, Decompressor, Stored};
+pub use counters::Counts;
+pub use format::KdfParameters;
+pub use store::{
+    DeviceError, FormatPolicy, KeySource, OpenOptions, SharedBytes, StoreOptions, Usage,
+    Verification, format_device, read_superblock, verify,
+};
+pub use tier::{Tier, TierOptions};

@@ -1,0 +1,294 @@
+//! One device: a log of segments that is written round and round.
+//!
+//! # Threads
+//! One thread writes (`l2_write`): it recovers the index first and then takes offers from a bounded
+//! queue. Readers of the pool ([`crate::readers`]) look records up and unseal them. Nobody waits for
+//! the writer but whoever closes the device.
+//!
+//! # What makes it safe
+//! A record is believed only if its seal is right for the place it was read from, the sequence that
+//! the table of segments expects there and the key that is wanted. Everything else may be wrong:
+//! the index, the device, the writer's idea of what it has written.
+//!
+//! # Nonces
+//! The writer alone gives out sequences and numbers, each once ([`writer`]); the key is one of this
+//! opening. A segment that could not be written is left alone, never sealed again.
+//!
+//! # Locks
+//! All are leaves: the queue's, the table of segments', the index's. None is held during I/O or
+//! while anything is sealed.
+
+mod open;
+mod queue;
+mod read;
+mod reclaim;
+mod recover;
+mod segments;
+mod verify;
+mod writer;
+
+pub(crate) use open::open;
+pub use open::{DeviceError, FormatPolicy, KeySource, OpenOptions, format_device, read_superblock};
+use queue::Popped;
+pub use queue::SharedBytes;
+pub(crate) use read::{Plan, Unsealer};
+pub use verify::{Verification, verify};
+
+use crate::admission::{Gate, Offered, Verdict};
+use crate::cipher::DeviceKeys;
+use crate::compression::Compression;
+use crate::counters::{Counters, add};
+use crate::device::Device;
+use crate::format::{Superblock, UNIT_BYTES, provenance, record_max_bytes, record_units};
+use crate::health::Health;
+use crate::index::{Index, LengthClasses, Place};
+use parking_lot::Mutex;
+use queue::{Offer, Queue};
+use segments::Segments;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long closing waits for a writer that does not come back from its device.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How a device is used.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// What to try on records.
+    pub compression: Compression,
+    /// Which records are taken.
+    pub admission: crate::Admission,
+    /// How much may be written.
+    pub limits: crate::WriteLimits,
+    /// Most bytes that wait to be written; more are dropped.
+    pub queue_bytes_max: u64,
+    /// Size that records are expected to have on the device: what the index is sized for.
+    pub expected_record_bytes: u64,
+    /// Most memory that the index may take.
+    pub index_bytes_max: u64,
+    /// How long a device that fails is left alone at first.
+    pub bypass_pause: Duration,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            compression: Compression::default(),
+            admission: crate::Admission::default(),
+            limits: crate::WriteLimits::default(),
+            queue_bytes_max: 64 << 20,
+            expected_record_bytes: 64 << 10,
+            index_bytes_max: u64::MAX,
+            bypass_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A device that is open.
+pub(crate) struct Store {
+    device: Arc<dyn Device>,
+    superblock: Superblock,
+    keys: DeviceKeys,
+    index: Index,
+    classes: LengthClasses,
+    segments: Segments,
+    queue: Queue,
+    pub(crate) health: Health,
+    gate: Gate,
+    counters: Arc<Counters>,
+    options: StoreOptions,
+    recovered: AtomicBool,
+    recovery_ns: AtomicU64,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+/// What a device holds at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Bytes before compression (`l2_size`).
+    pub plain_bytes: u64,
+    /// Bytes on the device (`l2_asize`).
+    pub stored_bytes: u64,
+    /// Of those, from the MFU list.
+    pub frequent_bytes: u64,
+    /// Of those, prefetched.
+    pub prefetched_bytes: u64,
+    /// Records the index knows.
+    pub records: u64,
+    /// Memory of index and table of segments (`l2_hdr_size`).
+    pub index_bytes: u64,
+    /// Segments with summaries.
+    pub summaries: u64,
+    /// Bytes of them on the device.
+    pub summary_bytes: u64,
+    /// Segments in use, and all.
+    pub segments: (u64, u64),
+    /// Recovery has ended.
+    pub recovered: bool,
+    /// How long it took, in nanoseconds.
+    pub recovery_ns: u64,
+    /// The device is left alone for now.
+    pub bypassed: bool,
+}
+
+impl Store {
+    /// Begins to use a device, and its recovery in the background.
+    pub(crate) fn start(
+        device: Arc<dyn Device>,
+        superblock: Superblock,
+        keys: DeviceKeys,
+        options: StoreOptions,
+        counters: Arc<Counters>,
+    ) -> std::io::Result<Arc<Self>> {
+        let record_max = record_max_bytes(superblock.segment_bytes);
+        let room = superblock.segments * superblock.segment_bytes;
+        let expected = options.expected_record_bytes.max(UNIT_BYTES);
+        let gate = Gate::new(options.admission, options.limits, room, room, Instant::now());
+        let store = Arc::new(Self {
+            index: Index::new(room / expected, options.index_bytes_max),
+            classes: LengthClasses::new(record_units(record_max)),
+            segments: Segments::new(superblock.segments),
+            queue: Queue::new(options.queue_bytes_max),
+            health: Health::new(options.bypass_pause),
+            gate,
+            device,
+            superblock,
+            keys,
+            counters,
+            options,
+            recovered: AtomicBool::new(false),
+            recovery_ns: AtomicU64::new(0),
+            writer: Mutex::new(None),
+        });
+        let writer = writer::spawn(store.clone())?;
+        *store.writer.lock() = Some(writer);
+        Ok(store)
+    }
+
+    /// Number by which a device is chosen for a record.
+    pub(crate) fn affinity(&self, name: u64) -> u64 {
+        twox_hash::XxHash3_64::oneshot_with_seed(name, &self.superblock.device)
+    }
+
+    pub(crate) fn key(&self, name: &[u8]) -> [u8; 16] {
+        self.keys.name(name)
+    }
+
+    pub(crate) fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// The bytes of a record that is on its way to the device.
+    pub(crate) fn in_flight(&self, key: &[u8; 16]) -> Option<SharedBytes> {
+        self.queue.in_flight(key)
+    }
+
+    /// Takes a record that leaves the first level, or not. Never waits.
+    pub(crate) fn offer(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
+        let length = (*bytes).as_ref().len() as u64;
+        let counters = &self.counters;
+        add(&counters.l2_offers, 1);
+        let key = self.key(name);
+        if length == 0 || length > record_max_bytes(self.superblock.segment_bytes) as u64 {
+            add(&counters.l2_refused_size, 1);
+            add(&counters.evict_l2_ineligible, length);
+            return false;
+        }
+        let place = Place::of(&key);
+        if self.index.find(place).is_some() || self.queue.in_flight(&key).is_some() {
+            add(&counters.evict_l2_cached, length);
+            return false;
+        }
+        let now = Instant::now();
+        let refusal = match self.gate.judge(offered, now) {
+            Verdict::Yes => None,
+            Verdict::UnusedPrefetch => Some(&counters.l2_refused_prefetch),
+            Verdict::Sequential => Some(&counters.l2_refused_sequential),
+            Verdict::Chance => Some(&counters.l2_refused_chance),
+            Verdict::Budget => Some(&counters.l2_refused_budget),
+        };
+        if let Some(counter) = refusal {
+            add(counter, 1);
+            add(&counters.evict_l2_ineligible, length);
+            return false;
+        }
+        add(&counters.evict_l2_eligible, length);
+        let (list, bit) = if offered.frequent {
+            (&counters.evict_l2_eligible_mfu, provenance::MFU)
+        } else {
+            (&counters.evict_l2_eligible_mru, 0)
+        };
+        add(list, length);
+        if self.health.is_bypassed() {
+            add(&counters.l2_dropped_device, 1);
+            return false;
+        }
+        let prefetched = if offered.unused_prefetch { provenance::PREFETCHED } else { 0 };
+        let offer = Offer { key, bytes, provenance: bit | prefetched };
+        if !self.queue.push(offer) {
+            add(&counters.l2_dropped_queue, 1);
+            return false;
+        }
+        self.gate.charge(record_units(length as usize) * UNIT_BYTES, now);
+        true
+    }
+
+    /// A read or write failed.
+    pub(crate) fn note_failure(&self) {
+        if self.health.failed() {
+            add(&self.counters.l2_bypasses, 1);
+            log::warn!(
+                "the second level's device ({}) fails or is slow; it is left alone for a while",
+                self.device.engine()
+            );
+        }
+    }
+
+    /// Whether recovery has ended, so that everything on the device can be found.
+    pub(crate) fn is_recovered(&self) -> bool {
+        self.recovered.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is on its way to the device.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Asks the writer to write what it has, without waiting for more.
+    pub(crate) fn hurry(&self) {
+        self.queue.hurry();
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        let mut usage = self.segments.usage();
+        usage.records = self.index.records();
+        usage.index_bytes = self.index.size_bytes() + self.segments.size_bytes();
+        usage.recovered = self.is_recovered();
+        usage.recovery_ns = self.recovery_ns.load(Ordering::Relaxed);
+        usage.bypassed = self.health.is_bypassed();
+        usage
+    }
+
+    /// Seals what is open and ends the writer; a writer that hangs in its device is left behind.
+    pub(crate) fn close(&self) {
+        self.queue.stop();
+        let Some(writer) = self.writer.lock().take() else { return };
+        let deadline = Instant::now() + CLOSE_PATIENCE;
+        if !self.queue.wait_ended(deadline) {
+            log::warn!("the second level's device does not answer; it is left as it is");
+            return;
+        }
+        if writer.join().is_err() {
+            log::error!("the thread that writes the second level panicked");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What waits to be written, and what is being written: readable all the while.
+//!
+//! Bytes are counted from the push until the device has them, so that the bound holds for
+//! everything that the second level keeps of what the first has evicted.
+
+use parking_lot::{Condvar, Mutex};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes of a record, wherever they are kept.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// A record that waits to be written.
+pub(crate) struct Offer {
+    pub(crate) key: [u8; 16],
+    pub(crate) bytes: SharedBytes,
+    pub(crate) provenance: u8,
+}
+
+/// What the writer finds when it looks.
+pub(crate) enum Popped {
+    /// A record to write.
+    Offer(Offer),
+    /// Nothing for as long as it was willing to wait.
+    Idle,
+    /// It is to end.
+    Stop,
+}
+
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+    ended: Condvar,
+    /// Records in flight: nobody takes the lock to find none.
+    count: AtomicUsize,
+    bytes_max: u64,
+}
+
+#[derive(Default)]
+struct State {
+    offers: VecDeque<Offer>,
+    in_flight: HashMap<[u8; 16], SharedBytes>,
+    bytes: u64,
+    hurry: bool,
+    stopped: bool,
+    ended: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            ended: Condvar::new(),
+            count: AtomicUsize::new(0),
+            bytes_max,
+        }
+    }
+
+    /// Most bytes in flight.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// False if it is full, or the key is in flight already.
+    pub(crate) fn push(&self, offer: Offer) -> bool {
+        let length = (*offer.bytes).as_ref().len() as u64;
+        {
+            let mut state = self.state.lock();
+            if state.stopped
+                || state.bytes + length > self.bytes_max
+                || state.in_flight.contains_key(&offer.key)
+            {
+                drop(state);
+                return false;
+            }
+            state.bytes += length;
+            state.in_flight.insert(offer.key, offer.bytes.clone());
+            state.offers.push_back(offer);
+            self.count.fetch_add(1, Ordering::Release);
+        }
+        self.wake.notify_one();
+        true
+    }
+
+    /// The bytes of a key in flight.
+    pub(crate) fn in_flight(&self, key: &[u8; 16]) -> Option<SharedBytes> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.state.lock().in_flight.get(key).cloned()
+    }
+
+    fn take(&self, state: &mut State, key: &[u8; 16]) -> Option<SharedBytes> {
+        let bytes = state.in_flight.remove(key)?;
+        state.bytes = state.bytes.saturating_sub((*bytes).as_ref().len() as u64);
+        self.count.fetch_sub(1, Ordering::Release);
+        Some(bytes)
+    }
+
+    /// The next offer. With nothing to do it waits, `patience` at most.
+    pub(crate) fn pop(&self, patience: Option<Duration>) -> Popped {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        let mut state = self.state.lock();
+        loop {
+            if let Some(offer) = state.offers.pop_front() {
+                return Popped::Offer(offer);
+            }
+            if state.stopped {
+                return Popped::Stop;
+            }
+            if std::mem::take(&mut state.hurry) {
+                return Popped::Idle;
+            }
+            match deadline {
+                None => self.wake.wait(&mut state),
+                Some(deadline) => {
+                    if self.wake.wait_until(&mut state, deadline).timed_out()
+                        && state.offers.is_empty()
+                        && !state.stopped
+                    {
+                        return Popped::Idle;
+                    }
+                }
+            }
+        }
+    }
+
+    /// These keys are on the device, or were given up.
+    pub(crate) fn done(&self, keys: impl Iterator<Item = [u8; 16]>) {
+        let mut gone = Vec::new();
+        {
+            let mut state = self.state.lock();
+            for key in keys {
+                gone.extend(self.take(&mut state, &key));
+            }
+        }
+        drop(gone);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state.lock().stopped
+    }
+
+    /// The writer does not wait for more to write at once.
+    pub(crate) fn hurry(&self) {
+        self.state.lock().hurry = true;
+        self.wake.notify_one();
+    }
+
+    /// No more offers; the writer is to write what there is.
+    pub(crate) fn stop(&self) {
+        self.state.lock().stopped = true;
+        self.wake.notify_one();
+    }
+
+    /// The writer has ended.
+    pub(crate) fn end(&self) {
+        self.state.lock().ended = true;
+        self.ended.notify_all();
+    }
+
+    /// Whether the writer ends before the deadline.
+    pub(crate) fn wait_ended(&self, deadline: Instant) -> bool {
+        let mut state = self.state.lock();
+        while !state.ended {
+            if self.ended.wait_until(&mut state, deadline).timed_out() {
+                return state.ended;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,162 @@
+//! From a slot to bytes that can be believed.
+
+use super::Store;
+use crate::cipher::{EpochKey, nonce};
+use crate::compression::{Decompressor, Stored};
+use crate::counters::{Stopwatch, add};
+use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SEGMENTS_START, UNIT_BYTES};
+use crate::index::{Place, Slot};
+
+/// Where to read for a slot, and what is expected there.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    /// First byte to read; a multiple of the device's alignment, as is the length.
+    pub(crate) offset: u64,
+    pub(crate) length: usize,
+    /// Where in what is read the record begins.
+    start: usize,
+    segment: u32,
+    place: u32,
+    sequence: u64,
+    seal: EpochKey,
+}
+
+/// Why a record cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Another record is there, or none.
+    Stale,
+    /// The record was changed.
+    Bad,
+}
+
+/// What one thread needs to open records.
+#[derive(Default)]
+pub(crate) struct Unsealer {
+    decompressor: Decompressor,
+    scratch: Vec<u8>,
+}
+
+impl Plan {
+    /// The same for bytes that begin with the record.
+    pub(super) fn at_start(mut self) -> Self {
+        self.start = 0;
+        self
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    pub(super) fn seal(&self) -> &EpochKey {
+        &self.seal
+    }
+
+    pub(super) fn additional_data(&self, header: &RecordHeader, device: &[u8; 16]) -> [u8; 72] {
+        header.additional_data(device, self.segment, self.place)
+    }
+}
+
+impl Unsealer {
+    pub(super) fn decompress(&mut self, way: Stored, stored: &[u8], plain: &mut [u8]) -> bool {
+        self.decompressor.decompress(way, stored, plain)
+    }
+}
+
+impl Store {
+    /// What the index says of a key.
+    pub(crate) fn look(&self, key: &[u8; 16]) -> Option<Slot> {
+        self.index.find(Place::of(key))
+    }
+
+    /// How to read what a slot points at; `None` if that is nowhere.
+    pub(crate) fn plan(&self, slot: Slot) -> Option<Plan> {
+        let length = self.classes.bytes(slot.class());
+        self.plan_at(slot.address(), length)
+    }
+
+    pub(super) fn plan_at(&self, address: u64, length: u64) -> Option<Plan> {
+        let segment_bytes = self.superblock.segment_bytes;
+        let byte = (address * UNIT_BYTES).checked_sub(SEGMENTS_START)?;
+        let (segment, within) = (byte / segment_bytes, byte % segment_bytes);
+        if segment >= self.superblock.segments {
+            return None;
+        }
+        let segment = u32::try_from(segment).ok()?;
+        let (sequence, seal) = self.segments.seal_of(segment)?;
+        let end = within + length.min(segment_bytes - within);
+        let alignment = self.device.alignment_bytes() as u64;
+        let first = within / alignment * alignment;
+        let length = (end - first).next_multiple_of(alignment);
+        Some(Plan {
+            offset: SEGMENTS_START + u64::from(segment) * segment_bytes + first,
+            length: usize::try_from(length).ok()?,
+            start: (within - first) as usize,
+            segment,
+            place: u32::try_from(within / UNIT_BYTES).ok()?,
+            sequence,
+            seal,
+        })
+    }
+
+    /// Opens the record that was read by a plan.
+    pub(crate) fn unseal(
+        &self,
+        plan: &Plan,
+        read: &[u8],
+        key: &[u8; 16],
+        unsealer: &mut Unsealer,
+    ) -> Result<Vec<u8>, Fault> {
+        let record = read.get(plan.start..).ok_or(Fault::Stale)?;
+        let header = RecordHeader::parse(record).ok_or(Fault::Stale)?;
+        if header.key != *key || header.sequence != plan.sequence {
+            return Err(Fault::Stale);
+        }
+        let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
+        let sealed = record.get(RECORD_HEADER_BYTES..end).ok_or(Fault::Bad)?;
+        let mut plain = vec![0; header.plain_bytes as usize];
+        let additional = plan.additional_data(&header, &self.superblock.device);
+        let nonce = nonce(header.sequence, header.number);
+        let counters = &self.counters;
+        let mut watch = Stopwatch::start();
+        let cpu = if plan.seal.is_checksum() {
+            &counters.l2_copy_cpu_ns
+        } else {
+            &counters.l2_unseal_cpu_ns
+        };
+        if header.stored == Stored::Plain {
+            let right = plan.seal.open(nonce, &additional, header.tag, sealed, &mut plain);
+            watch.lap(cpu);
+            add(&counters.l2_unsealed_bytes, u64::from(header.stored_bytes));
+            return if right { Ok(plain) } else { Err(Fault::Bad) };
+        }
+        unsealer.scratch.resize(sealed.len(), 0);
+        let scratch = &mut unsealer.scratch[..sealed.len()];
+        let right = plan.seal.open(nonce, &additional, header.tag, sealed, scratch);
+        watch.lap(cpu);
+        add(&counters.l2_unsealed_bytes, u64::from(header.stored_bytes));
+        let right = right && unsealer.decompressor.decompress(header.stored, scratch, &mut plain);
+        watch.lap(&counters.l2_decompress_cpu_ns);
+        if right { Ok(plain) } else { Err(Fault::Bad) }
+    }
+
+    /// A record was read and was right.
+    pub(crate) fn note_hit(&self, key: &[u8; 16]) {
+        self.index.touch(Place::of(key));
+        self.health.succeeded();
+    }
+
+    /// A record could not be had: its slot is of no use any more.
+    pub(crate) fn note_fault(&self, key: &[u8; 16], slot: Slot, fault: Fault) {
+        let counter = match fault {
+            Fault::Stale => &self.counters.l2_stale,
+            Fault::Bad => &self.counters.l2_cksum_bad,
+        };
+        add(counter, 1);
+        self.index.remove(Place::of(key), slot.address());
+    }
+}

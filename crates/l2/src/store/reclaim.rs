@@ -1,0 +1,117 @@
+//! Taking a segment back: what was of use since it was written is carried over, the rest is
+//! forgotten.
+
+use super::Store;
+use super::read::Unsealer;
+use super::recover::read_summary;
+use super::writer::{Ready, Writer, start_of};
+use crate::cipher::nonce;
+use crate::compression::Stored;
+use crate::device::AlignedBuffer;
+use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SummaryEntry, UNIT_BYTES, provenance};
+use crate::index::Place;
+
+/// Share of a segment that may be carried over: one in so many, which bounds what is written to
+/// 1.02 / (1 - 1/10) of what was admitted.
+const CARRIED_SHARE: u64 = 10;
+
+/// A record that goes on into the next segment, unsealed and still compressed.
+pub(super) struct Carried {
+    key: [u8; 16],
+    stored: Stored,
+    plain_bytes: u32,
+    provenance: u8,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Carried {
+    pub(super) fn ready(&self) -> Ready<'_> {
+        Ready {
+            key: self.key,
+            stored: self.stored,
+            plain_bytes: self.plain_bytes,
+            bytes: &self.bytes,
+            provenance: self.provenance,
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Empties a segment in the index; returns what of it was referenced, as far as there is
+    /// budget.
+    pub(super) fn reclaim(&mut self, number: u32) -> Vec<Carried> {
+        let store = self.store;
+        let base = start_of(store, number) / UNIT_BYTES;
+        let units = store.superblock.segment_bytes / UNIT_BYTES;
+        let Some(summary) = read_summary(store, number) else {
+            // Nobody knows what was there.
+            store.index.remove_range(base..base + units);
+            return Vec::new();
+        };
+        let mut budget = store.superblock.segment_bytes / CARRIED_SHARE;
+        let mut carried = Vec::new();
+        for entry in &summary {
+            let place = Place::of(&entry.key);
+            let address = base + u64::from(entry.place);
+            let slot = store.index.find(place).filter(|slot| slot.address() == address);
+            let Some(slot) = slot else { continue };
+            let cost = entry.units() * UNIT_BYTES;
+            if slot.references() > 0
+                && cost <= budget
+                && let Some(record) = read_stored(store, address, entry)
+            {
+                budget -= cost;
+                carried.push(record);
+            }
+            store.index.remove(place, address);
+        }
+        carried
+    }
+}
+
+/// Reads a record as it is stored, and checks its seal.
+fn read_stored(store: &Store, address: u64, entry: &SummaryEntry) -> Option<Carried> {
+    let plan = store.plan_at(address, entry.units() * UNIT_BYTES)?;
+    let mut buffer = AlignedBuffer::zeroed(plan.length);
+    let read = buffer.first(plan.length);
+    if store.device.read_at(plan.offset, read).is_err() {
+        store.note_failure();
+        return None;
+    }
+    let (header, bytes) = store.open_stored(&plan, read)?;
+    (header.key == entry.key).then(|| Carried {
+        key: header.key,
+        stored: header.stored,
+        plain_bytes: header.plain_bytes,
+        provenance: header.provenance | provenance::REINSERTED,
+        bytes,
+    })
+}
+
+impl Store {
+    /// Header and stored bytes of a record whose seal is right.
+    pub(super) fn open_stored(
+        &self,
+        plan: &super::Plan,
+        read: &[u8],
+    ) -> Option<(RecordHeader, Vec<u8>)> {
+        let record = read.get(plan.start()..)?;
+        let header = RecordHeader::parse(record)?;
+        if header.sequence != plan.sequence() {
+            return None;
+        }
+        let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
+        let sealed = record.get(RECORD_HEADER_BYTES..end)?;
+        let mut bytes = vec![0; sealed.len()];
+        let additional = plan.additional_data(&header, &self.superblock.device);
+        let nonce = nonce(header.sequence, header.number);
+        let right = plan.seal().open(nonce, &additional, header.tag, sealed, &mut bytes);
+        right.then_some((header, bytes))
+    }
+
+    /// Whether a record that was opened also decompresses to what it says.
+    pub(super) fn is_whole(header: &RecordHeader, stored: &[u8], unsealer: &mut Unsealer) -> bool {
+        let mut plain = vec![0; header.plain_bytes as usize];
+        unsealer.decompress(header.stored, stored, &mut plain)
+    }
+}

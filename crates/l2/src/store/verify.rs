@@ -1,0 +1,93 @@
+//! Reading a whole device through and checking every seal.
+
+use super::open::{DeviceError, FormatPolicy, OpenOptions, open};
+use super::read::Unsealer;
+use super::recover::{read_summary, walk};
+use super::writer::start_of;
+use super::{Store, StoreOptions};
+use crate::counters::Counters;
+use crate::device::{AlignedBuffer, Device};
+use crate::format::UNIT_BYTES;
+use std::sync::Arc;
+
+/// What reading a device through came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verification {
+    /// Segments in use.
+    pub segments: u64,
+    /// Of those, segments without a summary: they were open when the last user ended.
+    pub open_segments: u64,
+    /// Records that are whole.
+    pub records: u64,
+    /// Their bytes before compression.
+    pub plain_bytes: u64,
+    /// Their bytes on the device.
+    pub stored_bytes: u64,
+    /// Records whose seal is wrong or that cannot be read. Reading them through a mount is a miss.
+    pub bad_records: u64,
+}
+
+/// Reads a device through. `progress` is called after each segment with how many are done, and
+/// says whether to go on.
+///
+/// # Errors
+/// If the device cannot be opened; what is wrong with records is counted.
+pub fn verify(
+    device: &Arc<dyn Device>,
+    options: &OpenOptions,
+    mut progress: impl FnMut(u64, u64) -> bool,
+) -> Result<Verification, DeviceError> {
+    let options = OpenOptions { format: FormatPolicy::Never, size_bytes: None, ..options.clone() };
+    let (superblock, keys) = open(device, &options)?;
+    let store = Store::start(
+        device.clone(),
+        superblock,
+        keys,
+        StoreOptions::default(),
+        Arc::new(Counters::default()),
+    )
+    .map_err(|error| DeviceError::System { action: "start a thread", error })?;
+    let mut found = Verification::default();
+    while !store.is_recovered() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut unsealer = Unsealer::default();
+    for number in 0..superblock.segments as u32 {
+        if store.segments.seal_of(number).is_some() {
+            verify_segment(&store, number, &mut found, &mut unsealer);
+        }
+        if !progress(u64::from(number) + 1, superblock.segments) {
+            break;
+        }
+    }
+    store.close();
+    Ok(found)
+}
+
+fn verify_segment(store: &Store, number: u32, found: &mut Verification, unsealer: &mut Unsealer) {
+    found.segments += 1;
+    let summary = read_summary(store, number).unwrap_or_else(|| {
+        found.open_segments += 1;
+        walk(store, number)
+    });
+    let base = start_of(store, number) / UNIT_BYTES;
+    let mut buffer = AlignedBuffer::default();
+    for entry in &summary {
+        let length = entry.units() * UNIT_BYTES;
+        let whole = store.plan_at(base + u64::from(entry.place), length).is_some_and(|plan| {
+            let read = buffer.first(plan.length);
+            store.device.read_at(plan.offset, read).is_ok()
+                && store
+                    .open_stored(&plan, read)
+                    .is_some_and(|(header, bytes)| Store::is_whole(&header, &bytes, unsealer))
+        });
+        if whole {
+            found.records += 1;
+            found.plain_bytes += u64::from(entry.plain_bytes);
+            found.stored_bytes += length;
+        } else {
+            found.bad_records += 1;
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The thread that writes, and the segment it has open.
+//!
+//! Records are sealed into a buffer that is written whenever a MiB has come together, or when
+//! nothing more came for a second; only then the index learns of them. Until then they are found
+//! in the queue. A segment ends with its summary, and the next is the eldest of the log.
+
+use super::recover::recover;
+use super::segments::Segment;
+use super::{Popped, Store};
+use crate::cipher::{EpochKey, nonce};
+use crate::compression::{Compressor, Stored};
+use crate::counters::{Stopwatch, add};
+use crate::device::AlignedBuffer;
+use crate::format::{
+    NUMBER_OF_HEADER, NUMBER_OF_SUMMARY, RECORD_HEADER_BYTES, RECORD_NUMBER_MAX, RecordHeader,
+    SEGMENT_BLOCK_BYTES, SEGMENTS_START, SegmentHeader, SegmentTrailer, SummaryEntry, UNIT_BYTES,
+    provenance, record_units, summary_bytes,
+};
+use crate::index::{Inserted, Place};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Bytes that are written at once.
+const CHUNK_BYTES: usize = 1 << 20;
+/// How long a record waits in memory for others to be written with.
+const LINGER: Duration = Duration::from_secs(1);
+/// What is written is a multiple of this, whatever the device says today.
+const BLOCK_BYTES: u64 = SEGMENT_BLOCK_BYTES as u64;
+/// Segments of one epoch: with 32 MiB each, 32 TiB under one key.
+const EPOCH_SEGMENTS_MAX: u64 = 1 << 20;
+
+/// Starts the thread, which begins with the recovery.
+pub(super) fn spawn(store: Arc<Store>) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("l2_write".into()).spawn(move || {
+        // Whoever closes must not wait for a thread that has gone.
+        struct End(Arc<Store>);
+        impl Drop for End {
+            fn drop(&mut self) {
+                self.0.queue.end();
+            }
+        }
+        let end = End(store);
+        let started = Instant::now();
+        let last = recover(&end.0);
+        let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        end.0.recovery_ns.store(took, Ordering::Relaxed);
+        end.0.recovered.store(true, Ordering::Release);
+        match Writer::new(&end.0, last) {
+            Ok(mut writer) => writer.run(),
+            Err(error) => log::warn!("nothing is written to the second level: {error}"),
+        }
+    })
+}
+
+/// The writer's state; nobody else sees it.
+pub(super) struct Writer<'a> {
+    pub(super) store: &'a Store,
+    compressor: Compressor,
+    epoch: Epoch,
+    /// The sequence given out last.
+    sequence: u64,
+    open: Option<Open>,
+    chunk: AlignedBuffer,
+}
+
+/// The key of this opening.
+struct Epoch {
+    salt: [u8; 32],
+    key: EpochKey,
+    segments: u64,
+}
+
+/// A segment that is being written.
+struct Open {
+    number: u32,
+    sequence: u64,
+    key: EpochKey,
+    /// Where in the segment the chunk begins, and how much of it is filled.
+    chunk_start: u64,
+    chunk_filled: usize,
+    next_record: u32,
+    summary: Vec<SummaryEntry>,
+    /// How many entries of the summary are on the device.
+    published: usize,
+    /// Bytes before compression of those that are not.
+    unpublished_bytes: u64,
+}
+
+/// A record ready to be sealed.
+pub(super) struct Ready<'a> {
+    pub(super) key: [u8; 16],
+    pub(super) stored: Stored,
+    pub(super) plain_bytes: u32,
+    pub(super) bytes: &'a [u8],
+    pub(super) provenance: u8,
+}
+
+impl<'a> Writer<'a> {
+    fn new(store: &'a Store, sequence: u64) -> std::io::Result<Self> {
+        Ok(Self {
+            store,
+            compressor: Compressor::new(store.options.compression)?,
+            epoch: Epoch::begin(store)?,
+            sequence,
+            open: None,
+            chunk: AlignedBuffer::zeroed(CHUNK_BYTES),
+        })
+    }
+
+    fn run(&mut self) {
+        loop {
+            let waiting = self.open.as_ref().is_some_and(|open| open.chunk_filled > 0);
+            match self.store.queue.pop(waiting.then_some(LINGER)) {
+                Popped::Offer(offer) => {
+                    let bytes: &[u8] = (*offer.bytes).as_ref();
+                    self.write(offer.key, bytes, offer.provenance);
+                }
+                Popped::Idle => self.flush(),
+                Popped::Stop => break,
+            }
+        }
+        self.finish_segment();
+        if let Err(error) = self.store.device.flush() {
+            log::warn!("the second level's last writes may be lost: {error}");
+        }
+    }
+
+    /// Compresses and seals one record of the queue; failing that, gives it up.
+    fn write(&mut self, key: [u8; 16], plain: &[u8], provenance: u8) {
+        let mut watch = Stopwatch::start();
+        // The compressor's buffer is borrowed while the segment is filled.
+        let mut compressor = std::mem::replace(&mut self.compressor, Compressor::none());
+        let (stored, bytes) = compressor.compress(plain);
+        watch.lap(&self.store.counters.l2_compress_cpu_ns);
+        let plain_bytes = u32::try_from(plain.len()).unwrap_or(u32::MAX);
+        let ready = Ready { key, stored, plain_bytes, bytes, provenance };
+        let taken = self.append(&ready);
+        self.compressor = compressor;
+        if !taken {
+            add(&self.store.counters.l2_dropped_device, 1);
+            self.store.queue.done(std::iter::once(key));
+        }
+    }
+
+    /// Puts a record into the open segment, or the next; false if there is none to be had.
+    fn append(&mut self, ready: &Ready<'_>) -> bool {
+        let units = record_units(ready.bytes.len());
+        if self.store.health.is_bypassed() {
+            // What lies in the buffer was promised to nobody.
+            self.abandon();
+            return false;
+        }
+        if self.open.as_ref().is_some_and(|open| !open.has_room(self.store, units)) {
+            self.finish_segment();
+        }
+        if self.open.is_none() && !self.begin_segment() {
+            return false;
+        }
+        self.seal(ready, units);
+        let limit = self.store.queue.bytes_max() / 2;
+        let full = self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.chunk_filled >= CHUNK_BYTES || open.unpublished_bytes > limit);
+        if full {
+            self.flush();
+        }
+        true
+    }
+
+    /// Seals a record into the buffer. The open segment has room for it.
+    fn seal(&mut self, ready: &Ready<'_>, units: u64) {
+        let counters = &self.store.counters;
+        let Some(open) = &mut self.open else { return };
+        let mut watch = Stopwatch::start();
+        let place = (open.chunk_start + open.chunk_filled as u64) / UNIT_BYTES;
+        let length = (units * UNIT_BYTES) as usize;
+        let start = open.chunk_filled;
+        let area = &mut self.chunk.first(start + length)[start..];
+        let stored_bytes = ready.bytes.len();
+        let mut header = RecordHeader {
+            stored: ready.stored,
+            provenance: ready.provenance,
+            key: ready.key,
+            sequence: open.sequence,
+            number: open.next_record,
+            plain_bytes: ready.plain_bytes,
+            stored_bytes: stored_bytes as u32,
+            tag: [0; 16],
+        };
+        open.next_record += 1;
+        let (head, rest) = area.split_at_mut(RECORD_HEADER_BYTES);
+        let (body, padding) = rest.split_at_mut(stored_bytes);
+        body.copy_from_slice(ready.bytes);
+        padding.fill(0);
+        let device = &self.store.superblock.device;
+        let additional = header.additional_data(device, open.number, place as u32);
+        header.tag = open.key.seal(nonce(header.sequence, header.number), &additional, body);
+        head.copy_from_slice(&header.to_bytes());
+        open.chunk_filled += length;
+        open.unpublished_bytes += u64::from(ready.plain_bytes);
+        open.summary.push(SummaryEntry {
+            key: ready.key,
+            place: place as u32,
+            provenance: ready.provenance,
+            plain_bytes: ready.plain_bytes,
+            stored_bytes: stored_bytes as u32,
+        });
+        watch.lap(&counters.l2_seal_cpu_ns);
+    }
+
+    /// Writes what is in the buffer and lets the index know.
+    pub(super) fn flush(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        if open.chunk_filled == 0 {
+            return;
+        }
+        let filled = open.chunk_filled;
+        let length = (filled as u64).next_multiple_of(BLOCK_BYTES) as usize;
+        let chunk = self.chunk.first(length);
+        chunk[filled..].fill(0);
+        let at = start_of(self.store, open.number) + open.chunk_start;
+        if !write(self.store, at, chunk) {
+            self.abandon();
+            return;
+        }
+        open.chunk_start += length as u64;
+        open.chunk_filled = 0;
+        open.unpublished_bytes = 0;
+        let written = &open.summary[open.published..];
+        publish(self.store, open.number, written);
+        self.store.queue.done(written.iter().map(|entry| entry.key));
+        open.published = open.summary.len();
+    }
+
+    /// Gives up the open segment after a failure. What is on the device of it stays readable; its
+    /// sequence and numbers are never used again.
+    fn abandon(&mut self) {
+        if let Some(open) = self.open.take() {
+            let lost = &open.summary[open.published..];
+            add(&self.store.counters.l2_dropped_device, lost.len() as u64);
+            self.store.queue.done(lost.iter().map(|entry| entry.key));
+        }
+    }
+
+    /// Writes the summary: from now on the segment outlives the process.
+    fn finish_segment(&mut self) {
+        self.flush();
+        let Some(open) = self.open.take() else { return };
+        let store = self.store;
+        let length = summary_bytes(open.summary.len() as u64) as usize + SEGMENT_BLOCK_BYTES;
+        let mut buffer = AlignedBuffer::zeroed(length);
+        let (summary, trailer) = buffer.first(length).split_at_mut(length - SEGMENT_BLOCK_BYTES);
+        let (entries, _) = summary.as_chunks_mut::<32>();
+        for (bytes, entry) in entries.iter_mut().zip(&open.summary) {
+            *bytes = entry.to_bytes();
+        }
+        let mut written = SegmentTrailer {
+            segment: open.number,
+            sequence: open.sequence,
+            device: store.superblock.device,
+            records: open.summary.len() as u32,
+            data_bytes: open.chunk_start as u32,
+            tag: [0; 16],
+        };
+        let sealed = &mut summary[..open.summary.len() * 32];
+        let nonce = nonce(open.sequence, NUMBER_OF_SUMMARY);
+        written.tag = open.key.seal(nonce, &written.additional_data(), sealed);
+        trailer.copy_from_slice(&written.to_bytes());
+        let end = start_of(store, open.number) + store.superblock.segment_bytes;
+        if write(store, end - length as u64, buffer.first(length)) {
+            add(&store.counters.l2_log_blk_writes, 1);
+            store.segments.update(open.number, |contents| contents.summary_bytes = length as u64);
+        }
+    }
+
+    /// Takes the eldest segment for the next one; what of it was of use is carried over.
+    fn begin_segment(&mut self) -> bool {
+        let store = self.store;
+        let Some((number, old)) = store.segments.eldest() else { return false };
+        if self.epoch.segments >= EPOCH_SEGMENTS_MAX {
+            let Ok(epoch) = Epoch::begin(store) else { return false };
+            self.epoch = epoch;
+        }
+        let Some(sequence) = self.sequence.checked_add(1) else { return false };
+        let carried = if old == 0 { Vec::new() } else { self.reclaim(number) };
+        self.sequence = sequence;
+        self.epoch.segments += 1;
+        let key = self.epoch.key.clone();
+        let mut header = SegmentHeader {
+            segment: number,
+            sequence,
+            device: store.superblock.device,
+            epoch_salt: self.epoch.salt,
+            tag: [0; 16],
+        };
+        let nonce = nonce(sequence, NUMBER_OF_HEADER);
+        header.tag = key.seal(nonce, &header.additional_data(), &mut []);
+        self.chunk.first(SEGMENT_BLOCK_BYTES).copy_from_slice(&header.to_bytes());
+        let segment = Segment { sequence, key: Some(key.clone()), ..Segment::default() };
+        store.segments.set(number, segment);
+        self.open = Some(Open {
+            number,
+            sequence,
+            key,
+            chunk_start: 0,
+            chunk_filled: SEGMENT_BLOCK_BYTES,
+            next_record: 0,
+            summary: Vec::new(),
+            published: 0,
+            unpublished_bytes: 0,
+        });
+        add(&store.counters.l2_feeds, 1);
+        for record in carried {
+            let stored_bytes = record.bytes.len() as u64;
+            if self.append(&record.ready()) {
+                add(&store.counters.l2_reinserted, 1);
+                add(&store.counters.l2_reinserted_bytes, stored_bytes);
+            }
+        }
+        self.open.is_some()
+    }
+}
+
+impl Epoch {
+    fn begin(store: &Store) -> std::io::Result<Self> {
+        let (salt, key) = store.keys.begin_epoch().map_err(std::io::Error::other)?;
+        Ok(Self { salt, key, segments: 0 })
+    }
+}
+
+impl Open {
+    fn has_room(&self, store: &Store, units: u64) -> bool {
+        let end = self.chunk_start + self.chunk_filled as u64 + units * UNIT_BYTES;
+        let summary = summary_bytes(self.summary.len() as u64 + 1);
+        let needed = end.next_multiple_of(BLOCK_BYTES) + summary + BLOCK_BYTES;
+        needed <= store.superblock.segment_bytes && self.next_record < RECORD_NUMBER_MAX - 1
+    }
+}
+
+/// First byte of a segment.
+pub(super) fn start_of(store: &Store, number: u32) -> u64 {
+    SEGMENTS_START + u64::from(number) * store.superblock.segment_bytes
+}
+
+/// Lets the index know of records that are on the device, and the table of what they hold.
+pub(super) fn publish(store: &Store, number: u32, entries: &[SummaryEntry]) {
+    let base = start_of(store, number) / UNIT_BYTES;
+    for entry in entries {
+        let class = store.classes.class_of(entry.units());
+        let address = base + u64::from(entry.place);
+        let inserted = store.index.insert(Place::of(&entry.key), class, address);
+        if matches!(inserted, Inserted::Displaced(_)) {
+            add(&store.counters.l2_index_lost, 1);
+        }
+    }
+    store.segments.update(number, |contents| {
+        for entry in entries {
+            let stored_bytes = entry.units() * UNIT_BYTES;
+            contents.add(u64::from(entry.plain_bytes), stored_bytes, entry.provenance);
+        }
+    });
+    let counters = &store.counters;
+    if store.is_recovered() {
+        let fresh = entries.iter().filter(|e| e.provenance & provenance::REINSERTED == 0);
+        for entry in fresh {
+            add(&counters.l2_records_written, 1);
+            add(&counters.l2_plain_bytes_written, u64::from(entry.plain_bytes));
+            add(&counters.l2_stored_bytes_written, u64::from(entry.stored_bytes));
+        }
+    }
+}
+
+/// Writes to the device and counts; false if it failed.
+fn write(store: &Store, offset: u64, bytes: &[u8]) -> bool {
+    let counters = &store.counters;
+    let mut watch = Stopwatch::start();
+    add(&counters.l2_writes_sent, 1);
+    let result = store.device.write_at(offset, bytes);
+    watch.lap(&counters.l2_write_cpu_ns);
+    add(&counters.l2_writes_done, 1);
+    match result {
+        Ok(()) => {
+            add(&counters.l2_write_bytes, bytes.len() as u64);
+            store.health.succeeded();
+            true
+        }
+        Err(error) => {
+            log::info!("a write to the second level failed: {error}");
+            add(&counters.l2_writes_error, 1);
+            store.note_failure();
+            false
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the tests of promises share.
+#![allow(dead_code)]
+
+use ogive_l2::device::Device;
+use ogive_l2::{
+    Admission, Cipher, DeviceError, FormatPolicy, KeySource, MasterKey, Offered, OpenOptions,
+    StoreOptions, Tier, TierOptions,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A log of seven segments of 1 MiB.
+pub const DEVICE_BYTES: u64 = 8 << 20;
+
+pub fn key(number: u8) -> KeySource {
+    KeySource::Master(MasterKey::from_material(&[number; 32]).unwrap())
+}
+
+pub fn how(cipher: Cipher) -> OpenOptions {
+    OpenOptions {
+        size_bytes: None,
+        cipher: Some(cipher),
+        key: key(1),
+        format: FormatPolicy::IfEmpty,
+    }
+}
+
+pub fn options() -> TierOptions {
+    let store = StoreOptions {
+        admission: Admission::All,
+        expected_record_bytes: 2048,
+        bypass_pause: Duration::from_millis(20),
+        ..StoreOptions::default()
+    };
+    TierOptions { store, read_patience: Duration::from_secs(10), threads_max: 2 }
+}
+
+pub fn open(device: &Arc<impl Device + 'static>) -> Tier {
+    open_as(device, how(Cipher::Gcm)).unwrap()
+}
+
+pub fn open_as(device: &Arc<impl Device + 'static>, how: OpenOptions) -> Result<Tier, DeviceError> {
+    let device: Arc<dyn Device> = device.clone();
+    let tier = Tier::open(vec![(device, how)], options()).map_err(|(_, error)| error)?;
+    assert!(tier.settle(), "recovery ends");
+    Ok(tier)
+}
+
+/// Name of a record of an object's version.
+pub fn name(object: u64, version: u64) -> Vec<u8> {
+    format!("object {object} version {version}").into_bytes()
+}
+
+/// What the origin has under a name: half of it compresses.
+pub fn contents(object: u64, version: u64, length: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(object << 20 | version);
+    let mut bytes = vec![(object + version) as u8; length];
+    random.fill(&mut bytes[length / 2..]);
+    bytes
+}
+
+pub fn put(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
+    let bytes = contents(object, version, length);
+    tier.offer(&name(object, version), Arc::new(bytes), Offered::default())
+}
+
+/// Whether the record is there; if it is, it is right.
+pub fn holds(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
+    match tier.read(&name(object, version)) {
+        Some(bytes) => {
+            assert!(bytes == contents(object, version, length), "wrong bytes: {object} {version}");
+            true
+        }
+        None => false,
+    }
+}
+
+/// Puts records 0..count, all of which are on the device afterwards.
+pub fn fill(tier: &Tier, count: u64, length: usize) {
+    for object in 0..count {
+        assert!(put(tier, object, 1, length), "record {object} is taken");
+        if object % 256 == 255 {
+            assert!(tier.settle());
+        }
+    }
+    assert!(tier.settle());
+}
+
+/// How many of the records 0..count are there.
+pub fn found(tier: &Tier, count: u64, length: usize) -> u64 {
+    (0..count).filter(|object| holds(tier, *object, 1, length)).count() as u64
+}

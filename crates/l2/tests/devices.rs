@@ -1,0 +1,145 @@
+//! The same promises on files: with O_DIRECT and io_uring, with O_DIRECT alone, and through the page
+//! cache. Where the system refuses one of them, the next best is what is tested.
+
+mod common;
+
+use common::*;
+use ogive_l2::device::{self, Device, Engine, OpenError, OpenMode};
+use ogive_l2::{Cipher, OpenOptions, Tier, Verification, verify};
+use std::path::Path;
+use std::sync::Arc;
+
+const ENGINES: [Engine; 3] = [Engine::Probe, Engine::Pread, Engine::Buffered];
+
+fn directory() -> tempfile::TempDir {
+    // Not a tmpfs where there is another place: there O_DIRECT means nothing.
+    tempfile::tempdir_in("/var/tmp").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn sized() -> OpenOptions {
+    OpenOptions { size_bytes: Some(16 << 20), ..how(Cipher::Gcm) }
+}
+
+fn open_file(path: &Path, engine: Engine) -> Tier {
+    let device = device::open(path, OpenMode::Create, engine).unwrap();
+    let tier = Tier::open(vec![(device, sized())], options()).unwrap();
+    assert!(tier.settle());
+    tier
+}
+
+#[test]
+fn every_engine_reads_what_every_other_wrote() {
+    let directory = directory();
+    for writer in ENGINES {
+        let path = directory.path().join(format!("{writer:?}"));
+        let tier = open_file(&path, writer);
+        fill(&tier, 300, 20_000);
+        assert_eq!(found(&tier, 300, 20_000), 300, "{writer:?}");
+        drop(tier);
+        for reader in ENGINES {
+            let tier = open_file(&path, reader);
+            assert_eq!(found(&tier, 300, 20_000), 300, "{writer:?} then {reader:?}");
+        }
+    }
+}
+
+#[test]
+fn many_readers_at_once_all_get_theirs() {
+    let directory = directory();
+    for engine in ENGINES {
+        let tier = open_file(&directory.path().join(format!("{engine:?}")), engine);
+        fill(&tier, 300, 20_000);
+        std::thread::scope(|scope| {
+            for reader in 0..8 {
+                let tier = &tier;
+                scope.spawn(move || {
+                    for number in 0..300 {
+                        assert!(holds(tier, (number * 7 + reader) % 300, 1, 20_000));
+                    }
+                });
+            }
+        });
+        assert_eq!(tier.counts().l2_hits, 2400, "{engine:?}");
+    }
+}
+
+#[test]
+fn many_reads_at_once_fill_their_own_buffers_and_the_end_is_an_error() {
+    let directory = directory();
+    for engine in ENGINES {
+        let path = directory.path().join(format!("{engine:?}"));
+        let device = device::open(&path, OpenMode::Create, engine).unwrap();
+        device.set_len_bytes(1 << 20).unwrap();
+        let mut page = device::AlignedBuffer::zeroed(4096);
+        for number in 0..256_u64 {
+            page.bytes_mut().fill(number as u8);
+            device.write_at(number * 4096, page.bytes()).unwrap();
+        }
+        let mut buffers: Vec<_> = (0..100).map(|_| device::AlignedBuffer::zeroed(4096)).collect();
+        let mut reads: Vec<_> = buffers
+            .iter_mut()
+            .zip((0..).map(|number| number * 3 * 4096))
+            .map(|(buffer, offset)| device::ReadRequest {
+                offset,
+                buffer: buffer.bytes_mut(),
+                result: Ok(()),
+            })
+            .collect();
+        device.read_many(&mut reads);
+        for (number, read) in (0..).zip(reads) {
+            let inside = number * 3 < 256;
+            assert_eq!(read.result.is_ok(), inside, "{engine:?}, {number}");
+            assert!(!inside || read.buffer.iter().all(|byte| *byte == (number * 3) as u8));
+        }
+    }
+}
+
+#[test]
+fn a_device_has_one_user_and_others_may_look() {
+    let directory = directory();
+    let path = directory.path().join("device");
+    let tier = open_file(&path, Engine::Probe);
+    let second = device::open(&path, OpenMode::Write, Engine::Probe);
+    assert!(matches!(second, Err(OpenError::Busy { .. })));
+    let looker = device::open(&path, OpenMode::Read, Engine::Pread).unwrap();
+    assert!(ogive_l2::read_superblock(&*looker).unwrap().is_ok());
+    drop(tier);
+    assert!(device::open(&path, OpenMode::Write, Engine::Probe).is_ok());
+    let kind = device::open(directory.path(), OpenMode::Create, Engine::Probe);
+    assert!(matches!(kind, Err(OpenError::Kind { .. })));
+}
+
+#[test]
+fn verifying_counts_what_is_whole_and_what_is_not() {
+    let directory = directory();
+    let path = directory.path().join("device");
+    fill(&open_file(&path, Engine::Probe), 100, 20_000);
+    let check = || -> Verification {
+        let device = device::open(&path, OpenMode::Write, Engine::Probe).unwrap();
+        verify(&device, &how(Cipher::Gcm), |_, _| true).unwrap()
+    };
+    let before = check();
+    assert_eq!((before.records, before.bad_records), (100, 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(4).position(|bytes| bytes == b"OGrc").unwrap();
+    bytes[at + 100] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let after = check();
+    assert_eq!((after.records, after.bad_records), (99, 1));
+}
+
+#[test]
+fn a_lost_file_is_begun_anew() {
+    let directory = directory();
+    let path = directory.path().join("device");
+    let tier = open_file(&path, Engine::Probe);
+    fill(&tier, 50, 20_000);
+    std::fs::remove_file(&path).unwrap();
+    // Whoever has it open goes on; the next one finds nothing.
+    assert_eq!(found(&tier, 50, 20_000), 50);
+    drop(tier);
+    let tier = open_file(&path, Engine::Probe);
+    assert_eq!(found(&tier, 50, 20_000), 0);
+    let device: Arc<dyn Device> = device::open(&path, OpenMode::Read, Engine::Pread).unwrap();
+    assert_eq!(device.len_bytes().unwrap(), 16 << 20);
+}

@@ -1,0 +1,85 @@
+//! Power cuts: at thousands of moments, with any subset of the unflushed sectors lost and the rest
+//! written in any order, the device is opened again and every record compared with the origin.
+
+mod common;
+
+use common::*;
+use ogive_l2::Cipher;
+use ogive_l2::device::{CrashDevice, MemoryDevice};
+use std::sync::Arc;
+
+/// Five segments of 1 MiB.
+const SMALL_BYTES: u64 = 6 << 20;
+/// Cuts of a run; `OGIVE_POWER_CUTS` asks for another number.
+const CUTS: u64 = 2000;
+
+fn length_of(object: u64) -> usize {
+    // From less than a sector to a fifth of a segment.
+    [100, 600, 4096, 9000, 30_000, 100_000][(object % 6) as usize]
+}
+
+#[test]
+fn a_power_cut_never_gives_wrong_bytes() {
+    let cuts = std::env::var("OGIVE_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok());
+    let cuts: u64 = cuts.unwrap_or(CUTS);
+    let seed = std::env::var("OGIVE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("OGIVE_SEED={seed} OGIVE_POWER_CUTS={cuts}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut device = Arc::new(CrashDevice::new(SMALL_BYTES, seed));
+    let mut tier = open(&device);
+    let (mut object, mut survived, mut asked) = (0_u64, 0_u64, 0_u64);
+    for cut in 0..cuts {
+        for _ in 0..random.u64(0..6) {
+            put(&tier, object, 1, length_of(object));
+            object += 1;
+        }
+        // Sometimes everything is on its way, sometimes some of it is.
+        if random.bool() {
+            tier.settle();
+        }
+        let kept = [0, 200, 500, 900, 1000][random.usize(0..5)];
+        let image = device.power_cut(kept);
+        let after = Arc::new(MemoryDevice::from_bytes(image.clone()));
+        let reopened = open(&after);
+        for number in object.saturating_sub(40)..object {
+            asked += 1;
+            survived += u64::from(holds(&reopened, number, 1, length_of(number)));
+        }
+        drop(reopened);
+        if cut % 50 == 49 {
+            // Life goes on from what was left.
+            drop(tier);
+            device = Arc::new(CrashDevice::from_bytes(image, random.u64(..)));
+            tier = open(&device);
+        }
+    }
+    assert!(survived * 20 > asked, "{survived} of {asked}: it should hold something, too");
+}
+
+#[test]
+fn a_power_cut_loses_at_most_what_was_not_on_the_device() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 9));
+    let tier = open(&device);
+    fill(&tier, 200, 8 << 10);
+    // Everything was written, nothing was flushed, no summary of the open segment exists.
+    let image = device.power_cut(1000);
+    let reopened = open(&Arc::new(MemoryDevice::from_bytes(image)));
+    assert_eq!(found(&reopened, 200, 8 << 10), 200, "the open segment is read through");
+}
+
+#[test]
+fn a_torn_write_is_a_miss() {
+    for cipher in Cipher::ALL {
+        for seed in 0..20 {
+            let device = Arc::new(CrashDevice::new(SMALL_BYTES, seed));
+            let tier = open_as(&device, how(cipher)).unwrap();
+            fill(&tier, 40, 20_000);
+            // Half of the sectors, and the formatting, which was flushed.
+            let image = device.power_cut(500);
+            let reopened = Arc::new(MemoryDevice::from_bytes(image));
+            let reopened = open_as(&reopened, how(cipher)).unwrap();
+            let left = found(&reopened, 40, 20_000);
+            assert!(left < 40, "{cipher}, seed {seed}: {left}");
+        }
+    }
+}

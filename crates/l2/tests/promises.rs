@@ -1,0 +1,344 @@
+//! What the tier promises, one test a promise.
+
+mod common;
+
+use common::*;
+use ogive_l2::device::{CrashDevice, Device, Faults, MemoryDevice};
+use ogive_l2::{Cipher, DeviceError, FormatPolicy, Offered, OpenOptions, Tier};
+use std::sync::Arc;
+use std::time::Duration;
+
+const RECORD: usize = 8 << 10;
+
+fn memory() -> Arc<MemoryDevice> {
+    Arc::new(MemoryDevice::new(DEVICE_BYTES))
+}
+
+#[test]
+fn what_was_offered_is_found_at_once_and_after_it_was_written() {
+    for cipher in Cipher::ALL {
+        let device = memory();
+        let tier = open_as(&device, how(cipher)).unwrap();
+        assert!(put(&tier, 1007, 1, RECORD));
+        assert!(holds(&tier, 1007, 1, RECORD), "readable while in flight");
+        fill(&tier, 100, RECORD);
+        assert_eq!(found(&tier, 100, RECORD), 100, "{cipher}");
+        let counts = tier.counts();
+        assert!(counts.l2_cksum_bad == 0 && counts.l2_stale == 0 && counts.l2_hits == 101);
+        assert!(counts.l2_stored_bytes_written < counts.l2_plain_bytes_written * 6 / 10);
+    }
+}
+
+#[test]
+fn reopen_finds_everything_sealed() {
+    for cipher in Cipher::ALL {
+        let device = memory();
+        fill(&open_as(&device, how(cipher)).unwrap(), 300, RECORD);
+        let tier = open_as(&device, how(cipher)).unwrap();
+        assert_eq!(found(&tier, 300, RECORD), 300, "{cipher}");
+        assert_eq!(tier.counts().l2_rebuild_bufs, 300);
+        assert!(tier.counts().l2_rebuild_log_blks >= 1);
+    }
+}
+
+#[test]
+fn a_stale_version_is_a_miss() {
+    let device = memory();
+    let tier = open(&device);
+    fill(&tier, 20, RECORD);
+    assert!((0..20).all(|object| !holds(&tier, object, 2, RECORD)));
+    assert!(put(&tier, 3, 2, RECORD) && tier.settle());
+    assert!(holds(&tier, 3, 2, RECORD) && holds(&tier, 3, 1, RECORD));
+}
+
+#[test]
+fn the_log_goes_round_and_the_eldest_goes() {
+    let device = memory();
+    let tier = open(&device);
+    // Twenty times round.
+    for object in 0..20_000 {
+        if !put(&tier, object, 1, RECORD) || object % 100 == 0 {
+            assert!(tier.settle());
+        }
+    }
+    assert!(tier.settle());
+    let young = (18_900..20_000).filter(|object| holds(&tier, *object, 1, RECORD)).count();
+    assert!(young > 1000, "{young} of the youngest 1,100");
+    assert!((0..10_000).all(|object| !holds(&tier, object, 1, RECORD)));
+    let usage = tier.usage()[0];
+    assert!(usage.stored_bytes <= DEVICE_BYTES && usage.records < 1700, "{usage:?}");
+}
+
+#[test]
+fn what_is_asked_for_outlives_its_segment() {
+    const LARGE: usize = 128 << 10;
+    let device = Arc::new(MemoryDevice::new(64 << 20));
+    let tier = open(&device);
+    let loved = |tier: &Tier| (0..20).filter(|object| holds(tier, *object, 1, LARGE)).count();
+    // One in each segment, or they would exceed what one segment may hand on.
+    for object in 0..20 {
+        assert!(put(&tier, object, 1, LARGE));
+        (0..20).for_each(|other| drop(put(&tier, 500 + object * 20 + other, 1, LARGE)));
+        assert!(tier.settle());
+    }
+    for object in 1000..4000 {
+        put(&tier, object, 1, LARGE);
+        if object % 50 == 0 {
+            assert!(tier.settle());
+            loved(&tier);
+        }
+    }
+    let left = loved(&tier);
+    assert!(left >= 18, "{left}: a lost slot is a lost hit, but not many");
+    let counts = tier.counts();
+    assert!(counts.l2_reinserted >= 20, "{counts:?}");
+    let amplification = counts.l2_write_bytes as f64 / counts.l2_stored_bytes_written as f64;
+    assert!(amplification < 1.15, "{amplification}");
+}
+
+#[test]
+fn nothing_is_written_twice() {
+    let device = memory();
+    let tier = open(&device);
+    fill(&tier, 50, RECORD);
+    let before = tier.counts();
+    assert!((0..50).all(|object| !put(&tier, object, 1, RECORD)));
+    assert!(tier.settle());
+    let after = tier.counts();
+    assert_eq!(after.l2_records_written, before.l2_records_written);
+    assert_eq!(after.evict_l2_cached - before.evict_l2_cached, 50 * RECORD as u64);
+}
+
+/// Changes one byte at a time of a device with one record and expects a miss.
+#[test]
+fn a_flipped_bit_is_a_miss() {
+    for cipher in Cipher::ALL {
+        let device = memory();
+        fill(&open_as(&device, how(cipher)).unwrap(), 1, 600);
+        let clean = device.contents();
+        let at = clean.windows(4).position(|bytes| bytes == b"OGrc").unwrap();
+        // Header and sealed bytes; what pads them means nothing.
+        let stored = u32::from_le_bytes(clean[at + 40..at + 44].try_into().unwrap()) as usize;
+        // A fresh opening for each byte, so that the index points at the changed record.
+        for byte in (at..at + 64 + stored).step_by(3) {
+            let device = Arc::new(MemoryDevice::from_bytes(clean.clone()));
+            let tier = open_as(&device, how(cipher)).unwrap();
+            device.tamper(|bytes| bytes[byte] ^= 1 << (byte % 8));
+            assert!(!holds(&tier, 0, 1, 600), "{cipher}, byte {}", byte - at);
+            let counts = tier.counts();
+            assert_eq!(counts.l2_cksum_bad + counts.l2_stale, 1, "{cipher}, byte {}", byte - at);
+        }
+    }
+}
+
+#[test]
+fn a_moved_record_is_a_miss() {
+    let device = memory();
+    let tier = open(&device);
+    fill(&tier, 40, RECORD);
+    device.tamper(|bytes| {
+        // Records of equal length change places, two by two.
+        let places: Vec<usize> = (0..bytes.len() / 512)
+            .map(|unit| unit * 512)
+            .filter(|at| bytes[*at..*at + 4] == *b"OGrc")
+            .collect();
+        assert_eq!(places.len(), 40);
+        for pair in places.chunks(2) {
+            let length = (places[1] - places[0]).min(bytes.len() - pair[1]);
+            let first = bytes[pair[0]..pair[0] + length].to_vec();
+            bytes.copy_within(pair[1]..pair[1] + length, pair[0]);
+            bytes[pair[1]..pair[1] + length].copy_from_slice(&first);
+        }
+    });
+    assert_eq!(found(&tier, 40, RECORD), 0);
+}
+
+#[test]
+fn an_older_segment_replayed_is_a_miss() {
+    let device = memory();
+    let tier = open(&device);
+    fill(&tier, 900, RECORD);
+    let old = device.contents();
+    for object in 0..2000 {
+        put(&tier, object, 2, RECORD);
+        if object % 100 == 0 {
+            assert!(tier.settle());
+        }
+    }
+    assert!(tier.settle());
+    device.tamper(|bytes| bytes.copy_from_slice(&old));
+    // Whatever the index says of version 2 leads to a record of version 1, or to an older seal.
+    assert!((0..2000).all(|object| !holds(&tier, object, 2, RECORD)));
+    found(&tier, 900, RECORD);
+}
+
+#[test]
+fn another_device_is_empty() {
+    let (one, other) = (memory(), memory());
+    let tier = open(&one);
+    fill(&tier, 50, RECORD);
+    fill(&open(&other), 50, RECORD);
+    // The same key, the same records, another device under the same index.
+    one.tamper(|bytes| bytes.copy_from_slice(&other.contents()));
+    assert_eq!(found(&tier, 50, RECORD), 0);
+}
+
+#[test]
+fn a_wrong_key_is_refused_and_formats_nothing() {
+    let device = memory();
+    fill(&open(&device), 50, RECORD);
+    let before = device.contents();
+    let wrong = OpenOptions { key: key(2), ..how(Cipher::Gcm) };
+    assert!(matches!(open_as(&device, wrong), Err(DeviceError::WrongKey)));
+    let other = open_as(&device, how(Cipher::Ccm));
+    assert!(matches!(other, Err(DeviceError::WrongCipher { .. })));
+    assert!(device.contents() == before);
+    assert_eq!(found(&open(&device), 50, RECORD), 50);
+}
+
+#[test]
+fn what_is_not_ours_is_never_formatted_unasked() {
+    for (place, bytes) in [(0x438, &[0x53, 0xef][..]), (0, b"XFSB"), (777, b"something")] {
+        let device = memory();
+        device.tamper(|all| all[place..place + bytes.len()].copy_from_slice(bytes));
+        let before = device.contents();
+        assert!(matches!(open_as(&device, how(Cipher::Gcm)), Err(DeviceError::Foreign(_))));
+        assert!(device.contents() == before);
+        let forced = OpenOptions { format: FormatPolicy::Force, ..how(Cipher::Gcm) };
+        fill(&open_as(&device, forced).unwrap(), 5, RECORD);
+    }
+}
+
+#[test]
+fn names_and_contents_are_not_on_the_device() {
+    let device = memory();
+    let tier = open(&device);
+    let secret = b"a sentence that nobody else may read".repeat(100);
+    assert!(tier.offer(b"/home/me/secret", Arc::new(secret), Offered::default()));
+    drop(tier);
+    let bytes = device.contents();
+    for clear in [&b"nobody else"[..], b"/home/me"] {
+        assert!(!bytes.windows(clear.len()).any(|window| window == clear));
+    }
+}
+
+#[test]
+fn growing_and_shrinking_keep_what_stays() {
+    let device = memory();
+    fill(&open(&device), 300, RECORD);
+    let sized = |size_bytes| OpenOptions { size_bytes: Some(size_bytes), ..how(Cipher::Gcm) };
+    let tier = open_as(&device, sized(16 << 20)).unwrap();
+    assert_eq!(found(&tier, 300, RECORD), 300);
+    assert_eq!(tier.usage()[0].segments.1, 15);
+    drop(tier);
+    let tier = open_as(&device, sized(5 << 20)).unwrap();
+    assert_eq!(device.len_bytes().unwrap(), 5 << 20);
+    let left = found(&tier, 300, RECORD);
+    assert!(left > 0, "the first segments stay");
+    drop(tier);
+    let tier = open_as(&device, sized(12 << 20)).unwrap();
+    assert_eq!(found(&tier, 300, RECORD), left);
+}
+
+#[test]
+fn a_truncated_device_loses_its_end_and_no_more() {
+    let device = memory();
+    let tier = open(&device);
+    fill(&tier, 900, RECORD);
+    device.set_len_bytes(4 << 20).unwrap();
+    let left = found(&tier, 900, RECORD);
+    assert!(left > 0 && left < 900, "{left}");
+    put(&tier, 5000, 1, RECORD);
+    drop(tier);
+    let tier = open(&device);
+    assert!(found(&tier, 900, RECORD) > 0);
+    assert_eq!(device.len_bytes().unwrap(), DEVICE_BYTES);
+}
+
+#[test]
+fn a_device_that_fails_is_bypassed_and_tried_again() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 1));
+    let tier = open(&device);
+    fill(&tier, 100, RECORD);
+    device.set_faults(Faults { read_error: 1000, write_error: 1000, ..Faults::default() });
+    assert_eq!(found(&tier, 100, RECORD), 0, "errors are misses");
+    let counts = tier.counts();
+    assert!(counts.l2_io_error >= 8 && counts.l2_bypasses >= 1, "{counts:?}");
+    assert!(counts.l2_io_error < 100, "a bypassed device is not asked");
+    device.set_faults(Faults::default());
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(found(&tier, 100, RECORD), 100, "nothing was forgotten");
+}
+
+#[test]
+fn a_full_disk_and_failing_writes_are_dropped_records() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 2));
+    let tier = open(&device);
+    for faults in [
+        Faults { no_space: 1000, ..Faults::default() },
+        Faults { write_error: 500, ..Faults::default() },
+    ] {
+        device.set_faults(faults);
+        for object in 0..2000 {
+            put(&tier, object, 1, RECORD);
+        }
+        assert!(tier.settle());
+        found(&tier, 2000, RECORD);
+    }
+    assert!(tier.counts().l2_writes_error > 0 && tier.counts().l2_dropped_device > 0);
+}
+
+#[test]
+fn flipping_bits_never_give_wrong_bytes() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 3));
+    let tier = open(&device);
+    fill(&tier, 200, RECORD);
+    device.set_faults(Faults { flip: 300, ..Faults::default() });
+    let left = found(&tier, 200, RECORD);
+    assert!(left < 200 && left > 50 && tier.counts().l2_cksum_bad > 0, "{left}");
+}
+
+#[test]
+fn a_full_queue_drops_and_does_not_wait() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 4));
+    let mut options = options();
+    options.store.queue_bytes_max = 10 * RECORD as u64;
+    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], options).unwrap();
+    assert!(tier.settle());
+    // The writer hangs in its device, and everybody else goes on.
+    device.set_faults(Faults { delay: Duration::from_millis(300), ..Faults::default() });
+    let taken = (0..100).filter(|object| put(&tier, *object, 1, RECORD)).count();
+    assert!(taken < 100 && tier.counts().l2_dropped_queue > 0, "{taken}");
+    device.set_faults(Faults::default());
+}
+
+#[test]
+fn a_device_that_hangs_hangs_nobody() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 5));
+    let mut patient = options();
+    patient.read_patience = Duration::from_millis(30);
+    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], patient).unwrap();
+    assert!(tier.settle());
+    fill(&tier, 30, RECORD);
+    device.set_faults(Faults { delay: Duration::from_secs(1), ..Faults::default() });
+    assert_eq!(found(&tier, 30, RECORD), 0);
+    let counts = tier.counts();
+    assert!(counts.l2_timeouts >= 8 && counts.l2_bypasses >= 1, "{counts:?}");
+    device.set_faults(Faults::default());
+}
+
+#[test]
+fn several_devices_share_the_records() {
+    let devices: Vec<Arc<MemoryDevice>> = (0..3).map(|_| memory()).collect();
+    let open = || {
+        let all = devices.iter().map(|d| (d.clone() as Arc<dyn Device>, how(Cipher::Gcm)));
+        let tier = Tier::open(all.collect(), options()).unwrap();
+        assert!(tier.settle());
+        tier
+    };
+    let tier = open();
+    fill(&tier, 600, RECORD);
+    assert!(tier.usage().iter().all(|usage| (150..250).contains(&usage.records)));
+    drop(tier);
+    assert_eq!(found(&open(), 600, RECORD), 600);
+}

@@ -1,0 +1,151 @@
+//! Options of the second level, as `ogive mount` takes them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use ogive_fs::SecondLevelOptions;
+use ogive_l2::device::Engine;
+use ogive_l2::{KeySource, WriteLimits};
+
+use super::key::KeyArgs;
+use crate::quantity::Size;
+
+const HEADING: &str = "Second level options";
+
+/// Options of a second level.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SecondLevelArgs {
+    /// Keep records that fall out of memory on this file or block device; may be repeated
+    ///
+    /// They are compressed, sealed and written to a log; a miss in memory reads them from there
+    /// instead of from SRC, and a later mount finds them again, also after a crash. Nothing that
+    /// happens to the device does harm: it makes misses. A file is made if there is none; something
+    /// that holds other data is refused. Several share the records evenly.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = HEADING)]
+    pub(crate) l2: Vec<PathBuf>,
+
+    /// Size of each --l2 (default: what it has); another size than before keeps what still fits
+    #[arg(long, value_name = "SIZE", help_heading = HEADING)]
+    pub(crate) l2_size: Option<Size>,
+
+    /// How records are sealed (default: as the device is, aes-256-gcm for a new one)
+    #[arg(long, value_enum, value_name = "CIPHER", help_heading = HEADING)]
+    pub(crate) cipher: Option<Cipher>,
+
+    /// How records are compressed: lz4, zstd:N (1 to 19) or off; skipped where it does not pay
+    #[arg(long, value_name = "HOW", default_value_t = ogive_l2::Compression::default(),
+        help_heading = HEADING)]
+    pub(crate) compress: ogive_l2::Compression,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    /// Most bytes a second written to each --l2 (default: no limit)
+    #[arg(long, value_name = "SIZE", help_heading = HEADING)]
+    pub(crate) l2_write_max: Option<Size>,
+
+    /// Most times a day that each --l2 may be written over, once it is full (default: no limit)
+    ///
+    /// The figure that SSDs are sold with, "drive writes per day"; fractions are allowed.
+    #[arg(long, value_name = "TIMES", help_heading = HEADING, value_parser = times)]
+    pub(crate) l2_dwpd: Option<f64>,
+
+    /// What is worth writing
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Admission::Careful,
+        help_heading = HEADING)]
+    pub(crate) l2_admit: Admission,
+
+    /// How each --l2 is read and written
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = DeviceEngine::Auto,
+        help_heading = HEADING)]
+    pub(crate) l2_engine: DeviceEngine,
+}
+
+fn times(text: &str) -> Result<f64, String> {
+    let times: f64 = text.parse().map_err(|_| "give a number, as in 0.5 or 3".to_owned())?;
+    if times.is_finite() && times > 0.0 {
+        Ok(times)
+    } else {
+        Err("give a number above 0".to_owned())
+    }
+}
+
+/// The choices of `--cipher`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cipher {
+    /// AES-256-GCM: fast wherever the processor has AES
+    #[value(name = "aes-256-gcm", alias = "gcm")]
+    Gcm,
+    /// AES-256-CCM: many times slower by design; for comparison
+    #[value(name = "aes-256-ccm", alias = "ccm")]
+    Ccm,
+    /// A checksum only: damage is found, but whoever has the device can read it
+    Off,
+}
+
+impl From<Cipher> for ogive_l2::Cipher {
+    fn from(cipher: Cipher) -> Self {
+        match cipher {
+            Cipher::Gcm => Self::Gcm,
+            Cipher::Ccm => Self::Ccm,
+            Cipher::Off => Self::Off,
+        }
+    }
+}
+
+/// The choices of `--l2-admit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Admission {
+    /// What was used more than once, and of the rest what the write limits leave room for; not
+    /// unused prefetch and not long sequential runs
+    Careful,
+    /// Everything the write limits leave room for
+    All,
+}
+
+/// The choices of `--l2-engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceEngine {
+    /// io_uring and O_DIRECT where the system gives them
+    Auto,
+    /// O_DIRECT where the system gives it, without io_uring
+    Pread,
+    /// Through the kernel's page cache
+    Buffered,
+}
+
+impl From<DeviceEngine> for Engine {
+    fn from(engine: DeviceEngine) -> Self {
+        match engine {
+            DeviceEngine::Auto => Self::Probe,
+            DeviceEngine::Pread => Self::Pread,
+            DeviceEngine::Buffered => Self::Buffered,
+        }
+    }
+}
+
+impl SecondLevelArgs {
+    /// What the mount is told; the key is fetched later.
+    pub(crate) fn options(&self) -> Option<SecondLevelOptions> {
+        if self.l2.is_empty() {
+            return None;
+        }
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        Some(SecondLevelOptions {
+            devices: self.l2.iter().map(absolute).collect(),
+            size_bytes: self.l2_size.map(|size| size.0),
+            cipher: self.cipher.map(Into::into),
+            key: KeySource::None,
+            compression: self.compress,
+            admission: match self.l2_admit {
+                Admission::Careful => ogive_l2::Admission::Careful,
+                Admission::All => ogive_l2::Admission::All,
+            },
+            limits: WriteLimits {
+                bytes_per_second: self.l2_write_max.map(|size| size.0),
+                drive_writes_per_day: self.l2_dwpd,
+            },
+            engine: self.l2_engine.into(),
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! Where the key comes from: what was typed, the environment, systemd, or a file of our own.
+//!
+//! A key value is never taken from the command line, which everybody can read in `ps`.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueHint};
+use log::warn;
+use ogive_l2::{Cipher, KdfParameters, KeySource, MasterKey};
+use zeroize::Zeroizing;
+
+use crate::exit::{self, Refusal};
+
+const HEADING: &str = "Second level options";
+/// A key in 64 hexadecimal digits.
+const KEY_VARIABLE: &str = "OGIVE_L2_KEY";
+/// Name of systemd's credential with the key, raw or in digits.
+const CREDENTIAL: &str = "ogive.l2-key";
+/// More is no key and no passphrase.
+const SECRET_BYTES_MAX: u64 = 4096;
+
+/// Where the key of a second level comes from.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct KeyArgs {
+    /// File with the key that seals --l2: 32 bytes, or 64 hexadecimal digits
+    ///
+    /// Only its owner may be able to read it. Without any key option: the variable OGIVE_L2_KEY
+    /// (digits), the systemd credential ogive.l2-key, or else a random key that is made at the
+    /// first use and kept in ogive's state directory, readable by this user only.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING,
+        conflicts_with_all = ["passphrase", "passphrase_fd"])]
+    pub(crate) key_file: Option<PathBuf>,
+
+    /// Ask for a passphrase, which argon2id makes the key of
+    #[arg(long, help_heading = HEADING)]
+    pub(crate) passphrase: bool,
+
+    /// Read the passphrase from this open file descriptor, up to its end or the first line's
+    #[arg(long, value_name = "NUMBER", help_heading = HEADING,
+        value_parser = clap::value_parser!(i32).range(0..))]
+    pub(crate) passphrase_fd: Option<i32>,
+}
+
+impl KeyArgs {
+    /// Asks on the terminal for what the background process cannot ask for.
+    pub(crate) fn ask_first(&self) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        (self.passphrase && self.passphrase_fd.is_none()).then(ask).transpose()
+    }
+
+    /// Fetches the key. Only a new device may do without one, and only where nothing is sealed.
+    pub(crate) fn fetch(&self, cipher: Option<Cipher>) -> Result<KeySource> {
+        if cipher == Some(Cipher::Off) {
+            return Ok(KeySource::None);
+        }
+        let passphrase = match self.passphrase_fd {
+            Some(descriptor) => Some(read_descriptor(descriptor)?),
+            None => self.ask_first()?,
+        };
+        if let Some(passphrase) = passphrase {
+            return Ok(KeySource::Passphrase(passphrase, KdfParameters::default()));
+        }
+        if let Some(path) = &self.key_file {
+            return from_file(path).map(KeySource::Master);
+        }
+        if let Some(digits) = std::env::var_os(KEY_VARIABLE) {
+            warn!("the key comes from {KEY_VARIABLE}, which other processes of this user can read");
+            let key = MasterKey::from_material(digits.as_encoded_bytes())
+                .with_context(|| format!("cannot use the key in {KEY_VARIABLE}"))?;
+            return Ok(KeySource::Master(key));
+        }
+        if let Some(directory) = std::env::var_os("CREDENTIALS_DIRECTORY") {
+            let path = Path::new(&directory).join(CREDENTIAL);
+            if path.exists() {
+                return from_file(&path).map(KeySource::Master);
+            }
+        }
+        own_key(&state_directory()?).map(KeySource::Master)
+    }
+}
+
+fn ask() -> Result<Zeroizing<Vec<u8>>> {
+    let typed = rpassword::prompt_password("Passphrase of the second level: ");
+    let typed = typed.context("cannot ask for the passphrase; give --passphrase-fd")?;
+    Ok(Zeroizing::new(typed.into_bytes()))
+}
+
+/// The first line of a descriptor that whoever started us has opened.
+fn read_descriptor(number: i32) -> Result<Zeroizing<Vec<u8>>> {
+    let context = || format!("cannot read the passphrase from file descriptor {number}");
+    // By its name in /proc the descriptor is opened anew; it stays whose it was.
+    let mut secret = Zeroizing::new(Vec::with_capacity(SECRET_BYTES_MAX as usize));
+    let file = File::open(format!("/proc/self/fd/{number}")).with_context(context)?;
+    file.take(SECRET_BYTES_MAX).read_to_end(&mut secret).with_context(context)?;
+    if let Some(end) = secret.iter().position(|byte| *byte == b'\n') {
+        secret.truncate(end);
+    }
+    Ok(secret)
+}
+
+fn from_file(path: &Path) -> Result<MasterKey> {
+    let refuse = |reason: String| {
+        Refusal::new(exit::FAILURE, format!("cannot use the key file {}: {reason}", path.display()))
+    };
+    let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
+    let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
+    if metadata.mode() & 0o077 != 0 {
+        let reason = format!("others may read it (mode {:o})", metadata.mode() & 0o777);
+        return Err(refuse(reason).hint("run chmod 600 on it").into());
+    }
+    let mut material = Zeroizing::new(Vec::with_capacity(SECRET_BYTES_MAX as usize));
+    file.take(SECRET_BYTES_MAX)
+        .read_to_end(&mut material)
+        .map_err(|error| refuse(error.to_string()))?;
+    Ok(MasterKey::from_material(&material).map_err(|error| refuse(error.to_string()))?)
+}
+
+/// Where ogive keeps what must outlive it.
+fn state_directory() -> Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(directory) = variable("STATE_DIRECTORY") {
+        return Ok(PathBuf::from(directory));
+    }
+    if crate::fuse::is_root() {
+        return Ok(PathBuf::from("/var/lib/ogive"));
+    }
+    if let Some(directory) = variable("XDG_STATE_HOME") {
+        return Ok(Path::new(&directory).join("ogive"));
+    }
+    let home = variable("HOME").context(
+        "cannot tell where to keep the key of the second level: HOME is not set; give --key-file",
+    )?;
+    Ok(Path::new(&home).join(".local/state/ogive"))
+}
+
+/// The key in the state directory, made at the first use.
+fn own_key(directory: &Path) -> Result<MasterKey> {
+    let path = directory.join("l2.key");
+    if path.exists() {
+        return from_file(&path);
+    }
+    let context = || format!("cannot keep a key in {}; give --key-file", directory.display());
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .with_context(context)?;
+    let key = MasterKey::random().with_context(context)?;
+    // Under another name first, so that no crash leaves half a key.
+    let draft = directory.join(format!("l2.key.{}", std::process::id()));
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .with_context(context)?;
+    file.write_all(key.expose()).and_then(|()| file.sync_all()).with_context(context)?;
+    // Somebody may have been quicker; then that key is the one.
+    let linked = std::fs::hard_link(&draft, &path);
+    std::fs::remove_file(&draft).with_context(context)?;
+    match linked {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(error).with_context(context)
+        }
+        _ => from_file(&path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_key_of_our_own_is_made_once_and_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("a/state");
+        let first = own_key(&state).unwrap();
+        let mode = std::fs::metadata(state.join("l2.key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(own_key(&state).unwrap().expose(), first.expose());
+        assert_eq!(std::fs::read_dir(&state).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_key_file_that_others_may_read_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        std::fs::write(&path, [7; 32]).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let error = from_file(&path).unwrap_err().to_string();
+        assert!(error.contains("others may read it (mode 640)"), "{error}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(from_file(&path).unwrap().expose(), &[7; 32]);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "short").unwrap();
+        assert!(from_file(&path).unwrap_err().to_string().contains("32 bytes"));
+    }
+}

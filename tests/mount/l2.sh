@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# The second level through a mount: it survives kill -9, and whatever is done to its device while it
+# is mounted, every byte read is the origin's.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite l2 'a second level that is killed, truncated, overwritten, replaced and full'
+needs_ogive
+need sha256sum dd
+has_option --l2 || skip 'this ogive has no second level'
+
+SRC="$WORK/source"
+MNT="$WORK/mount"
+L2="$WORK/cache.ogl2"
+export STATE_DIRECTORY="$WORK/state"
+OPTIONS=(--arc-max 8M --direct-io --l2-size 96M --l2-admit all --racy-window 50ms)
+
+mkdir -p "$SRC/deep"
+for number in $(seq 40); do
+    head -c $((number * 50000)) /dev/urandom >"$SRC/deep/random-$number"
+    head -c $((number * 20000)) < <(yes "line $number of text that compresses") >"$SRC/text-$number"
+done
+(cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
+sleep 0.2
+
+# statistic NAME: a counter of the mount, 0 if there is none.
+statistic() {
+    cat "$MNT/.ogive/arcstats" "$MNT/.ogive/ogivestats" |
+        awk -v name="$1" '$1 == name { value = $3 } END { print value + 0 }'
+}
+
+# check WHEN: reads everything and compares it with the origin.
+check() {
+    (cd "$MNT" && find . -type f -not -path './.ogive/*' -exec sha256sum {} + | sort -k2) >"$WORK/read"
+    cmp -s "$WORK/expected" "$WORK/read" || {
+        diff "$WORK/expected" "$WORK/read" | head -n 5
+        fail "wrong bytes $1"
+    }
+}
+
+# forget: memory lets go of everything, and what the second level took is written.
+forget() {
+    echo all >"$MNT/.ogive/reclaim"
+    sleep 1.5
+}
+
+mount_l2() {
+    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2" "$@"
+}
+
+say 'filling it'
+mount_l2
+check 'at first'
+forget
+check 'when memory had forgotten'
+[ "$(statistic l2_hits)" -gt 100 ] || fail "only $(statistic l2_hits) hits of the second level"
+[ "$(statistic l2_size)" -gt 1000000 ] || fail 'l2_size is not what it holds'
+[ "$(stat -c %a "$STATE_DIRECTORY/l2.key")" = 600 ] || fail 'the key can be read by others'
+threads="$(cat /proc/"$(daemon_of "$MNT")"/task/*/comm)"
+for name in l2_read l2_write; do
+    grep -qx "$name" <<<"$threads" || fail "no thread is called $name"
+done
+grep -q 'yes, by a mount' <<<"$("$OGIVE" l2 status "$L2")" || fail 'status does not see the mount'
+expect_failure 'in use by another process' "$OGIVE" l2 verify "$L2"
+forget
+cp "$L2" "$WORK/older.ogl2"
+
+say 'kill -9 in the middle of reading, and again'
+for round in 1 2 3; do
+    (cat "$MNT"/deep/* >/dev/null 2>&1 || true) &
+    sleep "0.$round"
+    daemon="$(daemon_of "$MNT")"
+    kill -9 "$daemon"
+    wait_gone "$daemon" || fail 'the daemon does not die'
+    wait
+    unmount_at_any_price "$MNT"
+    mount_l2
+    sleep 0.5
+    check "after kill -9, round $round"
+    [ "$(statistic l2_hits)" -gt 0 ] || fail "nothing was left after kill -9, round $round"
+done
+
+say 'a clean restart'
+forget
+unmount_view "$MNT"
+grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$L2")" || fail 'verify finds bad records'
+if grep -qa 'of text that compresses' "$L2"; then
+    fail 'contents are in clear on the device'
+fi
+mount_l2
+sleep 0.5
+check 'after a restart'
+[ "$(statistic l2_hits)" -gt 100 ] || fail 'a clean restart loses the second level'
+
+say 'changed files are seen'
+printf 'changed behind the mount' >"$SRC/text-1"
+printf 'changed through it' >"$MNT/text-2"
+(cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
+forget
+check 'after changes'
+
+say 'overwritten with noise while mounted'
+forget
+dd if=/dev/urandom of="$L2" bs=1M seek=2 count=60 conv=notrunc status=none
+check 'on noise'
+[ "$(($(statistic l2_cksum_bad) + $(statistic l2_stale)))" -gt 0 ] || fail 'noise was not noticed'
+forget
+check 'after noise'
+
+say 'truncated while mounted'
+truncate -s 3M "$L2"
+check 'on a truncated device'
+forget
+check 'after truncation'
+
+say 'replaced by an older copy while mounted'
+forget
+dd if="$WORK/older.ogl2" of="$L2" bs=1M conv=notrunc status=none
+check 'on an older copy'
+forget
+unmount_view "$MNT"
+mount_l2
+check 'after a restart with an older copy'
+unmount_view "$MNT"
+
+say 'what must be refused'
+head -c 10000000 /dev/urandom >"$WORK/precious"
+sum="$(sha256sum <"$WORK/precious")"
+expect_failure 'it holds' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$WORK/precious" "$SRC" "$MNT"
+expect_failure 'it holds' "$OGIVE" l2 format "$WORK/precious"
+[ "$(sha256sum <"$WORK/precious")" = "$sum" ] || fail 'somebody else'"'"'s data was overwritten'
+head -c 32 /dev/urandom >"$WORK/other.key"
+chmod 600 "$WORK/other.key"
+expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --key-file "$WORK/other.key" \
+    "$SRC" "$MNT"
+chmod 644 "$WORK/other.key"
+expect_failure 'others may read it' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" \
+    --key-file "$WORK/other.key" "$SRC" "$MNT"
+expect_failure 'inside the source' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$SRC/cache" "$SRC" "$MNT"
+
+say 'a passphrase, two devices, another cipher and no cipher'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --cipher aes-256-ccm --compress zstd:3 --passphrase-fd 5 \
+    --l2 "$WORK/one.ogl2" --l2 "$WORK/two.ogl2" 5<<<'correct horse battery staple'
+check 'with two devices'
+forget
+check 'with two devices, warm'
+[ "$(statistic l2_ndev)" -eq 2 ] || fail 'two devices are not two'
+[ "$(statistic l2_hits)" -gt 100 ] || fail 'two devices do not serve'
+unmount_view "$MNT"
+expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$WORK/one.ogl2" \
+    --passphrase-fd 5 "$SRC" "$MNT" 5<<<'wrong horse'
+"$OGIVE" l2 destroy "$WORK/one.ogl2"
+[ ! -e "$WORK/one.ogl2" ] || fail 'destroy leaves the file'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --cipher off --l2 "$WORK/off.ogl2" --l2-engine buffered
+check 'without a cipher'
+forget
+check 'without a cipher, warm'
+unmount_view "$MNT"
+
+say 'grown and shrunk'
+for size in 160M 64M; do
+    OPTIONS=(--arc-max 8M --direct-io --l2-size "$size" --l2-admit all --racy-window 50ms)
+    mount_l2
+    sleep 0.5
+    check "with $size"
+    forget
+    [ "$(statistic l2_hits)" -gt 0 ] || fail "nothing was left with $size"
+    unmount_view "$MNT"
+done
+
+say 'a full disk'
+if mkdir -p "$WORK/small" && mount -t tmpfs -o size=20M none "$WORK/small"; then
+    remember_mount "$WORK/small"
+    expect_failure 'cannot give it its size' "$OGIVE" mount --arc-max 8M --l2 "$WORK/small/cache" \
+        --l2-size 64M "$SRC" "$MNT"
+    # Room that is promised and then taken by others: a sparse file on a full file system.
+    truncate -s 18M "$WORK/small/cache"
+    mount_view "$SRC" "$MNT" --arc-max 8M --direct-io --l2-admit all --l2 "$WORK/small/cache"
+    dd if=/dev/zero of="$WORK/small/filler" bs=1M status=none 2>/dev/null || true
+    check 'on a full disk'
+    forget
+    check 'on a full disk, again'
+    unmount_view "$MNT"
+else
+    say 'cannot mount a tmpfs here; the full disk is left to the unit tests'
+fi
+passed
