@@ -6,4 +6,10 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod diagnose;
 pub mod evidence;
+pub mod expression;
+pub mod facts;
+pub mod rule;
+
+pub use diagnose::{Diagnosis, diagnose};
