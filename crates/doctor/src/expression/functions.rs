@@ -75,6 +75,8 @@ pub const FUNCTIONS: &[Function] = &[
     f("delta", "s", 'n', "growth of a counter between two readings"),
     f("ratio", "ss", 'n', "quotient of two gauges, or of two rates"),
     f("counter_share", "ss", 'n', "quotient of two counters' growth"),
+    f("rate_like", "r", 'n', "sum of the rates of all figures whose table.figure matches"),
+    f("counter_share_like", "rr", 'n', "quotient of the growth of all counters whose table.figure matches"),
     f("word", "s", 's', "table.figure as text"),
     f("prop", "sr", 'b', "some dataset or pool has the property with a matching value"),
     f("prop_value", "sr", 's', "the first such value"),
@@ -213,7 +215,7 @@ fn bind_profile(context: &mut Context<'static>, facts: &Arc<Facts>) {
 
 fn bind_figures(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, one:
-        "gauge" => Facts::gauge, "rate" => Facts::rate, "delta" => Facts::delta,
+        "gauge" => Facts::gauge, "rate" => Facts::rate, "delta" => Facts::delta, "rate_like" => Facts::rate_like,
         "gauge_min" => |facts: &Facts, a: &str| facts.gauge_range(a).map(|range| range.0),
         "gauge_max" => |facts: &Facts, a: &str| facts.gauge_range(a).map(|range| range.1),
         "word" => |facts: &Facts, a: &str| text(facts.word(a)),
@@ -221,7 +223,8 @@ fn bind_figures(context: &mut Context<'static>, facts: &Arc<Facts>) {
         "shown" => shown,
     );
     bind!(context, facts, two:
-        "ratio" => Facts::ratio, "counter_share" => Facts::counter_share, "scope_count" => Facts::scope_count,
+        "ratio" => Facts::ratio, "counter_share" => Facts::counter_share, "counter_share_like" => Facts::counter_share_like,
+        "scope_count" => Facts::scope_count,
     );
     bind!(context, facts, three: "gauge_of" => Facts::gauge_of, "gauge_sum" => Facts::gauge_sum);
 }

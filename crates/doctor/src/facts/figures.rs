@@ -114,12 +114,16 @@ impl Facts {
     }
 
     fn rate_of<'a>(&self, readings: &Readings<'a>) -> Option<(f64, &'a Figure)> {
-        let stated = readings.iter().rev().find_map(|(_, figure)| match figure.value {
-            Number::Rate(rate) => Some((rate, *figure)),
-            _ => None,
-        });
-        if stated.is_some() {
-            return stated;
+        let stated: Vec<(f64, &'a Figure)> = readings
+            .iter()
+            .filter_map(|(_, figure)| match figure.value {
+                Number::Rate(rate) => Some((rate, *figure)),
+                _ => None,
+            })
+            .collect();
+        if let Some((_, figure)) = stated.last() {
+            #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+            return Some((stated.iter().map(|(rate, _)| rate).sum::<f64>() / stated.len() as f64, *figure));
         }
         if let Some((grown, interval_s, figure)) = growth(readings) {
             return Some((grown / interval_s?, figure));
@@ -161,6 +165,51 @@ impl Facts {
             },
         };
         if b == 0.0 { absent(format!("{below} other than zero")) } else { Ok(a / b) }
+    }
+
+    /// Names of all figures that match, as table.figure.
+    fn paths_like(&self, path: &str) -> Known<Vec<String>> {
+        let pattern = self.pattern(path)?;
+        let mut paths = std::collections::BTreeSet::new();
+        for table in &self.evidence().tables {
+            for figure in &table.figures {
+                let path = format!("{}.{}", table.name, figure.name);
+                if pattern.is_match(&path) {
+                    paths.insert(path);
+                }
+            }
+        }
+        if paths.is_empty() { absent(format!("figures like {path}")) } else { Ok(paths.into_iter().collect()) }
+    }
+
+    /// Sum of the rates of all figures that match.
+    pub fn rate_like(&self, path: &str) -> Known<f64> {
+        let mut sum = None;
+        for path in self.paths_like(path)? {
+            if let Ok(rate) = self.rate(&path) {
+                sum = Some(sum.unwrap_or(0.0) + rate);
+            }
+        }
+        sum.map_or_else(|| absent(format!("figures like {path} per second")), Ok)
+    }
+
+    /// Quotient of the growth of the counters that match: between two readings, or since all began.
+    pub fn counter_share_like(&self, above: &str, below: &str) -> Known<f64> {
+        let (above, below) = (self.paths_like(above)?, self.paths_like(below)?);
+        let sum = |paths: &[String], ask: &dyn Fn(&str) -> Known<f64>| -> Option<f64> {
+            let known: Vec<f64> = paths.iter().filter_map(|path| ask(path).ok()).collect();
+            (!known.is_empty()).then(|| known.iter().sum())
+        };
+        let grown = |path: &str| self.delta(path);
+        let since_start = |path: &str| self.raw(path);
+        let pair = match (sum(&above, &grown), sum(&below, &grown)) {
+            (Some(above), Some(below)) => Some((above, below)),
+            _ => sum(&above, &since_start).zip(sum(&below, &since_start)),
+        };
+        match pair {
+            Some((above, below)) if below != 0.0 => Ok(above / below),
+            _ => absent("counters to divide"),
+        }
     }
 
     /// A counter since it began; only for quotients.
