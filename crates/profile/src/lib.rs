@@ -1,0 +1,14 @@
+//! Where the CPU goes: profiles of kernel and user stacks, read from what people have or taken
+//! here, with names, and drawn.
+#![forbid(unsafe_code)]
+
+mod assemble;
+pub mod model;
+pub mod read;
+pub mod roles;
+pub mod symbols;
+
+pub use model::{
+    CPU_UNKNOWN, Format, Frame, FrameId, Meta, Mode, Profile, Rate, Reason, Sample, Share, StackId,
+    StackShare, StringId, SymbolShare, Thread, ThreadId, Unresolved, View, WeightUnit,
+};

@@ -1,0 +1,107 @@
+//! Merging of samples, so that a recording of any length fits: samples of one thread in one stack
+//! within one step of time become one, with weights and counts added.
+
+use super::{CPU_UNKNOWN, SAMPLES_MAX, Sample};
+
+/// The first step, 20 ms: the column of a subsecond-offset map of 50 rows a second.
+const FIRST_STEP_NS: u64 = 20_000_000;
+
+/// Merges until at most half of [`SAMPLES_MAX`] are left, or until steps are so long that samples
+/// only differ in thread and stack; then the stack is given up for the rarest.
+pub(super) fn merge(samples: &mut Vec<Sample>, step_ns: &mut u64) {
+    loop {
+        *step_ns = if *step_ns == 0 { FIRST_STEP_NS } else { step_ns.saturating_mul(2) };
+        merge_by(samples, *step_ns);
+        if samples.len() <= SAMPLES_MAX / 2 {
+            return;
+        }
+        if *step_ns > 1 << 62 {
+            // Half a million pairs of thread and stack are all different: drop the stacks of the
+            // lightest half, keep the weights.
+            samples.sort_unstable_by_key(|sample| std::cmp::Reverse(sample.weight));
+            for sample in &mut samples[SAMPLES_MAX / 4..] {
+                sample.stack = super::StackId::EMPTY;
+            }
+            merge_by(samples, *step_ns);
+            keep_heaviest(samples, SAMPLES_MAX / 2);
+            return;
+        }
+    }
+}
+
+/// The last resort against an input that is all threads: the lightest become one sample.
+fn keep_heaviest(samples: &mut Vec<Sample>, len: usize) {
+    if samples.len() <= len {
+        return;
+    }
+    samples.sort_unstable_by_key(|sample| std::cmp::Reverse(sample.weight));
+    let rest: Vec<Sample> = samples.drain(len..).collect();
+    if let Some(last) = samples.last_mut() {
+        for sample in &rest {
+            add(last, sample);
+        }
+    }
+}
+
+fn merge_by(samples: &mut Vec<Sample>, step_ns: u64) {
+    for sample in samples.iter_mut() {
+        sample.time_ns -= sample.time_ns % step_ns;
+    }
+    samples.sort_unstable_by_key(|sample| (sample.time_ns, sample.thread, sample.stack));
+    samples.dedup_by(|sample, kept| {
+        let same = (sample.time_ns, sample.thread, sample.stack)
+            == (kept.time_ns, kept.thread, kept.stack);
+        if same {
+            add(kept, sample);
+        }
+        same
+    });
+}
+
+fn add(kept: &mut Sample, sample: &Sample) {
+    kept.weight = kept.weight.saturating_add(sample.weight);
+    kept.count = kept.count.saturating_add(sample.count);
+    if kept.cpu != sample.cpu {
+        kept.cpu = CPU_UNKNOWN;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Profile, StackId, ThreadId};
+    use super::*;
+
+    fn sample(time_ns: u64, thread: u32) -> Sample {
+        Sample {
+            time_ns,
+            weight: 3,
+            thread: ThreadId(thread),
+            cpu: 1,
+            stack: StackId::EMPTY,
+            count: 1,
+        }
+    }
+
+    #[test]
+    fn weights_survive_and_memory_is_bounded() {
+        let mut profile = Profile::default();
+        let samples = SAMPLES_MAX as u64 * 2 + 17;
+        for n in 0..samples {
+            profile.push(sample(1 + n * 1_000_000, (n % 7) as u32));
+        }
+        assert!(profile.samples().len() <= SAMPLES_MAX);
+        let weight: u64 = profile.samples().iter().map(|sample| sample.weight).sum();
+        assert_eq!(weight, samples * 3);
+        assert!(profile.meta.time_step_ns >= FIRST_STEP_NS);
+    }
+
+    #[test]
+    fn even_a_thread_a_sample_is_bounded() {
+        let mut samples: Vec<Sample> =
+            (0..SAMPLES_MAX as u64).map(|n| sample(n, n as u32)).collect();
+        let mut step = 0;
+        merge(&mut samples, &mut step);
+        assert!(samples.len() <= SAMPLES_MAX / 2);
+        assert_eq!(samples.iter().map(|s| s.weight).sum::<u64>(), SAMPLES_MAX as u64 * 3);
+    }
+}

@@ -1,0 +1,212 @@
+//! Readers: from what people have to a [`Profile`]. Formats are known by content, compressed or not.
+//!
+//! Everything that is read is outside input: no length or count of it is trusted, nothing of it makes
+//! these readers panic, memory is bounded however much comes, and what is damaged is left out with a
+//! note in [`Meta::notes`](crate::Meta::notes). An error means that nothing could be used.
+
+mod compressed;
+mod error;
+mod folded;
+mod lines;
+pub(crate) mod perf_data;
+mod perf_script;
+pub(crate) mod pprof;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom, Write as _};
+use std::path::Path;
+
+pub use error::ReadError;
+
+pub(crate) use compressed::decompress;
+pub(crate) use lines::Lines;
+
+use crate::model::{Format, Profile};
+use crate::symbols::{SymbolOptions, Symbols};
+use compressed::Compression;
+
+/// As much of the beginning as is looked at to know a format.
+const PREFIX_BYTES: usize = 64 << 10;
+
+/// How to read.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where names of addresses may come from. By default nothing of this machine is used.
+    pub symbols: SymbolOptions,
+}
+
+/// Told from time to time how many more bytes were read.
+pub type Progress<'p> = &'p mut dyn FnMut(u64);
+
+/// What a source is, by its first bytes (4 KiB are enough); `None` for nothing that is known here.
+/// What is compressed must be decompressed first.
+pub fn recognise(prefix: &[u8]) -> Option<Format> {
+    if perf_data::is_perf_data(prefix) {
+        let pipe = perf_data::is_pipe(prefix);
+        return Some(if pipe { Format::PerfPipe } else { Format::PerfData });
+    }
+    if pprof::is_pprof(prefix) {
+        return Some(Format::Pprof);
+    }
+    let text = String::from_utf8_lossy(prefix);
+    if perf_script::is_perf_script(&text) {
+        return Some(Format::PerfScript);
+    }
+    folded::is_folded(&text).then_some(Format::Folded)
+}
+
+/// Reads a file; `-` is standard input.
+///
+/// # Errors
+///
+/// See [`ReadError`].
+pub fn open(path: &Path, options: &Options, progress: Progress<'_>) -> Result<Profile, ReadError> {
+    let name = path.display().to_string();
+    if path.as_os_str() == "-" {
+        return stream("standard input", io::stdin().lock(), options, progress);
+    }
+    let file = File::open(path).map_err(|error| ReadError::io(&name, error))?;
+    let is_file = file.metadata().is_ok_and(|data| data.is_file());
+    if is_file {
+        seekable(&name, file, options, progress)
+    } else {
+        stream(&name, file, options, progress)
+    }
+}
+
+/// Reads from memory; `name` is for messages.
+///
+/// # Errors
+///
+/// See [`ReadError`].
+pub fn bytes(name: &str, bytes: &[u8], options: &Options) -> Result<Profile, ReadError> {
+    seekable(name, Cursor::new(bytes), options, &mut |_| {})
+}
+
+/// Reads a stream that cannot be repositioned. A perf.data file in it is first copied into an
+/// unnamed temporary file, because its description stands at its end.
+///
+/// # Errors
+///
+/// See [`ReadError`].
+pub fn stream(
+    name: &str,
+    source: impl Read,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Profile, ReadError> {
+    let mut source = BufReader::with_capacity(PREFIX_BYTES, source);
+    let prefix = fill(&mut source).map_err(|error| ReadError::io(name, error))?;
+    match Compression::of(&prefix) {
+        Compression::None => plain(name, prefix, source, options, progress),
+        compression => {
+            let whole = BufReader::new(Cursor::new(prefix).chain(source));
+            let inner = compression.reader(whole).map_err(|error| ReadError::io(name, error))?;
+            let mut inner = BufReader::with_capacity(PREFIX_BYTES, inner);
+            let prefix = fill(&mut inner).map_err(|error| ReadError::io(name, error))?;
+            plain(name, prefix, inner, options, progress)
+        }
+    }
+}
+
+fn seekable(
+    name: &str,
+    mut source: impl Read + Seek,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Profile, ReadError> {
+    let mut magic = [0; 16];
+    let len = read_up_to(&mut source, &mut magic).map_err(|error| ReadError::io(name, error))?;
+    source.seek(SeekFrom::Start(0)).map_err(|error| ReadError::io(name, error))?;
+    let magic = &magic[..len];
+    if perf_data::is_perf_data(magic) && !perf_data::is_pipe(magic) {
+        let symbols = Symbols::new(options.symbols.clone());
+        let profile = perf_data::read_file(&mut source, symbols, progress)
+            .map_err(|error| ReadError::unusable(name, error.to_string()))?;
+        return usable(name, profile);
+    }
+    stream(name, source, options, progress)
+}
+
+/// A stream that is not compressed, of which `prefix` was read.
+fn plain(
+    name: &str,
+    prefix: Vec<u8>,
+    source: impl Read,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Profile, ReadError> {
+    if prefix.is_empty() {
+        return Err(ReadError::Empty { name: name.to_owned() });
+    }
+    let format = recognise(&prefix);
+    let mut whole = BufReader::with_capacity(1 << 20, Cursor::new(prefix).chain(source));
+    let profile = match format {
+        None => return Err(ReadError::Unrecognised { name: name.to_owned() }),
+        Some(Format::PerfData) => {
+            let mut copy = spool(&mut whole).map_err(|error| ReadError::io(name, error))?;
+            return seekable(name, &mut copy, options, progress);
+        }
+        Some(Format::PerfPipe) => {
+            let symbols = Symbols::new(options.symbols.clone());
+            perf_data::read_pipe(whole, symbols, progress)
+                .map_err(|error| ReadError::unusable(name, error.to_string()))?
+        }
+        Some(Format::PerfScript) => perf_script::read(whole, progress),
+        Some(Format::Folded | Format::Live) => folded::read(whole, progress),
+        Some(Format::Pprof) => {
+            pprof::read(&mut whole).map_err(|error| ReadError::unusable(name, error))?
+        }
+    };
+    usable(name, profile)
+}
+
+fn usable(name: &str, profile: Profile) -> Result<Profile, ReadError> {
+    if profile.samples().is_empty() {
+        let reason = match profile.meta.notes.first() {
+            Some(note) => note.clone(),
+            None => "it was recorded without any sample".to_owned(),
+        };
+        return Err(ReadError::unusable(name, reason));
+    }
+    Ok(profile)
+}
+
+fn spool(source: &mut impl Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(len) => file.write_all(&buffer[..len])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // A compressed file that is cut off: what came out of it is used.
+            Err(_) => break,
+        }
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+/// The first bytes of a stream, taken out of it: as many as there are, up to [`PREFIX_BYTES`].
+fn fill(source: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut prefix = vec![0; PREFIX_BYTES];
+    let len = read_up_to(source, &mut prefix)?;
+    prefix.truncate(len);
+    Ok(prefix)
+}
+
+/// Fills a buffer as far as the source goes. An error after the first byte ends it like an end.
+fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut len = 0;
+    while len < buffer.len() {
+        match source.read(&mut buffer[len..]) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if len == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(len)
+}

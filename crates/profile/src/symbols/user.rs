@@ -1,0 +1,223 @@
+//! Names in programs and libraries, by blazesym; and in generated code, by the maps that runtimes
+//! write (`/tmp/perf-PID.map`, Linux `tools/perf/Documentation/jit-interface.txt`).
+//!
+//! Paths come out of recordings: only regular files are opened, and a file whose build-id is not the
+//! recorded one is not used.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Symbolizer};
+use hashbrown::HashMap;
+
+use crate::model::Reason;
+
+/// Bytes of a perf map at most.
+const PERF_MAP_BYTES_MAX: u64 = 256 << 20;
+/// Files kept open at most; further ones are not named.
+const FILES_MAX: usize = 10_000;
+
+#[derive(Debug)]
+enum File {
+    Good(PathBuf),
+    Bad(Reason),
+}
+
+type PerfMap = BTreeMap<u64, (u64, String)>;
+
+/// Names in user space.
+pub(super) struct UserSymbols {
+    symbolizer: Symbolizer,
+    files: HashMap<String, File>,
+    names: HashMap<(String, u64), Result<String, Reason>>,
+    perf_maps: HashMap<i32, Option<PerfMap>>,
+    /// Look into the root directory of the process: only for processes of now.
+    live: bool,
+    roots: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for UserSymbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserSymbols").field("files", &self.files.len()).finish_non_exhaustive()
+    }
+}
+
+impl UserSymbols {
+    pub(super) fn new(live: bool, roots: Vec<PathBuf>) -> Self {
+        let symbolizer = Symbolizer::builder()
+            .enable_auto_reload(false)
+            .enable_code_info(false)
+            .enable_inlined_fns(false)
+            .enable_demangling(true)
+            .build();
+        Self {
+            symbolizer,
+            files: HashMap::new(),
+            names: HashMap::new(),
+            perf_maps: HashMap::new(),
+            live,
+            roots,
+        }
+    }
+
+    /// The function at an offset of a file. `build_id` is the recorded one, if there is one.
+    pub(super) fn name(
+        &mut self,
+        pid: i32,
+        path: &str,
+        offset: u64,
+        address: u64,
+        build_id: Option<&[u8]>,
+    ) -> Result<String, Reason> {
+        if path == "//anon" || path.starts_with("[anon") || path.starts_with("/memfd:") {
+            return self.generated(pid, address);
+        }
+        if !path.starts_with('/') {
+            return Err(Reason::NoMapping);
+        }
+        if let Some(known) = self.names.get(&(path.to_owned(), offset)) {
+            return known.clone();
+        }
+        let name = self.look_up(pid, path, offset, build_id);
+        if self.names.len() >= super::NAMES_MAX {
+            self.names.clear();
+        }
+        self.names.insert((path.to_owned(), offset), name.clone());
+        name
+    }
+
+    fn look_up(
+        &mut self,
+        pid: i32,
+        path: &str,
+        offset: u64,
+        build_id: Option<&[u8]>,
+    ) -> Result<String, Reason> {
+        if !self.files.contains_key(path) {
+            if self.files.len() >= FILES_MAX {
+                return Err(Reason::FileMissing);
+            }
+            let file = self.check(pid, path, build_id);
+            self.files.insert(path.to_owned(), file);
+        }
+        let file = match &self.files[path] {
+            File::Good(file) => file,
+            File::Bad(reason) => return Err(*reason),
+        };
+        let source = Source::Elf(Elf::new(file));
+        match self.symbolizer.symbolize_single(&source, Input::FileOffset(offset)) {
+            Ok(symbolized) => match symbolized.into_sym() {
+                Some(symbol) => Ok(symbol.name.into_owned()),
+                None => Err(Reason::Stripped),
+            },
+            Err(_) => {
+                // Not an ELF file, or a damaged one; it will not get better.
+                self.files.insert(path.to_owned(), File::Bad(Reason::FileMissing));
+                Err(Reason::FileMissing)
+            }
+        }
+    }
+
+    fn check(&self, pid: i32, path: &str, build_id: Option<&[u8]>) -> File {
+        let inside = path.trim_start_matches('/');
+        let mut places: Vec<PathBuf> = self.roots.iter().map(|root| root.join(inside)).collect();
+        places.push(PathBuf::from(path));
+        if self.live && pid > 0 {
+            // A container's files are seen through its process.
+            places.push(PathBuf::from(format!("/proc/{pid}/root/{inside}")));
+        }
+        let mut reason = Reason::FileMissing;
+        for place in places {
+            if !std::fs::metadata(&place).is_ok_and(|data| data.is_file()) {
+                continue;
+            }
+            let Some(wanted) = build_id.filter(|id| !id.is_empty()) else {
+                return File::Good(place);
+            };
+            match blazesym::helper::read_elf_build_id(&place) {
+                Ok(Some(found)) if same_build(&found, wanted) => return File::Good(place),
+                Ok(Some(_)) => reason = Reason::BuildDiffers,
+                _ => {}
+            }
+        }
+        File::Bad(reason)
+    }
+
+    fn generated(&mut self, pid: i32, address: u64) -> Result<String, Reason> {
+        let map = self.perf_maps.entry(pid).or_insert_with(|| {
+            perf_map(Path::new(&format!("/tmp/perf-{pid}.map"))).filter(|map| !map.is_empty())
+        });
+        let map = map.as_ref().ok_or(Reason::NoMapping)?;
+        let (start, (size, name)) = map.range(..=address).next_back().ok_or(Reason::NoMapping)?;
+        if address - start < *size { Ok(name.clone()) } else { Err(Reason::NoMapping) }
+    }
+}
+
+/// Recorders pad build-ids with zeros to 20 bytes.
+pub(super) fn same_build(a: &[u8], b: &[u8]) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    !short.is_empty() && long.starts_with(short) && long[short.len()..].iter().all(|b| *b == 0)
+}
+
+/// Reads a perf map: `START SIZE name`, in hexadecimal. The directory is everybody's, so the file
+/// must be a regular one and no link.
+fn perf_map(path: &Path) -> Option<PerfMap> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .ok()?;
+    let data = file.metadata().ok()?;
+    if !data.is_file() || data.nlink() != 1 {
+        return None;
+    }
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, PERF_MAP_BYTES_MAX), &mut text)
+        .ok()?;
+    Some(parse_perf_map(&text))
+}
+
+fn parse_perf_map(text: &[u8]) -> PerfMap {
+    let mut map = PerfMap::new();
+    for line in String::from_utf8_lossy(text).lines() {
+        let mut words = line.splitn(3, ' ');
+        let (Some(start), Some(size), Some(name)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+        if let (Some(start), Some(size)) = (number(start), number(size)) {
+            // Later lines replace earlier ones: code moves.
+            map.insert(start, (size, name.to_owned()));
+        }
+    }
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn perf_maps_name_generated_code() {
+        let map = parse_perf_map(b"7f00 20 LazyCompile:~main\nbad\n0x8000 10 with blanks in it\n");
+        assert_eq!(map[&0x7f00], (0x20, "LazyCompile:~main".to_owned()));
+        assert_eq!(map[&0x8000].1, "with blanks in it");
+        assert_eq!(map.len(), 2);
+    }
+
+    #[test]
+    fn own_functions_have_names_and_other_builds_are_refused() {
+        let own = std::env::current_exe().unwrap();
+        let own = own.to_str().unwrap();
+        let mut symbols = UserSymbols::new(false, Vec::new());
+        let wrong = [7u8; 20];
+        assert_eq!(symbols.name(1, own, 0x1000, 0, Some(&wrong)), Err(Reason::BuildDiffers));
+        assert_eq!(symbols.name(1, "/dev/zero", 1, 0, None), Err(Reason::FileMissing));
+        assert_eq!(symbols.name(1, "[heap]", 1, 0, None), Err(Reason::NoMapping));
+        assert!(same_build(&[1, 2], &[1, 2, 0, 0]) && !same_build(&[1, 2], &[1, 2, 3]));
+    }
+}
