@@ -10,6 +10,7 @@ pub mod diagnose;
 pub mod evidence;
 pub mod expression;
 pub mod facts;
+pub mod read;
 pub mod report;
 pub mod rule;
 

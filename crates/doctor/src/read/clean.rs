@@ -32,7 +32,8 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
     if head.is_empty() || utf16_order(head).is_some() {
         return false;
     }
-    let strange = head.iter().filter(|&&byte| byte < 32 && !b"\t\n\r\x1b\x08\x0c\0".contains(&byte));
+    let strange =
+        head.iter().filter(|&&byte| byte < 32 && !b"\t\n\r\x1b\x08\x0c\0".contains(&byte));
     let nulls = head.iter().filter(|&&byte| byte == 0).count();
     strange.count() * 20 > head.len() || nulls * 4 > head.len()
 }
@@ -165,8 +166,20 @@ fn without_quoting(text: &str) -> &str {
 }
 
 const TAGS: [&str; 14] = [
-    "<pre>", "</pre>", "<code>", "</code>", "<br>", "<br/>", "<br />", "<p>", "</p>", "<b>",
-    "</b>", "<tt>", "</tt>", "<blockquote>",
+    "<pre>",
+    "</pre>",
+    "<code>",
+    "</code>",
+    "<br>",
+    "<br/>",
+    "<br />",
+    "<p>",
+    "</p>",
+    "<b>",
+    "</b>",
+    "<tt>",
+    "</tt>",
+    "<blockquote>",
 ];
 
 fn without_html(text: &str) -> String {
@@ -256,7 +269,8 @@ mod tests {
 
     #[test]
     fn utf16_is_text_and_an_archive_is_not() {
-        let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain("top\n".bytes().flat_map(|b| [b, 0])).collect();
+        let wide: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain("top\n".bytes().flat_map(|b| [b, 0])).collect();
         assert!(!is_binary(&wide));
         assert_eq!(&*to_utf8(&wide), b"top\n");
         assert!(is_binary(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 1, 2]));

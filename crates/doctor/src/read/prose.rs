@@ -1,0 +1,94 @@
+//! What no tool printed: sentences and `key: value` notes of people, told from damage.
+//!
+//! A sentence is worth less than any figure, but it is often all there is, so it is kept as a
+//! remark. Figures inside sentences that name a thread or function are taken too, as remarks only:
+//! rules look at them through the words.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::number;
+use super::reading::Reading;
+use crate::evidence::{Said, Source};
+
+static NOTE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([A-Za-z][A-Za-z0-9 _()/,-]{1,40}?):\s+(\S.*)$").expect("a constant pattern")
+});
+
+/// Whether a line reads like a sentence of a person.
+fn is_sentence(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let visible = text.chars().filter(|c| !c.is_whitespace()).count();
+    let wordlike = words.iter().filter(|word| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.len() >= 2 && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-' | '_'))
+    });
+    visible > 0
+        && words.len() >= 3
+        && letters * 10 >= visible * 6
+        && wordlike.count() * 2 >= words.len()
+}
+
+/// Takes a line that no format claimed.
+pub(crate) fn take(number: u32, text: &str, reading: &mut Reading<'_>) {
+    let text = text.trim_start_matches(['*', '•', '-', '–']).trim();
+    if text.is_empty() || text.bytes().all(|byte| b"-=_*#~.|+ ".contains(&byte)) {
+        return;
+    }
+    if let Some(found) = NOTE
+        .captures(text)
+        .filter(|found| found[1].split(' ').count() <= 4 && !found[2].ends_with('.'))
+    {
+        note(&found[1].to_lowercase(), &found[2], number, reading);
+        reading.remark(Some(&found[1]), &found[2], number);
+    } else if is_sentence(text) {
+        reading.remark(None, text, number);
+    } else {
+        reading.not_understood(number, text);
+    }
+}
+
+fn said<T>(value: T, number: u32, reading: &Reading<'_>) -> Option<Said<T>> {
+    let source = Source { input: reading.input.clone(), line: Some(number) };
+    Some(Said { value, source })
+}
+
+/// Notes about the host that no tool printed.
+fn note(key: &str, value: &str, number: u32, reading: &mut Reading<'_>) {
+    match key {
+        "zfs module" => {
+            let loaded = !value.contains("not loaded");
+            reading.evidence.host.zfs_loaded = said(loaded, number, reading);
+        }
+        "zfs version" | "zfs" | "openzfs" => {
+            if reading.evidence.host.zfs_version.is_none() {
+                reading.evidence.host.zfs_version = said(value.to_owned(), number, reading);
+            }
+        }
+        "memory" | "ram" => {
+            if reading.evidence.host.ram_bytes.is_none()
+                && let Some(bytes) = number::bytes(value)
+            {
+                reading.evidence.host.ram_bytes = said(bytes as u64, number, reading);
+            }
+        }
+        "cpu" => {
+            if reading.evidence.host.cpu_model.is_none() {
+                reading.evidence.host.cpu_model = said(value.to_owned(), number, reading);
+            }
+        }
+        "kernel" if value.starts_with(|c: char| c.is_ascii_digit()) => {
+            if reading.evidence.host.kernel.is_none() {
+                reading.evidence.host.kernel = said(value.to_owned(), number, reading);
+            }
+        }
+        "distribution" | "distro" => {
+            if reading.evidence.host.distribution.is_none() {
+                reading.evidence.host.distribution = said(value.to_owned(), number, reading);
+            }
+        }
+        _ => {}
+    }
+}
