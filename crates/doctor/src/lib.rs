@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 pub mod diagnose;
 pub mod evidence;
 pub mod expression;
