@@ -144,13 +144,16 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
 /// `34.20 GiB`, `12.3k`, `1.69 G` (counts in thousands), `1688362305`.
 fn amount(words: &[&str]) -> Option<f64> {
     match words {
+        // The old report writes thousands, millions, billions.
+        [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
+        // The old report writes thousands, millions, billions.
+        [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
         [one] | [one, "Bytes" | "bytes" | "B"] => number::count(one),
         [value, unit @ ("KiB" | "MiB" | "GiB" | "TiB" | "PiB"), ..] => {
             number::bytes(&format!("{value}{unit}"))
         }
         [value, unit @ ("k" | "K" | "m" | "M" | "b" | "B" | "G" | "T"), ..] => {
             let unit = match *unit {
-                // The old report writes thousands, millions, billions.
                 "b" | "B" => "G",
                 unit => unit,
             };

@@ -31,6 +31,11 @@ pub(crate) fn is_frame(text: &str) -> bool {
     FRAME.is_match(text)
 }
 
+/// Whether a line names the thread whose stack follows, with its state.
+pub(crate) fn is_thread(text: &str) -> bool {
+    text.starts_with("== ") && text.contains(" state=") && THREAD.is_match(text.trim())
+}
+
 /// The frame of such a line and the number of threads counted before it.
 pub(crate) fn frame_of(text: &str) -> Option<(Frame, Option<u64>)> {
     let found = FRAME.captures(text)?;

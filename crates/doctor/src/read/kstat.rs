@@ -162,6 +162,17 @@ pub(crate) fn is_known_row(text: &str) -> bool {
         || matches!(row.name, "recycle_miss" | "mutex_miss" | "arc_prune" | "deleted")
 }
 
+/// Whether a line has the shape of a row, of whatever kstat: one word and one number.
+pub(crate) fn has_row_shape(text: &str) -> bool {
+    text.len() < 200
+        && (VALUE_FIRST.is_match(text) || NAME_VALUE.is_match(text) || LINUX_ROW.is_match(text))
+}
+
+/// Whether a line holds the seven numbers a kstat of Linux begins with.
+pub(crate) fn is_header(text: &str) -> bool {
+    HEADER.is_match(text)
+}
+
 /// Name of the kstat whose rows these are, and its pool.
 fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Option<String>) {
     let (stem, pool) = path.map(name_and_pool).unwrap_or_default();

@@ -144,6 +144,11 @@ fn close(
 static DBGMSG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^\d{9,}\s+(\S.*)$").expect("a constant pattern"));
 
+/// Whether a line is one of `dbgmsg`, once its heading was seen.
+pub(crate) fn is_message(text: &str) -> bool {
+    DBGMSG.is_match(text)
+}
+
 /// Whether a line is one of `dbgmsg`.
 pub(crate) fn is_dbgmsg(text: &str) -> bool {
     static ROW: LazyLock<Regex> = LazyLock::new(|| {

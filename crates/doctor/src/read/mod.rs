@@ -127,7 +127,7 @@ fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut 
 fn whole(section: &Section<'_>) -> Option<&'static detect::Format> {
     let start = section.lines.iter().position(|line| !line.text.trim().is_empty())?;
     let lines = &section.lines[start..];
-    detect::WHOLE.iter().find(|format| format.begins_at(lines))
+    detect::whole(lines)
 }
 
 fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -155,20 +155,11 @@ fn read_left_over(
         .collect();
     let mut start = 0;
     while start < lines.len() {
-        let row_format = |line: &Line<'_>| {
-            if folded_row(&line.text) { Some(&detect::FOLDED) } else { detect::row(&line.text) }
-        };
-        let Some(format) =
-            row_format(&lines[start]).filter(|_| !section::is_heading(&lines[start].text))
-        else {
+        let Some((format, end)) = run_of_rows(&lines, start) else {
             prose::take(lines[start].number, &lines[start].text, reading);
             start += 1;
             continue;
         };
-        let same = lines[start..]
-            .iter()
-            .take_while(|line| row_format(line).is_some_and(|other| std::ptr::eq(other, format)));
-        let end = start + same.count();
         note_format(formats, format.name);
         let section =
             Section { lines: &lines[start..end], format: Some(format), hint: hint.clone() };
@@ -181,8 +172,31 @@ fn read_left_over(
     }
 }
 
-fn folded_row(text: &str) -> bool {
-    folded::is_row(text)
+/// The format of the rows from `start` on, and where they end.
+fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static detect::Format, usize)> {
+    let format_of = |line: &Line<'_>| {
+        if section::is_heading(&line.text) {
+            None
+        } else if folded::is_row(&line.text) {
+            Some(&detect::FOLDED)
+        } else {
+            detect::row(&line.text)
+        }
+    };
+    // Rows such as `c 4294967296` are known by their neighbours only.
+    let shaped = lines[start..].iter().take(512).take_while(|line| kstat::has_row_shape(&line.text));
+    let end = start + shaped.count();
+    if let Some(known) = lines[start..end].iter().find(|line| kstat::is_known_row(&line.text))
+        && let Some(format) = format_of(known)
+        && format.name == "kstat"
+    {
+        return Some((format, end));
+    }
+    let format = format_of(&lines[start])?;
+    let same = lines[start..]
+        .iter()
+        .take_while(|line| format_of(line).is_some_and(|other| std::ptr::eq(other, format)));
+    Some((format, start + same.count()))
 }
 
 fn note_format(formats: &mut Vec<String>, name: &str) {

@@ -27,6 +27,20 @@ static SAMPLES: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant pattern")
 });
 
+static SURE_ROW: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S").expect("a constant pattern")
+});
+
+/// Whether a line is a row of the table by itself: percentages in front, `[k]` or `[.]` inside.
+pub(crate) fn is_row(text: &str) -> bool {
+    SURE_ROW.is_match(text.trim())
+}
+
+/// Whether a line is a row of a table whose heading was seen.
+pub(crate) fn is_data(text: &str) -> bool {
+    ROW.is_match(text.trim())
+}
+
 /// What the heading says about the columns.
 #[derive(Debug, Default, Clone)]
 struct Heading {
@@ -87,7 +101,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         let indent = line.text.len() - line.text.trim_start().len();
-        let row = if graph_line(&line.text, indent, !profile.rows.is_empty()) {
+        let row = if graph_line(&line.text, indent, !profile.rows.is_empty() && (columns.symbol || columns.object)) {
             None
         } else {
             row(text, &columns, line, reading)

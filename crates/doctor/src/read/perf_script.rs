@@ -34,6 +34,11 @@ pub(crate) fn is_frame(text: &str) -> bool {
     text.starts_with([' ', '\t']) && FRAME.is_match(text)
 }
 
+/// Whether a line is a frame with its object, which no other format has.
+pub(crate) fn is_sure_frame(text: &str) -> bool {
+    text.contains('(') && is_frame(text)
+}
+
 /// Reads the samples.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut stacks: HashMap<(String, Vec<Frame>), (f64, u32)> = HashMap::new();

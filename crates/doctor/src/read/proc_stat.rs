@@ -10,7 +10,6 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-use super::clean::Line;
 use super::number;
 use super::reading::Reading;
 use super::section::Section;
@@ -240,12 +239,25 @@ fn pair_threads(evidence: &mut Evidence, interval_s: f64) {
     });
 }
 
+/// Reads `/proc/diskstats`.
+pub(crate) fn read_disks(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let [_, _, device, reads, _, read, _, writes, _, written, _, _, busy_ms, ..] = words[..] else {
+            reading.leave(line);
+            continue;
+        };
+        let mut table = reading.table("diskstats").scope(device).taken(section.hint.time_s);
+        let bytes = |sectors: &str| number::plain(sectors).map(|sectors| sectors * 512.0);
+        table.counter("reads", number::plain(reads), line);
+        table.counter("read_bytes", bytes(read), line);
+        table.counter("writes", number::plain(writes), line);
+        table.counter("written_bytes", bytes(written), line);
+        table.counter("busy_ms", number::plain(busy_ms), line);
+        reading.push(table);
+    }
+}
+
 /// Recognises lines of files of `/proc` that carry nothing the evidence asks for.
 pub(crate) fn read_nothing(_section: &Section<'_>, _reading: &mut Reading<'_>) {}
 
-/// Whether a line is the first of `/proc/stat`.
-pub(crate) fn is_stat(line: &Line<'_>) -> bool {
-    static FIRST: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^cpu\s+(?:\d+ ){6,}").expect("a constant pattern"));
-    FIRST.is_match(&line.text)
-}

@@ -50,13 +50,13 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> Vec<Section<'a>> {
             continue;
         }
         let begins = match format {
-            Some(current) if current.keeps(&line.text) => None,
+            Some(current) if current.is_kept(&line.text) => None,
             _ => detect::begins(&lines[index..]),
         };
         if let Some(next) = begins {
             let continues = format.is_some_and(|current| {
                 std::ptr::eq(current, next) && (current.each_line || !filled)
-                    || current.absorbs(next)
+                    || current.takes_in(next)
             });
             if !continues {
                 close(&mut sections, &lines[start..index], format, &hint);
@@ -211,7 +211,8 @@ fn prompt(line: &str) -> Option<Cow<'_, str>> {
         .split_whitespace()
         .map(|word| word.rsplit('/').next().unwrap_or(word))
         .find(|word| *word != "sudo" && !word.contains('='))?;
-    let known = COMMANDS.contains(&word);
+    // `# perf version : 6.1` is a line of a perf header.
+    let known = COMMANDS.contains(&word) && !command.contains(" : ");
     let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
         && line.contains('@');
     (known || dressed).then_some(Cow::Borrowed(command))

@@ -71,6 +71,11 @@ pub(crate) fn read_spl(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
+/// Whether a line is a row of slabinfo.
+pub(crate) fn is_slabinfo_row(text: &str) -> bool {
+    text.contains(": slabdata")
+}
+
 /// Reads slabinfo.
 pub(crate) fn read_slabinfo(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {

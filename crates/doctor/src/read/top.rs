@@ -45,6 +45,23 @@ pub(crate) fn is_row(text: &str) -> bool {
     BARE_ROW.is_match(text)
 }
 
+static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?Cpu\(s\)|^%?Cpu\d+\s*:|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)|^load averages:.*;|^(?:Mem|Memory): \d+[KMG]";
+    Regex::new(pattern).expect("a constant pattern")
+});
+static DATA: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\s*\d+\s+\S+\s+\S+\s+\S+\s+\S+").expect("a constant pattern"));
+
+/// Whether a line is one of those above the list.
+pub(crate) fn is_summary(text: &str) -> bool {
+    SUMMARY.is_match(text)
+}
+
+/// Whether a line looks like one of the list.
+pub(crate) fn is_data(text: &str) -> bool {
+    DATA.is_match(text)
+}
+
 /// Reads one page or several.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;

@@ -103,6 +103,23 @@ pub(crate) fn is_iostat_heading(text: &str) -> bool {
             && words.contains(&"read")
 }
 
+/// Whether a line begins `zpool iostat`, also one of its histograms.
+pub(crate) fn is_iostat_beginning(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let histogram = words.len() > 3
+        && (words[1..3] == ["sync_read", "async_read"] || words[1..3] == ["total_wait", "disk_wait"]);
+    histogram || is_iostat_heading(text)
+}
+
+/// Reads the kstat `state` of a pool: one word.
+pub(crate) fn read_state(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let pool = section.hint.path.as_deref().and_then(|path| super::kstat::name_and_pool(path).1);
+    for line in section.lines {
+        let entry = pool_line(pool.as_deref().unwrap_or(""), "state", line.text.trim(), line, reading);
+        reading.evidence.pools.push(entry);
+    }
+}
+
 /// Reads `zpool iostat`, with `-v`, `-l`, `-q`; histograms of `-w` and `-r` as tables of buckets.
 ///
 /// The first report is the average since boot, so later ones replace it where there are any.
