@@ -118,7 +118,7 @@ impl Facts {
 
     /// Whether it is an ogive mount that is asked about.
     pub fn is_ogive(&self) -> bool {
-        self.evidence().host.ogive_mount.is_some() || self.has_table("ogive")
+        self.evidence().host.ogive_mount.is_some() || self.has_table("ogivestats")
     }
 
     /// Whether the installed ZFS lacks a fix that first came with these releases (`2.1.3, 2.2.0`).
