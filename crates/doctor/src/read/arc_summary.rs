@@ -122,6 +122,10 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         if let Some(share) = share {
             summary.gauge(&format!("{key}_percent"), Some(share), line);
         }
+        // `16:1  31.4 GiB` is the largest size and how many times the smallest it is.
+        if words.len() > 2 && words[0].ends_with(":1") {
+            words.remove(0);
+        }
         let Some(amount) = amount(&words) else {
             if share.is_none() {
                 summary.text(&key, &value, line);

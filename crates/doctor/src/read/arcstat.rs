@@ -52,9 +52,12 @@ pub(crate) fn is_heading(text: &str) -> bool {
                     | "dh%"
             )
     });
+    let named = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"%_".contains(&byte));
     words.len() >= 3
-        && known.count() * 3 >= words.len() * 2
+        && known.count() * 5 >= words.len() * 2
+        && words.iter().all(named)
         && words.iter().any(|word| word.ends_with('%') || matches!(*word, "read" | "miss" | "hits"))
+        && words.iter().any(|word| matches!(*word, "read" | "miss%" | "hit%" | "arcsz" | "c" | "size"))
         && words.iter().all(|word| number::plain(word).is_none())
 }
 

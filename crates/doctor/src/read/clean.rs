@@ -91,7 +91,11 @@ fn clean(raw: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(raw);
     let text = without_terminal_codes(&text);
     let text = without_quoting(&text);
-    let text = if text.contains(['&', '<']) { without_html(text) } else { text.to_owned() };
+    let mut text = if text.contains(['&', '<']) { without_html(text) } else { text.to_owned() };
+    if text.contains('<') {
+        // Tags that were escaped once more.
+        text = without_html(&text);
+    }
     Cow::Owned(text.trim_end_matches(|c: char| c.is_whitespace() || is_decoration(c)).to_owned())
 }
 

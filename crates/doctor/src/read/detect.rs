@@ -239,7 +239,7 @@ fn begins_zpool_status(lines: &[Line<'_>]) -> bool {
 }
 
 fn begins_ogive_mount(lines: &[Line<'_>]) -> bool {
-    const MARKS: [&str; 4] = ["\"ogive\"", "cache_bytes", "\"mountpoint\"", "\"origin\""];
+    const MARKS: [&str; 3] = ["\"mount_point\"", "\"arc_max_bytes\"", "\"record_size_bytes\""];
     let marked = |line: &Line<'_>| MARKS.iter().any(|mark| line.text.contains(mark));
     first(lines) == "{" && lines.iter().take(40).any(marked)
 }

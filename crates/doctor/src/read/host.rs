@@ -19,7 +19,7 @@ static ZFS_VERSION: LazyLock<Regex> = LazyLock::new(|| {
 static BARE_VERSION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^v?([0-2]\.\d+\.\d+[\w.+~-]*)$").expect("a constant pattern"));
 static LINUX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^Linux(?:\s+(?:version\s+)?(?:\S+\s+)?(\d+\.\d+\S*)(?:\s.*)?)?$")
+    Regex::new(r"^Linux(?:\s+(?:version\s+)?(?:[A-Za-z][\w.-]*\s+)?(\d+\.\d+\S*)(?:\s+(.*))?)?$")
         .expect("a constant pattern")
 });
 static FREEBSD: LazyLock<Regex> = LazyLock::new(|| {
@@ -34,9 +34,7 @@ pub(crate) fn is_version(text: &str) -> bool {
     let text = text.trim();
     ZFS_VERSION.is_match(text)
         || text == "Linux"
-        || text.starts_with("Linux ")
-            && LINUX.is_match(text)
-            && !text.contains("(") | text.contains("#") | text.contains("version")
+        || text.starts_with("Linux ") && LINUX.is_match(text)
         || FREEBSD.is_match(text)
         || text.starts_with("FreeBSD host")
         || text == "FreeBSD"
@@ -92,12 +90,29 @@ pub(crate) fn read_version(section: &Section<'_>, reading: &mut Reading<'_>) {
                 continue;
             }
         };
+        if os == "linux" {
+            linux_rest(text, line, reading);
+        }
         let os = reading.said(os.to_owned(), line);
         set(&mut reading.evidence.host.os, os);
         if let Some(release) = release {
             let release = reading.said(release.to_owned(), line);
             set(&mut reading.evidence.host.kernel, release);
         }
+    }
+}
+
+/// What stands behind the release: sysstat prints the number of CPUs, arc_summary ZFS's version.
+fn linux_rest(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+    static CPUS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\((\d+) CPUs?\)").expect("a constant pattern"));
+    if let Some(cpus) = CPUS.captures(text).and_then(|found| found[1].parse().ok()) {
+        let cpus = reading.said(cpus, line);
+        set(&mut reading.evidence.host.cpus, cpus);
+    }
+    let rest = LINUX.captures(text).and_then(|found| found.get(2)).map_or("", |rest| rest.as_str());
+    if let Some(version) = BARE_VERSION.captures(rest.trim()) {
+        let version = reading.said(version[1].to_owned(), line);
+        set(&mut reading.evidence.host.zfs_version, version);
     }
 }
 

@@ -125,7 +125,7 @@ static LINUX_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(\S.*?)\s+([0-7])\s+(-?\d+|\S.*?)\s*$").expect("a constant pattern")
 });
 static VALUE_FIRST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(-?\d+)\s+([a-z][a-z0-9_-]+)\s*$").expect("a constant pattern")
+    Regex::new(r"^\s*(-?\d+)\s+([a-z][a-z0-9_-]*)\s*$").expect("a constant pattern")
 });
 static NAME_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*([a-z][A-Za-z0-9_-]*)\s*[\s:=]\s*(-?\d[\d,.]*[KMGTkmgt]?(?:i?B)?)(?:\s+\(\s*([+-]?\d[\d,.]*)\s*(?:/s)?\s*\))?\s*$")
@@ -140,6 +140,7 @@ struct Row<'t> {
 
 /// One row in any of the dresses.
 fn row(text: &str) -> Option<Row<'_>> {
+    let text = text.trim_start_matches([' ', '*', '•']);
     if let Some(found) = VALUE_FIRST.captures(text) {
         let (_, [value, name]) = found.extract();
         return Some(Row { name, value, rate: None });
@@ -180,6 +181,7 @@ fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Optio
     let arc = rows
         .iter()
         .filter(|(_, row)| row.name.len() > 1 && arcstats::ARCSTATS.field(row.name).is_some());
+    let long = rows.iter().filter(|(_, row)| row.name.len() > 1).count().max(1);
     let best =
         MARK_ROWS.iter().map(|(name, marks)| (score(marks), *name)).max_by_key(|(score, _)| *score);
     let known = MARK_ROWS.iter().any(|(name, _)| *name == stem);
@@ -193,7 +195,7 @@ fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Optio
             }
         }
         Some((score, name)) if score > 0 => name.to_owned(),
-        _ if arc.count() * 2 > rows.len() => "arcstats".to_owned(),
+        _ if arc.count() * 2 >= long => "arcstats".to_owned(),
         _ if stem.is_empty() => "kstat".to_owned(),
         _ => stem,
     };

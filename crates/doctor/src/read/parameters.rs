@@ -94,26 +94,11 @@ const COUNTER_MARKS: [&str; 14] = [
 ];
 
 fn sysctl_kind(name: &str) -> Kind {
-    let level = [
-        "max",
-        "min",
-        "limit",
-        "_size",
-        "desired",
-        "wanted",
-        "numvnodes",
-        "freevnodes",
-        "page_count",
-        "free_count",
-        "v_inactive_count",
-        "v_active_count",
-        "v_wire_count",
-        "v_laundry_count",
-        "v_free_target",
-        "v_free_min",
-    ]
-    .iter()
-    .any(|mark| name.contains(mark));
+    const LEVELS: [&str; 16] = [
+        "max", "_min", ".min", "limit", "_size", "desired", "wanted", "numvnodes", "freevnodes", "page_count",
+        "free_count", "inactive_count", "active_count", "wire_count", "laundry_count", "_target",
+    ];
+    let level = LEVELS.iter().any(|mark| name.ends_with(mark));
     let counts = COUNTER_MARKS.iter().any(|mark| name.contains(mark))
         || name.starts_with("vfs.vnode.") && !name.contains(".param.") && !name.ends_with(".count");
     if counts && !level { Kind::Counter } else { Kind::Gauge }

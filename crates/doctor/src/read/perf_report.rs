@@ -90,7 +90,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
             profile.samples = number::count(&found[1]).map(|samples| samples as u64);
             profile.off_cpu =
-                ["sched:", "lock:", "contention"].iter().any(|mark| found[2].contains(mark));
+                ["sched:", "lock:"].iter().any(|mark| found[2].starts_with(mark));
             continue;
         }
         if let Some(found) = heading(text) {

@@ -25,6 +25,10 @@ fn is_sentence(text: &str) -> bool {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         word.len() >= 2 && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-' | '_'))
     });
+    let plain = |word: &&str| word.chars().all(|c| c.is_alphabetic() || ",.:;!?'".contains(c));
+    if visible > 0 && words.len() <= 4 && words.iter().all(plain) {
+        return true;
+    }
     visible > 0
         && words.len() >= 3
         && letters * 10 >= visible * 6

@@ -81,7 +81,7 @@ fn close<'a>(
 }
 
 static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[\w.-]{1,30}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$";
+    let pattern = r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[A-Za-z][\w.-]{0,29}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$";
     Regex::new(pattern).expect("a constant pattern")
 });
 static BANNER: LazyLock<Regex> =

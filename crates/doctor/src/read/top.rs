@@ -128,8 +128,8 @@ pub(crate) fn is_heading(text: &str) -> bool {
     has(&["PID", "LWP", "TID"])
         && has(&["%CPU", "WCPU", "CPU", "CPU%"])
         && has(&["COMMAND", "Command", "CMD"])
-        && (has(&["TIME", "TIME+", "S"]))
-        && !has(&["VSZ", "STARTED", "START"])
+        && has(&["TIME+", "WCPU", "VIRT", "SIZE", "S"])
+        && !has(&["VSZ", "STARTED", "START", "STAT", "STIME", "SYSCPU"])
 }
 
 fn ram(memory: &Rows, reading: &mut Reading<'_>) {
@@ -236,7 +236,7 @@ fn row(
         let (name, by_dress) = frame::thread(raw);
         let virtual_size = cell(&["VIRT", "SIZE"]);
         let kernel = by_dress.or_else(|| (virtual_size == Some("0")).then_some(true));
-        let state = cell(&["S", "STATE"]).and_then(|state| state.chars().next());
+        let state = cell(&["S", "STATE"]).and_then(state_letter);
         return Some(Thread {
             command: command(&name),
             name: short_name(&name),
@@ -269,13 +269,13 @@ fn row(
 /// Cells by heading; FreeBSD leaves the column `C` (CPU number) empty for sleeping threads and
 /// `NICE` joined to `PRI`, so a row may be one short.
 fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Vec<&'t str>> {
-    let cells = columns.cells(text)?;
-    let cpu_at =
-        columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
-    if cells.get(cpu_at).copied().and_then(number::percent).is_some()
-        && !cells[cpu_at].contains(':')
-    {
-        return Some(cells);
+    let cpu_at = columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
+    let whole = columns.cells(text).filter(|cells| {
+        let cpu = cells.get(cpu_at).copied().filter(|cell| !cell.contains(':'));
+        cpu.and_then(number::percent).is_some()
+    });
+    if whole.is_some() {
+        return whole;
     }
     let missing = columns.position(&["C"])?;
     let names: Vec<&str> = columns
@@ -289,6 +289,16 @@ fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Vec<&'t str>> {
     let mut found = Columns::of(&shorter).cells(text)?;
     found.insert(missing, "");
     Some(found)
+}
+
+/// FreeBSD names the wait channel of what sleeps; illumos and Linux have letters or words.
+fn state_letter(state: &str) -> Option<char> {
+    let mut letters = state.chars();
+    match (letters.next(), letters.next()) {
+        (only, None) => only,
+        _ if state.starts_with("CPU") || state == "RUN" || state.starts_with("cpu") => Some('R'),
+        _ => Some('S'),
+    }
 }
 
 /// A command line with arguments is kept beside the name.
