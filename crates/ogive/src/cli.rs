@@ -6,7 +6,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
-use crate::{completions, man, mount, stat, unmount};
+use crate::{capture, completions, doctor, man, mount, stat, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Mount(Box<mount::args::MountArgs>),
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
+    Doctor(Box<doctor::args::DoctorArgs>),
+    Capture(capture::args::CaptureArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -47,6 +49,7 @@ pub(crate) fn sections() -> Vec<Section> {
                 "Mount /srv/data at /mnt/fast; returns once it can be used.",
             ),
             ("ogive stat /mnt/fast 1", "One line of cache statistics every second."),
+            ("sudo ogive doctor", "Say where the CPU of this host goes, and why."),
             ("ogive unmount /mnt/fast", "Unmount, and wait until the background process has gone."),
         ]),
         help::exit_codes(),

@@ -10,8 +10,10 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod capture;
 mod cli;
 mod completions;
+mod doctor;
 mod exit;
 mod fuse;
 mod help;
@@ -55,6 +57,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
+        Command::Doctor(args) => return doctor::run(&args),
+        Command::Capture(args) => capture::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }
