@@ -6,7 +6,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
-use crate::{capture, completions, doctor, man, mount, stat, unmount};
+use crate::{capture, completions, doctor, man, mount, profile, stat, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Stat(stat::args::StatArgs),
     Doctor(Box<doctor::args::DoctorArgs>),
     Capture(capture::args::CaptureArgs),
+    Profile(Box<profile::args::ProfileArgs>),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -21,6 +21,7 @@ mod man;
 mod messages;
 mod mount;
 mod mountinfo;
+mod profile;
 mod quantity;
 mod stat;
 mod unmount;
@@ -59,6 +60,7 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Stat(args) => stat::run(&args)?,
         Command::Doctor(args) => return doctor::run(&args),
         Command::Capture(args) => capture::run(&args)?,
+        Command::Profile(args) => profile::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

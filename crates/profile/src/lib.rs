@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod assemble;
+pub mod live;
 pub mod model;
 pub mod read;
 pub mod roles;
 pub mod symbols;
+pub mod write;
 
 pub use model::{
     CPU_UNKNOWN, Format, Frame, FrameId, Meta, Mode, Profile, Rate, Reason, Sample, Share, StackId,

@@ -16,7 +16,8 @@ const MAX_STACKS: usize = 200_000;
 /// readers know as well and better.
 pub(super) fn read(name: &str, bytes: &[u8], kallsyms: Option<&[u8]>) -> Option<Result<Profile, String>> {
     let format = read::recognise(&bytes[..bytes.len().min(4096)])?;
-    if format == Format::Folded {
+    // Folded stacks of others often have no weights; those of a capture do.
+    if format == Format::Folded && !name.ends_with("profile.folded") {
         return None;
     }
     let mut options = Options::default();

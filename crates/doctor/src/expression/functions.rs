@@ -40,6 +40,7 @@ pub const FUNCTIONS: &[Function] = &[
     f("comm_share", "r", 'n', "percent of the busy CPU used by matching threads"),
     f("user_share", "", 'n', "percent of the busy CPU in user space"),
     f("zfs_share", "", 'n', "percent of the busy CPU that is ZFS's: its threads, and its functions below others"),
+    f("process_share", "", 'n', "percent of the busy CPU in user processes, without their time inside ZFS"),
     f("top_process", "", 's', "the user process with the most CPU"),
     f("top_process_share", "", 'n', "its percent of the busy CPU"),
     f("top_thread", "", 's', "the thread with the most CPU"),
@@ -193,7 +194,8 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
         give(&own, "thread_busy_count", own.thread_busy_count(&a, b))
     });
     bind!(context, facts, none:
-        "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "load1" => Facts::load1, "load15" => Facts::load15,
+        "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "process_share" => Facts::process_share,
+        "load1" => Facts::load1, "load15" => Facts::load15,
         "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name)),
         "top_process_share" => |facts: &Facts| facts.top_process().map(|user| user.share_percent),
         "top_thread" => |facts: &Facts| text(facts.top_thread().map(|user| user.name)),

@@ -185,6 +185,19 @@ impl Facts {
         })
     }
 
+    /// Percent of busy samples of user processes that are not inside ZFS.
+    pub(super) fn profiled_process_share(&self) -> Known<f64> {
+        self.first_known("thread names in the profile", |profile| {
+            let named = profile.stacks.iter().any(|path| path.thread != NONE);
+            named.then(|| {
+                self.path_share(&profile.stacks, |path| {
+                    let name = profile.threads.name(path.thread);
+                    name.is_some_and(|name| !self.is_kernel_thread(name)) && !profile.is_zfs(path)
+                })
+            })
+        })
+    }
+
     /// Number of busy samples.
     pub fn profile_samples(&self) -> Known<f64> {
         match self.profiles.iter().find_map(|profile| profile.busy_samples) {

@@ -155,11 +155,18 @@ impl Facts {
         Ok(sum / rows.len() as f64)
     }
 
-    /// Rows of CPU use: those over a known interval, or else since boot.
+    /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its
+    /// whole interval, a tool that prints many rows covers more than the header of one `top`; what
+    /// is since boot only counts where there is nothing else.
     fn cpu_rows(&self) -> Vec<&CpuUse> {
         let all = &self.evidence().cpu;
-        let recent: Vec<&CpuUse> = all.iter().filter(|row| !row.since_boot).collect();
-        if recent.is_empty() { all.iter().collect() } else { recent }
+        let mut inputs: BTreeMap<&Arc<str>, Vec<&CpuUse>> = BTreeMap::new();
+        for row in all.iter().filter(|row| !row.since_boot) {
+            inputs.entry(&row.source.input).or_default().push(row);
+        }
+        let whole = |name: &str| name.rsplit('/').next() == Some("stat");
+        let best = inputs.into_iter().max_by_key(|(name, rows)| (whole(name), rows.len()));
+        best.map_or_else(|| all.iter().collect(), |(_, rows)| rows)
     }
 
     /// Share of the busy CPU that matching threads use, percent: from a profile, else from a list of threads.
@@ -200,6 +207,15 @@ impl Facts {
         if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
     }
 
+    /// Share of the busy CPU in user processes, percent, without their time inside ZFS.
+    pub fn process_share(&self) -> Known<f64> {
+        if let Ok(share) = self.profiled_process_share() {
+            return Ok(share);
+        }
+        let own: f64 = self.consumers().iter().filter(|user| !user.is_kernel).map(|user| user.share_percent).sum();
+        if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
+    }
+
     /// Who uses the CPU, best first: by profile, else by threads.
     pub fn consumers(&self) -> Vec<Consumer> {
         let profiled = self.profiled_threads();
@@ -236,7 +252,7 @@ impl Facts {
         users
     }
 
-    fn is_kernel_thread(&self, name: &str) -> bool {
+    pub(super) fn is_kernel_thread(&self, name: &str) -> bool {
         let listed = self.evidence().threads.iter().find(|thread| thread.name == name).and_then(|thread| thread.kernel);
         listed.unwrap_or_else(|| looks_like_kernel(name))
     }

@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use ogive_doctor::bundle::{BUNDLE_VERSION, BundleWriter};
+use ogive_profile::write::Output;
 use serde_json::json;
 
 use self::args::CaptureArgs;
@@ -59,7 +60,13 @@ pub(crate) fn run(args: &CaptureArgs) -> Result<()> {
     let progress = std::io::stderr().is_terminal();
     let mut bundle = take(&Request { subject, duration: args.duration, progress });
     if let Some(profile) = &bundle.profile {
-        bundle.files.push(("profile.folded".to_owned(), samples::folded(profile).into_bytes()));
+        let folded = samples::written(profile, Output::Folded).context("cannot write the profile")?;
+        bundle.files.push(("profile.folded".to_owned(), folded));
+        // Names in it cannot be replaced, so it is not part of a redacted capture.
+        if !args.redact {
+            let pprof = samples::written(profile, Output::Pprof).context("cannot write the profile")?;
+            bundle.files.push(("profile.pb.gz".to_owned(), pprof));
+        }
     }
     if args.redact {
         redact::redact(&mut bundle.files);

@@ -1,39 +1,38 @@
 //! The profile between the two snapshots.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
-use ogive_profile::{Mode, Profile};
+use ogive_profile::live::{self, Request};
+use ogive_profile::roles::Roles;
+use ogive_profile::write::{self, Output, Page};
+use ogive_profile::Profile;
 
 /// Samples all CPUs for a while, or waits as long where that is not allowed.
 pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profile> {
-    notes.push("no samples".to_owned());
-    std::thread::sleep(duration);
-    None
+    let begun = Instant::now();
+    let request = Request { duration, ..Request::default() };
+    let stop = AtomicBool::new(false);
+    let result = live::sample(&request, &stop, &mut |_, _| {});
+    // The two snapshots are as far apart as was asked for, whether there are samples or not.
+    std::thread::sleep(duration.saturating_sub(begun.elapsed()));
+    match result {
+        Ok(profile) => {
+            notes.extend(profile.meta.notes.iter().cloned());
+            Some(profile)
+        }
+        Err(error) => {
+            notes.push(format!("no samples of stacks: {error}"));
+            None
+        }
+    }
 }
 
-/// A profile as folded stacks: thread, frames from the root to the leaf, weight. Kernel frames are
-/// written as `module`symbol`, so that a reader knows whose they are.
-pub(super) fn folded(profile: &Profile) -> String {
-    let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    for sample in profile.samples() {
-        let mut line = profile.thread(sample.thread).name.replace([';', ' '], "_");
-        let frames: Vec<_> = profile.stack(sample.stack).collect();
-        for id in frames.into_iter().rev() {
-            let frame = profile.frame(id);
-            let symbol = if frame.symbol.is_empty() { "[unknown]" } else { frame.symbol };
-            let _ = write!(line, ";{}", symbol.replace(';', ":"));
-            if frame.mode == Mode::Kernel {
-                let module = frame.module_name().trim_start_matches('[').trim_end_matches(']');
-                let _ = write!(line, "_[{}]", if module.starts_with("kernel") { "k" } else { module });
-            }
-        }
-        *stacks.entry(line).or_default() += u64::from(sample.count.max(1));
-    }
-    let mut text = String::new();
-    for (stack, weight) in stacks {
-        let _ = writeln!(text, "{stack} {weight}");
-    }
-    text
+/// A profile in a form of `ogive profile`: folded stacks for people, pprof for programs.
+pub(super) fn written(profile: &Profile, output: Output) -> std::io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let view = profile.view();
+    let roles = Roles::bundled();
+    write::write(&mut out, output, &Page { title: "ogive capture", view: &view, baseline: None, roles: &roles })?;
+    Ok(out)
 }

@@ -13,6 +13,9 @@ use ogive_doctor::bundle::{Loaded, Loader};
 use ogive_doctor::diagnose::VerdictKind;
 use ogive_doctor::report::{self, Style};
 use ogive_doctor::rule::{self, RuleSet};
+use ogive_profile::Profile;
+use ogive_profile::roles::Roles;
+use ogive_profile::write::{self, Output, Page};
 
 use self::args::DoctorArgs;
 use crate::capture::{self, Request, Subject};
@@ -142,7 +145,11 @@ fn write_page(path: &Path, page: &str, diagnosis: &ogive_doctor::Diagnosis) -> R
 }
 
 /// The flame graph of a profile as a page.
-fn flame_graph(profile: &ogive_profile::Profile) -> Option<String> {
-    let _ = profile;
-    None
+fn flame_graph(profile: &Profile) -> Option<String> {
+    let view = profile.busy();
+    let roles = Roles::bundled();
+    let page = Page { title: "ogive doctor", view: &view, baseline: None, roles: &roles };
+    let mut out = Vec::new();
+    write::write(&mut out, Output::Html, &page).ok()?;
+    String::from_utf8(out).ok()
 }

@@ -9,9 +9,11 @@ mod maps;
 mod sample;
 mod tasks;
 
+use byteorder::{BigEndian, LittleEndian};
 use hashbrown::HashMap;
 use linux_perf_event_reader::{
     Endianness, EventRecord, RawData, RawEventRecord, RecordParseInfo, RecordType,
+    get_record_timestamp,
 };
 
 use crate::model::{
@@ -132,6 +134,27 @@ impl Assembler {
                 name.clone_into(&mut self.profile.meta.event);
             }
         }
+    }
+
+    /// When a record was written, if it says.
+    pub(crate) fn time_ns(&self, record: &Record<'_>) -> Option<u64> {
+        let parse = &self.events.get(usize::from(record.event))?.parse;
+        let (kind, data) = (RecordType(record.kind), RawData::Single(record.body));
+        match self.endian {
+            Endianness::LittleEndian => get_record_timestamp::<LittleEndian>(kind, data, parse),
+            Endianness::BigEndian => get_record_timestamp::<BigEndian>(kind, data, parse),
+        }
+    }
+
+    /// A thread that was there before sampling began.
+    pub(crate) fn add_thread(&mut self, pid: i32, tid: i32, name: &str) {
+        self.tasks.name(pid, tid, name, false, &mut self.profile);
+    }
+
+    /// A part of a file that was mapped before sampling began.
+    pub(crate) fn add_mapping(&mut self, pid: i32, start: u64, len: u64, offset: u64, path: &str) {
+        let path = self.profile.intern(path);
+        self.tasks.map(pid, Mapping { start, len, offset, path });
     }
 
     /// Takes one record.

@@ -12,7 +12,7 @@ mod rounds;
 use std::io::{self, Read, Seek, SeekFrom};
 
 pub(crate) use header::{Attribute, Bytes, is_pipe};
-pub(crate) use rounds::Record;
+pub(crate) use rounds::{Record, Rounds};
 
 use crate::assemble::Assembler;
 use crate::model::{Format, Meta, Profile};

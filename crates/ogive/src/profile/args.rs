@@ -1,0 +1,173 @@
+//! What can be typed after `ogive profile`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use ogive_profile::write::Output;
+use regex::Regex;
+
+use crate::help::{self, Section};
+
+/// Show where the CPU goes: sample stacks of kernel and programs, or read a recording
+///
+/// Without FILE this machine is sampled. With FILE a recording is read: perf.data, the text of "perf
+/// script", folded stacks or pprof, also compressed; - is standard input. Without -o the heaviest
+/// threads and functions are printed. The idle task is left out unless --idle is given.
+#[derive(Debug, Args)]
+#[command(after_long_help = help::render(&sections()))]
+pub(crate) struct ProfileArgs {
+    /// A recording to read instead of sampling
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Only these processes
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', help_heading = "What")]
+    pub(crate) pid: Vec<i32>,
+
+    /// Only threads whose name matches this regular expression, such as z_rd_int
+    #[arg(short, long, value_name = "THREAD-NAME", help_heading = "What")]
+    pub(crate) thread: Option<Regex>,
+
+    /// The whole machine, which is also what is sampled when nothing is chosen
+    #[arg(short, long, conflicts_with_all = ["pid", "thread"], help_heading = "What")]
+    pub(crate) all: bool,
+
+    /// Samples a second on each CPU
+    #[arg(
+        short = 'F',
+        long,
+        value_name = "HERTZ",
+        default_value = "99",
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+        help_heading = "What"
+    )]
+    pub(crate) frequency: u32,
+
+    /// How long to sample; Ctrl-C ends it earlier, and what was sampled is used
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = duration, help_heading = "What")]
+    pub(crate) duration: Duration,
+
+    /// Keep the samples of idle CPUs
+    #[arg(long, help_heading = "What")]
+    pub(crate) idle: bool,
+
+    /// Write to this file; may be given several times
+    ///
+    /// The end of its name says what: .html (flame graph, interactive), .svg, .folded, .pb.gz
+    /// (pprof), .speedscope.json, .firefox.json, .json (summary). - is standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output options")]
+    pub(crate) output: Vec<PathBuf>,
+
+    /// What to write, whatever the name of the file
+    #[arg(long, value_enum, help_heading = "Output options")]
+    pub(crate) format: Option<Format>,
+
+    /// Print the summary as JSON
+    #[arg(short, long, help_heading = "Output options")]
+    pub(crate) json: bool,
+
+    /// Show the difference from this recording, made before (HTML and SVG)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output options")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Rows of the tables that are printed
+    #[arg(long, value_name = "ROWS", default_value = "15", help_heading = "Output options")]
+    pub(crate) top: usize,
+
+    /// A copy of /proc/kallsyms of the machine and boot that FILE is of
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Symbols")]
+    pub(crate) kallsyms: Option<PathBuf>,
+
+    /// Look for modules and programs below this directory first; may be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Symbols")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// Use nothing of this machine to name the addresses in FILE
+    #[arg(long, help_heading = "Symbols")]
+    pub(crate) foreign: bool,
+
+    /// More names of threads and what they do, as TOML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Symbols")]
+    pub(crate) roles: Option<PathBuf>,
+}
+
+/// What can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Html,
+    Svg,
+    Folded,
+    Pprof,
+    Speedscope,
+    Firefox,
+    Json,
+}
+
+impl From<Format> for Output {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Html => Self::Html,
+            Format::Svg => Self::Svg,
+            Format::Folded => Self::Folded,
+            Format::Pprof => Self::Pprof,
+            Format::Speedscope => Self::Speedscope,
+            Format::Firefox => Self::Firefox,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
+/// A duration as people write it; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if parsed.is_zero() || parsed > Duration::from_secs(86_400) {
+        return Err("between a moment and a day makes sense".to_owned());
+    }
+    Ok(parsed)
+}
+
+/// What follows the options.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            (
+                "sudo ogive profile",
+                "Sample the whole machine for 30 seconds and print the heaviest.",
+            ),
+            (
+                "sudo ogive profile -t '^z_' --for 10s -o zfs.html",
+                "A flame graph of ZFS's I/O threads.",
+            ),
+            (
+                "ogive profile perf.data.xz -o cpu.html -o cpu.pb.gz",
+                "Read a recording, write two files.",
+            ),
+            (
+                "ogive profile after.folded --baseline before.folded -o difference.html",
+                "What grew, what shrank.",
+            ),
+        ]),
+        help::exit_codes(),
+        help::terms(
+            "Environment",
+            &[("NO_COLOR", "When set and not empty, nothing is printed in colour.")],
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
+        assert!(duration("0").is_err() && duration("-1").is_err() && duration("soon").is_err());
+    }
+}

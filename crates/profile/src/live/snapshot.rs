@@ -1,0 +1,96 @@
+//! What was there before sampling began: threads with their names, executable maps, modules. Read
+//! from /proc after the events are on, so that nothing falls between.
+
+use std::io::Read as _;
+
+use super::Target;
+use crate::assemble::Assembler;
+
+/// Bytes of one /proc/PID/maps at most.
+const MAPS_BYTES_MAX: u64 = 16 << 20;
+
+/// Tells an assembler what is there.
+pub(super) fn take(assembler: &mut Assembler, target: &Target) {
+    modules(assembler);
+    let mut maps = Vec::new();
+    let only = match target {
+        Target::Processes(pids) => Some(pids),
+        Target::System | Target::Threads(_) => None,
+    };
+    for pid in numbers("/proc") {
+        if only.is_some_and(|pids| !pids.contains(&pid)) {
+            continue;
+        }
+        for tid in numbers(&format!("/proc/{pid}/task")) {
+            let comm = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
+            if let Ok(comm) = comm {
+                assembler.add_thread(pid, tid, comm.trim_end_matches('\n'));
+            }
+        }
+        maps.clear();
+        if let Ok(file) = std::fs::File::open(format!("/proc/{pid}/maps"))
+            && file.take(MAPS_BYTES_MAX).read_to_end(&mut maps).is_ok()
+        {
+            for line in maps.split(|byte| *byte == b'\n') {
+                if let Some((start, len, offset, path)) = mapping(&String::from_utf8_lossy(line)) {
+                    assembler.add_mapping(pid, start, len, offset, path);
+                }
+            }
+        }
+    }
+}
+
+/// Where modules lie: `zfs 5976064 6 - Live 0xffffffffc0bd4000`.
+fn modules(assembler: &mut Assembler) {
+    let text = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(name), Some(size)) = (words.next(), words.next()) else { continue };
+        let address = words.nth(3).and_then(|word| word.strip_prefix("0x"));
+        let address = address.and_then(|word| u64::from_str_radix(word, 16).ok());
+        if let (Some(address), Ok(size)) = (address, size.parse())
+            && address > 0
+        {
+            assembler.kernel_map(address, size, 0, &format!("[{name}]"));
+        }
+    }
+}
+
+/// Start, length, offset and path of an executable line of /proc/PID/maps.
+fn mapping(line: &str) -> Option<(u64, u64, u64, &str)> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    if !words.next()?.contains('x') {
+        return None;
+    }
+    let offset = u64::from_str_radix(words.next()?, 16).ok()?;
+    let path = words.nth(2).unwrap_or_default().trim();
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    let path = if path.is_empty() { "//anon" } else { path };
+    Some((start, end.checked_sub(start)?, offset, path))
+}
+
+fn numbers(directory: &str) -> Vec<i32> {
+    std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_maps_are_read() {
+        let line = "7f0000001000-7f0000003000 r-xp 00001000 fe:00 123                        /usr/lib/a b.so";
+        assert_eq!(mapping(line), Some((0x7f00_0000_1000, 0x2000, 0x1000, "/usr/lib/a b.so")));
+        let anonymous = "7f0000001000-7f0000003000 rwxp 00000000 00:00 0 ";
+        assert_eq!(mapping(anonymous), Some((0x7f00_0000_1000, 0x2000, 0, "//anon")));
+        assert_eq!(mapping("7f0000001000-7f0000003000 r--p 0 fe:00 1 /x"), None);
+        assert_eq!(mapping("garbage"), None);
+    }
+}

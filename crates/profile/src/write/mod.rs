@@ -1,0 +1,154 @@
+//! Writers: from a profile to what people and other tools look at.
+
+pub mod html;
+
+mod firefox;
+mod folded;
+mod pprof;
+mod speedscope;
+mod summary;
+mod svg;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+pub use html::Page;
+pub use summary::{Summary, summary};
+
+/// What to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// An interactive flame graph in one HTML file.
+    Html,
+    /// A flame graph as SVG.
+    Svg,
+    /// Folded stacks.
+    Folded,
+    /// A gzipped protocol buffer for `pprof`.
+    Pprof,
+    /// JSON for speedscope.
+    Speedscope,
+    /// JSON for the Firefox Profiler.
+    Firefox,
+    /// A summary as JSON.
+    Json,
+}
+
+impl Output {
+    /// All of them, with what they are called.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("html", Self::Html),
+        ("svg", Self::Svg),
+        ("folded", Self::Folded),
+        ("pprof", Self::Pprof),
+        ("speedscope", Self::Speedscope),
+        ("firefox", Self::Firefox),
+        ("json", Self::Json),
+    ];
+
+    /// By a file's name: `.html`, `.svg`, `.folded`, `.pb.gz`, `.speedscope.json`,
+    /// `.firefox.json`, `.json`.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+        let by_end = [
+            (".html", Self::Html),
+            (".htm", Self::Html),
+            (".svg", Self::Svg),
+            (".folded", Self::Folded),
+            (".collapsed", Self::Folded),
+            (".pb.gz", Self::Pprof),
+            (".pprof", Self::Pprof),
+            (".speedscope.json", Self::Speedscope),
+            (".firefox.json", Self::Firefox),
+            (".json", Self::Json),
+        ];
+        by_end.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, output)| output)
+    }
+}
+
+/// Writes what [`Page`] says as `output`. A baseline is used by HTML and SVG.
+///
+/// # Errors
+///
+/// What the writer says.
+pub fn write(out: &mut dyn Write, output: Output, page: &Page<'_>) -> io::Result<()> {
+    match output {
+        Output::Html => html::write(out, page),
+        Output::Svg => svg::write(out, page),
+        Output::Folded => folded::write(out, page.view),
+        Output::Pprof => pprof::write(out, page.view),
+        Output::Speedscope => speedscope::write(out, page),
+        Output::Firefox => firefox::write(out, page),
+        Output::Json => {
+            serde_json::to_writer_pretty(&mut *out, &summary(page.view, page.roles))?;
+            out.write_all(b"\n")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roles::Roles;
+
+    const TEXT: &str = "z_rd_int 316/317 [001] 10.5:  100 cpu-clock:\n\
+        \tffffffffc0a88b8d kfpu_end+0x1d ([icp])\n\
+        \tffffffffc0a7825e aes_encrypt_block+0x4e ([icp])\n\n\
+        cat 5774 [000] 10.6: 250 cpu-clock:\n\
+        \t           3309d [unknown] (/usr/lib/libc.so.6)\n\
+        \t           3309e main (/usr/bin/cat)\n\n\
+        cat 5774 [000] 10.7: 50 cpu-clock:\n\n";
+
+    #[test]
+    fn every_output_keeps_the_sum_of_weights() {
+        let profile = crate::read::bytes("t", TEXT.as_bytes(), &Default::default()).unwrap();
+        let (view, roles) = (profile.view(), Roles::bundled());
+        let page = Page { title: "t", view: &view, baseline: None, roles: &roles };
+        let written = |output| {
+            let mut out = Vec::new();
+            write(&mut out, output, &page).unwrap();
+            out
+        };
+        let again = |output| {
+            let profile = crate::read::bytes("again", &written(output), &Default::default());
+            profile.unwrap()
+        };
+        for output in [Output::Folded, Output::Pprof] {
+            let read = again(output);
+            assert_eq!(read.view().weight(), 400, "{output:?}");
+            let threads = |p: &crate::Profile| {
+                let all = p.view().by_thread_name();
+                all.into_iter().map(|share| (share.name, share.weight)).collect::<Vec<_>>()
+            };
+            assert_eq!(threads(&read), threads(&profile), "{output:?}");
+        }
+        let pprof = again(Output::Pprof);
+        assert_eq!(pprof.meta.unit, crate::WeightUnit::Nanoseconds);
+        assert_eq!(pprof.view().count(), 3);
+        let json = |output| serde_json::from_slice::<serde_json::Value>(&written(output)).unwrap();
+        let speedscope = json(Output::Speedscope);
+        let weights = speedscope["profiles"].as_array().unwrap().iter().flat_map(|profile| {
+            assert_eq!(
+                profile["samples"].as_array().unwrap().len(),
+                profile["weights"].as_array().unwrap().len()
+            );
+            profile["weights"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap())
+        });
+        assert_eq!(weights.sum::<u64>(), 400);
+        assert_eq!(json(Output::Json)["weight"], 400);
+        let firefox = json(Output::Firefox);
+        assert_eq!(firefox["threads"].as_array().unwrap().len(), 2);
+        let svg = String::from_utf8(written(Output::Svg)).unwrap();
+        assert!(svg.contains("kfpu_end") && svg.contains("</svg>"));
+    }
+
+    #[test]
+    fn file_names_choose_the_output() {
+        let of = |name: &str| Output::of_path(Path::new(name));
+        assert_eq!(of("a/b.HTML"), Some(Output::Html));
+        assert_eq!(of("cpu.pb.gz"), Some(Output::Pprof));
+        assert_eq!(of("x.speedscope.json"), Some(Output::Speedscope));
+        assert_eq!(of("x.json"), Some(Output::Json));
+        assert_eq!(of("x"), None);
+    }
+}
