@@ -39,8 +39,9 @@ for directory in "$work"/cases/*/; do
     "$ogive" doctor --json "$directory" > "$work/answers/$id.json" || code=$?
     case $code in 0 | 7 | 8) ;; *) echo "score.sh: $id: ogive doctor ended with $code" >&2; exit 1 ;; esac
 done
-python3 "$cases/score.py" "$cases/facts.jsonl" "$work/answers" --use "$use"
-python3 "$cases/score.py" "$cases/facts.jsonl" "$work/answers" --use "$use" --json > "$work/score.json"
+score() { python3 "$cases/score.py" "$cases/facts.jsonl" "$work/answers" --map "$here/bench/doctor/classes.json" --use "$use" "$@"; }
+score
+score --json > "$work/score.json"
 python3 - "$work/score.json" <<'END'
 import json, sys
 total = json.load(open(sys.argv[1]))["total"]

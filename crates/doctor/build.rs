@@ -13,10 +13,13 @@ fn main() {
         .unwrap_or_default();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
-    let mut code = String::from("/// File name and content of every rule in `rules/`.\nconst BUNDLED: &[(&str, &str)] = &[\n");
+    let mut code = String::from(
+        "/// File name and content of every rule in `rules/`.\nconst BUNDLED: &[(&str, &str)] = &[\n",
+    );
     for path in paths {
         println!("cargo:rerun-if-changed={}", path.display());
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let _ = writeln!(code, "    ({name:?}, include_str!({:?})),", path.display().to_string());
     }
     code.push_str("];\n");

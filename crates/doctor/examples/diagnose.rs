@@ -31,9 +31,14 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             println!("{}", report::text(&diagnosis, Style::default()));
             continue;
         }
-        let name = path.file_name().map_or_else(|| input.clone(), |name| name.to_string_lossy().into_owned());
+        let name = path
+            .file_name()
+            .map_or_else(|| input.clone(), |name| name.to_string_lossy().into_owned());
         std::fs::create_dir_all(&out)?;
-        std::fs::write(Path::new(&out).join(format!("{name}.json")), format!("{:#}\n", report::json(&diagnosis)))?;
+        std::fs::write(
+            Path::new(&out).join(format!("{name}.json")),
+            format!("{:#}\n", report::json(&diagnosis)),
+        )?;
     }
     Ok(())
 }

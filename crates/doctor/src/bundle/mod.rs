@@ -39,7 +39,9 @@ pub struct Loaded {
 
 /// Why an input cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {path}: {source}; name a file, a directory, a bundle of \"ogive capture\", or - for standard input")]
+#[error(
+    "cannot read {path}: {source}; name a file, a directory, a bundle of \"ogive capture\", or - for standard input"
+)]
 pub struct LoadError {
     path: String,
     source: io::Error,
@@ -79,7 +81,9 @@ impl Loader {
         if metadata.is_dir() {
             return self.add_directory(path, "", 0).map_err(fault);
         }
-        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        let name = path
+            .file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
         let file = File::open(path).map_err(fault)?;
         self.add_stream(&name, file).map_err(fault)
     }
@@ -91,7 +95,10 @@ impl Loader {
     pub fn add_stream(&mut self, name: &str, source: impl Read) -> io::Result<()> {
         let room = MAX_TOTAL_BYTES.saturating_sub(self.total_bytes).min(MAX_INPUT_BYTES);
         if room == 0 || self.inputs.len() >= MAX_INPUTS {
-            self.left_out.push((name.to_owned(), "left out: there are too many or too large inputs".to_owned()));
+            self.left_out.push((
+                name.to_owned(),
+                "left out: there are too many or too large inputs".to_owned(),
+            ));
             return Ok(());
         }
         let unpacked = unpack::unpack(name, source, room)?;
@@ -117,7 +124,10 @@ impl Loader {
 
     fn add_directory(&mut self, directory: &Path, prefix: &str, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
-            self.left_out.push((prefix.to_owned(), format!("left out: deeper than {MAX_DEPTH} directories")));
+            self.left_out.push((
+                prefix.to_owned(),
+                format!("left out: deeper than {MAX_DEPTH} directories"),
+            ));
             return Ok(());
         }
         let mut entries: Vec<PathBuf> = Vec::new();
@@ -126,7 +136,10 @@ impl Loader {
         }
         entries.sort();
         for path in entries {
-            let Some(file_name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { continue };
+            let Some(file_name) = path.file_name().map(|name| name.to_string_lossy().into_owned())
+            else {
+                continue;
+            };
             let name = if prefix.is_empty() { file_name } else { format!("{prefix}/{file_name}") };
             let metadata = std::fs::symlink_metadata(&path)?;
             if metadata.is_dir() {
@@ -147,7 +160,9 @@ impl Loader {
     pub fn read(mut self) -> Loaded {
         let mut loaded = Loaded::default();
         // Names of kernel functions, where somebody saved them.
-        let kallsyms = self.inputs.iter().find(|input| input.name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms")));
+        let kallsyms = self.inputs.iter().find(|input| {
+            input.name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms"))
+        });
         let kallsyms: Option<Vec<u8>> = kallsyms.map(|input| input.bytes.clone());
         self.inputs.sort_by_key(|input| order(&input.name));
         for input in std::mem::take(&mut self.inputs) {
@@ -169,19 +184,32 @@ impl Loader {
         }
         read::finish(&mut loaded.evidence);
         for (name, reason) in self.left_out {
-            loaded.evidence.inputs.push(Input { name: Arc::from(name.as_str()), formats: Vec::new(), facts: 0, trouble: Some(reason) });
+            loaded.evidence.inputs.push(Input {
+                name: Arc::from(name.as_str()),
+                formats: Vec::new(),
+                facts: 0,
+                trouble: Some(reason),
+            });
         }
         loaded
     }
 
     fn note(&self, evidence: &mut Evidence, name: &str, format: &str, bytes: usize) {
         let trouble = (bytes == 0).then(|| "it is empty".to_owned());
-        evidence.inputs.push(Input { name: Arc::from(name), formats: vec![format.to_owned()], facts: 0, trouble });
+        evidence.inputs.push(Input {
+            name: Arc::from(name),
+            formats: vec![format.to_owned()],
+            facts: 0,
+            trouble,
+        });
     }
 }
 
 /// The first of two snapshots is read before the second, whatever they are called.
 fn order(name: &str) -> (u8, String) {
-    let early = name.starts_with("start/") || name.contains("/start/") || name.ends_with(".prev") || name.contains("before");
+    let early = name.starts_with("start/")
+        || name.contains("/start/")
+        || name.ends_with(".prev")
+        || name.contains("before");
     (u8::from(!early), name.to_owned())
 }

@@ -14,7 +14,11 @@ const MAX_STACKS: usize = 200_000;
 
 /// Reads an input if it is a profile of samples; `None` if it is not, or is text that the other
 /// readers know as well and better.
-pub(super) fn read(name: &str, bytes: &[u8], kallsyms: Option<&[u8]>) -> Option<Result<Profile, String>> {
+pub(super) fn read(
+    name: &str,
+    bytes: &[u8],
+    kallsyms: Option<&[u8]>,
+) -> Option<Result<Profile, String>> {
     let format = read::recognise(&bytes[..bytes.len().min(4096)])?;
     // Folded stacks of others often have no weights; those of a capture do.
     if format == Format::Folded && !name.ends_with("profile.folded") {
@@ -60,7 +64,12 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
         Format::Live => "samples taken here",
         _ => "perf.data",
     };
-    evidence.inputs.push(Input { name: input, formats: vec![format.to_owned()], facts: converted.stacks.len(), trouble });
+    evidence.inputs.push(Input {
+        name: input,
+        formats: vec![format.to_owned()],
+        facts: converted.stacks.len(),
+        trouble,
+    });
     evidence.profiles.push(converted);
 }
 
@@ -68,7 +77,8 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
 pub fn evidence_of(input: &Arc<str>, profile: &Profile) -> evidence::Profile {
     let mut weights: HashMap<(&str, StackId), u64> = HashMap::new();
     for sample in profile.samples() {
-        *weights.entry((profile.thread(sample.thread).name, sample.stack)).or_default() += sample.weight;
+        *weights.entry((profile.thread(sample.thread).name, sample.stack)).or_default() +=
+            sample.weight;
     }
     let mut heaviest: Vec<((&str, StackId), u64)> = weights.into_iter().collect();
     heaviest.sort_by_key(|((thread, _), weight)| (std::cmp::Reverse(*weight), *thread));
@@ -85,15 +95,23 @@ pub fn evidence_of(input: &Arc<str>, profile: &Profile) -> evidence::Profile {
         })
         .filter(|stack| !stack.frames.is_empty())
         .collect();
-    let off_cpu = profile.meta.event.contains("lock:") || profile.meta.event.contains("sched_switch");
+    let off_cpu =
+        profile.meta.event.contains("lock:") || profile.meta.event.contains("sched_switch");
     let weighted = profile.meta.unit != WeightUnit::Events || !off_cpu;
-    evidence::Profile { stacks, rows: Vec::new(), samples: Some(profile.meta.samples), weighted, off_cpu }
+    evidence::Profile {
+        stacks,
+        rows: Vec::new(),
+        samples: Some(profile.meta.samples),
+        weighted,
+        off_cpu,
+    }
 }
 
 fn frame_of(profile: &Profile, id: ogive_profile::FrameId) -> evidence::Frame {
     let frame = profile.frame(id);
     evidence::Frame {
-        symbol: (!frame.symbol.is_empty() && frame.symbol != "[unknown]").then(|| plain(frame.symbol).to_owned()),
+        symbol: (!frame.symbol.is_empty() && frame.symbol != "[unknown]")
+            .then(|| plain(frame.symbol).to_owned()),
         module: module(frame.module_name()),
         kernel: match frame.mode {
             Mode::Kernel => Some(true),
@@ -105,7 +123,10 @@ fn frame_of(profile: &Profile, id: ogive_profile::FrameId) -> evidence::Frame {
 
 /// A function without the suffixes that compilers append.
 fn plain(symbol: &str) -> &str {
-    let cut = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."].iter().filter_map(|suffix| symbol.find(suffix)).min();
+    let cut = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
+        .iter()
+        .filter_map(|suffix| symbol.find(suffix))
+        .min();
     cut.map_or(symbol, |at| &symbol[..at])
 }
 
@@ -113,7 +134,10 @@ fn module(name: &str) -> Option<String> {
     let name = name.trim_start_matches('[').trim_end_matches(']');
     match name {
         "" | "unknown" => None,
-        name if name.starts_with("kernel.kallsyms") || name.starts_with("vmlinux") || name == "guest.kernel.kallsyms" => {
+        name if name.starts_with("kernel.kallsyms")
+            || name.starts_with("vmlinux")
+            || name == "guest.kernel.kallsyms" =>
+        {
             Some("kernel".to_owned())
         }
         name => Some(name.to_owned()),

@@ -29,7 +29,8 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
     for _ in 0..MAX_LAYERS {
         let Some(packing) = packing(&bytes) else { break };
         let mut plain = Vec::new();
-        let result = decoder(packing, &bytes).and_then(|reader| reader.take(room + 1).read_to_end(&mut plain));
+        let result = decoder(packing, &bytes)
+            .and_then(|reader| reader.take(room + 1).read_to_end(&mut plain));
         if let Err(error) = result {
             out.left_out.push((name.clone(), format!("only partly unpacked: {error}")));
         }
@@ -49,7 +50,8 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
 fn cut(bytes: &mut Vec<u8>, room: u64, name: &str, out: &mut Unpacked) {
     if bytes.len() as u64 > room {
         bytes.truncate(usize::try_from(room).unwrap_or(usize::MAX));
-        out.left_out.push((name.to_owned(), format!("only its first {} MiB were read", room >> 20)));
+        out.left_out
+            .push((name.to_owned(), format!("only its first {} MiB were read", room >> 20)));
     }
 }
 
@@ -65,7 +67,10 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
     };
     for (number, entry) in entries.enumerate() {
         if number >= MAX_ENTRIES || left == 0 {
-            out.left_out.push((archive.to_owned(), "the rest of the archive was left out: it is too large".to_owned()));
+            out.left_out.push((
+                archive.to_owned(),
+                "the rest of the archive was left out: it is too large".to_owned(),
+            ));
             return;
         }
         let mut entry = match entry {
@@ -95,7 +100,8 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
 fn inner(name: &str, content: Vec<u8>, room: u64, out: &mut Unpacked) -> (String, Vec<u8>) {
     let Some(packing) = packing(&content) else { return (name.to_owned(), content) };
     let mut plain = Vec::new();
-    let result = decoder(packing, &content).and_then(|reader| reader.take(room).read_to_end(&mut plain));
+    let result =
+        decoder(packing, &content).and_then(|reader| reader.take(room).read_to_end(&mut plain));
     if let Err(error) = result {
         out.left_out.push((name.to_owned(), format!("only partly unpacked: {error}")));
     }
@@ -128,7 +134,10 @@ fn decoder<'a>(packing: Packing, bytes: &'a [u8]) -> io::Result<Box<dyn Read + '
 }
 
 fn stem(name: &str) -> &str {
-    [".zst", ".gz", ".xz", ".tgz"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+    [".zst", ".gz", ".xz", ".tgz"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix))
+        .unwrap_or(name)
 }
 
 fn is_tar(bytes: &[u8]) -> bool {

@@ -130,7 +130,11 @@ pub struct Finding {
 }
 
 /// Writes a finding out.
-pub(super) fn finding(rule: &Rule, weighed: Weighed, environment: &Environment) -> Result<Finding, ExpressionError> {
+pub(super) fn finding(
+    rule: &Rule,
+    weighed: Weighed,
+    environment: &Environment,
+) -> Result<Finding, ExpressionError> {
     environment.set_share(weighed.share_percent);
     let (mut ruled_out, mut open) = (Vec::new(), Vec::new());
     for neighbour in &rule.lookalikes {
@@ -146,7 +150,11 @@ pub(super) fn finding(rule: &Rule, weighed: Weighed, environment: &Environment) 
         } else {
             let (by, _) = neighbour.because.write(environment)?;
             let by = if by.contains('?') { neighbour.because.outline() } else { by };
-            open.push(OpenQuestion { cause: neighbour.cause.clone(), by, ask: neighbour.ask.clone() });
+            open.push(OpenQuestion {
+                cause: neighbour.cause.clone(),
+                by,
+                ask: neighbour.ask.clone(),
+            });
         }
     }
     let (verdict, _) = rule.verdict.write(environment)?;
@@ -180,5 +188,10 @@ fn versions(rule: &Rule, environment: &Environment) -> VersionAdvice {
     } else {
         facts.zfs_before(&rule.text.fixed.join(", ")).ok().map(|lacks| !lacks)
     };
-    VersionAdvice { installed, fixed: rule.text.fixed.clone(), has_fix, affected: rule.text.affected.clone() }
+    VersionAdvice {
+        installed,
+        fixed: rule.text.fixed.clone(),
+        has_fix,
+        affected: rule.text.affected.clone(),
+    }
 }

@@ -117,7 +117,12 @@ fn overview(facts: &Facts) -> Overview {
         iowait_percent: facts.cpu("iowait").ok(),
         cpus: facts.ncpu().ok(),
         zfs_share_percent: facts.zfs_share().ok(),
-        consumers: facts.consumers().into_iter().filter(|user| user.share_percent >= 1.0).take(8).collect(),
+        consumers: facts
+            .consumers()
+            .into_iter()
+            .filter(|user| user.share_percent >= 1.0)
+            .take(8)
+            .collect(),
         symbols: facts.top_symbols(10),
         samples: facts.profile_samples().ok(),
         zfs_version: facts.zfs_version().ok(),

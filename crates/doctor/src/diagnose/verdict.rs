@@ -68,25 +68,37 @@ pub struct Verdict {
 const WORTH_ASKING: f64 = 0.12;
 
 /// The verdict over the weighed rules, best first.
-pub(super) fn verdict(rules: &RuleSet, weighed: &[(&Rule, Weighed)], environment: &Environment) -> Verdict {
+pub(super) fn verdict(
+    rules: &RuleSet,
+    weighed: &[(&Rule, Weighed)],
+    environment: &Environment,
+) -> Verdict {
     let Some((rule, best)) = weighed.first().filter(|(_, best)| best.confidence >= POSSIBLE) else {
         return insufficient(rules, weighed, environment);
     };
     environment.set_share(best.share_percent);
-    let sentence = rule.verdict.write(environment).map_or_else(|_| rule.text.title.clone(), |(text, _)| text);
+    let sentence =
+        rule.verdict.write(environment).map_or_else(|_| rule.text.title.clone(), |(text, _)| text);
     let kind = VerdictKind::of(rule.text.role);
     let sure = best.confidence >= super::LIKELY && kind != VerdictKind::Open;
     Verdict { kind, sentence, ask: (!sure).then(|| rule.text.ask.clone()) }
 }
 
-fn insufficient(rules: &RuleSet, weighed: &[(&Rule, Weighed)], environment: &Environment) -> Verdict {
+fn insufficient(
+    rules: &RuleSet,
+    weighed: &[(&Rule, Weighed)],
+    environment: &Environment,
+) -> Verdict {
     let facts = environment.facts();
     let (profile, callers) = facts.profile_kind();
     let candidate = weighed.first().filter(|(_, best)| best.confidence >= WORTH_ASKING);
     let ask = match candidate {
         Some((rule, _)) => rule.text.ask.clone(),
         None => match (profile, callers, rules.get("unknown")) {
-            (true, false, _) => "perf record -a -g -- sleep 10 && perf script > perf.txt && ogive doctor perf.txt".to_owned(),
+            (true, false, _) => {
+                "perf record -a -g -- sleep 10 && perf script > perf.txt && ogive doctor perf.txt"
+                    .to_owned()
+            }
             (_, _, Some(unknown)) => unknown.text.ask.clone(),
             _ => "sudo ogive capture -o capture.tar.zst && ogive doctor capture.tar.zst".to_owned(),
         },

@@ -49,7 +49,10 @@ struct Seen<'a> {
 }
 
 /// Weighs a rule; `None` if its gate is closed.
-pub(super) fn weigh(rule: &Rule, environment: &Environment) -> Result<Option<Weighed>, ExpressionError> {
+pub(super) fn weigh(
+    rule: &Rule,
+    environment: &Environment,
+) -> Result<Option<Weighed>, ExpressionError> {
     if let Some(gate) = &rule.applies
         && environment.truth(gate)?.0 == Some(false)
     {
@@ -73,7 +76,9 @@ pub(super) fn weigh(rule: &Rule, environment: &Environment) -> Result<Option<Wei
         seen.push(Seen { sign, truth });
     }
     let counted = counted_weights(&seen);
-    let mut log_odds = rule.text.prior + counted.iter().sum::<f64>() + share_penalty(rule.text.role, share_percent);
+    let mut log_odds = rule.text.prior
+        + counted.iter().sum::<f64>()
+        + share_penalty(rule.text.role, share_percent);
     if !log_odds.is_finite() {
         log_odds = 0.0;
     }
@@ -99,7 +104,10 @@ pub(super) fn weigh(rule: &Rule, environment: &Environment) -> Result<Option<Wei
     Ok(Some(Weighed { log_odds, confidence, share_percent, evidence, against, not_known }))
 }
 
-fn share_of(share: Option<&Expression>, environment: &Environment) -> Result<Option<f64>, ExpressionError> {
+fn share_of(
+    share: Option<&Expression>,
+    environment: &Environment,
+) -> Result<Option<f64>, ExpressionError> {
     let share = share.map(|expression| environment.number(expression)).transpose()?.flatten();
     Ok(share.map(|percent| percent.clamp(0.0, 100.0)))
 }
@@ -145,7 +153,9 @@ fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
 /// The most that signs of these kinds can prove.
 fn cap(seen: &[Seen<'_>], environment: &Environment) -> f64 {
     let held = |kinds: &[SignKind]| {
-        seen.iter().any(|seen| seen.truth == Some(true) && seen.sign.weight > 0.0 && kinds.contains(&seen.sign.kind))
+        seen.iter().any(|seen| {
+            seen.truth == Some(true) && seen.sign.weight > 0.0 && kinds.contains(&seen.sign.kind)
+        })
     };
     let measured = held(&[SignKind::Lock, SignKind::Counter, SignKind::Log]);
     if measured {
@@ -217,7 +227,10 @@ text = "c"
 
     fn weighed(value: &str, words: &str) -> Weighed {
         let evidence = Evidence {
-            host: Host { os: Some(Said { value: "linux".to_owned(), source: source() }), ..Host::default() },
+            host: Host {
+                os: Some(Said { value: "linux".to_owned(), source: source() }),
+                ..Host::default()
+            },
             properties: vec![Property {
                 owner: "tank".to_owned(),
                 of_pool: false,

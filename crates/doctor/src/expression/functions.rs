@@ -22,7 +22,12 @@ pub struct Function {
     pub meaning: &'static str,
 }
 
-const fn f(name: &'static str, arguments: &'static str, result: char, meaning: &'static str) -> Function {
+const fn f(
+    name: &'static str,
+    arguments: &'static str,
+    result: char,
+    meaning: &'static str,
+) -> Function {
     Function { name, arguments, result, meaning }
 }
 
@@ -33,14 +38,34 @@ pub const FUNCTIONS: &[Function] = &[
     f("thread_life", "r", 'n', "the same averaged over its life (ps)"),
     f("thread_time_s", "r", 'n', "CPU time of matching threads over their life, seconds"),
     f("thread_count", "r", 'n', "how many threads match"),
-    f("thread_busy_count", "rn", 'n', "how many matching threads use at least so many percent of one CPU"),
+    f(
+        "thread_busy_count",
+        "rn",
+        'n',
+        "how many matching threads use at least so many percent of one CPU",
+    ),
     f("thread_in_state", "rs", 'n', "how many matching threads are in one of these states (\"D\")"),
     f("command", "r", 'b', "some process's name or command line matches"),
-    f("cpu", "s", 'n', "percent of all CPUs in user, system, idle, iowait, interrupt, steal or busy"),
+    f(
+        "cpu",
+        "s",
+        'n',
+        "percent of all CPUs in user, system, idle, iowait, interrupt, steal or busy",
+    ),
     f("comm_share", "r", 'n', "percent of the busy CPU used by matching threads"),
     f("user_share", "", 'n', "percent of the busy CPU in user space"),
-    f("zfs_share", "", 'n', "percent of the busy CPU that is ZFS's: its threads, and its functions below others"),
-    f("process_share", "", 'n', "percent of the busy CPU in user processes, without their time inside ZFS"),
+    f(
+        "zfs_share",
+        "",
+        'n',
+        "percent of the busy CPU that is ZFS's: its threads, and its functions below others",
+    ),
+    f(
+        "process_share",
+        "",
+        'n',
+        "percent of the busy CPU in user processes, without their time inside ZFS",
+    ),
     f("top_process", "", 's', "the user process with the most CPU"),
     f("top_process_share", "", 'n', "its percent of the busy CPU"),
     f("top_thread", "", 's', "the thread with the most CPU"),
@@ -48,22 +73,62 @@ pub const FUNCTIONS: &[Function] = &[
     f("timed_user", "r", 'n', "its CPU in user space, seconds"),
     f("timed_system", "r", 'n', "its CPU in the kernel, seconds"),
     f("timed_system_share", "r", 'n', "its time in the kernel, percent of wall clock"),
-    f("timed_growth", "r", 'n', "exponent with which its CPU grows with the number in its text (2 = quadratic)"),
+    f(
+        "timed_growth",
+        "r",
+        'n',
+        "exponent with which its CPU grows with the number in its text (2 = quadratic)",
+    ),
     f("load1", "", 'n', "load average of one minute"),
     f("load15", "", 'n', "load average of fifteen minutes"),
     f("self_share", "r", 'n', "percent of busy samples in matching functions themselves"),
-    f("kernel_self_share", "r", 'n', "the same in kernel code only: a library in user space may have functions of the same name"),
+    f(
+        "kernel_self_share",
+        "r",
+        'n',
+        "the same in kernel code only: a library in user space may have functions of the same name",
+    ),
     f("stack_share", "r", 'n', "percent of busy samples with a matching function on the stack"),
-    f("under", "rr", 'n', "percent of busy samples with a function matching the second below one matching the first"),
-    f("leaf_without_caller", "r", 'n', "percent of busy samples in matching functions with no caller recorded"),
-    f("in_thread", "rr", 'n', "percent of busy samples of matching threads with a matching function on the stack"),
+    f(
+        "under",
+        "rr",
+        'n',
+        "percent of busy samples with a function matching the second below one matching the first",
+    ),
+    f(
+        "leaf_without_caller",
+        "r",
+        'n',
+        "percent of busy samples in matching functions with no caller recorded",
+    ),
+    f(
+        "in_thread",
+        "rr",
+        'n',
+        "percent of busy samples of matching threads with a matching function on the stack",
+    ),
     f("module_self", "r", 'n', "percent of busy samples in matching modules"),
     f("unnamed_in", "r", 'n', "percent of busy samples in nameless functions of matching modules"),
     f("profile_samples", "", 'n', "number of busy samples"),
     f("spinning", "", 'n', "percent of busy samples that wait for a lock busily"),
-    f("spin_under", "r", 'n', "percent of busy samples that wait for a lock below a matching caller"),
-    f("spin_caller", "r", 'n', "percent of busy samples that wait for a lock taken by a matching function itself"),
-    f("stacks_at", "r", 'n', "threads whose kernel stack has a matching function (where, not how much)"),
+    f(
+        "spin_under",
+        "r",
+        'n',
+        "percent of busy samples that wait for a lock below a matching caller",
+    ),
+    f(
+        "spin_caller",
+        "r",
+        'n',
+        "percent of busy samples that wait for a lock taken by a matching function itself",
+    ),
+    f(
+        "stacks_at",
+        "r",
+        'n',
+        "threads whose kernel stack has a matching function (where, not how much)",
+    ),
     f("stacks_under", "rr", 'n', "threads whose kernel stack has the second below the first"),
     f("lock_share", "r", 'n', "percent of the lock profile by locks or callers that match"),
     f("gauge", "s", 'n', "table.figure: a value of now"),
@@ -77,7 +142,12 @@ pub const FUNCTIONS: &[Function] = &[
     f("ratio", "ss", 'n', "quotient of two gauges, or of two rates"),
     f("counter_share", "ss", 'n', "quotient of two counters' growth"),
     f("rate_like", "r", 'n', "sum of the rates of all figures whose table.figure matches"),
-    f("counter_share_like", "rr", 'n', "quotient of the growth of all counters whose table.figure matches"),
+    f(
+        "counter_share_like",
+        "rr",
+        'n',
+        "quotient of the growth of all counters whose table.figure matches",
+    ),
     f("word", "s", 's', "table.figure as text"),
     f("prop", "sr", 'b', "some dataset or pool has the property with a matching value"),
     f("prop_value", "sr", 's', "the first such value"),
@@ -87,7 +157,12 @@ pub const FUNCTIONS: &[Function] = &[
     f("prop_min", "s", 'n', "the smallest value of a property, bytes or plain"),
     f("param", "s", 'n', "a module parameter or sysctl as a number"),
     f("param_text", "s", 's', "a module parameter or sysctl as text"),
-    f("param_chosen", "s", 's', "the word in brackets of a parameter such as \"cycle [fastest] generic\""),
+    f(
+        "param_chosen",
+        "s",
+        's',
+        "the word in brackets of a parameter such as \"cycle [fastest] generic\"",
+    ),
     f("param_is", "sr", 'b', "a parameter matches"),
     f("pool_says", "r", 'b', "zpool status says something that matches"),
     f("pools", "", 'n', "number of imported pools"),
@@ -107,10 +182,20 @@ pub const FUNCTIONS: &[Function] = &[
     f("numa_nodes", "", 'n', "number of NUMA nodes"),
     f("ogive", "", 'b', "it is an ogive mount that is asked about; always known"),
     f("zfs_version", "", 's', "the installed version of ZFS as printed"),
-    f("zfs_before", "s", 'b', "the installed branch lacks the fix that first came with these releases"),
+    f(
+        "zfs_before",
+        "s",
+        'b',
+        "the installed branch lacks the fix that first came with these releases",
+    ),
     f("zfs_at_least", "s", 'b', "the installed ZFS is at least this release"),
     f("said", "r", 'b', "a person wrote something that matches, in any letter case"),
-    f("said_number", "r", 'n', "the first group of the pattern in what a person wrote, as a number"),
+    f(
+        "said_number",
+        "r",
+        'n',
+        "the first group of the pattern in what a person wrote, as a number",
+    ),
     f("note", "s", 's', "what a person wrote under a key"),
     f("log", "r", 'b', "a line of the log matches, in any letter case"),
     f("log_count", "r", 'n', "how many lines of the log match"),
@@ -282,7 +367,10 @@ fn shown(facts: &Facts, kind: &str) -> Known<bool> {
         "versions" => evidence.host.zfs_version.is_some(),
         "log" => !evidence.log.is_empty(),
         "words" => !evidence.remarks.is_empty(),
-        "pool" => !evidence.pools.is_empty() || evidence.properties.iter().any(|property| property.of_pool),
+        "pool" => {
+            !evidence.pools.is_empty()
+                || evidence.properties.iter().any(|property| property.of_pool)
+        }
         "stacks" => !evidence.kernel_stacks.is_empty(),
         "locks" => !evidence.locks.is_empty(),
         "timings" => !evidence.timings.is_empty(),
@@ -308,7 +396,11 @@ mod tests {
                     'n' => "1.0",
                     's' if function.name == "cpu" => "'user'",
                     's' if function.name == "shown" => "'profile'",
-                    's' if function.name.contains("kernel_") || function.name.starts_with("zfs_") => "'1.2.3'",
+                    's' if function.name.contains("kernel_")
+                        || function.name.starts_with("zfs_") =>
+                    {
+                        "'1.2.3'"
+                    }
                     's' => "'a.b'",
                     _ => "'a'",
                 })

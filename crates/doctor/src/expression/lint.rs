@@ -8,12 +8,29 @@ use crate::facts::parse_versions;
 
 /// Operators and standard functions that rules may use besides [`FUNCTIONS`].
 const STANDARD: [&str; 17] = [
-    "_&&_", "_||_", "!_", "_>_", "_<_", "_>=_", "_<=_", "_==_", "_!=_", "_+_", "_-_", "_*_", "_/_", "-_", "_?_:_", "double",
-    "matches",
+    "_&&_", "_||_", "!_", "_>_", "_<_", "_>=_", "_<=_", "_==_", "_!=_", "_+_", "_-_", "_*_", "_/_",
+    "-_", "_?_:_", "double", "matches",
 ];
 const KINDS: [&str; 19] = [
-    "profile", "callers", "threads", "cpu", "arcstats", "memory", "dbufstats", "txgs", "sar", "iotop", "rates", "properties",
-    "params", "versions", "log", "words", "pool", "stacks", "locks",
+    "profile",
+    "callers",
+    "threads",
+    "cpu",
+    "arcstats",
+    "memory",
+    "dbufstats",
+    "txgs",
+    "sar",
+    "iotop",
+    "rates",
+    "properties",
+    "params",
+    "versions",
+    "log",
+    "words",
+    "pool",
+    "stacks",
+    "locks",
 ];
 
 /// What is wrong with an expression; empty if nothing is.
@@ -32,7 +49,9 @@ fn walk(expression: &IdedExpr, found: &mut Vec<String>) {
             }
             call.args.iter().for_each(|argument| walk(argument, found));
         }
-        Expr::Ident(name) => found.push(format!("there is no variable {name}; facts are functions")),
+        Expr::Ident(name) => {
+            found.push(format!("there is no variable {name}; facts are functions"))
+        }
         Expr::Literal(_) => {}
         _ => found.push("only calls, operators and literals are allowed".to_owned()),
     }
@@ -41,7 +60,8 @@ fn walk(expression: &IdedExpr, found: &mut Vec<String>) {
 fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
     if STANDARD.contains(&name) {
         let arithmetic = matches!(name, "_+_" | "_-_" | "_*_" | "_/_");
-        let whole = |argument: &IdedExpr| matches!(&argument.expr, Expr::Literal(LiteralValue::Int(_)));
+        let whole =
+            |argument: &IdedExpr| matches!(&argument.expr, Expr::Literal(LiteralValue::Int(_)));
         if arithmetic && arguments.iter().any(whole) {
             found.push(format!("{name}: write numbers in arithmetic with a point (2.0)"));
         }
@@ -52,7 +72,11 @@ fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
         return;
     };
     if function.arguments.len() != arguments.len() {
-        found.push(format!("{name}() takes {} arguments, not {}", function.arguments.len(), arguments.len()));
+        found.push(format!(
+            "{name}() takes {} arguments, not {}",
+            function.arguments.len(),
+            arguments.len()
+        ));
         return;
     }
     for (kind, argument) in function.arguments.chars().zip(arguments) {
@@ -77,12 +101,27 @@ fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
         _ if name == "shown" && !KINDS.contains(&text) && text != "timings" => {
             found.push(format!("shown(): there is no kind of evidence {text:?}"));
         }
-        _ if matches!(name, "gauge" | "gauge_min" | "gauge_max" | "rate" | "delta" | "word" | "ratio" | "counter_share") => {
+        _ if matches!(
+            name,
+            "gauge"
+                | "gauge_min"
+                | "gauge_max"
+                | "rate"
+                | "delta"
+                | "word"
+                | "ratio"
+                | "counter_share"
+        ) =>
+        {
             if !text.contains('.') {
                 found.push(format!("{name}(): {text:?} is not table.figure"));
             }
         }
-        _ if matches!(name, "zfs_before" | "zfs_at_least" | "kernel_at_least" | "kernel_before") => {
+        _ if matches!(
+            name,
+            "zfs_before" | "zfs_at_least" | "kernel_at_least" | "kernel_before"
+        ) =>
+        {
             if text.split(',').any(|part| parse_versions(part).is_none()) {
                 found.push(format!("{name}(): {text:?} is no version"));
             }

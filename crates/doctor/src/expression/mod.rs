@@ -59,7 +59,8 @@ impl Expression {
     /// # Errors
     /// [`ExpressionError::Syntax`] with the parser's words.
     pub fn compile(source: &str) -> Result<Self, ExpressionError> {
-        let fault = |reason: String| ExpressionError::Syntax { expression: source.to_owned(), reason };
+        let fault =
+            |reason: String| ExpressionError::Syntax { expression: source.to_owned(), reason };
         if source.len() > MAX_EXPRESSION_BYTES {
             return Err(fault(format!("longer than {MAX_EXPRESSION_BYTES} bytes")));
         }
@@ -131,7 +132,10 @@ impl Environment {
         self.facts.start_trace();
         let result = expression.program.execute(&self.context);
         let trace = self.facts.take_trace();
-        let fault = |reason: String| ExpressionError::Evaluation { expression: expression.source.clone(), reason };
+        let fault = |reason: String| ExpressionError::Evaluation {
+            expression: expression.source.clone(),
+            reason,
+        };
         match result {
             Ok(Value::Bool(truth)) => Ok((Answer::Truth(truth), trace)),
             Ok(Value::Float(number)) => Ok((number_or_unknown(number), trace)),

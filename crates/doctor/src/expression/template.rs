@@ -102,7 +102,10 @@ impl Template {
     ///
     /// # Errors
     /// [`ExpressionError::Evaluation`] for an expression that is wrong.
-    pub fn write(&self, environment: &Environment) -> Result<(String, Vec<Source>), ExpressionError> {
+    pub fn write(
+        &self,
+        environment: &Environment,
+    ) -> Result<(String, Vec<Source>), ExpressionError> {
         let (mut text, mut sources) = (String::new(), Vec::new());
         for part in &self.parts {
             match part {
@@ -168,7 +171,11 @@ fn split_format(text: &str) -> (&str, Format) {
 /// A number without needless zeros.
 fn trimmed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// A number with commas at the thousands; small ones keep a decimal.

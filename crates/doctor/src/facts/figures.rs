@@ -16,7 +16,10 @@ fn split(path: &str) -> Known<(&str, &str)> {
 }
 
 /// A nanosecond count as seconds.
-#[expect(clippy::cast_precision_loss, reason = "a difference of times in seconds needs no nanoseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a difference of times in seconds needs no nanoseconds"
+)]
 fn seconds(ns: i128) -> f64 {
     ns as f64 / 1e9
 }
@@ -94,7 +97,10 @@ impl Facts {
         for readings in self.readings(path)?.values() {
             for (_, figure) in readings {
                 if let Number::Gauge(value) = figure.value {
-                    range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
+                    range =
+                        Some(range.map_or((value, value), |(low, high)| {
+                            (low.min(value), high.max(value))
+                        }));
                 }
             }
         }
@@ -123,14 +129,19 @@ impl Facts {
             .collect();
         if let Some((_, figure)) = stated.last() {
             #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
-            return Some((stated.iter().map(|(rate, _)| rate).sum::<f64>() / stated.len() as f64, *figure));
+            return Some((
+                stated.iter().map(|(rate, _)| rate).sum::<f64>() / stated.len() as f64,
+                *figure,
+            ));
         }
         if let Some((grown, interval_s, figure)) = growth(readings) {
             return Some((grown / interval_s?, figure));
         }
         let (table, figure) = readings.last()?;
         let Number::Counter(value) = figure.value else { return None };
-        let age_s = table.age_s.or_else(|| self.evidence().host.uptime_s.as_ref().map(|uptime| uptime.value))?;
+        let age_s = table
+            .age_s
+            .or_else(|| self.evidence().host.uptime_s.as_ref().map(|uptime| uptime.value))?;
         (age_s > 0.0).then(|| (value / age_s, *figure))
     }
 
@@ -179,7 +190,11 @@ impl Facts {
                 }
             }
         }
-        if paths.is_empty() { absent(format!("figures like {path}")) } else { Ok(paths.into_iter().collect()) }
+        if paths.is_empty() {
+            absent(format!("figures like {path}"))
+        } else {
+            Ok(paths.into_iter().collect())
+        }
     }
 
     /// Sum of the rates of all figures that match.
@@ -278,7 +293,9 @@ fn growth<'a>(readings: &Readings<'a>) -> Option<(f64, Option<f64>, &'a Figure)>
     if readings.len() < 2 || first_table.taken_ns == last_table.taken_ns {
         return None;
     }
-    let (Number::Counter(before), Number::Counter(after)) = (&first.value, &last.value) else { return None };
+    let (Number::Counter(before), Number::Counter(after)) = (&first.value, &last.value) else {
+        return None;
+    };
     let interval_s = match (first_table.taken_ns, last_table.taken_ns) {
         (Some(before), Some(after)) if after > before => Some(seconds(after - before)),
         _ => None,

@@ -43,7 +43,9 @@ impl Facts {
     /// RAM, bytes.
     pub fn ram_bytes(&self) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "RAM to within a page")]
-        let known = self.said(self.evidence().host.ram_bytes.as_ref(), "RAM (/proc/meminfo)").map(|bytes| bytes as f64);
+        let known = self
+            .said(self.evidence().host.ram_bytes.as_ref(), "RAM (/proc/meminfo)")
+            .map(|bytes| bytes as f64);
         known.or_else(|_| self.gauge("meminfo.MemTotal_bytes"))
     }
 
@@ -54,12 +56,14 @@ impl Facts {
 
     /// Load average of one minute.
     pub fn load1(&self) -> Known<f64> {
-        self.said(self.evidence().host.load.as_ref(), "the load average (uptime)").map(|load| load[0])
+        self.said(self.evidence().host.load.as_ref(), "the load average (uptime)")
+            .map(|load| load[0])
     }
 
     /// Load average of fifteen minutes.
     pub fn load15(&self) -> Known<f64> {
-        self.said(self.evidence().host.load.as_ref(), "the load average (uptime)").map(|load| load[2])
+        self.said(self.evidence().host.load.as_ref(), "the load average (uptime)")
+            .map(|load| load[2])
     }
 
     /// Whether the ZFS module is loaded: said, or to be seen from its kstats, threads, modules or pools.
@@ -79,7 +83,8 @@ impl Facts {
 
     /// Whether the CPU has a feature, by /proc/cpuinfo's name.
     pub fn cpu_has(&self, flag: &str) -> Known<bool> {
-        let flags = self.said(self.evidence().host.cpu_flags.as_ref(), "CPU flags (/proc/cpuinfo)")?;
+        let flags =
+            self.said(self.evidence().host.cpu_flags.as_ref(), "CPU flags (/proc/cpuinfo)")?;
         Ok(flags.split_whitespace().any(|known| known.eq_ignore_ascii_case(flag)))
     }
 
@@ -108,7 +113,9 @@ impl Facts {
         let mut nodes = std::collections::BTreeSet::new();
         for table in self.evidence().tables.iter().filter(|table| table.name == "buddyinfo") {
             let scope = table.scope.as_deref().unwrap_or("").to_ascii_lowercase();
-            if let Some(node) = scope.strip_prefix("node ").and_then(|rest| rest.split([' ', ',']).next()) {
+            if let Some(node) =
+                scope.strip_prefix("node ").and_then(|rest| rest.split([' ', ',']).next())
+            {
                 nodes.insert(node.to_owned());
             }
         }
@@ -123,7 +130,8 @@ impl Facts {
 
     /// Whether the installed ZFS lacks a fix that first came with these releases (`2.1.3, 2.2.0`).
     pub fn zfs_before(&self, fixed: &str) -> Known<bool> {
-        let fixed = list(fixed).ok_or_else(|| Missing::Wrong(format!("{fixed} is no list of versions")))?;
+        let fixed =
+            list(fixed).ok_or_else(|| Missing::Wrong(format!("{fixed} is no list of versions")))?;
         let range = self.zfs_range()?;
         match range_lacks(range, &fixed) {
             Some(answer) => Ok(answer),
@@ -140,8 +148,16 @@ impl Facts {
 
     /// Lowest and highest version of ZFS it can be.
     pub fn zfs_range(&self) -> Known<(Version, Version)> {
-        let text = self.zfs_version()?;
-        parse_versions(&text).map_or_else(|| absent("the version of ZFS (zfs version)"), Ok)
+        // What a person says may be more exact than `0.8.x`; the narrower of the two counts.
+        let printed = self.zfs_version().ok().and_then(|text| parse_versions(&text));
+        let noted = self.note("zfs version").ok().and_then(|text| parse_versions(&text));
+        match (printed, noted) {
+            (Some(printed), Some(noted)) if noted.0 >= printed.0 && noted.1 <= printed.1 => {
+                Ok(noted)
+            }
+            (Some(range), _) | (None, Some(range)) => Ok(range),
+            (None, None) => absent("the version of ZFS (zfs version)"),
+        }
     }
 
     /// Whether the kernel is at least this release.

@@ -20,7 +20,9 @@ impl Facts {
         let mut hit = 0.0;
         for lock in locks {
             let named = pattern.is_match(&lock.lock)
-                || lock.callers.iter().any(|frame| frame.symbol.as_deref().is_some_and(|name| pattern.is_match(name)));
+                || lock.callers.iter().any(|frame| {
+                    frame.symbol.as_deref().is_some_and(|name| pattern.is_match(name))
+                });
             if named {
                 self.used(&lock.source);
                 hit += weight(lock);
@@ -35,7 +37,8 @@ impl Facts {
         let (mut all, mut hit) = (0.0, 0.0);
         for profile in &self.profiles {
             let hits = profile.symbols.matching(&pattern);
-            let paths: &[Path] = if profile.stacks.is_empty() { &profile.chains } else { &profile.stacks };
+            let paths: &[Path] =
+                if profile.stacks.is_empty() { &profile.chains } else { &profile.stacks };
             for path in paths.iter().filter(|path| path.leaf == super::Leaf::Spin) {
                 let user = path.places.iter().find(|place| {
                     profile.symbols.name(place.symbol).is_some_and(|name| !is_lock_symbol(name))
@@ -73,13 +76,18 @@ impl Facts {
     fn count_stacks(&self, hit: impl Fn(&[Frame]) -> bool) -> Known<f64> {
         let evidence = self.evidence();
         // Stacks of a profile without weights say where threads were, no more.
-        let weightless: Vec<&Stack> =
-            evidence.profiles.iter().filter(|profile| !profile.weighted).flat_map(|profile| &profile.stacks).collect();
+        let weightless: Vec<&Stack> = evidence
+            .profiles
+            .iter()
+            .filter(|profile| !profile.weighted)
+            .flat_map(|profile| &profile.stacks)
+            .collect();
         if evidence.kernel_stacks.is_empty() && weightless.is_empty() {
             return absent(NO_STACKS);
         }
         let mut count = 0.0;
-        for stack in evidence.kernel_stacks.iter().filter(|stack: &&KernelStack| hit(&stack.frames)) {
+        for stack in evidence.kernel_stacks.iter().filter(|stack: &&KernelStack| hit(&stack.frames))
+        {
             self.used(&stack.source);
             count += stack.count as f64;
         }
@@ -110,7 +118,17 @@ fn matches(frame: &Frame, pattern: &regex::Regex) -> bool {
 /// Functions that belong to a lock, spinning or not.
 fn is_lock_symbol(name: &str) -> bool {
     const PARTS: [&str; 12] = [
-        "mutex_", "_mutex", "rwsem_", "spin_lock", "spin_unlock", "osq_", "down_read", "down_write", "_mtx_", "_sx_", "_rw_",
+        "mutex_",
+        "_mutex",
+        "rwsem_",
+        "spin_lock",
+        "spin_unlock",
+        "osq_",
+        "down_read",
+        "down_write",
+        "_mtx_",
+        "_sx_",
+        "_rw_",
         "lock_delay",
     ];
     is_spin_symbol(name) || PARTS.iter().any(|part| name.contains(part))

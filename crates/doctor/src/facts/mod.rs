@@ -24,10 +24,12 @@ use regex::{Regex, RegexBuilder};
 
 use crate::evidence::{Evidence, Source};
 
-pub use self::names::{Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_thread};
+pub use self::names::{
+    Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_thread,
+};
+use self::profile_index::ProfileIndex;
 pub use self::threads::Consumer;
 pub use self::version::{Version, parse_versions};
-use self::profile_index::ProfileIndex;
 
 /// A longer pattern than this is no pattern of a rule.
 const MAX_REGEX_BYTES: usize = 2000;

@@ -52,7 +52,11 @@ pub fn is_idle_symbol(symbol: &str) -> bool {
 
 /// Whether the thread is the idle loop of a CPU.
 pub fn is_idle_thread(name: &str) -> bool {
-    name == "swapper" || name.starts_with("swapper/") || name == "idle" || name == ":0" || name.starts_with("idle{")
+    name == "swapper"
+        || name.starts_with("swapper/")
+        || name == "idle"
+        || name == ":0"
+        || name.starts_with("idle{")
         || name.starts_with("idle:")
 }
 
@@ -93,7 +97,16 @@ mod tests {
         assert_eq!(leaf("aes_encrypt_block"), Leaf::Work);
         assert_eq!(leaf("native_queued_spin_lock_slowpath"), Leaf::Spin);
         assert!(is_zfs_module("icp") && !is_zfs_module("xfs"));
-        for name in ["z_wr_iss_h", "arc_prune", "dbuf_evict", "dbu_evict", "txg_sync", "zvol", "spl_kmem_cache/", "z_unlinked_drai"] {
+        for name in [
+            "z_wr_iss_h",
+            "arc_prune",
+            "dbuf_evict",
+            "dbu_evict",
+            "txg_sync",
+            "zvol",
+            "spl_kmem_cache/",
+            "z_unlinked_drai",
+        ] {
             assert!(is_zfs_thread(name), "{name}");
         }
         for name in ["kswapd0", "zed", "zpool", "zabbix_agentd", "kworker/0:1", "python3"] {

@@ -27,7 +27,9 @@ impl Facts {
         let pattern = self.pattern(symbol)?;
         self.first_known(NO_PROFILE, |profile| {
             let hits = profile.symbols.matching(&pattern);
-            self.leaf_share(profile, |place| place.kernel != Some(false) && has(&hits, place.symbol))
+            self.leaf_share(profile, |place| {
+                place.kernel != Some(false) && has(&hits, place.symbol)
+            })
         })
     }
 
@@ -36,13 +38,19 @@ impl Facts {
         let pattern = self.pattern(symbol)?;
         self.first_known(NO_PROFILE, |profile| {
             let hits = profile.symbols.matching(&pattern);
-            let whole = self.path_share(&profile.stacks, |path| path.places.iter().any(|p| has(&hits, p.symbol)));
+            let whole = self.path_share(&profile.stacks, |path| {
+                path.places.iter().any(|p| has(&hits, p.symbol))
+            });
             if !profile.stacks.is_empty() {
                 return Some(whole);
             }
-            let part = self.path_share(&profile.chains, |path| path.places.iter().any(|p| has(&hits, p.symbol)));
+            let part = self.path_share(&profile.chains, |path| {
+                path.places.iter().any(|p| has(&hits, p.symbol))
+            });
             let rows = self.row_total(profile, &hits);
-            let share = part.max(rows).max(self.leaf_share(profile, |place| has(&hits, place.symbol)).unwrap_or(0.0));
+            let share = part
+                .max(rows)
+                .max(self.leaf_share(profile, |place| has(&hits, place.symbol)).unwrap_or(0.0));
             let complete = profile.rows.iter().any(|row| row.total_percent.is_some());
             (share > 0.0 || complete).then_some(share)
         })
@@ -52,16 +60,20 @@ impl Facts {
     pub fn under(&self, caller: &str, inner: &str) -> Known<f64> {
         let (caller, inner) = (self.pattern(caller)?, self.pattern(inner)?);
         self.first_known(NO_CALLERS, |profile| {
-            let (callers, inners) = (profile.symbols.matching(&caller), profile.symbols.matching(&inner));
+            let (callers, inners) =
+                (profile.symbols.matching(&caller), profile.symbols.matching(&inner));
             let nested = |path: &Path| {
                 let below = path.places.iter().position(|place| has(&inners, place.symbol));
-                below.is_some_and(|at| path.places[at + 1..].iter().any(|place| has(&callers, place.symbol)))
+                below.is_some_and(|at| {
+                    path.places[at + 1..].iter().any(|place| has(&callers, place.symbol))
+                })
             };
             if profile.stacks.iter().any(|path| path.places.len() > 1) {
                 return Some(self.path_share(&profile.stacks, nested));
             }
             let share = self.path_share(&profile.chains, nested);
-            let shown_without = profile.rows.iter().any(|row| has(&inners, row.place.symbol) && !row.has_chains);
+            let shown_without =
+                profile.rows.iter().any(|row| has(&inners, row.place.symbol) && !row.has_chains);
             (share > 0.0 || (!profile.chains.is_empty() && !shown_without)).then_some(share)
         })
     }
@@ -70,7 +82,8 @@ impl Facts {
     pub fn spinning(&self) -> Known<f64> {
         self.first_known(NO_PROFILE, |profile| {
             if profile.stacks.is_empty() {
-                let rows: Vec<&Row> = profile.rows.iter().filter(|row| row.leaf == Leaf::Spin).collect();
+                let rows: Vec<&Row> =
+                    profile.rows.iter().filter(|row| row.leaf == Leaf::Spin).collect();
                 rows.iter().for_each(|row| self.used(&row.source));
                 Some(rows.iter().filter_map(|row| row.self_percent).sum())
             } else {
@@ -85,7 +98,8 @@ impl Facts {
         self.first_known(NO_CALLERS, |profile| {
             let hits = profile.symbols.matching(&pattern);
             let below = |path: &Path| {
-                path.leaf == Leaf::Spin && path.places.iter().skip(1).any(|place| has(&hits, place.symbol))
+                path.leaf == Leaf::Spin
+                    && path.places.iter().skip(1).any(|place| has(&hits, place.symbol))
             };
             if profile.stacks.iter().any(|path| path.places.len() > 1) {
                 return Some(self.path_share(&profile.stacks, below));
@@ -103,11 +117,15 @@ impl Facts {
         self.first_known(NO_PROFILE, |profile| {
             let hits = profile.symbols.matching(&pattern);
             if !profile.stacks.is_empty() {
-                let bare = |path: &Path| path.places.len() == 1 && has(&hits, path.places[0].symbol);
+                let bare =
+                    |path: &Path| path.places.len() == 1 && has(&hits, path.places[0].symbol);
                 return Some(self.path_share(&profile.stacks, bare));
             }
-            let rows = profile.rows.iter().filter(|row| !row.has_chains && has(&hits, row.place.symbol));
-            Some(rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum())
+            let rows =
+                profile.rows.iter().filter(|row| !row.has_chains && has(&hits, row.place.symbol));
+            Some(
+                rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum(),
+            )
         })
     }
 
@@ -115,15 +133,21 @@ impl Facts {
     pub fn in_thread(&self, thread: &str, symbol: &str) -> Known<f64> {
         let (thread, symbol) = (self.pattern(thread)?, self.pattern(symbol)?);
         self.first_known("thread names in the profile", |profile| {
-            let (threads, symbols) = (profile.threads.matching(&thread), profile.symbols.matching(&symbol));
+            let (threads, symbols) =
+                (profile.threads.matching(&thread), profile.symbols.matching(&symbol));
             if profile.stacks.iter().any(|path| path.thread != NONE) {
                 return Some(self.path_share(&profile.stacks, |path| {
-                    has(&threads, path.thread) && path.places.iter().any(|place| has(&symbols, place.symbol))
+                    has(&threads, path.thread)
+                        && path.places.iter().any(|place| has(&symbols, place.symbol))
                 }));
             }
             let named = profile.rows.iter().any(|row| row.thread != NONE);
-            let rows = profile.rows.iter().filter(|row| has(&threads, row.thread) && has(&symbols, row.place.symbol));
-            let share = rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum();
+            let rows = profile
+                .rows
+                .iter()
+                .filter(|row| has(&threads, row.thread) && has(&symbols, row.place.symbol));
+            let share =
+                rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum();
             named.then_some(share)
         })
     }
@@ -140,7 +164,9 @@ impl Facts {
                 return None;
             }
             let rows = profile.rows.iter().filter(|row| has(&hits, row.thread));
-            Some(rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum())
+            Some(
+                rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum(),
+            )
         })
     }
 
@@ -166,9 +192,14 @@ impl Facts {
     pub(super) fn profiled_user_share(&self) -> Known<f64> {
         self.first_known("user and kernel marks in the profile", |profile| {
             let told = |kernel: Option<bool>| kernel.is_some();
-            let any = profile.stacks.iter().any(|path| path.places.first().is_some_and(|p| told(p.kernel)))
+            let any = profile
+                .stacks
+                .iter()
+                .any(|path| path.places.first().is_some_and(|p| told(p.kernel)))
                 || profile.rows.iter().any(|row| told(row.place.kernel));
-            any.then(|| self.leaf_share(profile, |place| place.kernel == Some(false)).unwrap_or(0.0))
+            any.then(|| {
+                self.leaf_share(profile, |place| place.kernel == Some(false)).unwrap_or(0.0)
+            })
         })
     }
 
@@ -178,8 +209,11 @@ impl Facts {
             if !profile.stacks.is_empty() {
                 return Some(self.path_share(&profile.stacks, |path| profile.is_zfs(path)));
             }
-            let ours = |row: &&Row| row.place.zfs || profile.threads.name(row.thread).is_some_and(is_zfs_thread);
-            let own: f64 = profile.rows.iter().filter(ours).filter_map(|row| row.self_percent).sum();
+            let ours = |row: &&Row| {
+                row.place.zfs || profile.threads.name(row.thread).is_some_and(is_zfs_thread)
+            };
+            let own: f64 =
+                profile.rows.iter().filter(ours).filter_map(|row| row.self_percent).sum();
             let chained = self.path_share(&profile.chains, |path| profile.is_zfs(path));
             Some(own.max(chained))
         })
@@ -217,7 +251,8 @@ impl Facts {
         let mut sums: std::collections::HashMap<(u32, u32), f64> = std::collections::HashMap::new();
         if profile.stacks.is_empty() {
             for row in &profile.rows {
-                *sums.entry((row.place.symbol, row.place.module)).or_default() += row.self_percent.unwrap_or(0.0);
+                *sums.entry((row.place.symbol, row.place.module)).or_default() +=
+                    row.self_percent.unwrap_or(0.0);
             }
         } else {
             for path in &profile.stacks {
@@ -226,10 +261,14 @@ impl Facts {
                 }
             }
         }
-        let name = |names: &super::profile_index::Names, number| names.name(number).unwrap_or("?").to_owned();
+        let name = |names: &super::profile_index::Names, number| {
+            names.name(number).unwrap_or("?").to_owned()
+        };
         let mut rows: Vec<(String, String, f64)> = sums
             .into_iter()
-            .map(|((symbol, module), percent)| (name(&profile.symbols, symbol), name(&profile.modules, module), percent))
+            .map(|((symbol, module), percent)| {
+                (name(&profile.symbols, symbol), name(&profile.modules, module), percent)
+            })
             .collect();
         rows.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (&a.0, &a.1).cmp(&(&b.0, &b.1))));
         rows.truncate(at_most);
@@ -238,7 +277,10 @@ impl Facts {
 
     /// The threads with the largest share of the samples, best first.
     pub(super) fn profiled_threads(&self) -> Vec<(String, f64)> {
-        let Some(profile) = self.profiles.iter().find(|profile| profile.stacks.iter().any(|path| path.thread != NONE))
+        let Some(profile) = self
+            .profiles
+            .iter()
+            .find(|profile| profile.stacks.iter().any(|path| path.thread != NONE))
         else {
             return Vec::new();
         };
@@ -246,15 +288,20 @@ impl Facts {
         for path in &profile.stacks {
             *sums.entry(path.thread).or_default() += path.percent;
         }
-        let mut rows: Vec<(String, f64)> =
-            sums.into_iter().filter_map(|(thread, percent)| Some((profile.threads.name(thread)?.to_owned(), percent))).collect();
+        let mut rows: Vec<(String, f64)> = sums
+            .into_iter()
+            .filter_map(|(thread, percent)| {
+                Some((profile.threads.name(thread)?.to_owned(), percent))
+            })
+            .collect();
         rows.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         rows
     }
 
     /// The first profile, best first, that can answer.
     fn first_known(&self, what: &str, answer: impl Fn(&ProfileIndex) -> Option<f64>) -> Known<f64> {
-        let usable = self.profiles.iter().filter(|profile| profile.weighted || !profile.rows.is_empty());
+        let usable =
+            self.profiles.iter().filter(|profile| profile.weighted || !profile.rows.is_empty());
         match usable.filter_map(answer).next() {
             Some(share) => Ok(share.clamp(0.0, 100.0)),
             None => Err(Missing::Absent(what.to_owned())),
@@ -278,9 +325,15 @@ impl Facts {
     }
 
     /// Share of samples whose function itself matches; `None` if a cut table leaves it open.
-    fn leaf_share(&self, profile: &ProfileIndex, matches: impl Fn(&super::profile_index::Place) -> bool) -> Option<f64> {
+    fn leaf_share(
+        &self,
+        profile: &ProfileIndex,
+        matches: impl Fn(&super::profile_index::Place) -> bool,
+    ) -> Option<f64> {
         if !profile.stacks.is_empty() {
-            return Some(self.path_share(&profile.stacks, |path| path.places.first().is_some_and(&matches)));
+            return Some(
+                self.path_share(&profile.stacks, |path| path.places.first().is_some_and(&matches)),
+            );
         }
         let mut shown = 0.0;
         let mut smallest = f64::INFINITY;

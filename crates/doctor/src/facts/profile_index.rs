@@ -37,7 +37,8 @@ impl Names {
         if let Some(known) = self.matched.lock().get(pattern.as_str()) {
             return Arc::clone(known);
         }
-        let hits = Arc::new(self.names.iter().map(|name| pattern.is_match(name)).collect::<Vec<_>>());
+        let hits =
+            Arc::new(self.names.iter().map(|name| pattern.is_match(name)).collect::<Vec<_>>());
         self.matched.lock().insert(pattern.as_str().to_owned(), Arc::clone(&hits));
         hits
     }
@@ -131,7 +132,11 @@ impl ProfileIndex {
             let weight = stack.weight.max(0.0);
             all += weight;
             let thread = stack.thread.as_deref();
-            let kind = stack.frames.first().and_then(|frame| frame.symbol.as_deref()).map_or(Leaf::Work, leaf);
+            let kind = stack
+                .frames
+                .first()
+                .and_then(|frame| frame.symbol.as_deref())
+                .map_or(Leaf::Work, leaf);
             if thread.is_some_and(is_idle_thread) || kind == Leaf::Idle {
                 continue;
             }
@@ -178,9 +183,19 @@ impl ProfileIndex {
             });
             for chain in &row.chains {
                 let places = chain.frames.iter().map(|frame| self.place(frame)).collect();
-                let kind = chain.frames.first().and_then(|frame| frame.symbol.as_deref()).map_or(Leaf::Work, leaf);
+                let kind = chain
+                    .frames
+                    .first()
+                    .and_then(|frame| frame.symbol.as_deref())
+                    .map_or(Leaf::Work, leaf);
                 let percent = chain.percent * scale;
-                self.chains.push(Path { thread, places, percent, leaf: kind, source: chain.source.clone() });
+                self.chains.push(Path {
+                    thread,
+                    places,
+                    percent,
+                    leaf: kind,
+                    source: chain.source.clone(),
+                });
             }
         }
         if self.stacks.is_empty() {
@@ -204,7 +219,12 @@ impl ProfileIndex {
     /// Percent of busy samples whose function has a name.
     fn named_percent(&self) -> f64 {
         if self.stacks.is_empty() {
-            self.rows.iter().filter(|row| row.place.symbol != NONE).filter_map(|row| row.self_percent).sum::<f64>().min(100.0)
+            self.rows
+                .iter()
+                .filter(|row| row.place.symbol != NONE)
+                .filter_map(|row| row.self_percent)
+                .sum::<f64>()
+                .min(100.0)
         } else {
             self.stacks
                 .iter()
@@ -221,7 +241,8 @@ impl ProfileIndex {
 
     /// Whether a path is ZFS's: a module of its own on the stack, or a thread of its own.
     pub(super) fn is_zfs(&self, path: &Path) -> bool {
-        path.places.iter().any(|place| place.zfs) || self.threads.name(path.thread).is_some_and(is_zfs_thread)
+        path.places.iter().any(|place| place.zfs)
+            || self.threads.name(path.thread).is_some_and(is_zfs_thread)
     }
 }
 

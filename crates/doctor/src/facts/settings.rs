@@ -5,14 +5,20 @@ use crate::evidence::Property;
 
 impl Facts {
     fn properties_named(&self, name: &str) -> Known<Vec<&Property>> {
-        let found: Vec<&Property> = self.evidence().properties.iter().filter(|property| property.name == name).collect();
-        if found.is_empty() { absent(format!("the property {name} (zfs get {name})")) } else { Ok(found) }
+        let found: Vec<&Property> =
+            self.evidence().properties.iter().filter(|property| property.name == name).collect();
+        if found.is_empty() {
+            absent(format!("the property {name} (zfs get {name})"))
+        } else {
+            Ok(found)
+        }
     }
 
     fn matching_properties(&self, name: &str, value: &str) -> Known<Vec<&Property>> {
         let pattern = self.pattern(value)?;
         let all = self.properties_named(name)?;
-        let hits: Vec<&Property> = all.iter().copied().filter(|property| pattern.is_match(&property.value)).collect();
+        let hits: Vec<&Property> =
+            all.iter().copied().filter(|property| pattern.is_match(&property.value)).collect();
         if let Some(property) = hits.first().or_else(|| all.first()) {
             self.used(&property.source);
         }
@@ -27,7 +33,8 @@ impl Facts {
     /// How many datasets or pools have the property with a matching value.
     pub fn prop_datasets(&self, name: &str, value: &str) -> Known<f64> {
         let hits = self.matching_properties(name, value)?;
-        let owners: std::collections::BTreeSet<&str> = hits.iter().map(|property| property.owner.as_str()).collect();
+        let owners: std::collections::BTreeSet<&str> =
+            hits.iter().map(|property| property.owner.as_str()).collect();
         #[expect(clippy::cast_precision_loss, reason = "a number of datasets")]
         Ok(owners.len() as f64)
     }
@@ -35,13 +42,19 @@ impl Facts {
     /// The first matching value.
     pub fn prop_value(&self, name: &str, value: &str) -> Known<String> {
         let hits = self.matching_properties(name, value)?;
-        hits.first().map_or_else(|| absent(format!("a matching {name}")), |property| Ok(property.value.clone()))
+        hits.first().map_or_else(
+            || absent(format!("a matching {name}")),
+            |property| Ok(property.value.clone()),
+        )
     }
 
     /// The first dataset or pool with a matching value.
     pub fn prop_owner(&self, name: &str, value: &str) -> Known<String> {
         let hits = self.matching_properties(name, value)?;
-        hits.first().map_or_else(|| absent(format!("a matching {name}")), |property| Ok(property.owner.clone()))
+        hits.first().map_or_else(
+            || absent(format!("a matching {name}")),
+            |property| Ok(property.owner.clone()),
+        )
     }
 
     fn prop_numbers(&self, name: &str) -> Known<Vec<f64>> {
@@ -73,7 +86,8 @@ impl Facts {
 
     /// A parameter as text.
     pub fn param_text(&self, name: &str) -> Known<String> {
-        let found = self.evidence().parameters.iter().rev().find(|parameter| parameter.name == name);
+        let found =
+            self.evidence().parameters.iter().rev().find(|parameter| parameter.name == name);
         match found {
             Some(parameter) => {
                 self.used(&parameter.source);
@@ -120,7 +134,8 @@ impl Facts {
             }
         }
         if pools.is_empty() {
-            let none = self.evidence().pools.iter().find(|line| line.text.contains("no pools available"));
+            let none =
+                self.evidence().pools.iter().find(|line| line.text.contains("no pools available"));
             return none.map_or_else(
                 || absent("the list of pools (zpool list)"),
                 |line| {
@@ -168,7 +183,10 @@ impl Facts {
     /// A parameter as text, or the word in brackets of a list with the chosen one marked.
     pub fn param_chosen(&self, name: &str) -> Known<String> {
         let text = self.param_text(name)?;
-        let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word.to_owned());
+        let chosen = text
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'))
+            .map(|(word, _)| word.to_owned());
         chosen.map_or_else(|| Err(Missing::Absent(format!("the chosen value of {name}"))), Ok)
     }
 }

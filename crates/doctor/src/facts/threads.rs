@@ -29,7 +29,8 @@ pub struct Consumer {
 impl Facts {
     fn thread_inputs(&self, figure: impl Fn(&Thread) -> Option<f64>) -> Vec<Vec<&Thread>> {
         let mut inputs: BTreeMap<&Arc<str>, Vec<&Thread>> = BTreeMap::new();
-        for thread in self.evidence().threads.iter().filter(|thread| !is_idle_thread(&thread.name)) {
+        for thread in self.evidence().threads.iter().filter(|thread| !is_idle_thread(&thread.name))
+        {
             if figure(thread).is_some() {
                 inputs.entry(&thread.source.input).or_default().push(thread);
             }
@@ -84,12 +85,22 @@ impl Facts {
 
     /// CPU of the busiest matching thread over its life (`ps`), percent of one CPU.
     pub fn thread_life(&self, name: &str) -> Known<f64> {
-        self.over_threads(name, |thread| thread.life_percent, f64::max, "CPU of processes over their life (ps aux)")
+        self.over_threads(
+            name,
+            |thread| thread.life_percent,
+            f64::max,
+            "CPU of processes over their life (ps aux)",
+        )
     }
 
     /// CPU time of the matching threads over their life, seconds.
     pub fn thread_time_s(&self, name: &str) -> Known<f64> {
-        self.over_threads(name, |thread| thread.cpu_time_s, |a, b| a + b, "CPU times of threads (ps -eL)")
+        self.over_threads(
+            name,
+            |thread| thread.cpu_time_s,
+            |a, b| a + b,
+            "CPU times of threads (ps -eL)",
+        )
     }
 
     /// How many threads match.
@@ -101,7 +112,8 @@ impl Facts {
 
     /// How many matching threads use at least so many percent of one CPU.
     pub fn thread_busy_count(&self, name: &str, percent: f64) -> Known<f64> {
-        let busy = |thread: &Thread| thread.cpu_percent.map(|cpu| if cpu >= percent { 1.0 } else { 0.0 });
+        let busy =
+            |thread: &Thread| thread.cpu_percent.map(|cpu| if cpu >= percent { 1.0 } else { 0.0 });
         self.over_threads(name, busy, |a, b| a + b, NO_THREADS)
     }
 
@@ -121,7 +133,8 @@ impl Facts {
             return absent("a list of processes (ps auxww)");
         }
         let hit = self.evidence().threads.iter().find(|thread| {
-            thread.command.as_deref().is_some_and(|command| pattern.is_match(command)) || pattern.is_match(&thread.name)
+            thread.command.as_deref().is_some_and(|command| pattern.is_match(command))
+                || pattern.is_match(&thread.name)
         });
         if let Some(thread) = hit {
             self.used(&thread.source);
@@ -203,7 +216,8 @@ impl Facts {
         if let Ok(share) = self.profiled_zfs_share() {
             return Ok(share);
         }
-        let own: f64 = self.consumers().iter().filter(|user| user.is_zfs).map(|user| user.share_percent).sum();
+        let own: f64 =
+            self.consumers().iter().filter(|user| user.is_zfs).map(|user| user.share_percent).sum();
         if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
     }
 
@@ -212,7 +226,12 @@ impl Facts {
         if let Ok(share) = self.profiled_process_share() {
             return Ok(share);
         }
-        let own: f64 = self.consumers().iter().filter(|user| !user.is_kernel).map(|user| user.share_percent).sum();
+        let own: f64 = self
+            .consumers()
+            .iter()
+            .filter(|user| !user.is_kernel)
+            .map(|user| user.share_percent)
+            .sum();
         if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
     }
 
@@ -232,8 +251,12 @@ impl Facts {
         }
         let all = self.busy_percent_of_one_cpu().unwrap_or(0.0);
         let inputs = self.thread_inputs(|thread| thread.cpu_percent);
-        let sum = |input: &Vec<&Thread>| input.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>();
-        let Some(input) = inputs.into_iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else { return Vec::new() };
+        let sum = |input: &Vec<&Thread>| {
+            input.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>()
+        };
+        let Some(input) = inputs.into_iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else {
+            return Vec::new();
+        };
         let mut users: BTreeMap<&str, (f64, Option<bool>)> = BTreeMap::new();
         for thread in input {
             let entry = users.entry(thread.name.as_str()).or_insert((0.0, thread.kernel));
@@ -248,12 +271,19 @@ impl Facts {
                 is_kernel: kernel.unwrap_or_else(|| looks_like_kernel(name)),
             })
             .collect();
-        users.sort_by(|a, b| b.share_percent.total_cmp(&a.share_percent).then_with(|| a.name.cmp(&b.name)));
+        users.sort_by(|a, b| {
+            b.share_percent.total_cmp(&a.share_percent).then_with(|| a.name.cmp(&b.name))
+        });
         users
     }
 
     pub(super) fn is_kernel_thread(&self, name: &str) -> bool {
-        let listed = self.evidence().threads.iter().find(|thread| thread.name == name).and_then(|thread| thread.kernel);
+        let listed = self
+            .evidence()
+            .threads
+            .iter()
+            .find(|thread| thread.name == name)
+            .and_then(|thread| thread.kernel);
         listed.unwrap_or_else(|| looks_like_kernel(name))
     }
 
@@ -274,9 +304,14 @@ impl Facts {
     }
 
     /// A figure of the commands that were timed and match: the largest.
-    pub fn timed(&self, command: &str, figure: impl Fn(&crate::evidence::Timing) -> f64) -> Known<f64> {
+    pub fn timed(
+        &self,
+        command: &str,
+        figure: impl Fn(&crate::evidence::Timing) -> f64,
+    ) -> Known<f64> {
         let pattern: Arc<Regex> = self.pattern(command)?;
-        let hits = self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command));
+        let hits =
+            self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command));
         match hits.max_by(|a, b| figure(a).total_cmp(&figure(b))) {
             Some(timing) => {
                 self.used(&timing.source);
@@ -291,16 +326,23 @@ impl Facts {
     pub fn timed_growth(&self, command: &str) -> Known<f64> {
         let pattern = self.pattern(command)?;
         let mut points: Vec<(f64, f64)> = Vec::new();
-        for timing in self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command)) {
-            let digits = timing.command.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
-            if let Some(amount) = digits.and_then(|digits| digits.parse::<f64>().ok()).filter(|amount| *amount > 0.0) {
+        for timing in
+            self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command))
+        {
+            let digits =
+                timing.command.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
+            if let Some(amount) =
+                digits.and_then(|digits| digits.parse::<f64>().ok()).filter(|amount| *amount > 0.0)
+            {
                 self.used(&timing.source);
                 points.push((amount, (timing.user_s + timing.system_s).max(0.001)));
             }
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         match (points.first(), points.last()) {
-            (Some(least), Some(most)) if most.0 > least.0 => Ok((most.1 / least.1).ln() / (most.0 / least.0).ln()),
+            (Some(least), Some(most)) if most.0 > least.0 => {
+                Ok((most.1 / least.1).ln() / (most.0 / least.0).ln())
+            }
             _ => absent("the same command timed for several sizes"),
         }
     }
@@ -308,8 +350,22 @@ impl Facts {
 
 fn looks_like_kernel(name: &str) -> bool {
     const PREFIXES: [&str; 16] = [
-        "kworker", "kswapd", "ksoftirqd", "kcompactd", "khugepaged", "rcu_", "migration/", "kthreadd", "watchdog/",
-        "jbd2/", "btrfs-", "nfsd", "ksmd", "irq/", "spl_", "pagedaemon",
+        "kworker",
+        "kswapd",
+        "ksoftirqd",
+        "kcompactd",
+        "khugepaged",
+        "rcu_",
+        "migration/",
+        "kthreadd",
+        "watchdog/",
+        "jbd2/",
+        "btrfs-",
+        "nfsd",
+        "ksmd",
+        "irq/",
+        "spl_",
+        "pagedaemon",
     ];
     is_zfs_thread(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

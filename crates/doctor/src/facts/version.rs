@@ -34,8 +34,10 @@ pub fn parse_versions(text: &str) -> Option<(Version, Version)> {
 
 /// One version: lowest and highest it can mean.
 fn one(text: &str) -> Option<(Version, Version)> {
-    let text = text.trim().trim_start_matches("zfs-").trim_start_matches("kmod-").trim_start_matches('v');
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == 'x')).unwrap_or(text.len());
+    let text =
+        text.trim().trim_start_matches("zfs-").trim_start_matches("kmod-").trim_start_matches('v');
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == 'x')).unwrap_or(text.len());
     let (mut low, mut high) = ([0; 4], [u32::MAX; 4]);
     let mut numbers = 0;
     let mut open = false;

@@ -13,7 +13,10 @@ impl Facts {
         }
         let hit = remarks.iter().find(|remark: &&Remark| {
             pattern.is_match(&remark.text)
-                || remark.key.as_deref().is_some_and(|key| pattern.is_match(&format!("{key}: {}", remark.text)))
+                || remark
+                    .key
+                    .as_deref()
+                    .is_some_and(|key| pattern.is_match(&format!("{key}: {}", remark.text)))
         });
         if let Some(remark) = hit {
             self.used(&remark.source);
@@ -37,7 +40,9 @@ impl Facts {
     pub fn said_number(&self, text: &str) -> Known<f64> {
         let pattern = self.prose_pattern(text)?;
         for remark in &self.evidence().remarks {
-            let group = pattern.captures(&remark.text).and_then(|groups| groups.get(1).map(|group| group.as_str().to_owned()));
+            let group = pattern
+                .captures(&remark.text)
+                .and_then(|groups| groups.get(1).map(|group| group.as_str().to_owned()));
             if let Some(number) = group.and_then(|group| super::settings::quantity(&group)) {
                 self.used(&remark.source);
                 return Ok(number);

@@ -24,7 +24,8 @@ pub fn list(rules: &RuleSet) -> String {
 /// One rule in full.
 pub fn explain(rule: &Rule) -> String {
     let text = &rule.text;
-    let mut out = format!("{} [{}], family {}, grade {}\n", text.title, text.id, text.family, text.grade);
+    let mut out =
+        format!("{} [{}], family {}, grade {}\n", text.title, text.id, text.family, text.grade);
     let _ = writeln!(out, "\n{}", rule.verdict.outline());
     if let Some(mechanism) = &text.mechanism {
         let _ = writeln!(out, "\n{}", mechanism.trim());
@@ -35,12 +36,20 @@ pub fn explain(rule: &Rule) -> String {
     if !text.fixed.is_empty() {
         let _ = writeln!(out, "First releases with the fix: {}", text.fixed.join(" and "));
     }
-    let _ = writeln!(out, "\nSigns (log-odds when true / when false; it starts at {}):", text.prior);
+    let _ =
+        writeln!(out, "\nSigns (log-odds when true / when false; it starts at {}):", text.prior);
     if let Some(gate) = &text.applies {
         let _ = writeln!(out, "  only if  {gate}");
     }
     for (sign, written) in rule.signs.iter().zip(&text.signs) {
-        let _ = writeln!(out, "  {:>+5.1} / {:>+5.1}  {:<8} {}", sign.weight, sign.otherwise, kind(sign.kind), written.text);
+        let _ = writeln!(
+            out,
+            "  {:>+5.1} / {:>+5.1}  {:<8} {}",
+            sign.weight,
+            sign.otherwise,
+            kind(sign.kind),
+            written.text
+        );
         let _ = writeln!(out, "  {:>25}{}", "", written.when);
     }
     if let Some(share) = &text.share {

@@ -59,7 +59,12 @@ fn overview(out: &mut String, diagnosis: &Diagnosis) {
     if !overview.symbols.is_empty() {
         out.push_str("<dt>hottest</dt><dd><ul>");
         for (symbol, module, share) in &overview.symbols {
-            let _ = write!(out, "<li><code>{}</code> {} {share:.1}%</li>", escape(symbol), escape(module));
+            let _ = write!(
+                out,
+                "<li><code>{}</code> {} {share:.1}%</li>",
+                escape(symbol),
+                escape(module)
+            );
         }
         out.push_str("</ul></dd>");
     }
@@ -95,21 +100,33 @@ fn finding_html(out: &mut String, finding: &Finding) {
         out,
         "ruled out",
         finding.ruled_out.iter().map(|neighbour| {
-            format!("<b>{}</b>: {}{}", escape(&neighbour.cause), escape(&neighbour.because), cite(&neighbour.sources))
+            format!(
+                "<b>{}</b>: {}{}",
+                escape(&neighbour.cause),
+                escape(&neighbour.because),
+                cite(&neighbour.sources)
+            )
         }),
     );
     entry(
         out,
         "not ruled out",
         finding.open.iter().map(|open| {
-            let ask = open.ask.as_ref().map(|ask| format!(" <code>{}</code>", escape(ask))).unwrap_or_default();
+            let ask = open
+                .ask
+                .as_ref()
+                .map(|ask| format!(" <code>{}</code>", escape(ask)))
+                .unwrap_or_default();
             format!("<b>{}</b>: {}{ask}", escape(&open.cause), escape(&open.by))
         }),
     );
     let remedy = &finding.remedy;
-    for (title, lines) in
-        [("now", &remedy.now), ("lasting", &remedy.lasting), ("it worked if", &remedy.verify), ("do not", &remedy.dont)]
-    {
+    for (title, lines) in [
+        ("now", &remedy.now),
+        ("lasting", &remedy.lasting),
+        ("it worked if", &remedy.verify),
+        ("do not", &remedy.dont),
+    ] {
         entry(out, title, lines.iter().map(|line| escape(line)));
     }
     if !finding.versions.fixed.is_empty() {
@@ -147,14 +164,28 @@ fn cite(sources: &[Source]) -> String {
 fn reading(out: &mut String, diagnosis: &Diagnosis) {
     out.push_str("<h2>What was read</h2>\n<ul>");
     for input in &diagnosis.inputs {
-        let trouble = input.trouble.as_ref().map(|trouble| format!(": {}", escape(trouble))).unwrap_or_default();
-        let _ = write!(out, "<li>{} ({}){trouble}</li>", escape(&input.name), escape(&input.formats.join(", ")));
+        let trouble = input
+            .trouble
+            .as_ref()
+            .map(|trouble| format!(": {}", escape(trouble)))
+            .unwrap_or_default();
+        let _ = write!(
+            out,
+            "<li>{} ({}){trouble}</li>",
+            escape(&input.name),
+            escape(&input.formats.join(", "))
+        );
     }
     out.push_str("</ul>\n");
     if !diagnosis.not_understood.is_empty() {
         out.push_str("<h2>Lines not understood</h2>\n<ul>");
         for line in diagnosis.not_understood.iter().take(200) {
-            let _ = write!(out, "<li>{}: <code>{}</code></li>", escape(&line.source.to_string()), escape(&line.value));
+            let _ = write!(
+                out,
+                "<li>{}: <code>{}</code></li>",
+                escape(&line.source.to_string()),
+                escape(&line.value)
+            );
         }
         out.push_str("</ul>\n");
     }

@@ -112,8 +112,10 @@ fn overview(overview: &Overview, style: Style) -> String {
             ("system", overview.system_percent),
             ("waiting for disks", overview.iowait_percent),
         ];
-        let parts: Vec<String> =
-            parts.iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value:.0}%"))).collect();
+        let parts: Vec<String> = parts
+            .iter()
+            .filter_map(|(name, value)| value.map(|value| format!("{name} {value:.0}%")))
+            .collect();
         let _ = write!(line, " ({})", parts.join(", "));
         if let Some(cpus) = overview.cpus {
             let _ = write!(line, " of {cpus:.0} CPUs");
@@ -121,8 +123,11 @@ fn overview(overview: &Overview, style: Style) -> String {
         out.push_str(&style.wrap("CPU      ", &line));
     }
     if !overview.consumers.is_empty() {
-        let users: Vec<String> =
-            overview.consumers.iter().map(|user| format!("{} {:.0}%", user.name, user.share_percent)).collect();
+        let users: Vec<String> = overview
+            .consumers
+            .iter()
+            .map(|user| format!("{} {:.0}%", user.name, user.share_percent))
+            .collect();
         let mut line = users.join(", ");
         if let Some(share) = overview.zfs_share_percent {
             let _ = write!(line, "; ZFS in all {share:.0}%");
@@ -136,7 +141,12 @@ fn overview(overview: &Overview, style: Style) -> String {
             .take(5)
             .map(|(symbol, module, share)| format!("{symbol} [{module}] {share:.0}%"))
             .collect();
-        out.push_str(&style.wrap("Hottest  ", &format!("{} (of {samples:.0} busy samples)", symbols.join(", "))));
+        out.push_str(
+            &style.wrap(
+                "Hottest  ",
+                &format!("{} (of {samples:.0} busy samples)", symbols.join(", ")),
+            ),
+        );
     }
     let versions: Vec<String> = [("ZFS", &overview.zfs_version), ("kernel", &overview.kernel)]
         .into_iter()
@@ -158,18 +168,37 @@ fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
         |share| format!("explains {} of the busy CPU", Format::Percent.write(share)),
     );
     let sure = format!("{} ({:.0}%)", finding.word, finding.confidence * 100.0);
-    let sure = style.stress(&sure, if finding.word == Word::Certain { Stress::Bold } else { Stress::Dim });
-    let _ = writeln!(out, "{number}. {} [{}]: {sure}, {share}", style.stress(&finding.title, Stress::Bold), finding.id);
+    let sure =
+        style.stress(&sure, if finding.word == Word::Certain { Stress::Bold } else { Stress::Dim });
+    let _ = writeln!(
+        out,
+        "{number}. {} [{}]: {sure}, {share}",
+        style.stress(&finding.title, Stress::Bold),
+        finding.id
+    );
     if number > 1 {
         out.push_str(&style.wrap("   ", &finding.verdict));
     }
-    section(&mut out, style, "evidence", finding.evidence.iter().map(|line| evidence_text(line, '+')));
-    section(&mut out, style, "against it", finding.against.iter().map(|line| evidence_text(line, '-')));
+    section(
+        &mut out,
+        style,
+        "evidence",
+        finding.evidence.iter().map(|line| evidence_text(line, '+')),
+    );
+    section(
+        &mut out,
+        style,
+        "against it",
+        finding.against.iter().map(|line| evidence_text(line, '-')),
+    );
     section(
         &mut out,
         style,
         "ruled out",
-        finding.ruled_out.iter().map(|out| format!("x {}: {}{}", out.cause, out.because, cite(&out.sources))),
+        finding
+            .ruled_out
+            .iter()
+            .map(|out| format!("x {}: {}{}", out.cause, out.because, cite(&out.sources))),
     );
     section(
         &mut out,
@@ -182,8 +211,18 @@ fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
     );
     versions(&mut out, finding, style);
     section(&mut out, style, "now", finding.remedy.now.iter().map(|line| format!("> {line}")));
-    section(&mut out, style, "lasting", finding.remedy.lasting.iter().map(|line| format!("> {line}")));
-    section(&mut out, style, "it worked if", finding.remedy.verify.iter().map(|line| format!("> {line}")));
+    section(
+        &mut out,
+        style,
+        "lasting",
+        finding.remedy.lasting.iter().map(|line| format!("> {line}")),
+    );
+    section(
+        &mut out,
+        style,
+        "it worked if",
+        finding.remedy.verify.iter().map(|line| format!("> {line}")),
+    );
     section(&mut out, style, "do not", finding.remedy.dont.iter().map(|line| format!("! {line}")));
     if finding.word != Word::Certain {
         section(&mut out, style, "would settle it", std::iter::once(format!("$ {}", finding.ask)));
@@ -219,7 +258,11 @@ fn versions(out: &mut String, finding: &Finding, style: Style) {
     if versions.fixed.is_empty() && versions.affected.is_none() {
         return;
     }
-    let mut line = versions.affected.as_ref().map(|affected| format!("affected: {affected}. ")).unwrap_or_default();
+    let mut line = versions
+        .affected
+        .as_ref()
+        .map(|affected| format!("affected: {affected}. "))
+        .unwrap_or_default();
     if !versions.fixed.is_empty() {
         let _ = write!(line, "First releases with the fix: {}. ", versions.fixed.join(" and "));
         let installed = versions.installed.as_deref().unwrap_or("?");
@@ -247,7 +290,10 @@ fn reading(diagnosis: &Diagnosis, style: Style) -> String {
         out.push_str(&style.wrap("Read: ", &format!("{shown}{more}")));
     }
     for input in diagnosis.inputs.iter().filter(|input| input.trouble.is_some()) {
-        out.push_str(&style.wrap("Trouble: ", &format!("{}: {}", input.name, input.trouble.as_deref().unwrap_or(""))));
+        out.push_str(&style.wrap(
+            "Trouble: ",
+            &format!("{}: {}", input.name, input.trouble.as_deref().unwrap_or("")),
+        ));
     }
     if !diagnosis.not_understood.is_empty() {
         let _ = writeln!(out, "Not understood ({} lines):", diagnosis.not_understood.len());

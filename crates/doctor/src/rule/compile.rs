@@ -87,8 +87,10 @@ impl Rule {
     /// # Errors
     /// [`RuleError`] says where and what.
     pub fn parse(file: &str, content: &str) -> Result<Self, RuleError> {
-        let text: RuleText = toml::from_str(content)
-            .map_err(|error| RuleError::Format { file: file.to_owned(), reason: error.to_string() })?;
+        let text: RuleText = toml::from_str(content).map_err(|error| RuleError::Format {
+            file: file.to_owned(),
+            reason: error.to_string(),
+        })?;
         Self::compile(file, text)
     }
 
@@ -136,12 +138,22 @@ impl Rule {
         all.extend(self.share.iter().map(|expression| ("share".to_owned(), expression)));
         for (at, sign) in self.signs.iter().enumerate() {
             all.push((format!("signs[{at}].when"), &sign.when));
-            all.extend(sign.text.expressions().map(|expression| (format!("signs[{at}].text"), expression)));
+            all.extend(
+                sign.text.expressions().map(|expression| (format!("signs[{at}].text"), expression)),
+            );
         }
         for (at, neighbour) in self.lookalikes.iter().enumerate() {
-            all.extend(neighbour.ruled_out.iter().map(|expression| (format!("lookalikes[{at}].ruled_out"), expression)));
             all.extend(
-                neighbour.because.expressions().map(|expression| (format!("lookalikes[{at}].because"), expression)),
+                neighbour
+                    .ruled_out
+                    .iter()
+                    .map(|expression| (format!("lookalikes[{at}].ruled_out"), expression)),
+            );
+            all.extend(
+                neighbour
+                    .because
+                    .expressions()
+                    .map(|expression| (format!("lookalikes[{at}].because"), expression)),
             );
         }
         all

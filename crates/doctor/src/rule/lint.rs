@@ -32,12 +32,17 @@ fn check_signs(rule: &Rule, found: &mut Vec<String>) {
     if rule.signs.is_empty() {
         found.push("has no signs".to_owned());
     }
-    let names_alone = rule.signs.iter().all(|sign| sign.kind == SignKind::Thread || sign.weight <= 0.0);
+    let names_alone =
+        rule.signs.iter().all(|sign| sign.kind == SignKind::Thread || sign.weight <= 0.0);
     if names_alone && rule.text.role == Role::Cause {
         found.push("stands on thread names alone: give one fact that separates it".to_owned());
     }
     for (at, sign) in rule.signs.iter().enumerate() {
-        if !sign.weight.is_finite() || sign.weight.abs() > 10.0 || !sign.otherwise.is_finite() || sign.otherwise.abs() > 10.0 {
+        if !sign.weight.is_finite()
+            || sign.weight.abs() > 10.0
+            || !sign.otherwise.is_finite()
+            || sign.otherwise.abs() > 10.0
+        {
             found.push(format!("signs[{at}]: weights are log-odds between -10 and 10"));
         }
         if sign.weight == 0.0 && sign.otherwise == 0.0 {
@@ -66,8 +71,13 @@ fn check_words(rule: &Rule, found: &mut Vec<String>) {
         found.push("ask: one command that would settle it".to_owned());
     }
     let remedy = &text.remedy;
-    if text.role == Role::Cause && (remedy.now.is_empty() && remedy.lasting.is_empty() || remedy.verify.is_empty()) {
-        found.push("a cause needs a remedy (now or lasting) and how to see that it worked (verify)".to_owned());
+    if text.role == Role::Cause
+        && (remedy.now.is_empty() && remedy.lasting.is_empty() || remedy.verify.is_empty())
+    {
+        found.push(
+            "a cause needs a remedy (now or lasting) and how to see that it worked (verify)"
+                .to_owned(),
+        );
     }
     for fixed in &text.fixed {
         if crate::facts::parse_versions(fixed).is_none() {
@@ -82,7 +92,10 @@ fn check_neighbours(rule: &Rule, rules: &RuleSet, found: &mut Vec<String>) {
             found.push(format!("lookalikes: there is no rule {}", neighbour.cause));
         }
         if neighbour.ruled_out.is_none() && neighbour.ask.is_none() {
-            found.push(format!("lookalikes: {}: say what rules it out, or what to ask", neighbour.cause));
+            found.push(format!(
+                "lookalikes: {}: say what rules it out, or what to ask",
+                neighbour.cause
+            ));
         }
     }
 }

@@ -54,7 +54,10 @@ impl RuleSet {
         for path in paths {
             let size = std::fs::metadata(&path).map_err(|error| fault(&path, &error))?.len();
             if size > MAX_RULE_BYTES {
-                return Err(fault(&path, &format!("is {size} bytes; a rule is at most {MAX_RULE_BYTES}")));
+                return Err(fault(
+                    &path,
+                    &format!("is {size} bytes; a rule is at most {MAX_RULE_BYTES}"),
+                ));
             }
             let content = std::fs::read_to_string(&path).map_err(|error| fault(&path, &error))?;
             self.add(Rule::parse(&path.display().to_string(), &content)?);

@@ -38,7 +38,10 @@ pub(crate) struct CaptureArgs {
 pub(crate) fn sections() -> Vec<Section> {
     vec![
         help::examples(&[
-            ("sudo ogive capture -o sick.tar.zst --for 30s", "Look for half a minute, write one file."),
+            (
+                "sudo ogive capture -o sick.tar.zst --for 30s",
+                "Look for half a minute, write one file.",
+            ),
             ("ogive doctor sick.tar.zst", "Diagnose it, here or elsewhere."),
             ("tar -tf sick.tar.zst", "See what is in it."),
         ]),

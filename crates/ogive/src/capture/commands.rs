@@ -35,7 +35,11 @@ pub(super) fn run_all(bundle: &mut Bundle) {
             Outcome::Output(output) => bundle.files.push((format!("commands/{name}"), output)),
             Outcome::NotThere | Outcome::Empty => {}
             Outcome::TooLong => {
-                bundle.notes.push(format!("\"{}\" took longer than {} s and was ended", words.join(" "), TIME_LIMIT.as_secs()));
+                bundle.notes.push(format!(
+                    "\"{}\" took longer than {} s and was ended",
+                    words.join(" "),
+                    TIME_LIMIT.as_secs()
+                ));
             }
         }
     }
@@ -50,7 +54,12 @@ enum Outcome {
 
 fn run(words: &[&str]) -> Outcome {
     let mut command = Command::new(words[0]);
-    command.args(&words[1..]).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(&words[1..])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else { return Outcome::NotThere };
     let Some(stdout) = child.stdout.take() else { return Outcome::NotThere };
     // Read on a thread of its own: a child that fills the pipe and one that hangs must both end.

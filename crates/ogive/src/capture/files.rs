@@ -16,13 +16,29 @@ const MAX_THREADS: usize = 50_000;
 
 /// Read twice, at the start and at the end.
 const TWICE: [&str; 13] = [
-    "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime", "/proc/vmstat", "/proc/buddyinfo", "/proc/slabinfo",
-    "/proc/diskstats", "/proc/softirqs", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory",
+    "/proc/stat",
+    "/proc/meminfo",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/vmstat",
+    "/proc/buddyinfo",
+    "/proc/slabinfo",
+    "/proc/diskstats",
+    "/proc/softirqs",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
     "/proc/spl/kmem/slab",
 ];
 /// Read once.
-const ONCE: [&str; 6] =
-    ["/proc/version", "/proc/cmdline", "/proc/cpuinfo", "/proc/modules", "/proc/mounts", "/etc/os-release"];
+const ONCE: [&str; 6] = [
+    "/proc/version",
+    "/proc/cmdline",
+    "/proc/cpuinfo",
+    "/proc/modules",
+    "/proc/mounts",
+    "/etc/os-release",
+];
 /// Modules whose parameters are read.
 const MODULES: [&str; 5] = ["zfs", "spl", "icp", "zcommon", "znvpair"];
 /// Files of a mount's control directory.
@@ -36,7 +52,10 @@ pub(super) fn snapshot(bundle: &mut Bundle, moment: &str, subject: &Subject) {
             if let Some(content) = read(&path) {
                 bundle.files.push((format!("{moment}/.ogive/{name}"), content));
             } else if moment == "start" && name == "arcstats" {
-                bundle.notes.push(format!("{} has no control directory; no counters of the mount", mount_point.display()));
+                bundle.notes.push(format!(
+                    "{} has no control directory; no counters of the mount",
+                    mount_point.display()
+                ));
             }
         }
     }
@@ -47,7 +66,12 @@ pub(super) fn snapshot(bundle: &mut Bundle, moment: &str, subject: &Subject) {
     }
     if matches!(subject, Subject::Host) {
         let mut left = MAX_KSTATS;
-        kstats(Path::new("/proc/spl/kstat"), &format!("{moment}/proc/spl/kstat"), &mut left, bundle);
+        kstats(
+            Path::new("/proc/spl/kstat"),
+            &format!("{moment}/proc/spl/kstat"),
+            &mut left,
+            bundle,
+        );
     }
     bundle.files.push((format!("{moment}/thread-stats.txt"), thread_stats().into_bytes()));
 }
@@ -96,12 +120,16 @@ fn kstats(directory: &Path, name: &str, left: &mut usize, bundle: &mut Bundle) {
 
 /// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)).
 fn thread_stats() -> String {
-    let mut text = String::from("# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n");
+    let mut text =
+        String::from("# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n");
     let mut threads = 0;
     let Ok(processes) = std::fs::read_dir("/proc") else { return text };
     for process in processes.filter_map(Result::ok) {
         let pid = process.file_name();
-        let Some(pid) = pid.to_str().filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit())) else { continue };
+        let Some(pid) = pid.to_str().filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
+        else {
+            continue;
+        };
         // A process may end while it is looked at.
         let Ok(tasks) = std::fs::read_dir(process.path().join("task")) else { continue };
         for task in tasks.filter_map(Result::ok) {
@@ -121,7 +149,9 @@ fn thread_stats() -> String {
 fn module_parameters() -> String {
     let mut text = String::new();
     for module in MODULES {
-        let Ok(entries) = std::fs::read_dir(format!("/sys/module/{module}/parameters")) else { continue };
+        let Ok(entries) = std::fs::read_dir(format!("/sys/module/{module}/parameters")) else {
+            continue;
+        };
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
@@ -140,13 +170,19 @@ fn busy_stacks(bundle: &mut Bundle) {
     let mut taken = 0;
     for process in processes.filter_map(Result::ok) {
         let path = process.path();
-        let Some(name) = read(&path.join("comm")).map(|name| String::from_utf8_lossy(&name).trim().to_owned()) else {
+        let Some(name) =
+            read(&path.join("comm")).map(|name| String::from_utf8_lossy(&name).trim().to_owned())
+        else {
             continue;
         };
         if !ogive_doctor::facts::is_zfs_thread(&name) || taken >= 64 {
             continue;
         }
-        let Some(stat) = read(&path.join("stat")).map(|stat| String::from_utf8_lossy(&stat).into_owned()) else { continue };
+        let Some(stat) =
+            read(&path.join("stat")).map(|stat| String::from_utf8_lossy(&stat).into_owned())
+        else {
+            continue;
+        };
         let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
         if !matches!(state, Some('R' | 'D')) {
             continue;

@@ -60,11 +60,13 @@ pub(crate) fn run(args: &CaptureArgs) -> Result<()> {
     let progress = std::io::stderr().is_terminal();
     let mut bundle = take(&Request { subject, duration: args.duration, progress });
     if let Some(profile) = &bundle.profile {
-        let folded = samples::written(profile, Output::Folded).context("cannot write the profile")?;
+        let folded =
+            samples::written(profile, Output::Folded).context("cannot write the profile")?;
         bundle.files.push(("profile.folded".to_owned(), folded));
         // Names in it cannot be replaced, so it is not part of a redacted capture.
         if !args.redact {
-            let pprof = samples::written(profile, Output::Pprof).context("cannot write the profile")?;
+            let pprof =
+                samples::written(profile, Output::Pprof).context("cannot write the profile")?;
             bundle.files.push(("profile.pb.gz".to_owned(), pprof));
         }
     }
@@ -121,13 +123,17 @@ fn write_out(path: &Path, packed: &[u8]) -> Result<()> {
         return std::io::stdout().lock().write_all(packed).context("cannot write the capture");
     }
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = file.with_context(|| format!("cannot create {}; name a new file with -o", path.display()))?;
+    let mut file =
+        file.with_context(|| format!("cannot create {}; name a new file with -o", path.display()))?;
     file.write_all(packed).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn manifest(bundle: &Bundle, args: &CaptureArgs) -> String {
-    let files: Vec<_> =
-        bundle.files.iter().map(|(name, content)| json!({"name": name, "bytes": content.len()})).collect();
+    let files: Vec<_> = bundle
+        .files
+        .iter()
+        .map(|(name, content)| json!({"name": name, "bytes": content.len()}))
+        .collect();
     let manifest = json!({
         "format": "ogive capture",
         "version": BUNDLE_VERSION,

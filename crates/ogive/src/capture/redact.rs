@@ -10,9 +10,32 @@ use regex::Regex;
 
 /// Programs that are evidence by their name, and give nobody away.
 const KEPT: [&str; 26] = [
-    "zfs", "zpool", "zdb", "zed", "ztest", "systemd-udevd", "udevd", "nfsd", "kswapd", "kcompactd", "ksoftirqd", "kworker",
-    "migration", "swapper", "rcu_", "khugepaged", "kthreadd", "ogive", "arc_", "fuser-", "origin_read", "request", "spl_",
-    "watchdog", "jbd2", "perf",
+    "zfs",
+    "zpool",
+    "zdb",
+    "zed",
+    "ztest",
+    "systemd-udevd",
+    "udevd",
+    "nfsd",
+    "kswapd",
+    "kcompactd",
+    "ksoftirqd",
+    "kworker",
+    "migration",
+    "swapper",
+    "rcu_",
+    "khugepaged",
+    "kthreadd",
+    "ogive",
+    "arc_",
+    "fuser-",
+    "origin_read",
+    "request",
+    "spl_",
+    "watchdog",
+    "jbd2",
+    "perf",
 ];
 
 /// Replaces names in all files.
@@ -59,7 +82,9 @@ impl Names {
                 if let (Some(open), Some(close)) = (line.find('('), line.rfind(") ")) {
                     let kernel = line.split_whitespace().nth(0) == Some("2");
                     let name = &line[open + 1..close];
-                    let kept = is_zfs_thread(name) || KEPT.iter().any(|kept| name.starts_with(kept)) || kernel;
+                    let kept = is_zfs_thread(name)
+                        || KEPT.iter().any(|kept| name.starts_with(kept))
+                        || kernel;
                     if !kept && name.len() > 2 {
                         add(&mut self.programs, name, "program");
                     }
@@ -75,11 +100,15 @@ impl Names {
         rules.extend(Regex::new(paths).ok().map(|pattern| (pattern, "/path".to_owned())));
         for (name, number) in &self.pools {
             let text = format!(r"\b{}((?:/[^\s@;,)]+)+)(@[^\s]+)?", regex::escape(name));
-            rules.extend(Regex::new(&text).ok().map(|pattern| (pattern, format!("{number}/dataset"))));
+            rules.extend(
+                Regex::new(&text).ok().map(|pattern| (pattern, format!("{number}/dataset"))),
+            );
         }
         for (name, number) in self.pools.iter().chain(&self.hosts).chain(&self.programs) {
             let text = format!(r"(^|[^A-Za-z0-9_]){}($|[^A-Za-z0-9_])", regex::escape(name));
-            rules.extend(Regex::new(&text).ok().map(|pattern| (pattern, format!("${{1}}{number}${{2}}"))));
+            rules.extend(
+                Regex::new(&text).ok().map(|pattern| (pattern, format!("${{1}}{number}${{2}}"))),
+            );
         }
         rules
     }
@@ -105,10 +134,16 @@ mod tests {
                 "start/thread-stats.txt".to_owned(),
                 b"2 9 (z_rd_int) R 2\n77 77 (salaryd) S 1\n".to_vec(),
             ),
-            ("commands/zfs-get.txt".to_owned(), b"secret/ceo/mail encryption aes-256-ccm local\n".to_vec()),
+            (
+                "commands/zfs-get.txt".to_owned(),
+                b"secret/ceo/mail encryption aes-256-ccm local\n".to_vec(),
+            ),
         ];
         redact(&mut files);
-        let all: String = files.iter().map(|(_, content)| String::from_utf8_lossy(content).into_owned()).collect();
+        let all: String = files
+            .iter()
+            .map(|(_, content)| String::from_utf8_lossy(content).into_owned())
+            .collect();
         for gone in ["secret", "payroll", "salaryd", "ceo"] {
             assert!(!all.contains(gone), "{gone} in {all}");
         }

@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use ogive_profile::Profile;
 use ogive_profile::live::{self, Request};
 use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
-use ogive_profile::Profile;
 
 /// Samples all CPUs for a while, or waits as long where that is not allowed.
 pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profile> {
@@ -33,6 +33,10 @@ pub(super) fn written(profile: &Profile, output: Output) -> std::io::Result<Vec<
     let mut out = Vec::new();
     let view = profile.view();
     let roles = Roles::bundled();
-    write::write(&mut out, output, &Page { title: "ogive capture", view: &view, baseline: None, roles: &roles })?;
+    write::write(
+        &mut out,
+        output,
+        &Page { title: "ogive capture", view: &view, baseline: None, roles: &roles },
+    )?;
     Ok(out)
 }

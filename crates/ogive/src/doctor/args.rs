@@ -56,7 +56,9 @@ pub(crate) struct DoctorArgs {
 /// A duration as people write it.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => Duration::from_secs_f64(seconds.min(1e6)),
+        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            Duration::from_secs_f64(seconds.min(1e6))
+        }
         _ => humantime::parse_duration(text).map_err(|error| error.to_string())?,
     };
     if duration < Duration::from_millis(200) || duration > Duration::from_secs(3600) {

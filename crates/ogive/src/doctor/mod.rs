@@ -38,10 +38,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
         return lint(&rules);
     }
     let loaded = load(args)?;
-    let flame_graph = args.html.as_ref().and_then(|_| loaded.profile.as_ref()).and_then(flame_graph);
+    let flame_graph =
+        args.html.as_ref().and_then(|_| loaded.profile.as_ref()).and_then(flame_graph);
     let diagnosis = ogive_doctor::diagnose(&rules, loaded.evidence);
     match &args.html {
-        Some(path) => write_page(path, &report::html(&diagnosis, flame_graph.as_deref()), &diagnosis)?,
+        Some(path) => {
+            write_page(path, &report::html(&diagnosis, flame_graph.as_deref()), &diagnosis)?
+        }
         None if args.json => print(&format!("{:#}\n", report::json(&diagnosis)))?,
         None => print(&report::text(&diagnosis, style()))?,
     }
@@ -70,7 +73,11 @@ fn load(args: &DoctorArgs) -> Result<Loaded> {
 }
 
 fn live(subject: Subject, args: &DoctorArgs) -> Loaded {
-    let bundle = capture::take(&Request { subject, duration: args.duration, progress: std::io::stderr().is_terminal() });
+    let bundle = capture::take(&Request {
+        subject,
+        duration: args.duration,
+        progress: std::io::stderr().is_terminal(),
+    });
     for note in &bundle.notes {
         log::warn!("{note}");
         eprintln_line(&format!("ogive: {note}"));
@@ -99,7 +106,8 @@ fn explain(rules: &RuleSet, cause: &str) -> Result<u8> {
     if let Some(rule) = rules.get(cause) {
         return print(&report::explain(rule)).map(|()| exit::SUCCESS);
     }
-    let near: Vec<&str> = rules.iter().map(|rule| rule.text.id.as_str()).filter(|id| id.contains(cause)).collect();
+    let near: Vec<&str> =
+        rules.iter().map(|rule| rule.text.id.as_str()).filter(|id| id.contains(cause)).collect();
     let hint = if near.is_empty() {
         "\"ogive doctor --list\" lists them".to_owned()
     } else {
@@ -121,7 +129,8 @@ fn lint(rules: &RuleSet) -> Result<u8> {
 fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let measured = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let measured =
+        rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     let width = columns.or(measured.filter(|width| *width > 0)).unwrap_or(100).clamp(60, 160);
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style { width, colour: terminal && !plain }
