@@ -16,7 +16,8 @@ fn evidence_of(bytes: &[u8]) -> Evidence {
 
 fn samples() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_samples");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.iter().filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap()).collect()
 }
@@ -37,7 +38,8 @@ fn damage() -> impl Strategy<Value = Damage> {
         (at, any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
         (at, 0..200_usize).prop_map(|(at, length)| Damage::Remove(at, length)),
         (at, 0..200_usize).prop_map(|(at, length)| Damage::Repeat(at, length)),
-        (at, prop::collection::vec(any::<u8>(), 0..20)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+        (at, prop::collection::vec(any::<u8>(), 0..20))
+            .prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
     ]
 }
 
@@ -49,7 +51,9 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
     match damage {
         Damage::Cut(at) => bytes.truncate(at % length),
         Damage::Set(at, byte) => bytes[at % length] = *byte,
-        Damage::Remove(at, count) => drop(bytes.drain(at % length..(at % length + count).min(length))),
+        Damage::Remove(at, count) => {
+            drop(bytes.drain(at % length..(at % length + count).min(length)))
+        }
         Damage::Repeat(at, count) => {
             let part = bytes[at % length..(at % length + count).min(length)].to_vec();
             bytes.extend(part);
@@ -133,8 +137,11 @@ fn a_huge_text_is_read_up_to_the_limit_and_says_so() {
 
 #[test]
 fn lines_that_nobody_knows_are_listed_with_their_place() {
-    let evidence = evidence_of(b"hits                            4    7\n%%% 1-2-3 $$$ 4/5\nevict_skip  4 9\n");
-    let listed: Vec<_> = evidence.not_understood.iter().map(|said| said.source.to_string()).collect();
+    let evidence = evidence_of(
+        b"hits                            4    7\n%%% 1-2-3 $$$ 4/5\nevict_skip  4 9\n",
+    );
+    let listed: Vec<_> =
+        evidence.not_understood.iter().map(|said| said.source.to_string()).collect();
     assert_eq!(listed, ["input:2"]);
 }
 

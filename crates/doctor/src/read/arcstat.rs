@@ -52,12 +52,17 @@ pub(crate) fn is_heading(text: &str) -> bool {
                     | "dh%"
             )
     });
-    let named = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"%_".contains(&byte));
+    let named = |word: &&str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"%_".contains(&byte))
+    };
     words.len() >= 3
         && known.count() * 5 >= words.len() * 2
         && words.iter().all(named)
         && words.iter().any(|word| word.ends_with('%') || matches!(*word, "read" | "miss" | "hits"))
-        && words.iter().any(|word| matches!(*word, "read" | "miss%" | "hit%" | "arcsz" | "c" | "size"))
+        && words
+            .iter()
+            .any(|word| matches!(*word, "read" | "miss%" | "hit%" | "arcsz" | "c" | "size"))
         && words.iter().all(|word| number::plain(word).is_none())
 }
 
@@ -81,10 +86,13 @@ fn put(table: &mut Rows, name: &str, value: f64, line: &Line<'_>) {
     }
 }
 
+/// A line with its time of day and its figures.
+type Row<'a, 'l> = (&'a Line<'l>, Option<f64>, Vec<(String, f64)>);
+
 /// Reads the table.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
-    let mut rows: Vec<(&Line<'_>, Option<f64>, Vec<(String, f64)>)> = Vec::new();
+    let mut rows: Vec<Row<'_, '_>> = Vec::new();
     for line in section.lines {
         let text = line.text.trim();
         if text.is_empty() {

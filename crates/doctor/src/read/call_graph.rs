@@ -73,7 +73,7 @@ static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Graph {
     /// Takes one line below a row; `false` when it is no part of a graph.
-    pub fn take(&mut self, text: &str, line: u32) -> bool {
+    pub(crate) fn take(&mut self, text: &str, line: u32) -> bool {
         let bare = text.trim();
         if bare.is_empty() || bare.bytes().all(|byte| byte == b'|' || byte == b' ') {
             return !bare.is_empty();
@@ -137,13 +137,13 @@ impl Graph {
     }
 
     /// Whether nothing was read.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
     /// Whether the percentages must be of the entry above: some entry has more than the one above
     /// it, which parts of a whole cannot.
-    pub fn is_relative(&self, row_percent: f64) -> bool {
+    pub(crate) fn is_relative(&self, row_percent: f64) -> bool {
         self.nodes.iter().any(|node| {
             let above = self.percent_above(node).unwrap_or(row_percent);
             node.percent.is_some_and(|percent| percent > above + 0.05)
@@ -181,7 +181,7 @@ impl Graph {
     }
 
     /// The chains, leaf first, in percent of all samples.
-    pub fn chains(
+    pub(crate) fn chains(
         &self,
         row: &Frame,
         row_percent: f64,

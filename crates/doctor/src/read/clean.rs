@@ -20,9 +20,9 @@ pub const MAX_LINE_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
     /// Counted from 1, as in the file.
-    pub number: u32,
+    pub(crate) number: u32,
     /// Without line end, colours, quoting and entities; trailing blanks removed.
-    pub text: Cow<'a, str>,
+    pub(crate) text: Cow<'a, str>,
 }
 
 /// Whether `head` (the first few KiB) is no text: compressed, an image, a core file.

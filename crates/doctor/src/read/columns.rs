@@ -13,22 +13,22 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// Splits a header line at blanks.
-    pub fn of(header: &'a str) -> Self {
+    pub(crate) fn of(header: &'a str) -> Self {
         Self { names: header.split_whitespace().collect() }
     }
 
     /// The names.
-    pub fn names(&self) -> &[&'a str] {
+    pub(crate) fn names(&self) -> &[&'a str] {
         &self.names
     }
 
     /// Position of the first column with one of these names.
-    pub fn position(&self, names: &[&str]) -> Option<usize> {
+    pub(crate) fn position(&self, names: &[&str]) -> Option<usize> {
         self.names.iter().position(|name| names.contains(name))
     }
 
     /// The cells of a row whose last column may hold blanks; `None` when cells are missing.
-    pub fn cells<'r>(&self, row: &'r str) -> Option<Vec<&'r str>> {
+    pub(crate) fn cells<'r>(&self, row: &'r str) -> Option<Vec<&'r str>> {
         let mut cells = Vec::with_capacity(self.names.len());
         let mut rest = row.trim();
         for _ in 1..self.names.len() {
@@ -44,7 +44,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Like [`Self::cells`], for tables in which every cell is one word.
-    pub fn words<'r>(&self, row: &'r str) -> Option<Vec<&'r str>> {
+    pub(crate) fn words<'r>(&self, row: &'r str) -> Option<Vec<&'r str>> {
         let words: Vec<&str> = row.split_whitespace().collect();
         (words.len() == self.names.len()).then_some(words)
     }

@@ -35,21 +35,30 @@ enum Begins {
 /// One format.
 pub(crate) struct Format {
     /// What people call it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     begins: Begins,
     row: fn(&str) -> bool,
     /// Whether every line of it is a beginning, so that neighbours belong together.
-    pub each_line: bool,
+    pub(crate) each_line: bool,
     filled: fn(&str) -> bool,
     keeps: fn(&str) -> bool,
     absorbs: &'static [&'static str],
     /// Its reader.
-    pub read: Reader,
+    pub(crate) read: Reader,
 }
 
 const fn format(name: &'static str, begins: Begins, read: Reader) -> Format {
     let absorbs = &[];
-    Format { name, begins, row: never, each_line: false, filled: always, keeps: never, absorbs, read }
+    Format {
+        name,
+        begins,
+        row: never,
+        each_line: false,
+        filled: always,
+        keeps: never,
+        absorbs,
+        read,
+    }
 }
 
 impl Format {
@@ -79,17 +88,17 @@ impl Format {
     }
 
     /// Whether `text` surely belongs to a section of this format.
-    pub fn is_kept(&self, text: &str) -> bool {
+    pub(crate) fn is_kept(&self, text: &str) -> bool {
         (self.keeps)(text)
     }
 
     /// Whether `text` is a row of data of this format.
-    pub fn is_filled_by(&self, text: &str) -> bool {
+    pub(crate) fn is_filled_by(&self, text: &str) -> bool {
         (self.filled)(text)
     }
 
     /// Whether the beginning of `other` is part of this format.
-    pub fn takes_in(&self, other: &Format) -> bool {
+    pub(crate) fn takes_in(&self, other: &Format) -> bool {
         self.absorbs.contains(&other.name)
     }
 }
@@ -146,7 +155,8 @@ fn patterns(formats: &[Format]) -> RegexSet {
 
 static TABLE: Table<61> =
     Table { formats: &FORMATS, patterns: LazyLock::new(|| patterns(&FORMATS)) };
-static WHOLE_TABLE: Table<12> = Table { formats: &WHOLE, patterns: LazyLock::new(|| patterns(&WHOLE)) };
+static WHOLE_TABLE: Table<12> =
+    Table { formats: &WHOLE, patterns: LazyLock::new(|| patterns(&WHOLE)) };
 
 /// The format that begins at the first of `lines`.
 pub(crate) fn begins(lines: &[Line<'_>]) -> Option<&'static Format> {
@@ -187,7 +197,8 @@ fn names_kstat_columns(text: &str) -> bool {
 }
 
 fn begins_kstat(lines: &[Line<'_>]) -> bool {
-    names_kstat_columns(first(lines)) || kstat::is_header(first(lines)) && soon(lines, names_kstat_columns)
+    names_kstat_columns(first(lines))
+        || kstat::is_header(first(lines)) && soon(lines, names_kstat_columns)
 }
 
 fn is_kstat_data(text: &str) -> bool {
@@ -230,11 +241,13 @@ fn begins_perf_script(lines: &[Line<'_>]) -> bool {
 }
 
 fn begins_perf_header(lines: &[Line<'_>]) -> bool {
-    first(lines).starts_with("# ========") && soon(lines, |text| text.contains("captured on") || text.contains("hostname"))
+    first(lines).starts_with("# ========")
+        && soon(lines, |text| text.contains("captured on") || text.contains("hostname"))
 }
 
 fn begins_zpool_status(lines: &[Line<'_>]) -> bool {
-    let next = |text: &str| ["state:", "id:", "scan:"].iter().any(|field| text.trim().starts_with(field));
+    let next =
+        |text: &str| ["state:", "id:", "scan:"].iter().any(|field| text.trim().starts_with(field));
     first(lines).starts_with("pool: ") && (lines.len() < 3 || soon(lines, next))
 }
 
@@ -262,7 +275,9 @@ fn is_many_words(text: &str) -> bool {
 }
 
 fn begins_stack(lines: &[Line<'_>]) -> bool {
-    lines.first().is_some_and(|line| kernel_stack::is_frame(&line.text) || kernel_stack::is_thread(&line.text))
+    lines.first().is_some_and(|line| {
+        kernel_stack::is_frame(&line.text) || kernel_stack::is_thread(&line.text)
+    })
 }
 
 fn has_bar(text: &str) -> bool {
@@ -274,7 +289,8 @@ fn is_comment(text: &str) -> bool {
 }
 
 fn has_heading_of_properties(text: &str) -> bool {
-    properties::is_list_heading(text) || matches!(text, "no pools available" | "no datasets available")
+    properties::is_list_heading(text)
+        || matches!(text, "no pools available" | "no datasets available")
 }
 
 fn is_parameter(text: &str) -> bool {
@@ -286,7 +302,9 @@ fn is_cpu(text: &str) -> bool {
 }
 
 fn is_key_and_value(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(key, _)| key.len() < 40 && key.starts_with(|c: char| c.is_ascii_alphabetic()))
+    text.split_once(':').is_some_and(|(key, _)| {
+        key.len() < 40 && key.starts_with(|c: char| c.is_ascii_alphabetic())
+    })
 }
 
 fn is_dtrace(text: &str) -> bool {
@@ -294,11 +312,16 @@ fn is_dtrace(text: &str) -> bool {
 }
 
 fn begins_atop(text: &str) -> bool {
-    text.starts_with("PRC |") || text.starts_with("ATOP - ") || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
+    text.starts_with("PRC |")
+        || text.starts_with("ATOP - ")
+        || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
 }
 
 fn begins_pidstat(text: &str) -> bool {
-    text.contains("Command") && text.contains("%CPU") && !text.contains("%MEM") && (text.contains("UID") || text.contains("PID"))
+    text.contains("Command")
+        && text.contains("%CPU")
+        && !text.contains("%MEM")
+        && (text.contains("UID") || text.contains("PID"))
 }
 
 fn begins_top(text: &str) -> bool {
@@ -380,19 +403,42 @@ static WHOLE: [Format; 12] = [
     format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
     format("thread statistics", ByLines(begins_task), proc_stat::read_tasks),
     format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), proc_stat::read_interrupts),
-    format("diskstats", Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"), proc_stat::read_disks),
-    format("modules", Pattern(r"^Module\s+Size\s+Used by|^\w+ \d+ \d+ \S+ Live 0x"), host::read_modules),
+    format(
+        "diskstats",
+        Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
+        proc_stat::read_disks,
+    ),
+    format(
+        "modules",
+        Pattern(r"^Module\s+Size\s+Used by|^\w+ \d+ \d+ \S+ Live 0x"),
+        host::read_modules,
+    ),
     format("mounts", ByLine(host::is_mount), host::read_mounts),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
     format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
-    format("disk layout", Pattern(r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)|^Filename\s+Type\s+Size"), proc_stat::read_nothing),
+    format(
+        "disk layout",
+        Pattern(
+            r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)|^Filename\s+Type\s+Size",
+        ),
+        proc_stat::read_nothing,
+    ),
     format("schedstat", Pattern(r"^version \d+$"), proc_stat::read_nothing),
-    format("pool state", Pattern(r"^(?:ONLINE|DEGRADED|FAULTED|SUSPENDED|UNAVAIL)$"), zpool::read_state),
-    format("symbols", Pattern(r"^[0-9a-f]{16} [a-zA-Z] \S+(?:\s+\[\w+\])?$"), proc_stat::read_nothing),
+    format(
+        "pool state",
+        Pattern(r"^(?:ONLINE|DEGRADED|FAULTED|SUSPENDED|UNAVAIL)$"),
+        zpool::read_state,
+    ),
+    format(
+        "symbols",
+        Pattern(r"^[0-9a-f]{16} [a-zA-Z] \S+(?:\s+\[\w+\])?$"),
+        proc_stat::read_nothing,
+    ),
 ];
 
 /// Folded stacks have no heading: they are known by their rows, which no other format has.
-pub(crate) static FOLDED: Format = format("folded stacks", Nothing, folded::read).row(folded::is_row).each_line();
+pub(crate) static FOLDED: Format =
+    format("folded stacks", Nothing, folded::read).row(folded::is_row).each_line();
 
 #[cfg(test)]
 mod tests {

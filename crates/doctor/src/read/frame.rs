@@ -109,8 +109,10 @@ pub(crate) fn thread(text: &str) -> (String, Option<bool>) {
     }
     if let Some((process, rest)) = text.split_once('{') {
         let inner = rest.split('}').next().unwrap_or(rest);
-        let is_kernel =
-            matches!(process, "kernel" | "idle" | "zfskern" | "geom" | "intr" | "pagedaemon" | "bufdaemon");
+        let is_kernel = matches!(
+            process,
+            "kernel" | "idle" | "zfskern" | "geom" | "intr" | "pagedaemon" | "bufdaemon"
+        );
         let name = if inner.is_empty() { process } else { inner };
         return (name.to_owned(), is_kernel.then_some(true));
     }

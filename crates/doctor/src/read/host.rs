@@ -104,7 +104,8 @@ pub(crate) fn read_version(section: &Section<'_>, reading: &mut Reading<'_>) {
 
 /// What stands behind the release: sysstat prints the number of CPUs, arc_summary ZFS's version.
 fn linux_rest(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
-    static CPUS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\((\d+) CPUs?\)").expect("a constant pattern"));
+    static CPUS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\((\d+) CPUs?\)").expect("a constant pattern"));
     if let Some(cpus) = CPUS.captures(text).and_then(|found| found[1].parse().ok()) {
         let cpus = reading.said(cpus, line);
         set(&mut reading.evidence.host.cpus, cpus);

@@ -184,7 +184,8 @@ fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static detect::For
         }
     };
     // Rows such as `c 4294967296` are known by their neighbours only.
-    let shaped = lines[start..].iter().take(512).take_while(|line| kstat::has_row_shape(&line.text));
+    let shaped =
+        lines[start..].iter().take(512).take_while(|line| kstat::has_row_shape(&line.text));
     let end = start + shaped.count();
     if let Some(known) = lines[start..end].iter().find(|line| kstat::is_known_row(&line.text))
         && let Some(format) = format_of(known)

@@ -95,8 +95,22 @@ const COUNTER_MARKS: [&str; 14] = [
 
 fn sysctl_kind(name: &str) -> Kind {
     const LEVELS: [&str; 16] = [
-        "max", "_min", ".min", "limit", "_size", "desired", "wanted", "numvnodes", "freevnodes", "page_count",
-        "free_count", "inactive_count", "active_count", "wire_count", "laundry_count", "_target",
+        "max",
+        "_min",
+        ".min",
+        "limit",
+        "_size",
+        "desired",
+        "wanted",
+        "numvnodes",
+        "freevnodes",
+        "page_count",
+        "free_count",
+        "inactive_count",
+        "active_count",
+        "wire_count",
+        "laundry_count",
+        "_target",
     ];
     let level = LEVELS.iter().any(|mark| name.ends_with(mark));
     let counts = COUNTER_MARKS.iter().any(|mark| name.contains(mark))

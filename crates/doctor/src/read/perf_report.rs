@@ -28,7 +28,8 @@ static SAMPLES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static SURE_ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S").expect("a constant pattern")
+    Regex::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S")
+        .expect("a constant pattern")
 });
 
 /// Whether a line is a row of the table by itself: percentages in front, `[k]` or `[.]` inside.
@@ -89,8 +90,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
                 profile.weighted = true;
             }
             profile.samples = number::count(&found[1]).map(|samples| samples as u64);
-            profile.off_cpu =
-                ["sched:", "lock:"].iter().any(|mark| found[2].starts_with(mark));
+            profile.off_cpu = ["sched:", "lock:"].iter().any(|mark| found[2].starts_with(mark));
             continue;
         }
         if let Some(found) = heading(text) {
@@ -101,7 +101,11 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         let indent = line.text.len() - line.text.trim_start().len();
-        let row = if graph_line(&line.text, indent, !profile.rows.is_empty() && (columns.symbol || columns.object)) {
+        let row = if graph_line(
+            &line.text,
+            indent,
+            !profile.rows.is_empty() && (columns.symbol || columns.object),
+        ) {
             None
         } else {
             row(text, &columns, line, reading)

@@ -50,25 +50,21 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         if text.trim().is_empty() || text.starts_with('#') {
             continue;
         }
-        if !text.starts_with([' ', '\t']) || !is_frame(text) {
-            if let Some(header) = HEADER.captures(text.trim_start()) {
-                close(&mut stacks, current.take());
-                samples += 1;
-                off_cpu |= header[5].starts_with("sched:") || header[5].starts_with("lock:");
-                let mut frames = Vec::new();
-                if let Some(found) = header.get(6).and_then(|rest| FRAME.captures(rest.as_str())) {
-                    frames
-                        .push(frame::frame(&found[2], found.get(3).map(|object| object.as_str())));
-                }
-                current = Some((frame::thread(&header[1]).0, frames, line.number));
-                continue;
-            }
+        if !is_frame(text)
+            && let Some(header) = HEADER.captures(text.trim_start())
+        {
+            close(&mut stacks, current.take());
+            samples += 1;
+            off_cpu |= header[5].starts_with("sched:") || header[5].starts_with("lock:");
+            let alone = header.get(6).and_then(|rest| FRAME.captures(rest.as_str()));
+            let frames = alone.map(|found| frame_of(&found)).into_iter().collect();
+            current = Some((frame::thread(&header[1]).0, frames, line.number));
+            continue;
         }
         match (FRAME.captures(text), &mut current) {
             (Some(found), Some((_, frames, _))) => {
                 if frames.len() < MAX_FRAMES {
-                    frames
-                        .push(frame::frame(&found[2], found.get(3).map(|object| object.as_str())));
+                    frames.push(frame_of(&found));
                 }
             }
             _ => reading.leave(line),
@@ -94,6 +90,10 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         off_cpu,
     };
     reading.evidence.profiles.push(profile);
+}
+
+fn frame_of(found: &regex::Captures<'_>) -> Frame {
+    frame::frame(&found[2], found.get(3).map(|object| object.as_str()))
 }
 
 fn close(

@@ -243,7 +243,8 @@ fn pair_threads(evidence: &mut Evidence, interval_s: f64) {
 pub(crate) fn read_disks(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
-        let [_, _, device, reads, _, read, _, writes, _, written, _, _, busy_ms, ..] = words[..] else {
+        let [_, _, device, reads, _, read, _, writes, _, written, _, _, busy_ms, ..] = words[..]
+        else {
             reading.leave(line);
             continue;
         };
@@ -260,4 +261,3 @@ pub(crate) fn read_disks(section: &Section<'_>, reading: &mut Reading<'_>) {
 
 /// Recognises lines of files of `/proc` that carry nothing the evidence asks for.
 pub(crate) fn read_nothing(_section: &Section<'_>, _reading: &mut Reading<'_>) {}
-

@@ -59,40 +59,21 @@ fn said<T>(value: T, number: u32, reading: &Reading<'_>) -> Option<Said<T>> {
     Some(Said { value, source })
 }
 
-/// Notes about the host that no tool printed.
+/// Notes about the host that no tool printed; what a tool printed stands.
 fn note(key: &str, value: &str, number: u32, reading: &mut Reading<'_>) {
+    let words = said(value.to_owned(), number, reading);
+    let loaded = said(!value.contains("not loaded"), number, reading);
+    let bytes = number::bytes(value).and_then(|bytes| said(bytes as u64, number, reading));
+    let host = &mut reading.evidence.host;
     match key {
-        "zfs module" => {
-            let loaded = !value.contains("not loaded");
-            reading.evidence.host.zfs_loaded = said(loaded, number, reading);
-        }
-        "zfs version" | "zfs" | "openzfs" => {
-            if reading.evidence.host.zfs_version.is_none() {
-                reading.evidence.host.zfs_version = said(value.to_owned(), number, reading);
-            }
-        }
-        "memory" | "ram" => {
-            if reading.evidence.host.ram_bytes.is_none()
-                && let Some(bytes) = number::bytes(value)
-            {
-                reading.evidence.host.ram_bytes = said(bytes as u64, number, reading);
-            }
-        }
-        "cpu" => {
-            if reading.evidence.host.cpu_model.is_none() {
-                reading.evidence.host.cpu_model = said(value.to_owned(), number, reading);
-            }
-        }
+        "zfs module" => host.zfs_loaded = loaded,
+        "zfs version" | "zfs" | "openzfs" => host.zfs_version = host.zfs_version.take().or(words),
+        "memory" | "ram" => host.ram_bytes = host.ram_bytes.take().or(bytes),
+        "cpu" => host.cpu_model = host.cpu_model.take().or(words),
         "kernel" if value.starts_with(|c: char| c.is_ascii_digit()) => {
-            if reading.evidence.host.kernel.is_none() {
-                reading.evidence.host.kernel = said(value.to_owned(), number, reading);
-            }
+            host.kernel = host.kernel.take().or(words);
         }
-        "distribution" | "distro" => {
-            if reading.evidence.host.distribution.is_none() {
-                reading.evidence.host.distribution = said(value.to_owned(), number, reading);
-            }
-        }
+        "distribution" | "distro" => host.distribution = host.distribution.take().or(words),
         _ => {}
     }
 }

@@ -17,22 +17,22 @@ use super::number;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Hint {
     /// Path of the file the text came from: from a banner, `cat PATH`, or the input's name.
-    pub path: Option<String>,
+    pub(crate) path: Option<String>,
     /// The command at the prompt.
-    pub command: Option<String>,
+    pub(crate) command: Option<String>,
     /// Seconds on any clock, from a `date` line or a banner such as `== t=2647.14`.
-    pub time_s: Option<f64>,
+    pub(crate) time_s: Option<f64>,
 }
 
 /// One output.
 #[derive(Debug)]
 pub(crate) struct Section<'a> {
     /// Its lines, the one that begins the format first.
-    pub lines: &'a [Line<'a>],
+    pub(crate) lines: &'a [Line<'a>],
     /// The format, if one was recognised.
-    pub format: Option<&'static Format>,
+    pub(crate) format: Option<&'static Format>,
     /// What stood around it.
-    pub hint: Hint,
+    pub(crate) hint: Hint,
 }
 
 /// Cuts `lines`; `name` is the input's name.

@@ -269,7 +269,8 @@ fn row(
 /// Cells by heading; FreeBSD leaves the column `C` (CPU number) empty for sleeping threads and
 /// `NICE` joined to `PRI`, so a row may be one short.
 fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Vec<&'t str>> {
-    let cpu_at = columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
+    let cpu_at =
+        columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
     let whole = columns.cells(text).filter(|cells| {
         let cpu = cells.get(cpu_at).copied().filter(|cell| !cell.contains(':'));
         cpu.and_then(number::percent).is_some()

@@ -107,7 +107,8 @@ pub(crate) fn is_iostat_heading(text: &str) -> bool {
 pub(crate) fn is_iostat_beginning(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let histogram = words.len() > 3
-        && (words[1..3] == ["sync_read", "async_read"] || words[1..3] == ["total_wait", "disk_wait"]);
+        && (words[1..3] == ["sync_read", "async_read"]
+            || words[1..3] == ["total_wait", "disk_wait"]);
     histogram || is_iostat_heading(text)
 }
 
@@ -115,7 +116,8 @@ pub(crate) fn is_iostat_beginning(text: &str) -> bool {
 pub(crate) fn read_state(section: &Section<'_>, reading: &mut Reading<'_>) {
     let pool = section.hint.path.as_deref().and_then(|path| super::kstat::name_and_pool(path).1);
     for line in section.lines {
-        let entry = pool_line(pool.as_deref().unwrap_or(""), "state", line.text.trim(), line, reading);
+        let entry =
+            pool_line(pool.as_deref().unwrap_or(""), "state", line.text.trim(), line, reading);
         reading.evidence.pools.push(entry);
     }
 }

@@ -43,13 +43,24 @@ pub(crate) fn of_evidence(evidence: &Evidence) -> Figures {
         all.extend(table.taken_ns.map(|taken| taken as f64 / 1e9));
         for figure in &table.figures {
             match &figure.value {
-                Number::Gauge(value) | Number::Counter(value) | Number::Rate(value) => all.push(*value),
+                Number::Gauge(value) | Number::Counter(value) | Number::Rate(value) => {
+                    all.push(*value)
+                }
                 Number::Text(text) => of_text(text, &mut all),
             }
         }
     }
     for thread in &evidence.threads {
-        all.extend([thread.cpu_percent, thread.life_percent, thread.cpu_time_s, thread.id.map(|id| id as f64)].into_iter().flatten());
+        all.extend(
+            [
+                thread.cpu_percent,
+                thread.life_percent,
+                thread.cpu_time_s,
+                thread.id.map(|id| id as f64),
+            ]
+            .into_iter()
+            .flatten(),
+        );
     }
     for used in &evidence.cpu {
         all.extend([used.user, used.system, used.idle, used.iowait, used.interrupt, used.steal]);
@@ -65,7 +76,11 @@ pub(crate) fn of_evidence(evidence: &Evidence) -> Figures {
     }
     all.extend(evidence.kernel_stacks.iter().map(|stack| stack.count as f64));
     for lock in &evidence.locks {
-        all.extend([lock.count.map(|count| count as f64), lock.wait_ns, lock.percent].into_iter().flatten());
+        all.extend(
+            [lock.count.map(|count| count as f64), lock.wait_ns, lock.percent]
+                .into_iter()
+                .flatten(),
+        );
     }
     for timing in &evidence.timings {
         all.extend([timing.real_s, timing.user_s, timing.system_s]);
@@ -91,9 +106,38 @@ pub(crate) fn of_evidence(evidence: &Evidence) -> Figures {
 /// Keys of the facts that no file is rendered from, or whose figures carry no meaning (columns of
 /// memory of a process, offsets inside functions, numbers of terminals).
 const NOT_RENDERED: [&str; 32] = [
-    "other", "threads_reported", "report", "arcstats_meta", "arcstats_rate", "pr", "ni", "virt", "res", "shr", "mem_pct", "users", "off",
-    "len", "row", "ppid", "vsz", "rss", "c", "freq_hz", "lost", "drop", "event_count", "order", "tty", "rounded", "g", "q", "line", "timing",
-    "slab_note", "arcstats_rounded",
+    "other",
+    "threads_reported",
+    "report",
+    "arcstats_meta",
+    "arcstats_rate",
+    "pr",
+    "ni",
+    "virt",
+    "res",
+    "shr",
+    "mem_pct",
+    "users",
+    "off",
+    "len",
+    "row",
+    "ppid",
+    "vsz",
+    "rss",
+    "c",
+    "freq_hz",
+    "lost",
+    "drop",
+    "event_count",
+    "order",
+    "tty",
+    "rounded",
+    "g",
+    "q",
+    "line",
+    "timing",
+    "slab_note",
+    "arcstats_rounded",
 ];
 
 /// Figures of the facts with the path to each.
@@ -104,11 +148,15 @@ pub(crate) fn of_facts(facts: &Value) -> Vec<(String, f64)> {
         match value {
             Value::Number(number) => found.extend(number.as_f64().map(|number| (path, number))),
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item)));
+                open.extend(
+                    items.iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item)),
+                );
             }
             Value::Object(fields) => {
                 for (key, field) in fields {
-                    let skipped = NOT_RENDERED.contains(&key.as_str()) && !path.contains("vmstat") && !path.contains("arcstats");
+                    let skipped = NOT_RENDERED.contains(&key.as_str())
+                        && !path.contains("vmstat")
+                        && !path.contains("arcstats");
                     if !skipped {
                         open.push((format!("{path}/{key}"), field));
                     }

@@ -125,7 +125,11 @@ fn every_rendered_file_is_known_and_its_figures_are_in_the_evidence() {
         }
         let known = figures::of_evidence(&evidence);
         for (path, value) in figures::of_facts(&case["facts"]) {
-            if known.has(value) { found += 1 } else { missing.push(format!("{id}: {path} = {value}")) }
+            if known.has(value) {
+                found += 1
+            } else {
+                missing.push(format!("{id}: {path} = {value}"))
+            }
         }
     }
     for line in &missing {
@@ -153,7 +157,12 @@ fn every_file_of_the_captures_is_known() {
             }
         }
         for said in &evidence.not_understood {
-            println!("{}: {}: {}", capture.file_name().unwrap().to_string_lossy(), said.source, said.value);
+            println!(
+                "{}: {}: {}",
+                capture.file_name().unwrap().to_string_lossy(),
+                said.source,
+                said.value
+            );
         }
         assert!(evidence.cpu.iter().any(|used| !used.since_boot && used.idle < 100.0));
         assert!(evidence.threads.iter().any(|thread| thread.cpu_percent.is_some()));
@@ -164,7 +173,15 @@ fn every_file_of_the_captures_is_known() {
         println!("unknown {name} in {count} captures");
     }
     // Files that say nothing about CPU: disk layout, sizes, the truth itself.
-    let allowed = ["df.txt", "lsblk.txt", "sizes.txt", "truth.json", "perf.script.err", "end/swaps", "start/swaps"];
+    let allowed = [
+        "df.txt",
+        "lsblk.txt",
+        "sizes.txt",
+        "truth.json",
+        "perf.script.err",
+        "end/swaps",
+        "start/swaps",
+    ];
     let unknown: Vec<_> = unknown.keys().filter(|name| !allowed.contains(&name.as_str())).collect();
     assert!(unknown.len() <= 8, "{unknown:?}");
 }
