@@ -6,7 +6,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
-use crate::{capture, completions, doctor, man, mount, profile, stat, unmount};
+use crate::{capture, completions, doctor, man, mount, profile, stat, threads, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Doctor(Box<doctor::args::DoctorArgs>),
     Capture(capture::args::CaptureArgs),
     Profile(Box<profile::args::ProfileArgs>),
+    Threads(threads::ThreadsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

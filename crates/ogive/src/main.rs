@@ -24,6 +24,7 @@ mod mountinfo;
 mod profile;
 mod quantity;
 mod stat;
+mod threads;
 mod unmount;
 
 use std::ffi::OsString;
@@ -61,6 +62,7 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Doctor(args) => return doctor::run(&args),
         Command::Capture(args) => capture::run(&args)?,
         Command::Profile(args) => profile::run(&args)?,
+        Command::Threads(args) => threads::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
     }

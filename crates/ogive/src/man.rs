@@ -11,7 +11,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::{self, Cli};
 use crate::help::Section;
-use crate::{capture, doctor, mount, stat, unmount};
+use crate::{capture, doctor, mount, profile, stat, threads, unmount};
 
 /// Write the man pages
 #[derive(Debug, Args)]
@@ -55,6 +55,8 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
             "stat" => stat::args::sections(),
             "doctor" => doctor::args::sections(),
             "capture" => capture::args::sections(),
+            "profile" => profile::args::sections(),
+            "threads" => threads::sections(),
             _ => Vec::new(),
         };
         let name = format!("ogive-{}", command.get_name());

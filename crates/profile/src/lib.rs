@@ -4,10 +4,12 @@
 
 mod assemble;
 pub mod live;
+pub mod locks;
 pub mod model;
 pub mod read;
 pub mod roles;
 pub mod symbols;
+pub mod threads;
 pub mod write;
 
 pub use model::{

@@ -1,8 +1,8 @@
 //! `ogive profile`: where the CPU goes.
 
 pub(crate) mod args;
-mod progress;
-mod tables;
+pub(crate) mod progress;
+pub(crate) mod tables;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -135,12 +135,7 @@ fn sample(args: &ProfileArgs) -> Result<Profile> {
     };
     let request = Request { target, hertz: args.frequency, duration: args.duration };
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // A second signal ends the program at once.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .context("cannot wait for Ctrl-C")?;
-    }
+    stop_on_signals(&stop)?;
     let mut progress = Progress::time("sampling", args.duration);
     let profile = live::sample(&request, &stop, &mut |elapsed, samples| {
         progress.at(elapsed, samples);
@@ -161,6 +156,16 @@ fn sample(args: &ProfileArgs) -> Result<Profile> {
             .into());
     }
     Ok(profile)
+}
+
+/// Sets the flag at Ctrl-C; a second one ends the program at once.
+pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<()> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(stop)))
+            .context("cannot wait for Ctrl-C")?;
+    }
+    Ok(())
 }
 
 /// The samples that were asked for.

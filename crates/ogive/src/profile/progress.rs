@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How far work is.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     what: String,
     size: Option<u64>,
     duration: Duration,
@@ -19,9 +19,9 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Work on so many bytes, if that is known.
-    pub(super) fn bytes(what: &str, size: Option<u64>) -> Self {
+    pub(crate) fn bytes(what: &str, size: Option<u64>) -> Self {
         Self {
-            what: super::tables::printable(what),
+            what: crate::profile::tables::printable(what),
             size,
             duration: Duration::ZERO,
             done: 0,
@@ -32,12 +32,12 @@ impl Progress {
     }
 
     /// Work that takes so long.
-    pub(super) fn time(what: &str, duration: Duration) -> Self {
+    pub(crate) fn time(what: &str, duration: Duration) -> Self {
         Self { duration, ..Self::bytes(what, None) }
     }
 
     /// So many more bytes are done.
-    pub(super) fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         self.done += bytes;
         let mebibytes = self.done >> 20;
         let line = match self.size {
@@ -50,9 +50,16 @@ impl Progress {
     }
 
     /// Work has gone on for so long, and so many samples were taken.
-    pub(super) fn at(&mut self, elapsed: Duration, samples: u64) {
+    pub(crate) fn at(&mut self, elapsed: Duration, samples: u64) {
         let left = self.duration.saturating_sub(elapsed).as_secs_f64().ceil();
         let line = format!("{}: {samples} samples, {left:.0} s left, Ctrl-C ends it", self.what);
+        self.show(&line);
+    }
+
+    /// Work has gone on for so long.
+    pub(crate) fn elapsed(&mut self, elapsed: Duration) {
+        let left = self.duration.saturating_sub(elapsed).as_secs_f64().ceil();
+        let line = format!("{}: {left:.0} s left, Ctrl-C ends it", self.what);
         self.show(&line);
     }
 
@@ -67,7 +74,7 @@ impl Progress {
     }
 
     /// The line goes away.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if self.any {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
         }

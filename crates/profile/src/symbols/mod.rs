@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use crate::model::{Map, Reason};
 
-pub use advice::advice;
+pub use advice::{System, advice, advice_for};
 pub use kallsyms::Kallsyms;
 pub use module::{ModuleFile, candidates};
 use user::{UserSymbols, same_build};

@@ -1,0 +1,76 @@
+//! `lockstat` of illumos and FreeBSD: for each kind of event a head, a line of columns, rows.
+//!
+//! Widths overflow and FreeBSD's names hold blanks, so that figures are read from the left and the
+//! caller from the right. Histograms and stacks (`-h`, `-s`) follow a row and are left out.
+
+use super::{LockRow, LockTable, Source, number};
+
+/// Reads the table, if it is one.
+pub(super) fn read(text: &str) -> Option<LockTable> {
+    let mut table = LockTable::new(Source::Lockstat);
+    let (mut kind, mut columns, mut ignored) = (String::new(), Vec::new(), 0);
+    for line in text.lines() {
+        if let Some((name, seconds)) = head(line) {
+            name.clone_into(&mut kind);
+            columns.clear();
+            table.seconds.get_or_insert(seconds);
+            continue;
+        }
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let first = words.first().copied().unwrap_or_default();
+        if matches!(first, "Count" | "ops/s") && words.contains(&"Caller") {
+            columns = words.iter().map(|word| (*word).to_owned()).collect();
+            columns.retain(|word| word != "Hottest");
+            continue;
+        }
+        if columns.is_empty() || words.is_empty() || line.starts_with("----") {
+            continue;
+        }
+        match row(&words, &columns, &kind, table.seconds) {
+            Some(row) => table.add(row),
+            // Histograms and stacks are no rows.
+            None if line.contains('|') || !first.starts_with(|c: char| c.is_ascii_digit()) => {}
+            None => ignored += 1,
+        }
+    }
+    table.end(ignored)
+}
+
+/// `Adaptive mutex spin: 4218 events in 10.016 seconds (421 events/sec)`.
+fn head(line: &str) -> Option<(&str, f64)> {
+    let (name, rest) = line.split_once(": ")?;
+    let (events, rest) = rest.split_once(" events in ")?;
+    number(events.trim())?;
+    let (seconds, _) = rest.split_once(" seconds")?;
+    Some((name.trim(), number(seconds)?))
+}
+
+fn row(words: &[&str], columns: &[String], kind: &str, seconds: Option<f64>) -> Option<LockRow> {
+    let figures = columns.iter().position(|column| column == "Lock" || column == "CPU+PIL")?;
+    let [before, names] = [words.get(..figures)?, words.get(figures..)?];
+    let (caller, lock) = names.split_last()?;
+    if lock.is_empty() {
+        return None;
+    }
+    let value = |name: &str| {
+        let at = columns.iter().position(|column| column == name)?;
+        number(before.get(at)?)
+    };
+    let waits = match value("Count") {
+        Some(count) => count,
+        None => value("ops/s")? * seconds.unwrap_or(1.0),
+    };
+    Some(LockRow {
+        lock: plain(&lock.join(" ")).to_owned(),
+        caller: plain(caller).to_owned(),
+        kind: kind.to_owned(),
+        waits: waits as u64,
+        mean_wait_ns: value("nsec"),
+        ..LockRow::default()
+    })
+}
+
+/// A name without the offset.
+fn plain(name: &str) -> &str {
+    name.rsplit_once("+0x").map_or(name, |(name, _)| name)
+}

@@ -1,0 +1,237 @@
+//! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `lockstat`, `perf lock
+//! contention`, and ogive's own counters.
+//!
+//! Rows are ranked by the total time waited, not by how often: a lock that is waited for thirty times
+//! for 50 ms each is worse than one that is waited for a million times for 20 ns.
+
+mod counters;
+mod lockstat;
+mod perf_lock;
+
+use serde::Serialize;
+
+/// Rows read at most.
+const ROWS_MAX: usize = 100_000;
+
+/// Who counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// `lockstat` of illumos or FreeBSD.
+    Lockstat,
+    /// `perf lock contention`.
+    PerfLock,
+    /// ogive's own counters.
+    Ogive,
+}
+
+/// One lock, or one caller of one, and how it was waited for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LockRow {
+    /// The lock: a name or an address; empty when only the caller is known.
+    pub lock: String,
+    /// Who waited: a function; empty when not known.
+    pub caller: String,
+    /// The kind: `spinlock`, `mutex`, `rwsem:W`, `Adaptive mutex spin`.
+    pub kind: String,
+    /// How often it was waited for.
+    pub waits: u64,
+    /// All time waited, in nanoseconds, where the source allows to tell.
+    pub total_wait_ns: Option<u64>,
+    /// The longest wait, in nanoseconds.
+    pub max_wait_ns: Option<u64>,
+    /// The mean wait, in nanoseconds.
+    pub mean_wait_ns: Option<f64>,
+}
+
+/// The table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LockTable {
+    /// Who counted.
+    pub source: Source,
+    /// For how long, in seconds, where the source says.
+    pub seconds: Option<f64>,
+    /// The rows, in the order of the source.
+    pub rows: Vec<LockRow>,
+    /// What was not understood.
+    pub notes: Vec<String>,
+}
+
+/// A text that is no such table.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no lock table is recognised; known are lockstat of illumos and FreeBSD, \"perf lock contention\" \
+     and ogive's lock counters"
+)]
+pub struct LockError;
+
+/// Reads a table, known by its content.
+///
+/// # Errors
+///
+/// No row of any known table is in the text.
+pub fn read(text: &str) -> Result<LockTable, LockError> {
+    let readers = [lockstat::read, perf_lock::read, counters::read];
+    readers.into_iter().find_map(|read| read(text)).ok_or(LockError)
+}
+
+impl LockTable {
+    fn new(source: Source) -> Self {
+        Self { source, seconds: None, rows: Vec::new(), notes: Vec::new() }
+    }
+
+    fn add(&mut self, mut row: LockRow) {
+        if self.rows.len() >= ROWS_MAX {
+            return;
+        }
+        match (row.total_wait_ns, row.mean_wait_ns) {
+            (None, Some(mean)) => row.total_wait_ns = Some((mean * row.waits as f64) as u64),
+            (Some(total), None) if row.waits > 0 => {
+                row.mean_wait_ns = Some(total as f64 / row.waits as f64);
+            }
+            _ => {}
+        }
+        self.rows.push(row);
+    }
+
+    /// The table, unless it is empty.
+    fn end(mut self, ignored: u64) -> Option<Self> {
+        if ignored > 0 {
+            self.notes.push(format!("{ignored} lines were not understood"));
+        }
+        (!self.rows.is_empty()).then_some(self)
+    }
+
+    /// The rows, most time waited first; those without times after them, by how often.
+    pub fn ranked(&self) -> Vec<&LockRow> {
+        let mut rows: Vec<&LockRow> = self.rows.iter().collect();
+        rows.sort_by(|a, b| {
+            (b.total_wait_ns, b.waits)
+                .cmp(&(a.total_wait_ns, a.waits))
+                .then_with(|| (&a.lock, &a.caller).cmp(&(&b.lock, &b.caller)))
+        });
+        rows
+    }
+
+    /// What part of all time waited is a row's, 0 to 1.
+    pub fn share(&self, row: &LockRow) -> f64 {
+        let total = |row: &LockRow| row.total_wait_ns.unwrap_or(0) as f64;
+        let all: f64 = self.rows.iter().map(total).sum();
+        if all > 0.0 { total(row) / all } else { 0.0 }
+    }
+}
+
+/// A number as people's systems print it: `1,234`, `12,5` where a comma is the decimal point.
+fn number(text: &str) -> Option<f64> {
+    let plain = match (text.matches(',').count(), text.rsplit_once(',')) {
+        (0, _) => text.to_owned(),
+        (1, Some((_, fraction))) if fraction.len() != 3 && !text.contains('.') => {
+            text.replace(',', ".")
+        }
+        _ => text.replace(',', ""),
+    };
+    plain.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOCKSTAT: &str = "\
+Adaptive mutex spin: 4218 events in 10.016 seconds (421 events/sec)
+
+Count indv cuml rcnt     nsec Lock                   Caller                  
+-------------------------------------------------------------------------------
+ 3000  71%  71% 0.00      400 ARC_mfu+0x40           arc_evict_state+0x1a2    
+   30   1%  72% 0.00 55000000 0xffffff01d2          zio_taskq_dispatch+0x73  
+ 1188  28% 100% 0.00     1200 buf hash table lock    arc_buf_remove_ref+0x99 
+-------------------------------------------------------------------------------
+
+R/W reader blocked: 2 events in 10.016 seconds (0 events/sec)
+
+Count indv cuml rcnt     nsec Hottest Lock           Hottest Caller
+-------------------------------------------------------------------------------
+    2 100% 100% 0.00     9000 zfs_lock               zfs_read+0x1
+-------------------------------------------------------------------------------
+";
+
+    #[test]
+    fn lockstat_is_ranked_by_time_not_by_count() {
+        let table = read(LOCKSTAT).unwrap();
+        assert_eq!((table.source, table.rows.len()), (Source::Lockstat, 4));
+        assert_eq!(table.seconds, Some(10.016));
+        let ranked = table.ranked();
+        assert_eq!((ranked[0].waits, ranked[0].caller.as_str()), (30, "zio_taskq_dispatch"));
+        assert_eq!(ranked[0].total_wait_ns, Some(1_650_000_000));
+        assert!(table.share(ranked[0]) > 0.99);
+        let named = table.rows.iter().find(|row| row.caller == "arc_buf_remove_ref").unwrap();
+        assert_eq!(
+            (named.lock.as_str(), named.kind.as_str()),
+            ("buf hash table lock", "Adaptive mutex spin")
+        );
+        assert_eq!(table.rows[3].kind, "R/W reader blocked");
+        assert!(table.notes.is_empty(), "{:?}", table.notes);
+    }
+
+    #[test]
+    fn perf_lock_tables_are_read_in_their_forms() {
+        let by_caller = " contended   total wait     max wait     avg wait         type   caller\n\n\
+            \x20       172     2.36 ms    109.79 us     13.73 us     spinlock   task_numa_free+0x48\n\
+            \x20         2      3.39 s      1.99 s      1.70 s      rwsem:W   do_unlink+0x12\n";
+        let table = read(by_caller).unwrap();
+        assert_eq!((table.source, table.rows.len()), (Source::PerfLock, 2));
+        assert_eq!(table.ranked()[0].caller, "do_unlink");
+        assert_eq!(table.ranked()[0].total_wait_ns, Some(3_390_000_000));
+        assert_eq!(table.rows[0].max_wait_ns, Some(109_790));
+        let by_lock = " contended   total wait     max wait     avg wait            address   symbol\n\
+            \x20        13      2.09 us       273 ns       160 ns   ffff8c3a1b       zfs_arc_mru (spinlock)\n";
+        let table = read(by_lock).unwrap();
+        assert_eq!(
+            (table.rows[0].lock.as_str(), table.rows[0].kind.as_str()),
+            ("zfs_arc_mru", "spinlock")
+        );
+        let by_thread = " contended   total wait     max wait     avg wait          pid   comm\n\
+            \x20        19    22.5 ms      9 ms     1.2 ms       316   z_rd_int 3\n";
+        assert_eq!(read(by_thread).unwrap().rows[0].caller, "z_rd_int 3 (316)");
+        let csv = "# output: contended, total wait, max wait, avg wait, type, caller\n\
+            172, 2360000, 109790, 13730, spinlock, task_numa_free+0x48\n";
+        assert_eq!(read(csv).unwrap().rows[0].mean_wait_ns, Some(13_730.0));
+    }
+
+    #[test]
+    fn own_counters_are_read() {
+        let engine = read("lock_waits 4 3\nlock_wait_ns 4 900\n").unwrap();
+        assert_eq!((engine.rows[0].waits, engine.rows[0].mean_wait_ns), (3, Some(300.0)));
+        let text = "7 1 0x01 4 272 12345 67890\nname type data\n\
+            lock_sublist_waits 4 12\nlock_sublist_wait_ns 4 3600\nlock_ledger_waits 4 1\nother 4 9\n";
+        let table = read(text).unwrap();
+        assert_eq!((table.source, table.rows.len()), (Source::Ogive, 2));
+        assert_eq!(
+            (table.ranked()[0].lock.as_str(), table.ranked()[0].mean_wait_ns),
+            ("sublist", Some(300.0))
+        );
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        assert!(read("").is_err() && read("contended\nlock\n").is_err());
+        assert_eq!(number("1,234"), Some(1234.0));
+        assert_eq!(number("12,5"), Some(12.5));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "(.*\n?){0,20}") {
+            let _ = read(&text);
+        }
+
+        #[test]
+        fn damaged_tables_are_survived(cut in 0..LOCKSTAT.len(), byte in any::<u8>()) {
+            let mut bytes = LOCKSTAT.as_bytes().to_vec();
+            bytes[cut] = byte;
+            let _ = read(&String::from_utf8_lossy(&bytes));
+            let _ = read(&String::from_utf8_lossy(&bytes[..cut]));
+        }
+    }
+}

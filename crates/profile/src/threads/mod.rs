@@ -1,0 +1,282 @@
+//! CPU by thread, by role and by CPU, counted by the kernel, from /proc: no sampling and no rights
+//! needed.
+//!
+//! A thread's time is `schedstat`'s nanoseconds, split into user and system as its `stat` says in
+//! ticks. Threads are looked at again every [`INTERVAL`]; one that comes and goes between two looks
+//! is not seen by itself. What it used is in the CPUs' own counters, so that the difference tells
+//! how much was missed, and `processes` of /proc/stat tells how many were started.
+
+mod proc;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use crate::roles::Roles;
+pub use proc::{CpuTimes, Snapshot, ThreadTimes};
+
+/// Between two looks at all threads.
+pub const INTERVAL: Duration = Duration::from_millis(500);
+/// Threads looked at at most; on machines with more, some are missed.
+const THREADS_MAX: usize = 200_000;
+
+/// What threads and CPUs did in a while.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Version of these fields.
+    pub schema: u32,
+    /// How long was watched, in seconds.
+    pub seconds: f64,
+    /// Each CPU, by number.
+    pub cpus: Vec<CpuUse>,
+    /// All CPUs together; percentages are of all of them.
+    pub total: CpuUse,
+    /// By role, most CPU first.
+    pub roles: Vec<RoleUse>,
+    /// By name of thread, most CPU first.
+    pub threads: Vec<ThreadUse>,
+    /// Threads and processes that were started meanwhile.
+    pub started: u64,
+    /// Threads that were seen by themselves and ended meanwhile.
+    pub ended_seen: u64,
+    /// Seconds of CPU that the CPUs counted and no thread seen accounts for: threads that came and
+    /// went between two looks, and interrupts.
+    pub missed_cpu_seconds: f64,
+    /// How much of a CPU watching itself used, in percent.
+    pub own_cpu_percent: f64,
+    /// What could not be read.
+    pub notes: Vec<String>,
+}
+
+/// What a CPU did, in percent of its time.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CpuUse {
+    /// Its number; `None` for all together.
+    pub cpu: Option<u32>,
+    /// Programs, nice ones included.
+    pub usr: f64,
+    /// The kernel.
+    pub sys: f64,
+    /// Interrupts, hard and soft.
+    pub irq: f64,
+    /// Idle while something waits for I/O. It is idle time, not work.
+    pub iowait: f64,
+    /// Taken by the hypervisor for others.
+    pub steal: f64,
+    /// Idle.
+    pub idle: f64,
+}
+
+/// What a role's threads did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RoleUse {
+    /// The role, or the name of a program's threads.
+    pub role: String,
+    /// What it does, where that is known.
+    pub what: Option<String>,
+    /// Threads that used any CPU.
+    pub threads: u64,
+    /// Seconds of CPU in user mode.
+    pub usr_seconds: f64,
+    /// Seconds of CPU in the kernel.
+    pub sys_seconds: f64,
+    /// Percent of one CPU.
+    pub cpu_percent: f64,
+    /// Seconds spent ready to run, waiting for a CPU.
+    pub wait_seconds: f64,
+}
+
+/// What threads of one name did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ThreadUse {
+    /// The name.
+    pub name: String,
+    /// Its role, where that is known.
+    pub role: Option<String>,
+    /// The rest as in [`RoleUse`].
+    #[serde(flatten)]
+    pub time: TimeUse,
+}
+
+/// Time of some threads.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TimeUse {
+    /// Threads that used any CPU.
+    pub threads: u64,
+    /// Seconds of CPU in user mode.
+    pub usr_seconds: f64,
+    /// Seconds of CPU in the kernel.
+    pub sys_seconds: f64,
+    /// Percent of one CPU.
+    pub cpu_percent: f64,
+    /// Seconds spent ready to run, waiting for a CPU.
+    pub wait_seconds: f64,
+}
+
+#[derive(Debug, Clone)]
+struct Seen {
+    first: ThreadTimes,
+    last: ThreadTimes,
+    /// Was not there at the beginning: all its time is of this while.
+    is_new: bool,
+    at: u64,
+}
+
+/// Watches for a while. `stop` ends it early.
+///
+/// # Errors
+///
+/// /proc/stat cannot be read.
+pub fn watch(
+    duration: Duration,
+    roles: &Roles,
+    stop: &AtomicBool,
+    tick: &mut dyn FnMut(Duration),
+) -> std::io::Result<Report> {
+    let before = Snapshot::read()?;
+    let own_before = proc::own_seconds();
+    let started = Instant::now();
+    let mut seen: HashMap<(i32, u64), Seen> = HashMap::new();
+    let mut reader = proc::Reader::default();
+    let mut look = |number: u64, seen: &mut HashMap<(i32, u64), Seen>| {
+        reader.threads(THREADS_MAX, &mut |times| {
+            let key = (times.tid, times.start_ticks);
+            match seen.get_mut(&key) {
+                Some(known) => (known.last, known.at) = (times, number),
+                None => {
+                    let first = times.clone();
+                    seen.insert(key, Seen { first, last: times, is_new: number > 0, at: number });
+                }
+            }
+        })
+    };
+    let mut cut = look(0, &mut seen);
+    let mut looks = 0;
+    loop {
+        let left = duration.saturating_sub(started.elapsed());
+        if left.is_zero() || stop.load(Ordering::Relaxed) {
+            break;
+        }
+        proc::pause(left.min(INTERVAL));
+        looks += 1;
+        cut |= look(looks, &mut seen);
+        tick(started.elapsed());
+    }
+    let after = Snapshot::read()?;
+    let seconds = started.elapsed().as_secs_f64();
+    let mut report = account(&before, &after, &seen, looks, roles, seconds);
+    report.own_cpu_percent = (proc::own_seconds() - own_before) / seconds.max(1e-3) * 100.0;
+    if cut {
+        report.notes.push(format!("there are over {THREADS_MAX} threads; some were not looked at"));
+    }
+    if seen.values().any(|seen| !seen.last.precise) {
+        report.notes.push(
+            "/proc/PID/schedstat is missing on this kernel: times are in ticks, and waiting for a \
+             CPU is not known"
+                .to_owned(),
+        );
+    }
+    Ok(report)
+}
+
+fn account(
+    before: &Snapshot,
+    after: &Snapshot,
+    seen: &HashMap<(i32, u64), Seen>,
+    looks: u64,
+    roles: &Roles,
+    seconds: f64,
+) -> Report {
+    let mut by_name: BTreeMap<&str, TimeUse> = BTreeMap::new();
+    let mut thread_seconds = 0.0;
+    for known in seen.values() {
+        let zero = ThreadTimes::default();
+        let from = if known.is_new { &zero } else { &known.first };
+        let used = known.last.since(from);
+        thread_seconds += used.cpu_seconds();
+        let time = by_name.entry(known.last.name.as_str()).or_default();
+        time.threads += u64::from(used.cpu_seconds() > 0.0);
+        time.usr_seconds += used.usr_seconds;
+        time.sys_seconds += used.sys_seconds;
+        time.wait_seconds += used.wait_seconds;
+    }
+    let mut by_role: BTreeMap<String, RoleUse> = BTreeMap::new();
+    let mut threads = Vec::new();
+    for (name, mut time) in by_name {
+        if time.threads == 0 && time.wait_seconds == 0.0 {
+            continue;
+        }
+        time.cpu_percent = (time.usr_seconds + time.sys_seconds) / seconds.max(1e-9) * 100.0;
+        let known = roles.of(name);
+        let role = by_role.entry(roles.group(name)).or_default();
+        role.what = known.map(|known| known.what.clone());
+        role.threads += time.threads;
+        role.usr_seconds += time.usr_seconds;
+        role.sys_seconds += time.sys_seconds;
+        role.cpu_percent += time.cpu_percent;
+        role.wait_seconds += time.wait_seconds;
+        let role = known.map(|known| known.role.clone());
+        threads.push(ThreadUse { name: name.to_owned(), role, time });
+    }
+    let mut roles: Vec<RoleUse> =
+        by_role.into_iter().map(|(role, used)| RoleUse { role, ..used }).collect();
+    roles.sort_by(|a, b| b.cpu_percent.total_cmp(&a.cpu_percent));
+    threads.sort_by(|a, b| b.time.cpu_percent.total_cmp(&a.time.cpu_percent));
+    let used = |cpu: &CpuTimes| cpu.busy_seconds();
+    let busy = used(&after.total) - used(&before.total);
+    Report {
+        schema: 1,
+        seconds,
+        cpus: after
+            .cpus
+            .iter()
+            .map(|(cpu, times)| {
+                let zero = CpuTimes::default();
+                times.since(before.cpus.get(cpu).unwrap_or(&zero)).percent(Some(*cpu))
+            })
+            .collect(),
+        total: after.total.since(&before.total).percent(None),
+        roles,
+        threads,
+        started: after.started.saturating_sub(before.started),
+        ended_seen: seen.values().filter(|seen| seen.at < looks).count() as u64,
+        missed_cpu_seconds: (busy - thread_seconds).max(0.0),
+        own_cpu_percent: 0.0,
+        notes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_thread_is_found_under_its_name() {
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        let flag = std::sync::Arc::clone(&stop);
+        let spin = std::thread::Builder::new()
+            .name("z_rd_int_7".to_owned())
+            .spawn(move || {
+                let mut number = 1u64;
+                while !flag.load(Ordering::Relaxed) {
+                    number = std::hint::black_box(number.wrapping_mul(3));
+                }
+            })
+            .unwrap();
+        let roles = Roles::bundled();
+        let never = AtomicBool::new(false);
+        let report = watch(Duration::from_millis(700), &roles, &never, &mut |_| {}).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        spin.join().unwrap();
+        let role = report.roles.iter().find(|role| role.role == "read completion").unwrap();
+        assert!(role.usr_seconds + role.sys_seconds > 0.0 && role.threads == 1);
+        assert_eq!(role.what.as_deref(), Some("read completion: checksum, decrypt, decompress"));
+        assert!(!report.cpus.is_empty() && report.total.cpu.is_none());
+        let total = &report.total;
+        let sum = total.usr + total.sys + total.irq + total.iowait + total.steal + total.idle;
+        assert!((sum - 100.0).abs() < 0.1, "{sum}");
+    }
+}
