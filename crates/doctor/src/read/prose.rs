@@ -29,10 +29,12 @@ fn is_sentence(text: &str) -> bool {
     if visible > 0 && words.len() <= 4 && words.iter().all(plain) {
         return true;
     }
+    // A full stop makes up for figures: `Ryzen 1700: 500 MB/s with 25-30% CPU.`
+    let parts = if text.ends_with('.') { 3 } else { 6 };
     visible > 0
         && words.len() >= 3
-        && letters * 10 >= visible * 6
-        && wordlike.count() * 2 >= words.len()
+        && letters * 10 >= visible * parts
+        && wordlike.count() * 12 >= words.len() * parts
 }
 
 /// Takes a line that no format claimed.

@@ -140,13 +140,23 @@ const NOT_RENDERED: [&str; 32] = [
     "arcstats_rounded",
 ];
 
+/// Whether the reader keeps another figure than the one printed: parts of the entry above in call
+/// graphs are multiplied out, time stamps of logs cut off, the CPU share of `time` is a quotient.
+fn is_converted(path: &str) -> bool {
+    path.contains("/stacks/") && path.ends_with("/pct")
+        || path.starts_with("/dbgmsg/") && path.ends_with("/ts")
+        || path.starts_with("/time/") && path.ends_with("/cpu_pct")
+}
+
 /// Figures of the facts with the path to each.
 pub(crate) fn of_facts(facts: &Value) -> Vec<(String, f64)> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), facts)];
     while let Some((path, value)) = open.pop() {
         match value {
-            Value::Number(number) => found.extend(number.as_f64().map(|number| (path, number))),
+            Value::Number(number) if !is_converted(&path) => {
+                found.extend(number.as_f64().map(|number| (path, number)));
+            }
             Value::Array(items) => {
                 open.extend(
                     items.iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item)),
