@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use ogive_profile::Profile;
 use ogive_profile::live::{self, Request};
 use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
+use ogive_profile::{Profile, symbols};
 
 /// Samples all CPUs for a while, or waits as long where that is not allowed.
 pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profile> {
@@ -19,6 +19,7 @@ pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profil
     match result {
         Ok(profile) => {
             notes.extend(profile.meta.notes.iter().cloned());
+            notes.extend(symbols::advice(&profile));
             Some(profile)
         }
         Err(error) => {
