@@ -66,7 +66,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..2048)) {

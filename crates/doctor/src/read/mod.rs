@@ -119,7 +119,7 @@ fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut 
             None => leave_all(&section, reading),
         }
         let left_over = std::mem::take(&mut reading.left_over);
-        read_left_over(left_over, &section.hint, reading, formats);
+        read_left_over(left_over, &section.hint, format.is_some(), reading, formats);
     }
 }
 
@@ -146,6 +146,7 @@ fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
 fn read_left_over(
     left_over: Vec<(u32, String)>,
     hint: &Hint,
+    in_tool: bool,
     reading: &mut Reading<'_>,
     formats: &mut Vec<String>,
 ) {
@@ -156,7 +157,7 @@ fn read_left_over(
     let mut start = 0;
     while start < lines.len() {
         let Some((format, end)) = run_of_rows(&lines, start) else {
-            prose::take(lines[start].number, &lines[start].text, reading);
+            prose::take(lines[start].number, &lines[start].text, in_tool, reading);
             start += 1;
             continue;
         };
@@ -166,7 +167,7 @@ fn read_left_over(
         (format.read)(&section, reading);
         // A reader that takes its own rows back would go round for ever: these are final.
         for (number, text) in std::mem::take(&mut reading.left_over) {
-            prose::take(number, &text, reading);
+            prose::take(number, &text, true, reading);
         }
         start = end;
     }

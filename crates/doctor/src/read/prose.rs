@@ -16,36 +16,45 @@ static NOTE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([A-Za-z][A-Za-z0-9 _()/,-]{1,40}?):\s+(\S.*)$").expect("a constant pattern")
 });
 
-/// Whether a line reads like a sentence of a person.
+/// Words that bind sentences; tables and help texts have few.
+const BINDING: [&str; 40] = [
+    "the", "a", "an", "is", "are", "was", "were", "and", "or", "but", "of", "in", "on", "to",
+    "with", "my", "this", "that", "it", "its", "i", "we", "at", "as", "for", "from", "by", "has",
+    "have", "not", "no", "when", "while", "after", "since", "all", "than", "does", "then", "be",
+];
+
+/// Whether a line reads like a sentence of a person: it ends like one, or words bind it.
+///
+/// A full stop makes up for figures (`Ryzen 1700: 500 MB/s with 25-30% CPU.`); lines of a wrapped
+/// mail have none, so two binding words do as well, where mostly words stand.
 fn is_sentence(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let visible = text.chars().filter(|c| !c.is_whitespace()).count();
-    let wordlike = words.iter().filter(|word| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let wordlike = words.iter().map(|word| bare(word)).filter(|word| {
         word.len() >= 2 && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-' | '_'))
     });
-    let plain = |word: &&str| word.chars().all(|c| c.is_alphabetic() || ",.:;!?'".contains(c));
-    if visible > 0 && words.len() <= 4 && words.iter().all(plain) {
-        return true;
-    }
-    // A full stop makes up for figures: `Ryzen 1700: 500 MB/s with 25-30% CPU.`
-    let parts = if text.ends_with('.') { 3 } else { 6 };
-    visible > 0
-        && words.len() >= 3
+    let binding = words.iter().filter(|word| BINDING.contains(&bare(word).as_str())).count();
+    let ends = text.ends_with(['.', '?', '!']) && !text.ends_with("...");
+    let parts = if ends { 3 } else { 7 };
+    words.len() >= 3
+        && (ends || binding >= 2)
+        && !text.contains("   ")
         && letters * 10 >= visible * parts
         && wordlike.count() * 12 >= words.len() * parts
 }
 
-/// Takes a line that no format claimed.
-pub(crate) fn take(number: u32, text: &str, reading: &mut Reading<'_>) {
+/// Takes a line that no format claimed. Notes (`key: value`) are taken only outside the output of a
+/// tool: inside, such a line is the tool's and was not understood.
+pub(crate) fn take(number: u32, text: &str, in_tool: bool, reading: &mut Reading<'_>) {
     let text = text.trim_start_matches(['*', '•', '-', '–']).trim();
     if text.is_empty() || text.bytes().all(|byte| b"-=_*#~.|+ ".contains(&byte)) {
         return;
     }
     if let Some(found) = NOTE
         .captures(text)
-        .filter(|found| found[1].split(' ').count() <= 4 && !found[2].ends_with('.'))
+        .filter(|found| !in_tool && found[1].split(' ').count() <= 4 && !found[2].ends_with('.'))
     {
         note(&found[1].to_lowercase(), &found[2], number, reading);
         reading.remark(Some(&found[1]), &found[2], number);

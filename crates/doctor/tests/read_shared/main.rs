@@ -168,6 +168,13 @@ fn every_file_of_the_captures_is_known() {
         assert!(evidence.threads.iter().any(|thread| thread.cpu_percent.is_some()));
         assert!(evidence.tables.iter().filter(|table| table.name == "arcstats").count() >= 2);
         assert!(!evidence.profiles.is_empty());
+        // Nobody wrote anything there but perf a warning.
+        let said: Vec<_> = evidence
+            .remarks
+            .iter()
+            .filter(|remark| remark.key.is_none() && !remark.source.input.ends_with(".err"))
+            .collect();
+        assert!(said.is_empty(), "{said:?}");
     }
     for (name, count) in &unknown {
         println!("unknown {name} in {count} captures");
