@@ -10,6 +10,7 @@ use crate::{bench, completions, man, mount, stat, unmount};
 use crate::{completions, man, mount, profile, stat, threads, unmount};
 use crate::{completions, man, mount, sim, size, stat, unmount};
 use crate::{bench, completions, l2, man, mount, stat, unmount};
+use crate::{capture, completions, doctor, man, mount, profile, stat, threads, unmount};
 
 /// Put any directory behind ZFS's adaptive replacement cache, in memory
 ///
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
     Bench(bench::BenchArgs),
+    Doctor(Box<doctor::args::DoctorArgs>),
+    Capture(capture::args::CaptureArgs),
     Profile(Box<profile::args::ProfileArgs>),
     Threads(threads::ThreadsArgs),
     Sim(Box<sim::args::SimArgs>),
@@ -57,6 +60,7 @@ pub(crate) fn sections() -> Vec<Section> {
                 "Mount /srv/data at /mnt/fast; returns once it can be used.",
             ),
             ("ogive stat /mnt/fast 1", "One line of cache statistics every second."),
+            ("sudo ogive doctor", "Say where the CPU of this host goes, and why."),
             ("ogive unmount /mnt/fast", "Unmount, and wait until the background process has gone."),
         ]),
         help::exit_codes(),

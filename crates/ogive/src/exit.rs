@@ -21,6 +21,11 @@ pub(crate) const FUSE: u8 = 5;
 /// The mount is in use.
 pub(crate) const BUSY: u8 = 6;
 
+/// The doctor's evidence is not enough to name a cause.
+pub(crate) const EVIDENCE: u8 = 7;
+/// The doctor found a cause.
+pub(crate) const CAUSE_FOUND: u8 = 8;
+
 /// What each exit code means: the one table behind the help texts and the man pages.
 pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     (SUCCESS, "success"),
@@ -34,6 +39,8 @@ pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     ),
     (FUSE, "FUSE: /dev/fuse or fusermount3 is missing, or mounting is forbidden"),
     (BUSY, "busy: programs still use the mount"),
+    (EVIDENCE, "doctor: the evidence is not enough to name a cause"),
+    (CAUSE_FOUND, "doctor: ZFS or ogive wastes CPU, and the cause is named"),
 ];
 
 /// An error with an exit code of its own and, where there is one, what to do next.
@@ -115,7 +122,7 @@ mod tests {
     #[test]
     fn the_table_has_every_code_once_in_order() {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(code, _)| *code).collect();
-        assert_eq!(codes, [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY]);
+        assert_eq!(codes, [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY, EVIDENCE, CAUSE_FOUND]);
     }
 
     #[test]

@@ -11,8 +11,10 @@
 
 mod allocator;
 mod bench;
+mod capture;
 mod cli;
 mod completions;
+mod doctor;
 mod exit;
 mod fuse;
 mod help;
@@ -62,6 +64,8 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
         Command::Bench(args) => bench::run(&args)?,
+        Command::Doctor(args) => return doctor::run(&args),
+        Command::Capture(args) => capture::run(&args)?,
         Command::Profile(args) => profile::run(&args)?,
         Command::Threads(args) => threads::run(&args)?,
         Command::Sim(args) => return sim::run(&args),

@@ -11,7 +11,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::{self, Cli};
 use crate::help::Section;
-use crate::{mount, profile, stat, threads, unmount};
+use crate::{capture, doctor, mount, profile, stat, threads, unmount};
 
 /// Write the man pages
 #[derive(Debug, Args)]
@@ -53,6 +53,8 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
             "mount" => mount::args::sections(),
             "unmount" => unmount::sections(),
             "stat" => stat::args::sections(),
+            "doctor" => doctor::args::sections(),
+            "capture" => capture::args::sections(),
             "profile" => profile::args::sections(),
             "threads" => threads::sections(),
             _ => Vec::new(),

@@ -1,0 +1,145 @@
+//! Profiles that `ogive-profile` reads, as evidence.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ogive_profile::read::{self, Options};
+use ogive_profile::{Format, Mode, Profile, StackId, WeightUnit};
+
+use super::Loaded;
+use crate::evidence::{self, Evidence, Input, Said, Source, Stack};
+
+/// More distinct stacks than this are cut: the heaviest stay.
+const MAX_STACKS: usize = 200_000;
+
+/// Reads an input if it is a profile of samples; `None` if it is not, or is text that the other
+/// readers know as well and better.
+pub(super) fn read(
+    name: &str,
+    bytes: &[u8],
+    kallsyms: Option<&[u8]>,
+) -> Option<Result<Profile, String>> {
+    let format = read::recognise(&bytes[..bytes.len().min(4096)])?;
+    // Folded stacks of others often have no weights; those of a capture do.
+    if format == Format::Folded && !name.ends_with("profile.folded") {
+        return None;
+    }
+    let mut options = Options::default();
+    options.symbols.kallsyms = kallsyms.map(<[u8]>::to_vec);
+    match read::bytes(name, bytes, &options) {
+        Ok(profile) => Some(Ok(profile)),
+        // A paste may begin like perf script and go on as something else.
+        Err(_) if format == Format::PerfScript => None,
+        Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+/// Adds a profile to what was loaded.
+pub(super) fn add(loaded: &mut Loaded, name: &str, profile: Profile) {
+    add_profile(&mut loaded.evidence, name, &profile);
+    if loaded.profile.as_ref().is_none_or(|known| known.meta.samples < profile.meta.samples) {
+        loaded.profile = Some(profile);
+    }
+}
+
+/// Adds a profile to evidence under a name.
+pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
+    let input: Arc<str> = Arc::from(name);
+    let converted = evidence_of(&input, profile);
+    let said = |value: String| Said { value, source: Source::whole(&input) };
+    if evidence.host.kernel.is_none() {
+        evidence.host.kernel = profile.meta.os_release.clone().map(said);
+    }
+    if evidence.host.os.is_none() && profile.meta.os_release.is_some() {
+        evidence.host.os = Some(said("linux".to_owned()));
+    }
+    if evidence.host.cpus.is_none() {
+        evidence.host.cpus =
+            profile.meta.cpus_online.map(|value| Said { value, source: Source::whole(&input) });
+    }
+    let trouble = (!profile.meta.notes.is_empty()).then(|| profile.meta.notes.join("; "));
+    let format = match profile.meta.format {
+        Format::PerfScript => "perf script",
+        Format::Pprof => "pprof",
+        Format::Live => "samples taken here",
+        _ => "perf.data",
+    };
+    evidence.inputs.push(Input {
+        name: input,
+        formats: vec![format.to_owned()],
+        facts: converted.stacks.len(),
+        trouble,
+    });
+    evidence.profiles.push(converted);
+}
+
+/// A profile as evidence.
+pub fn evidence_of(input: &Arc<str>, profile: &Profile) -> evidence::Profile {
+    let mut weights: HashMap<(&str, StackId), u64> = HashMap::new();
+    for sample in profile.samples() {
+        *weights.entry((profile.thread(sample.thread).name, sample.stack)).or_default() +=
+            sample.weight;
+    }
+    let mut heaviest: Vec<((&str, StackId), u64)> = weights.into_iter().collect();
+    heaviest.sort_by_key(|((thread, _), weight)| (std::cmp::Reverse(*weight), *thread));
+    heaviest.truncate(MAX_STACKS);
+    let source = Source::whole(input);
+    #[expect(clippy::cast_precision_loss, reason = "weights are compared, not counted")]
+    let stacks = heaviest
+        .into_iter()
+        .map(|((thread, stack), weight)| Stack {
+            thread: (!thread.is_empty()).then(|| thread.to_owned()),
+            frames: profile.stack(stack).map(|frame| frame_of(profile, frame)).collect(),
+            weight: weight as f64,
+            source: source.clone(),
+        })
+        .filter(|stack| !stack.frames.is_empty())
+        .collect();
+    let off_cpu =
+        profile.meta.event.contains("lock:") || profile.meta.event.contains("sched_switch");
+    let weighted = profile.meta.unit != WeightUnit::Events || !off_cpu;
+    evidence::Profile {
+        stacks,
+        rows: Vec::new(),
+        samples: Some(profile.meta.samples),
+        weighted,
+        off_cpu,
+    }
+}
+
+fn frame_of(profile: &Profile, id: ogive_profile::FrameId) -> evidence::Frame {
+    let frame = profile.frame(id);
+    evidence::Frame {
+        symbol: (!frame.symbol.is_empty() && frame.symbol != "[unknown]")
+            .then(|| plain(frame.symbol).to_owned()),
+        module: module(frame.module_name()),
+        kernel: match frame.mode {
+            Mode::Kernel => Some(true),
+            Mode::User => Some(false),
+            Mode::Unknown => None,
+        },
+    }
+}
+
+/// A function without the suffixes that compilers append.
+fn plain(symbol: &str) -> &str {
+    let cut = [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
+        .iter()
+        .filter_map(|suffix| symbol.find(suffix))
+        .min();
+    cut.map_or(symbol, |at| &symbol[..at])
+}
+
+fn module(name: &str) -> Option<String> {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    match name {
+        "" | "unknown" => None,
+        name if name.starts_with("kernel.kallsyms")
+            || name.starts_with("vmlinux")
+            || name == "guest.kernel.kallsyms" =>
+        {
+            Some("kernel".to_owned())
+        }
+        name => Some(name.to_owned()),
+    }
+}

@@ -1,0 +1,131 @@
+//! Rules against evidence: what is found, how sure, and what to say first.
+//!
+//! Each rule is weighed by itself ([`weigh`]); rules never touch each other. What comes out is
+//! ordered by confidence, then by the CPU explained. Where nothing is at least *possible*, the
+//! verdict is that the evidence does not suffice, with the one command that would help.
+
+mod finding;
+mod verdict;
+mod weigh;
+
+use crate::evidence::{Evidence, Input, Said};
+use crate::expression::Environment;
+use crate::facts::{Consumer, Facts};
+use crate::rule::RuleSet;
+
+pub use finding::{EvidenceLine, Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
+pub use verdict::{Verdict, VerdictKind};
+pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
+
+/// How many findings are reported at most.
+const MAX_FINDINGS: usize = 8;
+
+/// Use of the machine in figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overview {
+    /// Percent of all CPUs that was busy.
+    pub busy_percent: Option<f64>,
+    /// Percent of all CPUs in user space.
+    pub user_percent: Option<f64>,
+    /// Percent of all CPUs in the kernel.
+    pub system_percent: Option<f64>,
+    /// Percent of all CPUs idle with a disk request outstanding.
+    pub iowait_percent: Option<f64>,
+    /// Number of CPUs.
+    pub cpus: Option<f64>,
+    /// Percent of the busy CPU that is ZFS's.
+    pub zfs_share_percent: Option<f64>,
+    /// Who uses the CPU, best first.
+    pub consumers: Vec<Consumer>,
+    /// Functions with the largest own share: name, module, percent of busy samples.
+    pub symbols: Vec<(String, String, f64)>,
+    /// Busy samples of the profile.
+    pub samples: Option<f64>,
+    /// Installed ZFS.
+    pub zfs_version: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// What to say first.
+    pub verdict: Verdict,
+    /// Findings, best first.
+    pub findings: Vec<Finding>,
+    /// Causes weighed and not reported, best first, with their probability.
+    pub considered: Vec<(String, f64)>,
+    /// The machine in figures.
+    pub overview: Overview,
+    /// What was read as what.
+    pub inputs: Vec<Input>,
+    /// Lines nobody understood.
+    pub not_understood: Vec<Said<String>>,
+    /// Rules that could not be evaluated, and why.
+    pub rule_faults: Vec<String>,
+}
+
+/// Weighs all rules against the evidence.
+pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
+    let environment = Environment::new(Facts::new(evidence));
+    let mut rule_faults = Vec::new();
+    let mut weighed = Vec::new();
+    for rule in rules.iter() {
+        match weigh::weigh(rule, &environment) {
+            Ok(Some(result)) => weighed.push((rule, result)),
+            Ok(None) => {}
+            Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
+        }
+    }
+    weighed.sort_by(|(_, a), (_, b)| {
+        b.confidence
+            .total_cmp(&a.confidence)
+            .then_with(|| b.share_percent.unwrap_or(0.0).total_cmp(&a.share_percent.unwrap_or(0.0)))
+            .then_with(|| b.log_odds.total_cmp(&a.log_odds))
+    });
+    let verdict = verdict::verdict(rules, &weighed, &environment);
+    let mut findings = Vec::new();
+    let mut considered = Vec::new();
+    for (rule, result) in weighed {
+        if result.confidence < POSSIBLE || findings.len() >= MAX_FINDINGS {
+            considered.push((rule.text.id.clone(), result.confidence));
+            continue;
+        }
+        match finding::finding(rule, result, &environment) {
+            Ok(finding) => findings.push(finding),
+            Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
+        }
+    }
+    let facts = environment.facts();
+    Diagnosis {
+        verdict,
+        findings,
+        considered,
+        overview: overview(facts),
+        inputs: facts.evidence().inputs.clone(),
+        not_understood: facts.evidence().not_understood.clone(),
+        rule_faults,
+    }
+}
+
+fn overview(facts: &Facts) -> Overview {
+    Overview {
+        busy_percent: facts.cpu("busy").ok(),
+        user_percent: facts.cpu("user").ok(),
+        system_percent: facts.cpu("system").ok(),
+        iowait_percent: facts.cpu("iowait").ok(),
+        cpus: facts.ncpu().ok(),
+        zfs_share_percent: facts.zfs_share().ok(),
+        consumers: facts
+            .consumers()
+            .into_iter()
+            .filter(|user| user.share_percent >= 1.0)
+            .take(8)
+            .collect(),
+        symbols: facts.top_symbols(10),
+        samples: facts.profile_samples().ok(),
+        zfs_version: facts.zfs_version().ok(),
+        kernel: facts.kernel().ok(),
+    }
+}

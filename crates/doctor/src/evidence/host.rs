@@ -1,0 +1,105 @@
+//! What the host is, who runs on it, and how busy it is.
+
+use super::Source;
+
+/// A single statement with its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// What is known about the host; `None` is "not said".
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Host {
+    /// `linux`, `freebsd`, `illumos` or `macos`.
+    pub os: Option<Said<String>>,
+    /// Distribution with version, as printed (`Ubuntu 18.04.4`).
+    pub distribution: Option<Said<String>>,
+    /// Kernel release (`4.15.0-74-generic`), or FreeBSD release (`14.0-RELEASE-p1`).
+    pub kernel: Option<Said<String>>,
+    /// ZFS version text (`0.7.5-1ubuntu16.6`, `0.8.x`, `2.1 to 2.2`), without the `zfs-` prefix.
+    /// The kernel module's where both are said.
+    pub zfs_version: Option<Said<String>>,
+    /// `Some(false)` when it is said that no ZFS module is loaded.
+    pub zfs_loaded: Option<Said<bool>>,
+    /// Number of CPUs.
+    pub cpus: Option<Said<u32>>,
+    /// Model name of the CPU.
+    pub cpu_model: Option<Said<String>>,
+    /// CPU flags, space separated as in /proc/cpuinfo.
+    pub cpu_flags: Option<Said<String>>,
+    /// RAM in bytes.
+    pub ram_bytes: Option<Said<u64>>,
+    /// Seconds since boot.
+    pub uptime_s: Option<Said<f64>>,
+    /// Load averages of 1, 5 and 15 minutes.
+    pub load: Option<Said<[f64; 3]>>,
+    /// Kernel command line.
+    pub command_line: Option<Said<String>>,
+    /// It is an ogive mount that is asked about, with its directory.
+    pub ogive_mount: Option<Said<String>>,
+}
+
+/// How the CPUs of the host were used over one interval, percent of all CPUs (sums to about 100).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuUse {
+    /// In user programs, nice ones included.
+    pub user: f64,
+    /// In the kernel, without interrupts.
+    pub system: f64,
+    /// Idle.
+    pub idle: f64,
+    /// Idle with a disk request outstanding.
+    pub iowait: f64,
+    /// Hard and soft interrupts.
+    pub interrupt: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// Averages since boot (first row of vmstat, first page of `top -n1`), hence weak.
+    pub since_boot: bool,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// One thread, or one process where the tool does not show threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    /// Name without brackets, CPU or queue number as printed otherwise (`z_fr_iss_3`, `zfskern{arc_prune}` is `arc_prune`).
+    pub name: String,
+    /// The whole command line or a printed suffix, where there is one.
+    pub command: Option<String>,
+    /// Number of the thread (TID) or process.
+    pub id: Option<u64>,
+    /// Kernel thread, where that is known (brackets, VIRT 0, parent 2).
+    pub kernel: Option<bool>,
+    /// State letter (`R`, `S`, `D`, `Z`, ...).
+    pub state: Option<char>,
+    /// Percent of ONE CPU while watched (`top`, `pidstat`, two snapshots). `None` if not shown.
+    pub cpu_percent: Option<f64>,
+    /// Percent of one CPU averaged over its life (`ps`).
+    pub life_percent: Option<f64>,
+    /// CPU time used over its life, seconds.
+    pub cpu_time_s: Option<f64>,
+    /// How many such threads this row stands for (1, unless the source counts).
+    pub count: u64,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// A command that was timed (`time zfs list`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// The command line, or what was timed.
+    pub command: String,
+    /// Wall clock, seconds.
+    pub real_s: f64,
+    /// CPU in user space, seconds.
+    pub user_s: f64,
+    /// CPU in the kernel, seconds.
+    pub system_s: f64,
+    /// Where it was read.
+    pub source: Source,
+}

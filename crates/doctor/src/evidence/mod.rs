@@ -1,0 +1,76 @@
+//! Evidence: typed facts, each with its source.
+//!
+//! Readers (`crate::read`) fill it, rules look at it through the functions of `crate::expression`,
+//! nothing else writes it. What is absent is absent: no field has a default that means something,
+//! and an empty list means "not shown", never "none there".
+
+mod host;
+mod profile;
+mod settings;
+mod source;
+mod table;
+
+pub use host::{CpuUse, Host, Said, Thread, Timing};
+pub use profile::{Chain, Frame, KernelStack, LockUse, Profile, Stack, SymbolRow};
+pub use settings::{Parameter, PoolLine, Property};
+pub use source::Source;
+pub use table::{Figure, Number, Table};
+
+/// Everything that was given, understood.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// The host.
+    pub host: Host,
+    /// Use of the CPUs, one entry an interval.
+    pub cpu: Vec<CpuUse>,
+    /// Threads and processes.
+    pub threads: Vec<Thread>,
+    /// Commands that were timed.
+    pub timings: Vec<Timing>,
+    /// Profiles.
+    pub profiles: Vec<Profile>,
+    /// Stacks without weight.
+    pub kernel_stacks: Vec<KernelStack>,
+    /// Lock use.
+    pub locks: Vec<LockUse>,
+    /// Figures; two tables of one name and scope with different times are two snapshots.
+    pub tables: Vec<Table>,
+    /// Properties of datasets and pools.
+    pub properties: Vec<Property>,
+    /// Parameters.
+    pub parameters: Vec<Parameter>,
+    /// `zpool status` in words.
+    pub pools: Vec<PoolLine>,
+    /// Lines of the kernel's log, and of ZFS's own (`dbgmsg`), without their time stamp.
+    pub log: Vec<Said<String>>,
+    /// What a person wrote: sentences, and `key: value` notes (with their key).
+    pub remarks: Vec<Remark>,
+    /// What was read as what.
+    pub inputs: Vec<Input>,
+    /// Lines nobody understood.
+    pub not_understood: Vec<Said<String>>,
+}
+
+/// A statement of a person: weaker than any figure, but often all there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The key of a `key: value` line, lower case.
+    pub key: Option<String>,
+    /// The sentence or value.
+    pub text: String,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// One input and how it was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name.
+    pub name: std::sync::Arc<str>,
+    /// What it was taken for: `top`, `perf report`, `arcstats`; several are possible in one paste.
+    pub formats: Vec<String>,
+    /// Facts taken from it.
+    pub facts: usize,
+    /// What was wrong with it (truncated, binary, too large), as a sentence.
+    pub trouble: Option<String>,
+}

@@ -1,0 +1,108 @@
+//! Samples of stacks, and tables of symbols, whichever tool took them.
+//!
+//! Frames are leaf first. Weights are relative within one profile; the share of a symbol is taken
+//! of the samples that were not idle.
+
+use super::Source;
+
+/// One profile: stacks, rows of a symbol table, or both.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Stacks that were sampled one by one (perf.data, `perf script`, folded stacks), whole.
+    pub stacks: Vec<Stack>,
+    /// Rows of a symbol table (`perf report`, `perf top`), percentages as printed.
+    pub rows: Vec<SymbolRow>,
+    /// Samples on which the weights stand; `None` when not said. Few samples are weak evidence.
+    pub samples: Option<u64>,
+    /// Whether weights mean anything (folded stacks all of weight 1 do not).
+    pub weighted: bool,
+    /// Hits that the kernel counted off CPU (lock waits, blocked time) instead of CPU.
+    pub off_cpu: bool,
+}
+
+/// One distinct stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// Thread name (comm), where known.
+    pub thread: Option<String>,
+    /// Frames, leaf first, never empty.
+    pub frames: Vec<Frame>,
+    /// Weight: samples, or any unit that is the same in the whole profile.
+    pub weight: f64,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// One function on a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Function without offset; suffixes such as `.isra.0`, `.constprop.1`, `.part.2` are cut off.
+    pub symbol: Option<String>,
+    /// Module or object without brackets and path: `zfs`, `icp`, `kernel`, `libzpool.so.5`.
+    /// `[kernel.kallsyms]`, `[kernel]` and `vmlinux` are all `kernel`.
+    pub module: Option<String>,
+    /// Whether it is kernel code (`[k]`), where said.
+    pub kernel: Option<bool>,
+}
+
+/// One row of a symbol table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SymbolRow {
+    /// Thread name, where the table has the column.
+    pub thread: Option<String>,
+    /// The function.
+    pub frame: Frame,
+    /// Percent of all samples in the function itself.
+    pub self_percent: Option<f64>,
+    /// Percent of all samples in the function and what it called ("children").
+    pub total_percent: Option<f64>,
+    /// Call chains shown with this row.
+    pub chains: Vec<Chain>,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// Part of a call graph below a row of a symbol table, flattened by the reader.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// Frames, leaf first; the row's own function is one of them.
+    pub frames: Vec<Frame>,
+    /// Percent of ALL samples (relative percentages multiplied out) that end in exactly this chain;
+    /// the chains of a row do not overlap.
+    pub percent: f64,
+    /// Line of the deepest frame.
+    pub source: Source,
+}
+
+/// A stack at one moment without a weight: `/proc/PID/stack`, a call trace of the kernel's log.
+/// It shows where a thread is, not that it uses CPU there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelStack {
+    /// Thread name, where known.
+    pub thread: Option<String>,
+    /// How many threads have this stack.
+    pub count: u64,
+    /// Frames, leaf first.
+    pub frames: Vec<Frame>,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// Use of one lock as a lock profiler counted it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockUse {
+    /// Lock, as the tool names it; may be an address.
+    pub lock: String,
+    /// Callers, nearest first.
+    pub callers: Vec<Frame>,
+    /// Contentions counted.
+    pub count: Option<u64>,
+    /// Time lost to it, in nanoseconds, all together.
+    pub wait_ns: Option<f64>,
+    /// Percent of the tool's table, 0 to 100.
+    pub percent: Option<f64>,
+    /// What the tool says it is: `adaptive spin`, `adaptive block`, `rwlock:R`, ...
+    pub kind: String,
+    /// Where it was read.
+    pub source: Source,
+}

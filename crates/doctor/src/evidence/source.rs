@@ -1,0 +1,35 @@
+//! Where a fact was read: every fact carries one, so that every sentence of an answer can be
+//! checked against what was given.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The place a fact came from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Source {
+    /// Name of the input: a file name, a path inside a bundle, `standard input`.
+    pub input: Arc<str>,
+    /// Line of the input, counted from 1; `None` where lines mean nothing (binary profiles).
+    pub line: Option<u32>,
+}
+
+impl Source {
+    /// A whole input.
+    pub fn whole(input: &Arc<str>) -> Self {
+        Self { input: Arc::clone(input), line: None }
+    }
+
+    /// One line of an input, counted from 1.
+    pub fn line(input: &Arc<str>, line: usize) -> Self {
+        Self { input: Arc::clone(input), line: u32::try_from(line).ok() }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.input),
+            None => f.write_str(&self.input),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Faults of an expression that can be seen without evidence: names, number and kinds of arguments,
+//! patterns, versions.
+
+use cel::common::ast::{Expr, IdedExpr, LiteralValue};
+
+use super::{Expression, FUNCTIONS};
+use crate::facts::parse_versions;
+
+/// Operators and standard functions that rules may use besides [`FUNCTIONS`].
+const STANDARD: [&str; 17] = [
+    "_&&_", "_||_", "!_", "_>_", "_<_", "_>=_", "_<=_", "_==_", "_!=_", "_+_", "_-_", "_*_", "_/_",
+    "-_", "_?_:_", "double", "matches",
+];
+const KINDS: [&str; 19] = [
+    "profile",
+    "callers",
+    "threads",
+    "cpu",
+    "arcstats",
+    "memory",
+    "dbufstats",
+    "txgs",
+    "sar",
+    "iotop",
+    "rates",
+    "properties",
+    "params",
+    "versions",
+    "log",
+    "words",
+    "pool",
+    "stacks",
+    "locks",
+];
+
+/// What is wrong with an expression; empty if nothing is.
+pub fn faults(expression: &Expression) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(expression.program().expression(), &mut found);
+    found
+}
+
+fn walk(expression: &IdedExpr, found: &mut Vec<String>) {
+    match &expression.expr {
+        Expr::Call(call) => {
+            check_call(&call.func_name, &call.args, found);
+            if let Some(target) = &call.target {
+                walk(target, found);
+            }
+            call.args.iter().for_each(|argument| walk(argument, found));
+        }
+        Expr::Ident(name) => {
+            found.push(format!("there is no variable {name}; facts are functions"))
+        }
+        Expr::Literal(_) => {}
+        _ => found.push("only calls, operators and literals are allowed".to_owned()),
+    }
+}
+
+fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
+    if STANDARD.contains(&name) {
+        let arithmetic = matches!(name, "_+_" | "_-_" | "_*_" | "_/_");
+        let whole =
+            |argument: &IdedExpr| matches!(&argument.expr, Expr::Literal(LiteralValue::Int(_)));
+        if arithmetic && arguments.iter().any(whole) {
+            found.push(format!("{name}: write numbers in arithmetic with a point (2.0)"));
+        }
+        return;
+    }
+    let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) else {
+        found.push(format!("there is no function {name}()"));
+        return;
+    };
+    if function.arguments.len() != arguments.len() {
+        found.push(format!(
+            "{name}() takes {} arguments, not {}",
+            function.arguments.len(),
+            arguments.len()
+        ));
+        return;
+    }
+    for (kind, argument) in function.arguments.chars().zip(arguments) {
+        let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
+            if kind != 'n' {
+                found.push(format!("{name}(): its arguments are literal texts"));
+            }
+            continue;
+        };
+        check_text(name, kind, text.inner(), found);
+    }
+}
+
+fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
+    match kind {
+        'n' => found.push(format!("{name}(): a number is wanted, not {text:?}")),
+        'r' => {
+            if let Err(error) = regex::Regex::new(text) {
+                found.push(format!("{name}(): {error}"));
+            }
+        }
+        _ if name == "shown" && !KINDS.contains(&text) && text != "timings" => {
+            found.push(format!("shown(): there is no kind of evidence {text:?}"));
+        }
+        _ if matches!(
+            name,
+            "gauge"
+                | "gauge_min"
+                | "gauge_max"
+                | "rate"
+                | "delta"
+                | "word"
+                | "ratio"
+                | "counter_share"
+        ) =>
+        {
+            if !text.contains('.') {
+                found.push(format!("{name}(): {text:?} is not table.figure"));
+            }
+        }
+        _ if matches!(
+            name,
+            "zfs_before" | "zfs_at_least" | "kernel_at_least" | "kernel_before"
+        ) =>
+        {
+            if text.split(',').any(|part| parse_versions(part).is_none()) {
+                found.push(format!("{name}(): {text:?} is no version"));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        faults(&Expression::compile(text).unwrap()).join("; ")
+    }
+
+    #[test]
+    fn what_cannot_be_is_found_without_evidence() {
+        assert_eq!(fault(r#"thread_cpu("a") > 5 && shown("profile")"#), "");
+        assert!(fault(r#"thread_cp("a") > 5"#).contains("no function"));
+        assert!(fault(r#"thread_cpu("a", "b") > 5"#).contains("takes 1"));
+        assert!(fault(r#"thread_cpu("(") > 5"#).contains("regex"));
+        assert!(fault(r#"gauge("arcstats") > 5"#).contains("table.figure"));
+        assert!(fault(r#"gauge("a.b") * 2 > 5"#).contains("point"));
+        assert!(fault(r#"zfs_before("new")"#).contains("version"));
+        assert!(fault("arcstats > 5").contains("variable"));
+    }
+}

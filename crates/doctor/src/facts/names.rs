@@ -1,0 +1,117 @@
+//! Names that mean the same everywhere: idle functions, spinning locks, ZFS's modules and threads.
+//!
+//! Thread names: OpenZFS `module/zfs/spa.c` (`zio_taskqs`), `arc.c`, `dbuf.c`, `module/os/linux/spl`,
+//! over all releases since 0.6; Linux cuts them at 15 characters. A name says whose thread it is,
+//! never what is wrong.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What a leaf function says about the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// The CPU had nothing to do.
+    Idle,
+    /// It waited for a lock, busily.
+    Spin,
+    /// It worked.
+    Work,
+}
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
+}
+
+static IDLE_SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(native_safe_halt|pv_native_safe_halt|default_idle(_call)?|intel_idle(_irq|_ibrs)?|mwait_idle(_with_hints)?|acpi_idle_(do_entry|enter.*)|acpi_safe_halt|acpi_processor_ffh_cstate_enter|poll_idle|cpuidle_(enter|idle).*|cpu_idle(_poll)?|do_idle|cpu_startup_entry|arch_cpu_idle|intel_idle_.*|psci_cpu_suspend_enter|cpu_do_idle|native_halt|acpi_cpu_(idle|c1)|cpu_idle_(acpi|mwait|hlt)|sched_idletd|i86_mwait|mach_cpu_idle|cpu_halt|xen_safe_halt|tdx_safe_halt)$",
+    )
+});
+
+static SPIN_SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(osq_lock|mutex_spin_on_owner|mutex_optimistic_spin|rwsem_(spin_on_owner|optimistic_spin|down_.*_slowpath)|__rwsem_.*|call_rwsem_.*|(__pv_|native_)?queued_(spin|read|write)_lock_slowpath|__ticket_spin_lock|do_raw_spin_lock|_raw_spin_lock.*|_raw_(read|write)_lock.*|_spin_lock.*|__mutex_lock.*|mutex_lock|__lock_text_start|down_(read|write)(_trylock|_killable)?|lock_delay|_*mtx_lock_(sleep|spin).*|__mtx_lock.*|_*sx_[xs]lock_hard|_*rw_[rw]lock_hard|mutex_delay_default|mutex_vector_enter|rw_enter_sleep|lock_set_spl_spin|lock_set_spin|futex_wait_setup|spl_mutex_.*|_atomic_dec_and_lock)$",
+    )
+});
+
+static ZFS_MODULE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"^(zfs|spl|icp|zcommon|zavl|znvpair|zlua|zunicode|zzstd|zfs\.ko|opensolaris(\.ko)?)$")
+});
+
+static ZFS_THREAD: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^\[?(arc_(reclaim|adapt|evict|reap|prune|flush)|zthr_procedure|dbu?f?_evict|l2arc_feed|z_(null|rd|wr|fr|cl|ioctl|trim|flush)_(iss|int)|z_(iput|zrele|upgrade|prefetch|metaslab|unlinked|vdev|livelist|indirect|checkpoint|rebuild|flush|zil|zvol|dp)|txg_(sync|quiesce)|dp_(sync|zil)|dsl_scan|metaslab_group|mmp|vdev_(autotrim|trim|initialize|rebuild|load|open)|receive_writer|send_(traverse|reader|merge)|redact_|raidz_expand|spl_(system|delay|dynamic|kmem)|spa_(async|checkpoint)|zvol(_tq|\b|$)|zfs_(iput|znode)|zrele|ddt_|system_delay|zfskern)",
+    )
+});
+
+/// Whether the function is where an idle CPU is.
+pub fn is_idle_symbol(symbol: &str) -> bool {
+    IDLE_SYMBOL.is_match(symbol)
+}
+
+/// Whether the thread is the idle loop of a CPU.
+pub fn is_idle_thread(name: &str) -> bool {
+    name == "swapper"
+        || name.starts_with("swapper/")
+        || name == "idle"
+        || name == ":0"
+        || name.starts_with("idle{")
+        || name.starts_with("idle:")
+}
+
+/// Whether the function is the busy part of waiting for a lock.
+pub fn is_spin_symbol(symbol: &str) -> bool {
+    SPIN_SYMBOL.is_match(symbol)
+}
+
+/// Whether the module is one of OpenZFS's.
+pub fn is_zfs_module(module: &str) -> bool {
+    ZFS_MODULE.is_match(module)
+}
+
+/// Whether the thread name is one that OpenZFS gives.
+pub fn is_zfs_thread(name: &str) -> bool {
+    ZFS_THREAD.is_match(name)
+}
+
+/// What a leaf says.
+pub(super) fn leaf(symbol: &str) -> Leaf {
+    if is_idle_symbol(symbol) {
+        Leaf::Idle
+    } else if is_spin_symbol(symbol) {
+        Leaf::Spin
+    } else {
+        Leaf::Work
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart() {
+        assert_eq!(leaf("osq_lock"), Leaf::Spin);
+        assert_eq!(leaf("intel_idle"), Leaf::Idle);
+        assert_eq!(leaf("aes_encrypt_block"), Leaf::Work);
+        assert_eq!(leaf("native_queued_spin_lock_slowpath"), Leaf::Spin);
+        assert!(is_zfs_module("icp") && !is_zfs_module("xfs"));
+        for name in [
+            "z_wr_iss_h",
+            "arc_prune",
+            "dbuf_evict",
+            "dbu_evict",
+            "txg_sync",
+            "zvol",
+            "spl_kmem_cache/",
+            "z_unlinked_drai",
+        ] {
+            assert!(is_zfs_thread(name), "{name}");
+        }
+        for name in ["kswapd0", "zed", "zpool", "zabbix_agentd", "kworker/0:1", "python3"] {
+            assert!(!is_zfs_thread(name), "{name}");
+        }
+        assert!(is_idle_thread("swapper/3") && !is_idle_thread("idle-python"));
+    }
+}

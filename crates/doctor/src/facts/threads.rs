@@ -1,0 +1,371 @@
+//! CPU of threads and of the machine.
+//!
+//! The same thread may have been shown by several tools; tools are never added up, the one that
+//! shows most counts. A thread that a list of CPU users does not show uses (next to) nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::{Facts, Known, absent, is_idle_thread, is_zfs_thread};
+use crate::evidence::{CpuUse, Thread};
+
+const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
+
+/// Somebody who uses CPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consumer {
+    /// Name of the thread or process.
+    pub name: String,
+    /// Percent of the busy CPU.
+    pub share_percent: f64,
+    /// Whether it is one of ZFS's kernel threads.
+    pub is_zfs: bool,
+    /// Whether it is a kernel thread at all.
+    pub is_kernel: bool,
+}
+
+impl Facts {
+    fn thread_inputs(&self, figure: impl Fn(&Thread) -> Option<f64>) -> Vec<Vec<&Thread>> {
+        let mut inputs: BTreeMap<&Arc<str>, Vec<&Thread>> = BTreeMap::new();
+        for thread in self.evidence().threads.iter().filter(|thread| !is_idle_thread(&thread.name))
+        {
+            if figure(thread).is_some() {
+                inputs.entry(&thread.source.input).or_default().push(thread);
+            }
+        }
+        inputs.into_values().collect()
+    }
+
+    /// The largest sum, over the inputs, of a figure of matching threads; the largest thread is cited.
+    fn over_threads(
+        &self,
+        name: &str,
+        figure: impl Fn(&Thread) -> Option<f64>,
+        fold: impl Fn(f64, f64) -> f64,
+        what: &str,
+    ) -> Known<f64> {
+        let pattern = self.pattern(name)?;
+        let mut best: Option<(f64, Option<&Thread>)> = None;
+        for input in self.thread_inputs(&figure) {
+            let mut total = 0.0;
+            let mut largest: Option<&Thread> = None;
+            for thread in input.into_iter().filter(|thread| pattern.is_match(&thread.name)) {
+                let value = figure(thread).unwrap_or(0.0);
+                total = fold(total, value);
+                if largest.and_then(&figure).is_none_or(|known| known < value) {
+                    largest = Some(thread);
+                }
+            }
+            if best.as_ref().is_none_or(|(known, _)| *known < total) {
+                best = Some((total, largest));
+            }
+        }
+        match best {
+            Some((total, largest)) => {
+                if let Some(thread) = largest {
+                    self.used(&thread.source);
+                }
+                Ok(total)
+            }
+            None => absent(what),
+        }
+    }
+
+    /// Sum of the CPU of matching threads, percent of one CPU.
+    pub fn thread_cpu(&self, name: &str) -> Known<f64> {
+        self.over_threads(name, |thread| thread.cpu_percent, |a, b| a + b, NO_THREADS)
+    }
+
+    /// CPU of the busiest matching thread, percent of one CPU.
+    pub fn thread_max(&self, name: &str) -> Known<f64> {
+        self.over_threads(name, |thread| thread.cpu_percent, f64::max, NO_THREADS)
+    }
+
+    /// CPU of the busiest matching thread over its life (`ps`), percent of one CPU.
+    pub fn thread_life(&self, name: &str) -> Known<f64> {
+        self.over_threads(
+            name,
+            |thread| thread.life_percent,
+            f64::max,
+            "CPU of processes over their life (ps aux)",
+        )
+    }
+
+    /// CPU time of the matching threads over their life, seconds.
+    pub fn thread_time_s(&self, name: &str) -> Known<f64> {
+        self.over_threads(
+            name,
+            |thread| thread.cpu_time_s,
+            |a, b| a + b,
+            "CPU times of threads (ps -eL)",
+        )
+    }
+
+    /// How many threads match.
+    pub fn thread_count(&self, name: &str) -> Known<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
+        let counted = |thread: &Thread| Some(thread.count as f64);
+        self.over_threads(name, counted, |a, b| a + b, "a list of threads (ps -eLf)")
+    }
+
+    /// How many matching threads use at least so many percent of one CPU.
+    pub fn thread_busy_count(&self, name: &str, percent: f64) -> Known<f64> {
+        let busy =
+            |thread: &Thread| thread.cpu_percent.map(|cpu| if cpu >= percent { 1.0 } else { 0.0 });
+        self.over_threads(name, busy, |a, b| a + b, NO_THREADS)
+    }
+
+    /// How many matching threads are in a state (`D`).
+    pub fn thread_in_state(&self, name: &str, state: &str) -> Known<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
+        let counted = |thread: &Thread| {
+            thread.state.map(|known| if state.contains(known) { thread.count as f64 } else { 0.0 })
+        };
+        self.over_threads(name, counted, |a, b| a + b, "states of threads (ps -eLo stat,comm)")
+    }
+
+    /// Whether some process's command line matches.
+    pub fn command(&self, pattern: &str) -> Known<bool> {
+        let pattern = self.pattern(pattern)?;
+        if self.evidence().threads.is_empty() {
+            return absent("a list of processes (ps auxww)");
+        }
+        let hit = self.evidence().threads.iter().find(|thread| {
+            thread.command.as_deref().is_some_and(|command| pattern.is_match(command))
+                || pattern.is_match(&thread.name)
+        });
+        if let Some(thread) = hit {
+            self.used(&thread.source);
+        }
+        Ok(hit.is_some())
+    }
+
+    /// Use of all CPUs, percent, by state.
+    pub fn cpu(&self, state: &str) -> Known<f64> {
+        let rows = self.cpu_rows();
+        if rows.is_empty() {
+            return absent("CPU use by state (vmstat 1 10)");
+        }
+        let mut sum = 0.0;
+        for row in &rows {
+            sum += match state {
+                "user" => row.user,
+                "system" => row.system,
+                "idle" => row.idle,
+                "iowait" => row.iowait,
+                "interrupt" => row.interrupt,
+                "steal" => row.steal,
+                "busy" => row.user + row.system + row.interrupt,
+                _ => return Err(super::Missing::Wrong(format!("no CPU state is called {state}"))),
+            };
+        }
+        if let Some(row) = rows.first() {
+            self.used(&row.source);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        Ok(sum / rows.len() as f64)
+    }
+
+    /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its
+    /// whole interval, a tool that prints many rows covers more than the header of one `top`; what
+    /// is since boot only counts where there is nothing else.
+    fn cpu_rows(&self) -> Vec<&CpuUse> {
+        let all = &self.evidence().cpu;
+        let mut inputs: BTreeMap<&Arc<str>, Vec<&CpuUse>> = BTreeMap::new();
+        for row in all.iter().filter(|row| !row.since_boot) {
+            inputs.entry(&row.source.input).or_default().push(row);
+        }
+        let whole = |name: &str| name.rsplit('/').next() == Some("stat");
+        let best = inputs.into_iter().max_by_key(|(name, rows)| (whole(name), rows.len()));
+        best.map_or_else(|| all.iter().collect(), |(_, rows)| rows)
+    }
+
+    /// Share of the busy CPU that matching threads use, percent: from a profile, else from a list of threads.
+    pub fn comm_share(&self, name: &str) -> Known<f64> {
+        if let Ok(share) = self.profiled_thread_share(name) {
+            return Ok(share);
+        }
+        let own = self.thread_cpu(name)?;
+        let all = self.busy_percent_of_one_cpu()?;
+        if all <= 0.0 { absent(NO_THREADS) } else { Ok((own * 100.0 / all).min(100.0)) }
+    }
+
+    /// All busy CPU, in percent of one CPU: what threads show, or what the states say if that is more.
+    fn busy_percent_of_one_cpu(&self) -> Known<f64> {
+        let shown = self.thread_cpu("")?;
+        let stated = match (self.cpu("busy"), self.ncpu()) {
+            (Ok(busy), Ok(cpus)) => busy * cpus,
+            _ => 0.0,
+        };
+        Ok(shown.max(stated))
+    }
+
+    /// Share of the busy CPU in user space, percent.
+    pub fn user_share(&self) -> Known<f64> {
+        if let Ok(share) = self.profiled_user_share() {
+            return Ok(share);
+        }
+        let (user, busy) = (self.cpu("user")?, self.cpu("busy")?);
+        if busy <= 0.0 { absent("busy CPU") } else { Ok(user * 100.0 / busy) }
+    }
+
+    /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions below others.
+    pub fn zfs_share(&self) -> Known<f64> {
+        if let Ok(share) = self.profiled_zfs_share() {
+            return Ok(share);
+        }
+        let own: f64 =
+            self.consumers().iter().filter(|user| user.is_zfs).map(|user| user.share_percent).sum();
+        if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
+    }
+
+    /// Share of the busy CPU in user processes, percent, without their time inside ZFS.
+    pub fn process_share(&self) -> Known<f64> {
+        if let Ok(share) = self.profiled_process_share() {
+            return Ok(share);
+        }
+        let own: f64 = self
+            .consumers()
+            .iter()
+            .filter(|user| !user.is_kernel)
+            .map(|user| user.share_percent)
+            .sum();
+        if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
+    }
+
+    /// Who uses the CPU, best first: by profile, else by threads.
+    pub fn consumers(&self) -> Vec<Consumer> {
+        let profiled = self.profiled_threads();
+        if !profiled.is_empty() {
+            return profiled
+                .into_iter()
+                .map(|(name, share_percent)| Consumer {
+                    is_zfs: is_zfs_thread(&name),
+                    is_kernel: self.is_kernel_thread(&name),
+                    name,
+                    share_percent,
+                })
+                .collect();
+        }
+        let all = self.busy_percent_of_one_cpu().unwrap_or(0.0);
+        let inputs = self.thread_inputs(|thread| thread.cpu_percent);
+        let sum = |input: &Vec<&Thread>| {
+            input.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>()
+        };
+        let Some(input) = inputs.into_iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else {
+            return Vec::new();
+        };
+        let mut users: BTreeMap<&str, (f64, Option<bool>)> = BTreeMap::new();
+        for thread in input {
+            let entry = users.entry(thread.name.as_str()).or_insert((0.0, thread.kernel));
+            entry.0 += thread.cpu_percent.unwrap_or(0.0);
+        }
+        let mut users: Vec<Consumer> = users
+            .into_iter()
+            .map(|(name, (cpu, kernel))| Consumer {
+                name: name.to_owned(),
+                share_percent: if all > 0.0 { cpu * 100.0 / all } else { 0.0 },
+                is_zfs: is_zfs_thread(name),
+                is_kernel: kernel.unwrap_or_else(|| looks_like_kernel(name)),
+            })
+            .collect();
+        users.sort_by(|a, b| {
+            b.share_percent.total_cmp(&a.share_percent).then_with(|| a.name.cmp(&b.name))
+        });
+        users
+    }
+
+    pub(super) fn is_kernel_thread(&self, name: &str) -> bool {
+        let listed = self
+            .evidence()
+            .threads
+            .iter()
+            .find(|thread| thread.name == name)
+            .and_then(|thread| thread.kernel);
+        listed.unwrap_or_else(|| looks_like_kernel(name))
+    }
+
+    /// The user process (no kernel thread) that uses most.
+    pub fn top_process(&self) -> Known<Consumer> {
+        match self.consumers().into_iter().find(|user| !user.is_kernel) {
+            Some(user) => Ok(user),
+            None => absent(NO_THREADS),
+        }
+    }
+
+    /// The thread that uses most.
+    pub fn top_thread(&self) -> Known<Consumer> {
+        match self.consumers().into_iter().next() {
+            Some(user) => Ok(user),
+            None => absent(NO_THREADS),
+        }
+    }
+
+    /// A figure of the commands that were timed and match: the largest.
+    pub fn timed(
+        &self,
+        command: &str,
+        figure: impl Fn(&crate::evidence::Timing) -> f64,
+    ) -> Known<f64> {
+        let pattern: Arc<Regex> = self.pattern(command)?;
+        let hits =
+            self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command));
+        match hits.max_by(|a, b| figure(a).total_cmp(&figure(b))) {
+            Some(timing) => {
+                self.used(&timing.source);
+                Ok(figure(timing))
+            }
+            None => absent("a timed command (time zfs list ...)"),
+        }
+    }
+
+    /// How a command's time grows: exponent between the least and the most work, from numbers in
+    /// the command's text (`zfs holds (25 snapshots)`).
+    pub fn timed_growth(&self, command: &str) -> Known<f64> {
+        let pattern = self.pattern(command)?;
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for timing in
+            self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command))
+        {
+            let digits =
+                timing.command.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
+            if let Some(amount) =
+                digits.and_then(|digits| digits.parse::<f64>().ok()).filter(|amount| *amount > 0.0)
+            {
+                self.used(&timing.source);
+                points.push((amount, (timing.user_s + timing.system_s).max(0.001)));
+            }
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        match (points.first(), points.last()) {
+            (Some(least), Some(most)) if most.0 > least.0 => {
+                Ok((most.1 / least.1).ln() / (most.0 / least.0).ln())
+            }
+            _ => absent("the same command timed for several sizes"),
+        }
+    }
+}
+
+fn looks_like_kernel(name: &str) -> bool {
+    const PREFIXES: [&str; 16] = [
+        "kworker",
+        "kswapd",
+        "ksoftirqd",
+        "kcompactd",
+        "khugepaged",
+        "rcu_",
+        "migration/",
+        "kthreadd",
+        "watchdog/",
+        "jbd2/",
+        "btrfs-",
+        "nfsd",
+        "ksmd",
+        "irq/",
+        "spl_",
+        "pagedaemon",
+    ];
+    is_zfs_thread(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}

@@ -1,0 +1,18 @@
+//! Says where the CPU of a file system went, and why.
+//!
+//! Three parts, one direction: readers turn what people have into [`evidence`], rules (data, one
+//! file a cause, under `rules/`) are weighed against it, and the answer is printed. This crate does
+//! not sample and does not look at the host: evidence comes in as bytes with a name.
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+
+pub mod bundle;
+pub mod diagnose;
+pub mod evidence;
+pub mod expression;
+pub mod facts;
+pub mod read;
+pub mod report;
+pub mod rule;
+
+pub use diagnose::{Diagnosis, diagnose};

@@ -1,0 +1,490 @@
+//! The one table of formats: by which line each begins, which rows are known without their heading,
+//! and who reads it.
+//!
+//! Order matters only where two entries match one line: the earlier wins. Nothing here looks at a
+//! file's name.
+
+use std::sync::LazyLock;
+
+use regex::RegexSet;
+
+use super::clean::Line;
+use super::reading::Reading;
+use super::section::Section;
+use super::{
+    arc_summary, arcstat, bench, folded, host, interval_tools, kernel_stack, kstat, load, locks,
+    log, memory, parameters, perf_report, perf_script, proc_stat, properties, ps, slab,
+    small_tools, thread_tools, top, txgs, zpool,
+};
+
+type Reader = fn(&Section<'_>, &mut Reading<'_>);
+
+/// How the first line of a format is known.
+#[derive(Clone, Copy)]
+enum Begins {
+    /// By a pattern over the line without its leading blanks.
+    Pattern(&'static str),
+    /// By the line alone.
+    Line(fn(&str) -> bool),
+    /// By the line and the next few.
+    Lines(fn(&[Line<'_>]) -> bool),
+    /// Only by its rows.
+    Nothing,
+}
+
+/// One format.
+pub(crate) struct Format {
+    /// What people call it.
+    pub(crate) name: &'static str,
+    begins: Begins,
+    row: fn(&str) -> bool,
+    /// Whether every line of it is a beginning, so that neighbours belong together.
+    pub(crate) each_line: bool,
+    filled: fn(&str) -> bool,
+    keeps: fn(&str) -> bool,
+    absorbs: &'static [&'static str],
+    /// Its reader.
+    pub(crate) read: Reader,
+}
+
+const fn format(name: &'static str, begins: Begins, read: Reader) -> Format {
+    let absorbs = &[];
+    Format {
+        name,
+        begins,
+        row: never,
+        each_line: false,
+        filled: always,
+        keeps: never,
+        absorbs,
+        read,
+    }
+}
+
+impl Format {
+    /// Also known without heading, by this test of a row.
+    const fn row(self, row: fn(&str) -> bool) -> Self {
+        Self { row, ..self }
+    }
+
+    /// Every line of it matches its beginning.
+    const fn each_line(self) -> Self {
+        Self { each_line: true, ..self }
+    }
+
+    /// Headings in a row are one beginning until a line satisfies this.
+    const fn filled(self, filled: fn(&str) -> bool) -> Self {
+        Self { filled, ..self }
+    }
+
+    /// Lines that surely belong to a section that has begun.
+    const fn keeps(self, keeps: fn(&str) -> bool) -> Self {
+        Self { keeps, ..self }
+    }
+
+    /// Formats whose beginnings are part of this one.
+    const fn absorbs(self, absorbs: &'static [&'static str]) -> Self {
+        Self { absorbs, ..self }
+    }
+
+    /// Whether `text` surely belongs to a section of this format.
+    pub(crate) fn is_kept(&self, text: &str) -> bool {
+        (self.keeps)(text)
+    }
+
+    /// Whether `text` is a row of data of this format.
+    pub(crate) fn is_filled_by(&self, text: &str) -> bool {
+        (self.filled)(text)
+    }
+
+    /// Whether the beginning of `other` is part of this format.
+    pub(crate) fn takes_in(&self, other: &Format) -> bool {
+        self.absorbs.contains(&other.name)
+    }
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+fn never(_: &str) -> bool {
+    false
+}
+
+fn always(text: &str) -> bool {
+    !text.trim().is_empty()
+}
+
+/// A table with all its patterns in one automaton.
+struct Table<const N: usize> {
+    formats: &'static [Format; N],
+    patterns: LazyLock<RegexSet>,
+}
+
+impl<const N: usize> Table<N> {
+    /// The first format that begins at the first of `lines`.
+    fn begins(&self, lines: &[Line<'_>]) -> Option<&'static Format> {
+        let text = lines.first()?.text.trim();
+        // Longer lines are data of formats that are known by their first line.
+        if text.is_empty() || text.len() > 8192 {
+            return None;
+        }
+        let matched = self.patterns.matches(text);
+        let mut pattern = 0;
+        self.formats.iter().find(|format| match format.begins {
+            Begins::Pattern(_) => {
+                pattern += 1;
+                matched.matched(pattern - 1)
+            }
+            Begins::Line(test) => test(text),
+            Begins::Lines(test) => test(lines),
+            Begins::Nothing => false,
+        })
+    }
+}
+
+fn patterns(formats: &[Format]) -> RegexSet {
+    let patterns = formats.iter().filter_map(|format| match format.begins {
+        Begins::Pattern(pattern) => Some(pattern),
+        _ => None,
+    });
+    RegexSet::new(patterns).expect("constant patterns")
+}
+
+static TABLE: Table<61> =
+    Table { formats: &FORMATS, patterns: LazyLock::new(|| patterns(&FORMATS)) };
+static WHOLE_TABLE: Table<12> =
+    Table { formats: &WHOLE, patterns: LazyLock::new(|| patterns(&WHOLE)) };
+
+/// The format that begins at the first of `lines`.
+pub(crate) fn begins(lines: &[Line<'_>]) -> Option<&'static Format> {
+    TABLE.begins(lines)
+}
+
+/// The format of a section that nothing in it began.
+pub(crate) fn whole(lines: &[Line<'_>]) -> Option<&'static Format> {
+    WHOLE_TABLE.begins(lines)
+}
+
+/// The format of which `text` is a row, without heading.
+pub(crate) fn row(text: &str) -> Option<&'static Format> {
+    if text.len() > 4096 {
+        return None;
+    }
+    FORMATS.iter().find(|format| (format.row)(text))
+}
+
+fn first<'a>(lines: &'a [Line<'_>]) -> &'a str {
+    lines.first().map_or("", |line| line.text.trim())
+}
+
+/// Whether one of the next few lines that are not blank satisfies `test`.
+fn soon(lines: &[Line<'_>], test: fn(&str) -> bool) -> bool {
+    let next = lines.iter().skip(1).filter(|line| !line.text.trim().is_empty());
+    next.take(3).any(|line| test(&line.text))
+}
+
+/// A heading, or the seven numbers of a kstat with the heading below.
+fn begins_table(lines: &[Line<'_>], heading: fn(&str) -> bool) -> bool {
+    let below = || lines.get(1).is_some_and(|line| heading(line.text.trim()));
+    heading(first(lines)) || kstat::is_header(first(lines)) && below()
+}
+
+fn names_kstat_columns(text: &str) -> bool {
+    text.split_whitespace().eq(["name", "type", "data"])
+}
+
+fn begins_kstat(lines: &[Line<'_>]) -> bool {
+    names_kstat_columns(first(lines))
+        || kstat::is_header(first(lines)) && soon(lines, names_kstat_columns)
+}
+
+fn is_kstat_data(text: &str) -> bool {
+    always(text) && !kstat::is_header(text) && !names_kstat_columns(text)
+}
+
+fn begins_txgs(lines: &[Line<'_>]) -> bool {
+    begins_table(lines, |text| text.starts_with("txg ") && text.contains("otime"))
+}
+
+fn begins_bench(lines: &[Line<'_>]) -> bool {
+    begins_table(lines, |text| text.starts_with("implementation"))
+}
+
+fn is_bench_data(text: &str) -> bool {
+    is_kstat_data(text) && !text.trim_start().starts_with("implementation")
+}
+
+fn begins_dbufs(lines: &[Line<'_>]) -> bool {
+    begins_table(lines, |text| text.starts_with("dbuf ") && text.contains("| arcbuf"))
+}
+
+fn begins_other_kstat(lines: &[Line<'_>]) -> bool {
+    begins_table(lines, |text| {
+        text.starts_with("id ") && text.contains("mmp_delay")
+            || text.starts_with("UID ") && text.contains("objset")
+            || text.starts_with("pool_guid ")
+    })
+}
+
+fn begins_dbgmsg(lines: &[Line<'_>]) -> bool {
+    begins_table(lines, |text| text.split_whitespace().eq(["timestamp", "message"]))
+        || log::is_dbgmsg(first(lines))
+}
+
+fn begins_perf_script(lines: &[Line<'_>]) -> bool {
+    let Some(line) = lines.first() else { return false };
+    let alone = || line.text.contains(" (") && line.text.ends_with(')');
+    perf_script::is_header(&line.text) && (soon(lines, perf_script::is_frame) || alone())
+}
+
+fn begins_perf_header(lines: &[Line<'_>]) -> bool {
+    first(lines).starts_with("# ========")
+        && soon(lines, |text| text.contains("captured on") || text.contains("hostname"))
+}
+
+fn begins_zpool_status(lines: &[Line<'_>]) -> bool {
+    let next =
+        |text: &str| ["state:", "id:", "scan:"].iter().any(|field| text.trim().starts_with(field));
+    first(lines).starts_with("pool: ") && (lines.len() < 3 || soon(lines, next))
+}
+
+fn begins_ogive_mount(lines: &[Line<'_>]) -> bool {
+    const MARKS: [&str; 3] = ["\"mount_point\"", "\"arc_max_bytes\"", "\"record_size_bytes\""];
+    let marked = |line: &Line<'_>| MARKS.iter().any(|mark| line.text.contains(mark));
+    first(lines) == "{" && lines.iter().take(40).any(marked)
+}
+
+fn begins_command_line(lines: &[Line<'_>]) -> bool {
+    parameters::is_command_line(first(lines))
+        && lines.iter().filter(|line| !line.text.trim().is_empty()).count() == 1
+}
+
+fn begins_task(lines: &[Line<'_>]) -> bool {
+    lines.iter().take(2).any(|line| proc_stat::is_task(&line.text))
+}
+
+fn is_figures(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_ascii_digit()) && !kstat::is_header(text)
+}
+
+fn is_many_words(text: &str) -> bool {
+    text.split_whitespace().count() >= 7 && !zpool::is_iostat_heading(text)
+}
+
+fn begins_stack(lines: &[Line<'_>]) -> bool {
+    lines.first().is_some_and(|line| {
+        kernel_stack::is_frame(&line.text) || kernel_stack::is_thread(&line.text)
+    })
+}
+
+fn has_bar(text: &str) -> bool {
+    text.contains(" | ")
+}
+
+fn is_comment(text: &str) -> bool {
+    text.starts_with("# ")
+}
+
+fn has_heading_of_properties(text: &str) -> bool {
+    properties::is_list_heading(text)
+        || matches!(text, "no pools available" | "no datasets available")
+}
+
+fn is_parameter(text: &str) -> bool {
+    parameters::is_parameter(text.trim_start_matches(['*', '\u{2022}', ' ']))
+}
+
+fn is_cpu(text: &str) -> bool {
+    host::is_lscpu(text) || host::is_cpuinfo(text)
+}
+
+fn is_key_and_value(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(key, _)| {
+        key.len() < 40 && key.starts_with(|c: char| c.is_ascii_alphabetic())
+    })
+}
+
+fn is_dtrace(text: &str) -> bool {
+    small_tools::is_dtrace_time(text) || text.starts_with("CPU ") && text.contains("FUNCTION:NAME")
+}
+
+fn begins_atop(text: &str) -> bool {
+    text.starts_with("PRC |")
+        || text.starts_with("ATOP - ")
+        || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
+}
+
+fn begins_pidstat(text: &str) -> bool {
+    text.contains("Command")
+        && text.contains("%CPU")
+        && !text.contains("%MEM")
+        && (text.contains("UID") || text.contains("PID"))
+}
+
+fn begins_top(text: &str) -> bool {
+    top::is_heading(text) || top::is_summary(text)
+}
+
+fn is_illumos_row(text: &str) -> bool {
+    text.starts_with("        ") || text.starts_with('\t') || text.starts_with("name:")
+}
+
+use Begins::{Line as ByLine, Lines as ByLines, Nothing, Pattern};
+
+static FORMATS: [Format; 61] = [
+    format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
+    format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data),
+    format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
+    format("perf stat", Pattern(r"^Performance counter stats"), small_tools::read_perf_stat),
+    format("perf lock contention", Pattern(r"^contended\s+total wait"), locks::read_perf),
+    format("lockstat", Pattern(r"^Count\s+indv\s+cuml\s+(?:rcnt|genr)|^[A-Z][A-Za-z /_-]+:\s+\d+ events in [\d.]+ seconds"), locks::read_lockstat).row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
+    format("plockstat", Pattern(r"^Count\s+nsec\s+Lock\s+Caller|^(?:Mutex|R/W (?:reader|writer)) (?:block|hold|spin|unsuccessful spin)$"), locks::read_plockstat).filled(is_figures),
+    format("lock_stat", Pattern(r"^lock_stat version"), locks::read_lock_stat),
+    format("kstat", ByLines(begins_kstat), kstat::read_linux).row(kstat::is_known_row).filled(is_kstat_data),
+    format("txgs", ByLines(begins_txgs), txgs::read).filled(is_figures),
+    format("benchmark", ByLines(begins_bench), bench::read).filled(is_bench_data),
+    format("dbufs", ByLines(begins_dbufs), proc_stat::read_nothing).keeps(has_bar),
+    format("kstat of another shape", ByLines(begins_other_kstat), proc_stat::read_nothing),
+    format("dbgmsg", ByLines(begins_dbgmsg), log::read_dbgmsg).each_line().keeps(log::is_message),
+    format("kstat of illumos", Pattern(r"^(?:module:\s+\S+\s+instance:|[a-z_0-9]+:\d+:[^:\s]+:\S+\s+\S)"), kstat::read_illumos).each_line().keeps(is_illumos_row),
+    format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
+    format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
+    format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
+    format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top"]),
+    format("pidstat", ByLine(begins_pidstat), thread_tools::read_pidstat).absorbs(&["pidstat"]),
+    format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
+    format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
+    format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
+    format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
+    format("ps", ByLine(ps::is_heading), ps::read).row(ps::is_row).keeps(ps::is_row),
+    format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*load averages?:|^load averages?:\s+\d"), load::read).each_line(),
+    format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),
+    format("proc uptime", Pattern(r"^\d+\.\d\d \d+\.\d\d$|^begin \d+\.\d+ end \d+\.\d+$"), proc_stat::read_uptime).each_line(),
+    format("meminfo", ByLine(memory::is_meminfo_row), memory::read_meminfo).row(memory::is_meminfo_row).each_line(),
+    format("free", Pattern(r"^total\s+used\s+free\s+shared"), memory::read_free),
+    format("vmstat file", ByLine(memory::is_vmstat_row), memory::read_vmstat_file).row(memory::is_vmstat_row).each_line(),
+    format("pressure", Pattern(r"^(?:\S+[: ]+)?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
+    format("buddyinfo", Pattern(r"^Node\s+\d+, zone\s+\S+\s+\d+\s+\d"), memory::read_buddyinfo).each_line(),
+    format("zoneinfo", Pattern(r"^Node \d+, zone\s+\S+$"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
+    format("vmstat", ByLine(interval_tools::is_vmstat_heading), interval_tools::read_vmstat).absorbs(&["vmstat"]),
+    format("atopsar", Pattern(r"\bbusy\s.*_dsk_"), interval_tools::read_atopsar),
+    format("sar", ByLine(interval_tools::is_sar_heading), interval_tools::read_sar).absorbs(&["sar"]),
+    format("mpstat of illumos", Pattern(r"^CPU\s+minf\s+mjf\s+xcal"), interval_tools::read_mpstat_illumos).absorbs(&["mpstat of illumos"]),
+    format("iostat", Pattern(r"^avg-cpu:|^Device:?\s+.*(?:r/s|tps|rrqm/s)|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
+    format("spl slab", Pattern(r"^-+ cache -+\s+-+ slab|^name\s+flags\s+size\s+alloc\s+slabsize"), slab::read_spl).row(slab::is_spl_row).filled(slab::is_spl_row),
+    format("slabinfo", Pattern(r"^slabinfo - version|^# name\s+<active_objs>"), slab::read_slabinfo).filled(slab::is_slabinfo_row),
+    format("slabtop", Pattern(r"^Active / Total Objects|^OBJS\s+ACTIVE\s+USE"), slab::read_slabtop).absorbs(&["slabtop"]),
+    format("task queues", Pattern(r"^taskq\s+act\s+nthr\s+spwn"), small_tools::read_taskq),
+    format("zfs get", ByLine(properties::is_heading), properties::read_get).row(properties::is_row),
+    format("zpool list", ByLine(has_heading_of_properties), properties::read_list),
+    format("zpool status", ByLines(begins_zpool_status), zpool::read_status).absorbs(&["zpool status"]),
+    format("zpool iostat", ByLine(zpool::is_iostat_beginning), zpool::read_iostat).filled(is_many_words).absorbs(&["zpool iostat"]),
+    format("module parameters", ByLine(is_parameter), parameters::read).row(is_parameter).each_line(),
+    format("kernel stack", ByLines(begins_stack), kernel_stack::read).row(kernel_stack::is_frame).each_line(),
+    format("kernel log", ByLine(log::is_dmesg), log::read_dmesg).each_line().absorbs(&["kernel stack"]),
+    format("udevadm monitor", ByLine(log::is_udev), log::read_udev).each_line(),
+    format("strace", ByLine(log::is_strace), log::read_strace).each_line(),
+    format("bpftrace", ByLine(small_tools::is_map), small_tools::read_bpftrace).each_line(),
+    format("dtrace", ByLine(is_dtrace), small_tools::read_dtrace).each_line(),
+    format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
+    format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
+    format("time", ByLine(small_tools::is_time), small_tools::read_time).each_line(),
+    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(is_key_and_value),
+    format("version", ByLine(host::is_version), host::read_version).each_line(),
+    format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),
+    format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
+];
+
+/// Formats that are only known as a whole, tried on sections that nothing above began.
+static WHOLE: [Format; 12] = [
+    format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
+    format("thread statistics", ByLines(begins_task), proc_stat::read_tasks),
+    format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), proc_stat::read_interrupts),
+    format(
+        "diskstats",
+        Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
+        proc_stat::read_disks,
+    ),
+    format(
+        "modules",
+        Pattern(r"^Module\s+Size\s+Used by|^\w+ \d+ \d+ \S+ Live 0x"),
+        host::read_modules,
+    ),
+    format("mounts", ByLine(host::is_mount), host::read_mounts),
+    format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
+    format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
+    format(
+        "disk layout",
+        Pattern(
+            r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)|^Filename\s+Type\s+Size",
+        ),
+        proc_stat::read_nothing,
+    ),
+    format("schedstat", Pattern(r"^version \d+$"), proc_stat::read_nothing),
+    format(
+        "pool state",
+        Pattern(r"^(?:ONLINE|DEGRADED|FAULTED|SUSPENDED|UNAVAIL)$"),
+        zpool::read_state,
+    ),
+    format(
+        "symbols",
+        Pattern(r"^[0-9a-f]{16} [a-zA-Z] \S+(?:\s+\[\w+\])?$"),
+        proc_stat::read_nothing,
+    ),
+];
+
+/// Folded stacks have no heading: they are known by their rows, which no other format has.
+pub(crate) static FOLDED: Format =
+    format("folded stacks", Nothing, folded::read).row(folded::is_row).each_line();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::clean;
+
+    fn name(text: &str) -> &'static str {
+        begins(&clean::lines(text.as_bytes())).map_or("", |format| format.name)
+    }
+
+    #[test]
+    fn formats_are_known_by_their_first_line() {
+        for (text, format) in [
+            ("12 1 0x01 2 544 0 0\nname                            type data\nhits 4 1\n", "kstat"),
+            ("name                            type data\nhits 4 1\n", "kstat"),
+            ("27 0 0x01 4 448 0 0\ntxg      birth            state ndirty otime\n", "txgs"),
+            ("0 0 0x01 -1 0 0 0\nimplementation   native          byteswap\n", "benchmark"),
+            ("top - 10:11:01 up 14:51,  2 users,  load average: 33.03, 7.77, 2.61", "top"),
+            (" 16:12:25 up 5:20,  3 users,  load average: 3.29, 3.32, 3.19", "uptime"),
+            ("USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND", "ps"),
+            ("UID          PID    PPID  C STIME TTY          TIME CMD", "ps"),
+            ("# Overhead  Command   Shared Object      Symbol", "perf report"),
+            ("  Children      Self  Shared Object  Symbol", "perf report"),
+            ("NAME  PROPERTY  VALUE  SOURCE", "zfs get"),
+            (
+                "NAME   SIZE  ALLOC  FREE  CKPOINT  EXPANDSZ  FRAG  CAP  DEDUP  HEALTH  ALTROOT",
+                "zpool list",
+            ),
+            ("    time  read  miss  miss%  dmis  dm%  pmis  pm%  mmis  mm%  arcsz    c", "arcstat"),
+            ("/sys/module/zfs/parameters/zfs_arc_max:4294967296", "module parameters"),
+            ("kstat.zfs.misc.arcstats.hits: 12", "sysctl"),
+            ("module: zfs                             instance: 0     ", "kstat of illumos"),
+            ("Count indv cuml rcnt     nsec Lock                   Caller", "lockstat"),
+            ("03:00:01 PM  pgpgin/s pgpgout/s   fault/s  majflt/s", "sar"),
+            ("[<ffffffffaa796708>] call_rwsem_down_read_failed+0x18/0x30", "kernel stack"),
+            (
+                "[  123.456789] INFO: task txg_sync:123 blocked for more than 120 seconds.",
+                "kernel log",
+            ),
+            ("zfs-2.1.4", "version"),
+            ("Linux", "version"),
+            ("MemTotal:        8388608 kB", "meminfo"),
+            ("The pool has a cache device on NVMe and holds only zvols.", ""),
+            ("zfs version: 0.8 to 2.1", ""),
+        ] {
+            assert_eq!(name(text), format, "{text}");
+        }
+    }
+}

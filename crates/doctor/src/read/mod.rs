@@ -1,0 +1,260 @@
+//! Everything people save or paste, read into typed evidence.
+//!
+//! ```text
+//! bytes → clean lines → sections (one tool's output each) → a reader per format → Evidence
+//! ```
+//!
+//! A format is known by its content ([`detect`] holds the one table); a name or a prompt before it
+//! only helps where the text does not say what it is about (which pool, which of two snapshots).
+//! What a reader does not know goes on: rows without their heading are tried once more, then
+//! sentences become remarks, and the rest is listed as not understood, with its line.
+//!
+//! Invariants: no input panics; memory is bounded by the limits in [`clean`]; no line is dropped
+//! without a trace; a figure that is not there is not zero.
+
+mod arc_summary;
+mod arcstat;
+mod bench;
+mod call_graph;
+mod clean;
+mod columns;
+mod detect;
+mod folded;
+mod frame;
+mod host;
+mod interval_tools;
+mod kernel_stack;
+mod kstat;
+mod load;
+mod locks;
+mod log;
+mod memory;
+mod number;
+mod parameters;
+mod perf_report;
+mod perf_script;
+mod proc_stat;
+mod properties;
+mod prose;
+mod ps;
+mod reading;
+mod section;
+mod slab;
+mod small_tools;
+mod thread_tools;
+mod top;
+mod txgs;
+mod zpool;
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+pub use clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
+
+use crate::evidence::{Evidence, Input};
+use clean::Line;
+use reading::Reading;
+use section::{Hint, Section};
+
+/// Reads one input that is in memory; `name` is shown with every fact.
+///
+/// A name that is a path (`start/proc/spl/kstat/zfs/tank/txgs`) also says which pool and which of
+/// two snapshots the text is of. Trouble (binary, too large) is told in the input's entry of
+/// [`Evidence::inputs`]; what can be used is used.
+pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
+    let input: Arc<str> = Arc::from(name);
+    let before = facts(evidence);
+    let mut formats = Vec::new();
+    let mut trouble = None;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        trouble = Some("it is empty".to_owned());
+    } else if clean::is_binary(&bytes[..bytes.len().min(8192)]) {
+        trouble = Some(format!("it is not text{}", binary_kind(bytes)));
+    } else {
+        let whole = clean::to_utf8(bytes);
+        let mut reading = Reading::new(evidence, Arc::clone(&input));
+        read_text(&whole, name, &mut reading, &mut formats);
+        if whole.len() > MAX_TEXT_BYTES {
+            trouble = Some(format!(
+                "only the first {} MiB of {} MiB were read",
+                MAX_TEXT_BYTES >> 20,
+                whole.len() >> 20
+            ));
+        } else if reading.not_listed > 0 {
+            trouble = Some(format!("{} further lines were not understood", reading.not_listed));
+        }
+    }
+    let facts = facts(evidence).saturating_sub(before);
+    evidence.inputs.push(Input { name: input, formats, facts, trouble });
+}
+
+/// Reads one file. Text beyond [`MAX_TEXT_BYTES`] is not read into memory.
+///
+/// # Errors
+/// Those of opening and reading the file.
+pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
+    let file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    // One byte more shows that there is more.
+    file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    read_bytes(evidence, &path.to_string_lossy(), &bytes);
+    Ok(())
+}
+
+/// Adds what only several inputs show together; call once behind the last.
+pub fn finish(evidence: &mut Evidence) {
+    proc_stat::finish(evidence);
+}
+
+fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut Vec<String>) {
+    let lines = clean::lines(bytes);
+    for section in section::split(&lines, name) {
+        let format = section.format.or_else(|| whole(&section));
+        match format {
+            Some(format) => {
+                note_format(formats, format.name);
+                (format.read)(&section, reading);
+            }
+            None => leave_all(&section, reading),
+        }
+        let left_over = std::mem::take(&mut reading.left_over);
+        read_left_over(left_over, &section.hint, format.is_some(), reading, formats);
+    }
+}
+
+/// A format that is known only by a section as a whole.
+fn whole(section: &Section<'_>) -> Option<&'static detect::Format> {
+    let start = section.lines.iter().position(|line| !line.text.trim().is_empty())?;
+    let lines = &section.lines[start..];
+    detect::whole(lines)
+}
+
+fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let command = section.hint.command.as_deref().filter(|command| command.contains("wc -l"));
+    for line in section.lines {
+        match command {
+            Some(command) if small_tools::is_count(&line.text) => {
+                small_tools::read_count(command, line, reading)
+            }
+            _ => reading.leave(line),
+        }
+    }
+}
+
+/// Tries lines that no reader took as rows without heading, then as prose.
+fn read_left_over(
+    left_over: Vec<(u32, String)>,
+    hint: &Hint,
+    in_tool: bool,
+    reading: &mut Reading<'_>,
+    formats: &mut Vec<String>,
+) {
+    let lines: Vec<Line<'_>> = left_over
+        .iter()
+        .map(|(number, text)| Line { number: *number, text: text.as_str().into() })
+        .collect();
+    let mut start = 0;
+    while start < lines.len() {
+        let Some((format, end)) = run_of_rows(&lines, start) else {
+            prose::take(lines[start].number, &lines[start].text, in_tool, reading);
+            start += 1;
+            continue;
+        };
+        note_format(formats, format.name);
+        let section =
+            Section { lines: &lines[start..end], format: Some(format), hint: hint.clone() };
+        (format.read)(&section, reading);
+        // A reader that takes its own rows back would go round for ever: these are final.
+        for (number, text) in std::mem::take(&mut reading.left_over) {
+            prose::take(number, &text, true, reading);
+        }
+        start = end;
+    }
+}
+
+/// The format of the rows from `start` on, and where they end.
+fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static detect::Format, usize)> {
+    let format_of = |line: &Line<'_>| {
+        if section::is_heading(&line.text) {
+            None
+        } else if folded::is_row(&line.text) {
+            Some(&detect::FOLDED)
+        } else {
+            detect::row(&line.text)
+        }
+    };
+    // Rows such as `c 4294967296` are known by their neighbours only.
+    let shaped =
+        lines[start..].iter().take(512).take_while(|line| kstat::has_row_shape(&line.text));
+    let end = start + shaped.count();
+    if let Some(known) = lines[start..end].iter().find(|line| kstat::is_known_row(&line.text))
+        && let Some(format) = format_of(known)
+        && format.name == "kstat"
+    {
+        return Some((format, end));
+    }
+    let format = format_of(&lines[start])?;
+    let same = lines[start..]
+        .iter()
+        .take_while(|line| format_of(line).is_some_and(|other| std::ptr::eq(other, format)));
+    Some((format, start + same.count()))
+}
+
+fn note_format(formats: &mut Vec<String>, name: &str) {
+    if !formats.iter().any(|format| format == name) {
+        formats.push(name.to_owned());
+    }
+}
+
+/// Number of facts of all kinds.
+fn facts(evidence: &Evidence) -> usize {
+    let host = &evidence.host;
+    let said = [
+        host.os.is_some(),
+        host.distribution.is_some(),
+        host.kernel.is_some(),
+        host.zfs_version.is_some(),
+        host.zfs_loaded.is_some(),
+        host.cpus.is_some(),
+        host.cpu_model.is_some(),
+        host.cpu_flags.is_some(),
+        host.ram_bytes.is_some(),
+        host.uptime_s.is_some(),
+        host.load.is_some(),
+        host.command_line.is_some(),
+        host.ogive_mount.is_some(),
+    ];
+    said.iter().filter(|said| **said).count()
+        + evidence.cpu.len()
+        + evidence.threads.len()
+        + evidence.timings.len()
+        + evidence
+            .profiles
+            .iter()
+            .map(|profile| profile.rows.len() + profile.stacks.len())
+            .sum::<usize>()
+        + evidence.kernel_stacks.len()
+        + evidence.locks.len()
+        + evidence.tables.iter().map(|table| table.figures.len()).sum::<usize>()
+        + evidence.properties.len()
+        + evidence.parameters.len()
+        + evidence.pools.len()
+        + evidence.log.len()
+        + evidence.remarks.len()
+}
+
+/// What a binary input is, and what to do with it, where that can be told.
+fn binary_kind(bytes: &[u8]) -> &'static str {
+    match bytes {
+        [0x1f, 0x8b, ..] => " (gzip): unpack it with gunzip first",
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => " (xz): unpack it with xz -d first",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => " (zstd): unpack it with zstd -d first",
+        [b'B', b'Z', b'h', ..] => " (bzip2): unpack it with bunzip2 first",
+        [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => " (perf.data)",
+        [0x89, b'P', b'N', b'G', ..] | [0xff, 0xd8, ..] => " (a picture): paste the text instead",
+        [0x7f, b'E', b'L', b'F', ..] => " (a program)",
+        [b'P', b'K', ..] => " (zip): unpack it first",
+        _ => "",
+    }
+}

@@ -1,0 +1,425 @@
+//! Tools of which few lines are pasted: `time`, `perf stat`, bpftrace and DTrace aggregations,
+//! `zdb -m`, macOS `sample`, the SPL's task queues.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::clean::Line;
+use super::frame;
+use super::number;
+use super::reading::{Reading, Rows};
+use super::section::Section;
+use crate::evidence::{Frame, Profile, Stack, Timing};
+
+static ZSH_TIME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\S.*?)\s+([\d.,]+)s? user\s+([\d.,]+)s? system\s+(\d+)% cpu\s+([\d:.,]+) total$")
+        .expect("a constant pattern")
+});
+static GNU_TIME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([\d.]+)user ([\d.]+)system ([\d:.]+)elapsed").expect("a constant pattern")
+});
+static BASH_TIME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(real|user|sys)\s+(?:(\d+)h)?(?:(\d+)m)?\s*([\d.,]+)s?$")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is a result of `time` in any shell.
+pub(crate) fn is_time(text: &str) -> bool {
+    let text = text.trim();
+    BASH_TIME.is_match(text) || ZSH_TIME.is_match(text) || GNU_TIME.is_match(text)
+}
+
+/// Reads `time`; the command is at the prompt (`$ time zfs list`) or, in zsh, on the line.
+pub(crate) fn read_time(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let command =
+        section.hint.command.as_deref().map(|command| {
+            command.trim_start_matches("sudo ").trim_start_matches("time ").to_owned()
+        });
+    let mut bash: [Option<f64>; 3] = [None; 3];
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        if let Some(found) = ZSH_TIME.captures(text) {
+            let real_s = number::plain(&found[5]).or_else(|| number::cpu_seconds(&found[5]));
+            push_timing(
+                &found[1],
+                real_s,
+                number::plain(&found[2]),
+                number::plain(&found[3]),
+                line,
+                reading,
+            );
+        } else if let Some(found) = GNU_TIME.captures(text) {
+            let command = command.clone().unwrap_or_default();
+            push_timing(
+                &command,
+                number::cpu_seconds(&found[3]),
+                number::plain(&found[1]),
+                number::plain(&found[2]),
+                line,
+                reading,
+            );
+        } else if let Some(found) = BASH_TIME.captures(text) {
+            let part = |at: usize, seconds: f64| {
+                found.get(at).and_then(|cell| number::plain(cell.as_str())).unwrap_or(0.0) * seconds
+            };
+            let seconds = part(2, 3600.0) + part(3, 60.0) + part(4, 1.0);
+            let at = match &found[1] {
+                "real" => 0,
+                "user" => 1,
+                _ => 2,
+            };
+            bash[at] = Some(seconds);
+            if let [Some(real), Some(user), Some(system)] = bash {
+                let command = command.clone().unwrap_or_default();
+                push_timing(&command, Some(real), Some(user), Some(system), line, reading);
+                bash = [None; 3];
+            }
+        } else if number::plain(text).is_none() {
+            // A bare number is what `| wc -l` printed.
+            reading.leave(line);
+        }
+    }
+}
+
+/// A number alone, as `zfs list | wc -l` prints it under the prompt.
+pub(crate) fn is_count(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.len() < 12 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads the bare number under a command that counts.
+pub(crate) fn read_count(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+    let mut table = reading.table("counted").scope(command.to_owned());
+    table.gauge("lines", number::plain(&line.text), line);
+    reading.push(table);
+}
+
+fn push_timing(
+    command: &str,
+    real_s: Option<f64>,
+    user_s: Option<f64>,
+    system_s: Option<f64>,
+    line: &Line<'_>,
+    reading: &mut Reading<'_>,
+) {
+    let source = reading.at(line);
+    reading.evidence.timings.push(Timing {
+        command: command.to_owned(),
+        real_s: real_s.unwrap_or(0.0),
+        user_s: user_s.unwrap_or(0.0),
+        system_s: system_s.unwrap_or(0.0),
+        source,
+    });
+}
+
+static PERF_STAT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d[\d.,]*|<not \w+>)\s+(?:(msec|Joules|ns)\s+)?([A-Za-z][\w./:=-]*)(?:\s+#\s+([\d.,]+)\s+(.*?))?(?:\s+\(\s*\+-\s*([\d.,]+)%\s*\))?$").expect("a constant pattern")
+});
+
+/// Reads `perf stat`.
+pub(crate) fn read_perf_stat(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut table = reading.table("perf_stat");
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty()
+            || text.starts_with("Performance counter stats")
+            || text.contains("seconds time elapsed")
+            || text.contains("seconds user")
+            || text.contains("seconds sys")
+        {
+            continue;
+        }
+        let Some(found) = PERF_STAT.captures(text) else {
+            reading.leave(line);
+            continue;
+        };
+        let name = found[3].replace('-', "_");
+        let unit = found.get(2).map_or("", |unit| unit.as_str());
+        let name = if unit.is_empty() { name } else { format!("{name}_{unit}") };
+        table.gauge(&name, number::plain(&found[1]), line);
+        if let Some(second) = found.get(4).and_then(|cell| number::plain(cell.as_str())) {
+            let what = found
+                .get(5)
+                .map_or("", |what| what.as_str())
+                .split("  ")
+                .next()
+                .unwrap_or_default();
+            table.gauge(&what.to_lowercase().replace([' ', '%', '/'], "_"), Some(second), line);
+        }
+        table.gauge(
+            &format!("{name}_plusminus_percent"),
+            found.get(6).and_then(|cell| number::plain(cell.as_str())),
+            line,
+        );
+    }
+    reading.push(table);
+}
+
+static MAP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(@[\w]*(?:\[.*\])?)\s*:\s*(-?\d+)?$").expect("a constant pattern")
+});
+static BUCKET: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([\[(][-\d.KMGTP, .]+(?:\)|\])|\(\.\.\., \S+\))\s+(\d+)\s+\|[@ ]*\|$")
+        .expect("a constant pattern")
+});
+
+/// Whether a line names a map of bpftrace.
+pub(crate) fn is_map(text: &str) -> bool {
+    text.trim_start().starts_with('@') && MAP.is_match(text.trim())
+}
+
+/// Reads the maps bpftrace prints at the end: numbers and histograms.
+pub(crate) fn read_bpftrace(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut open: Option<(Rows, f64, f64)> = None;
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() || text.starts_with("Attaching ") || text == "^C" {
+            continue;
+        }
+        if let Some(found) = MAP.captures(text) {
+            finish_histogram(&mut open, line, reading);
+            let mut table =
+                reading.table("histogram").scope(found[1].trim_start_matches('@').to_owned());
+            match found.get(2) {
+                Some(value) => {
+                    table.gauge("value", number::plain(value.as_str()), line);
+                    reading.push(table);
+                }
+                None => open = Some((table, 0.0, 0.0)),
+            }
+            continue;
+        }
+        match (BUCKET.captures(text), &mut open) {
+            (Some(found), Some((table, count, zeros))) => {
+                let value = number::plain(&found[2]).unwrap_or(0.0);
+                *count += value;
+                if found[1].starts_with("[0]") {
+                    *zeros += value;
+                }
+                table.gauge(&found[1], Some(value), line);
+            }
+            _ => reading.leave(line),
+        }
+    }
+    if let Some(line) = section.lines.last() {
+        finish_histogram(&mut open, line, reading);
+    }
+}
+
+fn finish_histogram(
+    open: &mut Option<(Rows, f64, f64)>,
+    line: &Line<'_>,
+    reading: &mut Reading<'_>,
+) {
+    let Some((mut table, count, zeros)) = open.take() else { return };
+    table.gauge("count", Some(count), line);
+    if count > 0.0 {
+        table.gauge("zero_percent", Some(zeros * 100.0 / count), line);
+    }
+    reading.push(table);
+}
+
+static DTRACE_COUNT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(\S.*?)\s{2,}(\d+)$").expect("a constant pattern"));
+static DTRACE_PROBE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d+)\s+(\d+)\s+(\S+):(\S+)\s+(\S.*)$").expect("a constant pattern")
+});
+static DTRACE_VALUE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"([\d.]+)\s*([KMGT]?B)\b(?:\s+of\s+([\d.]+)\s*([KMGT]?B))?")
+        .expect("a constant pattern")
+});
+static DTRACE_TIME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\d{4} [A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d$").expect("a constant pattern")
+});
+
+/// Whether a line is the date DTrace prints with `%Y` above an aggregation.
+pub(crate) fn is_dtrace_time(text: &str) -> bool {
+    DTRACE_TIME.is_match(text.trim())
+}
+
+/// Reads DTrace: aggregations (name and count), and probes with a text.
+pub(crate) fn read_dtrace(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut table = reading.table("dtrace");
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty()
+            || DTRACE_TIME.is_match(text)
+            || text.starts_with("dtrace:")
+            || text.starts_with("CPU ")
+        {
+            continue;
+        }
+        if let Some(found) = DTRACE_PROBE.captures(text) {
+            reading.log(&format!("dtrace {}:{} {}", &found[3], &found[4], &found[5]), line);
+            let mut probe =
+                reading.table("dtrace_probe").scope(format!("{}:{}", &found[3], &found[4]));
+            probe.gauge("cpu", number::plain(&found[1]), line);
+            probe.gauge("id", number::plain(&found[2]), line);
+            if let Some(value) = DTRACE_VALUE.captures(&found[5]) {
+                probe.gauge(
+                    "value_bytes",
+                    number::bytes(&format!("{}{}", &value[1], &value[2])),
+                    line,
+                );
+                let second = value.get(3).zip(value.get(4)).and_then(|(number, unit)| {
+                    number::bytes(&format!("{}{}", number.as_str(), unit.as_str()))
+                });
+                probe.gauge("limit_bytes", second, line);
+            }
+            reading.push(probe);
+        } else if let Some(found) = DTRACE_COUNT.captures(text) {
+            table.gauge(&found[1], number::plain(&found[2]), line);
+        } else {
+            reading.leave(line);
+        }
+    }
+    reading.push(table);
+}
+
+static METASLAB: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^metaslab\s+(\d+)\s+offset\s+(\S+)\s+spacemap\s+(\S+)\s+free\s+(\S+)$")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is a metaslab of `zdb -m`.
+pub(crate) fn is_metaslab(text: &str) -> bool {
+    METASLAB.is_match(text.trim())
+}
+
+/// Reads `zdb -m`.
+pub(crate) fn read_zdb(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let Some(found) = METASLAB.captures(line.text.trim()) else {
+            reading.leave(line);
+            continue;
+        };
+        let mut table = reading.table("zdb_metaslabs").scope(&found[1]);
+        let hex = |text: &str| number::integer(&format!("0x{text}")).map(|value| value as f64);
+        table.gauge("offset_bytes", hex(&found[2]), line);
+        table.gauge(
+            "spacemap",
+            number::plain(&found[3]).or_else(|| number::count(&found[3])),
+            line,
+        );
+        table.gauge("free_bytes", number::bytes(&found[4]), line);
+        table.text("offset", &found[2], line);
+        reading.push(table);
+    }
+}
+
+static SAMPLE_FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([\s+!:|]*)(\d+)\s+(.+?)\s+\(in ([^)]+)\)(?:\s+\+\s+\S+)?(?:\s+\[.*\])?$")
+        .expect("a constant pattern")
+});
+static SAMPLE_THREAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*(\d+)\s+(Thread_\w+)(?:\s+(.*))?$").expect("a constant pattern")
+});
+
+/// Reads macOS `sample` and `spindump`: a tree of counts, root first.
+pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut path: Vec<(usize, f64, Frame, u32)> = Vec::new();
+    let mut stacks: Vec<Stack> = Vec::new();
+    let mut thread: Option<String> = None;
+    for line in section.lines {
+        if line.text.trim().is_empty() || line.text.trim() == "Call graph:" {
+            continue;
+        }
+        if let Some(found) = SAMPLE_THREAD.captures(&line.text) {
+            unwind(&mut path, 0, &thread, &mut stacks, reading);
+            thread = Some(found.get(3).map_or(&found[2], |rest| rest.as_str()).trim().to_owned());
+            continue;
+        }
+        let Some(found) = SAMPLE_FRAME.captures(&line.text) else {
+            reading.leave(line);
+            continue;
+        };
+        let (depth, count) = (found[1].len(), number::plain(&found[2]).unwrap_or(0.0));
+        unwind(&mut path, depth, &thread, &mut stacks, reading);
+        if let Some(parent) = path.last_mut() {
+            // What a callee has is not the caller's own.
+            parent.1 -= count;
+        }
+        if path.len() < 512 {
+            path.push((depth, count, frame::frame(&found[3], Some(&found[4])), line.number));
+        }
+    }
+    unwind(&mut path, 0, &thread, &mut stacks, reading);
+    if !stacks.is_empty() {
+        let samples = stacks.iter().map(|stack| stack.weight).sum::<f64>() as u64;
+        reading.evidence.profiles.push(Profile {
+            stacks,
+            rows: Vec::new(),
+            samples: Some(samples),
+            weighted: true,
+            off_cpu: false,
+        });
+    }
+}
+
+/// Ends the frames at `depth` and deeper; those with samples of their own become stacks.
+fn unwind(
+    path: &mut Vec<(usize, f64, Frame, u32)>,
+    depth: usize,
+    thread: &Option<String>,
+    stacks: &mut Vec<Stack>,
+    reading: &Reading<'_>,
+) {
+    while path.last().is_some_and(|(at, ..)| *at >= depth) {
+        let own = path.last().map_or(0.0, |(_, own, ..)| *own);
+        if own > 0.0 && stacks.len() < 100_000 {
+            let frames = path.iter().rev().map(|(_, _, frame, _)| frame.clone()).collect();
+            let line = path.last().map_or(0, |(.., line)| *line);
+            stacks.push(Stack {
+                thread: thread.clone(),
+                frames,
+                weight: own,
+                source: reading.at_number(line),
+            });
+        }
+        path.pop();
+    }
+}
+
+/// Reads `/proc/spl/taskq` and `taskq-all`: threads and what is waiting, per queue.
+pub(crate) fn read_taskq(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut open: Option<(Rows, f64, &Line<'_>)> = None;
+    for line in section.lines {
+        let text = line.text.trim();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.is_empty() || words[0] == "taskq" {
+            continue;
+        }
+        if line.text.starts_with([' ', '\t']) {
+            if let Some((_, pending, _)) = &mut open {
+                *pending += words.iter().filter(|word| word.contains("(0x")).count() as f64;
+                if words[0] == "active:" {
+                    *pending = 0.0;
+                }
+            }
+            continue;
+        }
+        if words.len() < 9 {
+            reading.leave(line);
+            continue;
+        }
+        finish_queue(&mut open, reading);
+        let mut table = reading.table("taskq").scope(words[0]).taken(section.hint.time_s);
+        for (name, word) in ["active", "threads", "spawning", "threads_max"].iter().zip(&words[1..])
+        {
+            table.gauge(name, number::plain(word), line);
+        }
+        open = Some((table, 0.0, line));
+    }
+    finish_queue(&mut open, reading);
+}
+
+fn finish_queue(open: &mut Option<(Rows, f64, &Line<'_>)>, reading: &mut Reading<'_>) {
+    if let Some((mut table, pending, line)) = open.take() {
+        table.gauge("pending", Some(pending), line);
+        reading.push(table);
+    }
+}

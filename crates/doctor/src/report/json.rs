@@ -1,0 +1,99 @@
+//! The answer for programs. The schema is described in `docs/doctor.md`; a change that would break a
+//! reader raises [`JSON_VERSION`].
+
+use serde_json::{Value, json};
+
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding};
+use crate::evidence::Source;
+
+/// Version of the schema.
+pub const JSON_VERSION: u32 = 1;
+
+/// The answer as JSON.
+pub fn json(diagnosis: &Diagnosis) -> Value {
+    json!({
+        "version": JSON_VERSION,
+        "verdict": diagnosis.verdict.kind.name(),
+        "sentence": diagnosis.verdict.sentence,
+        "ask": diagnosis.verdict.ask,
+        "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
+        "considered": diagnosis.considered.iter().filter(|(_, confidence)| *confidence >= 0.01)
+            .map(|(id, confidence)| json!({"id": id, "confidence": rounded(*confidence)})).collect::<Vec<_>>(),
+        "overview": overview(diagnosis),
+        "inputs": diagnosis.inputs.iter().map(|input| json!({
+            "name": &*input.name, "formats": input.formats, "facts": input.facts, "trouble": input.trouble,
+        })).collect::<Vec<_>>(),
+        "not_understood": diagnosis.not_understood.iter()
+            .map(|line| json!({"source": source(&line.source), "text": line.value})).collect::<Vec<_>>(),
+        "rule_faults": diagnosis.rule_faults,
+    })
+}
+
+fn overview(diagnosis: &Diagnosis) -> Value {
+    let overview = &diagnosis.overview;
+    json!({
+        "busy_percent": overview.busy_percent,
+        "user_percent": overview.user_percent,
+        "system_percent": overview.system_percent,
+        "iowait_percent": overview.iowait_percent,
+        "cpus": overview.cpus,
+        "zfs_share_percent": overview.zfs_share_percent,
+        "busy_samples": overview.samples,
+        "zfs_version": overview.zfs_version,
+        "kernel": overview.kernel,
+        "consumers": overview.consumers.iter().map(|user| json!({
+            "name": user.name, "share_percent": rounded(user.share_percent), "zfs": user.is_zfs, "kernel": user.is_kernel,
+        })).collect::<Vec<_>>(),
+        "symbols": overview.symbols.iter().map(|(symbol, module, share)| json!({
+            "symbol": symbol, "module": module, "self_percent": rounded(*share),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({
+        "id": finding.id,
+        "family": finding.family,
+        "role": finding.role,
+        "title": finding.title,
+        "verdict": finding.verdict,
+        "confidence": rounded(finding.confidence),
+        "confidence_word": finding.word.to_string(),
+        "share_percent": finding.share_percent.map(rounded),
+        "evidence": finding.evidence.iter().map(line).collect::<Vec<_>>(),
+        "against": finding.against.iter().map(line).collect::<Vec<_>>(),
+        "not_known": finding.not_known,
+        "ruled_out": finding.ruled_out.iter().map(|out| json!({
+            "cause": out.cause, "because": out.because, "sources": sources(&out.sources),
+        })).collect::<Vec<_>>(),
+        "not_ruled_out": finding.open.iter().map(|open| json!({
+            "cause": open.cause, "by": open.by, "ask": open.ask,
+        })).collect::<Vec<_>>(),
+        "remedy": finding.remedy,
+        "versions": {
+            "installed": finding.versions.installed,
+            "fixed": finding.versions.fixed,
+            "has_fix": finding.versions.has_fix,
+            "affected": finding.versions.affected,
+        },
+        "mechanism": finding.mechanism,
+        "ask": finding.ask,
+        "references": finding.references,
+    })
+}
+
+fn line(line: &EvidenceLine) -> Value {
+    json!({"text": line.text, "kind": line.kind, "weight": rounded(line.weight), "sources": sources(&line.sources)})
+}
+
+fn sources(all: &[Source]) -> Vec<Value> {
+    all.iter().map(source).collect()
+}
+
+fn source(source: &Source) -> Value {
+    json!({"input": &*source.input, "line": source.line})
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}

@@ -1,0 +1,314 @@
+//! The answer for a terminal.
+//!
+//! The first line is the verdict and nothing else, so that `ogive doctor | head -1` is an answer.
+
+use std::fmt::Write as _;
+
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, VerdictKind, Word};
+use crate::evidence::Source;
+use crate::expression::Format;
+
+/// How many lines that nobody understood are shown.
+const SHOWN_NOT_UNDERSTOOD: usize = 10;
+
+/// How to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether to use colours.
+    pub colour: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { width: 100, colour: false }
+    }
+}
+
+/// Ways to stress a word.
+#[derive(Clone, Copy)]
+enum Stress {
+    Bold,
+    Bad,
+    Good,
+    Dim,
+}
+
+impl Style {
+    fn stress(self, text: &str, stress: Stress) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let code = match stress {
+            Stress::Bold => "1",
+            Stress::Bad => "1;31",
+            Stress::Good => "1;32",
+            Stress::Dim => "2",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// Wraps `words` to the width, the first line behind `first`, the others behind as many spaces.
+    fn wrap(self, first: &str, words: &str) -> String {
+        let indent = first.chars().count();
+        let room = self.width.max(indent + 20) - indent;
+        let mut out = first.to_owned();
+        let mut used = 0;
+        for word in words.split_whitespace() {
+            let length = word.chars().count();
+            if used > 0 && used + 1 + length > room {
+                out.push('\n');
+                out.push_str(&" ".repeat(indent));
+                used = 0;
+            } else if used > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += length;
+        }
+        out.push('\n');
+        out
+    }
+}
+
+/// Writes the answer.
+pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
+    let mut out = String::new();
+    let stress = match diagnosis.verdict.kind {
+        VerdictKind::Cause => Stress::Bad,
+        VerdictKind::Insufficient | VerdictKind::Open => Stress::Bold,
+        _ => Stress::Good,
+    };
+    let _ = writeln!(out, "{}", style.stress(&diagnosis.verdict.sentence, stress));
+    out.push('\n');
+    out.push_str(&overview(&diagnosis.overview, style));
+    for (at, finding) in diagnosis.findings.iter().enumerate() {
+        out.push_str(&finding_text(at + 1, finding, style));
+    }
+    if diagnosis.findings.is_empty() {
+        let nearest: Vec<String> = diagnosis
+            .considered
+            .iter()
+            .filter(|(_, confidence)| *confidence >= 0.05)
+            .take(5)
+            .map(|(id, confidence)| format!("{id} {:.0}%", confidence * 100.0))
+            .collect();
+        if !nearest.is_empty() {
+            out.push_str(&style.wrap("Considered: ", &nearest.join(", ")));
+        }
+    }
+    out.push_str(&reading(diagnosis, style));
+    out
+}
+
+fn overview(overview: &Overview, style: Style) -> String {
+    let mut out = String::new();
+    if let Some(busy) = overview.busy_percent {
+        let mut line = format!("{busy:.0}% busy");
+        let parts = [
+            ("user", overview.user_percent),
+            ("system", overview.system_percent),
+            ("waiting for disks", overview.iowait_percent),
+        ];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter_map(|(name, value)| value.map(|value| format!("{name} {value:.0}%")))
+            .collect();
+        let _ = write!(line, " ({})", parts.join(", "));
+        if let Some(cpus) = overview.cpus {
+            let _ = write!(line, " of {cpus:.0} CPUs");
+        }
+        out.push_str(&style.wrap("CPU      ", &line));
+    }
+    if !overview.consumers.is_empty() {
+        let users: Vec<String> = overview
+            .consumers
+            .iter()
+            .map(|user| format!("{} {:.0}%", user.name, user.share_percent))
+            .collect();
+        let mut line = users.join(", ");
+        if let Some(share) = overview.zfs_share_percent {
+            let _ = write!(line, "; ZFS in all {share:.0}%");
+        }
+        out.push_str(&style.wrap("Used by  ", &format!("{line} (of the busy CPU)")));
+    }
+    if let Some(samples) = overview.samples.filter(|_| !overview.symbols.is_empty()) {
+        let symbols: Vec<String> = overview
+            .symbols
+            .iter()
+            .take(5)
+            .map(|(symbol, module, share)| format!("{symbol} [{module}] {share:.0}%"))
+            .collect();
+        out.push_str(
+            &style.wrap(
+                "Hottest  ",
+                &format!("{} (of {samples:.0} busy samples)", symbols.join(", ")),
+            ),
+        );
+    }
+    let versions: Vec<String> = [("ZFS", &overview.zfs_version), ("kernel", &overview.kernel)]
+        .into_iter()
+        .filter_map(|(name, version)| version.as_ref().map(|version| format!("{name} {version}")))
+        .collect();
+    if !versions.is_empty() {
+        out.push_str(&style.wrap("Versions ", &versions.join(", ")));
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
+    let mut out = String::new();
+    let share = finding.share_percent.map_or_else(
+        || "its share of the CPU cannot be told from this".to_owned(),
+        |share| format!("explains {} of the busy CPU", Format::Percent.write(share)),
+    );
+    let sure = format!("{} ({:.0}%)", finding.word, finding.confidence * 100.0);
+    let sure =
+        style.stress(&sure, if finding.word == Word::Certain { Stress::Bold } else { Stress::Dim });
+    let _ = writeln!(
+        out,
+        "{number}. {} [{}]: {sure}, {share}",
+        style.stress(&finding.title, Stress::Bold),
+        finding.id
+    );
+    if number > 1 {
+        out.push_str(&style.wrap("   ", &finding.verdict));
+    }
+    section(
+        &mut out,
+        style,
+        "evidence",
+        finding.evidence.iter().map(|line| evidence_text(line, '+')),
+    );
+    section(
+        &mut out,
+        style,
+        "against it",
+        finding.against.iter().map(|line| evidence_text(line, '-')),
+    );
+    section(
+        &mut out,
+        style,
+        "ruled out",
+        finding
+            .ruled_out
+            .iter()
+            .map(|out| format!("x {}: {}{}", out.cause, out.because, cite(&out.sources))),
+    );
+    section(
+        &mut out,
+        style,
+        "not ruled out",
+        finding.open.iter().map(|open| {
+            let ask = open.ask.as_ref().map(|ask| format!("; run: {ask}")).unwrap_or_default();
+            format!("? {}: {}{ask}", open.cause, open.by)
+        }),
+    );
+    versions(&mut out, finding, style);
+    section(&mut out, style, "now", finding.remedy.now.iter().map(|line| format!("> {line}")));
+    section(
+        &mut out,
+        style,
+        "lasting",
+        finding.remedy.lasting.iter().map(|line| format!("> {line}")),
+    );
+    section(
+        &mut out,
+        style,
+        "it worked if",
+        finding.remedy.verify.iter().map(|line| format!("> {line}")),
+    );
+    section(&mut out, style, "do not", finding.remedy.dont.iter().map(|line| format!("! {line}")));
+    if finding.word != Word::Certain {
+        section(&mut out, style, "would settle it", std::iter::once(format!("$ {}", finding.ask)));
+    }
+    out.push('\n');
+    out
+}
+
+fn section(out: &mut String, style: Style, title: &str, lines: impl Iterator<Item = String>) {
+    for (at, line) in lines.enumerate() {
+        let label = if at == 0 { format!("   {title:<16}") } else { " ".repeat(19) };
+        let (mark, words) = line.split_once(' ').unwrap_or(("", line.as_str()));
+        out.push_str(&style.wrap(&format!("{label}{mark} "), words));
+    }
+}
+
+fn evidence_text(line: &EvidenceLine, mark: char) -> String {
+    format!("{mark} {}{}", line.text, cite(&line.sources))
+}
+
+fn cite(sources: &[Source]) -> String {
+    if sources.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = sources.iter().take(3).map(ToString::to_string).collect();
+    let more = sources.len().saturating_sub(3);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(" [{}{more}]", shown.join(", "))
+}
+
+fn versions(out: &mut String, finding: &Finding, style: Style) {
+    let versions = &finding.versions;
+    if versions.fixed.is_empty() && versions.affected.is_none() {
+        return;
+    }
+    let mut line = versions
+        .affected
+        .as_ref()
+        .map(|affected| format!("affected: {affected}. "))
+        .unwrap_or_default();
+    if !versions.fixed.is_empty() {
+        let _ = write!(line, "First releases with the fix: {}. ", versions.fixed.join(" and "));
+        let installed = versions.installed.as_deref().unwrap_or("?");
+        line.push_str(&match versions.has_fix {
+            Some(true) => format!("Installed {installed} has it."),
+            Some(false) => format!("Installed {installed} does not have it."),
+            None => "Which one is installed is not known (zfs version).".to_owned(),
+        });
+    }
+    section(out, style, "versions", std::iter::once(format!("= {line}")));
+}
+
+fn reading(diagnosis: &Diagnosis, style: Style) -> String {
+    let mut out = String::new();
+    let inputs: Vec<String> = diagnosis
+        .inputs
+        .iter()
+        .filter(|input| !input.formats.is_empty())
+        .map(|input| format!("{} ({})", input.name, input.formats.join(", ")))
+        .collect();
+    if !inputs.is_empty() {
+        let shown = inputs.iter().take(12).cloned().collect::<Vec<_>>().join(", ");
+        let more = inputs.len().saturating_sub(12);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        out.push_str(&style.wrap("Read: ", &format!("{shown}{more}")));
+    }
+    for input in diagnosis.inputs.iter().filter(|input| input.trouble.is_some()) {
+        out.push_str(&style.wrap(
+            "Trouble: ",
+            &format!("{}: {}", input.name, input.trouble.as_deref().unwrap_or("")),
+        ));
+    }
+    if !diagnosis.not_understood.is_empty() {
+        let _ = writeln!(out, "Not understood ({} lines):", diagnosis.not_understood.len());
+        for line in diagnosis.not_understood.iter().take(SHOWN_NOT_UNDERSTOOD) {
+            let shown: String = line.value.chars().take(style.width.max(40) - 20).collect();
+            let _ = writeln!(out, "  {}: {}", line.source, printable(&shown));
+        }
+    }
+    for fault in &diagnosis.rule_faults {
+        out.push_str(&style.wrap("Rule fault: ", fault));
+    }
+    out
+}
+
+/// Outside text without control characters, which a terminal would obey.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

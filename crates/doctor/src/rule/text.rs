@@ -1,0 +1,192 @@
+//! A rule as it is written (TOML).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What ZFS, or whoever the rule names, has to do with the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// ZFS (or ogive) wastes it.
+    Cause,
+    /// ZFS uses it for work that was asked for.
+    LegitWork,
+    /// ZFS is not the one.
+    Innocent,
+    /// It is not CPU at all.
+    NotCpu,
+    /// A program in user space, ZFS's own tools included, is the one, or provokes it.
+    UserProcess,
+    /// The kernel outside of ZFS.
+    Kernel,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// Kinds of signs, strong to weak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignKind {
+    /// Functions of a profile or of stacks.
+    Symbol,
+    /// A lock and its caller.
+    Lock,
+    /// A relation of figures.
+    Counter,
+    /// Lines of a log.
+    Log,
+    /// CPU or state of threads, by name.
+    Thread,
+    /// Properties and parameters.
+    Config,
+    /// What the host is.
+    Host,
+    /// Versions.
+    Version,
+    /// What a person wrote.
+    Words,
+}
+
+/// A rule.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleText {
+    /// Name of the cause, and of the file.
+    pub id: String,
+    /// Family of causes.
+    pub family: String,
+    /// Who is to blame, if anybody.
+    pub role: Role,
+    /// A few words.
+    pub title: String,
+    /// The verdict in a sentence (template).
+    pub verdict: String,
+    /// Why it happens, in two to four sentences.
+    #[serde(default)]
+    pub mechanism: Option<String>,
+    /// How sure the knowledge is: A maintainer or fix, B test or strong pattern, C pattern.
+    pub grade: String,
+    /// Log-odds before any sign.
+    #[serde(default = "default_prior")]
+    pub prior: f64,
+    /// Gate: false puts the rule out.
+    #[serde(default)]
+    pub applies: Option<String>,
+    /// Percent of the busy CPU that it can be shown to take.
+    #[serde(default)]
+    pub share: Option<String>,
+    /// First releases with the fix, one a branch.
+    #[serde(default)]
+    pub fixed: Vec<String>,
+    /// Affected versions, in words.
+    #[serde(default)]
+    pub affected: Option<String>,
+    /// Kinds of evidence that would settle it.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// One command that would settle it.
+    pub ask: String,
+    /// Where the knowledge is from.
+    #[serde(default)]
+    pub references: Vec<String>,
+    /// Signs for and against.
+    #[serde(default)]
+    pub signs: Vec<SignText>,
+    /// Neighbours, and what separates each.
+    #[serde(default)]
+    pub lookalikes: Vec<LookAlikeText>,
+    /// What to do.
+    pub remedy: Remedy,
+    /// Its own tests.
+    #[serde(default)]
+    pub tests: Vec<TestText>,
+}
+
+/// A sign.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignText {
+    /// What it stands on.
+    pub kind: SignKind,
+    /// Condition.
+    pub when: String,
+    /// Log-odds added when true.
+    pub weight: f64,
+    /// Log-odds added when false.
+    #[serde(default)]
+    pub otherwise: f64,
+    /// Signs of one group say the same; only the strongest that holds counts.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// The line of evidence (template).
+    pub text: String,
+}
+
+/// A neighbour.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookAlikeText {
+    /// Its rule.
+    pub cause: String,
+    /// Condition under which it is out.
+    #[serde(default)]
+    pub ruled_out: Option<String>,
+    /// By which fact (template).
+    pub because: String,
+    /// What to run where it is open.
+    #[serde(default)]
+    pub ask: Option<String>,
+}
+
+/// What to do, in three parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remedy {
+    /// At once, and to be taken back.
+    #[serde(default)]
+    pub now: Vec<String>,
+    /// For good.
+    #[serde(default)]
+    pub lasting: Vec<String>,
+    /// How to see that it worked.
+    #[serde(default)]
+    pub verify: Vec<String>,
+    /// What does not help.
+    #[serde(default)]
+    pub dont: Vec<String>,
+}
+
+/// A test: files as people would paste them, and what must come out.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestText {
+    /// What it shows.
+    pub name: String,
+    /// What must come out.
+    pub expect: Expectation,
+    /// File name and content.
+    pub files: BTreeMap<String, String>,
+}
+
+/// What a test of a rule expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expectation {
+    /// It is the first finding.
+    First,
+    /// It is reported as certain.
+    Certain,
+    /// It is reported as likely or better.
+    Likely,
+    /// It is reported.
+    Possible,
+    /// It is not reported.
+    Absent,
+    /// The verdict is that the evidence does not suffice.
+    Insufficient,
+}
+
+fn default_prior() -> f64 {
+    -3.0
+}

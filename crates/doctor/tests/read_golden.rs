@@ -1,0 +1,240 @@
+//! Every sample below `tests/read_samples` gives exactly the evidence written down beside it.
+//!
+//! `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden` writes it anew; read the
+//! difference before it is committed.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use ogive_doctor::evidence::{Evidence, Frame};
+use ogive_doctor::read;
+
+fn names(frames: &[Frame]) -> String {
+    let name = |frame: &Frame| match (&frame.symbol, &frame.module) {
+        (Some(symbol), Some(module)) => format!("{symbol} [{module}]"),
+        (Some(symbol), None) => symbol.clone(),
+        (None, module) => format!("? {module:?}"),
+    };
+    frames.iter().map(name).collect::<Vec<_>>().join(" < ")
+}
+
+/// Evidence as lines, one a fact, with the line it was read from.
+fn describe(evidence: &Evidence) -> String {
+    let mut out = String::new();
+    let at = |source: &ogive_doctor::evidence::Source| {
+        source.line.map_or("-".to_owned(), |line| line.to_string())
+    };
+    for input in &evidence.inputs {
+        let _ = writeln!(
+            out,
+            "formats {:?} facts {} trouble {:?}",
+            input.formats, input.facts, input.trouble
+        );
+    }
+    let host = format!("{:?}", evidence.host);
+    for part in host.split("Some(Said { ").skip(1) {
+        let _ = writeln!(out, "host {}", part.split(", source").next().unwrap_or(part));
+    }
+    for used in &evidence.cpu {
+        let _ = writeln!(
+            out,
+            "{} cpu user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
+            at(&used.source),
+            used.user,
+            used.system,
+            used.idle,
+            used.iowait,
+            used.interrupt,
+            used.steal,
+            used.since_boot
+        );
+    }
+    for thread in &evidence.threads {
+        let _ = writeln!(
+            out,
+            "{} thread {} {:?} id {:?} kernel {:?} state {:?} cpu {:?} life {:?} time {:?} x{}",
+            at(&thread.source),
+            thread.name,
+            thread.command,
+            thread.id,
+            thread.kernel,
+            thread.state,
+            thread.cpu_percent,
+            thread.life_percent,
+            thread.cpu_time_s,
+            thread.count
+        );
+    }
+    for timing in &evidence.timings {
+        let _ = writeln!(
+            out,
+            "{} timing {:?} {} {} {}",
+            at(&timing.source),
+            timing.command,
+            timing.real_s,
+            timing.user_s,
+            timing.system_s
+        );
+    }
+    describe_profiles(evidence, &mut out);
+    describe_rest(evidence, &mut out);
+    out
+}
+
+fn describe_profiles(evidence: &Evidence, out: &mut String) {
+    let at = |source: &ogive_doctor::evidence::Source| {
+        source.line.map_or("-".to_owned(), |line| line.to_string())
+    };
+    for profile in &evidence.profiles {
+        let _ = writeln!(
+            out,
+            "profile samples {:?} weighted {} off cpu {}",
+            profile.samples, profile.weighted, profile.off_cpu
+        );
+        for row in &profile.rows {
+            let frame = names(std::slice::from_ref(&row.frame));
+            let _ = writeln!(
+                out,
+                "{}   row {:?} {frame} self {:?} total {:?}",
+                at(&row.source),
+                row.thread,
+                row.self_percent,
+                row.total_percent
+            );
+            for chain in &row.chains {
+                let _ = writeln!(
+                    out,
+                    "{}     {:.2}% {}",
+                    at(&chain.source),
+                    chain.percent,
+                    names(&chain.frames)
+                );
+            }
+        }
+        for stack in &profile.stacks {
+            let _ = writeln!(
+                out,
+                "{}   stack {:?} {} {}",
+                at(&stack.source),
+                stack.thread,
+                stack.weight,
+                names(&stack.frames)
+            );
+        }
+    }
+}
+
+fn describe_rest(evidence: &Evidence, out: &mut String) {
+    let at = |source: &ogive_doctor::evidence::Source| {
+        source.line.map_or("-".to_owned(), |line| line.to_string())
+    };
+    for stack in &evidence.kernel_stacks {
+        let _ = writeln!(
+            out,
+            "{} place {:?} x{} {}",
+            at(&stack.source),
+            stack.thread,
+            stack.count,
+            names(&stack.frames)
+        );
+    }
+    for lock in &evidence.locks {
+        let _ = writeln!(
+            out,
+            "{} lock {} {:?} count {:?} wait {:?} percent {:.1?} callers {}",
+            at(&lock.source),
+            lock.lock,
+            lock.kind,
+            lock.count,
+            lock.wait_ns,
+            lock.percent,
+            names(&lock.callers)
+        );
+    }
+    for table in &evidence.tables {
+        let _ = writeln!(
+            out,
+            "table {} {:?} taken {:?} age {:?}",
+            table.name, table.scope, table.taken_ns, table.age_s
+        );
+        for figure in &table.figures {
+            let _ = writeln!(out, "{}   {} {:?}", at(&figure.source), figure.name, figure.value);
+        }
+    }
+    for property in &evidence.properties {
+        let kind = if property.of_pool { "pool" } else { "dataset" };
+        let _ = writeln!(
+            out,
+            "{} {kind} {} {}={} {:?}",
+            at(&property.source),
+            property.owner,
+            property.name,
+            property.value,
+            property.origin
+        );
+    }
+    for parameter in &evidence.parameters {
+        let _ = writeln!(
+            out,
+            "{} parameter {}={}",
+            at(&parameter.source),
+            parameter.name,
+            parameter.value
+        );
+    }
+    for line in &evidence.pools {
+        let _ =
+            writeln!(out, "{} pool {} {}: {}", at(&line.source), line.pool, line.field, line.text);
+    }
+    for said in &evidence.log {
+        let _ = writeln!(out, "{} log {}", at(&said.source), said.value);
+    }
+    for remark in &evidence.remarks {
+        let _ = writeln!(out, "{} remark {:?} {}", at(&remark.source), remark.key, remark.text);
+    }
+    for said in &evidence.not_understood {
+        let _ = writeln!(out, "{} not understood: {}", at(&said.source), said.value);
+    }
+}
+
+#[test]
+fn samples_give_the_evidence_written_beside_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_samples");
+    let update = std::env::var_os("OGIVE_UPDATE_GOLDEN").is_some();
+    let mut samples: Vec<PathBuf> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    samples.retain(|path| path.is_file());
+    samples.sort();
+    assert!(samples.len() >= 40, "samples are missing in {}", folder.display());
+    let mut wrong = Vec::new();
+    for path in samples {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut evidence = Evidence::default();
+        read::read_bytes(&mut evidence, &name, &std::fs::read(&path).unwrap());
+        read::finish(&mut evidence);
+        let found = describe(&evidence);
+        let golden = folder.join("expected").join(format!("{name}.evidence"));
+        if update {
+            std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
+            std::fs::write(&golden, &found).unwrap();
+        }
+        let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+        if let Some((at, (expected, found))) =
+            expected.lines().zip(found.lines()).enumerate().find(|(_, (a, b))| a != b)
+        {
+            wrong.push(format!(
+                "{}:{}:\n  expected {expected}\n  found    {found}",
+                golden.display(),
+                at + 1
+            ));
+        } else if expected.lines().count() != found.lines().count() {
+            wrong.push(format!(
+                "{}: {} lines expected, {} found",
+                golden.display(),
+                expected.lines().count(),
+                found.lines().count()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,234 @@
+//! Reads the shared cases and captures, where they are, and counts what was found in the evidence.
+//!
+//! Looks for them at `OGIVE_SHARED`, or in `../shared` beside the tree; says so and passes without.
+
+mod figures;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ogive_doctor::evidence::Evidence;
+use ogive_doctor::read;
+
+/// The formats each file of the cases must be taken for: the part before the first dot or digit.
+const FORMATS: [(&str, &[&str]); 38] = [
+    ("top.txt", &["top"]),
+    ("ps.txt", &["ps"]),
+    ("uptime.txt", &["uptime"]),
+    ("perf-report.txt", &["perf report"]),
+    ("perf-top.txt", &["perf report"]),
+    ("stacks.folded", &["folded stacks"]),
+    ("perf-stat.txt", &["perf stat"]),
+    ("arcstats", &["kstat"]),
+    ("dbufstats", &["kstat"]),
+    ("fletcher_4_bench", &["benchmark"]),
+    ("vdev_raidz_bench", &["benchmark"]),
+    ("chksum_bench", &["benchmark"]),
+    ("txgs", &["txgs"]),
+    ("dbgmsg", &["dbgmsg"]),
+    ("arcstat.txt", &["arcstat"]),
+    ("arc_summary.txt", &["arc_summary"]),
+    ("kstat-arcstats.txt", &["kstat of illumos"]),
+    ("meminfo", &["meminfo"]),
+    ("free.txt", &["free"]),
+    ("slabinfo", &["slabinfo"]),
+    ("spl-slab.txt", &["spl slab"]),
+    ("buddyinfo", &["buddyinfo"]),
+    ("vmstat.txt", &["vmstat"]),
+    ("proc-vmstat", &["vmstat file"]),
+    ("sar.txt", &["sar"]),
+    ("iotop.txt", &["iotop"]),
+    ("atop.txt", &["atop"]),
+    ("atopsar.txt", &["atopsar"]),
+    ("time.txt", &["time"]),
+    ("lockstat.txt", &["lockstat"]),
+    ("zfs-get.txt", &["zfs get"]),
+    ("zpool-list.txt", &["zpool list"]),
+    ("zpool-status.txt", &["zpool status"]),
+    ("zpool-get.txt", &["zfs get"]),
+    ("module-params.txt", &["module parameters"]),
+    ("version.txt", &["version"]),
+    ("os-release", &["settings"]),
+    ("lscpu.txt", &["lscpu"]),
+];
+
+fn shared() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let path = std::env::var_os("OGIVE_SHARED").map_or_else(beside, PathBuf::from);
+    if path.join("cases/facts.jsonl").is_file() {
+        return Some(path);
+    }
+    eprintln!("no shared cases at {}: set OGIVE_SHARED; nothing checked", path.display());
+    None
+}
+
+/// Every file below `folder`, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read_folder(folder: &Path) -> Evidence {
+    let mut evidence = Evidence::default();
+    for path in files(folder) {
+        // The answer is not for the readers.
+        if path.ends_with("truth.json") {
+            continue;
+        }
+        let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path).unwrap();
+        read::read_bytes(&mut evidence, &name, &bytes);
+    }
+    read::finish(&mut evidence);
+    evidence
+}
+
+#[test]
+fn every_rendered_file_is_known_and_its_figures_are_in_the_evidence() {
+    let Some(shared) = shared() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let rendered = Command::new("python3")
+        .arg(shared.join("cases/render.py"))
+        .arg(shared.join("cases/facts.jsonl"))
+        .arg(folder.path())
+        .status();
+    if !rendered.is_ok_and(|status| status.success()) {
+        eprintln!("render.py could not be run; nothing checked");
+        return;
+    }
+    let text = std::fs::read_to_string(shared.join("cases/facts.jsonl")).unwrap();
+    let (mut found, mut missing) = (0, Vec::new());
+    let mut wrong = Vec::new();
+    for line in text.lines() {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        let id = case["id"].as_str().unwrap();
+        let evidence = read_folder(&folder.path().join(id));
+        for input in &evidence.inputs {
+            let expected = FORMATS.iter().find(|(name, _)| **name == *input.name);
+            if let Some((_, formats)) = expected
+                && input.formats.iter().map(String::as_str).ne(formats.iter().copied())
+            {
+                wrong.push(format!("{id}/{}: {:?}", input.name, input.formats));
+            }
+        }
+        for said in &evidence.not_understood {
+            missing.push(format!("{id}/{}: not understood: {}", said.source, said.value));
+        }
+        let known = figures::of_evidence(&evidence);
+        for (path, value) in figures::of_facts(&case["facts"]) {
+            if known.has(value) {
+                found += 1
+            } else {
+                missing.push(format!("{id}: {path} = {value}"))
+            }
+        }
+    }
+    for line in &missing {
+        println!("missing {line}");
+    }
+    println!("figures found {found}, missing {}", missing.len());
+    assert!(wrong.is_empty(), "taken for another format: {wrong:#?}");
+    assert!(missing.is_empty() && found >= 460, "{} figures are missing", missing.len());
+}
+
+#[test]
+fn every_file_of_the_captures_is_known() {
+    let Some(shared) = shared() else { return };
+    let captures = shared.join("captures");
+    let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in std::fs::read_dir(&captures).unwrap() {
+        let capture = entry.unwrap().path();
+        if !capture.is_dir() {
+            continue;
+        }
+        let evidence = read_folder(&capture);
+        for input in &evidence.inputs {
+            if input.formats.is_empty() && input.trouble.is_none() {
+                *unknown.entry(input.name.to_string()).or_default() += 1;
+            }
+        }
+        for said in &evidence.not_understood {
+            println!(
+                "{}: {}: {}",
+                capture.file_name().unwrap().to_string_lossy(),
+                said.source,
+                said.value
+            );
+        }
+        assert!(evidence.cpu.iter().any(|used| !used.since_boot && used.idle < 100.0));
+        assert!(evidence.threads.iter().any(|thread| thread.cpu_percent.is_some()));
+        assert!(evidence.tables.iter().filter(|table| table.name == "arcstats").count() >= 2);
+        assert!(!evidence.profiles.is_empty());
+        // Nobody wrote anything there but perf a warning.
+        let said: Vec<_> = evidence
+            .remarks
+            .iter()
+            .filter(|remark| remark.key.is_none() && !remark.source.input.ends_with(".err"))
+            .collect();
+        assert!(said.is_empty(), "{said:?}");
+    }
+    for (name, count) in &unknown {
+        println!("unknown {name} in {count} captures");
+    }
+    // What the capture's own script said of itself is no output of a tool.
+    let unknown: Vec<_> = unknown
+        .keys()
+        .filter(|name| !["sizes.txt", "perf.script.err"].contains(&name.as_str()))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// What was measured of a capture by other means.
+fn measured(capture: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(capture.join("truth.json")).unwrap();
+    let truth: serde_json::Value = serde_json::from_str(&text).unwrap();
+    truth["measured"].clone()
+}
+
+#[test]
+fn cpu_of_threads_is_what_two_readings_show() {
+    let Some(shared) = shared() else { return };
+    let mut compared = 0;
+    for entry in std::fs::read_dir(shared.join("captures")).unwrap() {
+        let capture = entry.unwrap().path();
+        if !capture.is_dir() {
+            continue;
+        }
+        let truth = measured(&capture);
+        let evidence = read_folder(&capture);
+        let Some(window_s) = truth["window_s"].as_f64() else { continue };
+        let used = evidence.cpu.iter().rfind(|used| !used.since_boot).unwrap();
+        let system = truth["cpu_percent_of_2_cores"]["system"].as_f64().unwrap();
+        assert!(
+            (used.system - system).abs() < 3.0,
+            "{}: {} {system}",
+            capture.display(),
+            used.system
+        );
+        for (name, seconds) in truth["threads_cpu_seconds"].as_object().unwrap() {
+            let seconds = seconds.as_f64().unwrap();
+            let percent: f64 = (evidence.threads.iter())
+                .filter(|thread| {
+                    thread.name == *name && thread.source.input.contains("thread-stats")
+                })
+                .filter_map(|thread| thread.cpu_percent)
+                .sum();
+            // Names that stand for several threads, or that ended in between, are not compared.
+            if seconds >= 5.0 && percent > 0.0 {
+                let found_s = percent * window_s / 100.0;
+                assert!((found_s - seconds).abs() < 0.1 * seconds, "{name}: {found_s} {seconds}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 5, "{compared} threads compared");
+}

@@ -1,0 +1,172 @@
+//! What every rule must have, and that every rule does what its own tests say.
+//!
+//! A rule is written by people who do not read this crate, so the faults are named with the rule
+//! and the line of text that is missing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use ogive_doctor::evidence::Evidence;
+use ogive_doctor::rule::{Expectation, Role, RuleSet, lint};
+use ogive_doctor::{Diagnosis, diagnose, read};
+
+/// Every cause that the doctor must know: those of ZFS by family, those that are not ZFS, and ogive's own.
+const CAUSES: &str = "
+    metaslab-fragmentation
+    arc-evict-loop-bug arc-evict-random-sublist arc-prune-dnode-limit arc-prune-many-mounts arc-prune-meta-pinned
+    arc-prune-numa-bug freebsd-arc-prune-dispatch
+    arc-collapse l2arc-header-overload memory-overcommit-arc-min
+    async-destroy-backlog background-free-or-scan background-upgrade free-storm-io snapshot-destroy-storm
+    checksum-cost module-load-benchmark raidz-parity-cost scrub-cost simd-unavailable-raidz-fletcher
+    arc-decompress-cost compression-cost recordsize-amplification
+    bad-tunable dbuf-evict-contention
+    brt-clone-delete dedup-arc-buf-chain dedup-ddt
+    device-failure-spin
+    encryption-ccm encryption-fpu-overhead encryption-no-simd
+    recv-forced-txg seek-hole-forced-sync txg-forced-sync txg-sync-loop
+    counter-misread innocent-hardware innocent-kswapd innocent-loadavg-dstate innocent-user-process iotop-artifact
+    latency-bound-single-stream workload-legit zfs-like-btrfs-qgroup idle-host
+    abd-scatter-fragmentation kernel-init-on-alloc kernel-shrinker-storm kmem-reap-tlb-storm page-reclaim-lru-lock
+    spl-slab-reclaim
+    arc-list-lock-contention dbuf-hash-contention lock-contention-unspecified prefetch-lock-contention
+    vdev-queue-lock-contention zio-taskq-contention zvol-taskq-contention
+    prefetch-waste readdir-prefetch-nfs
+    recv-writer-cpu taskq-thread-churn metadata-path-overhead
+    admin-command-scaling monitoring-poll udev-zvol-storm userland-zdb-debug zed-loop
+    ogive-cipher-ccm ogive-record-amplification ogive-arc-too-small ogive-prune-futile ogive-prefetch-wasted
+    ogive-l2-slow ogive-origin-slow
+    unknown
+";
+
+fn bundled() -> RuleSet {
+    RuleSet::bundled().expect("the bundled rules compile")
+}
+
+fn none_of(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn every_known_cause_has_a_rule_and_every_rule_is_known() {
+    let rules = bundled();
+    let mut faults: Vec<String> =
+        CAUSES.split_whitespace().filter(|id| rules.get(id).is_none()).map(|id| format!("{id}: no rule")).collect();
+    let known: Vec<&str> = CAUSES.split_whitespace().collect();
+    faults.extend(rules.iter().filter(|rule| !known.contains(&rule.text.id.as_str())).map(|rule| {
+        format!("{}: name the cause in the list of this test", rule.text.id)
+    }));
+    none_of(&faults);
+}
+
+#[test]
+fn patterns_expressions_and_versions_are_sound() {
+    none_of(&lint(&bundled()));
+}
+
+#[test]
+fn texts_references_and_remedies_are_complete() {
+    let mut faults = Vec::new();
+    for rule in bundled().iter() {
+        let text = &rule.text;
+        let mut lacks = |there: bool, what: &str| {
+            if !there {
+                faults.push(format!("{}: {what}", text.id));
+            }
+        };
+        lacks(text.mechanism.as_ref().is_some_and(|words| words.split_whitespace().count() >= 12), "say why it happens (mechanism)");
+        lacks(text.affected.is_some(), "say which versions are affected");
+        lacks(!text.needs.is_empty(), "say which evidence would settle it (needs)");
+        lacks(!text.references.is_empty(), "say where the knowledge is from (references)");
+        lacks(text.references.iter().all(|at| at.starts_with("https://") || at.starts_with("docs/")), "a reference is an address or a document of ours");
+        lacks(!text.remedy.now.is_empty(), "a remedy for now, even if it is to wait");
+        lacks(!text.remedy.lasting.is_empty(), "a lasting remedy");
+        lacks(!text.remedy.verify.is_empty(), "how to see that it worked (verify)");
+        lacks(text.verdict.ends_with('.') || text.verdict.ends_with('}'), "a verdict is a sentence");
+        lacks(text.tests.iter().any(|test| test.expect == Expectation::Absent), "a test in which it must not be found");
+        lacks(
+            text.tests.iter().any(|test| test.expect != Expectation::Absent),
+            "a test in which it must be found",
+        );
+    }
+    none_of(&faults);
+}
+
+#[test]
+fn look_alikes_know_each_other() {
+    let rules = bundled();
+    let mut faults = Vec::new();
+    for rule in rules.iter() {
+        let id = &rule.text.id;
+        if rule.text.lookalikes.is_empty() {
+            faults.push(format!("{id}: what is it confused with?"));
+        }
+        for neighbour in &rule.text.lookalikes {
+            let back = rules.get(&neighbour.cause).is_some_and(|other| other.text.lookalikes.iter().any(|there| &there.cause == id));
+            if !back {
+                faults.push(format!("{id}: {} does not know that it looks like {id}", neighbour.cause));
+            }
+            if neighbour.because.split_whitespace().count() < 4 {
+                faults.push(format!("{id}: say what separates it from {}", neighbour.cause));
+            }
+        }
+    }
+    none_of(&faults);
+}
+
+#[test]
+fn a_cause_is_recognised_by_more_than_one_sort_of_evidence() {
+    let mut faults = Vec::new();
+    for rule in bundled().iter().filter(|rule| rule.text.role != Role::Unknown) {
+        let mut kinds: Vec<_> =
+            rule.text.signs.iter().filter(|sign| sign.weight >= 0.5).map(|sign| sign.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        if kinds.len() < 2 && rule.text.signs.len() < 3 {
+            faults.push(format!("{}: another report of it may lack the one fact it rests on", rule.text.id));
+        }
+    }
+    none_of(&faults);
+}
+
+fn holds(expect: Expectation, id: &str, diagnosis: &Diagnosis) -> bool {
+    let place = diagnosis.findings.iter().position(|finding| finding.id == id);
+    let confidence = place.map_or(0.0, |place| diagnosis.findings[place].confidence);
+    match expect {
+        Expectation::First => place == Some(0),
+        Expectation::Certain => confidence >= diagnose::CERTAIN,
+        Expectation::Likely => confidence >= diagnose::LIKELY,
+        Expectation::Possible => place.is_some(),
+        Expectation::Absent => place.is_none(),
+        Expectation::Insufficient => diagnosis.verdict.kind == diagnose::VerdictKind::Insufficient,
+    }
+}
+
+#[test]
+fn every_rule_passes_its_own_tests() {
+    let rules = bundled();
+    let cases: Vec<_> =
+        rules.iter().flat_map(|rule| rule.text.tests.iter().map(move |test| (rule.text.id.as_str(), test))).collect();
+    let (next, faults) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((id, test)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut evidence = Evidence::default();
+                    for (name, content) in &test.files {
+                        read::read_bytes(&mut evidence, name, content.as_bytes());
+                    }
+                    read::finish(&mut evidence);
+                    let diagnosis = diagnose::diagnose(&rules, evidence);
+                    if !holds(test.expect, id, &diagnosis) || !diagnosis.rule_faults.is_empty() {
+                        let found: Vec<String> =
+                            diagnosis.findings.iter().map(|f| format!("{} {:.2}", f.id, f.confidence)).collect();
+                        let fault = format!("{id}: test {:?}: {found:?} {:?}", test.name, diagnosis.rule_faults);
+                        faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
+                    }
+                }
+            });
+        }
+    });
+    none_of(&faults.into_inner().unwrap_or_else(PoisonError::into_inner));
+}

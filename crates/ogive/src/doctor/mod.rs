@@ -1,0 +1,164 @@
+//! `ogive doctor`: where the CPU went, and why.
+//!
+//! The logic is `ogive-doctor`'s. Here is what it must not do itself: look at the host. A live look
+//! is a capture kept in memory ([`crate::capture`]) that is read like any other.
+
+pub(crate) mod args;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use ogive_doctor::bundle::{Loaded, Loader};
+use ogive_doctor::diagnose::VerdictKind;
+use ogive_doctor::report::{self, Style};
+use ogive_doctor::rule::{self, RuleSet};
+use ogive_profile::Profile;
+use ogive_profile::roles::Roles;
+use ogive_profile::write::{self, Output, Page};
+
+use self::args::DoctorArgs;
+use crate::capture::{self, Request, Subject};
+use crate::exit::{self, Refusal};
+use crate::mountinfo;
+
+/// Runs the subcommand and returns the exit code.
+pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
+    let mut rules = RuleSet::bundled().context("cannot use the built-in rules")?;
+    if let Some(directory) = &args.rules {
+        rules.add_directory(directory).context("cannot use the rules")?;
+    }
+    if args.list {
+        return print(&report::list(&rules)).map(|()| exit::SUCCESS);
+    }
+    if let Some(cause) = &args.explain {
+        return explain(&rules, cause);
+    }
+    if args.lint {
+        return lint(&rules);
+    }
+    let loaded = load(args)?;
+    let flame_graph =
+        args.html.as_ref().and_then(|_| loaded.profile.as_ref()).and_then(flame_graph);
+    let diagnosis = ogive_doctor::diagnose(&rules, loaded.evidence);
+    match &args.html {
+        Some(path) => {
+            write_page(path, &report::html(&diagnosis, flame_graph.as_deref()), &diagnosis)?
+        }
+        None if args.json => print(&format!("{:#}\n", report::json(&diagnosis)))?,
+        None => print(&report::text(&diagnosis, style()))?,
+    }
+    Ok(match diagnosis.verdict.kind {
+        VerdictKind::Cause => exit::CAUSE_FOUND,
+        VerdictKind::Insufficient | VerdictKind::Open => exit::EVIDENCE,
+        _ => exit::SUCCESS,
+    })
+}
+
+/// What is asked about: files, a mount, or this host.
+fn load(args: &DoctorArgs) -> Result<Loaded> {
+    if let [path] = args.paths.as_slice()
+        && let Some(mount_point) = ogive_mount(path)
+    {
+        return Ok(live(Subject::Mount(mount_point), args));
+    }
+    if args.paths.is_empty() {
+        return Ok(live(Subject::Host, args));
+    }
+    let mut loader = Loader::new();
+    for path in &args.paths {
+        loader.add_path(path).map_err(|error| Refusal::new(exit::FAILURE, error.to_string()))?;
+    }
+    Ok(loader.read())
+}
+
+fn live(subject: Subject, args: &DoctorArgs) -> Loaded {
+    let bundle = capture::take(&Request {
+        subject,
+        duration: args.duration,
+        progress: std::io::stderr().is_terminal(),
+    });
+    for note in &bundle.notes {
+        log::warn!("{note}");
+        eprintln_line(&format!("ogive: {note}"));
+    }
+    let mut loader = Loader::new();
+    for (name, content) in bundle.files {
+        loader.add_bytes(&name, content);
+    }
+    let mut loaded = loader.read();
+    if let Some(profile) = bundle.profile {
+        ogive_doctor::bundle::add_profile(&mut loaded.evidence, "samples", &profile);
+        loaded.profile = Some(profile);
+    }
+    loaded
+}
+
+/// The mount point, if the path is on a mount of ogive and names a directory.
+fn ogive_mount(path: &Path) -> Option<PathBuf> {
+    let real = std::fs::canonicalize(path).ok()?;
+    let mounts = mountinfo::read().ok()?;
+    let mount = mountinfo::topmost_at(&mounts, &real)?;
+    mount.is_ogive().then(|| mount.mount_point.clone())
+}
+
+fn explain(rules: &RuleSet, cause: &str) -> Result<u8> {
+    if let Some(rule) = rules.get(cause) {
+        return print(&report::explain(rule)).map(|()| exit::SUCCESS);
+    }
+    let near: Vec<&str> =
+        rules.iter().map(|rule| rule.text.id.as_str()).filter(|id| id.contains(cause)).collect();
+    let hint = if near.is_empty() {
+        "\"ogive doctor --list\" lists them".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    Err(Refusal::new(exit::USAGE, format!("there is no cause called {cause}")).hint(hint).into())
+}
+
+fn lint(rules: &RuleSet) -> Result<u8> {
+    let faults = rule::lint(rules);
+    if faults.is_empty() {
+        print(&format!("{} rules, nothing wrong\n", rules.len()))?;
+        return Ok(exit::SUCCESS);
+    }
+    print(&(faults.join("\n") + "\n"))?;
+    Ok(exit::FAILURE)
+}
+
+fn style() -> Style {
+    let terminal = std::io::stdout().is_terminal();
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let measured =
+        rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let width = columns.or(measured.filter(|width| *width > 0)).unwrap_or(100).clamp(60, 160);
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Style { width, colour: terminal && !plain }
+}
+
+fn print(text: &str) -> Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write the answer")
+}
+
+fn eprintln_line(text: &str) {
+    // A closed standard error leaves nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+fn write_page(path: &Path, page: &str, diagnosis: &ogive_doctor::Diagnosis) -> Result<()> {
+    if path.as_os_str() == "-" {
+        return print(page);
+    }
+    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    print(&format!("{}\n", diagnosis.verdict.sentence))
+}
+
+/// The flame graph of a profile as a page.
+fn flame_graph(profile: &Profile) -> Option<String> {
+    let view = profile.busy();
+    let roles = Roles::bundled();
+    let page = Page { title: "ogive doctor", view: &view, baseline: None, roles: &roles };
+    let mut out = Vec::new();
+    write::write(&mut out, Output::Html, &page).ok()?;
+    String::from_utf8(out).ok()
+}
