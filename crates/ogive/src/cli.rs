@@ -6,18 +6,19 @@
 use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
-use crate::{bench, completions, man, mount, stat, unmount};
-use crate::{completions, man, mount, profile, stat, threads, unmount};
-use crate::{completions, man, mount, sim, size, stat, unmount};
-use crate::{bench, completions, l2, man, mount, stat, unmount};
-use crate::{capture, completions, doctor, man, mount, profile, stat, threads, unmount};
+use crate::{
+    bench, capture, completions, doctor, l2, man, mount, profile, sim, size, stat, threads, unmount,
+};
 
-/// Put any directory behind ZFS's adaptive replacement cache, in memory
+/// ZFS's read cache for any directory, and the doctor that says where the CPU went
 ///
 /// ogive mounts a view of a directory (through FUSE) in which every read goes through an adaptive
 /// replacement cache: what is read often stays in memory even while something else reads everything
-/// once. Nothing is converted and nothing is kept anywhere but in memory: SRC stays an ordinary
-/// directory, and every write reaches it before it returns.
+/// once. With --l2 what memory lets go of is kept, compressed and sealed, on an SSD. SRC stays an
+/// ordinary directory, and every write reaches it before it returns.
+///
+/// Beside it stand the tools to understand a cache, ogive's or OpenZFS's: live counters, profiles, a
+/// simulator that says what another size would give, and a doctor that names what uses the CPU.
 #[derive(Debug, Parser)]
 #[command(
     name = "ogive",
@@ -38,7 +39,6 @@ pub(crate) enum Command {
     Mount(Box<mount::args::MountArgs>),
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
-    Bench(bench::BenchArgs),
     Doctor(Box<doctor::args::DoctorArgs>),
     Capture(capture::args::CaptureArgs),
     Profile(Box<profile::args::ProfileArgs>),

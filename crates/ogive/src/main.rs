@@ -1,7 +1,7 @@
-//! `ogive`: ZFS's adaptive replacement cache for any directory.
+//! `ogive`: ZFS's adaptive replacement cache for any directory, and the tools to understand it.
 //!
 //! The program is thin: one module a subcommand, the words a user types and reads, exit codes. What
-//! it mounts is `ogive-fs`, what it prints is `ogive-kstat`. In a subcommand's module the argument
+//! it mounts is `ogive-fs`, what it diagnoses is `ogive-doctor`, and so on. In a subcommand's module the argument
 //! struct says what was typed; what it means is worked out once, into a value the rest is driven
 //! by.
 //!
@@ -63,7 +63,6 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
-        Command::Bench(args) => bench::run(&args)?,
         Command::Doctor(args) => return doctor::run(&args),
         Command::Capture(args) => capture::run(&args)?,
         Command::Profile(args) => profile::run(&args)?,
