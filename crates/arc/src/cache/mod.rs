@@ -59,7 +59,7 @@ use crate::policy::transition::Arrival;
 use crate::policy::{Access, Kind, List, State};
 use crate::sync::atomic::Ordering;
 use crate::table::{
-    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
+    DEMOTE, DOOMED, Due, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
 };
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -259,11 +259,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         let due = if word.state() == MFU {
-            recency.is_due(word.kind(), hold.entry().moved_at())
+            recency.due(word.kind(), hold.entry().moved_at())
         } else {
-            true
+            Due::Note
         };
-        if due && (!word.is(flags) || recency.is_exact()) {
+        let raised = word.is(flags);
+        if !raised && due != Due::Nothing {
+            hold.entry().meta.raise(flags);
+        }
+        if due == Due::Note && (!raised || word.state() == MFU || recency.is_exact()) {
             self.leave_word(&hold, word, flags);
         }
         hold
@@ -286,7 +290,6 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let core = self.core();
         let shard = &core.shards()[hold.sublist()];
         let promote = flags & PROMOTED != 0;
-        hold.entry().meta.raise(flags);
         if shard.recency.note(hold.id(), word, promote) {
             return;
         }

@@ -7,7 +7,8 @@
 //! lock is taken.
 //!
 //! A hit on an MFU entry that was moved lately notes nothing and writes nothing: fewer than an
-//! eighth of the list have come before it since ([`Clock`]).
+//! eighth of the list have come before it since ([`Clock`]). In the middle of the list it raises
+//! the flag and notes nothing. Only in the older half is the move worth a note.
 
 use super::meta::Word;
 use crate::policy::Kind;
@@ -17,8 +18,22 @@ use crate::threads;
 /// Notes a ring holds.
 const NOTES: usize = 15;
 
-/// An MFU entry may fall back by this part of its list before a hit moves it.
+/// An MFU entry may fall back by an eighth of its list before a hit writes anything.
 const TOLERANCE_DIVISOR: u64 = 8;
+
+/// In how many of those eighths a hit raises the flag before it leaves a note.
+const NOTED_FROM: u32 = 4;
+
+/// What a hit on an MFU entry does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Nothing.
+    Nothing,
+    /// Raises the flag.
+    Flag,
+    /// Raises the flag and leaves a note.
+    Note,
+}
 
 const PROMOTE: u64 = 1 << 63;
 
@@ -76,12 +91,19 @@ impl Recency {
         self.exact
     }
 
-    /// Whether an MFU entry that was moved at `moved_at` is so far back that a hit moves it.
+    /// What a hit does on an MFU entry that was moved at `moved_at`.
     #[inline]
-    pub(crate) fn is_due(&self, kind: Kind, moved_at: u32) -> bool {
+    pub(crate) fn due(&self, kind: Kind, moved_at: u32) -> Due {
         let clock = self.clocks[kind as usize].0.load(Ordering::Relaxed);
         let (now, tolerance) = ((clock >> 32) as u32, clock as u32);
-        self.exact || now.wrapping_sub(moved_at) >= tolerance
+        let age = now.wrapping_sub(moved_at);
+        if self.exact || age >= tolerance.saturating_mul(NOTED_FROM) {
+            Due::Note
+        } else if age >= tolerance {
+            Due::Flag
+        } else {
+            Due::Nothing
+        }
     }
 
     /// Sets the clock of a kind: moves so far, entries on its MFU list. Only under the lock.
@@ -155,11 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_due_after_an_eighth_of_its_list() {
+    fn an_entry_is_due_after_an_eighth_of_its_list_and_noted_after_a_half() {
         let recency = Recency::new(false);
         recency.set_clock(Kind::Metadata, 107, 64);
-        assert!(recency.is_due(Kind::Metadata, 99) && !recency.is_due(Kind::Metadata, 100));
-        assert!(recency.is_due(Kind::Data, 0), "an empty list tolerates nothing");
-        assert!(Recency::new(true).is_due(Kind::Metadata, 107));
+        let due = |moved_at| recency.due(Kind::Metadata, moved_at);
+        assert_eq!(
+            (due(100), due(99), due(76), due(75)),
+            (Due::Nothing, Due::Flag, Due::Flag, Due::Note)
+        );
+        assert_eq!(recency.due(Kind::Data, 0), Due::Note, "an empty list tolerates nothing");
+        assert_eq!(Recency::new(true).due(Kind::Metadata, 107), Due::Note);
     }
 }
