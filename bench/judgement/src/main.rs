@@ -3,10 +3,11 @@
 
 #[path = "../../../crates/arc/tests/common/mod.rs"]
 mod common;
-mod candidates;
 mod lists;
 mod ours;
 mod peers;
+mod synthetic;
+mod table;
 
 use peers::Replacement;
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +20,16 @@ struct Row {
     entries: usize,
     requests: u64,
     golden: BTreeMap<String, u64>,
+}
+
+impl Row {
+    fn key(&self, policy: &str) -> (String, usize, String) {
+        (self.trace.clone(), self.entries, policy.to_owned())
+    }
+
+    fn opt(&self) -> u64 {
+        self.golden.get("opt").copied().unwrap_or(0)
+    }
 }
 
 fn rows() -> Vec<Row> {
@@ -76,31 +87,66 @@ fn load(trace: &str) -> (Vec<u32>, usize) {
     (all, numbers)
 }
 
-fn make(name: &str, numbers: usize, entries: usize) -> Box<dyn Replacement> {
-    match name {
-        "lru" => Box::new(peers::Lru::new(numbers, entries)),
-        "fifo" => Box::new(peers::Fifo::new(numbers, entries)),
-        "clock" => Box::new(peers::Clock::new(numbers, entries)),
-        "sieve" => Box::new(peers::Sieve::new(numbers, entries)),
-        "2q" => Box::new(peers::TwoQ::new(numbers, entries)),
-        "arc" => Box::new(peers::Arc::new(numbers, entries)),
-        "lirs" => Box::new(peers::Lirs::new(numbers, entries)),
-        "s3fifo" => Box::new(peers::S3Fifo::new(numbers, entries)),
-        "wtinylfu" => Box::new(peers::WTinyLfu::new(numbers, entries)),
-        other => ours::make(other, entries).unwrap_or_else(|| candidates::make(other, numbers, entries)),
-    }
+/// Runs policies over rows of one trace on all processors.
+fn replay(keys: &[u32], numbers: usize, jobs: &[(Row, String)], results: &Mutex<table::Results>) {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((row, policy)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut cache = table::make(policy, numbers, row.entries);
+                    let hits = keys.iter().filter(|&&key| cache.access(key)).count() as u64;
+                    if let Some(&golden) = row.golden.get(policy) {
+                        assert_eq!(golden, hits, "{policy}, {} at {}", row.trace, row.entries);
+                    }
+                    let tell = cache.tell();
+                    if !tell.is_empty() {
+                        eprintln!("{} {} {policy}: {tell}", row.trace, row.entries);
+                    }
+                    results.lock().expect("no panic").insert(row.key(policy), hits);
+                }
+            });
+        }
+    });
 }
 
+/// Rows of the synthetic traces, with the optimum and ARC counted here.
+fn synthetic_rows(results: &Mutex<table::Results>, policies: &[String]) -> Vec<Row> {
+    let mut all = Vec::new();
+    for name in synthetic::NAMES {
+        for entries in synthetic::ENTRIES {
+            let (keys, numbers) = dense(synthetic::keys(name, entries as u64));
+            let mut arc = table::make("arc", numbers, entries);
+            let golden = BTreeMap::from([
+                ("opt".into(), table::opt_hits(&keys, numbers, entries)),
+                ("arc".into(), keys.iter().filter(|&&key| arc.access(key)).count() as u64),
+            ]);
+            let row = Row { trace: name.into(), entries, requests: keys.len() as u64, golden };
+            let jobs: Vec<_> = policies.iter().map(|p| (row.clone(), p.clone())).collect();
+            replay(&keys, numbers, &jobs, results);
+            all.push(row);
+        }
+    }
+    all
+}
+
+/// `ogive-judgement [POLICIES] [REQUESTS_MAX] [TRACE]`: a table over the golden rows of all
+/// traces with at most so many requests whose name has `TRACE` in it; with `synth` over the
+/// synthetic traces.
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let policies: Vec<String> = arguments
-        .next()
-        .unwrap_or_else(|| "lru,clock,sieve,2q,arc,lirs,s3fifo,wtinylfu".into())
-        .split(',')
-        .map(str::to_owned)
-        .collect();
+    let policies = arguments.next().filter(|list| list != "all");
+    let policies = policies.unwrap_or_else(|| format!("{},duel", table::PEERS.join(",")));
+    let policies: Vec<String> = policies.split(',').map(str::to_owned).collect();
     let requests_max: u64 = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(u64::MAX);
     let only = arguments.next().unwrap_or_default();
+    let results: Mutex<table::Results> = Mutex::default();
+    if only == "synth" {
+        let rows = synthetic_rows(&results, &policies);
+        table::print(&rows, &policies, &results.into_inner().expect("no panic"));
+        return;
+    }
     let rows: Vec<Row> = rows()
         .into_iter()
         .filter(|r| r.requests <= requests_max && r.golden.contains_key("opt"))
@@ -108,45 +154,12 @@ fn main() {
         .collect();
     let mut traces: Vec<String> = rows.iter().map(|r| r.trace.clone()).collect();
     traces.dedup();
-    let results: Mutex<HashMap<(String, usize, String), (u64, String)>> = Mutex::default();
     for trace in traces {
         let (keys, numbers) = load(&trace);
-        let jobs: Vec<(usize, &String)> = rows
-            .iter()
-            .filter(|r| r.trace == trace)
-            .flat_map(|r| policies.iter().map(move |p| (r.entries, p)))
-            .collect();
-        let next = AtomicUsize::new(0);
-        let workers: usize = std::env::var("WORKERS").ok().and_then(|w| w.parse().ok()).unwrap_or(2);
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    while let Some(&(entries, policy)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let mut cache = make(policy, numbers, entries);
-                        let hits = keys.iter().filter(|&&key| cache.access(key)).count() as u64;
-                        let mut all = results.lock().expect("no panic");
-                        all.insert((trace.clone(), entries, policy.clone()), (hits, cache.tell()));
-                    }
-                });
-            }
-        });
+        let of_trace = rows.iter().filter(|r| r.trace == trace);
+        let jobs: Vec<_> =
+            of_trace.flat_map(|r| policies.iter().map(|p| (r.clone(), p.clone()))).collect();
+        replay(&keys, numbers, &jobs, &results);
     }
-    let results = results.into_inner().expect("no panic");
-    let out = std::io::stdout();
-    let mut out = out.lock();
-    let _ = writeln!(out, "trace,entries,requests,opt,{}", policies.join(","));
-    for row in &rows {
-        let _ = write!(out, "{},{},{},{}", row.trace, row.entries, row.requests, row.golden["opt"]);
-        for p in &policies {
-            let (hits, tell) = &results[&(row.trace.clone(), row.entries, p.clone())];
-            if let Some(golden) = row.golden.get(p) {
-                assert_eq!(golden, hits, "{p} {} {}", row.trace, row.entries);
-            }
-            let _ = write!(out, ",{hits}");
-            if !tell.is_empty() {
-                eprintln!("{} {} {p}: {tell}", row.trace, row.entries);
-            }
-        }
-        let _ = writeln!(out);
-    }
+    table::print(&rows, &policies, &results.into_inner().expect("no panic"));
 }

@@ -3,7 +3,7 @@
 use crate::peers::Replacement;
 use ogive_arc::Kind;
 use ogive_arc::policy::Policy;
-use ogive_arc::policy::duel::{Alone, Duel, Rule};
+use ogive_arc::policy::duel::{Alone, Constants, Duel, Rule};
 
 /// The duel.
 pub struct Ours(Duel<u32>);
@@ -43,17 +43,39 @@ impl Replacement for Paper {
     }
 }
 
-/// A policy by its name.
-pub fn make(name: &str, entries: usize) -> Option<Box<dyn Replacement>> {
+/// A policy by its name. `duel` may be followed by other constants, as in
+/// `duel:change_cost=0.5:shadow_entries=512`.
+///
+/// # Panics
+/// If there is no such policy.
+pub fn make(name: &str, entries: usize) -> Box<dyn Replacement> {
     let entries = entries as u64;
-    let rule = |rule| Some(Box::new(OneRule(Alone::new(entries, rule))) as Box<dyn Replacement>);
+    let rule = |rule| Box::new(OneRule(Alone::new(entries, rule)));
     match name {
-        "duel" => Some(Box::new(Ours(Duel::new(entries)))),
-        "ogive-arc" => Some(Box::new(Paper(Policy::new(entries)))),
+        "ogive-arc" => Box::new(Paper(Policy::new(entries))),
         "rule-arc" => rule(Rule::Arc),
         "rule-lirs" => rule(Rule::Lirs),
         "rule-2q" => rule(Rule::TwoQueues),
         "rule-lru" => rule(Rule::Lru),
-        _ => None,
+        duel => Box::new(Ours(Duel::with_constants(entries, constants(duel)))),
     }
+}
+
+fn constants(name: &str) -> Constants {
+    let mut constants = Constants::DEFAULT;
+    let mut parts = name.split(':');
+    assert_eq!(parts.next(), Some("duel"), "no policy {name}");
+    for part in parts {
+        let (constant, value) = part.split_once('=').expect("constant=value");
+        let number: f64 = value.parse().expect("a number");
+        match constant {
+            "lirs_window" => constants.lirs_window_divisor = number as u64,
+            "2q_window" => constants.two_queues_window_divisor = number as u64,
+            "shadow_entries" => constants.shadow_entries = number as usize,
+            "change_cost" => constants.change_cost = number,
+            "half_life" => constants.half_life_cachefuls = number as u64,
+            other => panic!("no constant {other}"),
+        }
+    }
+    constants
 }

@@ -218,6 +218,12 @@ impl<K: Eq> Directory<K> {
         chosen.map(|(id, _)| id as u32).collect()
     }
 
+    /// Bytes of entries that are held. Looks at every one.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let held = self.nodes.iter().filter(|node| node.key.is_some() && node.holds > 0);
+        held.map(|node| node.weight_bytes).sum()
+    }
+
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node<K>>()

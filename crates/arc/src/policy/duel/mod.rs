@@ -10,7 +10,7 @@ mod rule;
 mod ruled;
 
 pub use referee::{Referee, Verdict};
-pub use rule::Rule;
+pub use rule::{Constants, Rule};
 
 use super::Outcome;
 use foldhash::quality::FixedState;
@@ -38,9 +38,15 @@ impl<K: Eq + Hash> Duel<K> {
     /// An empty policy for `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
+        Self::with_constants(capacity_bytes, Constants::DEFAULT)
+    }
+
+    /// The same with other constants: to see how little they matter.
+    #[must_use]
+    pub fn with_constants(capacity_bytes: u64, constants: Constants) -> Self {
         Self {
-            cache: Ruled::new(capacity_bytes, Rule::FIRST),
-            referee: Referee::new(capacity_bytes),
+            cache: Ruled::new(capacity_bytes, Rule::FIRST, constants),
+            referee: Referee::with_constants(capacity_bytes, constants),
             hasher: FixedState::with_seed(0),
         }
     }
@@ -163,7 +169,7 @@ impl<K: Eq + Hash> Alone<K> {
     /// An empty policy for `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64, rule: Rule) -> Self {
-        Self { cache: Ruled::new(capacity_bytes, rule), hasher: FixedState::with_seed(0) }
+        Self { cache: Ruled::new(capacity_bytes, rule, Constants::DEFAULT), hasher: FixedState::with_seed(0) }
     }
 
     /// An access to a key, of `weight_bytes` if it has to be brought in (0 counts as 1).
@@ -180,3 +186,6 @@ impl<K: Eq + Hash> Alone<K> {
         self.cache.validate()
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;

@@ -14,18 +14,8 @@
 //!
 //! Scores are halved every 16 cachefuls of requests: older times count less.
 
-use super::rule::Rule;
+use super::rule::{Constants, Rule};
 use super::ruled::Ruled;
-
-/// Entries of a directory, at least, before keys are sampled more thinly (and at most twice as
-/// many): below, two rules are hard to tell apart; above, only the memory grows.
-const SAMPLE: usize = 1024;
-
-/// A change of rule must be worth a cacheful of hits divided by this.
-const CHANGE_COST_DIVISOR: f64 = 4.0;
-
-/// Requests after which scores are halved, in cachefuls.
-const HALF_LIFE_CACHEFULS: u64 = 16;
 
 const RULES: usize = Rule::ALL.len();
 
@@ -45,6 +35,7 @@ pub struct Verdict {
 #[derive(Debug)]
 pub struct Referee {
     shadows: [Ruled<u64>; RULES],
+    constants: Constants,
     capacity_bytes: u64,
     /// A key is sampled if so many of its hash's bits are zero.
     thinning: u32,
@@ -60,8 +51,15 @@ impl Referee {
     /// For a cache of `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
+        Self::with_constants(capacity_bytes, Constants::DEFAULT)
+    }
+
+    /// The same with other constants.
+    #[must_use]
+    pub fn with_constants(capacity_bytes: u64, constants: Constants) -> Self {
         Self {
-            shadows: Rule::ALL.map(|rule| Ruled::new(capacity_bytes, rule)),
+            shadows: Rule::ALL.map(|rule| Ruled::new(capacity_bytes, rule, constants)),
+            constants,
             capacity_bytes,
             thinning: 0,
             scores: [0.0; RULES],
@@ -114,7 +112,7 @@ impl Referee {
         };
         let resident = self.shadows.iter().map(Ruled::resident).max().unwrap_or(0);
         if self.until_halving == 0 {
-            self.until_halving = HALF_LIFE_CACHEFULS * resident as u64;
+            self.until_halving = self.constants.half_life_cachefuls * resident as u64;
             self.scores = self.scores.map(|score| score / 2.0);
             self.disagreements = self.disagreements.map(|count| count / 2.0);
         }
@@ -124,27 +122,31 @@ impl Referee {
             self.scores[rule] += f64::from(u8::from(hit));
             self.disagreements[rule] += f64::from(u8::from(hit != agreed));
         }
-        if resident > 2 * SAMPLE {
+        if resident > 2 * self.constants.shadow_entries {
             self.thin();
         }
         self.judge(resident)
     }
 
     fn judge(&mut self, resident: usize) -> Option<Verdict> {
+        let cost = resident as f64 * self.constants.change_cost;
         let score = |rule: Rule| self.scores[rule as usize];
+        let leads = |rule: Rule, cost: f64| {
+            let noise = self.disagreements[rule as usize].sqrt() + 1.0;
+            score(rule) - score(self.current) > noise + cost
+        };
         let best = Rule::ALL.into_iter().max_by(|&a, &b| score(a).total_cmp(&score(b)))?;
-        if best == self.current {
+        let rule = if leads(best, cost) {
+            best
+        } else if leads(Rule::Arc, 0.0) {
+            Rule::Arc
+        } else {
             return None;
-        }
-        let cost = if best == Rule::Arc { 0.0 } else { resident as f64 / CHANGE_COST_DIVISOR };
-        let noise = self.disagreements[best as usize].sqrt() + 1.0;
-        if score(best) - score(self.current) <= noise + cost {
-            return None;
-        }
-        self.current = best;
+        };
+        self.current = rule;
         self.changes += 1;
         self.disagreements = [0.0; RULES];
-        Some(Verdict { rule: best, mru_share: self.shadows[Rule::Arc as usize].mru_share() })
+        Some(Verdict { rule, mru_share: self.shadows[Rule::Arc as usize].mru_share() })
     }
 
     /// Samples half as many keys.
@@ -180,7 +182,7 @@ impl Referee {
             {
                 return Err(format!("the shadow of {} is another's", rule.name()));
             }
-            if shadow.resident() > 2 * SAMPLE + 1 {
+            if shadow.resident() > 2 * self.constants.shadow_entries + 1 {
                 return Err(format!("{} entries in a shadow", shadow.resident()));
             }
         }

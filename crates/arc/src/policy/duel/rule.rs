@@ -42,20 +42,45 @@ impl Rule {
         }
     }
 
-    /// What part of the capacity newcomers have to wait in: one in so many bytes (LIRS: 1% of
-    /// "resident HIR blocks"; S3-FIFO: a small queue of 10%). None: they need not wait.
-    pub(super) const fn window_divisor(self) -> Option<u64> {
-        match self {
-            Self::Lirs => Some(100),
-            Self::TwoQueues => Some(10),
-            Self::Lru | Self::Arc => None,
-        }
-    }
-
     /// Whether newcomers wait in the window.
     #[must_use]
     pub const fn has_window(self) -> bool {
-        self.window_divisor().is_some()
+        matches!(self, Self::Lirs | Self::TwoQueues)
+    }
+}
+
+/// Every number in the duel that could be another. `docs/policy.md` has what changes if it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constants {
+    /// LIRS's window: one in so many bytes of the capacity (its authors: 1%).
+    pub lirs_window_divisor: u64,
+    /// 2Q's window: one in so many bytes of the capacity (S3-FIFO: 10%).
+    pub two_queues_window_divisor: u64,
+    /// Entries of a shadow, at least, before keys are sampled more thinly, and at most twice as
+    /// many: below, two rules are hard to tell apart; above, only the memory grows.
+    pub shadow_entries: usize,
+    /// The part of a cacheful of hits by which a rule must lead to be changed to.
+    pub change_cost: f64,
+    /// Requests after which scores are halved, in cachefuls.
+    pub half_life_cachefuls: u64,
+}
+
+impl Constants {
+    /// Those of the product.
+    pub const DEFAULT: Self = Self {
+        lirs_window_divisor: 100,
+        two_queues_window_divisor: 10,
+        shadow_entries: 1024,
+        change_cost: 0.25,
+        half_life_cachefuls: 16,
+    };
+
+    pub(super) const fn window_divisor(&self, rule: Rule) -> Option<u64> {
+        match rule {
+            Rule::Lirs => Some(self.lirs_window_divisor),
+            Rule::TwoQueues => Some(self.two_queues_window_divisor),
+            Rule::Lru | Rule::Arc => None,
+        }
     }
 }
 

@@ -5,12 +5,12 @@
 //! LIRS's stack needs no list of its own: an entry or a ghost is in the stack if its last use is
 //! not before that of the eldest of main.
 //!
-//! Invariant: live bytes are within the capacity, but for held entries; ghosts are within twice
-//! the capacity (ARC: within one capacity, as printed), but for those a change of rule left,
-//! which go a few with each arrival.
+//! Invariant: live bytes are within the capacity and what is held; ghosts are within twice
+//! the capacity. Under ARC they are within one capacity, as printed, but for those a change of
+//! rule left, which go a few with each arrival.
 
 use super::directory::{Directory, On};
-use super::rule::{Rule, USES_MAX, USES_TO_ADMIT};
+use super::rule::{Constants, Rule, USES_MAX, USES_TO_ADMIT};
 use crate::policy::{List, Outcome};
 
 /// Ghosts and window entries a change of rule left over that one arrival takes away.
@@ -20,6 +20,7 @@ const LEFTOVERS_PER_ARRIVAL: usize = 4;
 #[derive(Debug)]
 pub(super) struct Ruled<K> {
     pub(super) directory: Directory<K>,
+    constants: Constants,
     rule: Rule,
     capacity_bytes: u64,
     /// ARC's `p`.
@@ -31,9 +32,10 @@ pub(super) struct Ruled<K> {
 }
 
 impl<K: Eq> Ruled<K> {
-    pub(super) fn new(capacity_bytes: u64, rule: Rule) -> Self {
+    pub(super) fn new(capacity_bytes: u64, rule: Rule, constants: Constants) -> Self {
         Self {
             directory: Directory::new(),
+            constants,
             rule,
             capacity_bytes,
             mru_target_bytes: 0.0,
@@ -72,6 +74,7 @@ impl<K: Eq> Ruled<K> {
         self.mru_target_bytes = share * capacity_bytes as f64;
         self.make_room(0, On::Mfu, false);
         while self.ghosts_over(0, On::Mfu).is_some_and(|on| self.forget_eldest(on)) {}
+        self.bound_ghosts();
     }
 
     const fn bytes(&self, on: On) -> u64 {
@@ -97,7 +100,7 @@ impl<K: Eq> Ruled<K> {
 
     /// Whether main has bytes that the rule wants for the window.
     fn main_is_over(&self, more_bytes: u64) -> bool {
-        self.rule.window_divisor().is_some_and(|divisor| {
+        self.constants.window_divisor(self.rule).is_some_and(|divisor| {
             let bytes = self.main_bytes() + more_bytes;
             bytes * divisor > self.capacity_bytes * (divisor - 1)
         })
@@ -185,6 +188,7 @@ impl<K: Eq> Ruled<K> {
         });
         self.clear_leftovers(weight_bytes, to);
         self.make_room(weight_bytes, to, was_mfu_ghost);
+        self.bound_ghosts();
         let id = self.directory.add(hash, key, weight_bytes, to);
         self.directory.node_mut(id).stamp = self.clock;
         self.directory.link(id);
@@ -254,6 +258,15 @@ impl<K: Eq> Ruled<K> {
         }
         let take_mru = mfu == 0 || (once > often && mru > 0);
         Some(if take_mru { On::MruGhosts } else { On::MfuGhosts })
+    }
+
+    /// The bound under every rule, however many entries one arrival or a smaller capacity evicts.
+    fn bound_ghosts(&mut self) {
+        while self.ghost_bytes() > self.capacity_bytes.saturating_mul(2)
+            && let Some(on) = self.directory.elder(On::MruGhosts, On::MfuGhosts)
+        {
+            self.forget_eldest(on);
+        }
     }
 
     fn forget_eldest(&mut self, on: On) -> bool {
@@ -359,6 +372,7 @@ impl<K: Eq> Ruled<K> {
         }
         self.directory.unlink(id);
         self.evict(id, true);
+        self.bound_ghosts();
         true
     }
 
@@ -377,20 +391,21 @@ impl<K: Eq> Ruled<K> {
         if node.holds == 0 {
             self.directory.link(id);
             self.make_room(0, On::Mfu, false);
+            self.bound_ghosts();
         }
     }
 
     pub(super) fn validate(&self) -> Result<(), String> {
         self.directory.validate()?;
         let (live, ghosts) = (self.live_bytes(), self.ghost_bytes());
-        if live > self.capacity_bytes && self.resident() > 0 {
-            return Err(format!("{live} bytes live in {} bytes", self.capacity_bytes));
+        let held = self.directory.held_bytes();
+        if live > self.capacity_bytes + held {
+            return Err(format!("{live} bytes, {held} held, in {} bytes", self.capacity_bytes));
         }
         if !(0.0..=self.capacity_bytes as f64).contains(&self.mru_target_bytes) {
             return Err(format!("p is {} in {}", self.mru_target_bytes, self.capacity_bytes));
         }
-        // One arrival may leave behind as many bytes as the cache has.
-        if ghosts > self.capacity_bytes.saturating_mul(3) {
+        if ghosts > self.capacity_bytes.saturating_mul(2) {
             return Err(format!("{ghosts} bytes of ghosts for {} bytes", self.capacity_bytes));
         }
         Ok(())
