@@ -60,12 +60,6 @@ impl Lists {
         self.insert_after(self.numbers + u32::from(list), number, list);
     }
 
-    /// Puts a number at the tail of a list.
-    pub fn push_tail(&mut self, list: u8, number: u32) {
-        let last = self.previous[self.numbers as usize + list as usize];
-        self.insert_after(last, number, list);
-    }
-
     /// Takes a number off its list.
     pub fn take(&mut self, number: u32) {
         let (before, after) = (self.previous[number as usize], self.next[number as usize]);
@@ -80,13 +74,6 @@ impl Lists {
     pub fn tail(&self, list: u8) -> Option<u32> {
         let last = self.previous[self.numbers as usize + list as usize];
         (last < self.numbers).then_some(last)
-    }
-
-    /// The youngest of a list.
-    #[must_use]
-    pub fn head(&self, list: u8) -> Option<u32> {
-        let first = self.next[self.numbers as usize + list as usize];
-        (first < self.numbers).then_some(first)
     }
 
     /// The neighbour nearer to the head.

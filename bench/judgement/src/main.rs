@@ -9,10 +9,11 @@ mod peers;
 mod synthetic;
 mod table;
 
-use peers::Replacement;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
-use std::sync::{Mutex, atomic::{AtomicUsize, Ordering}};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -72,10 +73,8 @@ fn load(trace: &str) -> (Vec<u32>, usize) {
     let cached = std::env::var_os("JUDGEMENT_CACHE")
         .map(|folder| std::path::PathBuf::from(folder).join(format!("{trace}.u32")));
     if let Some(bytes) = cached.as_ref().and_then(|file| std::fs::read(file).ok()) {
-        let all: Vec<u32> = bytes
-            .chunks_exact(4)
-            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-            .collect();
+        let all: Vec<u32> =
+            bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let numbers = all.iter().max().map_or(0, |&m| m as usize + 1);
         return (all, numbers);
     }

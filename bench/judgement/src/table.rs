@@ -22,12 +22,8 @@ fn points(row: &Row, hits: u64, other: u64) -> f64 {
 }
 
 fn summarize(rows: &[Row], results: &Results, policy: &str) -> Summary {
-    let mut summary = Summary {
-        share_of_opt: 0.0,
-        worst: (0.0, "none".into()),
-        below: Vec::new(),
-        near_best: 0,
-    };
+    let mut summary =
+        Summary { share_of_opt: 0.0, worst: (0.0, "none".into()), below: Vec::new(), near_best: 0 };
     for row in rows {
         let hits = |name: &str| results.get(&row.key(name)).copied();
         let own = hits(policy).unwrap_or(0);
@@ -63,7 +59,9 @@ pub fn print(rows: &[Row], policies: &[String], results: &Results) {
         );
     }
     println!();
-    println!("| policy | rows | mean share of OPT | worst row against ARC | rows over half a point below ARC | rows within a point of the best peer |");
+    println!(
+        "| policy | rows | mean share of OPT | worst row against ARC | rows over half a point below ARC | rows within a point of the best peer |"
+    );
     println!("|---|--:|--:|---|--:|--:|");
     for policy in policies {
         let s = summarize(rows, results, policy);

@@ -157,7 +157,11 @@ impl Replacement for WTinyLfu {
                     let victim = victim.or_else(|| self.lists.tail(PROTECTED));
                     let loser = match (candidate, victim) {
                         (Some(c), Some(v)) if c != v => {
-                            if self.admits(c, v) { v } else { c }
+                            if self.admits(c, v) {
+                                v
+                            } else {
+                                c
+                            }
                         }
                         (Some(c), _) => c,
                         (None, Some(v)) => v,

@@ -169,7 +169,10 @@ impl<K: Eq + Hash> Alone<K> {
     /// An empty policy for `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64, rule: Rule) -> Self {
-        Self { cache: Ruled::new(capacity_bytes, rule, Constants::DEFAULT), hasher: FixedState::with_seed(0) }
+        Self {
+            cache: Ruled::new(capacity_bytes, rule, Constants::DEFAULT),
+            hasher: FixedState::with_seed(0),
+        }
     }
 
     /// An access to a key, of `weight_bytes` if it has to be brought in (0 counts as 1).

@@ -178,7 +178,8 @@ impl Referee {
     pub fn validate(&self) -> Result<(), String> {
         for (shadow, rule) in self.shadows.iter().zip(Rule::ALL) {
             shadow.validate().map_err(|what| format!("shadow of {}: {what}", rule.name()))?;
-            if shadow.rule() != rule || shadow.capacity_bytes() != self.capacity_bytes >> self.thinning
+            if shadow.rule() != rule
+                || shadow.capacity_bytes() != self.capacity_bytes >> self.thinning
             {
                 return Err(format!("the shadow of {} is another's", rule.name()));
             }

@@ -1,3 +1,7 @@
+//! Promise: under any operations, holds and changes of rule or size the duel keeps its bounds,
+//! and does what it is for where one can say what that is.
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::HashMap;
