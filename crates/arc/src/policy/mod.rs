@@ -8,6 +8,7 @@
 //! concurrent [`Cache`](crate::Cache), which runs the same code behind locks.
 
 mod balance;
+pub mod duel;
 mod flags;
 mod single;
 mod state;

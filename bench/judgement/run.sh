@@ -1,0 +1,21 @@
+#!/bin/sh
+# Prints how good each policy's judgement is: a table over the golden rows of all traces, one
+# over synthetic traces, and what changes if a constant of the duel is another.
+# Usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder]
+# The whole takes about ten minutes of one processor.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+results=${1:-$here/../results/judgement}
+mkdir -p "$results"
+cd "$here"
+cargo build --release --quiet
+lab=${CARGO_TARGET_DIR:-$here/target}/release/ogive-judgement
+"$lab" all > "$results/table.md"
+"$lab" all 0 synth > "$results/synthetic.md"
+duels=duel
+for constant in change_cost=0.125 change_cost=0.5 shadow_entries=512 shadow_entries=2048 \
+    half_life=8 half_life=64 lirs_window=50 lirs_window=200 2q_window=5 2q_window=20; do
+    duels=$duels,duel:$constant
+done
+"$lab" "$duels" 5300000 | sed -n '/^| policy/,$p' > "$results/sensitivity.md"
+tail -n 14 "$results/table.md"

@@ -1,0 +1,81 @@
+//! ogive's own policies, as they stand in `ogive-arc`.
+
+use crate::peers::Replacement;
+use ogive_arc::Kind;
+use ogive_arc::policy::Policy;
+use ogive_arc::policy::duel::{Alone, Constants, Duel, Rule};
+
+/// The duel.
+pub struct Ours(Duel<u32>);
+
+/// One of its rules, alone.
+pub struct OneRule(Alone<u32>);
+
+/// The paper's ARC as the engine has it.
+pub struct Paper(Policy<u32>);
+
+impl Replacement for Ours {
+    fn access(&mut self, number: u32) -> bool {
+        self.0.access(number, 1).is_hit()
+    }
+
+    fn tell(&self) -> String {
+        let referee = self.0.referee();
+        format!(
+            "{} now, {} changes, one key in {} sampled, {} KiB of shadows",
+            referee.rule().name(),
+            referee.changes(),
+            referee.sampled_one_in(),
+            referee.heap_bytes() >> 10
+        )
+    }
+}
+
+impl Replacement for OneRule {
+    fn access(&mut self, number: u32) -> bool {
+        self.0.access(number, 1).is_hit()
+    }
+}
+
+impl Replacement for Paper {
+    fn access(&mut self, number: u32) -> bool {
+        self.0.access(number, 1, Kind::Data).is_hit()
+    }
+}
+
+/// A policy by its name. `duel` may be followed by other constants, as in
+/// `duel:change_cost=0.5:shadow_entries=512`.
+///
+/// # Panics
+/// If there is no such policy.
+pub fn make(name: &str, entries: usize) -> Box<dyn Replacement> {
+    let entries = entries as u64;
+    let rule = |rule| Box::new(OneRule(Alone::new(entries, rule)));
+    match name {
+        "ogive-arc" => Box::new(Paper(Policy::new(entries))),
+        "rule-arc" => rule(Rule::Arc),
+        "rule-lirs" => rule(Rule::Lirs),
+        "rule-2q" => rule(Rule::TwoQueues),
+        "rule-lru" => rule(Rule::Lru),
+        duel => Box::new(Ours(Duel::with_constants(entries, constants(duel)))),
+    }
+}
+
+fn constants(name: &str) -> Constants {
+    let mut constants = Constants::DEFAULT;
+    let mut parts = name.split(':');
+    assert_eq!(parts.next(), Some("duel"), "no policy {name}");
+    for part in parts {
+        let (constant, value) = part.split_once('=').expect("constant=value");
+        let number: f64 = value.parse().expect("a number");
+        match constant {
+            "lirs_window" => constants.lirs_window_divisor = number as u64,
+            "2q_window" => constants.two_queues_window_divisor = number as u64,
+            "shadow_entries" => constants.shadow_entries = number as usize,
+            "change_cost" => constants.change_cost = number,
+            "half_life" => constants.half_life_cachefuls = number as u64,
+            other => panic!("no constant {other}"),
+        }
+    }
+    constants
+}

@@ -1,0 +1,124 @@
+//! The table: for each policy its mean share of Belady's optimum, its worst row against ARC,
+//! and in how many rows it is within one point of the best of the others.
+
+use crate::{Row, peers};
+use std::collections::HashMap;
+
+/// Hits by trace, entries and policy.
+pub type Results = HashMap<(String, usize, String), u64>;
+
+/// The policies that are not ours, against which the best is taken.
+pub const PEERS: [&str; 7] = ["lru", "arc", "2q", "lirs", "s3fifo", "sieve", "wtinylfu"];
+
+struct Summary {
+    share_of_opt: f64,
+    worst: (f64, String),
+    below: Vec<String>,
+    near_best: usize,
+}
+
+fn points(row: &Row, hits: u64, other: u64) -> f64 {
+    100.0 * (hits as f64 - other as f64) / row.requests as f64
+}
+
+fn summarize(rows: &[Row], results: &Results, policy: &str) -> Summary {
+    let mut summary =
+        Summary { share_of_opt: 0.0, worst: (0.0, "none".into()), below: Vec::new(), near_best: 0 };
+    for row in rows {
+        let hits = |name: &str| results.get(&row.key(name)).copied();
+        let own = hits(policy).unwrap_or(0);
+        summary.share_of_opt += own as f64 / row.opt().max(1) as f64 / rows.len() as f64;
+        if let Some(arc) = row.golden.get("arc") {
+            let delta = points(row, own, *arc);
+            if delta < summary.worst.0 {
+                summary.worst = (delta, format!("{} at {}", row.trace, row.entries));
+            }
+            if delta < -0.5 {
+                summary.below.push(format!("{} at {} ({delta:+.2})", row.trace, row.entries));
+            }
+        }
+        let best = PEERS.iter().filter_map(|peer| hits(peer)).max().unwrap_or(0);
+        summary.near_best += usize::from(points(row, own, best) >= -1.0);
+    }
+    summary
+}
+
+/// Prints rows and summaries as Markdown.
+pub fn print(rows: &[Row], policies: &[String], results: &Results) {
+    println!("| trace | entries | {} | opt |", policies.join(" | "));
+    println!("|---|--:|{}--:|", "--:|".repeat(policies.len()));
+    for row in rows {
+        let percent = |hits: u64| format!("{:.2}", 100.0 * hits as f64 / row.requests as f64);
+        let own = policies.iter().map(|p| percent(results[&row.key(p)])).collect::<Vec<_>>();
+        println!(
+            "| {} | {} | {} | {} |",
+            row.trace,
+            row.entries,
+            own.join(" | "),
+            percent(row.opt())
+        );
+    }
+    println!();
+    println!(
+        "| policy | rows | mean share of OPT | worst row against ARC | rows over half a point below ARC | rows within a point of the best peer |"
+    );
+    println!("|---|--:|--:|---|--:|--:|");
+    for policy in policies {
+        let s = summarize(rows, results, policy);
+        println!(
+            "| {policy} | {} | {:.2}% | {:+.2}, {} | {} | {} |",
+            rows.len(),
+            100.0 * s.share_of_opt,
+            s.worst.0,
+            s.worst.1,
+            s.below.len(),
+            s.near_best
+        );
+    }
+    for policy in policies.iter().filter(|p| !PEERS.contains(&p.as_str())) {
+        let below = summarize(rows, results, policy).below;
+        println!("\n{policy} below ARC by more than half a point: {}", below.join(", "));
+    }
+}
+
+/// Belady's optimum without bypass, for traces that have no golden count.
+pub fn opt_hits(keys: &[u32], numbers: usize, entries: usize) -> u64 {
+    let mut next_use = vec![u32::MAX; keys.len()];
+    let mut last = vec![u32::MAX; numbers];
+    for (at, &key) in keys.iter().enumerate().rev() {
+        next_use[at] = last[key as usize];
+        last[key as usize] = at as u32;
+    }
+    let mut cached = vec![None; numbers];
+    let mut by_next = std::collections::BTreeSet::new();
+    let mut hits = 0;
+    for (at, &key) in keys.iter().enumerate() {
+        if let Some(next) = cached[key as usize].take() {
+            hits += 1;
+            by_next.remove(&(next, key));
+        } else if by_next.len() >= entries
+            && let Some((_, victim)) = by_next.pop_last()
+        {
+            cached[victim as usize] = None;
+        }
+        cached[key as usize] = Some(next_use[at]);
+        by_next.insert((next_use[at], key));
+    }
+    hits
+}
+
+/// Makes a policy by name, ours or another's.
+pub fn make(name: &str, numbers: usize, entries: usize) -> Box<dyn peers::Replacement> {
+    match name {
+        "lru" => Box::new(peers::Lru::new(numbers, entries)),
+        "fifo" => Box::new(peers::Fifo::new(numbers, entries)),
+        "clock" => Box::new(peers::Clock::new(numbers, entries)),
+        "sieve" => Box::new(peers::Sieve::new(numbers, entries)),
+        "2q" => Box::new(peers::TwoQ::new(numbers, entries)),
+        "arc" => Box::new(peers::Arc::new(numbers, entries)),
+        "lirs" => Box::new(peers::Lirs::new(numbers, entries)),
+        "s3fifo" => Box::new(peers::S3Fifo::new(numbers, entries)),
+        "wtinylfu" => Box::new(peers::WTinyLfu::new(numbers, entries)),
+        other => crate::ours::make(other, entries),
+    }
+}
