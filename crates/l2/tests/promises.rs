@@ -78,7 +78,7 @@ fn what_is_asked_for_outlives_its_segment() {
     // One in each segment, or they would exceed what one segment may hand on.
     for object in 0..20 {
         assert!(put(&tier, object, 1, LARGE));
-        (0..20).for_each(|other| drop(put(&tier, 500 + object * 20 + other, 1, LARGE)));
+        (0..20).for_each(|other| _ = put(&tier, 500 + object * 20 + other, 1, LARGE));
         assert!(tier.settle());
     }
     for object in 1000..4000 {

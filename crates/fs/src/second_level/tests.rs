@@ -1,3 +1,5 @@
+//! The second level below a view: what comes back from it, and what must not.
+
 use super::*;
 use crate::number::ROOT;
 use crate::pruning::InodeLimit;

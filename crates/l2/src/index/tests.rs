@@ -1,3 +1,5 @@
+//! The index against a map, and its bounds.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::HashMap;

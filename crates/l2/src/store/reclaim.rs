@@ -79,7 +79,7 @@ fn read_stored(store: &Store, address: u64, entry: &SummaryEntry) -> Option<Carr
         return None;
     }
     let (header, bytes) = store.open_stored(&plan, read)?;
-    (header.key == entry.key).then(|| Carried {
+    (header.key == entry.key).then_some(Carried {
         key: header.key,
         stored: header.stored,
         plain_bytes: header.plain_bytes,

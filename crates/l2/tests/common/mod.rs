@@ -1,5 +1,5 @@
 //! What the tests of promises share.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use ogive_l2::device::Device;
 use ogive_l2::{
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A log of seven segments of 1 MiB.
-pub const DEVICE_BYTES: u64 = 8 << 20;
+pub(crate) const DEVICE_BYTES: u64 = 8 << 20;
 
-pub fn key(number: u8) -> KeySource {
+pub(crate) fn key(number: u8) -> KeySource {
     KeySource::Master(MasterKey::from_material(&[number; 32]).unwrap())
 }
 
-pub fn how(cipher: Cipher) -> OpenOptions {
+pub(crate) fn how(cipher: Cipher) -> OpenOptions {
     OpenOptions {
         size_bytes: None,
         cipher: Some(cipher),
@@ -25,7 +25,7 @@ pub fn how(cipher: Cipher) -> OpenOptions {
     }
 }
 
-pub fn options() -> TierOptions {
+pub(crate) fn options() -> TierOptions {
     let store = StoreOptions {
         admission: Admission::All,
         expected_record_bytes: 2048,
@@ -35,11 +35,14 @@ pub fn options() -> TierOptions {
     TierOptions { store, read_patience: Duration::from_secs(10), threads_max: 2 }
 }
 
-pub fn open(device: &Arc<impl Device + 'static>) -> Tier {
+pub(crate) fn open(device: &Arc<impl Device + 'static>) -> Tier {
     open_as(device, how(Cipher::Gcm)).unwrap()
 }
 
-pub fn open_as(device: &Arc<impl Device + 'static>, how: OpenOptions) -> Result<Tier, DeviceError> {
+pub(crate) fn open_as(
+    device: &Arc<impl Device + 'static>,
+    how: OpenOptions,
+) -> Result<Tier, DeviceError> {
     let device: Arc<dyn Device> = device.clone();
     let tier = Tier::open(vec![(device, how)], options()).map_err(|(_, error)| error)?;
     assert!(tier.settle(), "recovery ends");
@@ -47,25 +50,25 @@ pub fn open_as(device: &Arc<impl Device + 'static>, how: OpenOptions) -> Result<
 }
 
 /// Name of a record of an object's version.
-pub fn name(object: u64, version: u64) -> Vec<u8> {
+pub(crate) fn name(object: u64, version: u64) -> Vec<u8> {
     format!("object {object} version {version}").into_bytes()
 }
 
 /// What the origin has under a name: half of it compresses.
-pub fn contents(object: u64, version: u64, length: usize) -> Vec<u8> {
+pub(crate) fn contents(object: u64, version: u64, length: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(object << 20 | version);
     let mut bytes = vec![(object + version) as u8; length];
     random.fill(&mut bytes[length / 2..]);
     bytes
 }
 
-pub fn put(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
+pub(crate) fn put(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
     let bytes = contents(object, version, length);
     tier.offer(&name(object, version), Arc::new(bytes), Offered::default())
 }
 
 /// Whether the record is there; if it is, it is right.
-pub fn holds(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
+pub(crate) fn holds(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
     match tier.read(&name(object, version)) {
         Some(bytes) => {
             assert!(bytes == contents(object, version, length), "wrong bytes: {object} {version}");
@@ -76,7 +79,7 @@ pub fn holds(tier: &Tier, object: u64, version: u64, length: usize) -> bool {
 }
 
 /// Puts records 0..count, all of which are on the device afterwards.
-pub fn fill(tier: &Tier, count: u64, length: usize) {
+pub(crate) fn fill(tier: &Tier, count: u64, length: usize) {
     for object in 0..count {
         assert!(put(tier, object, 1, length), "record {object} is taken");
         if object % 256 == 255 {
@@ -87,6 +90,6 @@ pub fn fill(tier: &Tier, count: u64, length: usize) {
 }
 
 /// How many of the records 0..count are there.
-pub fn found(tier: &Tier, count: u64, length: usize) -> u64 {
+pub(crate) fn found(tier: &Tier, count: u64, length: usize) -> u64 {
     (0..count).filter(|object| holds(tier, *object, 1, length)).count() as u64
 }
