@@ -61,6 +61,9 @@ struct Missing {
     reason: Option<Reason>,
 }
 
+/// Whether samples of a process and a thread of this name are kept.
+type Keep = dyn Fn(i32, &str) -> bool;
+
 /// Puts a profile together from records.
 pub(crate) struct Assembler {
     profile: Profile,
@@ -78,7 +81,7 @@ pub(crate) struct Assembler {
     chain: Vec<(FrameId, bool)>,
     damaged: u64,
     /// Only threads for which this holds are kept.
-    keep: Option<Box<dyn Fn(i32, &str) -> bool + Send>>,
+    keep: Option<Box<Keep>>,
 }
 
 impl Assembler {
@@ -102,7 +105,7 @@ impl Assembler {
     }
 
     /// Keeps only samples of threads for which a condition on process and thread name holds.
-    pub(crate) fn keep_threads(&mut self, keep: impl Fn(i32, &str) -> bool + Send + 'static) {
+    pub(crate) fn keep_threads(&mut self, keep: impl Fn(i32, &str) -> bool + 'static) {
         self.keep = Some(Box::new(keep));
     }
 

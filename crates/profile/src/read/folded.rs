@@ -49,7 +49,7 @@ pub(super) fn read(source: impl BufRead, progress: &mut dyn FnMut(u64)) -> Profi
                 None => ignored += 1,
             }
         }
-        if lines.number % PROGRESS_LINES == 0 {
+        if lines.number.is_multiple_of(PROGRESS_LINES) {
             progress(std::mem::take(&mut bytes));
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn read(source: impl BufRead, progress: &mut dyn FnMut(u64)) -> Profi
     while let Some(line) = lines.next() {
         bytes += line.len() as u64 + 1;
         reader.line(&line);
-        if lines.number % PROGRESS_LINES == 0 {
+        if lines.number.is_multiple_of(PROGRESS_LINES) {
             progress(std::mem::take(&mut bytes));
         }
     }

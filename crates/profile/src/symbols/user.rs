@@ -21,9 +21,13 @@ const FILES_MAX: usize = 10_000;
 
 #[derive(Debug)]
 enum File {
-    Good(PathBuf),
+    /// Where it is, and how many more addresses without a symbol its debug information is asked for.
+    Good(PathBuf, u8),
     Bad(Reason),
 }
+
+/// Debug information that has no name for so many addresses is not asked again: reading it is dear.
+const DEBUG_TRIES: u8 = 3;
 
 type PerfMap = BTreeMap<u64, (u64, String)>;
 
@@ -102,22 +106,35 @@ impl UserSymbols {
             let file = self.check(pid, path, build_id);
             self.files.insert(path.to_owned(), file);
         }
-        let file = match &self.files[path] {
-            File::Good(file) => file,
+        let (file, tries) = match &self.files[path] {
+            File::Good(file, tries) => (file.clone(), *tries),
             File::Bad(reason) => return Err(*reason),
         };
-        let source = Source::Elf(Elf::new(file));
-        match self.symbolizer.symbolize_single(&source, Input::FileOffset(offset)) {
-            Ok(symbolized) => match symbolized.into_sym() {
-                Some(symbol) => Ok(symbol.name.into_owned()),
-                None => Err(Reason::Stripped),
-            },
-            Err(_) => {
+        // The symbol table first: it is enough for names, and small.
+        match self.symbol(&file, offset, false) {
+            Ok(Some(name)) => return Ok(name),
+            Ok(None) if tries == 0 => return Err(Reason::Stripped),
+            Ok(None) => {}
+            Err(()) => {
                 // Not an ELF file, or a damaged one; it will not get better.
                 self.files.insert(path.to_owned(), File::Bad(Reason::FileMissing));
-                Err(Reason::FileMissing)
+                return Err(Reason::FileMissing);
             }
         }
+        if let Ok(Some(name)) = self.symbol(&file, offset, true) {
+            return Ok(name);
+        }
+        self.files.insert(path.to_owned(), File::Good(file, tries - 1));
+        Err(Reason::Stripped)
+    }
+
+    /// The name at an offset; with `debug`, of debug information in the file or beside it.
+    fn symbol(&self, file: &Path, offset: u64, debug: bool) -> Result<Option<String>, ()> {
+        let mut elf = Elf::new(file);
+        elf.debug_syms = debug;
+        let found = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::FileOffset(offset));
+        let symbolized = found.map_err(|_| ())?;
+        Ok(symbolized.into_sym().map(|symbol| symbol.name.into_owned()))
     }
 
     fn check(&self, pid: i32, path: &str, build_id: Option<&[u8]>) -> File {
@@ -134,10 +151,12 @@ impl UserSymbols {
                 continue;
             }
             let Some(wanted) = build_id.filter(|id| !id.is_empty()) else {
-                return File::Good(place);
+                return File::Good(place, DEBUG_TRIES);
             };
             match blazesym::helper::read_elf_build_id(&place) {
-                Ok(Some(found)) if same_build(&found, wanted) => return File::Good(place),
+                Ok(Some(found)) if same_build(&found, wanted) => {
+                    return File::Good(place, DEBUG_TRIES);
+                }
                 Ok(Some(_)) => reason = Reason::BuildDiffers,
                 _ => {}
             }
