@@ -122,7 +122,10 @@ mod tests {
     #[test]
     fn the_table_has_every_code_once_in_order() {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(code, _)| *code).collect();
-        assert_eq!(codes, [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY, EVIDENCE, CAUSE_FOUND]);
+        assert_eq!(
+            codes,
+            [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY, EVIDENCE, CAUSE_FOUND]
+        );
     }
 
     #[test]

@@ -77,8 +77,13 @@ pub(super) fn verdict(
         return insufficient(rules, weighed, environment);
     };
     environment.set_share(best.share_percent);
-    let sentence =
-        rule.verdict.write(environment).map_or_else(|_| rule.text.title.clone(), |(text, _)| text);
+    let sentence = rule.verdict.write(environment).map(|(text, _)| text).unwrap_or_default();
+    // A sentence with a gap in it is none.
+    let sentence = if sentence.is_empty() || sentence.contains('?') {
+        rule.text.title.clone()
+    } else {
+        sentence
+    };
     let kind = VerdictKind::of(rule.text.role);
     let sure = best.confidence >= super::LIKELY && kind != VerdictKind::Open;
     Verdict { kind, sentence, ask: (!sure).then(|| rule.text.ask.clone()) }

@@ -38,6 +38,8 @@ impl Format {
 
     /// Writes a number.
     pub fn write(self, value: f64) -> String {
+        // Minus nothing is nothing.
+        let value = if value.abs() < 1e-9 { 0.0 } else { value };
         match self {
             Self::Percent if value.abs() < 1.0 && value != 0.0 => format!("{value:.1}%"),
             Self::Percent if value.abs() < 9.95 => format!("{}%", trimmed(value, 1)),

@@ -261,8 +261,8 @@ fn sar_cpu(scope: Option<&str>, row: &Row<'_, '_>, reading: &mut Reading<'_>) {
         row.values
             .iter()
             .filter(|(name, _)| names.contains(&name.as_str()))
-            .map(|(_, value)| value)
-            .sum()
+            // An empty sum is minus zero, which prints as such.
+            .fold(0.0, |sum, (_, value)| sum + value)
     };
     let (Some("all"), Some(system), Some(idle)) =
         (scope, value(&["system_percent", "sys_percent"]), value(&["idle_percent"]))

@@ -103,13 +103,17 @@ pub(crate) fn is_iostat_heading(text: &str) -> bool {
             && words.contains(&"read")
 }
 
+/// Whether the words are a pool and the groups of columns of a histogram.
+fn is_histogram_heading(words: &[&str]) -> bool {
+    words.len() > 3
+        && (words[1..3] == ["sync_read", "async_read"]
+            || words[1..3] == ["total_wait", "disk_wait"])
+}
+
 /// Whether a line begins `zpool iostat`, also one of its histograms.
 pub(crate) fn is_iostat_beginning(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let histogram = words.len() > 3
-        && (words[1..3] == ["sync_read", "async_read"]
-            || words[1..3] == ["total_wait", "disk_wait"]);
-    histogram || is_iostat_heading(text)
+    is_histogram_heading(&words) || is_iostat_heading(text)
 }
 
 /// Reads the kstat `state` of a pool: one word.
@@ -129,6 +133,7 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut groups: Vec<&str> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
     let mut histogram: Option<(String, Vec<String>)> = None;
+    let mut pool = String::new();
     for line in section.lines {
         let text = line.text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -136,7 +141,7 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         if words.contains(&"operations")
-            || words.contains(&"total_wait") && !words.contains(&"latency")
+            || words.contains(&"total_wait") && !is_histogram_heading(&words)
         {
             groups = words.into_iter().filter(|word| *word != "capacity").collect();
             continue;
@@ -145,24 +150,25 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             columns = iostat_columns(&groups, &words);
             continue;
         }
-        if words.len() > 2
-            && (words[1] == "sync_read"
-                || words[1] == "total_wait"
-                || words[0] == "latency"
-                || words[0] == "req_size")
-        {
-            histogram = Some((
-                words[0].to_owned(),
-                words[1..].iter().map(|word| (*word).to_owned()).collect(),
-            ));
+        if is_histogram_heading(&words) {
+            // `tank  total_wait  disk_wait ...`, then `latency  read  write  read ...`.
+            pool = words[0].to_owned();
+            groups = words[1..].to_vec();
+            continue;
+        }
+        if matches!(words[0], "latency" | "req_size") {
+            let names = iostat_columns(&groups, &words[1..]).into_iter();
+            let names = names.map(|name| name.trim_end_matches("_ns").to_owned()).collect();
+            histogram = Some((words[0].to_owned(), names));
             continue;
         }
         if let Some((scope, names)) = &histogram
             && words.len() > 2
             && number::seconds(words[0]).or_else(|| number::bytes(words[0])).is_some()
         {
-            let mut table =
-                reading.table("zpool_iostat_histogram").scope(format!("{scope} {}", words[0]));
+            let mut table = reading
+                .table("zpool_iostat_histogram")
+                .scope(format!("{pool} {scope} {}", words[0]));
             for (at, word) in words[1..].iter().enumerate() {
                 let name = names.get(at).map_or_else(|| format!("column{at}"), Clone::clone);
                 table.rate(&name, number::count(word), line);
@@ -205,6 +211,10 @@ fn iostat_columns(groups: &[&str], words: &[&str]) -> Vec<String> {
         }
         if matches!(*word, "alloc" | "free") {
             names.push(format!("{word}_bytes"));
+            continue;
+        }
+        if matches!(*word, "scrub" | "trim" | "rebuild") {
+            names.push((*word).to_owned());
             continue;
         }
         if seen_in_group.contains(word) {
