@@ -1,4 +1,5 @@
 //! Answers that name no cause, which are answers too.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ogive_doctor::bundle::Loader;
 use ogive_doctor::diagnose::VerdictKind;

@@ -1,5 +1,6 @@
 //! The same promises on files: with O_DIRECT and io_uring, with O_DIRECT alone, and through the page
 //! cache. Where the system refuses one of them, the next best is what is tested.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! No two records are ever sealed with one nonce under one key, whatever crashes, reopenings, clones
 //! and rollbacks come between them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -111,20 +111,16 @@ fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
                 | "word"
                 | "ratio"
                 | "counter_share"
-        ) =>
+        ) && !text.contains('.') =>
         {
-            if !text.contains('.') {
-                found.push(format!("{name}(): {text:?} is not table.figure"));
-            }
+            found.push(format!("{name}(): {text:?} is not table.figure"));
         }
         _ if matches!(
             name,
             "zfs_before" | "zfs_at_least" | "kernel_at_least" | "kernel_before"
-        ) =>
+        ) && text.split(',').any(|part| parse_versions(part).is_none()) =>
         {
-            if text.split(',').any(|part| parse_versions(part).is_none()) {
-                found.push(format!("{name}(): {text:?} is no version"));
-            }
+            found.push(format!("{name}(): {text:?} is no version"));
         }
         _ => {}
     }

@@ -53,11 +53,14 @@ pub enum SecondLevelError {
     },
 }
 
+/// A device, and how it is to be taken into use.
+type Opened = (Arc<dyn Device>, OpenOptions);
+
 impl SecondLevelOptions {
     pub(super) fn open_devices(
         &self,
         source: &Path,
-    ) -> Result<Vec<(Arc<dyn Device>, OpenOptions)>, SecondLevelError> {
+    ) -> Result<Vec<Opened>, SecondLevelError> {
         let how = OpenOptions {
             size_bytes: self.size_bytes,
             cipher: self.cipher,
@@ -87,6 +90,7 @@ impl SecondLevelOptions {
         serde_json::json!({
             "devices": self.devices.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
             "size_bytes": self.size_bytes,
+            "cipher": self.cipher.unwrap_or_default().to_string(),
             "compression": self.compression.to_string(),
             "write_max_bytes_per_second": self.limits.bytes_per_second,
             "drive_writes_per_day": self.limits.drive_writes_per_day,

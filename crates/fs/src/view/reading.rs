@@ -157,12 +157,12 @@ impl<O: Origin> View<O> {
         let known = contents.map_or(u64::MAX, |contents| contents.size_bytes);
         // A write that begins now dooms this load, whatever it is going to find.
         let pristine = contents.is_some_and(|now| now.version == version && now.pristine);
-        if let Some(second_level) = &self.second_level {
-            if let Some(bytes) = second_level.read(version, index, pristine) {
-                self.counters.second_level_read(bytes.len() as u64);
-                let worth = second_level.worth(start, sequential);
-                return Ok(self.record(open, version, start, bytes, worth));
-            }
+        if let Some(second_level) = &self.second_level
+            && let Some(bytes) = second_level.read(version, index, pristine)
+        {
+            self.counters.second_level_read(bytes.len() as u64);
+            let worth = second_level.worth(start, sequential);
+            return Ok(self.record(open, version, start, bytes, worth));
         }
         // One byte more than the file is known to have: reading none of it proves the end.
         let expected = known.saturating_sub(start).saturating_add(1).min(record_size);
