@@ -9,7 +9,7 @@ use ogive_doctor::{Diagnosis, diagnose, report};
 fn diagnosed(name: &str, content: &str) -> Diagnosis {
     let mut loader = Loader::new();
     loader.add_bytes(name, content.as_bytes().to_vec());
-    diagnose(&RuleSet::bundled().unwrap(), loader.read().evidence)
+    diagnose(&RuleSet::bundled().expect("they compile"), loader.read().evidence)
 }
 
 #[test]

@@ -71,7 +71,9 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let environment = Environment::new(Facts::new(evidence));
     let mut rule_faults = Vec::new();
     let mut weighed = Vec::new();
-    for rule in rules.iter() {
+    let of_ogive = environment.facts().is_ogive();
+    // Whoever asks about a mount of ogive does not ask about the kernel's ZFS, nor the other way round.
+    for rule in rules.iter().filter(|rule| (rule.text.family == "ogive") == of_ogive) {
         match weigh::weigh(rule, &environment) {
             Ok(Some(result)) => weighed.push((rule, result)),
             Ok(None) => {}

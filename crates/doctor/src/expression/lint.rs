@@ -33,6 +33,12 @@ const KINDS: [&str; 19] = [
     "locks",
 ];
 
+/// Functions whose text is `table.figure`.
+const FIGURES: [&str; 8] =
+    ["gauge", "gauge_min", "gauge_max", "rate", "delta", "word", "ratio", "counter_share"];
+/// Functions whose text is a version or a list of them.
+const VERSIONS: [&str; 4] = ["zfs_before", "zfs_at_least", "kernel_at_least", "kernel_before"];
+
 /// What is wrong with an expression; empty if nothing is.
 pub fn faults(expression: &Expression) -> Vec<String> {
     let mut found = Vec::new();
@@ -101,24 +107,11 @@ fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
         _ if name == "shown" && !KINDS.contains(&text) && text != "timings" => {
             found.push(format!("shown(): there is no kind of evidence {text:?}"));
         }
-        _ if matches!(
-            name,
-            "gauge"
-                | "gauge_min"
-                | "gauge_max"
-                | "rate"
-                | "delta"
-                | "word"
-                | "ratio"
-                | "counter_share"
-        ) && !text.contains('.') =>
-        {
+        _ if FIGURES.contains(&name) && !text.contains('.') => {
             found.push(format!("{name}(): {text:?} is not table.figure"));
         }
-        _ if matches!(
-            name,
-            "zfs_before" | "zfs_at_least" | "kernel_at_least" | "kernel_before"
-        ) && text.split(',').any(|part| parse_versions(part).is_none()) =>
+        _ if VERSIONS.contains(&name)
+            && text.split(',').any(|part| parse_versions(part).is_none()) =>
         {
             found.push(format!("{name}(): {text:?} is no version"));
         }

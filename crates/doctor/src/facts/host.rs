@@ -125,7 +125,8 @@ impl Facts {
 
     /// Whether it is an ogive mount that is asked about.
     pub fn is_ogive(&self) -> bool {
-        self.evidence().host.ogive_mount.is_some() || self.has_table("ogivestats")
+        // A host may well have such a mount and be asked about for itself.
+        self.has_table("ogivestats")
     }
 
     /// Whether the installed ZFS lacks a fix that first came with these releases (`2.1.3, 2.2.0`).
