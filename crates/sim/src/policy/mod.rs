@@ -88,13 +88,15 @@ pub enum PolicyName {
     WTinyLfu,
     /// W-TinyLFU with a window of 1%.
     WTinyLfuFixed,
+    /// LIRS, LRU, 2Q or ARC, whichever does best at the moment.
+    Duel,
     /// Belady's MIN.
     Min,
     /// The engine that ships, with so many sublists (0: as many as it chooses).
     Engine(usize),
 }
 
-const NAMES: [(&str, PolicyName, &str); 13] = [
+const NAMES: [(&str, PolicyName, &str); 14] = [
     ("lru", PolicyName::Lru, "least recently used"),
     ("fifo", PolicyName::Fifo, "first in, first out"),
     ("clock", PolicyName::Clock, "FIFO with a second chance"),
@@ -106,6 +108,7 @@ const NAMES: [(&str, PolicyName, &str); 13] = [
     ("sieve", PolicyName::Sieve, "SIEVE"),
     ("w-tinylfu", PolicyName::WTinyLfu, "W-TinyLFU, adaptive window"),
     ("w-tinylfu-fixed", PolicyName::WTinyLfuFixed, "W-TinyLFU, window of 1%"),
+    ("duel", PolicyName::Duel, "whichever of LIRS, LRU, 2Q and ARC does best at the moment"),
     ("min", PolicyName::Min, "Belady's MIN, which knows the future"),
     ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships"),
 ];
@@ -139,6 +142,7 @@ impl PolicyName {
             Self::Sieve => Box::new(sieve::Sieve::new(capacity_bytes)),
             Self::WTinyLfu => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, true)),
             Self::WTinyLfuFixed => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, false)),
+            Self::Duel => Box::new(ours::FourRules::new(capacity_bytes)),
             Self::Min => Box::new(min::Min::new(capacity_bytes)),
             Self::Engine(sublists) => {
                 let sublists = (sublists > 0).then_some(sublists);

@@ -1,5 +1,7 @@
-//! The two that are ogive's own code: ARC as printed, and the engine that ships.
+//! Those that are ogive's own code: ARC as printed, the duel of four rules, and the engine that
+//! ships.
 
+use ogive_arc::policy::duel::Duel;
 use ogive_arc::policy::{self, Outcome};
 use ogive_arc::{Access, Cache, Kind, Source};
 use std::convert::Infallible;
@@ -33,6 +35,35 @@ impl Policy for PaperArc {
     fn resident_bytes(&self) -> u64 {
         let sizes = self.policy.balance().sizes();
         (0..sizes.len()).filter(|&list| !policy::is_ghost_list(list)).map(|list| sizes[list]).sum()
+    }
+}
+
+/// The duel of four rules, from `ogive-arc`.
+#[derive(Debug)]
+pub(crate) struct FourRules {
+    duel: Duel<u64>,
+    ghost_hits: u64,
+}
+
+impl FourRules {
+    pub(crate) fn new(capacity_bytes: u64) -> Self {
+        Self { duel: Duel::new(capacity_bytes), ghost_hits: 0 }
+    }
+}
+
+impl Policy for FourRules {
+    fn access(&mut self, request: &Request) -> bool {
+        let outcome = self.duel.access(request.key, request.bytes);
+        self.ghost_hits += u64::from(matches!(outcome, Outcome::GhostHit(_)));
+        outcome.is_hit()
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { evictions: self.duel.evictions(), ghost_hits: Some(self.ghost_hits) }
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.duel.live_bytes()
     }
 }
 
