@@ -77,6 +77,8 @@ pub(crate) struct Assembler {
     kernel: KernelMaps,
     kernel_frames: Map<u64, FrameId>,
     user_frames: Map<(u32, u64), FrameId>,
+    /// Of files, whose code is the same in every address space.
+    file_frames: Map<(StringId, u64), FrameId>,
     missing: Map<(StringId, bool), Missing>,
     chain: Vec<(FrameId, bool)>,
     damaged: u64,
@@ -97,6 +99,7 @@ impl Assembler {
             kernel: KernelMaps::default(),
             kernel_frames: Map::default(),
             user_frames: Map::default(),
+            file_frames: Map::default(),
             missing: Map::default(),
             chain: Vec::new(),
             damaged: 0,
@@ -358,7 +361,12 @@ impl Assembler {
         };
         let offset = (address - mapping.start).saturating_add(mapping.offset);
         let path = self.profile.string(mapping.path);
-        match self.symbols.user(pid, path, offset, address) {
+        let is_file =
+            path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:");
+        if let Some(frame) = self.file_frames.get(&(mapping.path, offset)).filter(|_| is_file) {
+            return *frame;
+        }
+        let frame = match self.symbols.user(pid, path, offset, address) {
             Ok(symbol) => {
                 let symbol = self.profile.intern(&symbol);
                 self.profile.add_frame(symbol, mapping.path, mode, address)
@@ -367,7 +375,12 @@ impl Assembler {
                 self.miss(mapping.path, false, reason);
                 self.profile.add_frame(StringId::EMPTY, mapping.path, mode, 0)
             }
+        };
+        if is_file {
+            forget_when_full(&mut self.file_frames);
+            self.file_frames.insert((mapping.path, offset), frame);
         }
+        frame
     }
 
     fn miss(&mut self, module: StringId, kernel: bool, reason: Reason) {
