@@ -243,7 +243,9 @@ text = "c"
             ..Evidence::default()
         };
         let environment = Environment::new(Facts::new(evidence));
-        weigh(&Rule::parse("x.toml", RULE).unwrap(), &environment).unwrap().unwrap()
+        weigh(&Rule::parse("x.toml", RULE).expect("it is a rule"), &environment)
+            .expect("it is a rule")
+            .expect("it is a rule")
     }
 
     #[test]

@@ -38,8 +38,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
         return lint(&rules);
     }
     let loaded = load(args)?;
-    let flame_graph =
-        args.html.as_ref().and_then(|_| loaded.profile.as_ref()).and_then(flame_graph);
+    let flame_graph = args.html.as_ref().and(loaded.profile.as_ref()).and_then(flame_graph);
     let diagnosis = ogive_doctor::diagnose(&rules, loaded.evidence);
     match &args.html {
         Some(path) => {
