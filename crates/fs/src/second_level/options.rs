@@ -57,10 +57,7 @@ pub enum SecondLevelError {
 type Opened = (Arc<dyn Device>, OpenOptions);
 
 impl SecondLevelOptions {
-    pub(super) fn open_devices(
-        &self,
-        source: &Path,
-    ) -> Result<Vec<Opened>, SecondLevelError> {
+    pub(super) fn open_devices(&self, source: &Path) -> Result<Vec<Opened>, SecondLevelError> {
         let how = OpenOptions {
             size_bytes: self.size_bytes,
             cipher: self.cipher,
