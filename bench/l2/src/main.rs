@@ -182,7 +182,11 @@ fn recovery() -> Result<(), Failure> {
     let again = tier(device, 600, Admission::All)?;
     let usage = again.usage()[0];
     let millions = usage.records as f64 / 1e6;
-    println!("{:<46} {:>10.2} s", "recovery of a million records", usage.recovery_ns as f64 / 1e9 / millions);
+    println!(
+        "{:<46} {:>10.2} s",
+        "recovery of a million records",
+        usage.recovery_ns as f64 / 1e9 / millions
+    );
     println!(
         "{:<46} {:>10.2} B",
         "memory a record",

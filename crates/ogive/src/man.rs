@@ -10,8 +10,8 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::{self, Cli};
-use crate::help::Section;
-use crate::{capture, doctor, mount, profile, stat, threads, unmount};
+use crate::help::{self, Section};
+use crate::{bench, capture, doctor, l2, mount, profile, sim, size, stat, threads, unmount};
 
 /// Write the man pages
 #[derive(Debug, Args)]
@@ -57,11 +57,20 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
             "capture" => capture::args::sections(),
             "profile" => profile::args::sections(),
             "threads" => threads::sections(),
+            "sim" => sim::args::sections(),
+            "size" => size::sections(),
+            "l2" => l2::sections(),
+            "bench" => bench::sections(),
             _ => Vec::new(),
         };
         let name = format!("ogive-{}", command.get_name());
         let text = page(command.clone(), &name, &sections)?;
         all.push((format!("{name}.1"), text));
+        for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+            let name = format!("{name}-{}", part.get_name());
+            let text = page(part.clone(), &name, &[help::exit_codes()])?;
+            all.push((format!("{name}.1"), text));
+        }
     }
     all.push(("mount.ogive.8".to_owned(), helper_page()?));
     Ok(all)
@@ -98,7 +107,7 @@ fn title(name: &str, section: u8, manual: &str) -> Vec<u8> {
 fn page(mut command: clap::Command, name: &str, sections: &[Section]) -> Result<Vec<u8>> {
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").to_owned();
-    let subcommands = name == "ogive";
+    let subcommands = command.has_subcommands();
     let man = Man::new(command.name(name.to_owned()).display_name(name.to_owned()));
     let mut out = title(name, 1, "User Commands");
     man.render_name_section(&mut out)?;
@@ -133,7 +142,9 @@ fn render(section: &Section) -> Roff {
 fn see_also(name: &str) -> Roff {
     let pages = [
         "ogive(1)",
+        "ogive-doctor(1)",
         "ogive-mount(1)",
+        "ogive-sim(1)",
         "ogive-stat(1)",
         "ogive-unmount(1)",
         "fstab(5)",
@@ -163,13 +174,29 @@ mod tests {
                 "ogive-mount.1",
                 "ogive-unmount.1",
                 "ogive-stat.1",
+                "ogive-doctor.1",
+                "ogive-capture.1",
+                "ogive-profile.1",
+                "ogive-threads.1",
+                "ogive-sim.1",
+                "ogive-size.1",
+                "ogive-l2.1",
+                "ogive-l2-status.1",
+                "ogive-l2-verify.1",
+                "ogive-l2-format.1",
+                "ogive-l2-destroy.1",
+                "ogive-bench.1",
+                "ogive-bench-arc.1",
+                "ogive-bench-seal.1",
                 "ogive-completions.1",
                 "mount.ogive.8"
             ]
         );
-        for (name, page) in &pages[..4] {
+        for (name, page) in &pages {
             let text = String::from_utf8_lossy(page);
-            assert!(text.contains(".SH \"EXIT CODES\"") && text.contains(".SH EXAMPLES"), "{name}");
+            let (plain, part) = (name == "ogive-completions.1", name.matches('-').count() > 1);
+            assert!(plain || text.contains(".SH \"EXIT CODES\""), "{name}");
+            assert!(plain || part || text.contains(".SH EXAMPLES"), "{name}");
             assert!(!text.contains('\u{1b}'), "{name} has terminal colours in it");
         }
     }

@@ -1,5 +1,5 @@
-#![no_main]
 //! Any sequence of operations leaves the cache whole after every step.
+#![no_main]
 
 #[path = "../driver.rs"]
 mod driver;

@@ -71,10 +71,13 @@ impl Candidate for Ogive {
     }
 }
 
+/// What one lock guards: lists, their balance, and the clock of their stamps.
+type Part = Mutex<(Sublist<u64, Arc<Record>>, Balance, u64)>;
+
 /// The policy of the paper, with its lists behind locks: one, or one a part.
 struct Locked {
     name: &'static str,
-    parts: Vec<Mutex<(Sublist<u64, Arc<Record>>, Balance, u64)>>,
+    parts: Vec<Part>,
 }
 
 const fn scattered(key: u64) -> u64 {
@@ -101,7 +104,7 @@ impl Locked {
         locked
     }
 
-    fn part(&self, key: u64) -> &Mutex<(Sublist<u64, Arc<Record>>, Balance, u64)> {
+    fn part(&self, key: u64) -> &Part {
         &self.parts[(scattered(key) >> 40) as usize % self.parts.len()]
     }
 

@@ -9,7 +9,7 @@ mod seal;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::help;
+use crate::help::{self, Section};
 
 /// Measure on this machine what ogive's parts cost
 ///
@@ -17,10 +17,21 @@ use crate::help;
 /// beaten, and prints medians. What needs files makes them in a directory of its own and
 /// removes them.
 #[derive(Debug, Args)]
-#[command(after_long_help = help::render(&[help::exit_codes()]))]
+#[command(after_long_help = help::render(&sections()))]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     benchmark: Benchmark,
+}
+
+/// What follows the list of benchmarks.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            ("ogive bench arc", "Cached reads by 1 to 32 threads, with and without locks."),
+            ("ogive bench seal --dir /ssd", "What each cipher costs a read from the second level."),
+        ]),
+        help::exit_codes(),
+    ]
 }
 
 /// The benchmarks.

@@ -20,7 +20,7 @@ use ogive_l2::{FormatPolicy, KeySource, OpenOptions, read_superblock};
 use self::args::Cipher;
 use self::key::KeyArgs;
 use crate::exit::{self, Refusal};
-use crate::help;
+use crate::help::{self, Section};
 use crate::quantity::Size;
 
 /// Look after a second level: status, verify, format, destroy
@@ -28,10 +28,25 @@ use crate::quantity::Size;
 /// For a file or block device that `ogive mount --l2` uses, while no mount uses it; `status` works
 /// at any time.
 #[derive(Debug, Args)]
-#[command(after_long_help = help::render(&[help::exit_codes()]))]
+#[command(after_long_help = help::render(&sections()))]
 pub(crate) struct L2Args {
     #[command(subcommand)]
     command: L2Command,
+}
+
+/// What follows the list of subcommands.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            ("ogive l2 status /ssd/cache.ogl2", "How large it is, how full, and how it is sealed."),
+            (
+                "ogive l2 verify /ssd/cache.ogl2",
+                "Whether every record on it still is as it was sealed.",
+            ),
+            ("ogive l2 destroy /ssd/cache.ogl2", "Make what is on it unreadable."),
+        ]),
+        help::exit_codes(),
+    ]
 }
 
 /// The subcommands.
