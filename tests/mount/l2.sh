@@ -43,7 +43,7 @@ forget() {
 }
 
 mount_l2() {
-    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2" "$@"
+    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2"
 }
 
 say 'filling it'

@@ -59,7 +59,7 @@ use crate::policy::transition::Arrival;
 use crate::policy::{Access, Kind, List, State};
 use crate::sync::atomic::Ordering;
 use crate::table::{
-    DEMOTE, DOOMED, Due, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
+    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
 };
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -258,16 +258,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let recency = &core.shards()[hold.sublist()].recency;
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
-        let due = if word.state() == MFU {
-            recency.due(word.kind(), hold.entry().moved_at())
-        } else {
-            Due::Note
-        };
+        let of_mfu = word.state() == MFU;
+        if of_mfu && !recency.is_due(word.kind(), hold.entry().moved_at()) {
+            return hold;
+        }
         let raised = word.is(flags);
-        if !raised && due != Due::Nothing {
+        if !raised {
             hold.entry().meta.raise(flags);
         }
-        if due == Due::Note && (!raised || word.state() == MFU || recency.is_exact()) {
+        if !raised || of_mfu || recency.is_exact() {
             self.leave_word(&hold, word, flags);
         }
         hold

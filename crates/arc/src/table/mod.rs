@@ -26,7 +26,6 @@ pub(crate) use lists::{ARRIVAL_SHIFT, Stored};
 pub(crate) use meta::{
     DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, Word,
 };
-pub(crate) use recency::Due;
 pub(crate) use shard::{Shard, ShardGuard, Taken, Unpinned};
 
 /// Bytes of an entry beside its key and its value, at most: its slot, and its place in an index

@@ -7,8 +7,7 @@
 //! lock is taken.
 //!
 //! A hit on an MFU entry that was moved lately notes nothing and writes nothing: fewer than an
-//! eighth of the list have come before it since ([`Clock`]). In the middle of the list it raises
-//! the flag and notes nothing. Only in the older half is the move worth a note.
+//! eighth of the list have come before it since ([`Clock`]).
 
 use super::meta::Word;
 use crate::policy::Kind;
@@ -20,20 +19,6 @@ const NOTES: usize = 15;
 
 /// An MFU entry may fall back by an eighth of its list before a hit writes anything.
 const TOLERANCE_DIVISOR: u64 = 8;
-
-/// In how many of those eighths a hit raises the flag before it leaves a note.
-const NOTED_FROM: u32 = 4;
-
-/// What a hit on an MFU entry does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
-    /// Nothing.
-    Nothing,
-    /// Raises the flag.
-    Flag,
-    /// Raises the flag and leaves a note.
-    Note,
-}
 
 const PROMOTE: u64 = 1 << 63;
 
@@ -91,19 +76,12 @@ impl Recency {
         self.exact
     }
 
-    /// What a hit does on an MFU entry that was moved at `moved_at`.
+    /// Whether a hit on an MFU entry that was moved at `moved_at` is worth a move.
     #[inline]
-    pub(crate) fn due(&self, kind: Kind, moved_at: u32) -> Due {
+    pub(crate) fn is_due(&self, kind: Kind, moved_at: u32) -> bool {
         let clock = self.clocks[kind as usize].0.load(Ordering::Relaxed);
         let (now, tolerance) = ((clock >> 32) as u32, clock as u32);
-        let age = now.wrapping_sub(moved_at);
-        if self.exact || age >= tolerance.saturating_mul(NOTED_FROM) {
-            Due::Note
-        } else if age >= tolerance {
-            Due::Flag
-        } else {
-            Due::Nothing
-        }
+        self.exact || now.wrapping_sub(moved_at) >= tolerance
     }
 
     /// Sets the clock of a kind: moves so far, entries on its MFU list. Only under the lock.
@@ -177,15 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_due_after_an_eighth_of_its_list_and_noted_after_a_half() {
+    fn an_entry_is_due_after_an_eighth_of_its_list() {
         let recency = Recency::new(false);
         recency.set_clock(Kind::Metadata, 107, 64);
-        let due = |moved_at| recency.due(Kind::Metadata, moved_at);
-        assert_eq!(
-            (due(100), due(99), due(76), due(75)),
-            (Due::Nothing, Due::Flag, Due::Flag, Due::Note)
-        );
-        assert_eq!(recency.due(Kind::Data, 0), Due::Note, "an empty list tolerates nothing");
-        assert_eq!(Recency::new(true).due(Kind::Metadata, 107), Due::Note);
+        let due = |moved_at| recency.is_due(Kind::Metadata, moved_at);
+        assert_eq!((due(100), due(99)), (false, true));
+        assert!(recency.is_due(Kind::Data, 0), "an empty list tolerates nothing");
+        assert!(Recency::new(true).is_due(Kind::Metadata, 107));
     }
 }

@@ -1,6 +1,6 @@
 //! Any bytes through all readers: nothing may panic, and nothing may be dropped without a trace.
 //!
-//! `cargo +nightly fuzz run read seeds/read ../tests/read_samples`
+//! `cargo +nightly fuzz run read fuzz/corpus/read tests/read_samples`
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
