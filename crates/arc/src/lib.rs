@@ -16,11 +16,11 @@
 //! The engine does no I/O, logs nothing, draws nothing at random and knows no file.
 //!
 //! # What an entry costs
-//! A node takes 48 bytes and its key with an `Option` around it (64 in all for an 8-byte
-//! key), and 5 to 10 bytes of index, whether entry or ghost; an entry has besides the 16 bytes
-//! of its value's `Arc` counters. `tests/sizes.rs` holds this. [`Stats`] gives the real sum as
-//! `hdr_size`. There are at most as many bytes in ghosts' weights as in the target, so with
-//! records of 128 KiB a GiB of cache costs less than 2.5 MiB.
+//! At most [`entry_bytes_max`] bytes beside key and value (its slot and its place in the index),
+//! the 16 bytes of its value's `Arc` counters, and at most [`ghost_bytes_max`] a ghost.
+//! `tests/sizes.rs` holds this. [`Stats`] gives the real sum as `hdr_size`. There are at most as
+//! many bytes in ghosts' weights as in the target, so with records of 128 KiB a GiB of cache costs
+//! less than a MiB.
 #![deny(unsafe_code)]
 
 mod cache;
