@@ -81,12 +81,16 @@ read_all() {
 # Processes leave a group before it can go; the daemon has when it is unmounted.
 remove_group() {
     local code=$?
+    set +e
     trap - EXIT
-    (exit "$code")
-    # cleanup ends the shell, so that the group is looked after by one that outlives it.
-    (cleanup) || code=$?
+    # cleanup ends its shell, and the group has to be looked after once the mount is gone.
+    (
+        (exit "$code")
+        cleanup
+    )
+    code=$?
     # A suite that failed may have left the neighbour.
-    xargs -r kill <"$GROUP/cgroup.procs" 2>/dev/null || true
+    xargs -r kill <"$GROUP/cgroup.procs" 2>/dev/null
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         rmdir "$GROUP" 2>/dev/null && break
         sleep 0.2
