@@ -7,7 +7,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`format`] | what is on a device, byte for byte (`docs/l2-format.md`) |
+//! | [`mod@format`] | what is on a device, byte for byte (`docs/l2-format.md`) |
 //! | [`device`] | where the bytes go |
 //! | `cipher` | seals, and the keys they are made with |
 //! | `compression` | fewer bytes, where it pays |

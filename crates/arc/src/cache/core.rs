@@ -187,7 +187,7 @@ impl<K, V> Core<K, V> {
         guard
     }
 
-    /// Keeps this until [`Core::let_keeper_go`], for an entry that has become dead.
+    /// Keeps this until [`Core::keeper`], for an entry that has become dead.
     pub(crate) fn add_keeper(&self) {
         if let Some(this) = self.this.upgrade() {
             crate::sync::lock(&self.keepers).push(this);

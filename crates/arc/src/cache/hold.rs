@@ -114,15 +114,16 @@ impl<K, V> Drop for Hold<K, V> {
         // Looked at before the pin goes: after it the core may be gone.
         let over = self.core().is_over();
         if !self.entry().meta.unpin(over) {
-            release(self.core(), self.sublist, self.id);
+            let core = self.core().this.upgrade().expect("a pin keeps the core");
+            release(core, self.sublist, self.id);
         }
     }
 }
 
-/// Lets the last pin go under the lock. The caller has it still, so the core is there.
+/// Lets the last pin go under the lock. The core may go with it, when this ends: so nobody up the
+/// stack may have a reference to it.
 #[cold]
-fn release<K, V>(core: &Core<K, V>, sublist: u32, id: u32) {
-    let core = core.this.upgrade().expect("a pin keeps the core");
+fn release<K, V>(core: Arc<Core<K, V>>, sublist: u32, id: u32) {
     core.release(&core.shards()[sublist as usize], id);
 }
 

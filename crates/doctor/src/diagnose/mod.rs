@@ -1,6 +1,6 @@
 //! Rules against evidence: what is found, how sure, and what to say first.
 //!
-//! Each rule is weighed by itself ([`weigh`]); rules never touch each other. What comes out is
+//! Each rule is weighed by itself (`weigh`); rules never touch each other. What comes out is
 //! ordered by confidence, then by the CPU explained. Where nothing is at least *possible*, the
 //! verdict is that the evidence does not suffice, with the one command that would help.
 

@@ -4,12 +4,12 @@
 //! bytes → clean lines → sections (one tool's output each) → a reader per format → Evidence
 //! ```
 //!
-//! A format is known by its content ([`detect`] holds the one table); a name or a prompt before it
+//! A format is known by its content (`detect` holds the one table); a name or a prompt before it
 //! only helps where the text does not say what it is about (which pool, which of two snapshots).
 //! What a reader does not know goes on: rows without their heading are tried once more, then
 //! sentences become remarks, and the rest is listed as not understood, with its line.
 //!
-//! Invariants: no input panics; memory is bounded by the limits in [`clean`]; no line is dropped
+//! Invariants: no input panics; memory is bounded by the limits in `clean`; no line is dropped
 //! without a trace; a figure that is not there is not zero.
 
 mod arc_summary;

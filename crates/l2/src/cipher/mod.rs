@@ -1,7 +1,7 @@
 //! Seals: what makes stolen bytes unreadable and changed bytes unusable.
 //!
 //! A seal takes a nonce, additional data and bytes. That no nonce is used twice under a key is the
-//! caller's business ([`store`]); that a wrong tag never lets a byte out is this module's:
+//! caller's business (`store`); that a wrong tag never lets a byte out is this module's:
 //! what a failed opening left in the destination is wiped before anybody can look.
 
 mod checksum;

@@ -2,7 +2,7 @@
 //!
 //! One event and one ring a CPU; cycles where the processor counts them, else the CPU clock. The
 //! caller's thread sleeps for as long as a ring takes to fill by a quarter, half a second at most,
-//! drains the rings, and gives records in the order of time to the same [`Assembler`] that reads
+//! drains the rings, and gives records in the order of time to the same `Assembler` that reads
 //! files. Nothing on the machine is changed. Memory: the rings, and what a profile needs.
 
 mod event;

@@ -50,7 +50,7 @@ pub enum Format {
     Live,
 }
 
-/// Why frames have no name. Each says what to do, through [`crate::symbols::advice`].
+/// Why frames have no name. Each says what to do, through [`crate::symbols::advice()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {

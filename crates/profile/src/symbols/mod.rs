@@ -1,6 +1,6 @@
 //! Names for addresses: the kernel's and its modules' from kallsyms first, modules' own files
 //! second; programs' from their files. Where there is no name, the reason, and what to do about it
-//! ([`advice`]).
+//! ([`advice()`]).
 //!
 //! A name is only given where it is known to be right: symbols of this machine are used for a
 //! recording only when it was made here, by this kernel as it was loaded (its `_text` lies where

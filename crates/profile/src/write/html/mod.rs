@@ -2,7 +2,7 @@
 //! network. Zoom, search with the share that matches, totals by module and by thread role, time
 //! slices, and the difference from another profile.
 //!
-//! What is below [`PRUNED_SHARE`] of both profiles is credited to its caller, so that sums stay what
+//! What is below `PRUNED_SHARE` of both profiles is credited to its caller, so that sums stay what
 //! they are and the page stays small. Names are outside input: they go through JSON with `<` escaped
 //! and become text only; a policy in the page forbids everything that is not in it.
 
