@@ -72,12 +72,12 @@ fn zipf(random: &mut Random, zipf: &Zipf) -> u64 {
 
 /// Nine in ten from the entries there are, by zipf; one in ten is new.
 fn ninety(random: &mut Random, zipf: &Zipf) -> u64 {
-    if random.next() % 10 == 0 { 1 << 40 | random.next() >> 24 } else { zipf.draw(random) }
+    if random.next().is_multiple_of(10) { 1 << 40 | random.next() >> 24 } else { zipf.draw(random) }
 }
 
 /// Half from a hot set, by zipf, half a scan that never comes back.
 fn scan(random: &mut Random, zipf: &Zipf) -> u64 {
-    if random.next() % 2 == 0 { 1 << 40 | random.next() >> 24 } else { zipf.draw(random) }
+    if random.next().is_multiple_of(2) { 1 << 40 | random.next() >> 24 } else { zipf.draw(random) }
 }
 
 fn workload(name: &'static str, entries: usize, draw: fn(&mut Random, &Zipf) -> u64) -> Workload {
