@@ -1,7 +1,9 @@
 //! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
 
+mod changing;
 mod table;
 
+pub(crate) use changing::Changing;
 pub(crate) use table::InodeTable;
 
 use crate::handle::OpenFile;
@@ -9,6 +11,7 @@ use crate::version::Contents;
 use ogive_origin::{Attributes, FileKind, Found, Origin};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -55,6 +58,8 @@ impl Name {
 struct OpenState<O: Origin> {
     contents: Contents,
     files: Vec<Arc<OpenFile<O>>>,
+    /// Where changes through the mount are under way, in bytes.
+    changing: Vec<Range<u64>>,
 }
 
 impl<O: Origin> Inode<O> {
@@ -118,7 +123,10 @@ impl<O: Origin> Inode<O> {
         let (contents, result) = decide(opened.as_ref().map(|opened| opened.contents));
         match opened.as_mut() {
             Some(opened) => opened.contents = contents,
-            None => *opened = Some(Box::new(OpenState { contents, files: Vec::new() })),
+            None => {
+                *opened =
+                    Some(Box::new(OpenState { contents, files: Vec::new(), changing: Vec::new() }))
+            }
         }
         result
     }

@@ -2,6 +2,7 @@
 
 use super::{Result, Told, View};
 use crate::number::ROOT;
+use crate::version::Contents;
 use ogive_origin::{Changes, Errno, FileKind, FileSystemStatistics, Origin, XattrFlags};
 use std::ffi::OsStr;
 
@@ -49,6 +50,15 @@ impl<O: Origin> View<O> {
             self.check_name(&inode, || attributes().map_or(0, |known| known.links), thread)?;
         }
         let open = handle.and_then(|handle| self.files.get(handle));
+        // What is loaded while a size is being set is not kept.
+        let changing = changes.size_bytes.map(|size_bytes| {
+            let changing = inode.begin_change(0..u64::MAX);
+            let replaced = self.versions.replaced(size_bytes);
+            inode.update_contents(|known| {
+                *known = Contents { size_bytes: known.size_bytes, ..replaced };
+            });
+            changing
+        });
         let set = |file| self.origin.set_attributes(&inode.node, file, changes);
         let result = match set(open.as_ref().map(|open| &open.file)) {
             Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
@@ -62,6 +72,7 @@ impl<O: Origin> View<O> {
             let contents = self.versions.replaced(size_bytes);
             inode.update_contents(|known| *known = contents);
         }
+        drop(changing);
         Ok(self.tell(&inode, result?))
     }
 

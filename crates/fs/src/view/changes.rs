@@ -1,11 +1,13 @@
 //! Changing the contents of files: write-through.
 //!
-//! The origin has the bytes before anything else happens. Then the records that they touch are
-//! forgotten, together with loads of them that are under way, and only then the program is told.
+//! The records that a change touches are forgotten before it goes to the origin, together with
+//! loads of them that are under way; those that begin while it is under way are not kept
+//! ([`crate::inode::Changing`]). The program is told when the origin has the bytes.
 
 use super::{Result, View};
 use crate::handle::OpenFile;
-use crate::record::Key;
+use crate::inode::Changing;
+use crate::record::{Key, Version};
 use ogive_origin::{Allocation, Errno, Origin, Whence};
 use std::sync::Arc;
 
@@ -17,6 +19,9 @@ impl<O: Origin> View<O> {
     /// Writes, and returns the number of bytes that reached the origin.
     pub(crate) fn write(self: &Arc<Self>, handle: u64, offset: u64, bytes: &[u8]) -> Result<usize> {
         let open = self.file(handle)?;
+        let end = offset.saturating_add(bytes.len() as u64);
+        // Bytes that are appended go where the file ends by then.
+        let changing = self.begin_change(&open, offset, if open.append { u64::MAX } else { end });
         let result = self.origin.write_at(&open.file, offset, bytes);
         if let Ok(written) = result {
             self.counters.written(written as u64);
@@ -25,9 +30,36 @@ impl<O: Origin> View<O> {
             self.after_append(&open, offset, bytes.len() as u64);
         } else {
             // Also after an error: part of the bytes may have arrived.
-            self.after_write(&open, offset, offset.saturating_add(bytes.len() as u64));
+            self.after_write(&open, offset, end);
         }
+        drop(changing);
         result
+    }
+
+    /// Prepares for a change of `offset..end`: from here on nobody is given what the origin had
+    /// before it after having seen what it has afterwards.
+    fn begin_change<'a>(
+        &self,
+        open: &'a OpenFile<O>,
+        offset: u64,
+        end: u64,
+    ) -> Option<Changing<'a, O>> {
+        let known = open.inode.contents()?;
+        let record_size = self.settings.record_size_bytes;
+        // Up to whole records, and from the record in which the file ends.
+        let first = offset.min(known.size_bytes) / record_size;
+        let last = end.saturating_sub(1).max(offset) / record_size;
+        let start = first * record_size;
+        let changing =
+            open.inode.begin_change(start..last.saturating_add(1).saturating_mul(record_size));
+        open.inode.update_contents(|contents| contents.pristine = false);
+        let last = last.min(known.size_bytes / record_size);
+        if last.saturating_sub(first) > FORGET_MAX {
+            self.replace(open, known.size_bytes);
+        } else {
+            self.forget_records(known.version, first, last);
+        }
+        Some(changing)
     }
 
     /// Forgets what a write of `offset..end` made untrue.
@@ -47,8 +79,12 @@ impl<O: Origin> View<O> {
         if last - first > FORGET_MAX {
             return self.replace(open, end.max(known.size_bytes));
         }
+        self.forget_records(known.version, first, last);
+    }
+
+    fn forget_records(&self, version: Version, first: u64, last: u64) {
         for index in first..=last {
-            self.cache.invalidate(&Key::record(known.version, index));
+            self.cache.invalidate(&Key::record(version, index));
         }
     }
 
@@ -77,10 +113,12 @@ impl<O: Origin> View<O> {
     /// Allocates, punches or zeroes a range.
     pub(crate) fn allocate(&self, handle: u64, allocation: Allocation) -> Result<()> {
         let open = self.file(handle)?;
+        let changing = self.begin_change(&open, 0, u64::MAX);
         let result = self.origin.allocate(&open.file, allocation);
         let end = allocation.offset.saturating_add(allocation.length_bytes);
         let size_bytes = open.inode.contents().map_or(end, |known| known.size_bytes.max(end));
         self.replace(&open, size_bytes);
+        drop(changing);
         result
     }
 
@@ -93,10 +131,13 @@ impl<O: Origin> View<O> {
     ) -> Result<usize> {
         let (from, to) = (self.file(from)?, self.file(to)?);
         let length = usize::try_from(length_bytes).unwrap_or(usize::MAX);
+        let end = to_offset.saturating_add(length_bytes);
+        let changing = self.begin_change(&to, to_offset, end);
         let result =
             self.origin.copy_range((&from.file, from_offset), (&to.file, to_offset), length);
         let end = to_offset.saturating_add(*result.as_ref().unwrap_or(&length) as u64);
         self.after_write(&to, to_offset, end);
+        drop(changing);
         result
     }
 

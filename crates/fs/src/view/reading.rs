@@ -153,6 +153,9 @@ impl<O: Origin> View<O> {
     ) -> Result<(Entry, u64)> {
         let record_size = self.settings.record_size_bytes;
         let start = index.checked_mul(record_size).ok_or(Errno::FBIG)?;
+        if open.inode.is_changing(&(start..start.saturating_add(record_size))) {
+            self.cache.invalidate(&Key::record(version, index));
+        }
         let contents = open.inode.contents();
         let known = contents.map_or(u64::MAX, |contents| contents.size_bytes);
         // A write that begins now dooms this load, whatever it is going to find.

@@ -166,6 +166,28 @@ fn a_write_forgets_only_the_records_it_touched() {
 }
 
 #[test]
+fn what_is_loaded_where_a_change_is_under_way_is_not_kept() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), pattern(10 * RECORD as usize, 1)).unwrap();
+    let opened = fixture.open("a", OFlags::RDWR);
+    let reads_of = |record: u64| {
+        let before = fixture.origin_reads();
+        fixture.read(opened.handle, record * RECORD, 8);
+        fixture.origin_reads() - before
+    };
+    let open = fixture.view.file(opened.handle).unwrap();
+    let changing = open.inode.begin_change(3 * RECORD..5 * RECORD);
+    let other = open.inode.begin_change(4 * RECORD..4 * RECORD + 1);
+    assert_eq!([2, 3, 4, 5].map(reads_of), [1; 4]);
+    assert_eq!([2, 3, 4, 5].map(reads_of), [0, 1, 1, 0]);
+    drop(changing);
+    assert_eq!([3, 4].map(reads_of), [1, 1]);
+    assert_eq!([3, 4].map(reads_of), [0, 1]);
+    drop(other);
+    assert_eq!([4, 4].map(reads_of), [1, 0]);
+}
+
+#[test]
 fn a_write_beyond_the_end_shows_zeroes_in_between() {
     let fixture = fixture();
     fs::write(fixture.path("a"), b"short").unwrap();
@@ -267,11 +289,14 @@ fn writers_and_readers_of_one_record_never_see_the_past() {
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
+                let mut last = 0;
                 while latest.load(std::sync::atomic::Ordering::SeqCst) < 2000 {
                     let before = latest.load(std::sync::atomic::Ordering::SeqCst);
                     let bytes = fixture.read(opened.handle, 0, 8);
                     let seen = u64::from_le_bytes(bytes.try_into().unwrap());
                     assert!(seen >= before, "read {seen} after {before} was written");
+                    assert!(seen >= last, "read {seen} after {last} was read");
+                    last = seen;
                 }
             });
         }

@@ -1,0 +1,50 @@
+//! Changes through the mount that are on their way to the origin.
+//!
+//! While one is under way the origin may answer with the bytes before it, then with those after
+//! it, and whoever has seen the latter must not be given the former again. So what is loaded
+//! meanwhile goes to those who asked before the load and is not kept:
+//! - a change says where it is going to be, then forgets the records there and dooms loads of
+//!   them, then goes to the origin;
+//! - a load becomes known to the cache, then looks for changes, then reads, and dooms itself if
+//!   there is one where it reads.
+//!
+//! Whichever is first, the other sees it. The list is under the inode's lock, and short: it has
+//! one range for each call that is being made.
+
+use super::Inode;
+use ogive_origin::Origin;
+use std::ops::Range;
+
+/// A change that is under way until this is dropped.
+pub(crate) struct Changing<'a, O: Origin> {
+    inode: &'a Inode<O>,
+    range: Range<u64>,
+}
+
+impl<O: Origin> Inode<O> {
+    /// Notes that these bytes are about to be changed.
+    pub(crate) fn begin_change(&self, range: Range<u64>) -> Changing<'_, O> {
+        if let Some(opened) = self.opened.lock().as_mut() {
+            opened.changing.push(range.clone());
+        }
+        Changing { inode: self, range }
+    }
+
+    /// Whether any of these bytes are being changed.
+    pub(crate) fn is_changing(&self, range: &Range<u64>) -> bool {
+        let overlaps = |other: &Range<u64>| other.start < range.end && range.start < other.end;
+        self.opened.lock().as_ref().is_some_and(|opened| opened.changing.iter().any(overlaps))
+    }
+}
+
+impl<O: Origin> Drop for Changing<'_, O> {
+    fn drop(&mut self) {
+        let mut opened = self.inode.opened.lock();
+        let Some(opened) = opened.as_mut() else { return };
+        // Absent only if the file was first opened after this had begun; another of the same
+        // range is as good.
+        if let Some(at) = opened.changing.iter().position(|range| *range == self.range) {
+            opened.changing.swap_remove(at);
+        }
+    }
+}
