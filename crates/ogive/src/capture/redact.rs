@@ -30,6 +30,7 @@ const KEPT: [&str; 26] = [
     "ogive",
     "arc_",
     "fuser-",
+    "fuse_",
     "origin_read",
     "request",
     "spl_",
