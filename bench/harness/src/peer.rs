@@ -58,7 +58,9 @@ impl Peer {
 
     /// ogive by direct I/O over io_uring.
     pub fn ogive_uring(arc_max_bytes: u64) -> Self {
-        let Self::Ogive { options, .. } = Self::ogive(true, arc_max_bytes) else { return Self::Bare };
+        let Self::Ogive { options, .. } = Self::ogive(true, arc_max_bytes) else {
+            return Self::Bare;
+        };
         let options = options.into_iter().chain(["--transport".into(), "uring".into()]).collect();
         Self::Ogive { name: OVER_URING.into(), options }
     }

@@ -123,3 +123,101 @@ pub(super) fn send(
     let mut ancillary = SendAncillaryBuffer::default();
     rustix::net::sendmsg(socket, &slices, &mut ancillary, flags | SendFlags::NOSIGNAL).map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::pruning::InodeLimit;
+    use crate::session::Role;
+    use crate::statistics::Statistics;
+    use crate::version::Versions;
+    use crate::view::{Settings, View};
+    use crate::workers::{Leave, Workers};
+    use ogive_arc::Cache;
+    use ogive_origin::DirectoryOrigin;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    fn session(directory: &std::path::Path) -> Session<DirectoryOrigin> {
+        let settings = Settings {
+            record_size_bytes: 4096,
+            direct_io: true,
+            exclusive: false,
+            metadata_ttl: Duration::ZERO,
+            negative_ttl: Duration::ZERO,
+            prefetch_max_bytes: 0,
+            read_only: false,
+        };
+        let view = View::new(
+            DirectoryOrigin::open(directory).unwrap(),
+            settings,
+            Cache::new(1 << 20),
+            Versions::new(Duration::ZERO, false, 1),
+            Workers::new(1),
+            InodeLimit::new(100, || {}),
+            None,
+        );
+        let view = Arc::new(view.unwrap());
+        let statistics = Statistics::new(None);
+        let control =
+            Control::new(&view, ".ogive".into(), statistics, serde_json::json!({}), || {});
+        Session {
+            view,
+            control: Arc::new(control),
+            device_nodes: false,
+            leave: Leave::new(2),
+            role: Role::Bridged,
+        }
+    }
+
+    /// `FUSE_LOOKUP` of a name in the root.
+    fn lookup(unique: u64, name: &str) -> Vec<u8> {
+        let mut message = vec![0; 40];
+        message[..4].copy_from_slice(&(40 + name.len() as u32 + 1).to_ne_bytes());
+        message[4..8].copy_from_slice(&1u32.to_ne_bytes());
+        message[8..16].copy_from_slice(&unique.to_ne_bytes());
+        message[16..24].copy_from_slice(&1u64.to_ne_bytes());
+        message.extend_from_slice(name.as_bytes());
+        message.push(0);
+        message
+    }
+
+    #[test]
+    fn requests_are_answered_and_the_end_is_clean() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("there"), b"bytes").unwrap();
+        let session = session(directory.path());
+        let view = session.view.clone();
+        let bridge = Bridge::open(session, SessionACL::All, 2).unwrap();
+        let mut buffer = vec![0; ANSWER_MAX_BYTES];
+        assert_eq!(bridge.receive(&mut buffer), Ok(None), "the first request is not ours");
+        for unique in 1..=20 {
+            let name = if unique % 2 == 0 { "there" } else { "missing" };
+            let message = lookup(unique, name);
+            let (header, rest) = message.split_at(40);
+            assert_eq!(bridge.try_send(&[header, rest]), Ok(true));
+        }
+        let mut answered = std::collections::BTreeMap::new();
+        while answered.len() < 20 {
+            match bridge.receive(&mut buffer).unwrap() {
+                Some(message) => {
+                    let (unique, result) = protocol::parse_answer(message).unwrap();
+                    answered.insert(unique, result.map(<[u8]>::len));
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+        assert!(answered.iter().all(|(unique, result)| match unique % 2 {
+            // `struct fuse_entry_out`
+            0 => *result == Ok(128),
+            _ => *result == Err(Errno::NOENT.raw_os_error()),
+        }));
+        bridge.close();
+        assert_eq!(Arc::strong_count(&view), 1, "the session behind the bridge lives on");
+        // The end of one bridge is not the end of the mount.
+        let (send, receive) = std::sync::mpsc::channel();
+        view.workers.request(Box::new(move || send.send(std::thread::current().id()).unwrap()));
+        assert_ne!(receive.recv().unwrap(), std::thread::current().id());
+    }
+}

@@ -57,11 +57,8 @@ impl Layout {
 
     fn new(possible: usize, online: &BTreeSet<usize>) -> Option<Self> {
         let running = online.iter().filter(|number| **number < possible).count().max(1);
-        let payload_bytes = if running as u64 > MANY_PROCESSORS {
-            PAYLOAD_SMALL_BYTES
-        } else {
-            PAYLOAD_BYTES
-        };
+        let payload_bytes =
+            if running as u64 > MANY_PROCESSORS { PAYLOAD_SMALL_BYTES } else { PAYLOAD_BYTES };
         let slots = BUFFERS_BYTES / (running as u64 * u64::from(payload_bytes));
         let slots = slots.clamp(SLOTS_MIN, SLOTS_MAX) as usize;
         let mut rings = vec![RingLayout::default(); running.min(RINGS_MAX).min(possible)];

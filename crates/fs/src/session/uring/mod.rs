@@ -160,8 +160,8 @@ impl PreparedRing {
         let bridge = Bridge::open(session.clone(), acl, BRIDGE_THREADS)?;
         let (connection, device) = mpsc::channel();
         let (report, ready) = mpsc::channel();
-        let thread = std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(
-            move || {
+        let thread =
+            std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
                 stay_at(&layout.processors);
                 let slots = layout.slots.len();
                 match Ring::new(&layout.slots, payload_bytes) {
@@ -177,8 +177,7 @@ impl PreparedRing {
                         let _ = report.send(Err(error));
                     }
                 }
-            },
-        )?;
+            })?;
         Ok(Self { thread, connection, ready })
     }
 }

@@ -117,3 +117,66 @@ pub(super) fn fill(slot: &mut Slot, result: Result<&[u8], Errno>) {
     };
     protocol::answer(slot.head_mut(), result);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::parse_answer;
+    use super::super::ring::slots;
+    use super::*;
+
+    fn answer_in(done: &Done) -> Result<Vec<u8>, i32> {
+        let Done::Answered(slot) = done else { panic!("no answer") };
+        let mut message = slot.head()[..16].to_vec();
+        let length = u32::from_ne_bytes(message[..4].try_into().unwrap()) as usize - 16;
+        message.extend_from_slice(&slot.payload()[..length]);
+        parse_answer(&message).unwrap().1.map(<[u8]>::to_vec)
+    }
+
+    #[test]
+    fn the_bell_rings_once_for_all_that_is_left() {
+        let outbox = Outbox::new().unwrap();
+        for slot in slots(3, 64) {
+            Answer::new(slot, outbox.clone()).send();
+        }
+        let mut rung = [0u8; 8];
+        rustix::io::read(&outbox.bell, &mut rung).unwrap();
+        assert_eq!(u64::from_ne_bytes(rung), 1);
+        assert_eq!(outbox.take().len(), 3);
+        assert!(outbox.take().is_empty());
+        outbox.push(Done::Unsent(1, Errno::PIPE));
+        rustix::io::read(&outbox.bell, &mut rung).unwrap();
+        assert!(matches!(outbox.take()[..], [Done::Unsent(1, Errno::PIPE)]));
+    }
+
+    #[test]
+    fn a_request_is_answered_whatever_becomes_of_it() {
+        let outbox = Outbox::new().unwrap();
+        let mut slots = slots(4, 64);
+        let mut next = || Answer::new(slots.pop().unwrap(), outbox.clone());
+        let (mut good, mut bad, dropped) = (next(), next(), next());
+        good.fill(Ok(b"bytes"));
+        good.send();
+        bad.fill(Err(Errno::NOTCONN));
+        bad.send();
+        drop(dropped);
+        let panicking = next();
+        std::thread::spawn(move || {
+            let _answer = panicking;
+            panic!("on purpose");
+        })
+        .join()
+        .unwrap_err();
+        let answers: Vec<_> = outbox.take().iter().map(answer_in).collect();
+        let failed = Err(Errno::IO.raw_os_error());
+        // A dead source reads as a device that fails, not as a mount that died.
+        assert_eq!(answers, [Ok(b"bytes".to_vec()), failed.clone(), failed.clone(), failed]);
+    }
+
+    #[test]
+    fn no_answer_is_longer_than_its_buffer() {
+        let mut slot = slots(1, 8).pop().unwrap();
+        fill(&mut slot, Ok(b"0123456789"));
+        assert_eq!(slot.payload(), b"01234567");
+        assert_eq!(slot.head()[..4], 24u32.to_ne_bytes());
+    }
+}

@@ -41,10 +41,7 @@ pub(super) enum Event {
     Gone(i32),
     /// The descriptor that was given this number to [`Ring::watch`] can be read, and goes on being
     /// watched or not.
-    Readable {
-        number: u32,
-        watched: bool,
-    },
+    Readable { number: u32, watched: bool },
 }
 
 /// The buffers of a ring.
@@ -124,6 +121,13 @@ impl Slot {
         // SAFETY: as in `payload`; the slot is borrowed mutably, so this is the only reference.
         unsafe { std::slice::from_raw_parts_mut(start, self.region.payload_bytes) }
     }
+}
+
+/// Slots that no kernel has heard of.
+#[cfg(test)]
+pub(super) fn slots(count: usize, payload_bytes: usize) -> Vec<Slot> {
+    let region = Arc::new(Region::new(count, payload_bytes).expect("memory"));
+    (0..count).map(|number| Slot { region: region.clone(), number }).collect()
 }
 
 /// `struct iovec`.
@@ -304,9 +308,7 @@ mod tests {
 
     #[test]
     fn slots_are_apart_and_writable_from_end_to_end() {
-        let region = Arc::new(Region::new(3, 8192).unwrap());
-        let mut slots: Vec<Slot> =
-            (0..3).map(|number| Slot { region: region.clone(), number }).collect();
+        let mut slots = slots(3, 8192);
         for (value, slot) in (1..).zip(&mut slots) {
             slot.head_mut().fill(value);
             slot.payload_mut().fill(value + 10);
