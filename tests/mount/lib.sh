@@ -9,6 +9,9 @@
 # Environment:
 #   OGIVE                the ogive binary (default: the workspace's release build)
 #   OGIVE_TORTURE        the torture binary (default: the workspace's release build)
+#   OGIVE_TRANSPORT      how requests come to every mount of a suite (ogive mount --transport): uring,
+#                        for which root may have to switch FUSE over io_uring on (tests/mount/run.sh
+#                        --over-uring does it and undoes it), or device
 #   OGIVE_MOUNT_COMMAND  another file system to test instead, called as COMMAND SRC MNT [OPTION...];
 #                        it returns when the mount answers (this is how the suites are tested)
 #   OGIVE_TEST_TOOLS     where pjdfstest and fsx live (default: the cache that .ci/run fills)
@@ -68,7 +71,22 @@ suite() {
     chmod 755 "$WORK"
     trap cleanup EXIT
     trap 'exit 130' INT TERM
-    say "$2"
+    if [ -n "${OGIVE_TRANSPORT:-}" ] && [ -z "${OGIVE_MOUNT_COMMAND:-}" ]; then
+        over_transport "$OGIVE_TRANSPORT"
+        say "$2 (over $OGIVE_TRANSPORT)"
+    else
+        say "$2"
+    fi
+}
+
+# over_transport WAY: from here on $OGIVE mounts with --transport WAY, whoever calls it how.
+over_transport() {
+    local program
+    program="$(command -v "$OGIVE")" || skip "no $OGIVE on this machine"
+    printf '#!/bin/sh\n[ "$1" = mount ] || exec %q "$@"\nshift\nexec %q mount --transport %q "$@"\n' \
+        "$program" "$program" "$1" >"$WORK/ogive"
+    chmod 755 "$WORK/ogive"
+    OGIVE="$WORK/ogive"
 }
 
 # Ends every mount of this suite and removes its files. The exit code stays what it was.

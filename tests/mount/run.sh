@@ -1,19 +1,45 @@
 #!/usr/bin/env bash
 # Runs the mount suites one after the other and prints a table.
 #
-# usage: tests/mount/run.sh [--list | SUITE...]
+# usage: tests/mount/run.sh [--list | --list-uring | [--over-uring] SUITE...]
 #
-# --list prints the names of the suites. Without arguments all suites run. Exit code 0: none failed; 1: at least one failed.
+# --list prints the names of the suites, --list-uring of those that are to be run over io_uring, too.
+# --over-uring runs them over io_uring: FUSE over io_uring is switched on for the time, if root can,
+# and the suites are skipped where the kernel has none. Without arguments all suites run. Exit code 0: none failed; 1: at least one failed.
 # A suite that could not run (no /dev/fuse, not root, a tool missing) is counted as skipped.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 all=(life control permissions readonly origin-errors coherence l2 mirror durability fsx fio sqlite
     git trees pressure pjdfstest)
-if [ "${1:-}" = --list ]; then
-    printf '%s\n' "${all[@]}"
-    exit 0
-fi
+over_uring=(coherence fsx fio mirror pjdfstest life control)
+case "${1:-}" in
+    --list)
+        printf '%s\n' "${all[@]}"
+        exit 0
+        ;;
+    --list-uring)
+        printf '%s\n' "${over_uring[@]}"
+        exit 0
+        ;;
+    --over-uring)
+        shift
+        switch=/sys/module/fuse/parameters/enable_uring
+        if [ ! -e "$switch" ]; then
+            echo 'this kernel has no FUSE over io_uring' >&2
+            exit 77
+        fi
+        if [ "$(cat "$switch")" != Y ]; then
+            if ! { echo Y >"$switch"; } 2>/dev/null; then
+                echo "FUSE over io_uring is switched off and $switch cannot be written" >&2
+                exit 77
+            fi
+            trap 'echo N >"$switch"' EXIT
+        fi
+        export OGIVE_TRANSPORT=uring
+        [ "$#" -gt 0 ] || set -- "${over_uring[@]}"
+        ;;
+esac
 suites=("$@")
 [ "$#" -gt 0 ] || suites=("${all[@]}")
 limit_seconds="${OGIVE_SUITE_SECONDS:-900}"

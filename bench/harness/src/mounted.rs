@@ -72,6 +72,7 @@ impl Mounted {
             Start::Foreground(command) => (command, false),
             Start::Background(command) => (command, true),
         };
+        let command = if background { command } else { in_session_of_its_own(command) };
         let mut command = inside(command, cgroup);
         command.stdin(Stdio::null()).stderr(log.try_clone().context(|| "log".into())?).stdout(log);
         let mut child = command.spawn().context(|| format!("cannot start {command:?}"))?;
@@ -168,6 +169,15 @@ pub fn remove_leftovers(work: &Path) {
         }
     }
     let _ = fs::remove_file(list);
+}
+
+/// Makes a daemon that stays in the foreground begin a session as those in the background do. The
+/// scheduler (`sched_autogroup_enabled`) shares processors out among sessions: a daemon in that of
+/// the program which reads through it would be measured under other rules than one that is not.
+fn in_session_of_its_own(command: Command) -> Command {
+    let mut setsid = Command::new("setsid");
+    setsid.arg(command.get_program()).args(command.get_args());
+    setsid
 }
 
 /// Makes `command` run inside `cgroup`: a shell enters it and becomes the program.

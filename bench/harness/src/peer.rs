@@ -12,6 +12,9 @@ use crate::error::{Context, Result};
 use crate::mounted::{Mounted, Start};
 use crate::session::{Session, on_path};
 
+/// Name of ogive by direct I/O over io_uring.
+pub const OVER_URING: &str = "ogive, direct I/O, io_uring";
+
 /// Something a file tree can be read through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -47,8 +50,19 @@ impl Peer {
         if direct {
             options.push("--direct-io".into());
         }
+        // By the device, whatever the kernel offers, so that runs can be compared.
+        options.extend(["--transport".into(), "device".into()]);
         let name = if direct { "ogive, direct I/O" } else { "ogive, page cache" };
         Self::Ogive { name: name.into(), options }
+    }
+
+    /// ogive by direct I/O over io_uring.
+    pub fn ogive_uring(arc_max_bytes: u64) -> Self {
+        let Self::Ogive { options, .. } = Self::ogive(true, arc_max_bytes) else {
+            return Self::Bare;
+        };
+        let options = options.into_iter().chain(["--transport".into(), "uring".into()]).collect();
+        Self::Ogive { name: OVER_URING.into(), options }
     }
 
     /// Name in the tables.

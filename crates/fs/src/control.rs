@@ -26,7 +26,7 @@ use ogive_kstat::tables;
 use ogive_origin::{Errno, FileKind, OFlags, Origin};
 use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The files of the directory, in the order of their numbers.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,9 @@ pub(crate) struct Control<O: Origin> {
     name: OsString,
     statistics: Statistics,
     /// What the mount is, for the file `mount`.
-    description: String,
+    description: serde_json::Value,
+    /// How requests come from the kernel, once that is known.
+    transport: OnceLock<&'static str>,
     owner: (u32, u32),
     release_memory: fn(),
     state: Mutex<State>,
@@ -96,18 +98,35 @@ impl<O: Origin> Control<O> {
         view: &Arc<View<O>>,
         name: OsString,
         statistics: Statistics,
-        description: &serde_json::Value,
+        description: serde_json::Value,
         release_memory: fn(),
     ) -> Self {
         Self {
             view: Arc::downgrade(view),
             name,
             statistics,
-            description: format!("{description:#}\n"),
+            description,
+            transport: OnceLock::new(),
             owner: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
             release_memory,
             state: Mutex::default(),
         }
+    }
+
+    /// Notes how requests come from the kernel. It does not change while it is mounted.
+    pub(crate) fn set_transport(&self, transport: &'static str) {
+        let _ = self.transport.set(transport);
+    }
+
+    /// What is mounted and how.
+    fn describe(&self) -> String {
+        let mut description = self.description.clone();
+        if let (Some(members), Some(transport)) =
+            (description.as_object_mut(), self.transport.get())
+        {
+            members.insert("transport".to_owned(), (*transport).into());
+        }
+        format!("{description:#}\n")
     }
 
     /// Whether this is the directory's name.
@@ -178,7 +197,7 @@ impl<O: Origin> Control<O> {
             File::Zfetchstats => self.statistics.zfetchstats(&view),
             File::Companion(table) => self.statistics.zeroes(table),
             File::Ogivestats => self.statistics.ogivestats(&view),
-            File::Mount => self.description.clone(),
+            File::Mount => self.describe(),
             File::Memory => self.statistics.memory(),
             File::ArcMax => format!("{}\n", view.cache.max_bytes()),
             File::Reclaim => self.state.lock().reclaimed.clone(),

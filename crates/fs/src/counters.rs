@@ -22,10 +22,24 @@ enum Counter {
     PrefetchEnded,
     HandedOver,
     SecondLevelBytes,
+    RingAnswered,
+    RingQueued,
+    RingBridged,
     Last,
 }
 
 const COUNTERS: usize = Counter::Last as usize;
+
+/// What became of a request that came through a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// The cache had what it asked for.
+    Answered,
+    /// A thread that may wait for the origin took it.
+    Queued,
+    /// The session behind the ring took it.
+    Bridged,
+}
 
 /// One thread's share; on cache lines of its own.
 #[derive(Default)]
@@ -66,6 +80,12 @@ pub(crate) struct Counts {
     pub(crate) handed_over: u64,
     /// Bytes that the second level brought.
     pub(crate) second_level_bytes: u64,
+    /// Requests through rings that were answered where they arrived.
+    pub(crate) ring_answered: u64,
+    /// Those that were queued for threads which wait for the origin.
+    pub(crate) ring_queued: u64,
+    /// Those that went to the session behind the ring.
+    pub(crate) ring_bridged: u64,
 }
 
 thread_local! {
@@ -131,6 +151,16 @@ impl Counters {
         self.add(Counter::SecondLevelBytes, bytes);
     }
 
+    /// A request came through a ring.
+    pub(crate) fn ring(&self, way: Way) {
+        let counter = match way {
+            Way::Answered => Counter::RingAnswered,
+            Way::Queued => Counter::RingQueued,
+            Way::Bridged => Counter::RingBridged,
+        };
+        self.add(counter, 1);
+    }
+
     /// The counters now.
     pub(crate) fn counts(&self) -> Counts {
         let ended = self.sum(Counter::PrefetchEnded);
@@ -148,6 +178,9 @@ impl Counters {
             prefetch_active: issued.saturating_sub(ended),
             handed_over: self.sum(Counter::HandedOver),
             second_level_bytes: self.sum(Counter::SecondLevelBytes),
+            ring_answered: self.sum(Counter::RingAnswered),
+            ring_queued: self.sum(Counter::RingQueued),
+            ring_bridged: self.sum(Counter::RingBridged),
         }
     }
 }

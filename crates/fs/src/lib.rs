@@ -29,9 +29,11 @@
 //! | `control`, `statistics`, `counters` | the control directory and what it tells |
 //! | `recording` | what is read, for a simulator |
 //!
+//! `unsafe` is in one module, `session::uring::ring`, which says why it may.
+//!
 //! What the view promises its users about other people's changes is in `docs/coherence.md`.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod control;
 mod counters;
@@ -56,5 +58,5 @@ mod version;
 mod view;
 mod workers;
 
-pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Unmounter};
+pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Transport, Unmounter};
 pub use second_level::{SecondLevelError, SecondLevelOptions};

@@ -9,10 +9,11 @@ mod attach;
 mod error;
 mod options;
 mod summary;
+mod transport;
 
 pub use attach::Unmounter;
 pub use error::MountError;
-pub use options::{Caching, MountOptions};
+pub use options::{Caching, MountOptions, Transport};
 pub use summary::Summary;
 
 use crate::control::Control;
@@ -20,11 +21,11 @@ use crate::memory::{self, Bounds, SystemPressure};
 use crate::pruning::{InodeLimit, InodePruner};
 use crate::record::{Entry, Key};
 use crate::second_level::{SecondLevel, SecondLevelOptions};
-use crate::session::Session;
+use crate::session::{Role, Session};
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::version::Versions;
 use crate::view::{Settings, View};
-use crate::workers::Workers;
+use crate::workers::{Leave, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
 use ogive_origin::DirectoryOrigin;
@@ -87,7 +88,7 @@ impl Mount {
                 options.settings(),
                 cache(bounds, options.record_size_bytes, second_level.clone()),
                 Versions::new(options.racy_window(), options.sole_writer, salt()),
-                Workers::new(session_threads, or(options.origin_threads, ORIGIN_THREADS)),
+                Workers::new(or(options.origin_threads, ORIGIN_THREADS)),
                 InodeLimit::new(
                     options.inode_limit(keeps_handles, bounds.max_bytes),
                     options.release_memory,
@@ -100,21 +101,32 @@ impl Mount {
             &view,
             options.control_name.clone(),
             Statistics::new(Sources::probe().ok()),
-            &options.describe(&source, bounds),
+            options.describe(&source, bounds),
             options.release_memory,
         ));
-        let session = Session {
+        let mut session = Session {
             view: view.clone(),
-            control,
+            control: control.clone(),
             device_nodes: options.dev || rustix::process::geteuid().is_root(),
+            leave: Leave::new(session_threads),
+            role: Role::Device(None),
         };
+        let prepared = transport::prepare(&mut session, &options)?;
         let (session, unmounter) = attach::attach(session, &options, &source, session_threads)?;
         let device = session.as_fd().try_clone_to_owned().map_err(MountError::device)?;
-        view.kernel.connect(session.notifier(), device);
+        let connection = device.try_clone().map_err(MountError::device)?;
+        view.kernel.connect(session.notifier(), connection);
+        let rings = transport::start(prepared, &device, &options, &control, &unmounter)?;
 
         let session = std::thread::Builder::new()
             .name("fuse_session".into())
-            .spawn(move || session.run())
+            .spawn(move || {
+                let ended = session.run();
+                if let Some(rings) = rings {
+                    rings.join();
+                }
+                ended
+            })
             .map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);

@@ -15,9 +15,11 @@ mod filesystem;
 mod listing;
 mod place;
 mod transfer;
+pub(crate) mod uring;
 
 use crate::control::Control;
 use crate::view::View;
+use crate::workers::Leave;
 use ogive_origin::{Errno, Origin};
 use std::sync::Arc;
 
@@ -27,16 +29,45 @@ pub(crate) struct Session<O: Origin> {
     pub(crate) control: Arc<Control<O>>,
     /// Device nodes may be made.
     pub(crate) device_nodes: bool,
+    /// Which of its threads may wait for the origin.
+    pub(crate) leave: Arc<Leave>,
+    pub(crate) role: Role,
+}
+
+/// Whom a session speaks with.
+#[derive(Clone, Debug)]
+pub(crate) enum Role {
+    /// The kernel, by the device; with terms, it accepts the kernel's offer of rings.
+    Device(Option<Arc<uring::Terms>>),
+    /// A ring, which has taken its requests from the kernel.
+    Bridged,
+}
+
+impl<O: Origin> Clone for Session<O> {
+    fn clone(&self) -> Self {
+        Self {
+            view: self.view.clone(),
+            control: self.control.clone(),
+            device_nodes: self.device_nodes,
+            leave: self.leave.clone(),
+            role: self.role.clone(),
+        }
+    }
 }
 
 impl<O: Origin> Session<O> {
+    /// The same for requests that come by way of a ring.
+    fn bridged(&self, leave: Arc<Leave>) -> Self {
+        Self { leave, role: Role::Bridged, ..self.clone() }
+    }
+
     /// Runs a request here or, if too many session threads wait for the origin, elsewhere.
     fn run<Reply: Send + 'static>(
         &self,
         reply: Reply,
         request: impl FnOnce(&Arc<View<O>>, Reply) + Send + 'static,
     ) {
-        match self.view.workers.try_inline() {
+        match self.leave.try_take() {
             Some(_leave) => request(&self.view, reply),
             None => {
                 let view = self.view.clone();

@@ -95,6 +95,9 @@ impl Statistics {
             prefetch_active: _,
             handed_over,
             second_level_bytes,
+            ring_answered,
+            ring_queued,
+            ring_bridged,
         } = view.counters.counts();
         push("read_requests", read_requests);
         push("read_bytes", read_bytes);
@@ -102,6 +105,9 @@ impl Statistics {
         push("origin_bytes", origin_bytes);
         push("written_bytes", written_bytes);
         push("handed_over", handed_over);
+        push("ring_answered", ring_answered);
+        push("ring_queued", ring_queued);
+        push("ring_bridged", ring_bridged);
         push("inodes", view.inodes.len() as u64);
         push("inodes_forgotten", view.inodes.forgotten());
         let workers = view.workers.statistics();

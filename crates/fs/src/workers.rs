@@ -30,8 +30,13 @@ const PREFETCH_QUEUE_MAX: usize = 256;
 pub(crate) struct Workers {
     requests: Pool,
     loads: Pool,
-    inline: AtomicUsize,
-    inline_max: usize,
+}
+
+/// How many of a session's threads may wait for the origin: all but one.
+#[derive(Debug)]
+pub(crate) struct Leave {
+    taken: AtomicUsize,
+    most: usize,
 }
 
 /// Threads that take jobs from two queues, the first before the second.
@@ -68,6 +73,22 @@ impl Drop for Inline<'_> {
     }
 }
 
+impl Leave {
+    /// For a session with this many threads.
+    pub(crate) fn new(session_threads: usize) -> Arc<Self> {
+        Arc::new(Self { taken: AtomicUsize::new(0), most: session_threads.saturating_sub(1) })
+    }
+
+    /// Leave to ask the origin on the calling thread, unless too many do so already.
+    pub(crate) fn try_take(&self) -> Option<Inline<'_>> {
+        if self.taken.fetch_add(1, Ordering::Relaxed) < self.most {
+            return Some(Inline(&self.taken));
+        }
+        self.taken.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+}
+
 /// What the threads did so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WorkerStatistics {
@@ -78,24 +99,12 @@ pub(crate) struct WorkerStatistics {
 }
 
 impl Workers {
-    /// For `session_threads` threads that receive requests, with up to `threads_max` others of
-    /// each kind.
-    pub(crate) fn new(session_threads: usize, threads_max: usize) -> Self {
+    /// Up to `threads_max` threads of each kind.
+    pub(crate) fn new(threads_max: usize) -> Self {
         Self {
             requests: Pool::new("request", threads_max),
             loads: Pool::new("origin_read", threads_max),
-            inline: AtomicUsize::new(0),
-            inline_max: session_threads.saturating_sub(1),
         }
-    }
-
-    /// Leave to ask the origin on the calling thread, unless too many do so already.
-    pub(crate) fn try_inline(&self) -> Option<Inline<'_>> {
-        if self.inline.fetch_add(1, Ordering::Relaxed) < self.inline_max {
-            return Some(Inline(&self.inline));
-        }
-        self.inline.fetch_sub(1, Ordering::Relaxed);
-        None
     }
 
     /// Queues a request, which may wait for loads.
@@ -251,12 +260,12 @@ mod tests {
 
     #[test]
     fn all_session_threads_but_one_may_wait_for_the_origin() {
-        let workers = Workers::new(3, 1);
-        let first = workers.try_inline().unwrap();
-        let second = workers.try_inline().unwrap();
-        assert!(workers.try_inline().is_none());
+        let leave = Leave::new(3);
+        let first = leave.try_take().unwrap();
+        let second = leave.try_take().unwrap();
+        assert!(leave.try_take().is_none());
         drop(first);
-        assert!(workers.try_inline().is_some());
+        assert!(leave.try_take().is_some());
         drop(second);
     }
 

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
+use rustix::io::Errno;
 
 /// Where a line goes decides how it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +77,20 @@ impl Log for Messages {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
+        if self.enabled(record.metadata()) && !is_unwanted_answer(record) {
             write(&line(self.form, record.level(), record.args(), SystemTime::now()));
         }
     }
 
     fn flush(&self) {}
+}
+
+/// Whether the library complains that the kernel knows nothing of the request it has answered
+/// (`ENOENT`). That is what becomes of a program that was interrupted, and over io_uring of every
+/// answer to an interruption, which the kernel looks up among the requests of the device.
+fn is_unwanted_answer(record: &Record<'_>) -> bool {
+    record.target() == "fuser::reply"
+        && record.args().to_string().ends_with(&std::io::Error::from(Errno::NOENT).to_string())
 }
 
 fn line(form: Form, level: Level, text: &dyn Display, now: SystemTime) -> String {
@@ -112,6 +121,19 @@ mod tests {
             line(Form::File, Level::Warn, &"x", now),
             "1970-01-01T00:00:00.000Z warning: x\n"
         );
+    }
+
+    #[test]
+    fn an_answer_that_came_too_late_is_no_error() {
+        let is_unwanted = |target: &str, errno: Errno| {
+            let text = format!("Failed to send FUSE reply: {}", std::io::Error::from(errno));
+            is_unwanted_answer(
+                &Record::builder().target(target).args(format_args!("{text}")).build(),
+            )
+        };
+        assert!(is_unwanted("fuser::reply", Errno::NOENT));
+        assert!(!is_unwanted("fuser::reply", Errno::INVAL));
+        assert!(!is_unwanted("ogive_fs", Errno::NOENT));
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub fn run(session: &Session) -> Result<()> {
         Peer::ogive(false, arc_max),
         Peer::Passthrough { direct: true },
         Peer::ogive(true, arc_max),
+        Peer::ogive_uring(arc_max),
         Peer::Memory,
         Peer::Bindfs,
         Peer::Gocryptfs,
@@ -212,21 +213,24 @@ fn render_targets(report: &mut Report) {
             ]);
         }
     }
-    // What there is to be gained at all by not asking the origin.
-    for jobs in JOBS {
-        let limit = key(Peer::Memory.name(), jobs, None);
-        let passthrough = key("passthrough, direct I/O", jobs, None);
-        let cell = |figure: &str| {
-            let ratio = report.ratio(&limit, &passthrough, figure);
-            ratio.map_or("-".into(), |ratio| ratio.render())
-        };
-        rows.push(vec![
-            format!("FUSE limit, {jobs} jobs"),
-            cell("kreads_per_s"),
-            "-".into(),
-            cell("daemon_cpu_s_per_gb"),
-            cell("cpu_s_per_gb"),
-        ]);
+    // Over io_uring; and what there is to be gained by the device at all by not asking the origin.
+    for (peer, name, target) in [
+        (peer::OVER_URING, "direct I/O over io_uring", Some(TARGET_DIRECT)),
+        (Peer::Memory.name(), "FUSE limit", None),
+    ] {
+        for jobs in JOBS {
+            let other = key(peer, jobs, None);
+            let passthrough = key("passthrough, direct I/O", jobs, None);
+            let ratio = |figure: &str| report.ratio(&other, &passthrough, figure);
+            let cell = |figure: &str| ratio(figure).map_or("-".into(), |ratio| ratio.render());
+            rows.push(vec![
+                format!("{name}, {jobs} jobs"),
+                cell("kreads_per_s"),
+                target.map_or("-".into(), |target| verdict(ratio("kreads_per_s"), target)),
+                cell("daemon_cpu_s_per_gb"),
+                cell("cpu_s_per_gb"),
+            ]);
+        }
     }
     let columns =
         ["ogive / passthrough", "reads/s", "target", "daemon CPU per byte", "all CPU per byte"];

@@ -55,6 +55,11 @@ impl Unmounter {
     }
 }
 
+/// Whose requests are answered.
+pub(super) fn acl(options: &MountOptions) -> SessionACL {
+    if options.allow_other { SessionACL::All } else { SessionACL::Owner }
+}
+
 /// Mounts and answers the kernel's first request.
 pub(super) fn attach<O: Origin>(
     session: Session<O>,
@@ -67,7 +72,7 @@ pub(super) fn attach<O: Origin>(
         None => source.to_string_lossy().into_owned(),
     };
     let mut config = Config::default();
-    config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
+    config.acl = acl(options);
     config.n_threads = Some(threads);
     config.clone_fd = true;
     if rustix::process::geteuid().is_root() {

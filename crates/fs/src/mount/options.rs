@@ -22,6 +22,18 @@ pub enum Caching {
     Exclusive,
 }
 
+/// How requests come from the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Through io_uring where that is worth it and the kernel offers it, by the device otherwise.
+    #[default]
+    Auto,
+    /// Through io_uring, or there is no mount.
+    Uring,
+    /// One by one, by the device.
+    Device,
+}
+
 /// Options of a mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
@@ -53,6 +65,8 @@ pub struct MountOptions {
     pub sole_writer: bool,
     /// Threads that receive requests; 0: by the number of processors.
     pub threads: usize,
+    /// How requests come from the kernel.
+    pub transport: Transport,
     /// Threads that wait for the origin, at most; 0: 32.
     pub origin_threads: usize,
     /// How far ahead of a sequential reader to read, in bytes; 0: not at all.
@@ -93,6 +107,7 @@ impl Default for MountOptions {
             racy_window: None,
             sole_writer: false,
             threads: 0,
+            transport: Transport::default(),
             origin_threads: 0,
             prefetch_max_bytes: 8 << 20,
             inode_limit: 0,

@@ -56,7 +56,7 @@ fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<D
         settings,
         Cache::builder(64 << 20).on_evict(move |eviction| hook.offer(eviction)).build(),
         Versions::new(Duration::ZERO, false, 1),
-        Workers::new(4, 4),
+        Workers::new(4),
         InodeLimit::new(1 << 20, || {}),
         Some(second_level),
     );

@@ -4,7 +4,7 @@ use super::answer::{
     answer, answer_attributes, answer_entry, answer_written, answer_xattr, opened_flags,
 };
 use super::convert;
-use super::{Session, refuse};
+use super::{Role, Session, refuse};
 use crate::number::{Numbers, ROOT};
 use crate::view::View;
 use fuser::{
@@ -19,6 +19,7 @@ use ogive_origin::{
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 /// Largest write, and largest read but for the kernel's own limit, in bytes.
@@ -39,9 +40,19 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             wanted |= InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
         }
         let offered = config.capabilities();
+        let mut request_max_bytes = REQUEST_MAX_BYTES;
+        if let Role::Device(Some(terms)) = &self.role
+            && offered.contains(InitFlags::FUSE_OVER_IO_URING)
+        {
+            wanted |= InitFlags::FUSE_OVER_IO_URING;
+            request_max_bytes = terms.payload_bytes;
+            // Larger readahead is refused; the kernel's own is smaller then.
+            let _ = config.set_max_readahead(request_max_bytes);
+            terms.agreed.store(true, Ordering::Release);
+        }
         config.add_capabilities(wanted & offered).map_err(|_| io::ErrorKind::Unsupported)?;
         // Values out of range come back as the nearest that will do.
-        if let Err(nearest) = config.set_max_write(REQUEST_MAX_BYTES) {
+        if let Err(nearest) = config.set_max_write(request_max_bytes) {
             let _ = config.set_max_write(nearest);
         }
         if let Err(nearest) = config.set_max_background(BACKGROUND_MAX) {
@@ -51,6 +62,10 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
     }
 
     fn destroy(&mut self) {
+        // The connection is the business of whoever speaks with the kernel.
+        if matches!(self.role, Role::Bridged) {
+            return;
+        }
         self.view.kernel.disconnect();
         self.view.workers.stop();
     }

@@ -31,7 +31,7 @@ impl<O: Origin> Session<O> {
     /// Writes here or elsewhere. Not by way of [`Session::run`]: the bytes need to be copied only
     /// if they leave this thread.
     pub(super) fn write_through(&self, handle: u64, offset: u64, bytes: &[u8], reply: ReplyWrite) {
-        match self.view.workers.try_inline() {
+        match self.leave.try_take() {
             Some(_leave) => answer_written(self.view.write(handle, offset, bytes), reply),
             None => {
                 let (view, bytes) = (self.view.clone(), bytes.to_vec());

@@ -39,7 +39,7 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         settings,
         Cache::new(64 << 20),
         Versions::new(racy_window, false, 1),
-        Workers::new(4, 4),
+        Workers::new(4),
         InodeLimit::new(1 << 20, || {}),
         None,
     )
@@ -459,7 +459,7 @@ fn a_vanished_source_is_an_error_and_heals_when_it_returns() {
         fixture.view.settings.clone(),
         Cache::new(1 << 20),
         Versions::new(Duration::ZERO, false, 2),
-        Workers::new(2, 2),
+        Workers::new(2),
         InodeLimit::new(1 << 20, || {}),
         None,
     )

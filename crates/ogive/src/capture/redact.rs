@@ -9,7 +9,7 @@ use ogive_doctor::facts::is_zfs_thread;
 use regex::Regex;
 
 /// Programs that are evidence by their name, and give nobody away.
-const KEPT: [&str; 26] = [
+const KEPT: [&str; 27] = [
     "zfs",
     "zpool",
     "zdb",
@@ -30,6 +30,7 @@ const KEPT: [&str; 26] = [
     "ogive",
     "arc_",
     "fuser-",
+    "fuse_",
     "origin_read",
     "request",
     "spl_",

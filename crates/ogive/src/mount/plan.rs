@@ -65,6 +65,7 @@ impl Plan {
             racy_window: args.racy_window.exactly().map(|span| span.0),
             sole_writer: args.sole_writer,
             threads: thread_count("--threads", args.threads)?,
+            transport: args.transport.into(),
             origin_threads: thread_count("--origin-threads", args.origin_threads)?,
             prefetch_max_bytes: args.prefetch_max.0,
             inode_limit: args.inode_limit.exactly().map_or(0, |count| count.0),
@@ -229,7 +230,7 @@ mod tests {
             "-r -f -vv --allow-other --dev --suid --no-exec --direct-io --sole-writer \
              --caching inclusive --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
-             --inode-limit 1000 --control-name .x --name data --log-file /l",
+             --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring",
         )
         .unwrap();
         let o = plan.options;
@@ -241,6 +242,7 @@ mod tests {
         assert_eq!((o.metadata_ttl, o.negative_ttl), (Duration::from_secs(5), Duration::ZERO));
         assert_eq!(o.racy_window, Some(Duration::from_millis(20)));
         assert_eq!((o.threads, o.origin_threads), (3, 7));
+        assert_eq!(o.transport, ogive_fs::Transport::Uring);
         assert_eq!((o.prefetch_max_bytes, o.inode_limit), (0, 1000));
         assert_eq!((o.control_name, o.name), (".x".into(), Some("data".to_owned())));
         assert_eq!(plan.log_file, Some("/l".into()));
