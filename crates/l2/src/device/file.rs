@@ -69,7 +69,7 @@ impl FileDevice {
         let system = |errno: Errno| OpenError::System { path: path.into(), error: errno.into() };
         let kind = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::empty()) {
             Ok(stat) => Some(FileType::from_raw_mode(stat.st_mode)),
-            Err(Errno::NOENT) if mode == OpenMode::Create => None,
+            Err(Errno::NOENT) if mode == OpenMode::Create && !is_for_devices(path) => None,
             Err(errno) => return Err(system(errno)),
         };
         let is_block = match kind {
@@ -122,6 +122,11 @@ impl FileDevice {
     }
 }
 
+/// Whether what is missing there would be a device: a file in its place would be memory.
+fn is_for_devices(path: &Path) -> bool {
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}
+
 impl Device for FileDevice {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset)
@@ -162,6 +167,14 @@ impl Device for FileDevice {
             self.file.set_len(len_bytes)?;
         }
         self.file.sync_all()
+    }
+
+    fn discard(&self) -> io::Result<()> {
+        if !self.is_block {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.file, flags, 0, self.len_bytes()?)?)
     }
 
     fn alignment_bytes(&self) -> usize {
