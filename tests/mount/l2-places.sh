@@ -34,7 +34,7 @@ loop() {
 }
 
 OPTIONS=(--arc-max 8M --direct-io --l2-admit all --racy-window 50ms)
-mkdir -p "$SRC"
+mkdir -p "$SRC" "$MNT"
 for number in $(seq 30); do
     head -c $((number * 40000)) /dev/urandom >"$SRC/random-$number"
     head -c $((number * 20000)) < <(yes "line $number of text that compresses") >"$SRC/text-$number"

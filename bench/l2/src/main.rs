@@ -18,6 +18,10 @@ use ogive_l2::{
 use std::path::Path;
 use std::sync::Arc;
 
+/// The allocator of the program itself.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 type Failure = Box<dyn std::error::Error>;
 
 /// Bytes of a record.

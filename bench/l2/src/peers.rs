@@ -22,7 +22,8 @@ impl Foyer {
     pub(crate) fn open(directory: &Path, records: u64) -> Result<Self, Failure> {
         std::fs::create_dir(directory)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let capacity = (records as usize * (RECORD + 8192)).next_multiple_of(16 << 20) + (128 << 20);
+        let capacity =
+            (records as usize * (RECORD + 8192)).next_multiple_of(16 << 20) + (128 << 20);
         let cache = runtime.block_on(async {
             let device = FsDeviceBuilder::new(directory)
                 .with_capacity(capacity)

@@ -56,17 +56,17 @@ pub(crate) fn contents(number: u64) -> Vec<u8> {
 
 pub(crate) fn run(work: &Path) -> Result<(), Failure> {
     let device = device::open(&work.join("ogive"), OpenMode::Create, Engine::Probe)?;
-    device.set_len_bytes(640 << 20)?;
-    let sealed = tier(device.clone(), RECORD as u64, Compression::Off)?;
-    fill(&sealed)?;
+    let sealed = filled(device.clone())?;
+    let plain = device::open(&work.join("ogive-pread"), OpenMode::Create, Engine::Pread)?;
+    let plain = filled(plain)?;
     let bare = Bare(device.clone());
     let foyer = Foyer::open(&work.join("foyer"), RECORDS)?;
     let files = FilePerRecord::fill(&work.join("files"), RECORDS)?;
     println!("{RECORDS} records of 128 KiB, {}, {ROUNDS} rounds of {READS} reads", device.engine());
     for depth in [1, 32] {
         println!();
-        let mut rates: [Rounds; 5] = std::array::from_fn(|_| Rounds::new());
-        let mut costs: [Rounds; 5] = std::array::from_fn(|_| Rounds::new());
+        let mut rates: [Rounds; 6] = std::array::from_fn(|_| Rounds::new());
+        let mut costs: [Rounds; 6] = std::array::from_fn(|_| Rounds::new());
         let mut shares = Rounds::new();
         for _ in 0..ROUNDS {
             let threads = rate(&bare, depth)?;
@@ -75,6 +75,7 @@ pub(crate) fn run(work: &Path) -> Result<(), Failure> {
                 threads,
                 batched(&*device, depth)?,
                 hit,
+                rate(&plain, depth)?,
                 rate(&foyer, depth)?,
                 rate(&files, depth)?,
             ];
@@ -87,7 +88,8 @@ pub(crate) fn run(work: &Path) -> Result<(), Failure> {
         let names = [
             "bare O_DIRECT pread",
             "bare io_uring, in batches",
-            "second level, aes-256-gcm",
+            "second level, aes-256-gcm, io_uring",
+            "second level, aes-256-gcm, preadv",
             "foyer, no cipher",
             "a file a record, O_DIRECT, no cipher",
         ];
@@ -103,7 +105,10 @@ pub(crate) fn run(work: &Path) -> Result<(), Failure> {
     latencies(&bare, &sealed)
 }
 
-fn fill(tier: &Tier) -> Result<(), Failure> {
+/// A second level with all records.
+fn filled(device: Arc<dyn Device>) -> Result<Tier, Failure> {
+    device.set_len_bytes(640 << 20)?;
+    let tier = tier(device, RECORD as u64, Compression::Off)?;
     for number in 0..RECORDS {
         let bytes = Arc::new(contents(number));
         crate::measure::wait_for("room in the queue", || {
@@ -111,7 +116,8 @@ fn fill(tier: &Tier) -> Result<(), Failure> {
                 || tier.may_have(&number.to_le_bytes())
         })?;
     }
-    crate::measure::wait_for("the end of writing", || tier.settle())
+    crate::measure::wait_for("the end of writing", || tier.settle())?;
+    Ok(tier)
 }
 
 /// What a round came to.

@@ -207,9 +207,8 @@ fn what_is_wrong_with_a_second_level_is_said_and_several_are_one() {
         engine: ogive_l2::device::Engine::Probe,
     };
     let source = directory.path().join("source");
-    let open = |path: &std::path::Path| {
-        SecondLevel::open(Some(&options(path)), &source, RECORD, 64 << 20)
-    };
+    let open =
+        |path: &std::path::Path| SecondLevel::open(Some(&options(path)), &source, RECORD, 64 << 20);
     let text = directory.path().join("text");
     fs::write(&text, "something that is nobody's cache".repeat(300_000)).unwrap();
     let refused = open(&text).unwrap_err().to_string();

@@ -83,14 +83,21 @@ impl FileDevice {
         // Of a block device it asks that nobody has it mounted or open in this way.
         flags.set(OFlags::EXCL, is_block && mode != OpenMode::Read);
         let open = |flags| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
-        let (descriptor, is_direct) = match open(flags | OFlags::DIRECT) {
-            Ok(descriptor) if direct => (descriptor, true),
-            Err(Errno::BUSY) => return Err(OpenError::Busy { path: path.into() }),
-            _ => (open(flags).map_err(system)?, false),
+        let busy = || OpenError::Busy { path: path.into() };
+        // One attempt at a time: a block device that is open here would be busy for the next.
+        let around = if direct { open(flags | OFlags::DIRECT) } else { Err(Errno::INVAL) };
+        let (descriptor, is_direct) = match around {
+            Ok(descriptor) => (descriptor, true),
+            Err(Errno::BUSY) => return Err(busy()),
+            Err(_) => match open(flags) {
+                Ok(descriptor) => (descriptor, false),
+                Err(Errno::BUSY) => return Err(busy()),
+                Err(errno) => return Err(system(errno)),
+            },
         };
         if mode != OpenMode::Read {
             match rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => return Err(OpenError::Busy { path: path.into() }),
+                Err(Errno::WOULDBLOCK) => return Err(busy()),
                 other => other.map_err(system)?,
             }
         }

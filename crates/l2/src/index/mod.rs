@@ -112,11 +112,7 @@ impl Index {
         };
         let parts: Box<[Part]> = (0..count).map(part).collect();
         let size_bytes = parts.iter().map(|part| part.table.read().size_bytes()).sum();
-        Self {
-            parts,
-            size_bytes: AtomicU64::new(size_bytes),
-            bytes_max: AtomicU64::new(bytes_max),
-        }
+        Self { parts, size_bytes: AtomicU64::new(size_bytes), bytes_max: AtomicU64::new(bytes_max) }
     }
 
     /// Records in it.
