@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Measures the second level against what nothing can beat: the bare device and the bare cipher.
+# Measures the second level against what nothing can beat, the bare device and the bare cipher, and
+# against other caches on the same disk.
 #
-# usage: bench/l2/run.sh [DIRECTORY]     (default: /var/tmp; 1.5 GiB are used and given back)
+# usage: bench/l2/run.sh [DIRECTORY [reads|seals|recovery|amplification]... [--trace FILE]...]
+#
+# DIRECTORY (default: /var/tmp) is to be on the disk that is measured, not a tmpfs; 2.5 GiB are used
+# there and given back. Traces are of any format that `ogive sim` reads.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-exec cargo run --release --quiet --manifest-path "$here/Cargo.toml" -- "${1:-/var/tmp}"
+[ "$#" -gt 0 ] || set -- /var/tmp
+exec cargo run --release --quiet --manifest-path "$here/Cargo.toml" -- "$@"

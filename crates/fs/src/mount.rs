@@ -56,6 +56,7 @@ pub struct Mount {
     // Dropped in this order once the session has ended.
     _reclaimer: Option<Reclaimer>,
     _registration: Registration,
+    _index_registration: Option<Registration>,
 }
 
 impl Mount {
@@ -130,6 +131,11 @@ impl Mount {
             .map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
+        // After the inodes: what they pin comes back from the origin in a moment, the index of the
+        // second level only with the next mount.
+        let second_level = view.second_level.clone();
+        let index_registration =
+            second_level.map(|level| view.cache.register_prune("l2_index", level));
         let reclaimer = reclaimer(pressure, limit_bytes, &view, options.release_memory);
         Ok(Self {
             view,
@@ -139,6 +145,7 @@ impl Mount {
             mount_point: options.mount_point,
             _reclaimer: reclaimer,
             _registration: registration,
+            _index_registration: index_registration,
         })
     }
 

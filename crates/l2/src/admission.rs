@@ -99,19 +99,18 @@ impl Bucket {
         self.filled = now;
     }
 
-    /// Share that is left, from 0 to 1.
-    fn share(&self) -> f64 {
-        (self.level / self.most).clamp(0.0, 1.0)
+    /// Share that is left when so much more is taken, from 0 to 1.
+    fn share(&self, pending_bytes: f64) -> f64 {
+        ((self.level - pending_bytes) / self.most).clamp(0.0, 1.0)
     }
 }
 
 impl Gate {
-    /// For a device of `device_bytes` of which `empty_bytes` have never been written.
+    /// For a device of `device_bytes`.
     pub(crate) fn new(
         admission: Admission,
         limits: WriteLimits,
         device_bytes: u64,
-        empty_bytes: u64,
         now: Instant,
     ) -> Self {
         let rate = limits.bytes_per_second.map(|rate| Bucket::new(rate as f64, BURST, now));
@@ -119,7 +118,7 @@ impl Gate {
             let per_second = writes * device_bytes as f64 / 86_400.0;
             // What was saved in an hour may be written at once.
             let bucket = Bucket::new(per_second, Duration::from_secs(3600), now);
-            Wear { free_bytes: empty_bytes as f64, bucket }
+            Wear { free_bytes: device_bytes as f64, bucket }
         });
         Self {
             admission,
@@ -129,8 +128,18 @@ impl Gate {
         }
     }
 
-    /// Whether to take a record; what is written for it is charged by [`Gate::charge`].
-    pub(crate) fn judge(&self, offered: Offered, now: Instant) -> Verdict {
+    /// Notes that so many bytes of the device have been written by others before: only the rest is
+    /// free of charge.
+    pub(crate) fn found(&self, used_bytes: u64) {
+        if let Some(wear) = &self.wear {
+            let mut wear = wear.lock();
+            wear.free_bytes = (wear.free_bytes - used_bytes as f64).max(0.0);
+        }
+    }
+
+    /// Whether to take a record, with `pending_bytes` waiting to be written. What is written for it
+    /// is charged by [`Gate::charge`].
+    pub(crate) fn judge(&self, offered: Offered, pending_bytes: u64, now: Instant) -> Verdict {
         if self.admission == Admission::Careful && offered.unused_prefetch {
             return Verdict::UnusedPrefetch;
         }
@@ -138,7 +147,7 @@ impl Gate {
         if must_draw && offered.sequential {
             return Verdict::Sequential;
         }
-        let share = self.share(now);
+        let share = self.share(pending_bytes as f64, now);
         if share <= 0.0 {
             return Verdict::Budget;
         }
@@ -148,7 +157,7 @@ impl Gate {
         Verdict::Yes
     }
 
-    /// Notes that so many bytes are on their way to the device.
+    /// Notes that so many bytes were sent to the device, of whatever kind.
     pub(crate) fn charge(&self, bytes: u64, now: Instant) {
         let bytes = bytes as f64;
         if let Some(rate) = &self.rate {
@@ -165,16 +174,17 @@ impl Gate {
         }
     }
 
-    fn share(&self, now: Instant) -> f64 {
+    fn share(&self, pending_bytes: f64, now: Instant) -> f64 {
         let rate = self.rate.as_ref().map_or(1.0, |rate| {
             let mut rate = rate.lock();
             rate.fill(now);
-            rate.share()
+            rate.share(pending_bytes)
         });
         let wear = self.wear.as_ref().map_or(1.0, |wear| {
             let mut wear = wear.lock();
             wear.bucket.fill(now);
-            if wear.free_bytes > 0.0 { 1.0 } else { wear.bucket.share() }
+            let free = wear.free_bytes;
+            if free > pending_bytes { 1.0 } else { wear.bucket.share(pending_bytes - free) }
         });
         rate.min(wear)
     }
@@ -200,16 +210,16 @@ mod tests {
     #[test]
     fn the_rules_hold_in_their_order() {
         let now = Instant::now();
-        let gate = Gate::new(Admission::Careful, WriteLimits::default(), 1 << 30, 0, now);
+        let gate = Gate::new(Admission::Careful, WriteLimits::default(), 1 << 30, now);
         let once = Offered::default();
-        assert_eq!(gate.judge(once, now), Verdict::Yes);
+        assert_eq!(gate.judge(once, 0, now), Verdict::Yes);
         let prefetched = Offered { unused_prefetch: true, frequent: true, ..once };
-        assert_eq!(gate.judge(prefetched, now), Verdict::UnusedPrefetch);
-        assert_eq!(gate.judge(Offered { sequential: true, ..once }, now), Verdict::Sequential);
+        assert_eq!(gate.judge(prefetched, 0, now), Verdict::UnusedPrefetch);
+        assert_eq!(gate.judge(Offered { sequential: true, ..once }, 0, now), Verdict::Sequential);
         let again = Offered { sequential: true, frequent: true, ..once };
-        assert_eq!(gate.judge(again, now), Verdict::Yes);
-        let all = Gate::new(Admission::All, WriteLimits::default(), 1 << 30, 0, now);
-        assert_eq!(all.judge(prefetched, now), Verdict::Yes);
+        assert_eq!(gate.judge(again, 0, now), Verdict::Yes);
+        let all = Gate::new(Admission::All, WriteLimits::default(), 1 << 30, now);
+        assert_eq!(all.judge(prefetched, 0, now), Verdict::Yes);
     }
 
     /// A simulated day with more to write than may be.
@@ -218,13 +228,13 @@ mod tests {
         let start = Instant::now();
         let capacity = 10 << 30;
         let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(2.0) };
-        let gate = Gate::new(Admission::Careful, limits, capacity, capacity, start);
+        let gate = Gate::new(Admission::Careful, limits, capacity, start);
         let (mut written, mut frequent) = (0, 0);
         for second in 0..86_400_u64 {
             let now = start + Duration::from_secs(second);
             for number in 0..4 {
                 let offered = Offered { frequent: number == 0, ..Offered::default() };
-                if gate.judge(offered, now) == Verdict::Yes {
+                if gate.judge(offered, 0, now) == Verdict::Yes {
                     gate.charge(MIB, now);
                     written += MIB;
                     frequent += u64::from(offered.frequent) * MIB;
@@ -239,14 +249,40 @@ mod tests {
     }
 
     #[test]
+    fn the_first_fill_is_free_once_and_not_with_every_mount() {
+        let now = Instant::now();
+        let capacity = 10 << 30;
+        let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(0.5) };
+        let gate = Gate::new(Admission::All, limits, capacity, now);
+        gate.found(capacity - 100 * MIB);
+        let mut written = 0;
+        while gate.judge(Offered::default(), 0, now) == Verdict::Yes {
+            gate.charge(MIB, now);
+            written += MIB;
+        }
+        // The rest of the first fill, and an hour's worth of the budget.
+        let allowed = 100 * MIB + capacity / 48 + 2 * MIB;
+        assert!(written > 100 * MIB && written <= allowed, "{written} of {allowed}");
+    }
+
+    #[test]
+    fn what_waits_to_be_written_counts_as_written() {
+        let now = Instant::now();
+        let limits = WriteLimits { bytes_per_second: Some(8 * MIB), drive_writes_per_day: None };
+        let gate = Gate::new(Admission::All, limits, 1 << 30, now);
+        assert_eq!(gate.judge(Offered::default(), 63 * MIB, now), Verdict::Yes);
+        assert_eq!(gate.judge(Offered::default(), 64 * MIB, now), Verdict::Budget);
+    }
+
+    #[test]
     fn the_rate_is_kept() {
         let start = Instant::now();
         let limits = WriteLimits { bytes_per_second: Some(8 * MIB), drive_writes_per_day: None };
-        let gate = Gate::new(Admission::All, limits, 1 << 30, 1 << 30, start);
+        let gate = Gate::new(Admission::All, limits, 1 << 30, start);
         let mut written = 0;
         for tick in 0..100_000 {
             let now = start + Duration::from_millis(tick);
-            if gate.judge(Offered::default(), now) == Verdict::Yes {
+            if gate.judge(Offered::default(), 0, now) == Verdict::Yes {
                 gate.charge(MIB, now);
                 written += MIB;
             }

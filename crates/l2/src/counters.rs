@@ -118,6 +118,12 @@ counters! {
     l2_stale
     /// Records that the index had no room for.
     l2_index_lost
+    /// Memory that the index has given back when it was asked to, in bytes.
+    l2_index_reclaimed_bytes
+    /// Records that it has forgotten for that.
+    l2_index_reclaimed
+    /// Reads and writes that ended well but took so long that they count as failures.
+    l2_slow
     /// Times a device was bypassed.
     l2_bypasses
     /// Reads that were answered before their time was up.

@@ -195,8 +195,14 @@ impl Shared {
             })
             .collect();
         let mut watch = Stopwatch::start();
+        let started = Instant::now();
         store.device().read_many(&mut reads);
         watch.lap(&self.counters.l2_read_cpu_ns);
+        if started.elapsed() > store.slow() {
+            store.note_slow();
+        } else if reads.iter().any(|read| read.result.is_ok()) {
+            store.health.succeeded();
+        }
         let mut reads = reads.into_iter();
         for (job, plan) in batch.drain(..).zip(plans) {
             let read = plan.and_then(|plan| Some((plan, reads.next()?)));

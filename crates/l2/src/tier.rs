@@ -3,6 +3,7 @@
 use crate::admission::Offered;
 use crate::counters::{Counters, Counts, Stopwatch, add};
 use crate::device::Device;
+use crate::index::Shrunk;
 use crate::readers::Readers;
 use crate::store::{DeviceError, OpenOptions, SharedBytes, Store, StoreOptions, Usage, open};
 use std::sync::Arc;
@@ -54,14 +55,21 @@ const THREADS_BLOCKING: usize = 32;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Tier {
-    stores: Vec<Arc<Store>>,
-    readers: Readers,
+    /// The devices, each with threads of its own: one that hangs holds up no other.
+    stores: Vec<Member>,
     counters: Arc<Counters>,
+}
+
+/// A device and who reads it.
+struct Member {
+    store: Arc<Store>,
+    readers: Readers,
 }
 
 impl std::fmt::Debug for Tier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tier").field("stores", &self.stores).finish_non_exhaustive()
+        let stores: Vec<_> = self.stores.iter().map(|member| &member.store).collect();
+        f.debug_struct("Tier").field("stores", &stores).finish_non_exhaustive()
     }
 }
 
@@ -81,37 +89,40 @@ impl Tier {
             let (superblock, keys) = open(&device, &how).map_err(|error| (position, error))?;
             opened.push((device, superblock, keys));
         }
-        let blocking = opened.iter().any(|(device, ..)| device.depth() == 1);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads_max = match (options.threads_max, blocking) {
-            (0, true) => THREADS_BLOCKING.max(processors),
-            (0, false) => processors * 2,
-            (given, _) => given,
-        };
-        let readers = Readers::new(threads_max, options.read_patience, counters.clone());
-        let mut tier = Self { stores: Vec::with_capacity(opened.len()), readers, counters };
+        let mut tier = Self { stores: Vec::with_capacity(opened.len()), counters };
         for (position, (device, superblock, keys)) in opened.into_iter().enumerate() {
+            let threads_max = match (options.threads_max, device.depth()) {
+                (0, 1) => THREADS_BLOCKING.max(processors),
+                (0, _) => processors * 2,
+                (given, _) => given,
+            };
+            let patience = options.read_patience;
+            let readers = Readers::new(threads_max, patience, tier.counters.clone());
             let store_options = options.store.clone();
             let counters = tier.counters.clone();
             let store = Store::start(device, superblock, keys, store_options, counters).map_err(
                 |error| (position, DeviceError::System { action: "start a thread", error }),
             )?;
-            tier.stores.push(store);
+            tier.stores.push(Member { store, readers });
         }
         Ok(tier)
     }
 
     /// The device of a name: by rendezvous hashing (Thaler and Ravishankar, 1998), so that another
     /// device takes its share from all and changes nothing else.
-    fn store(&self, name: &[u8]) -> Option<&Arc<Store>> {
+    fn member(&self, name: &[u8]) -> Option<&Member> {
+        if let [only] = &self.stores[..] {
+            return Some(only);
+        }
         let hash = twox_hash::XxHash3_64::oneshot(name);
-        self.stores.iter().max_by_key(|store| store.affinity(hash))
+        self.stores.iter().max_by_key(|member| member.store.affinity(hash))
     }
 
     /// The bytes of a record, if they are to be had. Waits for a device at most for the patience
     /// that was agreed on; without a promising slot in the index it does not wait at all.
     pub fn read(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let bytes = self.store(name).and_then(|store| self.read_from(store, name));
+        let bytes = self.member(name).and_then(|member| self.read_from(member, name));
         let counter = match bytes {
             Some(_) => &self.counters.l2_hits,
             None => &self.counters.l2_misses,
@@ -120,7 +131,8 @@ impl Tier {
         bytes
     }
 
-    fn read_from(&self, store: &Arc<Store>, name: &[u8]) -> Option<Vec<u8>> {
+    fn read_from(&self, member: &Member, name: &[u8]) -> Option<Vec<u8>> {
+        let Member { store, readers } = member;
         let key = store.key(name);
         if let Some(bytes) = store.in_flight(&key) {
             let mut watch = Stopwatch::start();
@@ -133,12 +145,12 @@ impl Tier {
         if store.health.is_bypassed() {
             return None;
         }
-        self.readers.read(store, key, slot)
+        readers.read(store, key, slot)
     }
 
     /// Whether the index knows a record of this name, or of one that looks the same to it.
     pub fn may_have(&self, name: &[u8]) -> bool {
-        self.store(name).is_some_and(|store| {
+        self.member(name).is_some_and(|Member { store, .. }| {
             let key = store.key(name);
             store.look(&key).is_some() || store.in_flight(&key).is_some()
         })
@@ -147,7 +159,7 @@ impl Tier {
     /// Offers a record that leaves the first level. Never waits: what cannot be taken is dropped
     /// and counted. Returns whether it was taken.
     pub fn offer(&self, name: &[u8], bytes: SharedBytes, offered: Offered) -> bool {
-        self.store(name).is_some_and(|store| store.offer(name, bytes, offered))
+        self.member(name).is_some_and(|member| member.store.offer(name, bytes, offered))
     }
 
     /// Notes a miss of the first level that nobody asks this one about.
@@ -167,12 +179,29 @@ impl Tier {
 
     /// What each device holds.
     pub fn usage(&self) -> Vec<Usage> {
-        self.stores.iter().map(|store| store.usage()).collect()
+        self.stores.iter().map(|member| member.store.usage()).collect()
     }
 
     /// How each device is read and written.
     pub fn engines(&self) -> Vec<&'static str> {
-        self.stores.iter().map(|store| store.device().engine()).collect()
+        self.stores.iter().map(|member| member.store.device().engine()).collect()
+    }
+
+    /// Gives back about `want_bytes` of the memory that the indexes take, as far as they have it, and
+    /// says how much it was and how many records are unknown now that were known. They stay on
+    /// their devices and are found again at the next opening. For a minute no index grows.
+    pub fn shrink_index(&self, want_bytes: u64) -> Shrunk {
+        let all: u64 = self.stores.iter().map(|member| member.store.index_bytes()).sum();
+        let mut sum = Shrunk::default();
+        for Member { store, .. } in &self.stores {
+            // Each gives its share of what all have.
+            let share = u128::from(want_bytes) * u128::from(store.index_bytes());
+            let share = share.div_ceil(u128::from(all.max(1))).min(u128::from(u64::MAX));
+            let shrunk = store.shrink_index(share as u64);
+            sum.bytes += shrunk.bytes;
+            sum.records += shrunk.records;
+        }
+        sum
     }
 
     /// Waits until recovery has ended and all that was offered so far is on the devices, a minute
@@ -180,10 +209,11 @@ impl Tier {
     pub fn settle(&self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline {
-            if self.stores.iter().all(|store| store.is_recovered() && store.is_quiet()) {
+            let is_settled = |store: &Store| store.is_recovered() && store.is_quiet();
+            if self.stores.iter().all(|member| is_settled(&member.store)) {
                 return true;
             }
-            self.stores.iter().for_each(|store| store.hurry());
+            self.stores.iter().for_each(|member| member.store.hurry());
             std::thread::sleep(Duration::from_millis(1));
         }
         false
@@ -191,8 +221,8 @@ impl Tier {
 
     /// Seals what is open and ends all threads. Also done when it is dropped.
     pub fn close(&self) {
-        self.readers.stop();
-        self.stores.iter().for_each(|store| store.close());
+        self.stores.iter().for_each(|member| member.readers.stop());
+        self.stores.iter().for_each(|member| member.store.close());
     }
 }
 

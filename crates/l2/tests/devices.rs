@@ -129,6 +129,55 @@ fn verifying_counts_what_is_whole_and_what_is_not() {
     assert_eq!((after.records, after.bad_records), (99, 1));
 }
 
+/// Noise, an older copy and a shorter file, behind the back of a tier that is using it.
+#[test]
+fn whatever_happens_to_an_open_file_is_a_miss_on_every_engine() {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+    let directory = directory();
+    for engine in ENGINES {
+        let path = directory.path().join(format!("{engine:?}"));
+        let tier = open_file(&path, engine);
+        fill(&tier, 100, 20_000);
+        let older = std::fs::read(&path).unwrap();
+        for object in 0..900 {
+            put(&tier, object, 2, 20_000);
+            if object % 50 == 0 {
+                assert!(tier.settle());
+            }
+        }
+        assert!(tier.settle());
+        let young = |tier: &Tier| (0..900).filter(|n| holds(tier, *n, 2, 20_000)).count();
+        let before = young(&tier);
+        assert!(before > 500, "{engine:?}: {before}");
+
+        let overwrite = |from: usize, bytes: &[u8]| {
+            let mut file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.seek(SeekFrom::Start(from as u64)).unwrap();
+            file.write_all(bytes).unwrap();
+            file.sync_all().unwrap();
+        };
+        let mut noise = vec![0; 3 << 20];
+        fastrand::Rng::with_seed(8).fill(&mut noise);
+        overwrite(4 << 20, &noise);
+        let left = young(&tier);
+        assert!(left < before && left > 0, "{engine:?}: {left} of {before} after noise");
+        overwrite(1 << 20, &older[1 << 20..4 << 20]);
+        found(&tier, 100, 20_000);
+        assert!(young(&tier) < left, "{engine:?}: an older copy has nothing young");
+        let counts = tier.counts();
+        assert!(counts.l2_cksum_bad + counts.l2_stale > 0, "{engine:?}: {counts:?}");
+
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(1 << 20).unwrap();
+        assert_eq!(young(&tier), 0, "{engine:?}: nothing is left of a file that was truncated");
+        drop(tier);
+        // And it is a second level again for the next.
+        let tier = open_file(&path, engine);
+        fill(&tier, 50, 20_000);
+        assert_eq!(found(&tier, 50, 20_000), 50, "{engine:?}");
+    }
+}
+
 #[test]
 fn a_lost_file_is_begun_anew() {
     let directory = directory();

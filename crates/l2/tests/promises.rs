@@ -328,6 +328,97 @@ fn a_device_that_hangs_hangs_nobody() {
 }
 
 #[test]
+fn a_device_that_is_slow_but_sure_is_bypassed_and_tried_again() {
+    let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 6));
+    let mut patient = options();
+    patient.store.slow = Duration::from_millis(10);
+    patient.store.bypass_pause = Duration::from_millis(300);
+    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], patient).unwrap();
+    assert!(tier.settle());
+    fill(&tier, 60, RECORD);
+    device.set_faults(Faults { delay: Duration::from_millis(40), ..Faults::default() });
+    let served = found(&tier, 60, RECORD);
+    let counts = tier.counts();
+    assert!((8..60).contains(&served), "what was read late is used all the same: {served}");
+    assert!(counts.l2_slow >= 8 && counts.l2_bypasses >= 1 && counts.l2_timeouts == 0);
+    device.set_faults(Faults::default());
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(found(&tier, 60, RECORD), 60);
+}
+
+#[test]
+fn a_device_that_hangs_holds_up_no_other() {
+    let hanging = Arc::new(CrashDevice::new(DEVICE_BYTES, 7));
+    let devices: [Arc<dyn Device>; 2] = [hanging.clone(), memory()];
+    let mut patient = options();
+    patient.read_patience = Duration::from_millis(30);
+    let all = devices.into_iter().map(|device| (device, how(Cipher::Gcm)));
+    let tier = Tier::open(all.collect(), patient).unwrap();
+    assert!(tier.settle());
+    fill(&tier, 100, RECORD);
+    let usage = tier.usage();
+    hanging.set_faults(Faults { delay: Duration::from_secs(1), ..Faults::default() });
+    assert_eq!(found(&tier, 100, RECORD), usage[1].records, "all of the other, none of it");
+    hanging.set_faults(Faults::default());
+}
+
+#[test]
+fn the_index_gives_memory_back_and_takes_it_again() {
+    let device = Arc::new(MemoryDevice::new(65 << 20));
+    let mut options = options();
+    options.store.expected_record_bytes = 512;
+    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], options).unwrap();
+    assert!(tier.settle());
+    fill(&tier, 2000, RECORD);
+    let before = tier.usage()[0];
+    let given = tier.shrink_index(before.index_bytes / 2);
+    let after = tier.usage()[0];
+    assert!(given.bytes * 5 >= before.index_bytes * 2, "{given:?} of {before:?}");
+    assert_eq!(after.index_bytes, before.index_bytes - given.bytes);
+    assert_eq!(after.records, before.records - given.records);
+    assert_eq!(tier.counts().l2_index_reclaimed_bytes, given.bytes);
+    assert_eq!(tier.counts().l2_index_reclaimed, given.records);
+    assert_eq!(found(&tier, 2000, RECORD), after.records);
+    // Down to the least, and then it has no more to give.
+    tier.shrink_index(u64::MAX);
+    assert_eq!(tier.shrink_index(u64::MAX).bytes, 0);
+    let least = tier.usage()[0];
+    assert!(least.index_bytes * 8 < before.index_bytes && least.records > 0, "{least:?}");
+    assert_eq!(found(&tier, 2000, RECORD), least.records);
+    // What was forgotten is still on the device.
+    drop(tier);
+    assert_eq!(found(&open(&device), 2000, RECORD), 2000);
+}
+
+#[test]
+fn what_is_carried_over_keeps_writes_within_their_bound() {
+    // Half of each compresses. Headers and padding of the smallest are more than may be written
+    // besides, and so nothing of them is carried over.
+    for (length, may_be_carried) in [(6000, false), (16 << 10, true), (64 << 10, true)] {
+        let device = Arc::new(MemoryDevice::new(65 << 20));
+        let tier = open(&device);
+        let mut random = fastrand::Rng::with_seed(3);
+        for access in 0..300_000_000 / length as u64 {
+            // Four times what fits, and some much more often than others.
+            let object = (random.f64() * random.f64() * (500 << 20) as f64 / length as f64) as u64;
+            if !holds(&tier, object, 1, length) {
+                put(&tier, object, 1, length);
+            }
+            if access % 200 == 0 {
+                assert!(tier.settle());
+            }
+        }
+        assert!(tier.settle());
+        let counts = tier.counts();
+        let amplification = counts.l2_write_bytes as f64 / counts.l2_stored_bytes_written as f64;
+        println!("{length}: {amplification}, {} carried over", counts.l2_reinserted);
+        assert_eq!(counts.l2_reinserted > 0, may_be_carried, "{length}: {counts:?}");
+        assert!(amplification <= 1.15 || !may_be_carried, "{length}: {amplification}");
+        assert!(counts.l2_write_bytes < counts.l2_plain_bytes_written, "{length}: {counts:?}");
+    }
+}
+
+#[test]
 fn several_devices_share_the_records() {
     let devices: Vec<Arc<MemoryDevice>> = (0..3).map(|_| memory()).collect();
     let open = || {

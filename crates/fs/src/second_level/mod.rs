@@ -11,6 +11,9 @@
 //!
 //! Offers are made by the engine's hook, in the thread that made room and with no lock held; they
 //! cost a keyed hash and a queue, never a wait.
+//!
+//! The index is memory that the engine may ask for ([`ogive_arc::prune`]): where evicting records
+//! does not free enough, it forgets the coldest of what it knows.
 
 mod options;
 mod statistics;
@@ -18,6 +21,7 @@ mod statistics;
 pub use options::{SecondLevelError, SecondLevelOptions};
 
 use crate::record::{Entry, Key, Version, Worth};
+use ogive_arc::prune::{Prune, PruneResult};
 use ogive_arc::{Eviction, List};
 use ogive_l2::{Offered, StoreOptions, Tier, TierOptions};
 use std::path::Path;
@@ -60,7 +64,6 @@ impl SecondLevel {
         arc_max_bytes: u64,
     ) -> Result<Option<Self>, SecondLevelError> {
         let Some(options) = options else { return Ok(None) };
-        let devices = options.open_devices(source)?;
         let store = StoreOptions {
             compression: options.compression,
             admission: options.admission,
@@ -72,8 +75,7 @@ impl SecondLevel {
             ..StoreOptions::default()
         };
         let tier_options = TierOptions { store, ..TierOptions::default() };
-        let tier = Tier::open(devices, tier_options)
-            .map_err(|(number, error)| options.explain(number, error))?;
+        let tier = options.open(source, &tier_options)?;
         Ok(Some(Self { tier, record_size_bytes }))
     }
 
@@ -122,6 +124,18 @@ impl SecondLevel {
     /// Seals what is open and ends the threads.
     pub(crate) fn close(&self) {
         self.tier.close();
+    }
+}
+
+impl Prune for SecondLevel {
+    fn prune(&self, want_bytes: u64) -> PruneResult {
+        let shrunk = self.tier.shrink_index(want_bytes);
+        PruneResult {
+            examined: shrunk.records,
+            freed_bytes: shrunk.bytes,
+            freed_objects: shrunk.records,
+            held: 0,
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use ogive_l2::device::{self, Device, Engine, OpenError, OpenMode};
 use ogive_l2::{
-    Admission, Cipher, Compression, DeviceError, FormatPolicy, KeySource, OpenOptions, WriteLimits,
+    Admission, Cipher, Compression, DeviceError, FormatPolicy, KeySource, OpenOptions, Tier,
+    TierOptions, WriteLimits,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,11 +54,49 @@ pub enum SecondLevelError {
     },
 }
 
-/// A device, and how it is to be taken into use.
-type Opened = (Arc<dyn Device>, OpenOptions);
+/// A device, its path, and how it is to be taken into use.
+type Opened = (Arc<dyn Device>, OpenOptions, PathBuf);
+
+/// Whether it is the hardware that fails, and not what was asked for.
+fn does_not_answer(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    const GONE: [Errno; 5] =
+        [Errno::IO, Errno::NXIO, Errno::NODEV, Errno::NOMEDIUM, Errno::TIMEDOUT];
+    errno.is_some_and(|errno| GONE.contains(&errno))
+}
+
+fn warn(path: &Path, error: &std::io::Error) {
+    log::warn!("the second level at {} is left out: {error}", path.display());
+}
 
 impl SecondLevelOptions {
-    pub(super) fn open_devices(&self, source: &Path) -> Result<Vec<Opened>, SecondLevelError> {
+    /// Takes the devices into use. What is wrong with what was asked for is an error; a device that
+    /// does not answer is left out with a warning, for a mount is worth more than its cache.
+    pub(super) fn open(
+        &self,
+        source: &Path,
+        options: &TierOptions,
+    ) -> Result<Tier, SecondLevelError> {
+        let mut devices = self.open_devices(source)?;
+        loop {
+            let opened = devices.iter().map(|(device, how, _)| (device.clone(), how.clone()));
+            let (number, error) = match Tier::open(opened.collect(), options.clone()) {
+                Ok(tier) => return Ok(tier),
+                Err(failed) => failed,
+            };
+            let path = devices.get(number).map_or_else(PathBuf::new, |(_, _, path)| path.clone());
+            match error {
+                DeviceError::System { error, .. } if does_not_answer(&error) => {
+                    warn(&path, &error);
+                    devices.remove(number);
+                }
+                error => return Err(SecondLevelError::Device { path, error }),
+            }
+        }
+    }
+
+    fn open_devices(&self, source: &Path) -> Result<Vec<Opened>, SecondLevelError> {
         let how = OpenOptions {
             size_bytes: self.size_bytes,
             cipher: self.cipher,
@@ -71,15 +110,16 @@ impl SecondLevelOptions {
                 let (path, source_directory) = (path.clone(), source.into());
                 return Err(SecondLevelError::InSource { path, source_directory });
             }
-            let device = device::open(path, OpenMode::Create, self.engine);
-            Ok((device.map_err(SecondLevelError::Open)?, how.clone()))
+            match device::open(path, OpenMode::Create, self.engine) {
+                Ok(device) => Ok(Some((device, how.clone(), path.clone()))),
+                Err(OpenError::System { error, .. }) if does_not_answer(&error) => {
+                    warn(path, &error);
+                    Ok(None)
+                }
+                Err(error) => Err(SecondLevelError::Open(error)),
+            }
         };
-        self.devices.iter().map(open).collect()
-    }
-
-    pub(super) fn explain(&self, number: usize, error: DeviceError) -> SecondLevelError {
-        let path = self.devices.get(number).cloned().unwrap_or_default();
-        SecondLevelError::Device { path, error }
+        self.devices.iter().filter_map(|path| open(path).transpose()).collect()
     }
 
     /// For the control directory; nothing secret.

@@ -175,3 +175,45 @@ fn bytes_that_nothing_vouches_for_are_not_kept() {
     assert_eq!(fixture.tier().counts().l2_records_written, 0);
     assert!(fixture.tier().counts().evict_l2_ineligible > 0);
 }
+
+#[test]
+fn the_index_is_memory_that_the_engine_may_ask_for() {
+    let fixture = fixture();
+    fs::write(fixture.directory.path().join("a"), contents(1)).unwrap();
+    let handle = fixture.open("a");
+    fixture.read(handle);
+    fixture.forget();
+    let second_level = fixture.view.second_level.clone().unwrap();
+    let _registration = fixture.view.cache.register_prune("l2_index", second_level);
+    let before = fixture.tier().usage()[0].index_bytes;
+    let result = fixture.view.cache.prune(before / 4);
+    let after = fixture.tier().usage()[0].index_bytes;
+    assert!(result.freed_bytes > 0 && after == before - result.freed_bytes, "{result:?}");
+    // Whatever it has forgotten comes from the origin.
+    assert_eq!(fixture.read(handle), contents(1));
+}
+
+#[test]
+fn what_is_wrong_with_a_second_level_is_said_and_several_are_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = |path: &std::path::Path| SecondLevelOptions {
+        devices: vec![directory.path().join("good"), path.into()],
+        size_bytes: Some(8 << 20),
+        cipher: None,
+        key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
+        compression: ogive_l2::Compression::Off,
+        admission: Admission::All,
+        limits: ogive_l2::WriteLimits::default(),
+        engine: ogive_l2::device::Engine::Probe,
+    };
+    let source = directory.path().join("source");
+    let open =
+        |path: &std::path::Path| SecondLevel::open(Some(&options(path)), &source, RECORD, 64 << 20);
+    let text = directory.path().join("text");
+    fs::write(&text, "something that is nobody's cache".repeat(300_000)).unwrap();
+    let refused = open(&text).unwrap_err().to_string();
+    assert!(refused.contains("it holds"), "{refused}");
+    assert!(open(&directory.path().join("no/such/directory")).is_err());
+    let both = open(&directory.path().join("other")).unwrap().unwrap();
+    assert_eq!(both.tier.usage().len(), 2);
+}

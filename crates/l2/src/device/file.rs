@@ -69,7 +69,7 @@ impl FileDevice {
         let system = |errno: Errno| OpenError::System { path: path.into(), error: errno.into() };
         let kind = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::empty()) {
             Ok(stat) => Some(FileType::from_raw_mode(stat.st_mode)),
-            Err(Errno::NOENT) if mode == OpenMode::Create => None,
+            Err(Errno::NOENT) if mode == OpenMode::Create && !is_for_devices(path) => None,
             Err(errno) => return Err(system(errno)),
         };
         let is_block = match kind {
@@ -83,14 +83,21 @@ impl FileDevice {
         // Of a block device it asks that nobody has it mounted or open in this way.
         flags.set(OFlags::EXCL, is_block && mode != OpenMode::Read);
         let open = |flags| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
-        let (descriptor, is_direct) = match open(flags | OFlags::DIRECT) {
-            Ok(descriptor) if direct => (descriptor, true),
-            Err(Errno::BUSY) => return Err(OpenError::Busy { path: path.into() }),
-            _ => (open(flags).map_err(system)?, false),
+        let busy = || OpenError::Busy { path: path.into() };
+        // One attempt at a time: a block device that is open here would be busy for the next.
+        let around = if direct { open(flags | OFlags::DIRECT) } else { Err(Errno::INVAL) };
+        let (descriptor, is_direct) = match around {
+            Ok(descriptor) => (descriptor, true),
+            Err(Errno::BUSY) => return Err(busy()),
+            Err(_) => match open(flags) {
+                Ok(descriptor) => (descriptor, false),
+                Err(Errno::BUSY) => return Err(busy()),
+                Err(errno) => return Err(system(errno)),
+            },
         };
         if mode != OpenMode::Read {
             match rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => return Err(OpenError::Busy { path: path.into() }),
+                Err(Errno::WOULDBLOCK) => return Err(busy()),
                 other => other.map_err(system)?,
             }
         }
@@ -120,6 +127,11 @@ impl FileDevice {
             Err(_) => PAGE_BYTES,
         }
     }
+}
+
+/// Whether what is missing there would be a device: a file in its place would be memory.
+fn is_for_devices(path: &Path) -> bool {
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }
 
 impl Device for FileDevice {
@@ -162,6 +174,14 @@ impl Device for FileDevice {
             self.file.set_len(len_bytes)?;
         }
         self.file.sync_all()
+    }
+
+    fn discard(&self) -> io::Result<()> {
+        if !self.is_block {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.file, flags, 0, self.len_bytes()?)?)
     }
 
     fn alignment_bytes(&self) -> usize {

@@ -73,6 +73,14 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// What the system says; `StorageFull` if there is no room.
     fn set_len_bytes(&self, len_bytes: u64) -> io::Result<()>;
 
+    /// Makes all of it read as zeroes without writing them, and tells an SSD that it is free.
+    ///
+    /// # Errors
+    /// `Unsupported` where that cannot be had, and for files, whose room is to stay taken.
+    fn discard(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// What offsets, lengths and buffers are to be multiples of.
     fn alignment_bytes(&self) -> usize {
         1

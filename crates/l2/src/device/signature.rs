@@ -1,13 +1,18 @@
 //! Whether something else lives on a device.
 //!
 //! As `blkid(8)` does it, with the names of what is met most often; but any byte that is not zero
-//! in the first MiB counts as something, named or not: it is never overwritten unasked.
+//! in the first MiB, the last, or in samples from all over the rest counts as something, named or
+//! not: it is never overwritten unasked.
 
-use super::{AlignedBuffer, Device};
+use super::{AlignedBuffer, Device, ReadRequest};
 use std::io;
 
-/// How much is looked at: superblocks of all common file systems, tables and volumes are within.
+/// How much is looked at: superblocks of all common file systems, tables and volumes are within,
+/// and at the end the copies of some and the only ones of others (RAID 0.90 and 1.0, ZFS).
 const LOOK_BYTES: usize = 1 << 20;
+/// Samples of the rest, and their size.
+const SAMPLES: u64 = 1024;
+const SAMPLE_BYTES: usize = 4096;
 
 /// Place, bytes and name of signatures (util-linux, `libblkid/src/superblocks`).
 const KNOWN: [(usize, &[u8], &str); 16] = [
@@ -29,19 +34,21 @@ const KNOWN: [(usize, &[u8], &str); 16] = [
     (510, &[0x55, 0xaa], "a partition table or boot sector"),
 ];
 
-/// What is on a device, in words; `None` if its first MiB is zero or it has no bytes at all.
+/// What is on a device, in words; `None` if all that was looked at is zero or it has no bytes at all.
 ///
 /// # Errors
 /// If it cannot be read.
 pub fn foreign_contents(device: &dyn Device) -> io::Result<Option<&'static str>> {
-    let whole = device.len_bytes()?.min(LOOK_BYTES as u64) as usize;
+    const UNKNOWN: &str = "data that ogive does not know";
+    let length = device.len_bytes()?;
+    let alignment = device.alignment_bytes() as u64;
+    let aligned = length / alignment * alignment;
     let mut buffer = AlignedBuffer::zeroed(LOOK_BYTES);
-    let alignment = device.alignment_bytes();
-    let aligned = whole / alignment * alignment;
-    if aligned > 0 {
-        device.read_at(0, &mut buffer.bytes_mut()[..aligned])?;
+    let look_bytes = aligned.min(LOOK_BYTES as u64);
+    let bytes = buffer.first(look_bytes as usize);
+    if !bytes.is_empty() {
+        device.read_at(0, bytes)?;
     }
-    let bytes = &buffer.bytes()[..aligned];
     let has = |(place, signature, _): &&(usize, &[u8], &str)| {
         bytes.get(*place..*place + signature.len()) == Some(*signature)
     };
@@ -49,6 +56,80 @@ pub fn foreign_contents(device: &dyn Device) -> io::Result<Option<&'static str>>
         return Ok(Some(name));
     }
     // Fewer bytes than can be read are something, too.
-    let something = aligned < whole || bytes.iter().any(|byte| *byte != 0);
-    Ok(something.then_some("data that ogive does not know"))
+    if aligned < length.min(LOOK_BYTES as u64) || !is_zero(bytes) {
+        return Ok(Some(UNKNOWN));
+    }
+    let end = aligned - look_bytes;
+    if end > 0 {
+        device.read_at(end, bytes)?;
+        if !is_zero(bytes) {
+            return Ok(Some(UNKNOWN));
+        }
+    }
+    Ok(has_samples(device, look_bytes..end)?.then_some(UNKNOWN))
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Whether a sample of the range has anything in it.
+fn has_samples(device: &dyn Device, range: std::ops::Range<u64>) -> io::Result<bool> {
+    const BATCH: usize = 32;
+    let places = range.end.saturating_sub(range.start) / SAMPLE_BYTES as u64;
+    let step = places.div_ceil(SAMPLES).max(1) * SAMPLE_BYTES as u64;
+    let mut buffer = AlignedBuffer::zeroed(BATCH * SAMPLE_BYTES);
+    let mut next = range.start.next_multiple_of(SAMPLE_BYTES as u64);
+    while next + SAMPLE_BYTES as u64 <= range.end {
+        let mut reads = Vec::with_capacity(BATCH);
+        for buffer in buffer.bytes_mut().chunks_mut(SAMPLE_BYTES) {
+            if next + SAMPLE_BYTES as u64 <= range.end {
+                reads.push(ReadRequest { offset: next, buffer, result: Ok(()) });
+                next += step;
+            }
+        }
+        device.read_many(&mut reads);
+        for read in reads {
+            read.result?;
+            if !is_zero(read.buffer) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::MemoryDevice;
+
+    #[test]
+    fn what_lies_anywhere_is_something() {
+        const LENGTH: usize = 40 << 20;
+        assert_eq!(foreign_contents(&MemoryDevice::new(LENGTH as u64)).unwrap(), None);
+        assert_eq!(foreign_contents(&MemoryDevice::new(0)).unwrap(), None);
+        for place in [0, 700_000, LENGTH - 65_536, LENGTH - 1] {
+            let device = MemoryDevice::new(LENGTH as u64);
+            device.tamper(|bytes| bytes[place] = 1);
+            assert!(foreign_contents(&device).unwrap().is_some(), "a byte at {place}");
+        }
+        // In between, where not all is looked at, what is larger than the samples are apart.
+        for place in [2 << 20, 17 << 20, 38 << 20] {
+            let device = MemoryDevice::new(LENGTH as u64);
+            device.tamper(|bytes| bytes[place..place + 65_536].fill(9));
+            assert!(foreign_contents(&device).unwrap().is_some(), "64 KiB at {place}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_named() {
+        for (place, signature, name) in KNOWN {
+            let device = MemoryDevice::new(2 << 20);
+            device.tamper(|bytes| {
+                bytes[place..place + signature.len()].copy_from_slice(signature);
+            });
+            assert_eq!(foreign_contents(&device).unwrap(), Some(name));
+        }
+    }
 }

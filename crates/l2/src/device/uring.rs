@@ -126,6 +126,10 @@ impl Device for UringDevice {
         self.file.set_len_bytes(len_bytes)
     }
 
+    fn discard(&self) -> io::Result<()> {
+        self.file.discard()
+    }
+
     fn alignment_bytes(&self) -> usize {
         self.file.alignment_bytes()
     }

@@ -5,31 +5,39 @@
 //! 2004). A slot is one word, [`Slot`]; nothing in it identifies the key for certain, the record
 //! on the device does that. A slot that finds no place is dropped: a lost hit, never a wrong one.
 //!
-//! Growing doubles the buckets by bits of the tag, so it needs no keys. Both buckets of a slot
-//! keep the same such bits.
+//! It is cut into parts by hash, each a table of its own ([`table`]), so that growing and giving
+//! memory back are done piece by piece and take little memory themselves.
+//!
+//! # Giving memory back
+//! [`Index::shrink`] halves parts until enough is free. Of the slots of two buckets those stay that
+//! were of use, and of the others the youngest: what goes is the index of the coldest segments.
+//! The records stay on the device, unknown until the next opening.
 //!
 //! # Concurrency
 //! Readers load each way once. One thread inserts; it writes the new place of a slot before it
 //! clears the old one. Anybody may note a reference or remove a slot, by compare-and-swap. The lock
-//! around the table is taken for writing only to swap in a larger one that is complete.
+//! around a part's table is taken for writing only to swap in another one that is complete, and
+//! readers of different parts share no cache line. Whoever inserts and whoever changes a part's
+//! size take turns by a mutex of the part, which no reader knows.
 
 mod slot;
+mod table;
 
 pub use slot::{LengthClasses, Slot, TAG_BITS};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use table::{BUCKET_BYTES, Table, WAYS};
 
-/// Slots of a bucket: a cache line.
-const WAYS: usize = 8;
-/// Slots that are looked at to make room for one: chains of two moves.
-const STEPS_MAX: usize = 96;
 /// Fullness in percent above which the table grows, if it may, when a key finds no room.
 const FULL_PERCENT: u64 = 70;
 /// Fullness in percent that a table is sized for.
 const PLANNED_PERCENT: u64 = 90;
-/// Doublings, each of which takes a bit of the tag: twelve are left to tell keys apart.
-const GROWTH_MAX: u32 = 8;
+/// Fullness in percent from which no way is looked for to make room: there hardly is one.
+const CROWDED_PERCENT: u64 = 98;
+/// Buckets of a part, at least, where there is more than one; and the most parts.
+const PART_BUCKETS_MIN: u64 = 4096;
+const PARTS_MAX: u64 = 64;
 
 /// A key, reduced to what the index uses of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +54,6 @@ impl Place {
     }
 }
 
-#[derive(Default)]
-#[repr(align(64))]
-struct Bucket([AtomicU64; WAYS]);
-
-const _: () = assert!(size_of::<Bucket>() == 64);
-
-struct Table {
-    /// Buckets before any growth.
-    base: u64,
-    growth: u32,
-    buckets: Box<[Bucket]>,
-}
-
 /// What became of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
@@ -72,10 +67,29 @@ pub enum Inserted {
 
 /// The index of a device.
 pub struct Index {
+    parts: Box<[Part]>,
+    /// Memory of all tables.
+    size_bytes: AtomicU64,
+    /// Most bytes it may grow to.
+    bytes_max: AtomicU64,
+}
+
+/// A piece of the index, on cache lines of its own.
+#[repr(align(128))]
+struct Part {
     table: RwLock<Table>,
     records: AtomicU64,
-    /// Most bytes it may grow to.
-    bytes_max: u64,
+    /// Held by whoever inserts or changes the size. Before the table's lock.
+    change: Mutex<()>,
+}
+
+/// What was given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shrunk {
+    /// Memory that is free now.
+    pub bytes: u64,
+    /// Records that the index knew and forgot for it.
+    pub records: u64,
 }
 
 impl std::fmt::Debug for Index {
@@ -88,29 +102,46 @@ impl Index {
     /// For so many records, at nine tenths full; it grows to at most `bytes_max`.
     pub fn new(records: u64, bytes_max: u64) -> Self {
         let wanted = (records * 100 / PLANNED_PERCENT).div_ceil(WAYS as u64);
-        let most = (bytes_max / size_of::<Bucket>() as u64).max(1);
-        let table = Table::new(wanted.clamp(1, most), 0);
-        Self { table: RwLock::new(table), records: AtomicU64::new(0), bytes_max }
+        let most = (bytes_max / BUCKET_BYTES).max(1);
+        let buckets = wanted.clamp(1, most);
+        let count = (buckets / PART_BUCKETS_MIN).clamp(1, PARTS_MAX);
+        let part = |_| Part {
+            table: RwLock::new(Table::new(buckets.div_ceil(count), most / count)),
+            records: AtomicU64::new(0),
+            change: Mutex::new(()),
+        };
+        let parts: Box<[Part]> = (0..count).map(part).collect();
+        let size_bytes = parts.iter().map(|part| part.table.read().size_bytes()).sum();
+        Self { parts, size_bytes: AtomicU64::new(size_bytes), bytes_max: AtomicU64::new(bytes_max) }
     }
 
     /// Records in it.
     pub fn records(&self) -> u64 {
-        self.records.load(Ordering::Relaxed)
+        self.parts.iter().map(|part| part.records.load(Ordering::Relaxed)).sum()
     }
 
     /// Memory it takes.
     pub fn size_bytes(&self) -> u64 {
-        self.table.read().buckets.len() as u64 * size_of::<Bucket>() as u64
+        self.size_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The part of a key, and what spreads keys in it.
+    fn part(&self, place: Place) -> (&Part, Place) {
+        let wide = u128::from(place.spread) * self.parts.len() as u128;
+        let part = &self.parts[(wide >> 64) as usize];
+        (part, Place { tag: place.tag, spread: wide as u64 })
     }
 
     /// The slot of a key.
     pub fn find(&self, place: Place) -> Option<Slot> {
-        self.table.read().find(place).map(|(_, slot)| slot)
+        let (part, place) = self.part(place);
+        part.table.read().find(place).map(|(_, slot)| slot)
     }
 
     /// Notes that a record was of use.
     pub fn touch(&self, place: Place) {
-        let table = self.table.read();
+        let (part, place) = self.part(place);
+        let table = part.table.read();
         let Some((cell, slot)) = table.find(place) else { return };
         let touched = slot.referenced();
         if touched != slot {
@@ -126,24 +157,20 @@ impl Index {
 
     /// Forgets a key, if it is at this address; returns its slot.
     pub fn remove(&self, place: Place, address: u64) -> Option<Slot> {
-        let table = self.table.read();
+        let (part, place) = self.part(place);
+        let table = part.table.read();
         let (cell, slot) = table.find(place).filter(|(_, slot)| slot.address() == address)?;
         let bits = slot.bits();
         cell.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        self.records.fetch_sub(1, Ordering::Relaxed);
+        part.forget(1);
         Some(slot)
     }
 
     /// Forgets everything at addresses in the range.
     pub fn remove_range(&self, addresses: std::ops::Range<u64>) {
-        let table = self.table.read();
-        for cell in table.buckets.iter().flat_map(|bucket| &bucket.0) {
-            let bits = cell.load(Ordering::Relaxed);
-            let inside = Slot::from_bits(bits).is_some_and(|s| addresses.contains(&s.address()));
-            if inside && cell.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-            {
-                self.records.fetch_sub(1, Ordering::Relaxed);
-            }
+        for part in &self.parts {
+            let removed = part.table.read().remove_range(&addresses);
+            part.forget(removed);
         }
     }
 
@@ -155,189 +182,93 @@ impl Index {
     /// Puts a key in. Only one thread at a time may.
     pub fn insert(&self, place: Place, class: u8, address: u64) -> Inserted {
         let slot = Slot::new(place.tag, class, address);
+        let (part, place) = self.part(place);
+        let _changing = part.change.lock();
         loop {
-            let table = self.table.read();
+            let table = part.table.read();
             if let Some((cell, old)) = table.find(place) {
                 cell.store(slot.bits(), Ordering::Release);
                 return Inserted::Replaced(old);
             }
-            if table.put(place, slot) {
-                self.records.fetch_add(1, Ordering::Relaxed);
+            let used = part.records.load(Ordering::Relaxed);
+            if table.put(place, slot, used * 100 < table.slots() * CROWDED_PERCENT) {
+                part.records.fetch_add(1, Ordering::Relaxed);
                 return Inserted::Added;
             }
-            if !self.may_grow(&table) {
+            if !self.may_grow(part, &table) {
                 return Inserted::Displaced(table.displace(place, slot));
             }
+            let Some(larger) = table.grown() else {
+                return Inserted::Displaced(table.displace(place, slot));
+            };
             drop(table);
-            self.grow();
+            self.replace(part, larger);
         }
     }
 
     /// Whether a larger table is allowed, and a fuller one no alternative: an unlucky key in a
     /// table with room is displaced.
-    fn may_grow(&self, table: &Table) -> bool {
-        let slots = (table.buckets.len() * WAYS) as u64;
-        self.records() * 100 >= slots * FULL_PERCENT
-            && table.growth < GROWTH_MAX
-            && table.buckets.len() as u64 * 2 * size_of::<Bucket>() as u64 <= self.bytes_max
+    fn may_grow(&self, part: &Part, table: &Table) -> bool {
+        part.records.load(Ordering::Relaxed) * 100 >= table.slots() * FULL_PERCENT
+            && self.size_bytes() + table.size_bytes() <= self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Doubles the table. Readers go on with the old one until the new one is complete; what they
-    /// change meanwhile, references and removals, may be lost, which is harmless.
-    fn grow(&self) {
-        let larger = self.table.read().doubled();
-        let records = larger.count();
-        *self.table.write() = larger;
-        self.records.store(records, Ordering::Relaxed);
+    /// Gives back about `want_bytes` of memory, if it has so much to give, and does not grow
+    /// beyond what it has then, until [`Index::allow_growth`]. `head` is the address at which
+    /// the log is being written, by which ages are told.
+    pub fn shrink(&self, want_bytes: u64, head: u64) -> Shrunk {
+        let mut shrunk = Shrunk::default();
+        let mut any = true;
+        while any && shrunk.bytes < want_bytes {
+            any = false;
+            // The largest first, so that all parts lose alike.
+            let mut parts: Vec<(u64, &Part)> =
+                self.parts.iter().map(|part| (part.table.read().slots(), part)).collect();
+            parts.sort_by_key(|(slots, _)| std::cmp::Reverse(*slots));
+            let largest = parts.first().map_or(0, |(slots, _)| *slots);
+            for (_, part) in parts.into_iter().take_while(|(slots, _)| *slots * 2 > largest) {
+                if shrunk.bytes >= want_bytes {
+                    break;
+                }
+                let _changing = part.change.lock();
+                let table = part.table.read();
+                let Some(smaller) = table.halved(head) else { continue };
+                drop(table);
+                let before = (self.size_bytes(), part.records.load(Ordering::Relaxed));
+                self.replace(part, smaller);
+                let after = part.records.load(Ordering::Relaxed);
+                shrunk.bytes += before.0.saturating_sub(self.size_bytes());
+                shrunk.records += before.1.saturating_sub(after);
+                any = true;
+            }
+        }
+        self.bytes_max.fetch_min(self.size_bytes(), Ordering::Relaxed);
+        shrunk
+    }
+
+    /// Lets it grow again, to at most `bytes_max`.
+    pub fn allow_growth(&self, bytes_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+    }
+
+    /// Readers go on with the old table until now; what they changed since the new one was begun,
+    /// references and removals, may be lost, which is harmless.
+    fn replace(&self, part: &Part, table: Table) {
+        let (records, new_bytes) = (table.count(), table.size_bytes());
+        let old = std::mem::replace(&mut *part.table.write(), table);
+        part.records.store(records, Ordering::Relaxed);
+        let old_bytes = old.size_bytes();
+        drop(old);
+        self.size_bytes.fetch_add(new_bytes.wrapping_sub(old_bytes), Ordering::Relaxed);
     }
 }
 
-impl Table {
-    fn new(base: u64, growth: u32) -> Self {
-        let buckets = (0..base << growth).map(|_| Bucket::default()).collect();
-        Self { base, growth, buckets }
+impl Part {
+    fn forget(&self, records: u64) {
+        // Beside a change of size the count may be off by what was changed meanwhile.
+        let less = |count: u64| Some(count.saturating_sub(records));
+        let _ = self.records.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
-
-    /// First bucket of a key, before growth.
-    fn home(&self, place: Place) -> u64 {
-        ((u128::from(place.spread) * u128::from(self.base)) >> 64) as u64
-    }
-
-    /// The other bucket of a tag; applied twice it gives the first back.
-    fn other(&self, base: u64, tag: u64) -> u64 {
-        // Fibonacci hashing: the tag's bits are uniform already and only need spreading.
-        let hash = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let sum = ((u128::from(hash) * u128::from(self.base)) >> 64) as u64;
-        if sum >= base { sum - base } else { sum + self.base - base }
-    }
-
-    fn bucket(&self, base: u64, tag: u64) -> &Bucket {
-        let low = tag & ((1 << self.growth) - 1);
-        &self.buckets[((base << self.growth) | low) as usize]
-    }
-
-    fn find(&self, place: Place) -> Option<(&AtomicU64, Slot)> {
-        let home = self.home(place);
-        [home, self.other(home, place.tag)].into_iter().find_map(|base| {
-            self.bucket(base, place.tag).0.iter().find_map(|cell| {
-                let slot = Slot::from_bits(cell.load(Ordering::Acquire))?;
-                (slot.tag() == place.tag).then_some((cell, slot))
-            })
-        })
-    }
-
-    fn put(&self, place: Place, slot: Slot) -> bool {
-        let home = self.home(place);
-        let other = self.other(home, place.tag);
-        for base in [home, other] {
-            if let Some(free) = free_in(self.bucket(base, place.tag)) {
-                free.store(slot.bits(), Ordering::Release);
-                return true;
-            }
-        }
-        self.put_by_moving(place, slot)
-    }
-
-    /// Moves slots to their other buckets, one for the next, until there is room. The shortest way
-    /// is found first and walked backwards, so that no slot is ever missing.
-    fn put_by_moving(&self, place: Place, slot: Slot) -> bool {
-        let home = self.home(place);
-        let mut steps: Vec<Step<'_>> = Vec::with_capacity(STEPS_MAX);
-        for base in [home, self.other(home, place.tag)] {
-            self.look_around(&mut steps, base, place.tag, None);
-        }
-        let mut next = 0;
-        while next < steps.len() {
-            let Step { base, victim, .. } = steps[next];
-            let other = self.other(base, victim.tag());
-            let bucket = self.bucket(other, victim.tag());
-            if let Some(free) = free_in(bucket) {
-                return walk_back(&steps, next, free, slot);
-            }
-            self.look_around(&mut steps, other, victim.tag(), Some(next));
-            next += 1;
-        }
-        false
-    }
-
-    /// Adds the slots of a bucket to those that could be moved.
-    fn look_around<'a>(
-        &'a self,
-        steps: &mut Vec<Step<'a>>,
-        base: u64,
-        tag: u64,
-        before: Option<usize>,
-    ) {
-        for cell in &self.bucket(base, tag).0 {
-            let Some(victim) = Slot::from_bits(cell.load(Ordering::Acquire)) else { continue };
-            let is_new = steps.iter().all(|step| !std::ptr::eq(step.cell, cell));
-            if is_new && steps.len() < STEPS_MAX {
-                steps.push(Step { cell, base, victim, before });
-            }
-        }
-    }
-
-    /// Takes the place of the slot that was of least use.
-    fn displace(&self, place: Place, slot: Slot) -> Slot {
-        let home = self.home(place);
-        let cells = [home, self.other(home, place.tag)]
-            .into_iter()
-            .flat_map(|base| &self.bucket(base, place.tag).0);
-        let least = cells.min_by_key(|cell| {
-            Slot::from_bits(cell.load(Ordering::Relaxed)).map_or(0, |slot| slot.references())
-        });
-        let cell = least.expect("a bucket has ways");
-        let old = cell.swap(slot.bits(), Ordering::AcqRel);
-        Slot::from_bits(old).unwrap_or(slot)
-    }
-
-    fn doubled(&self) -> Self {
-        let larger = Self::new(self.base, self.growth + 1);
-        let width = 1 << self.growth;
-        for (number, bucket) in self.buckets.iter().enumerate() {
-            let base = number as u64 / width;
-            for cell in &bucket.0 {
-                let Some(slot) = Slot::from_bits(cell.load(Ordering::Acquire)) else { continue };
-                let Some(free) = free_in(larger.bucket(base, slot.tag())) else { continue };
-                free.store(slot.bits(), Ordering::Relaxed);
-            }
-        }
-        larger
-    }
-
-    fn count(&self) -> u64 {
-        let cells = self.buckets.iter().flat_map(|bucket| &bucket.0);
-        cells.filter(|cell| cell.load(Ordering::Relaxed) != 0).count() as u64
-    }
-}
-
-/// A slot that could be moved to its other bucket, and the one that would take its place.
-#[derive(Clone, Copy)]
-struct Step<'a> {
-    cell: &'a AtomicU64,
-    base: u64,
-    victim: Slot,
-    before: Option<usize>,
-}
-
-fn walk_back(steps: &[Step<'_>], last: usize, free: &AtomicU64, slot: Slot) -> bool {
-    let mut to = free;
-    let mut at = Some(last);
-    while let Some(number) = at {
-        let step = steps[number];
-        // With a reference more or removed it is moved as it is now.
-        let now = step.cell.load(Ordering::Acquire);
-        if Slot::from_bits(now).is_some_and(|now| now.address() == step.victim.address()) {
-            to.store(now, Ordering::Release);
-        }
-        (to, at) = (step.cell, step.before);
-    }
-    to.store(slot.bits(), Ordering::Release);
-    true
-}
-
-fn free_in(bucket: &Bucket) -> Option<&AtomicU64> {
-    bucket.0.iter().find(|cell| cell.load(Ordering::Acquire) == 0)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use crate::format::UNIT_BYTES;
 /// Bits of a key that a slot keeps.
 pub const TAG_BITS: u32 = 20;
 const ADDRESS_BITS: u32 = 35;
+/// Every address there is.
+pub(super) const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const CLASS_BITS: u32 = 7;
 const REFERENCE_BITS: u32 = 2;
 const CLASS_AT: u32 = ADDRESS_BITS;
@@ -22,7 +24,7 @@ pub struct Slot(u64);
 impl Slot {
     /// A slot without references.
     pub fn new(tag: u64, class: u8, address: u64) -> Self {
-        let address = address & ((1 << ADDRESS_BITS) - 1);
+        let address = address & ADDRESS_MASK;
         let class = u64::from(class) & (CLASSES as u64 - 1);
         Self(tag << TAG_AT | class << CLASS_AT | address)
     }
@@ -44,7 +46,7 @@ impl Slot {
 
     /// Where the record is, in units.
     pub fn address(self) -> u64 {
-        self.0 & ((1 << ADDRESS_BITS) - 1)
+        self.0 & ADDRESS_MASK
     }
 
     /// Class of its length.

@@ -61,6 +61,83 @@ fn the_least_referenced_give_way() {
     assert!(index.find(places[0]).is_some_and(|slot| slot.references() == 1));
 }
 
+#[test]
+fn shrinking_gives_memory_back_and_keeps_what_was_of_use_and_the_young() {
+    const RECORDS: u64 = 200_000;
+    const MORE: u64 = 40_000;
+    let index = Index::new(RECORDS, u64::MAX);
+    for number in 0..RECORDS {
+        index.insert(Place::of(&key(number)), 3, number + 1);
+    }
+    // Some of the eldest were of use.
+    (0..RECORDS / 10).for_each(|number| index.touch(Place::of(&key(number))));
+    let full_bytes = index.size_bytes();
+    let there = |number: &u64| {
+        index.find(Place::of(&key(*number))).is_some_and(|slot| slot.address() == number + 1)
+    };
+    let given = index.shrink(full_bytes / 3, RECORDS);
+    assert_eq!(index.size_bytes(), full_bytes - given.bytes);
+    assert!(given.bytes >= full_bytes / 3 && given.bytes < full_bytes / 2, "{given:?}");
+    assert_eq!((0..RECORDS).filter(there).count() as u64, index.records());
+    let half = index.shrink(full_bytes / 4, RECORDS);
+    assert!(given.records + half.records > RECORDS / 3, "{given:?}, {half:?}");
+    let used = (0..RECORDS / 10).filter(there).count() as u64;
+    assert!(used > RECORDS / 10 * 99 / 100, "{used} of those that were of use");
+    let old = (RECORDS / 10..RECORDS / 2).filter(there).count();
+    let young = (RECORDS / 2..RECORDS).filter(there).count();
+    assert!(young > old * 2, "{young} young ones and {old} old ones");
+    // It stays small while that is wished, goes on being of use, and grows again afterwards.
+    let small_bytes = index.size_bytes();
+    for number in RECORDS..RECORDS + MORE {
+        index.insert(Place::of(&key(number)), 3, number + 1);
+    }
+    assert_eq!(index.size_bytes(), small_bytes);
+    let all = (RECORDS..RECORDS + MORE).filter(there).count() as u64;
+    assert!(all > MORE * 9 / 10, "{all} of {MORE}: the eldest give way, not the young");
+    index.allow_growth(u64::MAX);
+    for number in RECORDS + MORE..RECORDS * 2 {
+        index.insert(Place::of(&key(number)), 3, number + 1);
+    }
+    assert!(index.size_bytes() > small_bytes && index.records() > RECORDS);
+    // As small as can be is a sixteenth, and there it ends.
+    index.shrink(u64::MAX, 0);
+    assert!(index.size_bytes() <= full_bytes / 12, "{} of {full_bytes}", index.size_bytes());
+    assert_eq!(index.shrink(u64::MAX, 0), Shrunk::default());
+}
+
+#[test]
+fn readers_go_on_while_it_shrinks_and_grows() {
+    const RECORDS: u64 = 50_000;
+    let index = Index::new(RECORDS, u64::MAX);
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..4 {
+                for number in 0..RECORDS {
+                    index.insert(Place::of(&key(number)), 1, number + 1);
+                }
+                index.shrink(index.size_bytes() / 4, round);
+                index.allow_growth(u64::MAX);
+            }
+            ended.store(true, Ordering::Release);
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut number = 0;
+                while !ended.load(Ordering::Acquire) {
+                    number = (number + 7) % RECORDS;
+                    let place = Place::of(&key(number));
+                    if let Some(slot) = index.find(place) {
+                        assert!((1..=RECORDS).contains(&slot.address()), "a slot of nobody's");
+                        index.touch(place);
+                    }
+                }
+            });
+        }
+    });
+    assert!(index.records() > RECORDS / 2);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u8, u64),

@@ -41,7 +41,7 @@ use crate::counters::{Counters, add};
 use crate::device::Device;
 use crate::format::{Superblock, UNIT_BYTES, provenance, record_max_bytes, record_units};
 use crate::health::Health;
-use crate::index::{Index, LengthClasses, Place};
+use crate::index::{Index, LengthClasses, Place, Shrunk};
 use parking_lot::Mutex;
 use queue::{Offer, Queue};
 use segments::Segments;
@@ -52,6 +52,9 @@ use std::time::{Duration, Instant};
 
 /// How long closing waits for a writer that does not come back from its device.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long an index that has given memory back does not grow.
+const INDEX_GROWTH_PAUSE: Duration = Duration::from_secs(60);
 
 /// How a device is used.
 #[derive(Clone, Debug)]
@@ -70,6 +73,9 @@ pub struct StoreOptions {
     pub index_bytes_max: u64,
     /// How long a device that fails is left alone at first.
     pub bypass_pause: Duration,
+    /// A read that takes longer counts as a failure of the device, though what it read is used: a
+    /// device so slow is of no more use than one that fails.
+    pub slow: Duration,
 }
 
 impl Default for StoreOptions {
@@ -82,6 +88,7 @@ impl Default for StoreOptions {
             expected_record_bytes: 64 << 10,
             index_bytes_max: u64::MAX,
             bypass_pause: Duration::from_secs(30),
+            slow: Duration::from_millis(500),
         }
     }
 }
@@ -97,6 +104,10 @@ pub(crate) struct Store {
     queue: Queue,
     pub(crate) health: Health,
     gate: Gate,
+    /// Where the log is being written, in units: tells the index the ages of slots.
+    head: AtomicU64,
+    /// When the index last gave memory back.
+    shrunk: Mutex<Option<Instant>>,
     counters: Arc<Counters>,
     options: StoreOptions,
     recovered: AtomicBool,
@@ -152,7 +163,7 @@ impl Store {
         let record_max = record_max_bytes(superblock.segment_bytes);
         let room = superblock.segments * superblock.segment_bytes;
         let expected = options.expected_record_bytes.max(UNIT_BYTES);
-        let gate = Gate::new(options.admission, options.limits, room, room, Instant::now());
+        let gate = Gate::new(options.admission, options.limits, room, Instant::now());
         let store = Arc::new(Self {
             index: Index::new(room / expected, options.index_bytes_max),
             classes: LengthClasses::new(record_units(record_max)),
@@ -160,6 +171,8 @@ impl Store {
             queue: Queue::new(options.queue_bytes_max),
             health: Health::new(options.bypass_pause),
             gate,
+            head: AtomicU64::new(0),
+            shrunk: Mutex::new(None),
             device,
             superblock,
             keys,
@@ -208,8 +221,7 @@ impl Store {
             add(&counters.evict_l2_cached, length);
             return false;
         }
-        let now = Instant::now();
-        let refusal = match self.gate.judge(offered, now) {
+        let refusal = match self.gate.judge(offered, self.queue.bytes(), Instant::now()) {
             Verdict::Yes => None,
             Verdict::UnusedPrefetch => Some(&counters.l2_refused_prefetch),
             Verdict::Sequential => Some(&counters.l2_refused_sequential),
@@ -238,7 +250,6 @@ impl Store {
             add(&counters.l2_dropped_queue, 1);
             return false;
         }
-        self.gate.charge(record_units(length as usize) * UNIT_BYTES, now);
         true
     }
 
@@ -251,6 +262,17 @@ impl Store {
                 self.device.engine()
             );
         }
+    }
+
+    /// A read or write ended well, but late.
+    pub(crate) fn note_slow(&self) {
+        add(&self.counters.l2_slow, 1);
+        self.note_failure();
+    }
+
+    /// How long a read may take.
+    pub(crate) fn slow(&self) -> Duration {
+        self.options.slow
     }
 
     /// Whether recovery has ended, so that everything on the device can be found.
@@ -266,6 +288,29 @@ impl Store {
     /// Asks the writer to write what it has, without waiting for more.
     pub(crate) fn hurry(&self) {
         self.queue.hurry();
+    }
+
+    /// Gives back about so much of the index's memory: what it knows of the coldest segments.
+    pub(crate) fn shrink_index(&self, want_bytes: u64) -> Shrunk {
+        *self.shrunk.lock() = Some(Instant::now());
+        let shrunk = self.index.shrink(want_bytes, self.head.load(Ordering::Relaxed));
+        add(&self.counters.l2_index_reclaimed_bytes, shrunk.bytes);
+        add(&self.counters.l2_index_reclaimed, shrunk.records);
+        shrunk
+    }
+
+    /// Memory of the index.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        self.index.size_bytes()
+    }
+
+    /// Lets the index grow again when nobody has asked it for memory for a while.
+    fn allow_index_growth(&self) {
+        let mut shrunk = self.shrunk.lock();
+        if shrunk.is_some_and(|at| at.elapsed() > INDEX_GROWTH_PAUSE) {
+            *shrunk = None;
+            self.index.allow_growth(self.options.index_bytes_max);
+        }
     }
 
     pub(crate) fn usage(&self) -> Usage {

@@ -206,6 +206,9 @@ fn make(
         return Err(DeviceError::TooSmall(size_bytes));
     }
     device.set_len_bytes(size_bytes).map_err(system("give it its size"))?;
+    if let Err(error) = device.discard() {
+        log::debug!("what is there is overwritten, not discarded: {error}");
+    }
     let size_bytes = size_bytes.min(device.len_bytes().map_err(system("find out its size"))?);
     let cipher = options.cipher.unwrap_or_default();
     let kdf = match &options.key {

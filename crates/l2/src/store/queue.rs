@@ -6,7 +6,7 @@
 use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of a record, wherever they are kept.
@@ -35,6 +35,8 @@ pub(crate) struct Queue {
     ended: Condvar,
     /// Records in flight: nobody takes the lock to find none.
     count: AtomicUsize,
+    /// Bytes of them.
+    bytes: AtomicU64,
     bytes_max: u64,
 }
 
@@ -42,7 +44,6 @@ pub(crate) struct Queue {
 struct State {
     offers: VecDeque<Offer>,
     in_flight: HashMap<[u8; 16], SharedBytes>,
-    bytes: u64,
     hurry: bool,
     stopped: bool,
     ended: bool,
@@ -55,6 +56,7 @@ impl Queue {
             wake: Condvar::new(),
             ended: Condvar::new(),
             count: AtomicUsize::new(0),
+            bytes: AtomicU64::new(0),
             bytes_max,
         }
     }
@@ -64,19 +66,24 @@ impl Queue {
         self.bytes_max
     }
 
+    /// Bytes in flight; they change under the lock only.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// False if it is full, or the key is in flight already.
     pub(crate) fn push(&self, offer: Offer) -> bool {
         let length = (*offer.bytes).as_ref().len() as u64;
         {
             let mut state = self.state.lock();
             if state.stopped
-                || state.bytes + length > self.bytes_max
+                || self.bytes() + length > self.bytes_max
                 || state.in_flight.contains_key(&offer.key)
             {
                 drop(state);
                 return false;
             }
-            state.bytes += length;
+            self.bytes.fetch_add(length, Ordering::Relaxed);
             state.in_flight.insert(offer.key, offer.bytes.clone());
             state.offers.push_back(offer);
             self.count.fetch_add(1, Ordering::Release);
@@ -95,7 +102,7 @@ impl Queue {
 
     fn take(&self, state: &mut State, key: &[u8; 16]) -> Option<SharedBytes> {
         let bytes = state.in_flight.remove(key)?;
-        state.bytes = state.bytes.saturating_sub((*bytes).as_ref().len() as u64);
+        self.bytes.fetch_sub((*bytes).as_ref().len() as u64, Ordering::Relaxed);
         self.count.fetch_sub(1, Ordering::Release);
         Some(bytes)
     }

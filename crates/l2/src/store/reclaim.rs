@@ -11,8 +11,8 @@ use crate::device::AlignedBuffer;
 use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SummaryEntry, UNIT_BYTES, provenance};
 use crate::index::Place;
 
-/// Share of a segment that may be carried over: one in so many, which bounds what is written to
-/// 1.02 / (1 - 1/10) of what was admitted.
+/// Share of a segment that may be carried over, one in so many, if the account of what was written
+/// allows it: rewriting is never more than what is promised beyond what was admitted.
 const CARRIED_SHARE: u64 = 10;
 
 /// A record that goes on into the next segment, unsealed and still compressed.
@@ -37,9 +37,8 @@ impl Carried {
 }
 
 impl Writer<'_> {
-    /// Empties a segment in the index; returns what of it was referenced, as far as there is
-    /// budget.
-    pub(super) fn reclaim(&mut self, number: u32) -> Vec<Carried> {
+    /// Empties a segment in the index; returns what of it was referenced, `spare_bytes` at most.
+    pub(super) fn reclaim(&mut self, number: u32, spare_bytes: u64) -> Vec<Carried> {
         let store = self.store;
         let base = start_of(store, number) / UNIT_BYTES;
         let units = store.superblock.segment_bytes / UNIT_BYTES;
@@ -48,7 +47,7 @@ impl Writer<'_> {
             store.index.remove_range(base..base + units);
             return Vec::new();
         };
-        let mut budget = store.superblock.segment_bytes / CARRIED_SHARE;
+        let mut budget = (store.superblock.segment_bytes / CARRIED_SHARE).min(spare_bytes);
         let mut carried = Vec::new();
         for entry in &summary {
             let place = Place::of(&entry.key);

@@ -31,6 +31,10 @@ const BLOCK_BYTES: u64 = SEGMENT_BLOCK_BYTES as u64;
 /// Segments of one epoch: with 32 MiB each, 32 TiB under one key.
 const EPOCH_SEGMENTS_MAX: u64 = 1 << 20;
 
+/// A write of a chunk may take so many times what a read may before it counts as a failure: nobody
+/// waits for it.
+const SLOW_WRITE_FACTOR: u32 = 4;
+
 /// Starts the thread, which begins with the recovery.
 pub(super) fn spawn(store: Arc<Store>) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("l2_write".into()).spawn(move || {
@@ -63,6 +67,27 @@ pub(super) struct Writer<'a> {
     sequence: u64,
     open: Option<Open>,
     chunk: AlignedBuffer,
+    account: Account,
+}
+
+/// What was written, and for how much of what was wanted there.
+#[derive(Default)]
+struct Account {
+    /// Records that were admitted, as stored.
+    admitted_bytes: u64,
+    /// Everything that was sent to the device.
+    sent_bytes: u64,
+}
+
+impl Account {
+    /// Most that is sent for what was admitted, in thousandths. A little less than the 1.15 that
+    /// is promised: the next segment's header and padding are still to come.
+    const SENT_MAX: u64 = 1140;
+
+    /// What may still be carried over.
+    fn spare_bytes(&self) -> u64 {
+        (self.admitted_bytes / 1000 * Self::SENT_MAX).saturating_sub(self.sent_bytes)
+    }
 }
 
 /// The key of this opening.
@@ -106,6 +131,7 @@ impl<'a> Writer<'a> {
             sequence,
             open: None,
             chunk: AlignedBuffer::zeroed(CHUNK_BYTES),
+            account: Account::default(),
         })
     }
 
@@ -191,6 +217,9 @@ impl<'a> Writer<'a> {
             tag: [0; 16],
         };
         open.next_record += 1;
+        if ready.provenance & provenance::REINSERTED == 0 {
+            self.account.admitted_bytes += stored_bytes as u64;
+        }
         let (head, rest) = area.split_at_mut(RECORD_HEADER_BYTES);
         let (body, padding) = rest.split_at_mut(stored_bytes);
         body.copy_from_slice(ready.bytes);
@@ -222,6 +251,7 @@ impl<'a> Writer<'a> {
         let chunk = self.chunk.first(length);
         chunk[filled..].fill(0);
         let at = start_of(self.store, open.number) + open.chunk_start;
+        self.account.sent_bytes += length as u64;
         if !write(self.store, at, chunk) {
             self.abandon();
             return;
@@ -270,6 +300,7 @@ impl<'a> Writer<'a> {
         written.tag = open.key.seal(nonce, &written.additional_data(), sealed);
         trailer.copy_from_slice(&written.to_bytes());
         let end = start_of(store, open.number) + store.superblock.segment_bytes;
+        self.account.sent_bytes += length as u64;
         if write(store, end - length as u64, buffer.first(length)) {
             add(&store.counters.l2_log_blk_writes, 1);
             store.segments.update(open.number, |contents| contents.summary_bytes = length as u64);
@@ -285,7 +316,10 @@ impl<'a> Writer<'a> {
             self.epoch = epoch;
         }
         let Some(sequence) = self.sequence.checked_add(1) else { return false };
-        let carried = if old == 0 { Vec::new() } else { self.reclaim(number) };
+        let spare_bytes = self.account.spare_bytes();
+        let carried = if old == 0 { Vec::new() } else { self.reclaim(number, spare_bytes) };
+        store.head.store(start_of(store, number) / UNIT_BYTES, Ordering::Relaxed);
+        store.allow_index_growth();
         self.sequence = sequence;
         self.epoch.segments += 1;
         let key = self.epoch.key.clone();
@@ -378,13 +412,19 @@ fn write(store: &Store, offset: u64, bytes: &[u8]) -> bool {
     let counters = &store.counters;
     let mut watch = Stopwatch::start();
     add(&counters.l2_writes_sent, 1);
+    let started = Instant::now();
+    store.gate.charge(bytes.len() as u64, started);
     let result = store.device.write_at(offset, bytes);
     watch.lap(&counters.l2_write_cpu_ns);
     add(&counters.l2_writes_done, 1);
     match result {
         Ok(()) => {
             add(&counters.l2_write_bytes, bytes.len() as u64);
-            store.health.succeeded();
+            if started.elapsed() > store.options.slow * SLOW_WRITE_FACTOR {
+                store.note_slow();
+            } else {
+                store.health.succeeded();
+            }
             true
         }
         Err(error) => {

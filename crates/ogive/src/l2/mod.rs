@@ -187,6 +187,8 @@ fn destroy(path: &Path, force: bool) -> Result<()> {
         .hint("give --force to overwrite its beginning all the same")
         .into());
     }
+    // All of it where that costs nothing, so that it is as good as new; its keys in any case.
+    let _ = device.discard();
     let length = device.len_bytes().with_context(cannot)?;
     let nothing = AlignedBuffer::zeroed(4096);
     let step = found.map_or(1 << 20, |(superblock, _)| superblock.segment_bytes);

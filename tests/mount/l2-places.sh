@@ -1,0 +1,256 @@
+#!/usr/bin/env bash
+# Where a second level may be, and by which key: block devices (loop devices here), shared memory,
+# several places at once; and what must never be overwritten there.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite l2-places 'a second level on block devices, in shared memory, on several of them, with all kinds of keys'
+needs_ogive
+need sha256sum dd losetup mkfs.ext4
+has_option --l2 || skip 'this ogive has no second level'
+
+SRC="$WORK/source"
+MNT="$WORK/mount"
+export STATE_DIRECTORY="$WORK/state"
+SHARED="/dev/shm/ogive-l2-test.$$"
+LOOPS=()
+
+# Loop devices are given back after the mounts, and before their files go.
+trap finish EXIT
+finish() {
+    local code=$? mount loop
+    set +e
+    rm -f "$SHARED"
+    for mount in "${MOUNTED[@]}"; do unmount_at_any_price "$mount"; done
+    for loop in "${LOOPS[@]}"; do losetup -d "$loop"; done
+    (exit "$code")
+    cleanup
+}
+
+# loop IMAGE SIZE: a loop device of a new file; sets LOOP.
+loop() {
+    truncate -s "$2" "$1"
+    LOOP="$(losetup --find --show --direct-io=on "$1" 2>/dev/null)" ||
+        LOOP="$(losetup --find --show "$1" 2>/dev/null)" || skip 'no loop device is to be had here'
+    LOOPS+=("$LOOP")
+}
+
+OPTIONS=(--arc-max 8M --direct-io --l2-admit all --racy-window 50ms)
+mkdir -p "$SRC" "$MNT"
+for number in $(seq 30); do
+    head -c $((number * 40000)) /dev/urandom >"$SRC/random-$number"
+    head -c $((number * 20000)) < <(yes "line $number of text that compresses") >"$SRC/text-$number"
+done
+(cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
+sleep 0.2
+
+# statistic NAME: a counter of the mount, 0 if there is none.
+statistic() {
+    cat "$MNT/.ogive/arcstats" "$MNT/.ogive/ogivestats" |
+        awk -v name="$1" '$1 == name { value = $3 } END { print value + 0 }'
+}
+
+# check WHEN: reads everything and compares it with the origin.
+check() {
+    (cd "$MNT" && find . -type f -not -path './.ogive/*' -exec sha256sum {} + | sort -k2) >"$WORK/read"
+    cmp -s "$WORK/expected" "$WORK/read" || fail "wrong bytes $1"
+}
+
+# forget: memory lets go of everything, and what the second level took is written.
+forget() {
+    echo all >"$MNT/.ogive/reclaim"
+    sleep 1.5
+}
+
+# hits_after WHEN LEAST: reads everything; the second level must have served so much.
+hits_after() {
+    local before
+    before="$(statistic l2_hits)"
+    check "$1"
+    [ "$(($(statistic l2_hits) - before))" -ge "$2" ] ||
+        fail "only $(($(statistic l2_hits) - before)) hits $1"
+}
+
+# killed: kill -9, and what it leaves is cleared away.
+killed() {
+    local daemon
+    daemon="$(daemon_of "$MNT")"
+    kill -9 "$daemon"
+    wait_gone "$daemon" || fail 'the daemon does not die'
+    unmount_at_any_price "$MNT"
+}
+
+say 'a block device that holds something else'
+loop "$WORK/block" 96M
+BLOCK="$LOOP"
+mkfs.ext4 -q "$BLOCK"
+sum="$(sha256sum <"$BLOCK")"
+expect_failure 'ext4' "$OGIVE" l2 format "$BLOCK"
+expect_failure 'ext4' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$BLOCK" "$SRC" "$MNT"
+expect_failure 'no second level' "$OGIVE" l2 status "$BLOCK"
+expect_failure 'no second level' "$OGIVE" l2 destroy "$BLOCK"
+[ "$(sha256sum <"$BLOCK")" = "$sum" ] || fail 'an ext4 was changed'
+mkdir -p "$WORK/ext4"
+if mount "$BLOCK" "$WORK/ext4"; then
+    remember_mount "$WORK/ext4"
+    echo precious >"$WORK/ext4/file"
+    # Not even by force while it is mounted.
+    expect_failure 'in use' "$OGIVE" l2 format --force "$BLOCK"
+    expect_failure 'in use' "$OGIVE" l2 destroy --force "$BLOCK"
+    expect_failure 'in use' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$BLOCK" "$SRC" "$MNT"
+    [ "$(cat "$WORK/ext4/file")" = precious ] || fail 'a mounted device was changed'
+    umount "$WORK/ext4"
+else
+    say 'this kernel mounts no ext4; the mounted device is left out'
+fi
+# A partition table, and nothing else; then data far behind the beginning, and at the very end.
+for place in 510 50000000 100663290; do
+    dd if=/dev/zero of="$BLOCK" bs=1M status=none 2>/dev/null || true
+    if [ "$place" = 50000000 ]; then
+        head -c 1000000 /dev/urandom | dd of="$BLOCK" bs=64K seek=700 conv=notrunc status=none
+    else
+        printf '\x55\xaa' | dd of="$BLOCK" bs=1 seek="$place" conv=notrunc status=none
+    fi
+    expect_failure 'it holds' "$OGIVE" l2 format "$BLOCK"
+    expect_failure 'it holds' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$BLOCK" "$SRC" "$MNT"
+done
+
+say 'formatted by force, mounted, killed, mounted again'
+"$OGIVE" l2 format --force "$BLOCK" | grep -q 'aes-256-gcm' || fail 'format does not say what it did'
+grep -q '0 segments' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'a new device is not empty'
+for engine in auto pread buffered; do
+    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
+    check "on a block device, $engine"
+    forget
+    hits_after "on a block device, warm, $engine" 100
+    grep -q 'in use *yes' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status does not see the mount'
+    expect_failure 'in use' "$OGIVE" l2 format --force "$BLOCK"
+    killed
+    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
+    sleep 0.5
+    hits_after "on a block device, after kill -9, $engine" 100
+    unmount_view "$MNT"
+done
+"$OGIVE" l2 status --json "$BLOCK" | grep -q '"cipher": "aes-256-gcm"' || fail 'status --json'
+grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'verify finds bad records'
+
+say 'a block device that fails: every sector of it is gone at once'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
+truncate -s 0 "$WORK/block"
+check 'on a device that lost everything'
+forget
+check 'on a device that lost everything, again'
+[ "$(statistic l2_io_error)" -gt 0 ] || say 'this kernel reads zeroes there; errors are left to the unit tests'
+unmount_view "$MNT"
+truncate -s 96M "$WORK/block"
+
+say 'destroyed'
+"$OGIVE" l2 format --force "$BLOCK" >/dev/null
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
+check 'before it is destroyed'
+forget
+unmount_view "$MNT"
+"$OGIVE" l2 destroy "$BLOCK"
+expect_failure 'no second level' "$OGIVE" l2 status "$BLOCK"
+[ -b "$BLOCK" ] || fail 'destroy removed a device node'
+
+say 'a device that is not there, or does not answer'
+expect_failure 'No such file' "$OGIVE" mount "${OPTIONS[@]}" --l2 /dev/ogive-no-such-disk --l2-size 8M \
+    "$SRC" "$MNT"
+[ ! -e /dev/ogive-no-such-disk ] || fail 'a file was made in place of a device'
+if mknod "$WORK/dead" b 7 4095; then
+    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/dead" --l2 "$WORK/alive" --l2-size 32M
+    check 'with a device that does not answer'
+    [ "$(statistic l2_ndev)" -eq 1 ] || fail 'a device that does not answer counts'
+    unmount_view "$MNT"
+fi
+
+say 'shared memory'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$SHARED" --l2-size 64M
+check 'in shared memory'
+forget
+hits_after 'in shared memory, warm' 100
+killed
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$SHARED"
+sleep 0.5
+hits_after 'in shared memory, after kill -9' 100
+unmount_view "$MNT"
+
+say 'several places; one is added, one is taken away'
+"$OGIVE" l2 format --force "$BLOCK" >/dev/null
+places=(--l2 "$BLOCK" --l2 "$WORK/two" --l2-size 64M)
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${places[@]}"
+check 'on two'
+forget
+hits_after 'on two, warm' 100
+unmount_view "$MNT"
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${places[@]}" --l2 "$WORK/three"
+sleep 0.5
+[ "$(statistic l2_ndev)" -eq 3 ] || fail 'three devices are not three'
+hits_after 'on three, of what was on two' 60
+forget
+hits_after 'on three, warm' 100
+unmount_view "$MNT"
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/two" --l2 "$WORK/three" --l2-size 64M
+sleep 0.5
+hits_after 'on the two that were left of three' 60
+unmount_view "$MNT"
+
+say 'keys of all kinds'
+head -c 32 /dev/urandom >"$WORK/raw.key"
+od -An -tx1 -v "$WORK/raw.key" | tr -d ' \n' >"$WORK/digits.key"
+chmod 600 "$WORK"/*.key
+mkdir -p "$WORK/credentials"
+cp "$WORK/raw.key" "$WORK/credentials/ogive.l2-key"
+chmod 400 "$WORK/credentials/ogive.l2-key"
+key=(--l2 "$WORK/keyed" --l2-size 48M)
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/raw.key"
+check 'with a key file'
+forget
+unmount_view "$MNT"
+# The same key from everywhere else it may come from.
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/digits.key"
+sleep 0.5
+hits_after 'with the same key in digits' 100
+unmount_view "$MNT"
+(
+    OGIVE_L2_KEY="$(cat "$WORK/digits.key")"
+    export OGIVE_L2_KEY
+    "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT" 2>"$WORK/warning"
+)
+grep -q 'other processes of this user can read' "$WORK/warning" || fail 'no warning of a key in the environment'
+sleep 0.5
+hits_after 'with the same key in the environment' 100
+unmount_view "$MNT"
+CREDENTIALS_DIRECTORY="$WORK/credentials" "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT"
+sleep 0.5
+hits_after 'with the same key as a credential' 100
+unmount_view "$MNT"
+# Another key, and a passphrase, are refused and change nothing.
+sum="$(sha256sum <"$WORK/keyed")"
+expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT"
+expect_failure 'formatted with a key' "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" --passphrase-fd 5 \
+    "$SRC" "$MNT" 5<<<'a passphrase'
+expect_failure 'another key' "$OGIVE" l2 verify "$WORK/keyed"
+[ "$(sha256sum <"$WORK/keyed")" = "$sum" ] || fail 'a wrong key changed the device'
+"$OGIVE" l2 verify --key-file "$WORK/raw.key" "$WORK/keyed" >/dev/null || fail 'verify with its key'
+# Nobody shows a key.
+digits="$(cat "$WORK/digits.key")"
+if grep -rqaF "$digits" "$WORK/warning"; then fail 'a message shows the key'; fi
+
+say 'columns and headline'
+"$OGIVE" mount --foreground "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/raw.key" "$SRC" "$MNT" \
+    2>"$WORK/messages" >"$WORK/messages.out" &
+foreground=$!
+remember_mount "$MNT"
+for _ in $(seq 100); do is_mounted "$MNT" && break; sleep 0.1; done
+sleep 0.5
+check 'in the foreground'
+columns="$("$OGIVE" stat "$MNT" -f time,hits,l2hits,l2miss,l2read,l2hit%,l2size,l2asize,l2bytes 1 1)"
+grep -q 'l2hits' <<<"$columns" || fail "stat has no columns of the second level: $columns"
+"$OGIVE" unmount "$MNT"
+wait "$foreground" || fail 'the mount in the foreground failed'
+cat "$WORK/messages" "$WORK/messages.out" >"$WORK/all"
+grep -Eq 'read [0-9.]+ [KMG]?i?B: [0-9]+% memory, [0-9]+% L2, [0-9]+% origin' "$WORK/all" ||
+    fail "no headline: $(cat "$WORK/all")"
+grep -q ': 0% memory, 0% L2' "$WORK/all" && fail 'the headline knows nothing of the second level'
+grep -h 'memory, ' "$WORK/all" | head -n 1
+passed
