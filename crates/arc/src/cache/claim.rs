@@ -7,9 +7,12 @@ use super::hold::Hold;
 use super::{Cache, Growth};
 use crate::counters::Event;
 use crate::policy::transition::Arrival;
-use crate::policy::{Access, Kind, List, Step};
+use crate::policy::duel::Rule;
+use crate::policy::{Access, Balance, Kind, List, Step};
 use crate::sync::elapsed_ns;
-use crate::table::{DEAD, DOOMED, MFU, MRU, OVERSIZE, PREFETCHED, ShardGuard};
+use crate::table::{
+    DEAD, DOOMED, Ghost, MFU, MRU, OVERSIZE, PREFETCHED, ShardGuard, WAITING, WATCHED,
+};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -35,6 +38,20 @@ pub(crate) struct Ticket {
     pub(crate) arrival: Arrival,
     pub(crate) kind: Kind,
     pub(crate) access: Access,
+    /// The ghost there was, if the rules have to judge of it.
+    pub(crate) ghost: Option<Ghost>,
+    /// It goes to the window.
+    pub(crate) waits: bool,
+}
+
+impl Ticket {
+    /// Counts the bytes of the arrival in where it goes.
+    fn count_in(&self, balance: &mut Balance, weight_bytes: u64) {
+        balance.add(self.kind, self.arrival.list, false, weight_bytes);
+        if self.waits {
+            balance.add_waiting(self.kind, weight_bytes);
+        }
+    }
 }
 
 /// What is done about an arrival after all locks are released.
@@ -120,7 +137,7 @@ impl<K, V> Core<K, V> {
     pub(crate) fn put_locked(
         &self,
         mut guard: ShardGuard<'_, K, V>,
-        ticket: Ticket,
+        mut ticket: Ticket,
         value: Arc<V>,
         weight_bytes: u64,
     ) -> Hold<K, V> {
@@ -129,7 +146,11 @@ impl<K, V> Core<K, V> {
         let mut after = After::default();
         let mut settled = None;
         if !guard.word(id).is(DOOMED) {
-            settled = self.find_room(&mut guard, &ticket, weight_bytes, &mut leaving, &mut after);
+            if ticket.access == Access::Demand {
+                self.show(ticket.kind, guard.entry(id).hash(), weight_bytes, true);
+            }
+            let (leaving, after) = (&mut leaving, &mut after);
+            settled = self.find_room(&mut guard, &mut ticket, weight_bytes, leaving, after);
         }
         if let Some(oversize) = settled {
             self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
@@ -137,13 +158,14 @@ impl<K, V> Core<K, V> {
             drop(guard);
         } else {
             drop(guard);
-            let incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
+            let mut incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
+            incoming.leftovers = 0;
             let oversize = self.make_room(Some(&incoming)).oversize;
             let mut guard = self.lock_drained(shard);
             if !oversize && !guard.word(id).is(DOOMED) {
                 let mut ledger = self.ledger();
                 ledger.balance.sub_anon(ticket.kind, weight_bytes);
-                ledger.balance.add(ticket.kind, ticket.arrival.list, false, weight_bytes);
+                ticket.count_in(&mut ledger.balance, weight_bytes);
                 self.note_arrival(&ledger);
                 after.growth = ledger.note_growth(weight_bytes);
             }
@@ -163,17 +185,20 @@ impl<K, V> Core<K, V> {
     fn find_room(
         &self,
         guard: &mut ShardGuard<'_, K, V>,
-        ticket: &Ticket,
+        ticket: &mut Ticket,
         weight_bytes: u64,
         leaving: &mut Leaving<K, V>,
         after: &mut After,
     ) -> Option<bool> {
-        let incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
         guard.publish();
         let mut ledger = self.ledger();
         guard.flush(&mut ledger.balance);
         ledger.balance.grow_for(weight_bytes);
         after.denied = ledger.note_denied(weight_bytes);
+        if self.referees.is_some() {
+            self.place(guard, &mut ledger.balance, ticket, weight_bytes);
+        }
+        let mut incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
         if weight_bytes > ledger.balance.target_bytes() {
             ledger.balance.add_oversize(ticket.kind, weight_bytes);
             return Some(true);
@@ -191,13 +216,14 @@ impl<K, V> Core<K, V> {
             if !here || !self.take_step(guard, &mut ledger.balance, step, leaving) {
                 return None;
             }
+            incoming.note(step);
             guard.publish();
             taken += 1;
         }
         if taken > 0 {
             self.counters.count(Event::EvictCalls);
         }
-        ledger.balance.add(ticket.kind, ticket.arrival.list, false, weight_bytes);
+        ticket.count_in(&mut ledger.balance, weight_bytes);
         self.note_arrival(&ledger);
         after.growth = ledger.note_growth(weight_bytes);
         Some(false)
@@ -228,9 +254,19 @@ impl<K, V> Core<K, V> {
             self.counters.count(Event::Inserts);
             self.counters.add(Event::InsertBytes, weight_bytes);
             let state = if ticket.arrival.list == List::Mfu { MFU } else { MRU };
-            (state, word.only(PREFETCHED))
+            let watched = self.is_watched(ticket.kind, guard.entry(ticket.id).hash());
+            let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+            let flags = flag(ticket.waits, WAITING) | flag(watched, WATCHED);
+            (state, word.only(PREFETCHED) | flags)
         };
         guard.settle(ticket.id, as_what, (value, weight_bytes), stamp);
+        let kind = ticket.kind;
+        if as_what.0 == MFU && self.rule(kind) == Rule::Lirs && self.referees.is_some() {
+            let mut ledger = self.ledger();
+            guard.flush(&mut ledger.balance);
+            ledger.balance.owe_demotions(kind);
+            self.demote_elders(guard, &mut ledger.balance, kind);
+        }
     }
 
     /// Ends a load with an error.

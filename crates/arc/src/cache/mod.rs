@@ -36,8 +36,10 @@ mod evict;
 mod flight;
 mod hold;
 mod load;
+mod referees;
 mod sizing;
 mod snapshot;
+mod steer;
 mod tails;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
@@ -59,12 +61,24 @@ use crate::policy::transition::Arrival;
 use crate::policy::{Access, Kind, List, State};
 use crate::sync::atomic::Ordering;
 use crate::table::{
-    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
+    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, WAITING, WATCHED,
+    Word,
 };
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+
+/// Which entry leaves when room is needed (`docs/policy.md`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// ARC as printed, with two kinds.
+    Arc,
+    /// LIRS, LRU, 2Q or ARC, whichever does best at the moment (see
+    /// [`policy::duel`](crate::policy::duel)), for each kind.
+    #[default]
+    Duel,
+}
 
 /// Why an entry left the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,7 +273,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         let of_mfu = word.state() == MFU;
-        if of_mfu && !recency.is_due(word.kind(), hold.entry().moved_at()) {
+        if of_mfu && !word.is(WATCHED) && !recency.is_due(word.kind(), hold.entry().moved_at()) {
             return hold;
         }
         let raised = word.is(flags);
@@ -299,7 +313,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         };
         match guard {
             Some(mut guard) => {
-                guard.drain(false, core.arrivals());
+                core.drain(&mut guard, false, shard.recency.is_exact());
                 shard.recency.note(hold.id(), word, promote);
             }
             None => core.counters.count(Event::NotesLost),
@@ -422,9 +436,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             let Some(id) = guard.find(hash, key).filter(|&id| guard.word(id).is_live()) else {
                 return false;
             };
-            let weight_bytes = guard.entry(id).weight_bytes();
-            if let Some((stored, word)) = guard.demote(id) {
-                core.demoted(&mut guard, &mut leaving, stored, (hash, word, weight_bytes));
+            if let Some((stored, gone)) = guard.demote(id) {
+                core.demoted(&mut guard, &mut leaving, stored, &gone);
             }
         }
         leaving.let_go(core);
@@ -506,16 +519,20 @@ impl<K, V> Core<K, V> {
         access: Access,
     ) -> Ticket {
         let mut arrival = Arrival::NEW;
-        if let Some(ghost) = guard.take_ghost(hash) {
+        let ghost = guard.take_ghost(hash);
+        if let Some(ghost) = ghost {
             let balance = &mut self.ledger().balance;
             guard.flush(balance);
-            balance.ghost_hit(ghost.kind, ghost.list, ghost.weight_bytes);
+            if self.referees.is_none() {
+                balance.ghost_hit(ghost.kind, ghost.list, ghost.weight_bytes);
+            }
             balance.sub(ghost.kind, ghost.list, true, ghost.weight_bytes);
             arrival = Arrival::of_ghost(ghost.kind, ghost.list, ghost.prefetched);
         }
         let flags = if access == Access::Prefetch { PREFETCHED } else { 0 };
         let id = guard.occupy(hash, key, kind, flags);
-        Ticket { sublist: guard.shard.number(), id, arrival, kind, access }
+        let ghost = ghost.filter(|_| self.referees.is_some());
+        Ticket { sublist: guard.shard.number(), id, arrival, kind, access, ghost, waits: false }
     }
 
     fn count_ghost_hit(&self, arrival: &Arrival) {
@@ -541,6 +558,9 @@ impl<K, V> Core<K, V> {
             let balance = &mut self.ledger().balance;
             guard.flush(balance);
             balance.sub(word.kind(), word.list(), false, weight_bytes);
+            if word.is(WAITING) {
+                balance.sub_waiting(word.kind(), weight_bytes);
+            }
             if stored.is_none() {
                 balance.add_anon(word.kind(), weight_bytes);
             }

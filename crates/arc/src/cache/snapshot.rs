@@ -3,7 +3,9 @@
 use super::Cache;
 use super::core::Core;
 use crate::counters::Event;
-use crate::policy::{Access, Balance, Census, EMPTY, Kind, LISTS, List, list_index};
+use crate::policy::{
+    Access, Balance, Census, EMPTY, ENGINE_LISTS, Kind, LISTS, List, list_index,
+};
 use crate::stats::Stats;
 
 /// 2^32: fractions are given as whole numbers of this.
@@ -201,7 +203,7 @@ fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
 /// Recounts every sublist and compares the sum with the balance and the published tails.
 pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
     let mut total = Census::default();
-    let mut eldest = [(); LISTS].map(|()| Vec::new());
+    let mut eldest = [(); ENGINE_LISTS].map(|()| Vec::new());
     for shard in core.shards() {
         let guard = core.lock_settled(shard);
         total.add(&guard.validate()?);
@@ -233,6 +235,11 @@ pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
         if counted != said {
             return Err(format!("{kind:?}: {counted:?} dead bytes counted, {said:?} said"));
         }
+        let (waiting, said) = (total.window_bytes[at], balance.window_bytes(kind));
+        if waiting != said {
+            return Err(format!("{kind:?}: {waiting} bytes counted in the window, {said} said"));
+        }
     }
+    core.validate_referees()?;
     Ok(total)
 }

@@ -11,7 +11,7 @@ use super::meta::Meta;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// One entry. All zero is a vacant one. With a key of 8 bytes it is one cache line.
 #[repr(C)]
@@ -24,6 +24,7 @@ pub(crate) struct Entry<K, V> {
     newer: AtomicU32,
     older: AtomicU32,
     moved_at: AtomicU32,
+    uses: AtomicU8,
     key: UnsafeCell<MaybeUninit<K>>,
 }
 
@@ -54,6 +55,9 @@ impl<K, V> Entry<K, V> {
         hash, set_hash: u64;
         /// When it was put at the head of its list, by the clock of moves on MFU.
         moved_at, set_moved_at: u32;
+        /// Uses since it came in or was given another round, and whether it is stale (see
+        /// [`window`](super::window)).
+        uses, set_uses: u8;
     }
 
     /// # Safety
@@ -113,6 +117,7 @@ impl<K, V> Entry<K, V> {
             older: AtomicU32::new(0),
             hash: AtomicU64::new(0),
             moved_at: AtomicU32::new(0),
+            uses: AtomicU8::new(0),
             key: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
