@@ -35,6 +35,7 @@ pub struct Claim<K, V> {
 pub(crate) struct Ticket {
     pub(crate) sublist: usize,
     pub(crate) id: u32,
+    pub(crate) hash: u64,
     pub(crate) arrival: Arrival,
     pub(crate) kind: Kind,
     pub(crate) access: Access,
@@ -128,8 +129,12 @@ pub(crate) fn count_load<K, V>(core: &Core<K, V>, start: Instant) {
 impl<K, V> Core<K, V> {
     /// Brings a value into the entry of a ticket, and hands it out.
     pub(crate) fn put(&self, ticket: Ticket, value: V, weight_bytes: u64) -> Hold<K, V> {
+        let weight_bytes = weight_bytes.max(1);
+        if ticket.access == Access::Demand {
+            self.show(ticket.kind, ticket.hash, weight_bytes);
+        }
         let guard = self.lock_drained(&self.shards()[ticket.sublist]);
-        self.put_locked(guard, ticket, Arc::new(value), weight_bytes.max(1))
+        self.put_locked(guard, ticket, Arc::new(value), weight_bytes)
     }
 
     /// The same, by somebody who has the lock already. The pins of the loading entry, the
@@ -146,9 +151,6 @@ impl<K, V> Core<K, V> {
         let mut after = After::default();
         let mut settled = None;
         if !guard.word(id).is(DOOMED) {
-            if ticket.access == Access::Demand {
-                self.show(ticket.kind, guard.entry(id).hash(), weight_bytes, true);
-            }
             let (leaving, after) = (&mut leaving, &mut after);
             settled = self.find_room(&mut guard, &mut ticket, weight_bytes, leaving, after);
         }
@@ -254,7 +256,7 @@ impl<K, V> Core<K, V> {
             self.counters.count(Event::Inserts);
             self.counters.add(Event::InsertBytes, weight_bytes);
             let state = if ticket.arrival.list == List::Mfu { MFU } else { MRU };
-            let watched = self.is_watched(ticket.kind, guard.entry(ticket.id).hash());
+            let watched = self.is_watched(ticket.kind, ticket.hash);
             let flag = |set: bool, flag: u64| if set { flag } else { 0 };
             let flags = flag(ticket.waits, WAITING) | flag(watched, WATCHED);
             (state, word.only(PREFETCHED) | flags)

@@ -76,7 +76,7 @@ pub(crate) struct Core<K, V> {
     pub(crate) tails: Tails,
     ledger: Mutex<Ledger>,
     /// Nobody, if the policy is ARC.
-    pub(super) referees: Option<Referees>,
+    pub(crate) referees: Option<Referees>,
     /// Handles of the cache.
     pub(crate) handles: AtomicUsize,
     /// One for each dead entry, so that holders can let go of it when the cache is gone.

@@ -13,7 +13,7 @@ use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
 use crate::policy::duel::{Rule, USES_TO_ADMIT};
-use crate::policy::{Balance, Incoming, Kind, List, Step, is_ghost_list, list_index};
+use crate::policy::{Balance, Incoming, List, Step, is_ghost_list, list_index};
 use crate::sync::elapsed_ns;
 use crate::table::{
     At, Ghost, Gone, Mark, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, WAITING,
@@ -42,8 +42,6 @@ pub(crate) struct Leaving<K, V> {
     evicted_bytes: u64,
     evicted: u64,
     forgotten: u64,
-    /// Uses that only eviction has noticed, for the referees.
-    used: SmallVec<[(Kind, u64, u64); 1]>,
 }
 
 impl<K, V> Default for Leaving<K, V> {
@@ -54,7 +52,6 @@ impl<K, V> Default for Leaving<K, V> {
             evicted_bytes: 0,
             evicted: 0,
             forgotten: 0,
-            used: SmallVec::new(),
         }
     }
 }
@@ -109,9 +106,6 @@ impl<K, V> Leaving<K, V> {
         }
         if self.forgotten > 0 {
             core.counters.add(Event::GhostsForgotten, self.forgotten);
-        }
-        for (kind, hash, weight_bytes) in self.used {
-            core.show(kind, hash, weight_bytes, true);
         }
         if let Some(hook) = &core.evict_hook {
             self.evictions.into_iter().for_each(hook);
@@ -265,10 +259,6 @@ impl<K, V> Core<K, V> {
             Taken::Nothing => false,
             Taken::Parked => true,
             Taken::Used(id) => {
-                let entry = guard.entry(id);
-                if self.is_watched(at.kind, entry.hash()) {
-                    leaving.used.push((at.kind, entry.hash(), entry.weight_bytes()));
-                }
                 self.used_with(guard, balance, id);
                 true
             }
@@ -325,8 +315,7 @@ impl<K, V> Core<K, V> {
         let (kind, list) = (gone.word.kind(), gone.word.list());
         let mut stale = gone.stale;
         if self.referees.is_some() && !stale {
-            guard.publish();
-            stale = gone.stamp < self.horizon(kind);
+            stale = gone.stamp < self.horizon(guard, kind);
         }
         let ghost = Ghost {
             kind,

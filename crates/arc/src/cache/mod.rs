@@ -272,8 +272,17 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let recency = &core.shards()[hold.sublist()].recency;
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
+        if demand && word.is(WATCHED) {
+            let entry = hold.entry();
+            core.note_watched(
+                word.kind(),
+                entry.hash(),
+                entry.weight_bytes(),
+                recency.is_exact(),
+            );
+        }
         let of_mfu = word.state() == MFU;
-        if of_mfu && !word.is(WATCHED) && !recency.is_due(word.kind(), hold.entry().moved_at()) {
+        if of_mfu && !recency.is_due(word.kind(), hold.entry().moved_at()) {
             return hold;
         }
         let raised = word.is(flags);
@@ -303,7 +312,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let core = self.core();
         let shard = &core.shards()[hold.sublist()];
         let promote = flags & PROMOTED != 0;
+        // So that the rule in force is the one of this hit.
+        let at_once = shard.recency.is_exact() && core.referees.is_some();
         if shard.recency.note(hold.id(), word, promote) {
+            if at_once {
+                drop(core.lock_drained(shard));
+            }
             return;
         }
         let guard = if shard.recency.is_exact() {
@@ -367,6 +381,9 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let hash = self.hash(&key);
         let (value, weight_bytes) = (Arc::new(value), weight_bytes.max(1));
         let mut leaving = Leaving::default();
+        if access == Access::Demand {
+            core.show(kind, hash, weight_bytes);
+        }
         let mut guard = core.lock_drained(core.shard_of(hash));
         let mut list = None;
         if let Some(id) = guard.find(hash, &key) {
@@ -532,7 +549,8 @@ impl<K, V> Core<K, V> {
         let flags = if access == Access::Prefetch { PREFETCHED } else { 0 };
         let id = guard.occupy(hash, key, kind, flags);
         let ghost = ghost.filter(|_| self.referees.is_some());
-        Ticket { sublist: guard.shard.number(), id, arrival, kind, access, ghost, waits: false }
+        let sublist = guard.shard.number();
+        Ticket { sublist, id, hash, arrival, kind, access, ghost, waits: false }
     }
 
     fn count_ghost_hit(&self, arrival: &Arrival) {

@@ -1,24 +1,67 @@
 //! The referees of the duel, one for each kind: what they are shown, and what comes of it.
 //!
-//! A referee sees the requests of a sample of keys, chosen by hash: misses when they arrive, hits
-//! when their notes are applied to the lists. Whether a key is sampled is a mask on its hash, and
-//! an entry whose key is has a flag in its word, so a hit asks nobody.
+//! A referee sees the requests of a sample of keys, chosen by hash. Whether a key is sampled is a
+//! mask on its hash, and an entry whose key is has a flag in its word, so a hit asks nobody. Hits
+//! of the sample lie in a ring, one for each processor, until the next miss of the sample in that
+//! thread shows them, and then itself: so the order of a thread's requests is kept. A hit that
+//! finds its ring full never waits for the referee: if somebody has it, the hit is lost for all
+//! rules alike (`referee_busy`).
 //!
-//! Lock order: a sublist, a referee, the ledger. A hit that has to empty its ring never waits for
-//! a referee: what it would have shown is lost for all rules alike (`referee_busy`).
+//! A referee's lock is taken alone, and the ledger's within it when a rule changes.
 
 use super::core::Core;
 use crate::counters::Event;
 use crate::policy::Kind;
 use crate::policy::duel::{Referee, Rule, is_sampled};
-use crate::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, lock_counted, try_lock};
+use crate::threads;
 
 /// Misses shown between two looks at the capacity of the kind.
 const LOOK_EVERY: u32 = 32;
 
 /// A capacity is followed when it has changed by more than this part.
 const FOLLOW_DIVISOR: u64 = 16;
+
+/// Hits a ring holds.
+const RING: usize = 31;
+
+/// Hits of the sample, not shown yet. Threads that share a ring may lose some, or mix up hash and
+/// weight of two: a shadow only goes by the weight of a key it has not got.
+#[repr(align(128))]
+struct Ring {
+    len: AtomicU32,
+    hits: [(AtomicU64, AtomicU64); RING],
+}
+
+impl Ring {
+    fn new() -> Self {
+        let hits = std::array::from_fn(|_| (AtomicU64::new(0), AtomicU64::new(0)));
+        Self { len: AtomicU32::new(0), hits }
+    }
+
+    /// Returns false if there is no room.
+    fn push(&self, hash: u64, weight_bytes: u64) -> bool {
+        let len = self.len.load(Relaxed);
+        let Some((to_hash, to_weight)) = self.hits.get(len as usize) else {
+            return false;
+        };
+        to_hash.store(hash, Relaxed);
+        to_weight.store(weight_bytes, Relaxed);
+        self.len.store(len + 1, Relaxed);
+        true
+    }
+
+    fn drain(&self, mut each: impl FnMut(u64, u64)) {
+        let len = self.len.load(Relaxed) as usize;
+        for (hash, weight_bytes) in &self.hits[..len.min(RING)] {
+            each(hash.load(Relaxed), weight_bytes.load(Relaxed));
+        }
+        if len > 0 {
+            self.len.store(0, Relaxed);
+        }
+    }
+}
 
 struct Panel {
     referee: Referee,
@@ -37,16 +80,16 @@ impl Panel {
 
 struct OneKind {
     panel: Mutex<Panel>,
+    rings: Box<[Ring]>,
     /// How often the sample has been halved, for those who only ask whether a key is in it.
     thinning: AtomicU32,
     /// The rule of the kind, for those without the ledger.
     rule: AtomicU8,
 }
 
-/// What is known of a referee.
+/// Figures of a referee.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
-    pub(crate) rule: Rule,
     pub(crate) changes: u64,
     pub(crate) sampled_one_in: u64,
     pub(crate) heap_bytes: u64,
@@ -63,6 +106,7 @@ impl Referees {
                 capacity_bytes,
                 until_look: 0,
             }),
+            rings: (0..threads::stripes()).map(|_| Ring::new()).collect(),
             thinning: AtomicU32::new(0),
             rule: AtomicU8::new(Rule::FIRST as u8),
         }))
@@ -71,6 +115,11 @@ impl Referees {
     /// Whether a referee wants to hear of a key.
     pub(crate) fn is_sampled(&self, kind: Kind, hash: u64) -> bool {
         is_sampled(hash, self.0[kind as usize].thinning.load(Relaxed))
+    }
+
+    fn ring(&self, kind: Kind) -> &Ring {
+        let rings = &self.0[kind as usize].rings;
+        &rings[threads::number() & (rings.len() - 1)]
     }
 
     pub(crate) fn rule(&self, kind: Kind) -> Rule {
@@ -89,34 +138,58 @@ impl<K, V> Core<K, V> {
         self.referees.as_ref().is_some_and(|referees| referees.is_sampled(kind, hash))
     }
 
-    /// Shows the referee of a kind a request of a key that is sampled, and goes by what it says.
-    /// Not with the ledger locked. A hit does not wait.
-    pub(crate) fn show(&self, kind: Kind, hash: u64, weight_bytes: u64, may_wait: bool) {
-        let Some(referees) = self.referees.as_ref() else {
+    /// Keeps a hit on a key that was sampled for the referee of its kind. At once, if the lists
+    /// are to be exact.
+    #[cold]
+    pub(crate) fn note_watched(&self, kind: Kind, hash: u64, weight_bytes: u64, exact: bool) {
+        let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
             return;
         };
-        if !referees.is_sampled(kind, hash) {
-            return;
-        }
-        let one = &referees.0[kind as usize];
-        let panel = if may_wait {
-            Some(lock_counted(&one.panel, &self.counters))
-        } else {
-            try_lock(&one.panel)
-        };
-        let Some(mut panel) = panel else {
-            self.counters.count(Event::RefereeBusy);
-            return;
-        };
-        self.counters.count(Event::RefereeRequests);
-        if may_wait {
-            if panel.until_look == 0 {
-                panel.until_look = LOOK_EVERY;
-                let capacity_bytes = self.ledger().balance.capacity_bytes(kind) as u64;
-                panel.follow(capacity_bytes);
+        if exact {
+            self.show(kind, hash, weight_bytes);
+        } else if !referees.ring(kind).push(hash, weight_bytes) {
+            match try_lock(&referees.0[kind as usize].panel) {
+                Some(mut panel) => {
+                    self.show_noted(referees, &mut panel, kind);
+                    referees.ring(kind).push(hash, weight_bytes);
+                }
+                None => self.counters.count(Event::RefereeBusy),
             }
-            panel.until_look -= 1;
         }
+    }
+
+    /// Shows the referee of a kind a request, after the hits of this thread, if its key is
+    /// sampled. Not under any other lock.
+    pub(crate) fn show(&self, kind: Kind, hash: u64, weight_bytes: u64) {
+        let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
+            return;
+        };
+        let mut panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
+        if panel.until_look == 0 {
+            panel.until_look = LOOK_EVERY;
+            let capacity_bytes = self.ledger().balance.capacity_bytes(kind) as u64;
+            panel.follow(capacity_bytes);
+        }
+        panel.until_look -= 1;
+        self.show_noted(referees, &mut panel, kind);
+        self.request(referees, &mut panel, kind, (hash, weight_bytes));
+    }
+
+    fn show_noted(&self, referees: &Referees, panel: &mut Panel, kind: Kind) {
+        referees.ring(kind).drain(|hash, weight_bytes| {
+            self.request(referees, panel, kind, (hash, weight_bytes));
+        });
+    }
+
+    fn request(
+        &self,
+        referees: &Referees,
+        panel: &mut Panel,
+        kind: Kind,
+        (hash, weight_bytes): (u64, u64),
+    ) {
+        let one = &referees.0[kind as usize];
+        self.counters.count(Event::RefereeRequests);
         if let Some(verdict) = panel.referee.request(hash, weight_bytes) {
             // The referee stays locked, so that verdicts come into force in their order.
             self.ledger().balance.set_rule(kind, verdict.rule, verdict.mru_share);
@@ -146,7 +219,6 @@ impl<K, V> Core<K, V> {
         let panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
         let referee = &panel.referee;
         Some(Standing {
-            rule: referee.rule(),
             changes: referee.changes(),
             sampled_one_in: referee.sampled_one_in(),
             heap_bytes: referee.heap_bytes() as u64,

@@ -10,10 +10,8 @@ use super::core::Core;
 use crate::counters::Event;
 use crate::policy::balance::rules::{LEFTOVERS_PER_ARRIVAL, Lists};
 use crate::policy::duel::Rule;
-use crate::policy::{Balance, Kind, List, list_index, window_index};
-use crate::table::{
-    Demoted, Note, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, WAITING, WATCHED,
-};
+use crate::policy::{Balance, EMPTY, Kind, List, list_index, window_index};
+use crate::table::{Demoted, Note, PROMOTED, ShardGuard, TOUCHED, WAITING, WATCHED};
 
 impl<K, V> Lists for Core<K, V> {
     fn any(&self, kind: Kind, list: List) -> bool {
@@ -44,9 +42,17 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// When the eldest of MRU and MFU was used: what was used since is in LIRS's stack. The locked
-    /// sublist's tails are published.
-    pub(super) fn horizon(&self, kind: Kind) -> u64 {
+    /// When the eldest of MRU and MFU was used: what was used since is in LIRS's stack.
+    ///
+    /// The eldest in this sublist is meant. A sublist is a sample of the keys, so it is nearly the
+    /// eldest of all; and its hits have just been applied, while those of another may still lie in
+    /// a ring. In a loop a ghost was used only a little before the eldest, so that matters.
+    pub(super) fn horizon(&self, guard: &ShardGuard<'_, K, V>, kind: Kind) -> u64 {
+        let own = guard.tail_stamp(list_index(kind, List::Mru, false));
+        let own = own.min(guard.tail_stamp(list_index(kind, List::Mfu, false)));
+        if own != EMPTY {
+            return own;
+        }
         let eldest = |list| self.tails.eldest(list_index(kind, list, false));
         let picks = [eldest(List::Mru), eldest(List::Mfu)].into_iter().flatten();
         picks.map(|pick| pick.stamp).min().unwrap_or(0)
@@ -63,14 +69,8 @@ impl<K, V> Core<K, V> {
         let Some(word) = guard.noted(note) else {
             return;
         };
-        let entry = guard.entry(note.id);
-        if word.is(WATCHED) {
-            let (hash, weight_bytes) = (entry.hash(), entry.weight_bytes());
-            if !self.is_watched(word.kind(), hash) {
-                guard.unwatch(note.id);
-            } else if !word.is(PREFETCHED) {
-                self.show(word.kind(), hash, weight_bytes, may_wait);
-            }
+        if word.is(WATCHED) && !self.is_watched(word.kind(), guard.entry(note.id).hash()) {
+            guard.unwatch(note.id);
         }
         if guard.shard.recency.is_exact() || word.is(TOUCHED) {
             self.used(guard, note.id, note.promote, may_wait);
@@ -133,7 +133,7 @@ impl<K, V> Core<K, V> {
         guard.flush(balance);
         let word = guard.word(id);
         let kind = word.kind();
-        let recent = !guard.is_stale(id) && guard.entry(id).stamp() >= self.horizon(kind);
+        let recent = !guard.is_stale(id) && guard.entry(id).stamp() >= self.horizon(guard, kind);
         let by_demand = by_demand || word.is(PROMOTED);
         if by_demand && (recent || !balance.main_is_over(kind, 0)) {
             guard.admit(id, self.arrivals());
@@ -203,7 +203,7 @@ impl<K, V> Core<K, V> {
     ) {
         if let Some(ghost) = ticket.ghost {
             let (kind, bytes) = (ghost.kind, ghost.weight_bytes);
-            let recent = !ghost.stale && ghost.mark.stamp >= self.horizon(kind);
+            let recent = !ghost.stale && ghost.mark.stamp >= self.horizon(guard, kind);
             if ticket.arrival.list == List::Mfu
                 && !balance.comes_back(kind, recent, ghost.mark.left_bytes)
             {
