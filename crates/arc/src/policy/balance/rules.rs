@@ -191,8 +191,9 @@ impl Balance {
             return Step::Forget { kind: entry.kind, list };
         }
         let weight = incoming.map_or(0, |entry| entry.weight_bytes);
-        if self.used_bytes() + weight > self.target_bytes {
-            return self.victim_by_rule(incoming, lists);
+        let over = self.used_bytes() + weight > self.target_bytes;
+        if over && let Some(step) = self.victim_by_rule(incoming, lists) {
+            return step;
         }
         if self.ghosts_are_over() {
             let more_data = self.ghost_bytes(Kind::Data) >= self.ghost_bytes(Kind::Metadata);
@@ -201,7 +202,7 @@ impl Balance {
                 return Step::Forget { kind, list };
             }
         }
-        Step::Fits
+        if over { Step::NotEnough } else { Step::Fits }
     }
 
     /// ARC: the ghosts that have to give for an arrival, if there are too many of its kind.
@@ -229,14 +230,10 @@ impl Balance {
         Some(if take_mru { List::Mru } else { List::Mfu })
     }
 
-    fn victim_by_rule(&self, incoming: Option<&Incoming>, lists: &impl Lists) -> Step {
+    fn victim_by_rule(&self, incoming: Option<&Incoming>, lists: &impl Lists) -> Option<Step> {
         let first = self.first_to_give(incoming);
-        for kind in [first, first.other()] {
-            if let Some(step) = self.victim_of(kind, incoming, lists) {
-                return step;
-            }
-        }
-        Step::NotEnough
+        let kinds = [first, first.other()];
+        kinds.into_iter().find_map(|kind| self.victim_of(kind, incoming, lists))
     }
 
     fn victim_of(
