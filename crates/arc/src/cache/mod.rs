@@ -259,7 +259,14 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         let of_mfu = word.state() == MFU;
-        if of_mfu && !recency.is_due(word.kind(), hold.entry().moved_at()) {
+        if of_mfu && !recency.is_exact() {
+            let now = recency.now(word.kind());
+            if hold.entry().used_in() != now.age() {
+                hold.entry().set_used_in(now.age());
+                if recency.count_use(word.kind(), now) {
+                    self.turn(hold.sublist());
+                }
+            }
             return hold;
         }
         let raised = word.is(flags);
@@ -303,6 +310,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
                 shard.recency.note(hold.id(), word, promote);
             }
             None => core.counters.count(Event::NotesLost),
+        }
+    }
+
+    /// Has the uses that this thread has counted in a sublist taken over, if the lock can be had.
+    #[cold]
+    fn turn(&self, sublist: usize) {
+        let core = self.core();
+        if let Some(mut guard) = core.shards()[sublist].try_lock(&core.tails, &core.counters) {
+            guard.drain(false, core.arrivals());
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the lock of a sublist guards: lists through its entries, vacant slots, ghosts, and the
 //! loads in flight.
 
+use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::Ghosts;
 use super::slab::Slab;
@@ -18,6 +19,9 @@ pub(super) const LIVE_LISTS: usize = 4;
 
 /// Stamps handed out by one sublist between two arrivals, at most: 2^20.
 pub(crate) const ARRIVAL_SHIFT: u32 = 20;
+
+/// Entries of MFU that one eviction places anew, at most.
+const LOOKS: usize = 16;
 
 pub(super) const fn live_list(kind: Kind, list: List) -> usize {
     kind as usize * 2 + list as usize
@@ -48,9 +52,9 @@ pub(crate) struct Inside {
     pub(super) resident: usize,
     /// Loads in flight that somebody waits for, by their entry.
     pub(crate) flights: HashMap<u32, Arc<Flight>, FixedState>,
-    /// Moves to the head of MFU, by kind.
-    pub(super) moves: [u32; 2],
-    pub(super) clocks_changed: bool,
+    /// The order of MFU, by kind.
+    pub(super) ages: [Ages; 2],
+    pub(super) ages_changed: bool,
     /// One bit a list (see [`crate::policy::list_index`]): its tail may be another.
     pub(super) changed_tails: u8,
     /// Bytes that went from MRU to MFU, by kind, of which the balance has not heard yet.
@@ -71,8 +75,8 @@ impl Inside {
             indexed_max: 0,
             resident: 0,
             flights: HashMap::with_hasher(FixedState::with_seed(0)),
-            moves: [0; 2],
-            clocks_changed: false,
+            ages: [const { Ages::new() }; 2],
+            ages_changed: true,
             changed_tails: 0,
             promoted_bytes: [0; 2],
             stamp: 0,
@@ -113,20 +117,81 @@ impl Inside {
         ends.bytes += entry.weight_bytes();
         ends.len += 1;
         if list == List::Mfu {
-            let moves = &mut self.moves[kind as usize];
-            *moves = moves.wrapping_add(1);
-            entry.set_moved_at(*moves);
-            self.clocks_changed = true;
+            self.ages[kind as usize].placed_at_head((id, entry));
+            self.used(kind, 1, stamp);
         }
+    }
+
+    /// Counts uses of entries of MFU: with enough of them a new age begins.
+    pub(super) fn used(&mut self, kind: Kind, uses: u64, stamp: u64) {
+        let len = self.lists[live_list(kind, List::Mfu)].len;
+        if self.ages[kind as usize].count(uses, len) {
+            self.ages[kind as usize].begin(stamp);
+            self.ages_changed = true;
+        }
+    }
+
+    /// Puts entries at the old end of MFU where they belong, until one stands there that has not
+    /// been used since it was placed; or, after so many looks, the least recently used of those
+    /// seen.
+    pub(super) fn sort_tail<K, V>(&mut self, slab: &Slab<K, V>, kind: Kind) {
+        let id = self.lists[live_list(kind, List::Mfu)].tail;
+        let Some(mut tail) = slab.get(id).filter(|_| id != NONE).map(|entry| (id, entry)) else {
+            return;
+        };
+        for _ in 0..LOOKS {
+            if !self.ages[kind as usize].is_used(tail.1) {
+                return;
+            }
+            let id = tail.1.newer();
+            let Some(next) = slab.get(id).filter(|_| id != NONE) else {
+                return;
+            };
+            let ages = &self.ages[kind as usize];
+            let worse = ages.is_used(next) && ages.back(next) <= ages.back(tail.1);
+            let place = if worse { (id, next) } else { std::mem::replace(&mut tail, (id, next)) };
+            self.place(slab, place, kind);
+        }
+    }
+
+    /// Moves an entry of MFU that has been used since it was placed to where that use belongs.
+    pub(super) fn place<K, V>(
+        &mut self,
+        slab: &Slab<K, V>,
+        (id, entry): (u32, &Entry<K, V>),
+        kind: Kind,
+    ) {
+        self.unlink(slab, (id, entry), (kind, List::Mfu));
+        let (older, stamp) = self.ages[kind as usize].place((id, entry));
+        let ends = &mut self.lists[live_list(kind, List::Mfu)];
+        let beside = slab.get(older).filter(|_| older != NONE);
+        let stamp = entry.stamp().max(stamp).max(beside.map_or(0, Entry::stamp));
+        entry.set_stamp(stamp);
+        let newer = beside.map_or(ends.tail, Entry::newer);
+        entry.set_newer(newer);
+        entry.set_older(older);
+        match beside {
+            Some(beside) => beside.set_newer(id),
+            None => ends.tail = id,
+        }
+        match slab.get(newer) {
+            Some(neighbour) if newer != NONE => neighbour.set_older(id),
+            _ => ends.head = id,
+        }
+        ends.bytes += entry.weight_bytes();
+        ends.len += 1;
     }
 
     /// Takes an entry off its list.
     pub(super) fn unlink<K, V>(
         &mut self,
         slab: &Slab<K, V>,
-        entry: &Entry<K, V>,
+        (id, entry): (u32, &Entry<K, V>),
         (kind, list): (Kind, List),
     ) {
+        if list == List::Mfu {
+            self.ages[kind as usize].unplaced(slab, (id, entry));
+        }
         let ends = &mut self.lists[live_list(kind, list)];
         let (newer, older) = (entry.newer(), entry.older());
         match slab.get(newer) {

@@ -9,6 +9,7 @@
 //! in the two callers that know why an entry stays: `shard`, which has the lock, and the cache's
 //! `hold`, which has a pin.
 
+mod ages;
 mod entry;
 mod ghosts;
 mod index;

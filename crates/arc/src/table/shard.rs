@@ -8,6 +8,7 @@
 //! - a key is an entry or a ghost, never both.
 #![allow(unsafe_code)]
 
+use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::{Ghost, remembered};
 use super::index::Index;
@@ -100,7 +101,7 @@ impl<K, V> Shard<K, V> {
     }
 }
 
-/// A sublist, locked. Publishes its tails and clocks when it is unlocked.
+/// A sublist, locked. Publishes its tails and ages when it is unlocked.
 pub(crate) struct ShardGuard<'a, K, V> {
     pub(crate) inside: MutexGuard<'a, Inside>,
     pub(crate) shard: &'a Shard<K, V>,
@@ -219,7 +220,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     pub(crate) fn unlink(&mut self, id: u32, word: Word) {
         let entry = self.entry(id);
-        self.inside.unlink(&self.shard.slab, entry, (word.kind(), word.list()));
+        self.inside.unlink(&self.shard.slab, (id, entry), (word.kind(), word.list()));
     }
 
     /// Makes an entry vacant that has `pins` pins, its caller's; it is on no list and not in the
@@ -249,6 +250,13 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     pub(crate) fn drain(&mut self, all: bool, arrivals: u64) {
         let shard = self.shard;
         shard.recency.drain(all, |note| self.apply(note, arrivals));
+        for kind in Kind::ALL {
+            let uses = shard.recency.take_uses(all, kind);
+            if uses > 0 {
+                let stamp = self.inside.stamp(arrivals);
+                self.inside.used(kind, uses, stamp);
+            }
+        }
     }
 
     fn apply(&mut self, note: Note, arrivals: u64) {
@@ -304,6 +312,9 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         arrivals: u64,
         counters: &Counters,
     ) -> Taken<K, V> {
+        if list == List::Mfu {
+            self.inside.sort_tail(&self.shard.slab, kind);
+        }
         let Some(id) = self.inside.tail(kind, list) else {
             return Taken::Nothing;
         };
@@ -432,11 +443,11 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Publishes what others go by.
     pub(crate) fn publish(&mut self) {
         let inside = &mut *self.inside;
-        if inside.clocks_changed {
-            inside.clocks_changed = false;
+        if std::mem::take(&mut inside.ages_changed) {
             for kind in Kind::ALL {
                 let len = inside.lists[super::lists::live_list(kind, List::Mfu)].len;
-                self.shard.recency.set_clock(kind, inside.moves[kind as usize], len);
+                let age = inside.ages[kind as usize].now();
+                self.shard.recency.set_now(kind, age, Ages::width(len));
             }
         }
         let changed = std::mem::take(&mut inside.changed_tails);
@@ -555,10 +566,14 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         place.set_hash(entry.hash());
         place.set_weight_bytes(entry.weight_bytes());
         place.set_stamp(entry.stamp());
-        place.set_moved_at(entry.moved_at());
+        place.set_used_in(entry.used_in());
+        place.set_placed_in(entry.placed_in());
         let (newer, older) = (entry.newer(), entry.older());
         place.set_newer(newer);
         place.set_older(older);
+        if word.list() == List::Mfu {
+            self.inside.ages[word.kind() as usize].renumbered(entry.placed_in(), from, to);
+        }
         let ends = &mut self.inside.lists[super::lists::live_list(word.kind(), word.list())];
         match self.shard.slab.get(newer) {
             Some(neighbour) if newer != NONE => neighbour.set_older(to),

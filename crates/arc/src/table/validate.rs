@@ -108,6 +108,22 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
         Ok(())
     }
 
+    /// The newest entry of every age is marked, and no other.
+    fn validate_ages(&self, kind: Kind) -> Result<(), String> {
+        let ages = &self.inside.ages[kind as usize];
+        let mut id = self.inside.lists[live_list(kind, List::Mfu)].head;
+        let (mut marks, mut age) = (ages.marks(), None);
+        while id != NONE {
+            let of_this = Some(ages.placed_in(self.entry(id))?);
+            if age != of_this && marks.next() != of_this.map(|age| (age, id)) {
+                return Err(format!("entry {id} of MFU, the newest of age {of_this:?}, no mark"));
+            }
+            age = of_this;
+            id = self.entry(id).older();
+        }
+        marks.next().map_or(Ok(()), |mark| Err(format!("{mark:?} is not the newest of an age")))
+    }
+
     fn validate_list(&self, kind: Kind, list: List) -> Result<u64, String> {
         let ends = &self.inside.lists[live_list(kind, list)];
         let (mut id, mut newer, mut len, mut bytes, mut stamp) = (ends.head, NONE, 0, 0, u64::MAX);
@@ -125,6 +141,9 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
             if len > u64::from(self.inside.end) {
                 return Err(format!("{kind:?} {list:?} is a circle"));
             }
+        }
+        if list == List::Mfu {
+            self.validate_ages(kind)?;
         }
         if newer != ends.tail || len != ends.len || bytes != ends.bytes {
             return Err(format!("{kind:?} {list:?}: {len} entries, {} said", ends.len));
