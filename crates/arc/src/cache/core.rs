@@ -1,8 +1,8 @@
 //! What all sublists share: the balance, the clock, the published tails, the counters.
 //!
 //! Locks, in the order in which they may be taken: a sublist's lock, then the ledger's (the
-//! balance). Never two sublists' at once. The ledger's lock is taken on arrivals, ghost hits,
-//! removals and evictions, never on a hit, and only for arithmetic.
+//! balance). With one, or both, the lock of another sublist may be tried, never waited for. The
+//! ledger's lock is taken on arrivals, ghost hits, removals and evictions, never on a hit.
 
 use super::tails::Tails;
 use super::{Eviction, Growth};
@@ -143,11 +143,6 @@ impl<K, V> Core<K, V> {
     /// Arrivals so far.
     pub(crate) fn arrivals(&self) -> u64 {
         self.clock.load(Relaxed)
-    }
-
-    /// About the stamp that an entry used now would get.
-    pub(crate) fn now(&self) -> u64 {
-        self.arrivals() << crate::table::ARRIVAL_SHIFT
     }
 
     /// Counts an arrival. Only under the ledger's lock.

@@ -10,11 +10,11 @@
 //! Keys hash to sublists, each with its own lock for lists and ghosts; sizes and targets are in
 //! one balance, so the cache adapts as one, and an entry can be as large as the cache
 //! whatever the number of sublists. The lock order is: a sublist, then the ledger with the
-//! balance. A thread has at most one sublist locked.
+//! balance. With one sublist locked, a thread may try to lock another, and never waits for it.
 //!
 //! # Replacement
-//! An arrival evicts in its own sublist if the eldest entry there is nearly the eldest of all,
-//! else where the eldest is, so the order over all sublists is nearly that of one list.
+//! An arrival evicts where the eldest of all is, so the order over all sublists is that of one
+//! list.
 //!
 //! # Holds
 //! A held entry stays on its list until an eviction meets it, which takes it off; the last

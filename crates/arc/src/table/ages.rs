@@ -42,13 +42,7 @@ const fn mark(age: u16) -> usize {
 
 impl Ages {
     pub(super) const fn new() -> Self {
-        Self {
-            now: 0,
-            uses: 0,
-            stamps: [0; TRACKED],
-            newest: [NONE; TRACKED],
-            elder: NONE,
-        }
+        Self { now: 0, uses: 0, stamps: [0; TRACKED], newest: [NONE; TRACKED], elder: NONE }
     }
 
     /// The current age.

@@ -2,8 +2,9 @@
 //!
 //! A ghost is one word, 47 bits of its key's hash and its weight as a number with ten
 //! significant bits, in a queue for each kind and list, and one place of 4 bytes in an index of
-//! all. So a ghost costs 8 bytes, at most an eighth more for places that a ghost hit has left
-//! empty, and 5 to 7 bytes of index: at most 16.
+//! all. So a ghost costs 8 bytes, half a byte for its part of a stamp, at most an eighth more for
+//! places that a ghost hit has left empty, and 5 to 6.4 bytes of index: at most 16. The stamps say
+//! which sublist has the eldest ghost of a list.
 //!
 //! Two keys with the same 47 bits take each other for their ghost. With a million ghosts that
 //! happens to one miss in 10^8, and means that one entry starts on MFU and not on MRU.
@@ -14,6 +15,9 @@ use std::collections::VecDeque;
 /// Slots of a chunk of a queue.
 const CHUNK: usize = 128;
 
+/// Slots to a stamp. What is between two stamps is taken to have come evenly.
+const STAMPED_EVERY: usize = 16;
+
 /// Queues: two kinds, two lists.
 const QUEUES: usize = 4;
 
@@ -22,13 +26,13 @@ const POSITIONS: u32 = (1 << POSITION_BITS) - 1;
 const FINGERPRINT_SHIFT: u32 = 17;
 const PREFETCHED: u64 = 1 << 16;
 
-/// Bytes a ghost takes at most: a word and an eighth, and its place in an index that is at
+/// Bytes a ghost takes at most: a word and its part of a stamp, and an eighth of that, and its place in an index that is at
 /// least [`LOAD_MIN`] full.
-pub(crate) const GHOST_BYTES_MAX: f64 = 8.0 * 1.125 + 4.0 / LOAD_MIN;
-const LOAD_MIN: f64 = 0.572;
-/// The index grows when it is fuller than 4/5, by 7/5.
+pub(crate) const GHOST_BYTES_MAX: f64 = 8.5 * 1.125 + 4.0 / LOAD_MIN;
+const LOAD_MIN: f64 = 0.624;
+/// The index grows when it is fuller than 4/5, by 32/25.
 const FULL: (usize, usize) = (4, 5);
-const GROWTH: (usize, usize) = (7, 5);
+const GROWTH: (usize, usize) = (32, 25);
 const INDEX_MIN: usize = 16;
 
 /// A ghost that was found.
@@ -64,11 +68,21 @@ const fn same(word: u64, hash: u64) -> bool {
     word >> FINGERPRINT_SHIFT == fingerprint(hash) >> FINGERPRINT_SHIFT
 }
 
+/// Slots of a queue, and when every sixteenth was filled.
+struct Chunk {
+    words: [u64; CHUNK],
+    stamps: [u64; CHUNK / STAMPED_EVERY],
+}
+
+impl Chunk {
+    const EMPTY: Self = Self { words: [0; CHUNK], stamps: [0; CHUNK / STAMPED_EVERY] };
+}
+
 /// First come, first forgotten; with holes where ghosts were asked for.
 struct Queue {
-    chunks: VecDeque<Box<[u64; CHUNK]>>,
+    chunks: VecDeque<Box<Chunk>>,
     /// A chunk to use again.
-    spare: Option<Box<[u64; CHUNK]>>,
+    spare: Option<Box<Chunk>>,
     /// Position of the first slot of the first chunk, always at a chunk's begin.
     base: u32,
     /// Slots before the eldest ghost, in the first chunk; and slots in all.
@@ -86,30 +100,34 @@ impl Queue {
 
     fn slot(&mut self, position: u32) -> &mut u64 {
         let at = (position.wrapping_sub(self.base) & POSITIONS) as usize;
-        &mut self.chunks[at / CHUNK][at % CHUNK]
+        &mut self.chunks[at / CHUNK].words[at % CHUNK]
     }
 
     fn word(&self, position: u32) -> u64 {
         let at = (position.wrapping_sub(self.base) & POSITIONS) as usize;
-        self.chunks[at / CHUNK][at % CHUNK]
+        self.chunks[at / CHUNK].words[at % CHUNK]
     }
 
-    fn push(&mut self, word: u64) -> u32 {
+    fn push(&mut self, word: u64, stamp: u64) -> u32 {
         if self.end == self.chunks.len() * CHUNK {
-            let chunk = self.spare.take().unwrap_or_else(|| Box::new([0; CHUNK]));
+            let chunk = self.spare.take().unwrap_or_else(|| Box::new(Chunk::EMPTY));
             self.chunks.push_back(chunk);
         }
         let at = self.end;
         self.end += 1;
         self.len += 1;
         self.bytes += decode(word);
-        self.chunks[at / CHUNK][at % CHUNK] = word;
+        let chunk = &mut self.chunks[at / CHUNK];
+        chunk.words[at % CHUNK] = word;
+        if at.is_multiple_of(STAMPED_EVERY) {
+            chunk.stamps[at % CHUNK / STAMPED_EVERY] = stamp;
+        }
         self.base.wrapping_add(at as u32) & POSITIONS
     }
 
     /// Position of the eldest ghost.
     fn eldest(&mut self) -> Option<u32> {
-        while self.start < self.end && self.chunks[0][self.start] == 0 {
+        while self.start < self.end && self.chunks[0].words[self.start] == 0 {
             self.start += 1;
             if self.start == CHUNK {
                 self.spare = self.chunks.pop_front();
@@ -121,10 +139,31 @@ impl Queue {
         (self.start < self.end).then(|| self.base.wrapping_add(self.start as u32) & POSITIONS)
     }
 
+    /// The stamp of a slot, counted from the first one of the first chunk: between those that are
+    /// kept, as far as it is from them.
+    fn stamp(&self, at: usize) -> u64 {
+        let kept = |mark: usize| {
+            let at = mark * STAMPED_EVERY;
+            self.chunks[at / CHUNK].stamps[at % CHUNK / STAMPED_EVERY]
+        };
+        let (mark, past) = (at / STAMPED_EVERY, (at % STAMPED_EVERY) as u64);
+        let before = kept(mark);
+        if (mark + 1) * STAMPED_EVERY >= self.end {
+            return before;
+        }
+        before + (kept(mark + 1) - before) / STAMPED_EVERY as u64 * past
+    }
+
+    /// The stamp of the eldest ghost.
+    fn eldest_stamp(&self) -> Option<u64> {
+        (self.len > 0).then(|| self.stamp(self.start))
+    }
+
     fn take(&mut self, position: u32) -> u64 {
         let word = std::mem::take(self.slot(position));
         self.len -= 1;
         self.bytes -= decode(word);
+        self.eldest();
         word
     }
 
@@ -134,7 +173,7 @@ impl Queue {
     }
 
     fn heap_bytes(&self) -> usize {
-        (self.chunks.len() + usize::from(self.spare.is_some())) * CHUNK * 8
+        (self.chunks.len() + usize::from(self.spare.is_some())) * size_of::<Chunk>()
     }
 }
 
@@ -155,9 +194,9 @@ impl Ghosts {
         Self { queues: [const { Queue::new() }; QUEUES], index: Vec::new(), len: 0 }
     }
 
-    /// Ghosts of a list.
-    pub(crate) const fn list_len(&self, kind: Kind, list: List) -> usize {
-        self.queues[queue_of(kind, list)].len
+    /// About when the eldest ghost of a list became one, by the stamps given.
+    pub(crate) fn eldest_stamp(&self, kind: Kind, list: List) -> Option<u64> {
+        self.queues[queue_of(kind, list)].eldest_stamp()
     }
 
     /// Weight of the ghosts of a list, in bytes.
@@ -233,15 +272,16 @@ impl Ghosts {
         Some(Self::describe(place, word))
     }
 
-    /// Remembers a key, which has no ghost. Its weight must be [`remembered`].
-    pub(crate) fn push(&mut self, hash: u64, ghost: &Ghost) {
+    /// Remembers a key, which has no ghost. Its weight must be [`remembered`]; the stamps of a
+    /// list never fall.
+    pub(crate) fn push(&mut self, hash: u64, ghost: &Ghost, stamp: u64) {
         if (self.len + 1) * FULL.1 > self.index.len() * FULL.0 {
             self.reindex((self.index.len() * GROWTH.0 / GROWTH.1).max(INDEX_MIN));
         }
         let flag = if ghost.prefetched { PREFETCHED } else { 0 };
         let word = fingerprint(hash) | flag | encode(ghost.weight_bytes);
         let queue = queue_of(ghost.kind, ghost.list);
-        let position = self.queues[queue].push(word);
+        let position = self.queues[queue].push(word, stamp);
         self.put(word, (((queue as u32) << POSITION_BITS) | position) + 1);
         self.len += 1;
     }
@@ -316,7 +356,7 @@ impl Ghosts {
         self.queues[queue].base = end.next_multiple_of(CHUNK as u32) & POSITIONS;
         let tag = (queue as u32) << POSITION_BITS;
         for at in old.start..old.end {
-            let word = old.chunks[at / CHUNK][at % CHUNK];
+            let word = old.chunks[at / CHUNK].words[at % CHUNK];
             if word == 0 {
                 continue;
             }
@@ -325,7 +365,7 @@ impl Ghosts {
             while self.index[slot] != place {
                 slot = self.next(slot);
             }
-            self.index[slot] = (tag | self.queues[queue].push(word)) + 1;
+            self.index[slot] = (tag | self.queues[queue].push(word, old.stamp(at))) + 1;
         }
         old.chunks.clear();
     }
@@ -336,7 +376,7 @@ impl Ghosts {
         for (number, queue) in self.queues.iter().enumerate() {
             let (mut own, mut bytes) = (0, 0);
             for at in queue.start..queue.end {
-                let word = queue.chunks[at / CHUNK][at % CHUNK];
+                let word = queue.chunks[at / CHUNK].words[at % CHUNK];
                 if word == 0 {
                     continue;
                 }
@@ -388,7 +428,7 @@ mod tests {
         let count = if cfg!(miri) { 400 } else { 10_000_u64 };
         let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         for n in 0..count {
-            ghosts.push(hash(n), &ghost(Kind::ALL[n as usize % 2], List::Mru));
+            ghosts.push(hash(n), &ghost(Kind::ALL[n as usize % 2], List::Mru), 1000 + n);
         }
         for n in (0..count).filter(|n| n % 3 != 0) {
             assert_eq!(ghosts.take(hash(n)).map(|g| g.kind), Some(Kind::ALL[n as usize % 2]));
@@ -397,10 +437,14 @@ mod tests {
         ghosts.validate().expect("whole");
         for n in (0..count).filter(|n| n % 6 == 0) {
             assert!(ghosts.find(hash(n)).is_some());
+            let stamp = ghosts.eldest_stamp(Kind::Data, List::Mru).expect("there is one");
+            // It was nearly the eldest of its list, and one in three is left: 48 of a stamp's.
+            assert!(stamp.abs_diff(1000 + n) <= 96, "{stamp} for {}", 1000 + n);
             assert_eq!(ghosts.forget(Kind::Data, List::Mru), Some(ghost(Kind::Data, List::Mru)));
             assert!(ghosts.find(hash(n)).is_none());
         }
         assert_eq!(ghosts.forget(Kind::Data, List::Mru), None);
+        assert_eq!(ghosts.eldest_stamp(Kind::Data, List::Mru), None);
         assert!(ghosts.forget(Kind::Metadata, List::Mru).is_some());
         ghosts.validate().expect("whole");
     }
@@ -412,7 +456,7 @@ mod tests {
         let mut state = 1_u64;
         for n in 0..if cfg!(miri) { 2_000 } else { 300_000_u64 } {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            ghosts.push(n.wrapping_mul(0x9E37_79B9_7F4A_7C15), &ghost(Kind::Data, List::Mfu));
+            ghosts.push(n.wrapping_mul(0x9E37_79B9_7F4A_7C15), &ghost(Kind::Data, List::Mfu), n);
             // Like a cache at work: some are asked for, some are forgotten.
             if n % 3 == 0 {
                 let asked = (state >> 33) % (n + 1);

@@ -18,10 +18,10 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const LIVE_LISTS: usize = 4;
 
 /// Stamps handed out by one sublist between two arrivals, at most: 2^20.
-pub(crate) const ARRIVAL_SHIFT: u32 = 20;
+pub(super) const ARRIVAL_SHIFT: u32 = 20;
 
 /// Entries of MFU that one eviction places anew, at most.
-const LOOKS: usize = 16;
+const LOOKS: usize = 128;
 
 pub(super) const fn live_list(kind: Kind, list: List) -> usize {
     kind as usize * 2 + list as usize
@@ -215,13 +215,11 @@ impl Inside {
         (tail != NONE).then_some(tail)
     }
 
-    /// What the sublist publishes of a list: the stamp of its eldest entry. Ghosts have no
-    /// stamps; the longest list of them counts as the eldest.
+    /// What the sublist publishes of a list: the stamp of its eldest entry or ghost.
     pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, at: usize) -> u64 {
         let (kind, list) = (Kind::ALL[at / 4], List::ALL[at % 2]);
         if crate::policy::is_ghost_list(at) {
-            let len = self.ghosts.list_len(kind, list) as u64;
-            return if len == 0 { EMPTY } else { EMPTY - 1 - len };
+            return self.ghosts.eldest_stamp(kind, list).unwrap_or(EMPTY);
         }
         self.tail(kind, list).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp)
     }

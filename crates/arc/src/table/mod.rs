@@ -23,7 +23,7 @@ mod validate;
 
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::Ghost;
-pub(crate) use lists::{ARRIVAL_SHIFT, Stored};
+pub(crate) use lists::Stored;
 pub(crate) use meta::{
     DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, Word,
 };

@@ -113,7 +113,7 @@ impl Recency {
         let uses = &self.own().uses[kind as usize];
         let count = uses.load(Ordering::Relaxed) + 1;
         uses.store(count, Ordering::Relaxed);
-        count % now.batch() == 0
+        count.is_multiple_of(now.batch())
     }
 
     /// Takes over what this thread has counted, or with `all` every one. Only under the lock.

@@ -415,9 +415,10 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     }
 
     /// Makes a ghost of a key that has just lost its entry. Returns its weight as remembered.
-    pub(crate) fn remember(&mut self, hash: u64, ghost: Ghost) -> u64 {
+    pub(crate) fn remember(&mut self, hash: u64, ghost: Ghost, arrivals: u64) -> u64 {
+        let stamp = self.inside.stamp(arrivals);
         let ghost = Ghost { weight_bytes: remembered(ghost.weight_bytes), ..ghost };
-        self.inside.ghosts.push(hash, &ghost);
+        self.inside.ghosts.push(hash, &ghost, stamp);
         self.inside.ghosts_changed(ghost.kind, ghost.list);
         ghost.weight_bytes
     }
