@@ -11,7 +11,7 @@ use ogive_arc::{Access, Cache, Kind, Policy, Source};
 use std::convert::Infallible;
 
 /// The longest trace to take.
-const REQUESTS_MAX: u64 = if cfg!(debug_assertions) { 100_000 } else { 1_300_000 };
+const REQUESTS_MAX: u64 = if cfg!(debug_assertions) { 40_000 } else { 1_300_000 };
 
 fn ask(cache: &Cache<u64, ()>, key: u64, weight_bytes: u64) -> bool {
     let load = || Ok::<_, Infallible>(((), weight_bytes));

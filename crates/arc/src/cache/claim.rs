@@ -181,9 +181,8 @@ impl<K, V> Core<K, V> {
         hold
     }
 
-    /// Makes room for an arrival in its own sublist, if that is as good as any and takes
-    /// evicting a few, and counts it in. Returns whether it is oversize; or nothing, when room
-    /// has to be made elsewhere.
+    /// Makes room for an arrival, if that takes evicting a few and no waiting, and counts it in.
+    /// Returns whether it is oversize; or nothing, when room has to be made without the lock.
     fn find_room(
         &self,
         guard: &mut ShardGuard<'_, K, V>,
@@ -208,18 +207,22 @@ impl<K, V> Core<K, V> {
         let mut taken = 0;
         loop {
             let step = self.next_step(&ledger.balance, Some(&incoming));
-            let Some(list) = step.list_index() else {
-                if step == Step::NotEnough {
+            match step {
+                Step::Fits => break,
+                Step::NotEnough => {
                     self.counters.count(Event::EvictNotEnough);
+                    break;
                 }
-                break;
-            };
-            let here = taken < FEW && self.is_near(guard, list);
-            if !here || !self.take_step(guard, &mut ledger.balance, step, leaving) {
+                Step::Forget { .. }
+                | Step::Evict { .. }
+                | Step::EvictWaiting { .. }
+                | Step::Demote { .. } => {}
+            }
+            let balance = &mut ledger.balance;
+            if taken == FEW || !self.take_here_or_there(guard, balance, step, leaving) {
                 return None;
             }
             incoming.note(step);
-            guard.publish();
             taken += 1;
         }
         if taken > 0 {

@@ -1,8 +1,9 @@
 //! What all sublists share: the balance, the clock, the published tails, the counters.
 //!
-//! Locks, in the order in which they may be taken: a sublist's lock, then a referee's, then the
-//! ledger's (the balance). Never two sublists' at once. The ledger's lock is taken on arrivals, ghost hits,
-//! removals and evictions, never on a hit, and only for arithmetic.
+//! Locks, in the order in which they may be taken: a sublist's lock, then the ledger's (the
+//! balance). With one, or both, the lock of another sublist may be tried, never waited for. The
+//! ledger's lock is taken on arrivals, ghost hits, removals and evictions, never waited for by a
+//! hit. A referee's lock is taken alone, and the ledger's within it.
 
 use super::referees::Referees;
 use super::tails::Tails;
@@ -101,9 +102,8 @@ impl<K, V> Core<K, V> {
     pub(crate) fn new(parts: Parts<K, V>) -> Arc<Self> {
         let Parts { balance, sublists, exact, by_rules, hash_seed, evict_hook } = parts;
         let marks = match (by_rules, exact) {
-            (false, _) => Marks::None,
-            (true, false) => Marks::Chunks,
             (true, true) => Marks::Each,
+            _ => Marks::Some,
         };
         let balance = if by_rules { balance.with_rules() } else { balance };
         Arc::new_cyclic(|this| Self {
@@ -162,11 +162,6 @@ impl<K, V> Core<K, V> {
     /// Arrivals so far.
     pub(crate) fn arrivals(&self) -> u64 {
         self.clock.load(Relaxed)
-    }
-
-    /// About the stamp that an entry used now would get.
-    pub(crate) fn now(&self) -> u64 {
-        self.arrivals() << crate::table::ARRIVAL_SHIFT
     }
 
     /// Counts an arrival. Only under the ledger's lock.

@@ -1,9 +1,11 @@
 //! Making room: the balance says from which list, the published tails say from which
 //! sublist, and what leaves is dropped after all locks are released.
 //!
-//! An arrival makes its room in its own sublist, under the lock it has anyway, as long as the
-//! eldest entry there is nearly as old as the eldest of all, and no more than a few have to go.
-//! Otherwise it reserves its bytes and takes batches from wherever the eldest are.
+//! What goes is the eldest of its list over all sublists, entries and ghosts alike: with that,
+//! and one thread, any number of sublists judge as one. An arrival takes a few while it has its
+//! own sublist's lock, and tries the lock of the sublist with the eldest, never waiting for it.
+//! If somebody has that, or more than a few have to go, it gives its own lock back, takes batches
+//! from wherever the eldest are, and reserves its bytes.
 //!
 //! Work is proportional to what is freed: a held entry is looked at once and leaves its list; with
 //! nothing to evict, one load a list says so.
@@ -13,7 +15,7 @@ use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
 use crate::policy::duel::{Rule, USES_TO_ADMIT};
-use crate::policy::{Balance, Incoming, List, Step, is_ghost_list, list_index};
+use crate::policy::{Balance, Incoming, List, Step, list_index};
 use crate::sync::elapsed_ns;
 use crate::table::{
     At, Ghost, Gone, Mark, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, WAITING,
@@ -24,16 +26,12 @@ use std::time::Instant;
 /// The most entries evicted under one hold of a sublist's lock.
 const BATCH: usize = 16;
 
-/// The most an arrival evicts in its own sublist, under the lock it has for itself.
+/// The most an arrival evicts under the lock of its own sublist.
 pub(super) const FEW: usize = 4;
 
 /// How many sublists in a row may turn out empty, because others were quicker, before the
 /// evictor lets it be.
 const FRUITLESS_MAX: u32 = 64;
-
-/// A sublist's eldest entry is old enough if it has this part of the age of the eldest of all,
-/// in eighths.
-const NEAR_EIGHTHS: u64 = 7;
 
 /// What leaves the cache: collected under locks, dropped after them.
 pub(crate) struct Leaving<K, V> {
@@ -200,20 +198,31 @@ impl<K, V> Core<K, V> {
         balance.step(incoming, |kind, list| self.tails.any(list_index(kind, list, false)))
     }
 
-    /// Whether the eldest of a list in a locked sublist, whose tails are published, is nearly the
-    /// eldest of all. Of ghosts under ARC alone, whether the list is nearly the longest.
-    pub(super) fn is_near(&self, guard: &ShardGuard<'_, K, V>, list: usize) -> bool {
-        let Some(pick) = self.tails.eldest(list) else {
+    /// Carries out one step of the balance where the eldest of its list is: in a locked sublist,
+    /// whose tails are published, or in another, if nobody has that locked. Returns whether it
+    /// did anything.
+    pub(super) fn take_here_or_there(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        balance: &mut Balance,
+        step: Step,
+        leaving: &mut Leaving<K, V>,
+    ) -> bool {
+        let Some(pick) = step.list_index().and_then(|list| self.tails.eldest(list)) else {
             return false;
         };
         if pick.sublist == guard.shard.number() {
-            return true;
+            let done = self.take_step(guard, balance, step, leaving);
+            guard.publish();
+            return done;
         }
-        let own = guard.tail_stamp(list);
-        let by_length = is_ghost_list(list) && self.referees.is_none();
-        let now = if by_length { u64::MAX - 1 } else { self.now() };
-        let (age, eldest) = (now.saturating_sub(own), now.saturating_sub(pick.stamp));
-        age / NEAR_EIGHTHS >= eldest / 8
+        // Waiting for it, with two locks in hand, could be for ever.
+        let there = self.shards()[pick.sublist].try_lock(&self.tails, &self.counters);
+        there.is_some_and(|mut there| {
+            let done = self.take_step(&mut there, balance, step, leaving);
+            there.flush(balance);
+            done
+        })
     }
 
     /// Carries out one step of the balance in a locked sublist. Returns whether it did anything.
@@ -251,6 +260,14 @@ impl<K, V> Core<K, V> {
         (at, keep_ghost): (At, bool),
         leaving: &mut Leaving<K, V>,
     ) -> bool {
+        if at.list == List::Mfu && balance.rule(at.kind).is_some_and(|rule| rule != Rule::Arc) {
+            // What it publishes of MFU may be too old: then MRU may have the elder.
+            let published = guard.tail_stamp(at.index());
+            guard.sort(at);
+            if guard.tail_stamp(at.index()) != published {
+                return true;
+            }
+        }
         if balance.rule(at.kind) == Some(Rule::TwoQueues) && self.another_round(guard, at) {
             guard.flush(balance);
             return true;
@@ -313,9 +330,12 @@ impl<K, V> Core<K, V> {
         gone: &Gone,
     ) {
         let (kind, list) = (gone.word.kind(), gone.word.list());
-        let mut stale = gone.stale;
-        if self.referees.is_some() && !stale {
-            stale = gone.stamp < self.horizon(guard, kind);
+        let (mut stale, mut stamp) = (gone.stale, gone.stamp);
+        if self.referees.is_none() {
+            // ARC asks only which ghost is the eldest.
+            stamp = guard.stamp(self.arrivals());
+        } else if !stale {
+            stale = stamp < self.horizon(guard, kind);
         }
         let ghost = Ghost {
             kind,
@@ -323,7 +343,7 @@ impl<K, V> Core<K, V> {
             weight_bytes: gone.weight_bytes,
             prefetched: gone.word.is(PREFETCHED),
             stale,
-            mark: Mark { stamp: gone.stamp, left_bytes: balance.left_bytes(kind) },
+            mark: Mark { stamp, left_bytes: balance.left_bytes(kind) },
         };
         let remembered_bytes = guard.remember(gone.hash, ghost);
         balance.add(kind, list, true, remembered_bytes);

@@ -10,11 +10,11 @@
 //! Keys hash to sublists, each with its own lock for lists and ghosts; sizes and targets are in
 //! one balance, so the cache adapts as one, and an entry can be as large as the cache
 //! whatever the number of sublists. The lock order is: a sublist, then the ledger with the
-//! balance. A thread has at most one sublist locked.
+//! balance. With one sublist locked, a thread may try to lock another, and never waits for it.
 //!
 //! # Replacement
-//! An arrival evicts in its own sublist if the eldest entry there is nearly the eldest of all,
-//! else where the eldest is, so the order over all sublists is nearly that of one list.
+//! An arrival evicts where the eldest of all is, so the order over all sublists is that of one
+//! list.
 //!
 //! # Holds
 //! A held entry stays on its list until an eviction meets it, which takes it off; the last
@@ -282,7 +282,14 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             );
         }
         let of_mfu = word.state() == MFU;
-        if of_mfu && !recency.is_due(word.kind(), hold.entry().moved_at()) {
+        if of_mfu && !recency.is_exact() {
+            let now = recency.now(word.kind());
+            if hold.entry().used_in() != now.age() {
+                hold.entry().set_used_in(now.age());
+                if recency.count_use(word.kind(), now) {
+                    self.turn(hold.sublist());
+                }
+            }
             return hold;
         }
         let raised = word.is(flags);
@@ -331,6 +338,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
                 shard.recency.note(hold.id(), word, promote);
             }
             None => core.counters.count(Event::NotesLost),
+        }
+    }
+
+    /// Has the uses that this thread has counted in a sublist taken over, if the lock can be had.
+    #[cold]
+    fn turn(&self, sublist: usize) {
+        let core = self.core();
+        if let Some(mut guard) = core.shards()[sublist].try_lock(&core.tails, &core.counters) {
+            core.drain(&mut guard, false, false);
         }
     }
 

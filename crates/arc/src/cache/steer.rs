@@ -7,10 +7,11 @@
 
 use super::claim::Ticket;
 use super::core::Core;
+use super::evict::Leaving;
 use crate::counters::Event;
 use crate::policy::balance::rules::{LEFTOVERS_PER_ARRIVAL, Lists};
 use crate::policy::duel::Rule;
-use crate::policy::{Balance, EMPTY, Kind, List, list_index, window_index};
+use crate::policy::{Balance, EMPTY, Kind, List, Step, list_index, window_index};
 use crate::table::{Demoted, Note, PROMOTED, ShardGuard, TOUCHED, WAITING, WATCHED};
 
 impl<K, V> Lists for Core<K, V> {
@@ -47,9 +48,8 @@ impl<K, V> Core<K, V> {
     /// The eldest in this sublist is meant. A sublist is a sample of the keys, so it is nearly the
     /// eldest of all; and its hits have just been applied, while those of another may still lie in
     /// a ring. In a loop a ghost was used only a little before the eldest, so that matters.
-    pub(super) fn horizon(&self, guard: &ShardGuard<'_, K, V>, kind: Kind) -> u64 {
-        let own = guard.tail_stamp(list_index(kind, List::Mru, false));
-        let own = own.min(guard.tail_stamp(list_index(kind, List::Mfu, false)));
+    pub(super) fn horizon(&self, guard: &mut ShardGuard<'_, K, V>, kind: Kind) -> u64 {
+        let own = guard.horizon(kind);
         if own != EMPTY {
             return own;
         }
@@ -63,6 +63,7 @@ impl<K, V> Core<K, V> {
     pub(crate) fn drain(&self, guard: &mut ShardGuard<'_, K, V>, all: bool, may_wait: bool) {
         let shard = guard.shard;
         shard.recency.drain(all, |note| self.apply(guard, note, may_wait));
+        guard.take_uses(all, self.arrivals());
     }
 
     fn apply(&self, guard: &mut ShardGuard<'_, K, V>, note: Note, may_wait: bool) {
@@ -147,8 +148,8 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// LIRS: what main has too much of goes back to the window, the eldest first; as far as they
-    /// are in this sublist. The rest is for the next arrival.
+    /// LIRS: what main has too much of goes back to the window, the eldest first; as far as
+    /// that takes no waiting. The rest is for the next arrival.
     pub(super) fn demote_elders(
         &self,
         guard: &mut ShardGuard<'_, K, V>,
@@ -160,9 +161,8 @@ impl<K, V> Core<K, V> {
             let Some(list) = self.elder(kind) else {
                 break;
             };
-            if !self.is_near(guard, list_index(kind, list, false))
-                || !self.demote_one(guard, balance, (kind, list))
-            {
+            let step = Step::Demote { kind, list };
+            if !self.take_here_or_there(guard, balance, step, &mut Leaving::default()) {
                 return;
             }
         }

@@ -2,22 +2,26 @@
 //!
 //! A ghost is one word, 46 bits of its key's hash and its weight as a number with ten
 //! significant bits, in a queue for each kind and list, and one place of 4 bytes in an index of
-//! all. So a ghost costs 8 bytes, at most a twelfth more for places that a ghost hit has left
-//! empty, and 5 to 7 bytes of index: at most 16.
+//! all. So a ghost costs 8 bytes, half a byte for its part of a mark, at most a twelfth more for
+//! places that a ghost hit has left empty, and 5 to 6.4 bytes of index: at most 16.
 //!
 //! Two keys with the same 46 bits take each other for their ghost. With a million ghosts that
 //! happens to one miss in 10^8, and means that one entry starts on MFU and not on MRU.
 //!
-//! The duel wants to know when a ghost was used last, and how much had left the window when it
-//! left. Both grow along a queue, so each chunk has the [`Mark`] of the first ghost that went into
-//! it, and what lies between is taken in proportion. A ghost that was *stale* when it left, used
-//! before all of MRU and MFU, says so itself. A cache that is to be exact keeps every mark.
+//! A mark says which sublist has the eldest ghost of a list; and to the duel, when a ghost was used
+//! last and how much had left the window when it left. All of that grows along a queue, so every
+//! thirty-second ghost has its [`Mark`] kept, and what lies between is taken in proportion. A ghost
+//! that was *stale* when it left, used before all of MRU and MFU, says so itself. A duel that is to
+//! be exact keeps every mark.
 
 use crate::policy::{Kind, List};
 use std::collections::VecDeque;
 
 /// Slots of a chunk of a queue.
 const CHUNK: usize = 128;
+
+/// Slots to one mark.
+const MARKED_EVERY: usize = 32;
 
 /// Queues: two kinds, two lists.
 const QUEUES: usize = 4;
@@ -35,10 +39,10 @@ pub(crate) const GHOST_BYTES_MAX: f64 = size_of::<Chunk>() as f64 / CHUNK as f64
     + 4.0 / LOAD_MIN;
 /// A queue is rewritten when more than this part of it are holes.
 const HOLES_DIVISOR: usize = 12;
-const LOAD_MIN: f64 = 0.572;
-/// The index grows when it is fuller than 4/5, by 7/5.
+const LOAD_MIN: f64 = 0.624;
+/// The index grows when it is fuller than 4/5, by 32/25.
 const FULL: (usize, usize) = (4, 5);
-const GROWTH: (usize, usize) = (7, 5);
+const GROWTH: (usize, usize) = (32, 25);
 const INDEX_MIN: usize = 16;
 
 /// A ghost that was found.
@@ -58,7 +62,7 @@ pub(crate) struct Ghost {
 /// What a ghost's place in its queue says of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// When it was used last, by the cache's clock.
+    /// When it was used last, by the cache's clock; under ARC alone, when it left.
     pub(crate) stamp: u64,
     /// Bytes that had left the window of its kind when it left.
     pub(crate) left_bytes: u64,
@@ -67,17 +71,15 @@ pub(crate) struct Mark {
 /// Which marks are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// None: nobody asks.
-    None,
-    /// Those of the first ghost of each chunk.
-    Chunks,
+    /// One in [`MARKED_EVERY`].
+    Some,
     /// All.
     Each,
 }
 
 struct Chunk {
     words: [u64; CHUNK],
-    first: Mark,
+    marks: [Mark; CHUNK / MARKED_EVERY],
     each: Option<Box<[Mark; CHUNK]>>,
 }
 
@@ -143,23 +145,24 @@ impl Queue {
 
     /// The mark of a ghost, as far as it was kept.
     fn mark(&self, at: usize) -> Mark {
-        let (chunk, slot) = (&self.chunks[at / CHUNK], (at % CHUNK) as u64);
+        let (chunk, slot) = (&self.chunks[at / CHUNK], (at % MARKED_EVERY) as u64);
         if let Some(each) = &chunk.each {
             return each[at % CHUNK];
         }
-        let begun = self.end.div_ceil(CHUNK);
-        let (next, slots) = if at / CHUNK + 1 < begun {
-            (self.chunks[at / CHUNK + 1].first, CHUNK as u64)
+        let kept = |at: usize| self.chunks[at / CHUNK].marks[at % CHUNK / MARKED_EVERY];
+        let (first, begun) = (kept(at), (at / MARKED_EVERY + 1) * MARKED_EVERY);
+        let (next, slots) = if begun < self.end {
+            (kept(begun), MARKED_EVERY as u64)
         } else {
-            (self.last, ((self.end - 1) % CHUNK).max(1) as u64)
+            (self.last, ((self.end - 1) % MARKED_EVERY).max(1) as u64)
         };
         let between = |from: u64, to: u64| {
             let part = u128::from(to.saturating_sub(from)) * u128::from(slot) / u128::from(slots);
             from + part as u64
         };
         Mark {
-            stamp: between(chunk.first.stamp, next.stamp),
-            left_bytes: between(chunk.first.left_bytes, next.left_bytes),
+            stamp: between(first.stamp, next.stamp),
+            left_bytes: between(first.left_bytes, next.left_bytes),
         }
     }
 
@@ -168,9 +171,9 @@ impl Queue {
         self.last.left_bytes = self.last.left_bytes.max(mark.left_bytes);
         if self.end == self.chunks.len() * CHUNK {
             let each = || (marks == Marks::Each).then(|| Box::new([Mark::default(); CHUNK]));
-            let new = || Box::new(Chunk { words: [0; CHUNK], first: self.last, each: each() });
-            let mut chunk = self.spare.take().unwrap_or_else(new);
-            chunk.first = self.last;
+            let marks = [Mark::default(); CHUNK / MARKED_EVERY];
+            let new = || Box::new(Chunk { words: [0; CHUNK], marks, each: each() });
+            let chunk = self.spare.take().unwrap_or_else(new);
             self.chunks.push_back(chunk);
         }
         let at = self.end;
@@ -179,6 +182,9 @@ impl Queue {
         self.bytes += decode(word);
         let chunk = &mut self.chunks[at / CHUNK];
         chunk.words[at % CHUNK] = word;
+        if at.is_multiple_of(MARKED_EVERY) {
+            chunk.marks[at % CHUNK / MARKED_EVERY] = self.last;
+        }
         if let Some(each) = &mut chunk.each {
             each[at % CHUNK] = mark;
         }
@@ -234,11 +240,6 @@ impl Ghosts {
         Self { queues: [const { Queue::new() }; QUEUES], index: Vec::new(), len: 0, marks }
     }
 
-    /// Whether [`Ghost::mark`] means anything.
-    pub(crate) const fn have_marks(&self) -> bool {
-        !matches!(self.marks, Marks::None)
-    }
-
     /// The mark of the eldest ghost of a list.
     pub(crate) fn eldest(&self, kind: Kind, list: List) -> Option<Mark> {
         let queue = &self.queues[queue_of(kind, list)];
@@ -248,11 +249,6 @@ impl Ghosts {
     /// Forgets them all.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.marks);
-    }
-
-    /// Ghosts of a list.
-    pub(crate) const fn list_len(&self, kind: Kind, list: List) -> usize {
-        self.queues[queue_of(kind, list)].len
     }
 
     /// Weight of the ghosts of a list, in bytes.
@@ -487,11 +483,12 @@ mod tests {
 
     #[test]
     fn the_eldest_goes_first_whatever_was_taken_out_of_the_middle() {
-        let mut ghosts = Ghosts::new(Marks::None);
+        let mut ghosts = Ghosts::new(Marks::Some);
         let count = if cfg!(miri) { 400 } else { 10_000_u64 };
         let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         for n in 0..count {
-            ghosts.push(hash(n), &ghost(Kind::ALL[n as usize % 2], List::Mru));
+            let mark = Mark { stamp: 1000 + n, left_bytes: 7 * n };
+            ghosts.push(hash(n), &Ghost { mark, ..ghost(Kind::ALL[n as usize % 2], List::Mru) });
         }
         for n in (0..count).filter(|n| n % 3 != 0) {
             assert_eq!(ghosts.take(hash(n)).map(|g| g.kind), Some(Kind::ALL[n as usize % 2]));
@@ -500,10 +497,16 @@ mod tests {
         ghosts.validate().expect("whole");
         for n in (0..count).filter(|n| n % 6 == 0) {
             assert!(ghosts.find(hash(n)).is_some());
-            assert_eq!(ghosts.forget(Kind::Data, List::Mru), Some(ghost(Kind::Data, List::Mru)));
+            let mark = ghosts.eldest(Kind::Data, List::Mru).expect("there is one");
+            // One in three is left, and of those one in 32 has its mark kept.
+            assert!(mark.stamp.abs_diff(1000 + n) <= 192, "{mark:?} for {n}");
+            assert!(mark.left_bytes.abs_diff(7 * n) <= 7 * 192, "{mark:?} for {n}");
+            let forgotten = ghosts.forget(Kind::Data, List::Mru).expect("there is one");
+            assert_eq!((forgotten.kind, forgotten.list, forgotten.mark), (Kind::Data, List::Mru, mark));
             assert!(ghosts.find(hash(n)).is_none());
         }
         assert_eq!(ghosts.forget(Kind::Data, List::Mru), None);
+        assert_eq!(ghosts.eldest(Kind::Data, List::Mru), None);
         assert!(ghosts.forget(Kind::Metadata, List::Mru).is_some());
         ghosts.validate().expect("whole");
     }
@@ -511,7 +514,7 @@ mod tests {
     #[test]
     fn a_ghost_takes_at_most_16_bytes() {
         const { assert!(GHOST_BYTES_MAX <= 16.0) };
-        let mut ghosts = Ghosts::new(Marks::Chunks);
+        let mut ghosts = Ghosts::new(Marks::Some);
         let mut state = 1_u64;
         for n in 0..if cfg!(miri) { 2_000 } else { 300_000_u64 } {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,6 +1,7 @@
 //! What the lock of a sublist guards: lists through its entries, vacant slots, ghosts, and the
 //! loads in flight.
 
+use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::{Ghosts, Marks};
 use super::slab::Slab;
@@ -17,7 +18,10 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const LIVE_LISTS: usize = 6;
 
 /// Stamps handed out by one sublist between two arrivals, at most: 2^20.
-pub(crate) const ARRIVAL_SHIFT: u32 = 20;
+pub(super) const ARRIVAL_SHIFT: u32 = 20;
+
+/// Entries of MFU that one eviction places anew, at most.
+const LOOKS: usize = 128;
 
 /// A list of live entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +99,9 @@ pub(crate) struct Inside {
     pub(super) resident: usize,
     /// Loads in flight that somebody waits for, by their entry.
     pub(crate) flights: HashMap<u32, Arc<Flight>, FixedState>,
-    /// Moves to the head of MFU, by kind.
-    pub(super) moves: [u32; 2],
-    pub(super) clocks_changed: bool,
+    /// The order of MFU, by kind.
+    pub(super) ages: [Ages; 2],
+    pub(super) ages_changed: bool,
     /// One bit a list (see [`crate::policy::list_index`]): its tail may be another.
     pub(super) changed_tails: u16,
     /// Bytes that went from MRU to MFU, by kind, of which the balance has not heard yet; and how
@@ -120,8 +124,8 @@ impl Inside {
             indexed_max: 0,
             resident: 0,
             flights: HashMap::with_hasher(FixedState::with_seed(0)),
-            moves: [0; 2],
-            clocks_changed: false,
+            ages: [const { Ages::new() }; 2],
+            ages_changed: true,
             changed_tails: 0,
             promoted_bytes: [0; 2],
             admitted_bytes: [0; 2],
@@ -137,6 +141,11 @@ impl Inside {
         let start = arrivals << ARRIVAL_SHIFT;
         let last = start | ((1 << ARRIVAL_SHIFT) - 1);
         self.stamp = (self.stamp + 1).clamp(start, last);
+        self.stamp
+    }
+
+    /// The stamp that was given out last.
+    pub(super) const fn last_stamp(&self) -> u64 {
         self.stamp
     }
 
@@ -163,20 +172,82 @@ impl Inside {
         ends.bytes += entry.weight_bytes();
         ends.len += 1;
         if at.list == List::Mfu {
-            let moves = &mut self.moves[at.kind as usize];
-            *moves = moves.wrapping_add(1);
-            entry.set_moved_at(*moves);
-            self.clocks_changed = true;
+            self.ages[at.kind as usize].placed_at_head((id, entry));
+            self.used(at.kind, 1, stamp);
         }
+    }
+
+    /// Counts uses of entries of MFU: with enough of them a new age begins.
+    pub(super) fn used(&mut self, kind: Kind, uses: u64, stamp: u64) {
+        let len = self.lists[At::mfu(kind).live()].len;
+        if self.ages[kind as usize].count(uses, len) {
+            self.ages[kind as usize].begin(stamp);
+            self.ages_changed = true;
+        }
+    }
+
+    /// Puts entries at the old end of MFU where they belong, until one stands there that has not
+    /// been used since it was placed; or, after so many looks, the least recently used of those
+    /// seen.
+    pub(super) fn sort_tail<K, V>(&mut self, slab: &Slab<K, V>, kind: Kind) {
+        let id = self.lists[At::mfu(kind).live()].tail;
+        let Some(mut tail) = slab.get(id).filter(|_| id != NONE).map(|entry| (id, entry)) else {
+            return;
+        };
+        for _ in 0..LOOKS {
+            if !self.ages[kind as usize].is_used(tail.1) {
+                return;
+            }
+            let id = tail.1.newer();
+            let Some(next) = slab.get(id).filter(|_| id != NONE) else {
+                return;
+            };
+            let ages = &self.ages[kind as usize];
+            let worse = ages.is_used(next) && ages.back(next) <= ages.back(tail.1);
+            let place = if worse { (id, next) } else { std::mem::replace(&mut tail, (id, next)) };
+            self.place(slab, place, kind);
+        }
+    }
+
+    /// Moves an entry of MFU that has been used since it was placed to where that use belongs.
+    pub(super) fn place<K, V>(
+        &mut self,
+        slab: &Slab<K, V>,
+        (id, entry): (u32, &Entry<K, V>),
+        kind: Kind,
+    ) {
+        self.unlink(slab, (id, entry), At::mfu(kind));
+        entry.set_uses(super::window::one_more(entry.uses()));
+        let (older, stamp) = self.ages[kind as usize].place((id, entry));
+        let ends = &mut self.lists[At::mfu(kind).live()];
+        let beside = slab.get(older).filter(|_| older != NONE);
+        let stamp = entry.stamp().max(stamp).max(beside.map_or(0, Entry::stamp));
+        entry.set_stamp(stamp);
+        let newer = beside.map_or(ends.tail, Entry::newer);
+        entry.set_newer(newer);
+        entry.set_older(older);
+        match beside {
+            Some(beside) => beside.set_newer(id),
+            None => ends.tail = id,
+        }
+        match slab.get(newer) {
+            Some(neighbour) if newer != NONE => neighbour.set_older(id),
+            _ => ends.head = id,
+        }
+        ends.bytes += entry.weight_bytes();
+        ends.len += 1;
     }
 
     /// Takes an entry off its list.
     pub(super) fn unlink<K, V>(
         &mut self,
         slab: &Slab<K, V>,
-        entry: &Entry<K, V>,
+        (id, entry): (u32, &Entry<K, V>),
         at: At,
     ) {
+        if at.list == List::Mfu {
+            self.ages[at.kind as usize].unplaced(slab, (id, entry));
+        }
         let ends = &mut self.lists[at.live()];
         let (newer, older) = (entry.newer(), entry.older());
         match slab.get(newer) {
@@ -200,18 +271,13 @@ impl Inside {
         (tail != NONE).then_some(tail)
     }
 
-    /// What the sublist publishes of a list: the stamp of its eldest entry. Under ARC alone
-    /// ghosts have no stamps; the longest list of them counts as the eldest.
+    /// What the sublist publishes of a list: the stamp of its eldest entry or ghost.
     pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, index: usize) -> u64 {
         if let Some(at) = At::of(index) {
             return self.tail(at).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp);
         }
         let (kind, list) = (Kind::ALL[index / 4], List::ALL[index % 2]);
-        if self.ghosts.have_marks() {
-            return self.ghosts.eldest(kind, list).map_or(EMPTY, |mark| mark.stamp);
-        }
-        let len = self.ghosts.list_len(kind, list) as u64;
-        if len == 0 { EMPTY } else { EMPTY - 1 - len }
+        self.ghosts.eldest(kind, list).map_or(EMPTY, |mark| mark.stamp)
     }
 
     pub(super) fn ghosts_changed(&mut self, kind: Kind, list: List) {

@@ -9,6 +9,7 @@
 //! in the two callers that know why an entry stays: `shard` with `shrink`, which have the lock, and the
 //! cache's `hold`, which has a pin.
 
+mod ages;
 mod entry;
 mod ghosts;
 mod index;
@@ -24,7 +25,7 @@ mod window;
 
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::{Ghost, Mark, Marks};
-pub(crate) use lists::{ARRIVAL_SHIFT, At, Stored};
+pub(crate) use lists::{At, Stored};
 pub(crate) use meta::{
     DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, WAITING,
     WATCHED, Word,

@@ -8,6 +8,7 @@
 //! - a key is an entry or a ghost, never both.
 #![allow(unsafe_code)]
 
+use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::{Ghost, Marks, remembered};
 use super::index::Index;
@@ -16,8 +17,8 @@ use super::meta::{
     DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, Word,
 };
 use super::recency::Recency;
-use super::window::USES_MAX;
 use super::slab::Slab;
+use super::window::one_more;
 use crate::cache::Tails;
 use crate::counters::{Counters, Event};
 use crate::policy::{Balance, ENGINE_LISTS, Kind, LISTS, List, list_index};
@@ -115,7 +116,7 @@ impl<K, V> Shard<K, V> {
     }
 }
 
-/// A sublist, locked. Publishes its tails and clocks when it is unlocked.
+/// A sublist, locked. Publishes its tails and ages when it is unlocked.
 pub(crate) struct ShardGuard<'a, K, V> {
     pub(crate) inside: MutexGuard<'a, Inside>,
     pub(crate) shard: &'a Shard<K, V>,
@@ -235,7 +236,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     pub(crate) fn unlink(&mut self, id: u32, word: Word) {
         let entry = self.entry(id);
-        self.inside.unlink(&self.shard.slab, entry, word.at());
+        self.inside.unlink(&self.shard.slab, (id, entry), word.at());
     }
 
     /// Makes an entry vacant that has `pins` pins, its caller's; it is on no list and not in the
@@ -261,11 +262,22 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         unsafe { (entry.take_key(), has_value.then(|| entry.take_value())) }
     }
 
+    /// Counts the uses that hits of this thread, or with `all` of every one, have counted.
+    pub(crate) fn take_uses(&mut self, all: bool, arrivals: u64) {
+        for kind in Kind::ALL {
+            let uses = self.shard.recency.take_uses(all, kind);
+            if uses > 0 {
+                let stamp = self.inside.stamp(arrivals);
+                self.inside.used(kind, uses, stamp);
+            }
+        }
+    }
+
     /// Moves a live entry to the head of its list, or of MFU if it belongs there.
     pub(crate) fn move_up(&mut self, id: u32, arrivals: u64) {
         let entry = self.entry(id);
         let word = entry.meta.lower(TOUCHED | PROMOTED);
-        entry.set_uses((entry.uses() & USES_MAX).saturating_add(1).min(USES_MAX));
+        entry.set_uses(one_more(entry.uses()));
         if !word.is(PARKED) {
             self.unlink(id, word);
         }
@@ -304,6 +316,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     /// Takes the eldest entry of a list, unless it has been used since or is held.
     pub(crate) fn take_eldest(&mut self, at: At, counters: &Counters) -> Taken<K, V> {
+        self.sort(at);
         let Some(id) = self.inside.tail(at) else {
             return Taken::Nothing;
         };
@@ -443,11 +456,11 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Publishes what others go by.
     pub(crate) fn publish(&mut self) {
         let inside = &mut *self.inside;
-        if inside.clocks_changed {
-            inside.clocks_changed = false;
+        if std::mem::take(&mut inside.ages_changed) {
             for kind in Kind::ALL {
                 let len = inside.lists[At::mfu(kind).live()].len;
-                self.shard.recency.set_clock(kind, inside.moves[kind as usize], len);
+                let age = inside.ages[kind as usize].now();
+                self.shard.recency.set_now(kind, age, Ages::width(len));
             }
         }
         let changed = std::mem::take(&mut inside.changed_tails);

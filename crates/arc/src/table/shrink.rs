@@ -5,6 +5,7 @@
 use super::lists::NONE;
 use super::meta::{PARKED, Word};
 use super::shard::{ShardGuard, short};
+use crate::policy::List;
 
 impl<K, V> ShardGuard<'_, K, V> {
     /// Gives memory back: ghosts' queues and index if they are far too large, and if most slots
@@ -61,11 +62,15 @@ impl<K, V> ShardGuard<'_, K, V> {
         place.set_hash(entry.hash());
         place.set_weight_bytes(entry.weight_bytes());
         place.set_stamp(entry.stamp());
-        place.set_moved_at(entry.moved_at());
+        place.set_used_in(entry.used_in());
+        place.set_placed_in(entry.placed_in());
         place.set_uses(entry.uses());
         let (newer, older) = (entry.newer(), entry.older());
         place.set_newer(newer);
         place.set_older(older);
+        if word.list() == List::Mfu {
+            self.inside.ages[word.kind() as usize].renumbered(entry.placed_in(), from, to);
+        }
         let ends = &mut self.inside.lists[word.at().live()];
         match self.shard.slab.get(newer) {
             Some(neighbour) if newer != NONE => neighbour.set_older(to),

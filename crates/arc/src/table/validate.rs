@@ -114,6 +114,22 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
         Ok(())
     }
 
+    /// The newest entry of every age is marked, and no other.
+    fn validate_ages(&self, kind: Kind) -> Result<(), String> {
+        let ages = &self.inside.ages[kind as usize];
+        let mut id = self.inside.lists[At::mfu(kind).live()].head;
+        let (mut marks, mut age) = (ages.marks(), None);
+        while id != NONE {
+            let of_this = Some(ages.placed_in(self.entry(id))?);
+            if age != of_this && marks.next() != of_this.map(|age| (age, id)) {
+                return Err(format!("entry {id} of MFU, the newest of age {of_this:?}, no mark"));
+            }
+            age = of_this;
+            id = self.entry(id).older();
+        }
+        marks.next().map_or(Ok(()), |mark| Err(format!("{mark:?} is not the newest of an age")))
+    }
+
     fn validate_list(&self, at: At) -> Result<u64, String> {
         let ends = &self.inside.lists[at.live()];
         let (mut id, mut newer, mut len, mut bytes, mut stamp) = (ends.head, NONE, 0, 0, u64::MAX);
@@ -131,6 +147,9 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
             if len > u64::from(self.inside.end) {
                 return Err(format!("{at:?} is a circle"));
             }
+        }
+        if at.list == List::Mfu {
+            self.validate_ages(at.kind)?;
         }
         if newer != ends.tail || len != ends.len || bytes != ends.bytes {
             return Err(format!("{at:?}: {len} entries, {} said", ends.len));

@@ -9,13 +9,19 @@ use super::lists::At;
 use super::meta::{MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, WATCHED, Word};
 use super::recency::Note;
 use super::shard::ShardGuard;
-use crate::policy::{Balance, Kind, List};
+use crate::policy::{Balance, EMPTY, Kind, List};
 
 /// Uses an entry remembers (S3-FIFO: two bits).
-pub(super) const USES_MAX: u8 = 3;
+const USES_MAX: u8 = 3;
 
 /// Used before all of MRU and MFU.
 const STALE: u8 = 1 << 7;
+
+/// Uses, and whether stale, after one use more.
+pub(super) const fn one_more(uses: u8) -> u8 {
+    let count = uses & USES_MAX;
+    if count == USES_MAX { count } else { count + 1 }
+}
 
 /// What came of an attempt to demote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +49,29 @@ impl<K, V> ShardGuard<'_, K, V> {
     /// Uses an entry remembers.
     pub(crate) fn uses(&self, id: u32) -> u8 {
         self.entry(id).uses() & USES_MAX
+    }
+
+    /// Has the old end of MFU in order, where hits have only said when they were.
+    pub(crate) fn sort(&mut self, at: At) {
+        if at.list == List::Mfu {
+            self.inside.sort_tail(&self.shard.slab, at.kind);
+        }
+    }
+
+    /// When the eldest of MRU and MFU was used last, or [`EMPTY`]. Of MFU nobody knows more than
+    /// the age; its end is taken, for in a loop what is asked for now was used but a little before
+    /// the eldest.
+    pub(crate) fn horizon(&mut self, kind: Kind) -> u64 {
+        self.sort(At::mfu(kind));
+        let mru = self.tail_stamp(At::mru(kind).index());
+        let mfu = self.inside.tail(At::mfu(kind)).map_or(EMPTY, |id| {
+            let entry = self.entry(id);
+            if self.shard.recency.is_exact() {
+                return entry.stamp();
+            }
+            self.inside.ages[kind as usize].end_of(entry).unwrap_or(self.inside.last_stamp())
+        });
+        mru.min(mfu)
     }
 
     /// The eldest entry of a list.
@@ -102,6 +131,7 @@ impl<K, V> ShardGuard<'_, K, V> {
         arrivals: u64,
     ) -> Demoted {
         let at = At { kind, list, waits: false };
+        self.sort(at);
         let Some(id) = self.inside.tail(at) else {
             return Demoted::Nothing;
         };
