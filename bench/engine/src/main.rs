@@ -4,7 +4,8 @@
 //! `ogive-bench-engine quick|full` prints tables and writes `results.json` into the folder named
 //! second. `ogive-bench-engine once WORKLOAD CANDIDATE OPERATIONS` runs one thing once, for
 //! callgrind; `ogive-bench-engine rss CANDIDATE` puts a million 1-byte entries in and prints what
-//! that took.
+//! that took; `ogive-bench-engine some WORKLOADS CANDIDATES THREADS`, names apart by `;`, prints a
+//! part of the quick tables.
 
 mod caches;
 mod measure;
@@ -28,14 +29,14 @@ fn pick(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> (f64, f64, f64) {
 }
 
 /// One workload, every candidate, every number of threads.
-fn table(workload: &Workload, plan: &Plan) -> Vec<Value> {
+fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
     println!("\n{} ({} entries)", workload.name, workload.entries);
     println!(
         "{:24}{:>8}{:>12}{:>22}{:>12}{:>11}{:>10}{:>8}",
         "", "threads", "M op/s", "CPU ns/op (spread)", "p99.9 ns", "locks/op", "hits %", "hot %"
     );
     let mut rows = Vec::new();
-    let candidates = workload.filled();
+    let candidates = workload.filled(only);
     for &threads in &plan.threads {
         let mut samples = vec![Vec::new(); candidates.len()];
         for round in 0..plan.rounds {
@@ -70,12 +71,25 @@ fn table(workload: &Workload, plan: &Plan) -> Vec<Value> {
 fn report(full: bool, folder: &str) -> std::io::Result<()> {
     let plan = if full { Plan::full() } else { Plan::quick() };
     let workloads = workload::all(full);
-    let rows: Vec<Value> = workloads.iter().flat_map(|workload| table(workload, &plan)).collect();
+    let rows: Vec<Value> = workloads.iter().flat_map(|workload| table(workload, &plan, &[])).collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let all = json!({ "processors": processors, "rounds": plan.rounds,
         "operations": plan.operations, "rows": rows });
     std::fs::create_dir_all(folder)?;
     std::fs::write(format!("{folder}/results.json"), serde_json::to_string_pretty(&all)?)
+}
+
+/// Prints the rows of some workloads, candidates and numbers of threads.
+fn some(workloads: &str, candidates: &str, threads: &str) {
+    let names = |list: &str| list.split(';').map(str::to_owned).collect::<Vec<_>>();
+    let (workloads, candidates) = (names(workloads), names(candidates));
+    let wanted = |names: &[String], name: &str| names[0].is_empty() || names.iter().any(|n| n == name);
+    let threads = threads.split(';').filter_map(|count| count.parse().ok()).collect();
+    let plan = Plan { threads, ..Plan::quick() };
+    let only: Vec<&str> = candidates.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();
+    for workload in workload::all(true).iter().filter(|w| wanted(&workloads, w.name)) {
+        table(workload, &plan, &only);
+    }
 }
 
 fn main() -> ExitCode {
@@ -86,6 +100,10 @@ fn main() -> ExitCode {
         ["full", folder] => report(true, folder),
         ["once", workload, candidate, operations] => {
             workload::once(workload, candidate, operations.parse().unwrap_or(0));
+            Ok(())
+        }
+        ["some", workloads, candidates, threads] => {
+            some(workloads, candidates, threads);
             Ok(())
         }
         ["rss", candidate] => {

@@ -135,9 +135,16 @@ impl Workload {
         }
     }
 
-    /// Every candidate that can do this, with its entries in.
-    pub fn filled(&self) -> Vec<Box<dyn Candidate>> {
-        let mut all = candidates(None, self.entries, self.page_bytes);
+    /// Every candidate of these names, or of any if there are none, that can do this, with its
+    /// entries in.
+    pub fn filled(&self, only: &[&str]) -> Vec<Box<dyn Candidate>> {
+        let mut all = match only {
+            [] => candidates(None, self.entries, self.page_bytes),
+            only => only
+                .iter()
+                .flat_map(|name| candidates(Some(name), self.entries, self.page_bytes))
+                .collect(),
+        };
         all.retain(|candidate| candidate.evicts() || self.filled == self.entries);
         all.iter().for_each(|candidate| self.fill(&**candidate));
         all

@@ -1,9 +1,10 @@
 //! ogive's own policies, as they stand in `ogive-arc`.
 
 use crate::peers::Replacement;
-use ogive_arc::Kind;
 use ogive_arc::policy::Policy;
 use ogive_arc::policy::duel::{Alone, Constants, Duel, Rule};
+use ogive_arc::{Access, Cache, Kind, Source};
+use std::convert::Infallible;
 
 /// The duel.
 pub struct Ours(Duel<u32>);
@@ -13,6 +14,9 @@ pub struct OneRule(Alone<u32>);
 
 /// The paper's ARC as the engine has it.
 pub struct Paper(Policy<u32>);
+
+/// The engine that ships.
+pub struct Engine(Cache<u32, ()>);
 
 impl Replacement for Ours {
     fn access(&mut self, number: u32) -> bool {
@@ -43,7 +47,33 @@ impl Replacement for Paper {
     }
 }
 
-/// A policy by its name. `duel` may be followed by other constants, as in
+impl Replacement for Engine {
+    fn access(&mut self, number: u32) -> bool {
+        let load = || Ok::<_, Infallible>(((), 1));
+        let loaded = self.0.get_or_load(&number, Kind::Data, Access::Demand, load);
+        loaded.is_ok_and(|(_, source)| source == Source::Hit)
+    }
+
+    fn tell(&self) -> String {
+        let stats = self.0.stats();
+        format!(
+            "{} changes of rule, {} shown, {} ghosts too late, {} admitted, {} demoted",
+            stats.rule_changes,
+            stats.referee_requests,
+            stats.ghosts_too_late,
+            stats.window_admitted,
+            stats.window_demoted
+        )
+    }
+}
+
+fn engine(entries: u64, policy: ogive_arc::Policy, sublists: &str) -> Box<dyn Replacement> {
+    let sublists = sublists.parse().expect("a number of sublists");
+    Box::new(Engine(Cache::builder(entries).policy(policy).sublists(sublists).build()))
+}
+
+/// A policy by its name. `engine/8` is the engine with 8 sublists, `engine-arc/8` the same under
+/// ARC alone. `duel` may be followed by other constants, as in
 /// `duel:change_cost=0.5:shadow_entries=512`.
 ///
 /// # Panics
@@ -51,6 +81,12 @@ impl Replacement for Paper {
 pub fn make(name: &str, entries: usize) -> Box<dyn Replacement> {
     let entries = entries as u64;
     let rule = |rule| Box::new(OneRule(Alone::new(entries, rule)));
+    if let Some(sublists) = name.strip_prefix("engine/") {
+        return engine(entries, ogive_arc::Policy::Duel, sublists);
+    }
+    if let Some(sublists) = name.strip_prefix("engine-arc/") {
+        return engine(entries, ogive_arc::Policy::Arc, sublists);
+    }
     match name {
         "ogive-arc" => Box::new(Paper(Policy::new(entries))),
         "rule-arc" => rule(Rule::Arc),

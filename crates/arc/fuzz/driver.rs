@@ -1,7 +1,7 @@
 //! Bytes as a sequence of operations on a cache, which is recounted after every one of them. The
 //! fuzz target and `tests/operations.rs` both drive this.
 
-use ogive_arc::{Access, Cache, Claim, Hold, Kind};
+use ogive_arc::{Access, Cache, Claim, Hold, Kind, Policy};
 use std::collections::HashMap;
 
 /// Keys there are.
@@ -119,7 +119,7 @@ impl Run {
     }
 }
 
-/// Runs the operations that bytes spell: capacity, sublists and order first, then three bytes an
+/// Runs the operations that bytes spell: capacity, sublists, order and policy first, then three bytes an
 /// operation.
 pub fn run(bytes: &[u8]) {
     let [capacity, shape, rest @ ..] = bytes else {
@@ -128,7 +128,8 @@ pub fn run(bytes: &[u8]) {
     let builder = Cache::builder(u64::from(*capacity) * 4)
         .min_bytes(u64::from(shape >> 4))
         .sublists(1 << (shape & 3))
-        .exact(shape & 4 != 0);
+        .exact(shape & 4 != 0)
+        .policy(if shape & 8 == 0 { Policy::Duel } else { Policy::Arc });
     let (values, holds, claims) = (HashMap::new(), Vec::new(), Vec::new());
     let mut run = Run { cache: builder.build(), values, holds, claims, serial: 0 };
     for step in rest.chunks_exact(3) {

@@ -65,6 +65,12 @@ pub(crate) enum Event {
     PruneHeld,
     PruneBackedOff,
     PruneBusy,
+    RefereeRequests,
+    RefereeBusy,
+    WindowAdmitted,
+    WindowDemoted,
+    SecondChances,
+    GhostsTooLate,
     Count,
 }
 

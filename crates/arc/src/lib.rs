@@ -34,7 +34,9 @@ mod sync;
 mod table;
 mod threads;
 
-pub use cache::{Builder, Cache, Claim, Eviction, Growth, Hold, Level, LoadError, Reason, Source};
+pub use cache::{
+    Builder, Cache, Claim, Eviction, Growth, Hold, Level, LoadError, Policy, Reason, Source,
+};
 pub use generation::Generation;
 pub use policy::{Access, Kind, List};
 pub use prune::{Prune, PruneResult, Registration};

@@ -235,4 +235,30 @@ stats! {
     prune_backed_off
     /// Ogive: requests not passed on because the owner was at work on one.
     prune_busy
+    /// Ogive: the rule data go by: 0 LIRS, 1 LRU, 2 2Q, 3 ARC (always, if the policy is ARC).
+    rule_data
+    /// Ogive: the rule metadata go by.
+    rule_metadata
+    /// Ogive: how often the duel has changed a rule.
+    rule_changes
+    /// Ogive: requests the referees of the duel were shown.
+    referee_requests
+    /// Ogive: requests they were not shown because they were at work.
+    referee_busy
+    /// Ogive: one key in so many is sampled by the referee of data; 0 if the policy is ARC.
+    referee_one_in_data
+    /// Ogive: one key in so many is sampled by the referee of metadata; 0 if the policy is ARC.
+    referee_one_in_metadata
+    /// Ogive: real bytes of the referees' shadows.
+    referee_bytes
+    /// Ogive: weight of entries in the windows; they are in `mru_size`, too.
+    window_size
+    /// Ogive: entries that went from a window to MFU.
+    window_admitted
+    /// Ogive: entries that went from MRU or MFU back to a window.
+    window_demoted
+    /// Ogive: MFU entries that 2Q gave another round.
+    second_chances
+    /// Ogive: ghosts that were asked for too late for their rule.
+    ghosts_too_late
 }

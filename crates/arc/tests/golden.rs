@@ -9,8 +9,8 @@
 mod common;
 
 use common::{Golden, golden, keys};
-use ogive_arc::policy::Policy;
-use ogive_arc::{Access, Cache, Kind, Source};
+use ogive_arc::policy;
+use ogive_arc::{Access, Cache, Kind, Policy, Source};
 use std::convert::Infallible;
 use std::sync::Mutex;
 
@@ -48,7 +48,7 @@ fn for_all_rows(requests_max: u64, check: impl Fn(&Golden, &[u64]) + Sync) -> us
 }
 
 fn cache_hits(row: &Golden, keys: &[u64], sublists: usize, exact: bool) -> u64 {
-    let builder = Cache::<u64, ()>::builder(row.entries).sublists(sublists);
+    let builder = Cache::<u64, ()>::builder(row.entries).policy(Policy::Arc).sublists(sublists);
     let cache = builder.exact(exact).build();
     let mut hits = 0;
     for key in keys {
@@ -65,7 +65,7 @@ fn cache_hits(row: &Golden, keys: &[u64], sublists: usize, exact: bool) -> u64 {
 #[test]
 fn the_policy_has_exactly_the_published_hits() {
     let check = |row: &Golden, keys: &[u64], kind| {
-        let mut policy = Policy::new(row.entries);
+        let mut policy = policy::Policy::new(row.entries);
         let mut hits = 0;
         for &key in keys {
             hits += u64::from(policy.access(key, 1, kind).is_hit());

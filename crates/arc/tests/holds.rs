@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ogive_arc::policy::State;
-use ogive_arc::{Access, Cache, Hold, Kind, List, Reason};
+use ogive_arc::{Policy, Access, Cache, Hold, Kind, List, Reason};
 use std::sync::{Arc, Mutex};
 
 const DEMAND: Access = Access::Demand;
@@ -26,7 +26,8 @@ fn handles_can_go_to_other_threads() {
 
 #[test]
 fn held_entries_are_not_evicted_and_not_looked_at() {
-    let cache = Cache::builder(1000).sublists(4).build();
+    // Under the duel those that wait would leave, and nobody would meet the held ones.
+    let cache = Cache::builder(1000).policy(Policy::Arc).sublists(4).build();
     let held: Vec<_> = (0..90).map(|key| put(&cache, key, 10)).collect();
     for key in 1000..2000 {
         drop(put(&cache, key, 10));
@@ -142,7 +143,7 @@ fn the_eviction_hook_hears_of_what_was_evicted_outside_all_locks() {
     let heard: Arc<Mutex<Heard>> = Arc::default();
     let this: Arc<Mutex<Option<Cache<u64, u64>>>> = Arc::default();
     let (log, cell) = (Arc::clone(&heard), Arc::clone(&this));
-    let cache = Cache::builder(30).sublists(1).on_evict(move |eviction| {
+    let cache = Cache::builder(30).policy(Policy::Arc).sublists(1).on_evict(move |eviction| {
         // It would wait for itself if a lock were held.
         let cache = cell.lock().unwrap().clone().unwrap();
         assert!(!cache.contains(&eviction.key));

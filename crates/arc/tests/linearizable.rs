@@ -7,7 +7,7 @@
 mod common;
 
 use common::Sequence;
-use ogive_arc::{Access, Cache, Kind};
+use ogive_arc::{Access, Cache, Kind, Policy};
 use std::collections::HashSet;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,8 @@ fn is_linearizable(events: &[Event]) -> bool {
 }
 
 fn history(seed: u64, steps: u64) -> Vec<Event> {
-    let cache: Cache<u64, u64> = Cache::builder(1000).sublists(1).build();
+    let policy = if seed.is_multiple_of(2) { Policy::Duel } else { Policy::Arc };
+    let cache: Cache<u64, u64> = Cache::builder(1000).policy(policy).sublists(1).build();
     let (clock, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
     let mut events = Vec::new();
     std::thread::scope(|scope| {

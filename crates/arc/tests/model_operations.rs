@@ -4,7 +4,7 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
-use ogive_arc::{Access, Cache, Claim, Hold, Kind, Source};
+use ogive_arc::{Access, Cache, Claim, Hold, Kind, Policy, Source};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -220,10 +220,11 @@ proptest! {
         min_bytes in 0_u64..300,
         start_bytes in 0_u64..1000,
         sublists in 1_usize..9,
+        policy in prop_oneof![Just(Policy::Arc), Just(Policy::Duel)],
         ops in prop::collection::vec(ops(), 1..200),
     ) {
         let builder = Cache::builder(capacity).min_bytes(min_bytes).start_bytes(start_bytes);
-        let cache = builder.sublists(sublists).build();
+        let cache = builder.sublists(sublists).policy(policy).build();
         let (claims, holds) = (Vec::new(), Vec::new());
         let mut model = Model { cache, values: HashMap::new(), claims, holds, serial: 0 };
         for op in ops {

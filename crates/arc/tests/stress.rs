@@ -6,7 +6,7 @@
 mod common;
 
 use common::Sequence;
-use ogive_arc::{Access, Cache, Kind, LoadError, Prune, PruneResult};
+use ogive_arc::{Access, Cache, Kind, LoadError, Policy, Prune, PruneResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -105,12 +105,13 @@ fn work(cache: &Cache<u64, (u64, u64)>, origin: &Origin, mut next: Sequence, ste
 
 #[test]
 fn everything_counts_up_after_everything_at_once() {
-    let steps = if cfg!(miri) { 60 } else { 40_000 };
-    for sublists in [1, 8] {
+    let steps = if cfg!(miri) { 60 } else { 30_000 };
+    for (sublists, policy) in [(1, Policy::Arc), (8, Policy::Duel), (1, Policy::Duel), (8, Policy::Arc)] {
         let evicted = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&evicted);
         let cache = Cache::<u64, (u64, u64)>::builder(3000)
             .sublists(sublists)
+            .policy(policy)
             .on_evict(move |eviction| {
                 assert_eq!(eviction.key, eviction.value.0);
                 count.fetch_add(1, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use super::core::{Core, EvictHook, Parts};
 use super::tails::SUBLISTS_MAX;
-use super::{Cache, Eviction};
+use super::{Cache, Eviction, Policy};
 use crate::policy::Balance;
 use std::fmt;
 use std::hash::Hash;
@@ -24,6 +24,7 @@ pub struct Builder<K, V> {
     expected_weight_bytes: u64,
     hash_seed: u64,
     exact: bool,
+    policy: Policy,
     evict_hook: Option<EvictHook<K, V>>,
 }
 
@@ -37,6 +38,7 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
             expected_weight_bytes: EXPECTED_WEIGHT_BYTES,
             hash_seed: 0,
             exact: false,
+            policy: Policy::default(),
             evict_hook: None,
         }
     }
@@ -80,9 +82,16 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
     /// a hit moves nothing if the entry is among the youngest eighth of MFU, for the order there
     /// hardly matters, and what a hit writes, other processors have to fetch again.
     ///
-    /// With this, one sublist and one thread the cache is the paper's ARC, hit for hit.
+    /// With this, one sublist and one thread the cache is [`Policy::Arc`] as its paper has it, hit
+    /// for hit, or [`policy::duel::Duel`](crate::policy::duel::Duel).
     pub const fn exact(mut self, exact: bool) -> Self {
         self.exact = exact;
+        self
+    }
+
+    /// Which entry leaves when room is needed.
+    pub const fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
         self
     }
 
@@ -106,7 +115,9 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
         });
         let count = count.clamp(1, SUBLISTS_MAX).next_power_of_two();
         let Self { hash_seed, exact, evict_hook, .. } = self;
-        Cache { core: Core::new(Parts { balance, sublists: count, exact, hash_seed, evict_hook }) }
+        let by_rules = self.policy == Policy::Duel;
+        let parts = Parts { balance, sublists: count, exact, by_rules, hash_seed, evict_hook };
+        Cache { core: Core::new(parts) }
     }
 }
 

@@ -7,9 +7,12 @@ use super::hold::Hold;
 use super::{Cache, Growth};
 use crate::counters::Event;
 use crate::policy::transition::Arrival;
-use crate::policy::{Access, Kind, List, Step};
+use crate::policy::duel::Rule;
+use crate::policy::{Access, Balance, Kind, List, Step};
 use crate::sync::elapsed_ns;
-use crate::table::{DEAD, DOOMED, MFU, MRU, OVERSIZE, PREFETCHED, ShardGuard};
+use crate::table::{
+    DEAD, DOOMED, Ghost, MFU, MRU, OVERSIZE, PREFETCHED, ShardGuard, WAITING, WATCHED,
+};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -32,9 +35,24 @@ pub struct Claim<K, V> {
 pub(crate) struct Ticket {
     pub(crate) sublist: usize,
     pub(crate) id: u32,
+    pub(crate) hash: u64,
     pub(crate) arrival: Arrival,
     pub(crate) kind: Kind,
     pub(crate) access: Access,
+    /// The ghost there was, if the rules have to judge of it.
+    pub(crate) ghost: Option<Ghost>,
+    /// It goes to the window.
+    pub(crate) waits: bool,
+}
+
+impl Ticket {
+    /// Counts the bytes of the arrival in where it goes.
+    fn count_in(&self, balance: &mut Balance, weight_bytes: u64) {
+        balance.add(self.kind, self.arrival.list, false, weight_bytes);
+        if self.waits {
+            balance.add_waiting(self.kind, weight_bytes);
+        }
+    }
 }
 
 /// What is done about an arrival after all locks are released.
@@ -111,8 +129,12 @@ pub(crate) fn count_load<K, V>(core: &Core<K, V>, start: Instant) {
 impl<K, V> Core<K, V> {
     /// Brings a value into the entry of a ticket, and hands it out.
     pub(crate) fn put(&self, ticket: Ticket, value: V, weight_bytes: u64) -> Hold<K, V> {
+        let weight_bytes = weight_bytes.max(1);
+        if ticket.access == Access::Demand {
+            self.show(ticket.kind, ticket.hash, weight_bytes);
+        }
         let guard = self.lock_drained(&self.shards()[ticket.sublist]);
-        self.put_locked(guard, ticket, Arc::new(value), weight_bytes.max(1))
+        self.put_locked(guard, ticket, Arc::new(value), weight_bytes)
     }
 
     /// The same, by somebody who has the lock already. The pins of the loading entry, the
@@ -120,7 +142,7 @@ impl<K, V> Core<K, V> {
     pub(crate) fn put_locked(
         &self,
         mut guard: ShardGuard<'_, K, V>,
-        ticket: Ticket,
+        mut ticket: Ticket,
         value: Arc<V>,
         weight_bytes: u64,
     ) -> Hold<K, V> {
@@ -129,7 +151,8 @@ impl<K, V> Core<K, V> {
         let mut after = After::default();
         let mut settled = None;
         if !guard.word(id).is(DOOMED) {
-            settled = self.find_room(&mut guard, &ticket, weight_bytes, &mut leaving, &mut after);
+            let (leaving, after) = (&mut leaving, &mut after);
+            settled = self.find_room(&mut guard, &mut ticket, weight_bytes, leaving, after);
         }
         if let Some(oversize) = settled {
             self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
@@ -137,13 +160,14 @@ impl<K, V> Core<K, V> {
             drop(guard);
         } else {
             drop(guard);
-            let incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
+            let mut incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
+            incoming.leftovers = 0;
             let oversize = self.make_room(Some(&incoming)).oversize;
             let mut guard = self.lock_drained(shard);
             if !oversize && !guard.word(id).is(DOOMED) {
                 let mut ledger = self.ledger();
                 ledger.balance.sub_anon(ticket.kind, weight_bytes);
-                ledger.balance.add(ticket.kind, ticket.arrival.list, false, weight_bytes);
+                ticket.count_in(&mut ledger.balance, weight_bytes);
                 self.note_arrival(&ledger);
                 after.growth = ledger.note_growth(weight_bytes);
             }
@@ -157,23 +181,25 @@ impl<K, V> Core<K, V> {
         hold
     }
 
-    /// Makes room for an arrival in its own sublist, if that is as good as any and takes
-    /// evicting a few, and counts it in. Returns whether it is oversize; or nothing, when room
-    /// has to be made elsewhere.
+    /// Makes room for an arrival, if that takes evicting a few and no waiting, and counts it in.
+    /// Returns whether it is oversize; or nothing, when room has to be made without the lock.
     fn find_room(
         &self,
         guard: &mut ShardGuard<'_, K, V>,
-        ticket: &Ticket,
+        ticket: &mut Ticket,
         weight_bytes: u64,
         leaving: &mut Leaving<K, V>,
         after: &mut After,
     ) -> Option<bool> {
-        let incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
         guard.publish();
         let mut ledger = self.ledger();
         guard.flush(&mut ledger.balance);
         ledger.balance.grow_for(weight_bytes);
         after.denied = ledger.note_denied(weight_bytes);
+        if self.referees.is_some() {
+            self.place(guard, &mut ledger.balance, ticket, weight_bytes);
+        }
+        let mut incoming = ticket.arrival.incoming(ticket.kind, weight_bytes);
         if weight_bytes > ledger.balance.target_bytes() {
             ledger.balance.add_oversize(ticket.kind, weight_bytes);
             return Some(true);
@@ -181,23 +207,28 @@ impl<K, V> Core<K, V> {
         let mut taken = 0;
         loop {
             let step = self.next_step(&ledger.balance, Some(&incoming));
-            let Some(list) = step.list_index() else {
-                if step == Step::NotEnough {
+            match step {
+                Step::Fits => break,
+                Step::NotEnough => {
                     self.counters.count(Event::EvictNotEnough);
+                    break;
                 }
-                break;
-            };
-            let here = taken < FEW && self.is_near(guard, list);
-            if !here || !self.take_step(guard, &mut ledger.balance, step, leaving) {
+                Step::Forget { .. }
+                | Step::Evict { .. }
+                | Step::EvictWaiting { .. }
+                | Step::Demote { .. } => {}
+            }
+            let balance = &mut ledger.balance;
+            if taken == FEW || !self.take_here_or_there(guard, balance, step, leaving) {
                 return None;
             }
-            guard.publish();
+            incoming.note(step);
             taken += 1;
         }
         if taken > 0 {
             self.counters.count(Event::EvictCalls);
         }
-        ledger.balance.add(ticket.kind, ticket.arrival.list, false, weight_bytes);
+        ticket.count_in(&mut ledger.balance, weight_bytes);
         self.note_arrival(&ledger);
         after.growth = ledger.note_growth(weight_bytes);
         Some(false)
@@ -228,9 +259,19 @@ impl<K, V> Core<K, V> {
             self.counters.count(Event::Inserts);
             self.counters.add(Event::InsertBytes, weight_bytes);
             let state = if ticket.arrival.list == List::Mfu { MFU } else { MRU };
-            (state, word.only(PREFETCHED))
+            let watched = self.is_watched(ticket.kind, ticket.hash);
+            let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+            let flags = flag(ticket.waits, WAITING) | flag(watched, WATCHED);
+            (state, word.only(PREFETCHED) | flags)
         };
         guard.settle(ticket.id, as_what, (value, weight_bytes), stamp);
+        let kind = ticket.kind;
+        if as_what.0 == MFU && self.rule(kind) == Rule::Lirs && self.referees.is_some() {
+            let mut ledger = self.ledger();
+            guard.flush(&mut ledger.balance);
+            ledger.balance.owe_demotions(kind);
+            self.demote_elders(guard, &mut ledger.balance, kind);
+        }
     }
 
     /// Ends a load with an error.

@@ -1,17 +1,19 @@
 //! What all sublists share: the balance, the clock, the published tails, the counters.
 //!
 //! Locks, in the order in which they may be taken: a sublist's lock, then the ledger's (the
-//! balance). Never two sublists' at once. The ledger's lock is taken on arrivals, ghost hits,
-//! removals and evictions, never on a hit, and only for arithmetic.
+//! balance). With one, or both, the lock of another sublist may be tried, never waited for. The
+//! ledger's lock is taken on arrivals, ghost hits, removals and evictions, never waited for by a
+//! hit. A referee's lock is taken alone, and the ledger's within it.
 
+use super::referees::Referees;
 use super::tails::Tails;
 use super::{Eviction, Growth};
 use crate::counters::{Counters, Event};
 use crate::policy::Balance;
 use crate::prune::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use crate::sync::{Mutex, MutexGuard, lock_counted};
-use crate::table::{Shard, ShardGuard};
+use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
+use crate::table::{Marks, Shard, ShardGuard};
 use foldhash::quality::FixedState;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
@@ -74,6 +76,8 @@ pub(crate) struct Core<K, V> {
     clock: AtomicU64,
     pub(crate) tails: Tails,
     ledger: Mutex<Ledger>,
+    /// Nobody, if the policy is ARC.
+    pub(crate) referees: Option<Referees>,
     /// Handles of the cache.
     pub(crate) handles: AtomicUsize,
     /// One for each dead entry, so that holders can let go of it when the cache is gone.
@@ -88,15 +92,23 @@ pub(crate) struct Parts<K, V> {
     pub(crate) balance: Balance,
     pub(crate) sublists: usize,
     pub(crate) exact: bool,
+    /// Go by the rule that does best, not by ARC alone.
+    pub(crate) by_rules: bool,
     pub(crate) hash_seed: u64,
     pub(crate) evict_hook: Option<EvictHook<K, V>>,
 }
 
 impl<K, V> Core<K, V> {
     pub(crate) fn new(parts: Parts<K, V>) -> Arc<Self> {
-        let Parts { balance, sublists, exact, hash_seed, evict_hook } = parts;
+        let Parts { balance, sublists, exact, by_rules, hash_seed, evict_hook } = parts;
+        let marks = match (by_rules, exact) {
+            (true, true) => Marks::Each,
+            _ => Marks::Some,
+        };
+        let balance = if by_rules { balance.with_rules() } else { balance };
         Arc::new_cyclic(|this| Self {
-            shards: (0..sublists).map(|number| Shard::new(number, exact)).collect(),
+            shards: (0..sublists).map(|number| Shard::new(number, exact, marks)).collect(),
+            referees: by_rules.then(|| Referees::new(balance.target_bytes())),
             over: AtomicBool::new(false),
             target_bytes: AtomicU64::new(balance.target_bytes()),
             ledger: Mutex::new(Ledger {
@@ -129,6 +141,13 @@ impl<K, V> Core<K, V> {
         }
     }
 
+    /// Takes the ledger's lock if nobody has it.
+    pub(crate) fn try_ledger(&self) -> Option<LedgerGuard<'_>> {
+        let guard = try_lock(&self.ledger)?;
+        self.counters.count(Event::Locks);
+        Some(LedgerGuard { guard, over: &self.over, target_bytes: &self.target_bytes })
+    }
+
     /// Whether entries or ghosts are beyond their bounds.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
@@ -143,11 +162,6 @@ impl<K, V> Core<K, V> {
     /// Arrivals so far.
     pub(crate) fn arrivals(&self) -> u64 {
         self.clock.load(Relaxed)
-    }
-
-    /// About the stamp that an entry used now would get.
-    pub(crate) fn now(&self) -> u64 {
-        self.arrivals() << crate::table::ARRIVAL_SHIFT
     }
 
     /// Counts an arrival. Only under the ledger's lock.
@@ -174,7 +188,7 @@ impl<K, V> Core<K, V> {
     /// Takes the lock of a sublist and applies what this thread's hits have noted there.
     pub(crate) fn lock_drained<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
         let mut guard = self.lock(shard);
-        guard.drain(false, self.arrivals());
+        self.drain(&mut guard, false, true);
         guard
     }
 
@@ -182,7 +196,7 @@ impl<K, V> Core<K, V> {
     /// balance are what they should be after every access so far.
     pub(crate) fn lock_settled<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
         let mut guard = self.lock(shard);
-        guard.drain(true, self.arrivals());
+        self.drain(&mut guard, true, true);
         guard.flush(&mut self.ledger().balance);
         guard
     }

@@ -1,9 +1,11 @@
 //! Making room: the balance says from which list, the published tails say from which
 //! sublist, and what leaves is dropped after all locks are released.
 //!
-//! An arrival makes its room in its own sublist, under the lock it has anyway, as long as the
-//! eldest entry there is nearly as old as the eldest of all, and no more than a few have to go.
-//! Otherwise it reserves its bytes and takes batches from wherever the eldest are.
+//! What goes is the eldest of its list over all sublists, entries and ghosts alike: with that,
+//! and one thread, any number of sublists judge as one. An arrival takes a few while it has its
+//! own sublist's lock, and tries the lock of the sublist with the eldest, never waiting for it.
+//! If somebody has that, or more than a few have to go, it gives its own lock back, takes batches
+//! from wherever the eldest are, and reserves its bytes.
 //!
 //! Work is proportional to what is freed: a held entry is looked at once and leaves its list; with
 //! nothing to evict, one load a list says so.
@@ -12,25 +14,24 @@ use super::core::Core;
 use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
-use crate::policy::{Balance, Incoming, List, Step, is_ghost_list, list_index};
+use crate::policy::duel::{Rule, USES_TO_ADMIT};
+use crate::policy::{Balance, Incoming, List, Step, list_index};
 use crate::sync::elapsed_ns;
-use crate::table::{Ghost, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, Word};
+use crate::table::{
+    At, Ghost, Gone, Mark, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, WAITING,
+};
 use smallvec::SmallVec;
 use std::time::Instant;
 
 /// The most entries evicted under one hold of a sublist's lock.
 const BATCH: usize = 16;
 
-/// The most an arrival evicts in its own sublist, under the lock it has for itself.
+/// The most an arrival evicts under the lock of its own sublist.
 pub(super) const FEW: usize = 4;
 
 /// How many sublists in a row may turn out empty, because others were quicker, before the
 /// evictor lets it be.
 const FRUITLESS_MAX: u32 = 64;
-
-/// A sublist's eldest entry is old enough if it has this part of the age of the eldest of all,
-/// in eighths.
-const NEAR_EIGHTHS: u64 = 7;
 
 /// What leaves the cache: collected under locks, dropped after them.
 pub(crate) struct Leaving<K, V> {
@@ -75,9 +76,10 @@ impl<K, V> Leaving<K, V> {
         &mut self,
         core: &Core<K, V>,
         (key, value): Stored<K, V>,
-        (word, weight_bytes): (Word, u64),
+        gone: &Gone,
         reason: Reason,
     ) {
+        let (word, weight_bytes) = (gone.word, gone.weight_bytes);
         self.evicted += 1;
         self.evicted_bytes += weight_bytes;
         match value {
@@ -134,12 +136,13 @@ impl<K, V> Core<K, V> {
         {
             return Room { oversize: true };
         }
+        let mut incoming = incoming.copied();
         let mut start = None;
         let mut fruitless = 0;
         loop {
             let step = {
                 let mut ledger = self.ledger();
-                let mut step = self.next_step(&ledger.balance, incoming);
+                let mut step = self.next_step(&ledger.balance, incoming.as_ref());
                 if fruitless == FRUITLESS_MAX {
                     step = Step::NotEnough;
                 }
@@ -158,7 +161,7 @@ impl<K, V> Core<K, V> {
             };
             start.get_or_insert_with(Instant::now);
             let picked = self.tails.eldest(list);
-            let progress = picked.is_some_and(|pick| self.take_batch(list, pick, incoming));
+            let progress = picked.is_some_and(|pick| self.take_batch(list, pick, &mut incoming));
             fruitless = if progress { 0 } else { fruitless + 1 };
         }
         if let Some(start) = start {
@@ -189,22 +192,37 @@ impl<K, V> Core<K, V> {
     }
 
     pub(super) fn next_step(&self, balance: &Balance, incoming: Option<&Incoming>) -> Step {
+        if self.referees.is_some() {
+            return balance.step_by_rule(incoming, self);
+        }
         balance.step(incoming, |kind, list| self.tails.any(list_index(kind, list, false)))
     }
 
-    /// Whether the eldest of a list in a locked sublist, whose tails are published, is nearly the
-    /// eldest of all. Of ghosts, whether the list is nearly the longest.
-    pub(super) fn is_near(&self, guard: &ShardGuard<'_, K, V>, list: usize) -> bool {
-        let Some(pick) = self.tails.eldest(list) else {
+    /// Carries out one step of the balance where the eldest of its list is: in a locked sublist,
+    /// whose tails are published, or in another, if nobody has that locked. Returns whether it
+    /// did anything.
+    pub(super) fn take_here_or_there(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        balance: &mut Balance,
+        step: Step,
+        leaving: &mut Leaving<K, V>,
+    ) -> bool {
+        let Some(pick) = step.list_index().and_then(|list| self.tails.eldest(list)) else {
             return false;
         };
         if pick.sublist == guard.shard.number() {
-            return true;
+            let done = self.take_step(guard, balance, step, leaving);
+            guard.publish();
+            return done;
         }
-        let own = guard.tail_stamp(list);
-        let now = if is_ghost_list(list) { u64::MAX - 1 } else { self.now() };
-        let (age, eldest) = (now.saturating_sub(own), now.saturating_sub(pick.stamp));
-        age / NEAR_EIGHTHS >= eldest / 8
+        // Waiting for it, with two locks in hand, could be for ever.
+        let there = self.shards()[pick.sublist].try_lock(&self.tails, &self.counters);
+        there.is_some_and(|mut there| {
+            let done = self.take_step(&mut there, balance, step, leaving);
+            there.flush(balance);
+            done
+        })
     }
 
     /// Carries out one step of the balance in a locked sublist. Returns whether it did anything.
@@ -223,23 +241,84 @@ impl<K, V> Core<K, V> {
                 true
             }),
             Step::Evict { kind, list, keep_ghost } => {
-                let at: (_, List) = (kind, list);
-                match guard.take_eldest(at, self.arrivals(), &self.counters) {
-                    Taken::Nothing => false,
-                    Taken::Moved => {
-                        guard.flush(balance);
-                        true
-                    }
-                    Taken::Entry(stored, hash, word, weight_bytes) => {
-                        balance.sub(kind, list, false, weight_bytes);
-                        if keep_ghost {
-                            self.remember(guard, balance, hash, (word, weight_bytes));
-                        }
-                        leaving.evicted(self, stored, (word, weight_bytes), Reason::Capacity);
-                        true
-                    }
-                }
+                let at = At { kind, list, waits: false };
+                self.evict_eldest(guard, balance, (at, keep_ghost), leaving)
             }
+            Step::EvictWaiting { kind, keep_ghost } => {
+                self.evict_eldest(guard, balance, (At::window(kind), keep_ghost), leaving)
+            }
+            Step::Demote { kind, list } => self.demote_one(guard, balance, (kind, list)),
+        }
+    }
+
+    /// Evicts the eldest entry of a list, or gives it its move if it has been used. Returns whether
+    /// anything changed.
+    fn evict_eldest(
+        &self,
+        guard: &mut ShardGuard<'_, K, V>,
+        balance: &mut Balance,
+        (at, keep_ghost): (At, bool),
+        leaving: &mut Leaving<K, V>,
+    ) -> bool {
+        if at.list == List::Mfu && balance.rule(at.kind).is_some_and(|rule| rule != Rule::Arc) {
+            // What it publishes of MFU may be too old: then MRU may have the elder.
+            let published = guard.tail_stamp(at.index());
+            guard.sort(at);
+            if guard.tail_stamp(at.index()) != published {
+                return true;
+            }
+        }
+        if balance.rule(at.kind) == Some(Rule::TwoQueues) && self.another_round(guard, at) {
+            guard.flush(balance);
+            return true;
+        }
+        match guard.take_eldest(at, &self.counters) {
+            Taken::Nothing => false,
+            Taken::Parked => true,
+            Taken::Used(id) => {
+                self.used_with(guard, balance, id);
+                true
+            }
+            Taken::Entry(stored, gone) => {
+                self.leave(balance, &gone);
+                if keep_ghost {
+                    self.remember(guard, balance, &gone);
+                }
+                leaving.evicted(self, stored, &gone, Reason::Capacity);
+                true
+            }
+        }
+    }
+
+    /// 2Q: what was used twice in the window goes to MFU, and what was used on MFU stays there.
+    /// Returns whether the eldest of a list was such a one.
+    fn another_round(&self, guard: &mut ShardGuard<'_, K, V>, at: At) -> bool {
+        let Some(id) = guard.eldest(at) else {
+            return false;
+        };
+        let uses = guard.uses(id);
+        let left = match at.list {
+            List::Mru if at.waits && uses >= USES_TO_ADMIT => {
+                self.counters.count(Event::WindowAdmitted);
+                0
+            }
+            List::Mfu if uses > 0 => {
+                self.counters.count(Event::SecondChances);
+                uses - 1
+            }
+            _ => return false,
+        };
+        guard.another_round(id, left, self.arrivals());
+        true
+    }
+
+    /// Counts the bytes of a live entry out that is evicted.
+    fn leave(&self, balance: &mut Balance, gone: &Gone) {
+        let (word, bytes) = (gone.word, gone.weight_bytes);
+        balance.sub(word.kind(), word.list(), false, bytes);
+        if word.is(WAITING) {
+            balance.sub_waiting(word.kind(), bytes);
+            balance.note_left(word.kind(), bytes);
         }
     }
 
@@ -248,24 +327,37 @@ impl<K, V> Core<K, V> {
         &self,
         guard: &mut ShardGuard<'_, K, V>,
         balance: &mut Balance,
-        hash: u64,
-        (word, weight_bytes): (Word, u64),
+        gone: &Gone,
     ) {
-        let (kind, list) = (word.kind(), word.list());
-        let ghost = Ghost { kind, list, weight_bytes, prefetched: word.is(PREFETCHED) };
-        let remembered_bytes = guard.remember(hash, ghost);
+        let (kind, list) = (gone.word.kind(), gone.word.list());
+        let (mut stale, mut stamp) = (gone.stale, gone.stamp);
+        if self.referees.is_none() {
+            // ARC asks only which ghost is the eldest.
+            stamp = guard.stamp(self.arrivals());
+        } else if !stale {
+            stale = stamp < self.horizon(guard, kind);
+        }
+        let ghost = Ghost {
+            kind,
+            list,
+            weight_bytes: gone.weight_bytes,
+            prefetched: gone.word.is(PREFETCHED),
+            stale,
+            mark: Mark { stamp, left_bytes: balance.left_bytes(kind) },
+        };
+        let remembered_bytes = guard.remember(gone.hash, ghost);
         balance.add(kind, list, true, remembered_bytes);
     }
 
     /// Takes from one list of one sublist as long as the balance wants it from there and no
     /// other sublist has an elder entry. Returns whether anything left.
-    fn take_batch(&self, list: usize, pick: Pick, incoming: Option<&Incoming>) -> bool {
+    fn take_batch(&self, list: usize, pick: Pick, incoming: &mut Option<Incoming>) -> bool {
         let shard = &self.shards()[pick.sublist];
         let mut leaving = Leaving::with_room(self, BATCH);
         let mut taken = 0;
         {
             let mut guard = self.lock_to_evict(shard);
-            guard.drain(false, self.arrivals());
+            self.drain(&mut guard, false, true);
             let mut ledger = self.ledger();
             guard.flush(&mut ledger.balance);
             while taken < BATCH {
@@ -273,11 +365,14 @@ impl<K, V> Core<K, V> {
                 if taken > 0 && guard.tail_stamp(list) > pick.next_stamp {
                     break;
                 }
-                let step = self.next_step(&ledger.balance, incoming);
+                let step = self.next_step(&ledger.balance, incoming.as_ref());
                 if step.list_index() != Some(list)
                     || !self.take_step(&mut guard, &mut ledger.balance, step, &mut leaving)
                 {
                     break;
+                }
+                if let Some(incoming) = incoming {
+                    incoming.note(step);
                 }
                 taken += 1;
             }
@@ -305,7 +400,7 @@ impl<K, V> Core<K, V> {
         let mut keeper = None;
         {
             let mut guard = self.lock_drained(shard);
-            let (weight_bytes, hash) = (guard.entry(id).weight_bytes(), guard.entry(id).hash());
+            let weight_bytes = guard.entry(id).weight_bytes();
             match guard.unpin(id, self.arrivals()) {
                 Unpinned::Held => {}
                 Unpinned::Buried(stored, word) => {
@@ -318,9 +413,8 @@ impl<K, V> Core<K, V> {
                     leaving.freed(stored);
                     keeper = self.keeper();
                 }
-                Unpinned::Demoted(stored, word) => {
-                    let at = (hash, word, weight_bytes);
-                    self.demoted(&mut guard, &mut leaving, stored, at);
+                Unpinned::Demoted(stored, gone) => {
+                    self.demoted(&mut guard, &mut leaving, stored, &gone);
                 }
             }
         }
@@ -335,15 +429,15 @@ impl<K, V> Core<K, V> {
         guard: &mut ShardGuard<'_, K, V>,
         leaving: &mut Leaving<K, V>,
         stored: Stored<K, V>,
-        (hash, word, weight_bytes): (u64, Word, u64),
+        gone: &Gone,
     ) {
         {
             let balance = &mut self.ledger().balance;
             guard.flush(balance);
-            balance.sub(word.kind(), word.list(), false, weight_bytes);
-            self.remember(guard, balance, hash, (word, weight_bytes));
+            self.leave(balance, gone);
+            self.remember(guard, balance, gone);
         }
-        leaving.evicted(self, stored, (word, weight_bytes), Reason::Demoted);
+        leaving.evicted(self, stored, gone, Reason::Demoted);
         self.counters.count(Event::Demotions);
     }
 }

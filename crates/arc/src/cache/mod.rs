@@ -10,11 +10,11 @@
 //! Keys hash to sublists, each with its own lock for lists and ghosts; sizes and targets are in
 //! one balance, so the cache adapts as one, and an entry can be as large as the cache
 //! whatever the number of sublists. The lock order is: a sublist, then the ledger with the
-//! balance. A thread has at most one sublist locked.
+//! balance. With one sublist locked, a thread may try to lock another, and never waits for it.
 //!
 //! # Replacement
-//! An arrival evicts in its own sublist if the eldest entry there is nearly the eldest of all,
-//! else where the eldest is, so the order over all sublists is nearly that of one list.
+//! An arrival evicts where the eldest of all is, so the order over all sublists is that of one
+//! list.
 //!
 //! # Holds
 //! A held entry stays on its list until an eviction meets it, which takes it off; the last
@@ -36,8 +36,10 @@ mod evict;
 mod flight;
 mod hold;
 mod load;
+mod referees;
 mod sizing;
 mod snapshot;
+mod steer;
 mod tails;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
@@ -59,12 +61,24 @@ use crate::policy::transition::Arrival;
 use crate::policy::{Access, Kind, List, State};
 use crate::sync::atomic::Ordering;
 use crate::table::{
-    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, Word,
+    DEMOTE, DOOMED, LOADING, MFU, MRU, PREFETCHED, PROMOTED, ShardGuard, TOUCHED, WAITING, WATCHED,
+    Word,
 };
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+
+/// Which entry leaves when room is needed (`docs/policy.md`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// ARC as printed, with two kinds.
+    Arc,
+    /// LIRS, LRU, 2Q or ARC, whichever does best at the moment (see
+    /// [`policy::duel`](crate::policy::duel)), for each kind.
+    #[default]
+    Duel,
+}
 
 /// Why an entry left the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,8 +272,24 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let recency = &core.shards()[hold.sublist()].recency;
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
+        if demand && word.is(WATCHED) {
+            let entry = hold.entry();
+            core.note_watched(
+                word.kind(),
+                entry.hash(),
+                entry.weight_bytes(),
+                recency.is_exact(),
+            );
+        }
         let of_mfu = word.state() == MFU;
-        if of_mfu && !recency.is_due(word.kind(), hold.entry().moved_at()) {
+        if of_mfu && !recency.is_exact() {
+            let now = recency.now(word.kind());
+            if hold.entry().used_in() != now.age() {
+                hold.entry().set_used_in(now.age());
+                if recency.count_use(word.kind(), now) {
+                    self.turn(hold.sublist());
+                }
+            }
             return hold;
         }
         let raised = word.is(flags);
@@ -289,7 +319,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let core = self.core();
         let shard = &core.shards()[hold.sublist()];
         let promote = flags & PROMOTED != 0;
+        // So that the rule in force is the one of this hit.
+        let at_once = shard.recency.is_exact() && core.referees.is_some();
         if shard.recency.note(hold.id(), word, promote) {
+            if at_once {
+                drop(core.lock_drained(shard));
+            }
             return;
         }
         let guard = if shard.recency.is_exact() {
@@ -299,10 +334,19 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         };
         match guard {
             Some(mut guard) => {
-                guard.drain(false, core.arrivals());
+                core.drain(&mut guard, false, shard.recency.is_exact());
                 shard.recency.note(hold.id(), word, promote);
             }
             None => core.counters.count(Event::NotesLost),
+        }
+    }
+
+    /// Has the uses that this thread has counted in a sublist taken over, if the lock can be had.
+    #[cold]
+    fn turn(&self, sublist: usize) {
+        let core = self.core();
+        if let Some(mut guard) = core.shards()[sublist].try_lock(&core.tails, &core.counters) {
+            core.drain(&mut guard, false, false);
         }
     }
 
@@ -353,6 +397,9 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let hash = self.hash(&key);
         let (value, weight_bytes) = (Arc::new(value), weight_bytes.max(1));
         let mut leaving = Leaving::default();
+        if access == Access::Demand {
+            core.show(kind, hash, weight_bytes);
+        }
         let mut guard = core.lock_drained(core.shard_of(hash));
         let mut list = None;
         if let Some(id) = guard.find(hash, &key) {
@@ -422,9 +469,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             let Some(id) = guard.find(hash, key).filter(|&id| guard.word(id).is_live()) else {
                 return false;
             };
-            let weight_bytes = guard.entry(id).weight_bytes();
-            if let Some((stored, word)) = guard.demote(id) {
-                core.demoted(&mut guard, &mut leaving, stored, (hash, word, weight_bytes));
+            if let Some((stored, gone)) = guard.demote(id) {
+                core.demoted(&mut guard, &mut leaving, stored, &gone);
             }
         }
         leaving.let_go(core);
@@ -506,16 +552,21 @@ impl<K, V> Core<K, V> {
         access: Access,
     ) -> Ticket {
         let mut arrival = Arrival::NEW;
-        if let Some(ghost) = guard.take_ghost(hash) {
+        let ghost = guard.take_ghost(hash);
+        if let Some(ghost) = ghost {
             let balance = &mut self.ledger().balance;
             guard.flush(balance);
-            balance.ghost_hit(ghost.kind, ghost.list, ghost.weight_bytes);
+            if self.referees.is_none() {
+                balance.ghost_hit(ghost.kind, ghost.list, ghost.weight_bytes);
+            }
             balance.sub(ghost.kind, ghost.list, true, ghost.weight_bytes);
             arrival = Arrival::of_ghost(ghost.kind, ghost.list, ghost.prefetched);
         }
         let flags = if access == Access::Prefetch { PREFETCHED } else { 0 };
         let id = guard.occupy(hash, key, kind, flags);
-        Ticket { sublist: guard.shard.number(), id, arrival, kind, access }
+        let ghost = ghost.filter(|_| self.referees.is_some());
+        let sublist = guard.shard.number();
+        Ticket { sublist, id, hash, arrival, kind, access, ghost, waits: false }
     }
 
     fn count_ghost_hit(&self, arrival: &Arrival) {
@@ -541,6 +592,9 @@ impl<K, V> Core<K, V> {
             let balance = &mut self.ledger().balance;
             guard.flush(balance);
             balance.sub(word.kind(), word.list(), false, weight_bytes);
+            if word.is(WAITING) {
+                balance.sub_waiting(word.kind(), weight_bytes);
+            }
             if stored.is_none() {
                 balance.add_anon(word.kind(), weight_bytes);
             }

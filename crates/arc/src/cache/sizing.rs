@@ -64,6 +64,7 @@ impl<K, V> Cache<K, V> {
     /// Changes the capacity, and the target to it; evicts what does not fit any more.
     pub fn resize(&self, max_bytes: u64) {
         self.core().ledger().balance.set_max_bytes(max_bytes);
+        self.core().follow_target();
         self.core().make_room(None);
     }
 
@@ -91,6 +92,7 @@ impl<K, V> Cache<K, V> {
             (balance.used_bytes(), balance.excess_bytes())
         };
         core.counters.count(Event::ReclaimCalls);
+        core.follow_target();
         core.make_room(None);
         let left_bytes = core.ledger().balance.excess_bytes();
         if left_bytes > 0 && self.pinned_metadata_bytes() > 0 {

@@ -3,7 +3,9 @@
 use super::Cache;
 use super::core::Core;
 use crate::counters::Event;
-use crate::policy::{Access, Balance, Census, EMPTY, Kind, LISTS, List, list_index};
+use crate::policy::{
+    Access, Balance, Census, EMPTY, ENGINE_LISTS, Kind, LISTS, List, list_index,
+};
 use crate::stats::Stats;
 
 /// 2^32: fractions are given as whole numbers of this.
@@ -36,6 +38,7 @@ impl<K, V> Cache<K, V> {
         sizes(&mut stats, &balance, &sums);
         stats.arc_need_free = need_free_bytes;
         stats.sublists = core.shards().len() as u64;
+        referees(&mut stats, core);
         stats
     }
 
@@ -145,6 +148,25 @@ fn events<K, V>(stats: &mut Stats, core: &Core<K, V>) {
     stats.prune_held = sum(Event::PruneHeld);
     stats.prune_backed_off = sum(Event::PruneBackedOff);
     stats.prune_busy = sum(Event::PruneBusy);
+    stats.referee_requests = sum(Event::RefereeRequests);
+    stats.referee_busy = sum(Event::RefereeBusy);
+    stats.window_admitted = sum(Event::WindowAdmitted);
+    stats.window_demoted = sum(Event::WindowDemoted);
+    stats.second_chances = sum(Event::SecondChances);
+    stats.ghosts_too_late = sum(Event::GhostsTooLate);
+}
+
+fn referees<K, V>(stats: &mut Stats, core: &Core<K, V>) {
+    stats.rule_data = core.rule(Kind::Data) as u64;
+    stats.rule_metadata = core.rule(Kind::Metadata) as u64;
+    let one_in = [&mut stats.referee_one_in_data, &mut stats.referee_one_in_metadata];
+    for (kind, one_in) in Kind::ALL.into_iter().zip(one_in) {
+        if let Some(standing) = core.standing(kind) {
+            stats.rule_changes += standing.changes;
+            stats.referee_bytes += standing.heap_bytes;
+            *one_in = standing.sampled_one_in;
+        }
+    }
 }
 
 fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
@@ -178,6 +200,7 @@ fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
     stats.arc_meta_used = stats.metadata_size + stats.hdr_size;
     stats.mru_data = size(Kind::Data, List::Mru, false);
     stats.mru_metadata = size(Kind::Metadata, List::Mru, false);
+    stats.window_size = balance.window_bytes(Kind::Data) + balance.window_bytes(Kind::Metadata);
     stats.mru_size = stats.mru_data + stats.mru_metadata;
     stats.mru_evictable_data = listed(Kind::Data, List::Mru);
     stats.mru_evictable_metadata = listed(Kind::Metadata, List::Mru);
@@ -201,7 +224,7 @@ fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
 /// Recounts every sublist and compares the sum with the balance and the published tails.
 pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
     let mut total = Census::default();
-    let mut eldest = [(); LISTS].map(|()| Vec::new());
+    let mut eldest = [(); ENGINE_LISTS].map(|()| Vec::new());
     for shard in core.shards() {
         let guard = core.lock_settled(shard);
         total.add(&guard.validate()?);
@@ -233,6 +256,11 @@ pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
         if counted != said {
             return Err(format!("{kind:?}: {counted:?} dead bytes counted, {said:?} said"));
         }
+        let (waiting, said) = (total.window_bytes[at], balance.window_bytes(kind));
+        if waiting != said {
+            return Err(format!("{kind:?}: {waiting} bytes counted in the window, {said} said"));
+        }
     }
+    core.validate_referees()?;
     Ok(total)
 }

@@ -9,7 +9,7 @@
 //! What is read here may be old by the time the sublist's lock is taken; the evictor looks
 //! again under the lock.
 
-use crate::policy::{EMPTY, LISTS};
+use crate::policy::{EMPTY, ENGINE_LISTS};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most sublists a cache can have: one bit each in a word.
@@ -24,7 +24,7 @@ struct ListTails {
 
 /// The published tails of all lists of all sublists.
 #[derive(Debug)]
-pub(crate) struct Tails([ListTails; LISTS]);
+pub(crate) struct Tails([ListTails; ENGINE_LISTS]);
 
 /// The sublist to take from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,9 +28,13 @@
 //!
 //! Invariant: the sizes equal the sum over all sublists of what
 //! [`Sublist::validate`](super::Sublist::validate) counts. No lock in here; the concurrent
-//! cache keeps its one balance behind a lock which is taken after a sublist's.
+//! cache keeps its one balance behind a lock which is taken after a sublist's. What a cache that
+//! goes by the duel's rules adds is in [`rules`].
 
-use super::state::{Kind, LISTS, List, list_index};
+pub(crate) mod rules;
+
+use self::rules::Rules;
+use super::state::{Kind, LISTS, List, list_index, window_index};
 
 /// The fraction of the cache that is metadata's before any ghost hit.
 const METADATA_FRACTION_START: f64 = 0.25;
@@ -53,6 +57,19 @@ pub struct Incoming {
     pub list: List,
     /// Its ghost was found among the MFU ghosts of its kind.
     pub was_mfu_ghost: bool,
+    /// Ghosts that a change of rule has left and that may still be forgotten on its way in.
+    pub leftovers: u8,
+}
+
+impl Incoming {
+    /// Notes a step that was made for it.
+    pub(crate) fn note(&mut self, step: Step) {
+        match step {
+            Step::Forget { .. } => self.leftovers = self.leftovers.saturating_sub(1),
+            Step::Evict { .. } | Step::EvictWaiting { .. } => self.leftovers = 0,
+            Step::Fits | Step::Demote { .. } | Step::NotEnough => {}
+        }
+    }
 }
 
 /// What has to happen next before an entry fits.
@@ -76,6 +93,20 @@ pub enum Step {
         /// Whether its key is to be remembered.
         keep_ghost: bool,
     },
+    /// The eldest entry of a kind's window is to be evicted.
+    EvictWaiting {
+        /// Kind of the entry.
+        kind: Kind,
+        /// Whether its key is to be remembered.
+        keep_ghost: bool,
+    },
+    /// The eldest entry of a list is to go to the window.
+    Demote {
+        /// Kind of the entry.
+        kind: Kind,
+        /// List of the entry.
+        list: List,
+    },
     /// Over the target, and nothing can be evicted.
     NotEnough,
 }
@@ -86,7 +117,10 @@ impl Step {
     pub const fn list_index(self) -> Option<usize> {
         match self {
             Self::Forget { kind, list } => Some(list_index(kind, list, true)),
-            Self::Evict { kind, list, .. } => Some(list_index(kind, list, false)),
+            Self::Evict { kind, list, .. } | Self::Demote { kind, list } => {
+                Some(list_index(kind, list, false))
+            }
+            Self::EvictWaiting { kind, .. } => Some(window_index(kind)),
             Self::Fits | Self::NotEnough => None,
         }
     }
@@ -104,6 +138,7 @@ pub struct Balance {
     size_bytes: [u64; LISTS],
     anon_bytes: [u64; 2],
     oversize_bytes: [u64; 2],
+    rules: Option<Rules>,
 }
 
 impl Balance {
@@ -122,6 +157,7 @@ impl Balance {
             size_bytes: [0; LISTS],
             anon_bytes: [0; 2],
             oversize_bytes: [0; 2],
+            rules: None,
         }
     }
 
@@ -232,6 +268,9 @@ impl Balance {
     /// [`Balance::step`] with nothing on its way in.
     #[must_use]
     pub fn is_over(&self) -> bool {
+        if self.rules.is_some() {
+            return self.excess_bytes() > 0 || self.ghosts_are_over();
+        }
         let over_ghosts = |kind| {
             let ghosts = self.size_bytes(kind, List::Mru, true);
             ghosts > 0 && self.size_bytes(kind, List::Mru, false) + ghosts > self.target_bytes
@@ -378,12 +417,17 @@ impl Balance {
             .map(|list| (kind, list))
     }
 
-    fn victim(&self, incoming: Option<&Incoming>, can_evict: impl Fn(Kind, List) -> bool) -> Step {
+    /// The kind that has to give first.
+    fn first_to_give(&self, incoming: Option<&Incoming>) -> Kind {
         let arriving = incoming.filter(|entry| entry.kind == Kind::Metadata);
         let metadata =
             self.live_bytes(Kind::Metadata) + arriving.map_or(0, |entry| entry.weight_bytes);
         let share = self.metadata_fraction * self.target_bytes as f64;
-        let first = if metadata as f64 > share { Kind::Metadata } else { Kind::Data };
+        if metadata as f64 > share { Kind::Metadata } else { Kind::Data }
+    }
+
+    fn victim(&self, incoming: Option<&Incoming>, can_evict: impl Fn(Kind, List) -> bool) -> Step {
+        let first = self.first_to_give(incoming);
         for kind in [first, first.other()] {
             let preferred = self.preferred(kind, incoming);
             for list in [preferred, preferred.other()] {

@@ -7,7 +7,7 @@
 //! balance together: the whole of ARC in one thread, for simulators and as the oracle of the
 //! concurrent [`Cache`](crate::Cache), which runs the same code behind locks.
 
-mod balance;
+pub(crate) mod balance;
 pub mod duel;
 mod flags;
 mod single;
@@ -19,4 +19,5 @@ pub use balance::{Balance, Incoming, Step};
 pub use flags::Flags;
 pub use single::{Outcome, Policy};
 pub use state::{Access, Kind, LISTS, List, State, is_ghost_list, list_index};
+pub(crate) use state::{ENGINE_LISTS, window_index};
 pub use sublist::{Census, EMPTY, NodeId, Sublist, node_bytes};

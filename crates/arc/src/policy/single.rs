@@ -122,7 +122,8 @@ impl<K: Eq + Hash> Policy<K> {
         self.clock += 1;
         let (sublist, balance) = (&mut self.sublist, &mut self.balance);
         match *step {
-            Step::Fits | Step::NotEnough => false,
+            // The last two are of rules, which this has not got.
+            Step::Fits | Step::NotEnough | Step::EvictWaiting { .. } | Step::Demote { .. } => false,
             Step::Forget { kind, list } => {
                 let tail = sublist.tail(super::list_index(kind, list, true));
                 tail.is_some_and(|id| transition::forget(sublist, balance, id).is_some())

@@ -128,8 +128,17 @@ pub const fn list_index(kind: Kind, list: List, ghost: bool) -> usize {
     kind as usize * 4 + (ghost as usize) * 2 + list as usize
 }
 
+/// Number of lists of the engine: those of ARC, and a window for each kind.
+pub(crate) const ENGINE_LISTS: usize = LISTS + 2;
+
+/// The number of a window: the part of a kind's MRU entries that waits (see
+/// [`duel`](super::duel)).
+pub(crate) const fn window_index(kind: Kind) -> usize {
+    LISTS + kind as usize
+}
+
 /// Whether a list is one of ghosts.
 #[must_use]
 pub const fn is_ghost_list(list: usize) -> bool {
-    list & 2 != 0
+    list < LISTS && list & 2 != 0
 }

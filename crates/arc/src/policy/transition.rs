@@ -32,7 +32,8 @@ impl Arrival {
     #[must_use]
     pub fn incoming(&self, kind: Kind, weight_bytes: u64) -> Incoming {
         let was_mfu_ghost = self.ghost == Some((kind, List::Mfu));
-        Incoming { weight_bytes, kind, list: self.list, was_mfu_ghost }
+        let leftovers = super::balance::rules::LEFTOVERS_PER_ARRIVAL;
+        Incoming { weight_bytes, kind, list: self.list, was_mfu_ghost, leftovers }
     }
 }
 

@@ -4,14 +4,14 @@
 //! Both are written and taken out under the sublist's lock, by somebody who has made sure that
 //! nobody else can reach them (see [`meta`](super::meta)). Everything else but the word is read
 //! and written under the lock alone; it is in relaxed atomics because that costs nothing and
-//! needs no promise. `moved_at` is read by hits, too.
+//! needs no promise. `used_in` is read and written by hits, too.
 #![allow(unsafe_code)]
 
 use super::meta::Meta;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// One entry. All zero is a vacant one. With a key of 8 bytes it is one cache line.
 #[repr(C)]
@@ -23,7 +23,9 @@ pub(crate) struct Entry<K, V> {
     hash: AtomicU64,
     newer: AtomicU32,
     older: AtomicU32,
-    moved_at: AtomicU32,
+    used_in: AtomicU16,
+    placed_in: AtomicU16,
+    uses: AtomicU8,
     key: UnsafeCell<MaybeUninit<K>>,
 }
 
@@ -44,7 +46,7 @@ impl<K, V> Entry<K, V> {
     plain! {
         /// Weight, in bytes.
         weight_bytes, set_weight_bytes: u64;
-        /// When it was put at the head of its list, by the cache's clock.
+        /// When it was put where it is on its list, by the cache's clock.
         stamp, set_stamp: u64;
         /// The next one towards the head; of a vacant entry, the next vacant one.
         newer, set_newer: u32;
@@ -52,8 +54,13 @@ impl<K, V> Entry<K, V> {
         older, set_older: u32;
         /// The key's hash.
         hash, set_hash: u64;
-        /// When it was put at the head of its list, by the clock of moves on MFU.
-        moved_at, set_moved_at: u32;
+        /// On MFU: the age in which it was used last.
+        used_in, set_used_in: u16;
+        /// On MFU: the age it was placed in.
+        placed_in, set_placed_in: u16;
+        /// Uses since it came in or was given another round, and whether it is stale (see
+        /// [`window`](super::window)).
+        uses, set_uses: u8;
     }
 
     /// # Safety
@@ -112,7 +119,9 @@ impl<K, V> Entry<K, V> {
             newer: AtomicU32::new(0),
             older: AtomicU32::new(0),
             hash: AtomicU64::new(0),
-            moved_at: AtomicU32::new(0),
+            used_in: AtomicU16::new(0),
+            placed_in: AtomicU16::new(0),
+            uses: AtomicU8::new(0),
             key: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }

@@ -1,12 +1,18 @@
 //! The ghosts of a sublist: what was evicted lately, without its key.
 //!
-//! A ghost is one word, 47 bits of its key's hash and its weight as a number with ten
+//! A ghost is one word, 46 bits of its key's hash and its weight as a number with ten
 //! significant bits, in a queue for each kind and list, and one place of 4 bytes in an index of
-//! all. So a ghost costs 8 bytes, at most an eighth more for places that a ghost hit has left
-//! empty, and 5 to 7 bytes of index: at most 16.
+//! all. So a ghost costs 8 bytes, half a byte for its part of a mark, at most a twelfth more for
+//! places that a ghost hit has left empty, and 5 to 6.4 bytes of index: at most 16.
 //!
-//! Two keys with the same 47 bits take each other for their ghost. With a million ghosts that
+//! Two keys with the same 46 bits take each other for their ghost. With a million ghosts that
 //! happens to one miss in 10^8, and means that one entry starts on MFU and not on MRU.
+//!
+//! A mark says which sublist has the eldest ghost of a list; and to the duel, when a ghost was used
+//! last and how much had left the window when it left. All of that grows along a queue, so every
+//! thirty-second ghost has its [`Mark`] kept, and what lies between is taken in proportion. A ghost
+//! that was *stale* when it left, used before all of MRU and MFU, says so itself. A duel that is to
+//! be exact keeps every mark.
 
 use crate::policy::{Kind, List};
 use std::collections::VecDeque;
@@ -14,21 +20,29 @@ use std::collections::VecDeque;
 /// Slots of a chunk of a queue.
 const CHUNK: usize = 128;
 
+/// Slots to one mark.
+const MARKED_EVERY: usize = 32;
+
 /// Queues: two kinds, two lists.
 const QUEUES: usize = 4;
 
 const POSITION_BITS: u32 = 29;
 const POSITIONS: u32 = (1 << POSITION_BITS) - 1;
-const FINGERPRINT_SHIFT: u32 = 17;
+const FINGERPRINT_SHIFT: u32 = 18;
 const PREFETCHED: u64 = 1 << 16;
+const STALE: u64 = 1 << 17;
 
-/// Bytes a ghost takes at most: a word and an eighth, and its place in an index that is at
-/// least [`LOAD_MIN`] full.
-pub(crate) const GHOST_BYTES_MAX: f64 = 8.0 * 1.125 + 4.0 / LOAD_MIN;
-const LOAD_MIN: f64 = 0.572;
-/// The index grows when it is fuller than 4/5, by 7/5.
+/// Bytes a ghost takes at most: its part of a chunk and of the holes, and its place in an index
+/// that is at least [`LOAD_MIN`] full.
+pub(crate) const GHOST_BYTES_MAX: f64 = size_of::<Chunk>() as f64 / CHUNK as f64
+    * (1.0 + 1.0 / HOLES_DIVISOR as f64)
+    + 4.0 / LOAD_MIN;
+/// A queue is rewritten when more than this part of it are holes.
+const HOLES_DIVISOR: usize = 12;
+const LOAD_MIN: f64 = 0.624;
+/// The index grows when it is fuller than 4/5, by 32/25.
 const FULL: (usize, usize) = (4, 5);
-const GROWTH: (usize, usize) = (7, 5);
+const GROWTH: (usize, usize) = (32, 25);
 const INDEX_MIN: usize = 16;
 
 /// A ghost that was found.
@@ -39,6 +53,34 @@ pub(crate) struct Ghost {
     pub(crate) weight_bytes: u64,
     /// It was prefetched and never demanded.
     pub(crate) prefetched: bool,
+    /// When it left, it had been used before all that stood on MRU and MFU.
+    pub(crate) stale: bool,
+    /// When it was used last, and what had left by the time it left.
+    pub(crate) mark: Mark,
+}
+
+/// What a ghost's place in its queue says of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// When it was used last, by the cache's clock; under ARC alone, when it left.
+    pub(crate) stamp: u64,
+    /// Bytes that had left the window of its kind when it left.
+    pub(crate) left_bytes: u64,
+}
+
+/// Which marks are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// One in [`MARKED_EVERY`].
+    Some,
+    /// All.
+    Each,
+}
+
+struct Chunk {
+    words: [u64; CHUNK],
+    marks: [Mark; CHUNK / MARKED_EVERY],
+    each: Option<Box<[Mark; CHUNK]>>,
 }
 
 /// A weight as a ghost remembers it: its ten highest bits.
@@ -66,9 +108,9 @@ const fn same(word: u64, hash: u64) -> bool {
 
 /// First come, first forgotten; with holes where ghosts were asked for.
 struct Queue {
-    chunks: VecDeque<Box<[u64; CHUNK]>>,
+    chunks: VecDeque<Box<Chunk>>,
     /// A chunk to use again.
-    spare: Option<Box<[u64; CHUNK]>>,
+    spare: Option<Box<Chunk>>,
     /// Position of the first slot of the first chunk, always at a chunk's begin.
     base: u32,
     /// Slots before the eldest ghost, in the first chunk; and slots in all.
@@ -76,40 +118,82 @@ struct Queue {
     end: usize,
     len: usize,
     bytes: u64,
+    /// The greatest mark so far.
+    last: Mark,
 }
 
 impl Queue {
     const fn new() -> Self {
         let chunks = VecDeque::new();
-        Self { chunks, spare: None, base: 0, start: 0, end: 0, len: 0, bytes: 0 }
+        let last = Mark { stamp: 0, left_bytes: 0 };
+        Self { chunks, spare: None, base: 0, start: 0, end: 0, len: 0, bytes: 0, last }
+    }
+
+    fn at(&self, position: u32) -> usize {
+        (position.wrapping_sub(self.base) & POSITIONS) as usize
     }
 
     fn slot(&mut self, position: u32) -> &mut u64 {
-        let at = (position.wrapping_sub(self.base) & POSITIONS) as usize;
-        &mut self.chunks[at / CHUNK][at % CHUNK]
+        let at = self.at(position);
+        &mut self.chunks[at / CHUNK].words[at % CHUNK]
     }
 
     fn word(&self, position: u32) -> u64 {
-        let at = (position.wrapping_sub(self.base) & POSITIONS) as usize;
-        self.chunks[at / CHUNK][at % CHUNK]
+        let at = self.at(position);
+        self.chunks[at / CHUNK].words[at % CHUNK]
     }
 
-    fn push(&mut self, word: u64) -> u32 {
+    /// The mark of a ghost, as far as it was kept.
+    fn mark(&self, at: usize) -> Mark {
+        let (chunk, slot) = (&self.chunks[at / CHUNK], (at % MARKED_EVERY) as u64);
+        if let Some(each) = &chunk.each {
+            return each[at % CHUNK];
+        }
+        let kept = |at: usize| self.chunks[at / CHUNK].marks[at % CHUNK / MARKED_EVERY];
+        let (first, begun) = (kept(at), (at / MARKED_EVERY + 1) * MARKED_EVERY);
+        let (next, slots) = if begun < self.end {
+            (kept(begun), MARKED_EVERY as u64)
+        } else {
+            (self.last, ((self.end - 1) % MARKED_EVERY).max(1) as u64)
+        };
+        let between = |from: u64, to: u64| {
+            let part = u128::from(to.saturating_sub(from)) * u128::from(slot) / u128::from(slots);
+            from + part as u64
+        };
+        Mark {
+            stamp: between(first.stamp, next.stamp),
+            left_bytes: between(first.left_bytes, next.left_bytes),
+        }
+    }
+
+    fn push(&mut self, word: u64, mark: Mark, marks: Marks) -> u32 {
+        self.last.stamp = self.last.stamp.max(mark.stamp);
+        self.last.left_bytes = self.last.left_bytes.max(mark.left_bytes);
         if self.end == self.chunks.len() * CHUNK {
-            let chunk = self.spare.take().unwrap_or_else(|| Box::new([0; CHUNK]));
+            let each = || (marks == Marks::Each).then(|| Box::new([Mark::default(); CHUNK]));
+            let marks = [Mark::default(); CHUNK / MARKED_EVERY];
+            let new = || Box::new(Chunk { words: [0; CHUNK], marks, each: each() });
+            let chunk = self.spare.take().unwrap_or_else(new);
             self.chunks.push_back(chunk);
         }
         let at = self.end;
         self.end += 1;
         self.len += 1;
         self.bytes += decode(word);
-        self.chunks[at / CHUNK][at % CHUNK] = word;
+        let chunk = &mut self.chunks[at / CHUNK];
+        chunk.words[at % CHUNK] = word;
+        if at.is_multiple_of(MARKED_EVERY) {
+            chunk.marks[at % CHUNK / MARKED_EVERY] = self.last;
+        }
+        if let Some(each) = &mut chunk.each {
+            each[at % CHUNK] = mark;
+        }
         self.base.wrapping_add(at as u32) & POSITIONS
     }
 
     /// Position of the eldest ghost.
     fn eldest(&mut self) -> Option<u32> {
-        while self.start < self.end && self.chunks[0][self.start] == 0 {
+        while self.start < self.end && self.chunks[0].words[self.start] == 0 {
             self.start += 1;
             if self.start == CHUNK {
                 self.spare = self.chunks.pop_front();
@@ -134,7 +218,7 @@ impl Queue {
     }
 
     fn heap_bytes(&self) -> usize {
-        (self.chunks.len() + usize::from(self.spare.is_some())) * CHUNK * 8
+        (self.chunks.len() + usize::from(self.spare.is_some())) * size_of::<Chunk>()
     }
 }
 
@@ -144,6 +228,7 @@ pub(crate) struct Ghosts {
     /// Queue and position, plus 1.
     index: Vec<u32>,
     len: usize,
+    marks: Marks,
 }
 
 const fn queue_of(kind: Kind, list: List) -> usize {
@@ -151,13 +236,19 @@ const fn queue_of(kind: Kind, list: List) -> usize {
 }
 
 impl Ghosts {
-    pub(crate) const fn new() -> Self {
-        Self { queues: [const { Queue::new() }; QUEUES], index: Vec::new(), len: 0 }
+    pub(crate) const fn new(marks: Marks) -> Self {
+        Self { queues: [const { Queue::new() }; QUEUES], index: Vec::new(), len: 0, marks }
     }
 
-    /// Ghosts of a list.
-    pub(crate) const fn list_len(&self, kind: Kind, list: List) -> usize {
-        self.queues[queue_of(kind, list)].len
+    /// The mark of the eldest ghost of a list.
+    pub(crate) fn eldest(&self, kind: Kind, list: List) -> Option<Mark> {
+        let queue = &self.queues[queue_of(kind, list)];
+        (queue.len > 0).then(|| queue.mark(queue.start))
+    }
+
+    /// Forgets them all.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.marks);
     }
 
     /// Weight of the ghosts of a list, in bytes.
@@ -202,35 +293,39 @@ impl Ghosts {
         None
     }
 
-    fn describe(place: u32, word: u64) -> Ghost {
-        let queue = (place - 1) >> POSITION_BITS;
+    fn describe(&self, place: u32) -> Ghost {
+        let (number, word) = (((place - 1) >> POSITION_BITS) as usize, self.word_of(place));
+        let queue = &self.queues[number];
         Ghost {
-            kind: Kind::ALL[(queue / 2) as usize],
-            list: List::ALL[(queue % 2) as usize],
+            kind: Kind::ALL[number / 2],
+            list: List::ALL[number % 2],
             weight_bytes: decode(word),
             prefetched: word & PREFETCHED != 0,
+            stale: word & STALE != 0,
+            mark: queue.mark(queue.at((place - 1) & POSITIONS)),
         }
     }
 
     /// The ghost of a key.
     pub(crate) fn find(&self, hash: u64) -> Option<Ghost> {
-        let place = self.index[self.search(hash)?];
-        Some(Self::describe(place, self.word_of(place)))
+        Some(self.describe(self.index[self.search(hash)?]))
     }
 
     /// Takes the ghost of a key out.
     pub(crate) fn take(&mut self, hash: u64) -> Option<Ghost> {
         let at = self.search(hash)?;
         let place = self.index[at];
+        let ghost = self.describe(place);
         self.unindex(at);
         let queue = ((place - 1) >> POSITION_BITS) as usize;
-        let word = self.queues[queue].take((place - 1) & POSITIONS);
+        self.queues[queue].take((place - 1) & POSITIONS);
+        self.queues[queue].eldest();
         self.len -= 1;
         let holes = self.queues[queue].holes();
-        if holes > CHUNK && holes * 8 > self.queues[queue].len {
+        if holes > CHUNK && holes * HOLES_DIVISOR > self.queues[queue].len {
             self.close_up(queue);
         }
-        Some(Self::describe(place, word))
+        Some(ghost)
     }
 
     /// Remembers a key, which has no ghost. Its weight must be [`remembered`].
@@ -238,10 +333,11 @@ impl Ghosts {
         if (self.len + 1) * FULL.1 > self.index.len() * FULL.0 {
             self.reindex((self.index.len() * GROWTH.0 / GROWTH.1).max(INDEX_MIN));
         }
-        let flag = if ghost.prefetched { PREFETCHED } else { 0 };
-        let word = fingerprint(hash) | flag | encode(ghost.weight_bytes);
+        let prefetched = if ghost.prefetched { PREFETCHED } else { 0 };
+        let stale = if ghost.stale { STALE } else { 0 };
+        let word = fingerprint(hash) | prefetched | stale | encode(ghost.weight_bytes);
         let queue = queue_of(ghost.kind, ghost.list);
-        let position = self.queues[queue].push(word);
+        let position = self.queues[queue].push(word, ghost.mark, self.marks);
         self.put(word, (((queue as u32) << POSITION_BITS) | position) + 1);
         self.len += 1;
     }
@@ -255,17 +351,18 @@ impl Ghosts {
         while self.index[at] != place {
             at = self.next(at);
         }
+        let ghost = self.describe(place);
         self.unindex(at);
         self.len -= 1;
-        let word = self.queues[queue].take(position);
+        self.queues[queue].take(position);
         self.queues[queue].eldest();
-        Some(Self::describe(place, word))
+        Some(ghost)
     }
 
     /// Gives memory back if much of it is not needed.
     pub(crate) fn shrink(&mut self) {
         if self.len == 0 {
-            *self = Self::new();
+            self.clear();
         } else if self.len * 4 < self.index.len() {
             self.reindex((self.len * GROWTH.0 / GROWTH.1).max(INDEX_MIN));
         }
@@ -316,16 +413,17 @@ impl Ghosts {
         self.queues[queue].base = end.next_multiple_of(CHUNK as u32) & POSITIONS;
         let tag = (queue as u32) << POSITION_BITS;
         for at in old.start..old.end {
-            let word = old.chunks[at / CHUNK][at % CHUNK];
+            let word = old.chunks[at / CHUNK].words[at % CHUNK];
             if word == 0 {
                 continue;
             }
+            let mark = old.mark(at);
             let place = (tag | (old.base.wrapping_add(at as u32) & POSITIONS)) + 1;
             let mut slot = self.home(word);
             while self.index[slot] != place {
                 slot = self.next(slot);
             }
-            self.index[slot] = (tag | self.queues[queue].push(word)) + 1;
+            self.index[slot] = (tag | self.queues[queue].push(word, mark, self.marks)) + 1;
         }
         old.chunks.clear();
     }
@@ -336,7 +434,7 @@ impl Ghosts {
         for (number, queue) in self.queues.iter().enumerate() {
             let (mut own, mut bytes) = (0, 0);
             for at in queue.start..queue.end {
-                let word = queue.chunks[at / CHUNK][at % CHUNK];
+                let word = queue.chunks[at / CHUNK].words[at % CHUNK];
                 if word == 0 {
                     continue;
                 }
@@ -370,7 +468,8 @@ mod tests {
     use super::*;
 
     const fn ghost(kind: Kind, list: List) -> Ghost {
-        Ghost { kind, list, weight_bytes: 1, prefetched: false }
+        let mark = Mark { stamp: 0, left_bytes: 0 };
+        Ghost { kind, list, weight_bytes: 1, prefetched: false, stale: false, mark }
     }
 
     #[test]
@@ -384,11 +483,12 @@ mod tests {
 
     #[test]
     fn the_eldest_goes_first_whatever_was_taken_out_of_the_middle() {
-        let mut ghosts = Ghosts::new();
+        let mut ghosts = Ghosts::new(Marks::Some);
         let count = if cfg!(miri) { 400 } else { 10_000_u64 };
         let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         for n in 0..count {
-            ghosts.push(hash(n), &ghost(Kind::ALL[n as usize % 2], List::Mru));
+            let mark = Mark { stamp: 1000 + n, left_bytes: 7 * n };
+            ghosts.push(hash(n), &Ghost { mark, ..ghost(Kind::ALL[n as usize % 2], List::Mru) });
         }
         for n in (0..count).filter(|n| n % 3 != 0) {
             assert_eq!(ghosts.take(hash(n)).map(|g| g.kind), Some(Kind::ALL[n as usize % 2]));
@@ -397,10 +497,16 @@ mod tests {
         ghosts.validate().expect("whole");
         for n in (0..count).filter(|n| n % 6 == 0) {
             assert!(ghosts.find(hash(n)).is_some());
-            assert_eq!(ghosts.forget(Kind::Data, List::Mru), Some(ghost(Kind::Data, List::Mru)));
+            let mark = ghosts.eldest(Kind::Data, List::Mru).expect("there is one");
+            // One in three is left, and of those one in 32 has its mark kept.
+            assert!(mark.stamp.abs_diff(1000 + n) <= 192, "{mark:?} for {n}");
+            assert!(mark.left_bytes.abs_diff(7 * n) <= 7 * 192, "{mark:?} for {n}");
+            let forgotten = ghosts.forget(Kind::Data, List::Mru).expect("there is one");
+            assert_eq!((forgotten.kind, forgotten.list, forgotten.mark), (Kind::Data, List::Mru, mark));
             assert!(ghosts.find(hash(n)).is_none());
         }
         assert_eq!(ghosts.forget(Kind::Data, List::Mru), None);
+        assert_eq!(ghosts.eldest(Kind::Data, List::Mru), None);
         assert!(ghosts.forget(Kind::Metadata, List::Mru).is_some());
         ghosts.validate().expect("whole");
     }
@@ -408,7 +514,7 @@ mod tests {
     #[test]
     fn a_ghost_takes_at_most_16_bytes() {
         const { assert!(GHOST_BYTES_MAX <= 16.0) };
-        let mut ghosts = Ghosts::new();
+        let mut ghosts = Ghosts::new(Marks::Some);
         let mut state = 1_u64;
         for n in 0..if cfg!(miri) { 2_000 } else { 300_000_u64 } {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

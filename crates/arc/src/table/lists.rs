@@ -1,11 +1,12 @@
 //! What the lock of a sublist guards: lists through its entries, vacant slots, ghosts, and the
 //! loads in flight.
 
+use super::ages::Ages;
 use super::entry::Entry;
-use super::ghosts::Ghosts;
+use super::ghosts::{Ghosts, Marks};
 use super::slab::Slab;
 use crate::cache::Flight;
-use crate::policy::{EMPTY, Kind, List};
+use crate::policy::{EMPTY, Kind, LISTS, List, is_ghost_list, list_index, window_index};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -13,14 +14,64 @@ use std::sync::Arc;
 /// No entry: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Lists of entries: two kinds, MRU and MFU.
-pub(super) const LIVE_LISTS: usize = 4;
+/// Lists of entries: two kinds, MRU, MFU and the window.
+pub(super) const LIVE_LISTS: usize = 6;
 
 /// Stamps handed out by one sublist between two arrivals, at most: 2^20.
-pub(crate) const ARRIVAL_SHIFT: u32 = 20;
+pub(super) const ARRIVAL_SHIFT: u32 = 20;
 
-pub(super) const fn live_list(kind: Kind, list: List) -> usize {
-    kind as usize * 2 + list as usize
+/// Entries of MFU that one eviction places anew, at most.
+const LOOKS: usize = 128;
+
+/// A list of live entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) kind: Kind,
+    pub(crate) list: List,
+    /// Of MRU, the window.
+    pub(crate) waits: bool,
+}
+
+impl At {
+    pub(crate) const fn mru(kind: Kind) -> Self {
+        Self { kind, list: List::Mru, waits: false }
+    }
+
+    pub(crate) const fn mfu(kind: Kind) -> Self {
+        Self { kind, list: List::Mfu, waits: false }
+    }
+
+    pub(crate) const fn window(kind: Kind) -> Self {
+        Self { kind, list: List::Mru, waits: true }
+    }
+
+    /// The list with this number, if it is one of live entries.
+    pub(crate) const fn of(index: usize) -> Option<Self> {
+        if index >= LISTS {
+            return Some(Self::window(Kind::ALL[index - LISTS]));
+        }
+        if is_ghost_list(index) {
+            return None;
+        }
+        let kind = Kind::ALL[index / 4];
+        Some(if index.is_multiple_of(2) { Self::mru(kind) } else { Self::mfu(kind) })
+    }
+
+    /// Its number among the engine's lists.
+    pub(crate) const fn index(self) -> usize {
+        if self.waits { window_index(self.kind) } else { list_index(self.kind, self.list, false) }
+    }
+
+    /// Its number among the lists of live entries.
+    pub(super) const fn live(self) -> usize {
+        let place = if self.waits { 2 } else { self.list as usize };
+        self.kind as usize * 3 + place
+    }
+
+    /// All of them, in the order of [`At::live`].
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Kind::ALL.into_iter().flat_map(|kind| [Self::mru(kind), Self::mfu(kind), Self::window(kind)])
+    }
 }
 
 /// What a slot owned.
@@ -48,22 +99,24 @@ pub(crate) struct Inside {
     pub(super) resident: usize,
     /// Loads in flight that somebody waits for, by their entry.
     pub(crate) flights: HashMap<u32, Arc<Flight>, FixedState>,
-    /// Moves to the head of MFU, by kind.
-    pub(super) moves: [u32; 2],
-    pub(super) clocks_changed: bool,
+    /// The order of MFU, by kind.
+    pub(super) ages: [Ages; 2],
+    pub(super) ages_changed: bool,
     /// One bit a list (see [`crate::policy::list_index`]): its tail may be another.
-    pub(super) changed_tails: u8,
-    /// Bytes that went from MRU to MFU, by kind, of which the balance has not heard yet.
+    pub(super) changed_tails: u16,
+    /// Bytes that went from MRU to MFU, by kind, of which the balance has not heard yet; and how
+    /// many of them came from the window.
     pub(super) promoted_bytes: [u64; 2],
+    pub(super) admitted_bytes: [u64; 2],
     stamp: u64,
 }
 
 impl Inside {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(marks: Marks) -> Self {
         let empty = Ends { head: NONE, tail: NONE, bytes: 0, len: 0 };
         Self {
             lists: [empty; LIVE_LISTS],
-            ghosts: Ghosts::new(),
+            ghosts: Ghosts::new(marks),
             vacant: NONE,
             vacant_len: 0,
             end: 0,
@@ -71,10 +124,11 @@ impl Inside {
             indexed_max: 0,
             resident: 0,
             flights: HashMap::with_hasher(FixedState::with_seed(0)),
-            moves: [0; 2],
-            clocks_changed: false,
+            ages: [const { Ages::new() }; 2],
+            ages_changed: true,
             changed_tails: 0,
             promoted_bytes: [0; 2],
+            admitted_bytes: [0; 2],
             stamp: 0,
         }
     }
@@ -90,15 +144,20 @@ impl Inside {
         self.stamp
     }
 
+    /// The stamp that was given out last.
+    pub(super) const fn last_stamp(&self) -> u64 {
+        self.stamp
+    }
+
     /// Puts an entry, which is on no list, at the head of one.
     pub(super) fn link<K, V>(
         &mut self,
         slab: &Slab<K, V>,
         (id, entry): (u32, &Entry<K, V>),
-        (kind, list): (Kind, List),
+        at: At,
         stamp: u64,
     ) {
-        let ends = &mut self.lists[live_list(kind, list)];
+        let ends = &mut self.lists[at.live()];
         entry.set_stamp(stamp);
         entry.set_newer(NONE);
         entry.set_older(ends.head);
@@ -106,28 +165,90 @@ impl Inside {
             Some(head) if ends.head != NONE => head.set_newer(id),
             _ => {
                 ends.tail = id;
-                self.changed_tails |= 1 << crate::policy::list_index(kind, list, false);
+                self.changed_tails |= 1 << at.index();
             }
         }
         ends.head = id;
         ends.bytes += entry.weight_bytes();
         ends.len += 1;
-        if list == List::Mfu {
-            let moves = &mut self.moves[kind as usize];
-            *moves = moves.wrapping_add(1);
-            entry.set_moved_at(*moves);
-            self.clocks_changed = true;
+        if at.list == List::Mfu {
+            self.ages[at.kind as usize].placed_at_head((id, entry));
+            self.used(at.kind, 1, stamp);
         }
+    }
+
+    /// Counts uses of entries of MFU: with enough of them a new age begins.
+    pub(super) fn used(&mut self, kind: Kind, uses: u64, stamp: u64) {
+        let len = self.lists[At::mfu(kind).live()].len;
+        if self.ages[kind as usize].count(uses, len) {
+            self.ages[kind as usize].begin(stamp);
+            self.ages_changed = true;
+        }
+    }
+
+    /// Puts entries at the old end of MFU where they belong, until one stands there that has not
+    /// been used since it was placed; or, after so many looks, the least recently used of those
+    /// seen.
+    pub(super) fn sort_tail<K, V>(&mut self, slab: &Slab<K, V>, kind: Kind) {
+        let id = self.lists[At::mfu(kind).live()].tail;
+        let Some(mut tail) = slab.get(id).filter(|_| id != NONE).map(|entry| (id, entry)) else {
+            return;
+        };
+        for _ in 0..LOOKS {
+            if !self.ages[kind as usize].is_used(tail.1) {
+                return;
+            }
+            let id = tail.1.newer();
+            let Some(next) = slab.get(id).filter(|_| id != NONE) else {
+                return;
+            };
+            let ages = &self.ages[kind as usize];
+            let worse = ages.is_used(next) && ages.back(next) <= ages.back(tail.1);
+            let place = if worse { (id, next) } else { std::mem::replace(&mut tail, (id, next)) };
+            self.place(slab, place, kind);
+        }
+    }
+
+    /// Moves an entry of MFU that has been used since it was placed to where that use belongs.
+    pub(super) fn place<K, V>(
+        &mut self,
+        slab: &Slab<K, V>,
+        (id, entry): (u32, &Entry<K, V>),
+        kind: Kind,
+    ) {
+        self.unlink(slab, (id, entry), At::mfu(kind));
+        entry.set_uses(super::window::one_more(entry.uses()));
+        let (older, stamp) = self.ages[kind as usize].place((id, entry));
+        let ends = &mut self.lists[At::mfu(kind).live()];
+        let beside = slab.get(older).filter(|_| older != NONE);
+        let stamp = entry.stamp().max(stamp).max(beside.map_or(0, Entry::stamp));
+        entry.set_stamp(stamp);
+        let newer = beside.map_or(ends.tail, Entry::newer);
+        entry.set_newer(newer);
+        entry.set_older(older);
+        match beside {
+            Some(beside) => beside.set_newer(id),
+            None => ends.tail = id,
+        }
+        match slab.get(newer) {
+            Some(neighbour) if newer != NONE => neighbour.set_older(id),
+            _ => ends.head = id,
+        }
+        ends.bytes += entry.weight_bytes();
+        ends.len += 1;
     }
 
     /// Takes an entry off its list.
     pub(super) fn unlink<K, V>(
         &mut self,
         slab: &Slab<K, V>,
-        entry: &Entry<K, V>,
-        (kind, list): (Kind, List),
+        (id, entry): (u32, &Entry<K, V>),
+        at: At,
     ) {
-        let ends = &mut self.lists[live_list(kind, list)];
+        if at.list == List::Mfu {
+            self.ages[at.kind as usize].unplaced(slab, (id, entry));
+        }
+        let ends = &mut self.lists[at.live()];
         let (newer, older) = (entry.newer(), entry.older());
         match slab.get(newer) {
             Some(neighbour) if newer != NONE => neighbour.set_older(older),
@@ -137,7 +258,7 @@ impl Inside {
             Some(neighbour) if older != NONE => neighbour.set_newer(newer),
             _ => {
                 ends.tail = newer;
-                self.changed_tails |= 1 << crate::policy::list_index(kind, list, false);
+                self.changed_tails |= 1 << at.index();
             }
         }
         ends.bytes -= entry.weight_bytes();
@@ -145,23 +266,21 @@ impl Inside {
     }
 
     /// The entry at the old end of a list.
-    pub(super) fn tail(&self, kind: Kind, list: List) -> Option<u32> {
-        let tail = self.lists[live_list(kind, list)].tail;
+    pub(super) fn tail(&self, at: At) -> Option<u32> {
+        let tail = self.lists[at.live()].tail;
         (tail != NONE).then_some(tail)
     }
 
-    /// What the sublist publishes of a list: the stamp of its eldest entry. Ghosts have no
-    /// stamps; the longest list of them counts as the eldest.
-    pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, at: usize) -> u64 {
-        let (kind, list) = (Kind::ALL[at / 4], List::ALL[at % 2]);
-        if crate::policy::is_ghost_list(at) {
-            let len = self.ghosts.list_len(kind, list) as u64;
-            return if len == 0 { EMPTY } else { EMPTY - 1 - len };
+    /// What the sublist publishes of a list: the stamp of its eldest entry or ghost.
+    pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, index: usize) -> u64 {
+        if let Some(at) = At::of(index) {
+            return self.tail(at).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp);
         }
-        self.tail(kind, list).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp)
+        let (kind, list) = (Kind::ALL[index / 4], List::ALL[index % 2]);
+        self.ghosts.eldest(kind, list).map_or(EMPTY, |mark| mark.stamp)
     }
 
     pub(super) fn ghosts_changed(&mut self, kind: Kind, list: List) {
-        self.changed_tails |= 1 << crate::policy::list_index(kind, list, true);
+        self.changed_tails |= 1 << list_index(kind, list, true);
     }
 }

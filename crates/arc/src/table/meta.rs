@@ -4,8 +4,8 @@
 //! bits  0..32  pins      holds of the entry, and lookups that are about to become one
 //! bits 32..35  state     vacant, loading, MRU, MFU, dead
 //! bit  35      kind      data or metadata
-//! bits 36..43  flags     see the constants below
-//! bits 44..64  use       how often the slot has been taken, modulo 2^20
+//! bits 36..45  flags     see the constants below
+//! bits 45..64  use       how often the slot has been taken, modulo 2^19
 //! ```
 //!
 //! The protocol:
@@ -18,6 +18,7 @@
 //!   its key and its value, and both stay until it lets go;
 //! - the last pin of a *special* entry (parked, to be demoted, dead) is let go under the lock.
 
+use super::lists::At;
 use crate::policy::{Kind, List};
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +26,7 @@ const PINS: u64 = 0xFFFF_FFFF;
 const STATE_SHIFT: u32 = 32;
 const STATE: u64 = 7 << STATE_SHIFT;
 const METADATA: u64 = 1 << 35;
-const USE_SHIFT: u32 = 44;
+const USE_SHIFT: u32 = 45;
 
 /// More pins than a machine can have holds of one entry: somebody forgets them in a loop.
 const PINS_MAX: u64 = 1 << 31;
@@ -55,10 +56,15 @@ pub(crate) const PARKED: u64 = 1 << 40;
 pub(crate) const TOUCHED: u64 = 1 << 41;
 /// Used by a demand on MRU: it belongs on MFU.
 pub(crate) const PROMOTED: u64 = 1 << 42;
+/// One of MRU that waits in the window.
+pub(crate) const WAITING: u64 = 1 << 43;
+/// A referee samples its key: every hit is to be noted.
+pub(crate) const WATCHED: u64 = 1 << 44;
 
 /// With any of these the last pin is let go under the lock.
 const SPECIAL: u64 = DEAD | DEMOTE | PARKED;
-const FLAGS: u64 = PREFETCHED | DEMOTE | DOOMED | OVERSIZE | PARKED | TOUCHED | PROMOTED;
+const FLAGS: u64 =
+    PREFETCHED | DEMOTE | DOOMED | OVERSIZE | PARKED | TOUCHED | PROMOTED | WAITING | WATCHED;
 
 /// A word as it was at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,7 +106,12 @@ impl Word {
         if self.0 & METADATA == 0 { Kind::Data } else { Kind::Metadata }
     }
 
-    /// How often the slot has been taken, modulo 2^20.
+    /// Where a live entry belongs.
+    pub(crate) const fn at(self) -> At {
+        At { kind: self.kind(), list: self.list(), waits: self.is(WAITING) }
+    }
+
+    /// How often the slot has been taken, modulo 2^19.
     pub(crate) const fn uses(self) -> u64 {
         self.0 >> USE_SHIFT
     }

@@ -6,9 +6,10 @@
 //! stands the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
 //!
 //! Unsafe code is in `entry` (keys and values), `slab` (memory), `pages` (two system calls) and
-//! in the two callers that know why an entry stays: `shard`, which has the lock, and the cache's
-//! `hold`, which has a pin.
+//! in the two callers that know why an entry stays: `shard` with `shrink`, which have the lock, and the
+//! cache's `hold`, which has a pin.
 
+mod ages;
 mod entry;
 mod ghosts;
 mod index;
@@ -17,16 +18,21 @@ mod meta;
 mod pages;
 mod recency;
 mod shard;
+mod shrink;
 mod slab;
 mod validate;
+mod window;
 
 pub(crate) use entry::Entry;
-pub(crate) use ghosts::Ghost;
-pub(crate) use lists::{ARRIVAL_SHIFT, Stored};
+pub(crate) use ghosts::{Ghost, Mark, Marks};
+pub(crate) use lists::{At, Stored};
 pub(crate) use meta::{
-    DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, Word,
+    DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, WAITING,
+    WATCHED, Word,
 };
-pub(crate) use shard::{Shard, ShardGuard, Taken, Unpinned};
+pub(crate) use recency::Note;
+pub(crate) use shard::{Gone, Shard, ShardGuard, Taken, Unpinned};
+pub(crate) use window::Demoted;
 
 /// Bytes of an entry beside its key and its value, at most: its slot, and its place in an index
 /// that has just grown.

@@ -6,19 +6,19 @@
 //! its move then. So notes may be lost when threads share a ring, or when it is full and the
 //! lock is taken.
 //!
-//! A hit on an MFU entry that was moved lately notes nothing and writes nothing: fewer than an
-//! eighth of the list have come before it since ([`Clock`]).
+//! A hit on an MFU entry notes nothing: it writes the current age into the entry, if another is
+//! there (see [`ages`](super::ages)), and counts that, by thread, so that ages advance.
 
 use super::meta::Word;
 use crate::policy::Kind;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::threads;
 
 /// Notes a ring holds.
-const NOTES: usize = 15;
+const NOTES: usize = 14;
 
-/// An MFU entry may fall back by an eighth of its list before a hit writes anything.
-const TOLERANCE_DIVISOR: u64 = 8;
+/// Uses that a thread gathers at most.
+const BATCH_MAX: u64 = 256;
 
 const PROMOTE: u64 = 1 << 63;
 
@@ -39,23 +39,36 @@ impl Note {
 
     const fn unpack(note: u64) -> Self {
         let id = (note & 0x1_FFFF_FFFF) as u32;
-        Self { id: id.wrapping_sub(1), uses: (note >> 33) & 0xF_FFFF, promote: note & PROMOTE != 0 }
+        Self { id: id.wrapping_sub(1), uses: (note >> 33) & 0x7_FFFF, promote: note & PROMOTE != 0 }
     }
 }
 
 #[repr(align(128))]
 struct Ring {
-    len: AtomicU64,
+    len: AtomicU32,
+    /// Uses of MFU entries for the first time in an age, by kind, that are not counted yet.
+    uses: [AtomicU32; 2],
     notes: [AtomicU64; NOTES],
 }
 
-/// Moves to the head of the MFU list of a kind, and how many of them an entry may sit out.
-#[repr(align(16))]
-struct Clock(AtomicU64);
+/// The age of a sublist's MFU list, and how many uses a thread gathers before it has them counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Now(u64);
 
-/// The rings and clocks of one sublist.
+impl Now {
+    /// The current age.
+    pub(crate) const fn age(self) -> u16 {
+        self.0 as u16
+    }
+
+    const fn batch(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// The rings of one sublist, and the ages of its MFU lists.
 pub(crate) struct Recency {
-    clocks: [Clock; 2],
+    now: [AtomicU64; 2],
     exact: bool,
     rings: Box<[Ring]>,
 }
@@ -63,10 +76,13 @@ pub(crate) struct Recency {
 impl Recency {
     /// With `exact`, every hit is noted.
     pub(crate) fn new(exact: bool) -> Self {
-        let ring =
-            |_| Ring { len: AtomicU64::new(0), notes: std::array::from_fn(|_| AtomicU64::new(0)) };
+        let ring = |_| Ring {
+            len: AtomicU32::new(0),
+            uses: [0; 2].map(AtomicU32::new),
+            notes: std::array::from_fn(|_| AtomicU64::new(0)),
+        };
         Self {
-            clocks: [0; 2].map(|zero| Clock(AtomicU64::new(zero))),
+            now: [1 << 32; 2].map(AtomicU64::new),
             exact,
             rings: (0..threads::stripes()).map(ring).collect(),
         }
@@ -76,19 +92,43 @@ impl Recency {
         self.exact
     }
 
-    /// Whether a hit on an MFU entry that was moved at `moved_at` is worth a move.
+    /// What to go by when an MFU entry of a kind is hit.
     #[inline]
-    pub(crate) fn is_due(&self, kind: Kind, moved_at: u32) -> bool {
-        let clock = self.clocks[kind as usize].0.load(Ordering::Relaxed);
-        let (now, tolerance) = ((clock >> 32) as u32, clock as u32);
-        self.exact || now.wrapping_sub(moved_at) >= tolerance
+    pub(crate) fn now(&self, kind: Kind) -> Now {
+        Now(self.now[kind as usize].load(Ordering::Relaxed))
     }
 
-    /// Sets the clock of a kind: moves so far, entries on its MFU list. Only under the lock.
-    pub(crate) fn set_clock(&self, kind: Kind, moves: u32, len: u64) {
-        let tolerance = (len / TOLERANCE_DIVISOR).min(u64::from(u32::MAX / 4));
-        let clock = (u64::from(moves) << 32) | tolerance;
-        self.clocks[kind as usize].0.store(clock, Ordering::Relaxed);
+    /// Sets the age of a kind, of which each use by so many entries is the first. Only under the
+    /// lock.
+    pub(crate) fn set_now(&self, kind: Kind, age: u16, width: u64) {
+        let batch = (width / self.rings.len() as u64).clamp(1, BATCH_MAX);
+        self.now[kind as usize].store((batch << 32) | u64::from(age), Ordering::Relaxed);
+    }
+
+    /// Counts a use of an MFU entry, the first in this age. Returns whether it is time to have
+    /// what this thread has counted taken over, under the lock.
+    #[inline]
+    pub(crate) fn count_use(&self, kind: Kind, now: Now) -> bool {
+        // Threads that share a ring may lose some counts to each other.
+        let uses = &self.own().uses[kind as usize];
+        let count = uses.load(Ordering::Relaxed) + 1;
+        uses.store(count, Ordering::Relaxed);
+        count.is_multiple_of(now.batch())
+    }
+
+    /// Takes over what this thread has counted, or with `all` every one. Only under the lock.
+    pub(crate) fn take_uses(&self, all: bool, kind: Kind) -> u64 {
+        let own = std::slice::from_ref(self.own());
+        let mut sum = 0;
+        for ring in if all { &self.rings } else { own } {
+            let uses = &ring.uses[kind as usize];
+            let count = uses.load(Ordering::Relaxed);
+            if count > 0 {
+                uses.store(0, Ordering::Relaxed);
+                sum += u64::from(count);
+            }
+        }
+        sum
     }
 
     fn own(&self) -> &Ring {
@@ -112,7 +152,7 @@ impl Recency {
     pub(crate) fn drain(&self, all: bool, mut each: impl FnMut(Note)) {
         let own = std::slice::from_ref(self.own());
         for ring in if all { &self.rings } else { own } {
-            let len = ring.len.load(Ordering::Acquire).min(NOTES as u64);
+            let len = ring.len.load(Ordering::Acquire).min(NOTES as u32);
             if len == 0 {
                 continue;
             }
@@ -155,12 +195,16 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_due_after_an_eighth_of_its_list() {
+    fn uses_are_taken_over_in_batches() {
         let recency = Recency::new(false);
-        recency.set_clock(Kind::Metadata, 107, 64);
-        let due = |moved_at| recency.is_due(Kind::Metadata, moved_at);
-        assert_eq!((due(100), due(99)), (false, true));
-        assert!(recency.is_due(Kind::Data, 0), "an empty list tolerates nothing");
-        assert!(Recency::new(true).is_due(Kind::Metadata, 107));
+        let stripes = threads::stripes() as u64;
+        recency.set_now(Kind::Metadata, 107, 3 * stripes);
+        let now = recency.now(Kind::Metadata);
+        assert_eq!((now.age(), recency.now(Kind::Data).age()), (107, 0));
+        let due: Vec<_> = (0..6).map(|_| recency.count_use(Kind::Metadata, now)).collect();
+        assert_eq!(due, [false, false, true, false, false, true]);
+        assert_eq!(recency.take_uses(false, Kind::Data), 0);
+        assert_eq!(recency.take_uses(false, Kind::Metadata), 6);
+        assert_eq!(recency.take_uses(true, Kind::Metadata), 0);
     }
 }

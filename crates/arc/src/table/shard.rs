@@ -8,16 +8,20 @@
 //! - a key is an entry or a ghost, never both.
 #![allow(unsafe_code)]
 
+use super::ages::Ages;
 use super::entry::Entry;
-use super::ghosts::{Ghost, remembered};
+use super::ghosts::{Ghost, Marks, remembered};
 use super::index::Index;
-use super::lists::{Inside, LIVE_LISTS, NONE, Stored};
-use super::meta::{DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, Word};
-use super::recency::{Note, Recency};
+use super::lists::{At, Inside, NONE, Stored};
+use super::meta::{
+    DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, Word,
+};
+use super::recency::Recency;
 use super::slab::Slab;
+use super::window::one_more;
 use crate::cache::Tails;
 use crate::counters::{Counters, Event};
-use crate::policy::{Balance, Kind, LISTS, List, list_index};
+use crate::policy::{Balance, ENGINE_LISTS, Kind, LISTS, List, list_index};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
 use std::sync::Arc;
 
@@ -33,10 +37,12 @@ pub(crate) struct Shard<K, V> {
 
 /// What an eviction came to.
 pub(crate) enum Taken<K, V> {
-    /// What the eldest entry owned; its hash, word and weight in bytes.
-    Entry(Stored<K, V>, u64, Word, u64),
-    /// It has been used, or is held: it has moved, and what is wanted may be another list now.
-    Moved,
+    /// What the eldest entry owned, and what it was.
+    Entry(Stored<K, V>, Gone),
+    /// It is held: it has left its list, and what is wanted may be another list now.
+    Parked,
+    /// It has been used since it was put there, and stands there still.
+    Used(u32),
     /// The list is empty.
     Nothing,
 }
@@ -48,7 +54,17 @@ pub(crate) enum Unpinned<K, V> {
     /// It was the last one of a dead entry.
     Buried(Stored<K, V>, Word),
     /// It was the last one of an entry to be demoted.
-    Demoted(Stored<K, V>, Word),
+    Demoted(Stored<K, V>, Gone),
+}
+
+/// What an entry was that has left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gone {
+    pub(crate) hash: u64,
+    pub(crate) word: Word,
+    pub(crate) weight_bytes: u64,
+    pub(crate) stamp: u64,
+    pub(crate) stale: bool,
 }
 
 /// The part of a hash the index goes by.
@@ -57,12 +73,12 @@ pub(super) const fn short(hash: u64) -> u32 {
 }
 
 impl<K, V> Shard<K, V> {
-    pub(crate) fn new(number: usize, exact: bool) -> Self {
+    pub(crate) fn new(number: usize, exact: bool, marks: Marks) -> Self {
         Self {
             index: Index::new(),
             slab: Slab::new(),
             recency: Recency::new(exact),
-            inside: Mutex::new(Inside::new()),
+            inside: Mutex::new(Inside::new(marks)),
             number,
         }
     }
@@ -100,7 +116,7 @@ impl<K, V> Shard<K, V> {
     }
 }
 
-/// A sublist, locked. Publishes its tails and clocks when it is unlocked.
+/// A sublist, locked. Publishes its tails and ages when it is unlocked.
 pub(crate) struct ShardGuard<'a, K, V> {
     pub(crate) inside: MutexGuard<'a, Inside>,
     pub(crate) shard: &'a Shard<K, V>,
@@ -171,6 +187,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         unsafe { entry.put_key(key) };
         entry.set_hash(hash);
         entry.set_weight_bytes(0);
+        entry.set_uses(0);
         let loading = |word: Word| {
             Some(word.plain().with_kind(kind).with_state(LOADING).with(flags).pinned())
         };
@@ -213,13 +230,13 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     }
 
     pub(crate) fn link(&mut self, id: u32, word: Word, stamp: u64) {
-        let (entry, at) = (self.entry(id), (word.kind(), word.list()));
-        self.inside.link(&self.shard.slab, (id, entry), at, stamp);
+        let entry = self.entry(id);
+        self.inside.link(&self.shard.slab, (id, entry), word.at(), stamp);
     }
 
     pub(crate) fn unlink(&mut self, id: u32, word: Word) {
         let entry = self.entry(id);
-        self.inside.unlink(&self.shard.slab, entry, (word.kind(), word.list()));
+        self.inside.unlink(&self.shard.slab, (id, entry), word.at());
     }
 
     /// Makes an entry vacant that has `pins` pins, its caller's; it is on no list and not in the
@@ -245,19 +262,13 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         unsafe { (entry.take_key(), has_value.then(|| entry.take_value())) }
     }
 
-    /// Applies what hits have noted: in this thread, or with `all` in every one.
-    pub(crate) fn drain(&mut self, all: bool, arrivals: u64) {
-        let shard = self.shard;
-        shard.recency.drain(all, |note| self.apply(note, arrivals));
-    }
-
-    fn apply(&mut self, note: Note, arrivals: u64) {
-        let exact = self.shard.recency.is_exact();
-        if let Some(entry) = self.shard.slab.get(note.id) {
-            let word = entry.meta.load();
-            let stale = word.uses() != note.uses || !word.is_live();
-            if !stale && (exact || word.is(TOUCHED)) {
-                self.move_up(note.id, arrivals);
+    /// Counts the uses that hits of this thread, or with `all` of every one, have counted.
+    pub(crate) fn take_uses(&mut self, all: bool, arrivals: u64) {
+        for kind in Kind::ALL {
+            let uses = self.shard.recency.take_uses(all, kind);
+            if uses > 0 {
+                let stamp = self.inside.stamp(arrivals);
+                self.inside.used(kind, uses, stamp);
             }
         }
     }
@@ -266,6 +277,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     pub(crate) fn move_up(&mut self, id: u32, arrivals: u64) {
         let entry = self.entry(id);
         let word = entry.meta.lower(TOUCHED | PROMOTED);
+        entry.set_uses(one_more(entry.uses()));
         if !word.is(PARKED) {
             self.unlink(id, word);
         }
@@ -282,29 +294,30 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
             return word;
         }
         let entry = self.entry(id);
-        self.inside.promoted_bytes[word.kind() as usize] += entry.weight_bytes();
-        match entry.meta.change(|word| Some(word.with_state(MFU))) {
+        let (kind, weight_bytes) = (word.kind() as usize, entry.weight_bytes());
+        self.inside.promoted_bytes[kind] += weight_bytes;
+        if word.is(WAITING) {
+            self.inside.admitted_bytes[kind] += weight_bytes;
+        }
+        match entry.meta.change(|word| Some(word.without(WAITING).with_state(MFU))) {
             Ok((_, word)) | Err(word) => word,
         }
     }
 
-    /// Tells the balance which bytes have gone from MRU to MFU.
+    /// Tells the balance which bytes have gone from MRU or the window to MFU.
     pub(crate) fn flush(&mut self, balance: &mut Balance) {
         for kind in Kind::ALL {
             let bytes = std::mem::take(&mut self.inside.promoted_bytes[kind as usize]);
             balance.sub(kind, List::Mru, false, bytes);
             balance.add(kind, List::Mfu, false, bytes);
+            balance.sub_waiting(kind, std::mem::take(&mut self.inside.admitted_bytes[kind as usize]));
         }
     }
 
     /// Takes the eldest entry of a list, unless it has been used since or is held.
-    pub(crate) fn take_eldest(
-        &mut self,
-        (kind, list): (Kind, List),
-        arrivals: u64,
-        counters: &Counters,
-    ) -> Taken<K, V> {
-        let Some(id) = self.inside.tail(kind, list) else {
+    pub(crate) fn take_eldest(&mut self, at: At, counters: &Counters) -> Taken<K, V> {
+        self.sort(at);
+        let Some(id) = self.inside.tail(at) else {
             return Taken::Nothing;
         };
         let entry = self.entry(id);
@@ -319,18 +332,27 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
             Ok((before, after)) if after.is(PARKED) => {
                 self.unlink(id, before);
                 counters.count(Event::EvictParked);
-                Taken::Moved
+                Taken::Parked
             }
             Ok((before, _)) => {
                 self.unlink(id, before);
                 self.unindex(id);
-                let (hash, weight_bytes) = (entry.hash(), entry.weight_bytes());
-                Taken::Entry(self.take(id, before), hash, before, weight_bytes)
+                let gone = self.gone(id, before);
+                Taken::Entry(self.take(id, before), gone)
             }
-            Err(_) => {
-                self.move_up(id, arrivals);
-                Taken::Moved
-            }
+            Err(_) => Taken::Used(id),
+        }
+    }
+
+    /// What an entry was that had this word, and is about to leave or has just left.
+    fn gone(&self, id: u32, word: Word) -> Gone {
+        let entry = self.entry(id);
+        Gone {
+            hash: entry.hash(),
+            word,
+            weight_bytes: entry.weight_bytes(),
+            stamp: entry.stamp(),
+            stale: self.is_stale(id),
         }
     }
 
@@ -356,22 +378,23 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     }
 
     /// Takes a live entry out of index and list if nobody holds it; otherwise marks it, so that
-    /// the last release does. Returns what it owned, and its word.
-    pub(crate) fn demote(&mut self, id: u32) -> Option<(Stored<K, V>, Word)> {
+    /// the last release does. Returns what it owned, and what it was.
+    pub(crate) fn demote(&mut self, id: u32) -> Option<(Stored<K, V>, Gone)> {
         let demote =
             |word: Word| Some(if word.pins() == 0 { word.vacated() } else { word.with(DEMOTE) });
         let Ok((before, _)) = self.entry(id).meta.change(demote) else {
             return None;
         };
-        (before.pins() == 0).then(|| (self.withdraw(id, before), before))
+        (before.pins() == 0).then(|| self.withdraw(id, before))
     }
 
-    fn withdraw(&mut self, id: u32, before: Word) -> Stored<K, V> {
+    fn withdraw(&mut self, id: u32, before: Word) -> (Stored<K, V>, Gone) {
         if !before.is(PARKED) {
             self.unlink(id, before);
         }
         self.unindex(id);
-        self.take(id, before)
+        let gone = self.gone(id, before);
+        (self.take(id, before), gone)
     }
 
     /// Lets a pin go, and if it is the last one does what had to wait for it.
@@ -392,7 +415,8 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
             return Unpinned::Buried(self.take(id, before), before);
         }
         if before.is(DEMOTE) {
-            return Unpinned::Demoted(self.withdraw(id, before), before);
+            let (stored, gone) = self.withdraw(id, before);
+            return Unpinned::Demoted(stored, gone);
         }
         if before.is(PARKED) {
             let word = after.with(entry.meta.lower(TOUCHED | PROMOTED).only(PROMOTED));
@@ -432,15 +456,15 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Publishes what others go by.
     pub(crate) fn publish(&mut self) {
         let inside = &mut *self.inside;
-        if inside.clocks_changed {
-            inside.clocks_changed = false;
+        if std::mem::take(&mut inside.ages_changed) {
             for kind in Kind::ALL {
-                let len = inside.lists[super::lists::live_list(kind, List::Mfu)].len;
-                self.shard.recency.set_clock(kind, inside.moves[kind as usize], len);
+                let len = inside.lists[At::mfu(kind).live()].len;
+                let age = inside.ages[kind as usize].now();
+                self.shard.recency.set_now(kind, age, Ages::width(len));
             }
         }
         let changed = std::mem::take(&mut inside.changed_tails);
-        for list in (0..LISTS).filter(|list| changed & (1 << list) != 0) {
+        for list in (0..ENGINE_LISTS).filter(|list| changed & (1 << list) != 0) {
             let stamp = inside.tail_stamp(&self.shard.slab, list);
             self.tails.publish(list, self.shard.number, stamp);
         }
@@ -456,7 +480,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         for kind in Kind::ALL {
             List::ALL.into_iter().for_each(|list| self.inside.ghosts_changed(kind, list));
         }
-        self.inside.ghosts = super::ghosts::Ghosts::new();
+        self.inside.ghosts.clear();
     }
 
     /// Numbers of all slots in use.
@@ -467,10 +491,10 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Bytes on the lists of entries, by [`list_index`].
     pub(crate) fn listed_bytes(&self) -> [u64; LISTS] {
         let mut bytes = [0; LISTS];
-        for at in 0..LIVE_LISTS {
-            let (kind, list) = (Kind::ALL[at / 2], List::ALL[at % 2]);
-            bytes[list_index(kind, list, false)] = self.inside.lists[at].bytes;
-            bytes[list_index(kind, list, true)] = self.inside.ghosts.list_bytes(kind, list);
+        for at in At::all() {
+            bytes[list_index(at.kind, at.list, false)] += self.inside.lists[at.live()].bytes;
+            bytes[list_index(at.kind, at.list, true)] =
+                self.inside.ghosts.list_bytes(at.kind, at.list);
         }
         bytes
     }
@@ -499,79 +523,6 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     pub(crate) fn doom(&mut self, id: u32) {
         self.unindex(id);
         self.entry(id).meta.raise(DOOMED);
-    }
-
-    /// Gives memory back: ghosts' queues and index if they are far too large, and if most slots
-    /// are vacant, the pages after the last one in use, entries which nobody holds going into
-    /// vacant slots first.
-    pub(crate) fn shrink(&mut self) {
-        self.inside.ghosts.shrink();
-        self.shard.index.shrink(self.inside.indexed);
-        if self.inside.vacant_len / 3 < (self.inside.end - self.inside.vacant_len) {
-            return;
-        }
-        let mut vacant: Vec<u32> =
-            (0..self.inside.end).filter(|&id| self.word(id).state() == 0).collect();
-        vacant.reverse();
-        let before = self.inside.end;
-        while let Some(last) = self.inside.end.checked_sub(1) {
-            let word = self.word(last);
-            if word.state() != 0 {
-                let to = vacant.last().copied().filter(|&to| to < last);
-                if !to.is_some_and(|to| self.relocate(last, to)) {
-                    break;
-                }
-                vacant.pop();
-            }
-            self.inside.end = last;
-        }
-        let end = self.inside.end;
-        vacant.retain(|&id| id < end);
-        self.inside.vacant = NONE;
-        for &id in &vacant {
-            self.entry(id).set_newer(self.inside.vacant);
-            self.inside.vacant = id;
-        }
-        self.inside.vacant_len = vacant.len() as u32;
-        self.shard.slab.give_back(end..before);
-    }
-
-    /// Moves a live entry which nobody holds into a vacant slot. Returns whether it could.
-    fn relocate(&mut self, from: u32, to: u32) -> bool {
-        let (entry, place) = (self.entry(from), self.entry(to));
-        let idle = |word: Word| {
-            let idle = word.is_live() && word.pins() == 0 && !word.is(PARKED);
-            idle.then(|| word.vacated())
-        };
-        let Ok((word, _)) = entry.meta.change(idle) else {
-            return false;
-        };
-        // SAFETY: the entry was live and has been made vacant by this guard, so its key and its
-        // value are this guard's; the place is vacant.
-        unsafe {
-            place.put_key(entry.take_key());
-            place.put_value(entry.take_value());
-        }
-        place.set_hash(entry.hash());
-        place.set_weight_bytes(entry.weight_bytes());
-        place.set_stamp(entry.stamp());
-        place.set_moved_at(entry.moved_at());
-        let (newer, older) = (entry.newer(), entry.older());
-        place.set_newer(newer);
-        place.set_older(older);
-        let ends = &mut self.inside.lists[super::lists::live_list(word.kind(), word.list())];
-        match self.shard.slab.get(newer) {
-            Some(neighbour) if newer != NONE => neighbour.set_older(to),
-            _ => ends.head = to,
-        }
-        match self.shard.slab.get(older) {
-            Some(neighbour) if older != NONE => neighbour.set_newer(to),
-            _ => ends.tail = to,
-        }
-        let moved = place.meta.change(|vacant| Some(vacant.as_live(word)));
-        debug_assert!(moved.is_ok());
-        self.shard.index.replace(short(entry.hash()), from, to);
-        true
     }
 }
 

@@ -1,6 +1,6 @@
 //! Recounting a sublist: every invariant of it, checked from its slots alone.
 
-use super::lists::{LIVE_LISTS, NONE, live_list};
+use super::lists::{At, NONE};
 use super::meta::{DEAD, DOOMED, LOADING, OVERSIZE, PARKED};
 use super::shard::ShardGuard;
 use crate::policy::{Census, Kind, List, list_index};
@@ -44,8 +44,8 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
         }
         self.validate_vacant()?;
         let mut walked = 0;
-        for at in 0..LIVE_LISTS {
-            walked += self.validate_list(Kind::ALL[at / 2], List::ALL[at % 2])?;
+        for at in At::all() {
+            walked += self.validate_list(at)?;
         }
         if walked != listed {
             return Err(format!("{listed} entries should be on a list, {walked} are"));
@@ -73,6 +73,12 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
             let at = list_index(word.kind(), word.list(), false);
             census.resident += 1;
             census.state_bytes[at] += entry.weight_bytes();
+            if word.at().waits {
+                if word.list() != List::Mru {
+                    return Err(format!("entry {id}, {word:?}, waits on MFU"));
+                }
+                census.window_bytes[kind] += entry.weight_bytes();
+            }
             if !word.is(PARKED) {
                 census.listed_bytes[at] += entry.weight_bytes();
             } else if word.pins() == 0 {
@@ -108,14 +114,30 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
         Ok(())
     }
 
-    fn validate_list(&self, kind: Kind, list: List) -> Result<u64, String> {
-        let ends = &self.inside.lists[live_list(kind, list)];
+    /// The newest entry of every age is marked, and no other.
+    fn validate_ages(&self, kind: Kind) -> Result<(), String> {
+        let ages = &self.inside.ages[kind as usize];
+        let mut id = self.inside.lists[At::mfu(kind).live()].head;
+        let (mut marks, mut age) = (ages.marks(), None);
+        while id != NONE {
+            let of_this = Some(ages.placed_in(self.entry(id))?);
+            if age != of_this && marks.next() != of_this.map(|age| (age, id)) {
+                return Err(format!("entry {id} of MFU, the newest of age {of_this:?}, no mark"));
+            }
+            age = of_this;
+            id = self.entry(id).older();
+        }
+        marks.next().map_or(Ok(()), |mark| Err(format!("{mark:?} is not the newest of an age")))
+    }
+
+    fn validate_list(&self, at: At) -> Result<u64, String> {
+        let ends = &self.inside.lists[at.live()];
         let (mut id, mut newer, mut len, mut bytes, mut stamp) = (ends.head, NONE, 0, 0, u64::MAX);
         while id != NONE {
             let (entry, word) = (self.entry(id), self.word(id));
-            let right = word.is_live() && word.kind() == kind && word.list() == list;
+            let right = word.is_live() && word.at() == at;
             if !right || word.is(PARKED) || entry.newer() != newer || entry.stamp() > stamp {
-                return Err(format!("entry {id}, {word:?}, is wrong on {kind:?} {list:?}"));
+                return Err(format!("entry {id}, {word:?}, is wrong on {at:?}"));
             }
             len += 1;
             bytes += entry.weight_bytes();
@@ -123,11 +145,14 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
             newer = id;
             id = entry.older();
             if len > u64::from(self.inside.end) {
-                return Err(format!("{kind:?} {list:?} is a circle"));
+                return Err(format!("{at:?} is a circle"));
             }
         }
+        if at.list == List::Mfu {
+            self.validate_ages(at.kind)?;
+        }
         if newer != ends.tail || len != ends.len || bytes != ends.bytes {
-            return Err(format!("{kind:?} {list:?}: {len} entries, {} said", ends.len));
+            return Err(format!("{at:?}: {len} entries, {} said", ends.len));
         }
         Ok(len)
     }

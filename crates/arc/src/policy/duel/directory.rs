@@ -47,6 +47,8 @@ pub(super) struct Node<K> {
     pub(super) weight_bytes: u64,
     /// When it was used last.
     pub(super) stamp: u64,
+    /// It was main's eldest, and has not been used since.
+    pub(super) stale: bool,
     /// A ghost: bytes that had left the window when it left.
     pub(super) left_at_bytes: u64,
     pub(super) on: On,
@@ -116,6 +118,7 @@ impl<K: Eq> Directory<K> {
             older: NONE,
             weight_bytes,
             stamp: 0,
+            stale: false,
             left_at_bytes: 0,
             on,
             uses: 0,

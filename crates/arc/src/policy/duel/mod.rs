@@ -10,6 +10,8 @@ mod rule;
 mod ruled;
 
 pub use referee::{Referee, Verdict};
+pub(crate) use referee::is_sampled;
+pub(crate) use rule::USES_TO_ADMIT;
 pub use rule::{Constants, Rule};
 
 use super::Outcome;

@@ -88,6 +88,11 @@ impl Referee {
         1 << self.thinning
     }
 
+    /// How often the sample has been halved.
+    pub(crate) const fn thinning(&self) -> u32 {
+        self.thinning
+    }
+
     /// Memory of the directories, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
@@ -191,7 +196,8 @@ impl Referee {
     }
 }
 
-const fn is_sampled(hash: u64, thinning: u32) -> bool {
+/// Whether a key is in a sample that has been halved so often.
+pub(crate) const fn is_sampled(hash: u64, thinning: u32) -> bool {
     // Bits that neither the index nor the choice of a sublist goes by alone.
     let mixed = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 20) & ((1 << thinning) - 1) == 0

@@ -75,7 +75,7 @@ impl Constants {
         half_life_cachefuls: 16,
     };
 
-    pub(super) const fn window_divisor(&self, rule: Rule) -> Option<u64> {
+    pub(in crate::policy) const fn window_divisor(&self, rule: Rule) -> Option<u64> {
         match rule {
             Rule::Lirs => Some(self.lirs_window_divisor),
             Rule::TwoQueues => Some(self.two_queues_window_divisor),
@@ -86,7 +86,7 @@ impl Constants {
 
 /// Two uses in the window admit an entry under 2Q: a burst of two that belong together is one
 /// use too few (S3-FIFO).
-pub(super) const USES_TO_ADMIT: u8 = 2;
+pub(crate) const USES_TO_ADMIT: u8 = 2;
 
 /// Uses an entry remembers: two bits (S3-FIFO).
 pub(super) const USES_MAX: u8 = 3;

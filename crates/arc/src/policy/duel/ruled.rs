@@ -3,7 +3,8 @@
 //! The lists mean the same under every rule, so a change of rule moves nothing: it only changes
 //! which tail leaves next. *Main* is MRU and MFU together, merged by the stamps of last use;
 //! LIRS's stack needs no list of its own: an entry or a ghost is in the stack if its last use is
-//! not before that of the eldest of main.
+//! not before that of the eldest of main. What was main's eldest and went to the window is *stale*:
+//! out of the stack until it is used again. So every list is in the order of its stamps.
 //!
 //! Invariant: live bytes are within the capacity and what is held; ghosts are within twice
 //! the capacity. Under ARC they are within one capacity, as printed, but for those a change of
@@ -112,6 +113,21 @@ impl<K: Eq> Ruled<K> {
         elder.map_or(0, |id| self.directory.node(id).stamp)
     }
 
+    /// Whether a key is in LIRS's stack.
+    fn is_recent(&self, id: u32) -> bool {
+        let node = self.directory.node(id);
+        !node.stale && node.stamp >= self.horizon()
+    }
+
+    /// Moves a node to the head of a list, as if it had just come.
+    fn put_first(&mut self, id: u32, on: On, stale: bool) {
+        self.clock += 1;
+        let clock = self.clock;
+        let node = self.directory.node_mut(id);
+        (node.stamp, node.stale) = (clock, stale);
+        self.directory.move_to(id, on);
+    }
+
     /// An access. `key` is used if it has to be added.
     pub(super) fn access(&mut self, hash: u64, key: K, weight_bytes: u64) -> Outcome {
         let found = self.directory.find(hash, &key);
@@ -136,7 +152,7 @@ impl<K: Eq> Ruled<K> {
         self.clock += 1;
         let clock = self.clock;
         let (on, recent, held) = {
-            let recent = self.directory.node(id).stamp >= self.horizon();
+            let recent = self.is_recent(id);
             let node = self.directory.node_mut(id);
             node.uses = (node.uses + 1).min(USES_MAX);
             (node.on, recent, node.holds > 0)
@@ -147,7 +163,8 @@ impl<K: Eq> Ruled<K> {
             (On::Window, Rule::Lirs) if !recent && self.main_is_over(0) => On::Window,
             _ => On::Mfu,
         };
-        self.directory.node_mut(id).stamp = clock;
+        let node = self.directory.node_mut(id);
+        (node.stamp, node.stale) = (clock, false);
         if held {
             self.directory.assign(id, to);
         } else {
@@ -166,7 +183,7 @@ impl<K: Eq> Ruled<K> {
             && let Some(id) = self.directory.tail(on)
             && self.main_bytes() > self.directory.node(id).weight_bytes
         {
-            self.directory.move_to(id, On::Window);
+            self.put_first(id, On::Window, true);
         }
     }
 
@@ -190,6 +207,7 @@ impl<K: Eq> Ruled<K> {
         self.make_room(weight_bytes, to, was_mfu_ghost);
         self.bound_ghosts();
         let id = self.directory.add(hash, key, weight_bytes, to);
+        self.clock += 1;
         self.directory.node_mut(id).stamp = self.clock;
         self.directory.link(id);
         if to == On::Mfu {
@@ -202,7 +220,7 @@ impl<K: Eq> Ruled<K> {
         let node = self.directory.node(id);
         match self.rule {
             Rule::Lru => true,
-            Rule::Lirs => node.stamp >= self.horizon(),
+            Rule::Lirs => self.is_recent(id),
             Rule::TwoQueues => {
                 // S3-FIFO: as many ghosts as main has entries.
                 let away_bytes = self.left_bytes - node.left_at_bytes;
@@ -228,7 +246,7 @@ impl<K: Eq> Ruled<K> {
         if !self.rule.has_window() {
             for _ in 0..LEFTOVERS_PER_ARRIVAL {
                 let Some(id) = self.directory.tail(On::Window) else { break };
-                self.directory.move_to(id, On::Mru);
+                self.put_first(id, On::Mru, false);
             }
         }
         for _ in 0..LEFTOVERS_PER_ARRIVAL {
@@ -314,10 +332,8 @@ impl<K: Eq> Ruled<K> {
                 On::Mfu if uses > 0 => uses - 1,
                 _ => return Some(on),
             };
-            let clock = self.clock;
-            let node = self.directory.node_mut(id);
-            (node.uses, node.stamp) = (left, clock);
-            self.directory.move_to(id, On::Mfu);
+            self.directory.node_mut(id).uses = left;
+            self.put_first(id, On::Mfu, false);
         }
     }
 

@@ -9,6 +9,8 @@ pub struct Census {
     pub state_bytes: [u64; LISTS],
     /// Bytes of entries that are on a list, by list.
     pub listed_bytes: [u64; LISTS],
+    /// Bytes of MRU entries that wait in the window, by kind: a part of `state_bytes`.
+    pub window_bytes: [u64; 2],
     /// Bytes of dead entries still held, by kind, oversize ones left out.
     pub dead_bytes: [u64; 2],
     /// Bytes of dead entries still held which are heavier than the cache, by kind.
@@ -31,6 +33,7 @@ impl Census {
             self.listed_bytes[i] += other.listed_bytes[i];
         }
         for i in 0..2 {
+            self.window_bytes[i] += other.window_bytes[i];
             self.dead_bytes[i] += other.dead_bytes[i];
             self.oversize_bytes[i] += other.oversize_bytes[i];
         }

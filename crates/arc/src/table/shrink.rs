@@ -1,0 +1,88 @@
+//! Giving a sublist's memory back: entries move into vacant slots, and the pages after the last one
+//! go back to the system.
+#![allow(unsafe_code)]
+
+use super::lists::NONE;
+use super::meta::{PARKED, Word};
+use super::shard::{ShardGuard, short};
+use crate::policy::List;
+
+impl<K, V> ShardGuard<'_, K, V> {
+    /// Gives memory back: ghosts' queues and index if they are far too large, and if most slots
+    /// are vacant, the pages after the last one in use, entries which nobody holds going into
+    /// vacant slots first.
+    pub(crate) fn shrink(&mut self) {
+        self.inside.ghosts.shrink();
+        self.shard.index.shrink(self.inside.indexed);
+        if self.inside.vacant_len / 3 < (self.inside.end - self.inside.vacant_len) {
+            return;
+        }
+        let mut vacant: Vec<u32> =
+            (0..self.inside.end).filter(|&id| self.word(id).state() == 0).collect();
+        vacant.reverse();
+        let before = self.inside.end;
+        while let Some(last) = self.inside.end.checked_sub(1) {
+            let word = self.word(last);
+            if word.state() != 0 {
+                let to = vacant.last().copied().filter(|&to| to < last);
+                if !to.is_some_and(|to| self.relocate(last, to)) {
+                    break;
+                }
+                vacant.pop();
+            }
+            self.inside.end = last;
+        }
+        let end = self.inside.end;
+        vacant.retain(|&id| id < end);
+        self.inside.vacant = NONE;
+        for &id in &vacant {
+            self.entry(id).set_newer(self.inside.vacant);
+            self.inside.vacant = id;
+        }
+        self.inside.vacant_len = vacant.len() as u32;
+        self.shard.slab.give_back(end..before);
+    }
+
+    /// Moves a live entry which nobody holds into a vacant slot. Returns whether it could.
+    fn relocate(&mut self, from: u32, to: u32) -> bool {
+        let (entry, place) = (self.entry(from), self.entry(to));
+        let idle = |word: Word| {
+            let idle = word.is_live() && word.pins() == 0 && !word.is(PARKED);
+            idle.then(|| word.vacated())
+        };
+        let Ok((word, _)) = entry.meta.change(idle) else {
+            return false;
+        };
+        // SAFETY: the entry was live and has been made vacant by this guard, so its key and its
+        // value are this guard's; the place is vacant.
+        unsafe {
+            place.put_key(entry.take_key());
+            place.put_value(entry.take_value());
+        }
+        place.set_hash(entry.hash());
+        place.set_weight_bytes(entry.weight_bytes());
+        place.set_stamp(entry.stamp());
+        place.set_used_in(entry.used_in());
+        place.set_placed_in(entry.placed_in());
+        place.set_uses(entry.uses());
+        let (newer, older) = (entry.newer(), entry.older());
+        place.set_newer(newer);
+        place.set_older(older);
+        if word.list() == List::Mfu {
+            self.inside.ages[word.kind() as usize].renumbered(entry.placed_in(), from, to);
+        }
+        let ends = &mut self.inside.lists[word.at().live()];
+        match self.shard.slab.get(newer) {
+            Some(neighbour) if newer != NONE => neighbour.set_older(to),
+            _ => ends.head = to,
+        }
+        match self.shard.slab.get(older) {
+            Some(neighbour) if older != NONE => neighbour.set_newer(to),
+            _ => ends.tail = to,
+        }
+        let moved = place.meta.change(|vacant| Some(vacant.as_live(word)));
+        debug_assert!(moved.is_ok());
+        self.shard.index.replace(short(entry.hash()), from, to);
+        true
+    }
+}

@@ -1,0 +1,160 @@
+//! What a sublist does for the duel's rules: the window, and the uses an entry remembers.
+//!
+//! A window is a list beside MRU for entries of MRU that wait. An entry's byte of uses has its uses
+//! since it came or was given another round, at most three, and one bit for *stale*: it was the
+//! eldest of MRU and MFU when it went to the window, and has not been used since. So every list,
+//! the window too, is in the order of its stamps, and a stale one is known all the same.
+
+use super::lists::At;
+use super::meta::{MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, WATCHED, Word};
+use super::recency::Note;
+use super::shard::ShardGuard;
+use crate::policy::{Balance, EMPTY, Kind, List};
+
+/// Uses an entry remembers (S3-FIFO: two bits).
+const USES_MAX: u8 = 3;
+
+/// Used before all of MRU and MFU.
+const STALE: u8 = 1 << 7;
+
+/// Uses, and whether stale, after one use more.
+pub(super) const fn one_more(uses: u8) -> u8 {
+    let count = uses & USES_MAX;
+    if count == USES_MAX { count } else { count + 1 }
+}
+
+/// What came of an attempt to demote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demoted {
+    /// The eldest has gone to the window.
+    Moved,
+    /// The eldest has been used, and stands there still.
+    Used(u32),
+    /// There is nothing to demote.
+    Nothing,
+}
+
+impl<K, V> ShardGuard<'_, K, V> {
+    /// The word of the entry a note is of, if it is that entry still and live.
+    pub(crate) fn noted(&self, note: Note) -> Option<Word> {
+        let word = self.shard.entry(note.id)?.meta.load();
+        (word.uses() == note.uses && word.is_live()).then_some(word)
+    }
+
+    /// Whether an entry was used before all of MRU and MFU, when it last changed its list.
+    pub(crate) fn is_stale(&self, id: u32) -> bool {
+        self.entry(id).uses() & STALE != 0
+    }
+
+    /// Uses an entry remembers.
+    pub(crate) fn uses(&self, id: u32) -> u8 {
+        self.entry(id).uses() & USES_MAX
+    }
+
+    /// Has the old end of MFU in order, where hits have only said when they were.
+    pub(crate) fn sort(&mut self, at: At) {
+        if at.list == List::Mfu {
+            self.inside.sort_tail(&self.shard.slab, at.kind);
+        }
+    }
+
+    /// When the eldest of MRU and MFU was used last, or [`EMPTY`]. Of MFU nobody knows more than
+    /// the age; its end is taken, for in a loop what is asked for now was used but a little before
+    /// the eldest.
+    pub(crate) fn horizon(&mut self, kind: Kind) -> u64 {
+        self.sort(At::mfu(kind));
+        let mru = self.tail_stamp(At::mru(kind).index());
+        let mfu = self.inside.tail(At::mfu(kind)).map_or(EMPTY, |id| {
+            let entry = self.entry(id);
+            if self.shard.recency.is_exact() {
+                return entry.stamp();
+            }
+            self.inside.ages[kind as usize].end_of(entry).unwrap_or(self.inside.last_stamp())
+        });
+        mru.min(mfu)
+    }
+
+    /// The eldest entry of a list.
+    pub(crate) fn eldest(&self, at: At) -> Option<u32> {
+        self.inside.tail(at)
+    }
+
+    /// Notes a use of an entry that waits, and leaves it where it is.
+    pub(crate) fn count_use(&mut self, id: u32, by_demand: bool) {
+        let entry = self.entry(id);
+        let word = entry.meta.lower(TOUCHED | PROMOTED);
+        if by_demand || word.is(PROMOTED) {
+            let stale = entry.uses() & STALE;
+            entry.set_uses(stale | (self.uses(id) + 1).min(USES_MAX));
+        }
+    }
+
+    /// Nobody samples the key of an entry any more.
+    pub(crate) fn unwatch(&mut self, id: u32) {
+        self.entry(id).meta.lower(WATCHED);
+    }
+
+    /// Moves an entry of MRU or of the window to the head of MFU.
+    pub(crate) fn admit(&mut self, id: u32, arrivals: u64) {
+        self.entry(id).meta.raise(PROMOTED);
+        self.move_up(id, arrivals);
+    }
+
+    /// Gives the eldest of the window or of MFU another round, at the head of MFU, with so many
+    /// uses left. The balance has been told of all else.
+    pub(crate) fn another_round(&mut self, id: u32, uses: u8, arrivals: u64) {
+        self.admit(id, arrivals);
+        self.entry(id).set_uses(uses);
+    }
+
+    /// Moves the eldest entry of the window to the head of MRU. Returns whether there was one.
+    pub(crate) fn readmit(&mut self, kind: Kind, balance: &mut Balance, arrivals: u64) -> bool {
+        let Some(id) = self.inside.tail(At::window(kind)) else {
+            return false;
+        };
+        let entry = self.entry(id);
+        self.unlink(id, self.word(id));
+        let word = entry.meta.lower(WAITING).without(WAITING);
+        entry.set_uses(self.uses(id));
+        let stamp = self.inside.stamp(arrivals);
+        self.link(id, word, stamp);
+        balance.sub_waiting(kind, entry.weight_bytes());
+        true
+    }
+
+    /// Moves the eldest entry of MRU or MFU to the head of the window, unless it has been used, or
+    /// is all there is.
+    pub(crate) fn demote_eldest(
+        &mut self,
+        (kind, list): (Kind, List),
+        balance: &mut Balance,
+        arrivals: u64,
+    ) -> Demoted {
+        let at = At { kind, list, waits: false };
+        self.sort(at);
+        let Some(id) = self.inside.tail(at) else {
+            return Demoted::Nothing;
+        };
+        let entry = self.entry(id);
+        let weight_bytes = entry.weight_bytes();
+        if balance.main_bytes(kind) <= weight_bytes {
+            balance.forgive_demotions(kind);
+            return Demoted::Nothing;
+        }
+        let demoted = |word: Word| (!word.is(TOUCHED)).then(|| word.with_state(MRU).with(WAITING));
+        let Ok((before, after)) = entry.meta.change(demoted) else {
+            return Demoted::Used(id);
+        };
+        debug_assert!(!before.is(PARKED), "what is on a list is not parked");
+        self.unlink(id, before);
+        entry.set_uses(self.uses(id) | STALE);
+        let stamp = self.inside.stamp(arrivals);
+        self.link(id, after, stamp);
+        if before.state() == MFU {
+            balance.sub(kind, List::Mfu, false, weight_bytes);
+            balance.add(kind, List::Mru, false, weight_bytes);
+        }
+        balance.add_waiting(kind, weight_bytes);
+        Demoted::Moved
+    }
+}

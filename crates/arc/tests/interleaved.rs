@@ -1,0 +1,96 @@
+//! Promise: threads that share out one trace among them have the hits one thread has, but for what
+//! the order of their requests changes.
+//!
+//! Threads take chunks of the trace in turn, so at any moment their requests are within a few
+//! chunks of each other, but for a thread that is put off its processor. The bound is so many
+//! points below the pure policy in one thread; above it there is none.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Golden, golden, keys};
+use ogive_arc::policy::duel::Duel;
+use ogive_arc::{Access, Cache, Kind, Policy, Source};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The longest trace to take.
+const REQUESTS_MAX: u64 = if cfg!(debug_assertions) { 100_000 } else { 1_300_000 };
+
+const THREADS: usize = 4;
+
+/// Requests a thread takes at a time.
+const CHUNK: usize = 32;
+
+/// So many entries a sublist must have: in a smaller one a chunk is a large part.
+const ENTRIES_PER_SUBLIST_MIN: u64 = 256;
+
+/// Hits of threads that share a trace out.
+fn hits(row: &Golden, keys: &[u64], policy: Policy, sublists: usize) -> u64 {
+    let cache: Cache<u64, ()> =
+        Cache::builder(row.entries).policy(policy).sublists(sublists).build();
+    let (next, hits) = (AtomicUsize::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut own = 0;
+                loop {
+                    let from = next.fetch_add(CHUNK, Ordering::Relaxed);
+                    let Some(rest) = keys.get(from..).filter(|rest| !rest.is_empty()) else {
+                        break;
+                    };
+                    for key in &rest[..CHUNK.min(rest.len())] {
+                        let load = || Ok::<_, Infallible>(((), 1));
+                        let loaded = cache.get_or_load(key, Kind::Data, Access::Demand, load);
+                        own += u64::from(loaded.unwrap().1 != Source::Loaded);
+                    }
+                }
+                hits.fetch_add(own, Ordering::Relaxed);
+            });
+        }
+    });
+    let stats = cache.stats();
+    assert_eq!(stats.hits + stats.iohits + stats.misses, row.requests);
+    cache.validate().unwrap();
+    hits.into_inner()
+}
+
+/// Checks every row against `expected`, and the mean over all rows.
+fn check(policy: Policy, below_max: f64, mean_max: f64, expected: impl Fn(&Golden, &[u64]) -> u64) {
+    let (mut rows, mut sum, mut worst) = (0, 0.0, (0.0_f64, String::new()));
+    for (trace, of_trace) in golden(REQUESTS_MAX) {
+        let keys = keys(&trace);
+        for row in of_trace {
+            let alone = expected(&row, &keys);
+            for sublists in [1, 8] {
+                if row.entries < ENTRIES_PER_SUBLIST_MIN * sublists as u64 {
+                    continue;
+                }
+                let together = hits(&row, &keys, policy, sublists);
+                let points = 100.0 * (together as f64 - alone as f64) / row.requests as f64;
+                (rows, sum) = (rows + 1, sum + points);
+                if points < worst.0 {
+                    worst = (points, format!("{} at {}", row.trace, row.entries));
+                }
+                assert!(points >= -below_max, "{sublists} sublists: {points:+.3}, {row:?}");
+            }
+        }
+    }
+    let mean = sum / f64::from(rows);
+    eprintln!("{policy:?}, {rows} rows: mean {mean:+.3}, worst {:+.3}, {}", worst.0, worst.1);
+    assert!(rows >= 20 && mean >= -mean_max, "{rows} rows, mean {mean:+.3}");
+}
+
+#[test]
+fn arc_in_several_threads_has_nearly_the_published_hits() {
+    check(Policy::Arc, 0.5, 0.1, |row, _| row.hits);
+}
+
+#[test]
+fn the_duel_in_several_threads_has_nearly_the_hits_of_the_pure_one() {
+    check(Policy::Duel, 1.5, 0.2, |row, keys| {
+        let mut duel = Duel::new(row.entries);
+        keys.iter().filter(|&&key| duel.access(key, 1).is_hit()).count() as u64
+    });
+}
