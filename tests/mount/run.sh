@@ -9,7 +9,7 @@ set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 all=(life control permissions readonly origin-errors coherence l2 mirror durability fsx fio sqlite
-    git trees pressure pjdfstest)
+    git trees pressure doctor pjdfstest)
 if [ "${1:-}" = --list ]; then
     printf '%s\n' "${all[@]}"
     exit 0

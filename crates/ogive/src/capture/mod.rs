@@ -52,6 +52,8 @@ pub(crate) struct Bundle {
     pub(crate) profile: Option<ogive_profile::Profile>,
     /// What could not be taken, and what would allow it.
     pub(crate) notes: Vec<String>,
+    /// CPU seconds that taking it has cost, commands included.
+    pub(crate) cpu_seconds: Option<f64>,
 }
 
 /// Runs the subcommand.
@@ -107,6 +109,7 @@ pub(crate) fn take(request: &Request) -> Bundle {
         }
     };
     say(&format!("looking at this host for {}", humantime::format_duration(request.duration)));
+    let before = files::own_cpu_seconds();
     files::snapshot(&mut bundle, "start", &request.subject);
     bundle.profile = samples::take(&mut bundle.notes, request.duration);
     files::snapshot(&mut bundle, "end", &request.subject);
@@ -114,6 +117,8 @@ pub(crate) fn take(request: &Request) -> Bundle {
     if matches!(request.subject, Subject::Host) {
         commands::run_all(&mut bundle);
     }
+    let after = files::own_cpu_seconds();
+    bundle.cpu_seconds = before.zip(after).map(|(before, after)| after - before);
     bundle
 }
 
@@ -139,6 +144,7 @@ fn manifest(bundle: &Bundle, args: &CaptureArgs) -> String {
         "version": BUNDLE_VERSION,
         "ogive": env!("CARGO_PKG_VERSION"),
         "seconds": args.duration.as_secs_f64(),
+        "looking_cpu_seconds": bundle.cpu_seconds,
         "root": rustix::process::geteuid().is_root(),
         "redacted": args.redact,
         "not_taken": bundle.notes,

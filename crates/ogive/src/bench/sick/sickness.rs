@@ -67,8 +67,8 @@ impl Sickness {
             Self::Pinned => "thousands of files are held where only a thousand inodes should be kept",
             Self::SmallArc => "12 MiB are read at random through a cache of 8 MiB",
             Self::Prefetch => "512 KiB are read from random places of many files, then the stream ends",
-            Self::SlowSource => "the source answers one millisecond in twenty",
-            Self::SlowL2 => "the device of the second level answers one millisecond in twenty",
+            Self::SlowSource => "the source answers one millisecond in sixty",
+            Self::SlowL2 => "the device of the second level answers one millisecond in sixty",
             Self::Healthy => "24 MiB are read through a cache of 64 MiB",
         }
     }
