@@ -82,7 +82,8 @@ fn threads_of_a_program_count_for_it_where_its_number_is_known() {
         text += &task(500, 502, "fuser-1", user);
         text += &task(700, 700, "sshd", user / 3);
         loader.add_bytes(&format!("{moment}/thread-stats.txt"), text.into_bytes());
-        let stat = format!("cpu  {} 0 0 {} 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n", 8 * user / 3, user);
+        let stat =
+            format!("cpu  {} 0 0 {} 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n", 8 * user / 3, user);
         loader.add_bytes(&format!("{moment}/proc/stat"), stat.into_bytes());
     }
     let rules = RuleSet::bundled().expect("they compile");

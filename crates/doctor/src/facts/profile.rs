@@ -284,7 +284,8 @@ impl Facts {
         else {
             return Vec::new();
         };
-        let mut sums: std::collections::BTreeMap<(u32, u32), f64> = std::collections::BTreeMap::new();
+        let mut sums: std::collections::BTreeMap<(u32, u32), f64> =
+            std::collections::BTreeMap::new();
         for path in &profile.stacks {
             *sums.entry((path.process, path.thread)).or_default() += path.percent;
         }

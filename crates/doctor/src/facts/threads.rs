@@ -252,10 +252,8 @@ impl Facts {
         }
         let all = self.busy_percent_of_one_cpu().unwrap_or(0.0);
         let Some(list) = self.fullest_list() else { return Vec::new() };
-        let processes: BTreeMap<u64, &str> = list
-            .iter()
-            .filter_map(|thread| Some((thread.id?, thread.name.as_str())))
-            .collect();
+        let processes: BTreeMap<u64, &str> =
+            list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
         let rows = list.into_iter().map(|thread| {
             let process = thread.process.and_then(|process| processes.get(&process).copied());
             let share_percent =

@@ -30,7 +30,10 @@ pub(crate) fn sections() -> Vec<Section> {
         help::examples(&[
             ("ogive bench arc", "Cached reads by 1 to 32 threads, with and without locks."),
             ("ogive bench seal --dir /ssd", "What each cipher costs a read from the second level."),
-            ("ogive bench sick small-arc", "A mount that is ill, for \"ogive doctor\" to find out."),
+            (
+                "ogive bench sick small-arc",
+                "A mount that is ill, for \"ogive doctor\" to find out.",
+            ),
         ]),
         help::exit_codes(),
     ]

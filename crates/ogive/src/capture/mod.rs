@@ -61,19 +61,15 @@ pub(crate) fn run(args: &CaptureArgs) -> Result<()> {
     let subject = args.mount_point.clone().map_or(Subject::Host, Subject::Mount);
     let progress = std::io::stderr().is_terminal();
     let mut bundle = take(&Request { subject, duration: args.duration, progress });
-    if let Some(profile) = &bundle.profile {
-        let folded =
-            samples::written(profile, Output::Folded).context("cannot write the profile")?;
-        bundle.files.push(("profile.folded".to_owned(), folded));
-        // Names in it cannot be replaced, so it is not part of a redacted capture.
-        if !args.redact {
-            let pprof =
-                samples::written(profile, Output::Pprof).context("cannot write the profile")?;
-            bundle.files.push(("profile.pb.gz".to_owned(), pprof));
-        }
-    }
     if args.redact {
-        redact::redact(&mut bundle.files);
+        redact::redact(&mut bundle, &redact::Secrets::of_this_host());
+    }
+    if let Some(profile) = &bundle.profile {
+        for (name, output) in [("profile.folded", Output::Folded), ("profile.pb.gz", Output::Pprof)]
+        {
+            let written = samples::written(profile, output).context("cannot write the profile")?;
+            bundle.files.push((name.to_owned(), written));
+        }
     }
     let manifest = manifest(&bundle, args);
     let taken_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());

@@ -57,7 +57,12 @@ pub struct Request {
 
 impl Default for Request {
     fn default() -> Self {
-        Self { target: Target::System, hertz: 99, duration: Duration::from_secs(30), leave_out: None }
+        Self {
+            target: Target::System,
+            hertz: 99,
+            duration: Duration::from_secs(30),
+            leave_out: None,
+        }
     }
 }
 

@@ -111,9 +111,7 @@ impl Worker {
             let (first, reads) = match self.sickness {
                 // Whole files: what a second level is read for.
                 Sickness::Ccm | Sickness::SlowL2 => (0, blocks),
-                Sickness::Prefetch => {
-                    (self.random(blocks - STREAM_READS) as u64, STREAM_READS)
-                }
+                Sickness::Prefetch => (self.random(blocks - STREAM_READS) as u64, STREAM_READS),
                 _ => (self.random(blocks) as u64, 1),
             };
             for number in first..first + reads {

@@ -175,7 +175,6 @@ fn say(text: &str) {
 }
 
 fn is_mounted_below(directory: &Path) -> bool {
-    crate::mountinfo::read().is_ok_and(|mounts| {
-        mounts.iter().any(|mount| mount.mount_point.starts_with(directory))
-    })
+    crate::mountinfo::read()
+        .is_ok_and(|mounts| mounts.iter().any(|mount| mount.mount_point.starts_with(directory)))
 }

@@ -62,11 +62,17 @@ impl Sickness {
     /// What was done, in a sentence.
     pub(super) fn story(self) -> &'static str {
         match self {
-            Self::Ccm => "96 MiB are read through 16 MiB of memory and a second level with AES-256-CCM",
+            Self::Ccm => {
+                "96 MiB are read through 16 MiB of memory and a second level with AES-256-CCM"
+            }
             Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",
-            Self::Pinned => "thousands of files are held where only a thousand inodes should be kept",
+            Self::Pinned => {
+                "thousands of files are held where only a thousand inodes should be kept"
+            }
             Self::SmallArc => "12 MiB are read at random through a cache of 8 MiB",
-            Self::Prefetch => "512 KiB are read from random places of many files, then the stream ends",
+            Self::Prefetch => {
+                "512 KiB are read from random places of many files, then the stream ends"
+            }
             Self::SlowSource => "the source answers one millisecond in sixty",
             Self::SlowL2 => "the device of the second level answers one millisecond in sixty",
             Self::Healthy => "24 MiB are read through a cache of 64 MiB",
@@ -102,8 +108,8 @@ impl Sickness {
                 return Ok(());
             }
             let path = source.join(format!("file-{number}"));
-            let mut file = File::create(&path)
-                .with_context(|| format!("cannot make {}", path.display()))?;
+            let mut file =
+                File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
             for _ in 0..file_bytes / block.len() as u64 {
                 for word in block.as_chunks_mut::<8>().0 {
                     state ^= state << 13;
@@ -164,11 +170,9 @@ impl Sickness {
                 ..common
             },
             Self::Prefetch => MountOptions { arc_max_bytes: Some(32 * MIB), ..common },
-            Self::SlowSource => MountOptions {
-                arc_max_bytes: Some(16 * MIB),
-                prefetch_max_bytes: 0,
-                ..common
-            },
+            Self::SlowSource => {
+                MountOptions { arc_max_bytes: Some(16 * MIB), prefetch_max_bytes: 0, ..common }
+            }
             Self::SlowL2 => {
                 let directory = slow.map_or(work, SlowMount::mount_point);
                 MountOptions {

@@ -54,7 +54,15 @@ impl SlowMount {
         };
         let program = std::env::current_exe().context("cannot find this program")?;
         let child = Command::new(program)
-            .args(["mount", "--foreground", "--direct-io", "--arc-max", "2M", "--prefetch-max", "0"])
+            .args([
+                "mount",
+                "--foreground",
+                "--direct-io",
+                "--arc-max",
+                "2M",
+                "--prefetch-max",
+                "0",
+            ])
             .arg("--control-name=")
             .arg(&below)
             .arg(&mount_point)
