@@ -20,7 +20,12 @@ pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profil
     match result {
         Ok(profile) => {
             notes.extend(profile.meta.notes.iter().cloned());
-            notes.extend(symbols::advice(&profile));
+            // Missing names of user programs are no question of ZFS's.
+            let matters = |line: &String| {
+                ["zfs", "spl", "kallsyms", ".ko", "module"].iter().any(|word| line.contains(word))
+                    && !line.contains("user code")
+            };
+            notes.extend(symbols::advice(&profile).into_iter().filter(matters));
             Some(profile)
         }
         Err(error) => {
