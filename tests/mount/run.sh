@@ -11,7 +11,7 @@ set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 all=(life control permissions readonly origin-errors coherence l2 l2-places mirror durability fsx fio sqlite
-    git trees pressure pjdfstest)
+    git trees pressure doctor pjdfstest)
 over_uring=(coherence fsx fio mirror pjdfstest life control)
 case "${1:-}" in
     --list)

@@ -35,7 +35,7 @@ const CAUSES: &str = "
     recv-writer-cpu taskq-thread-churn metadata-path-overhead
     admin-command-scaling monitoring-poll udev-zvol-storm userland-zdb-debug zed-loop
     ogive-cipher-ccm ogive-record-amplification ogive-arc-too-small ogive-prune-futile ogive-prefetch-wasted
-    ogive-l2-slow ogive-origin-slow
+    ogive-l2-slow ogive-origin-slow ogive-healthy
     unknown
 ";
 

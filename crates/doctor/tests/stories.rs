@@ -72,6 +72,7 @@ fn aes_ccm_saved_the_fpu_for_every_sixteen_bytes() {
     assert!(text.contains("about 8 times"), "{text}");
 }
 
+/// The counters of vnodes are of the reporter's own kernel; released ones have none of these.
 #[test]
 fn freebsd_examined_963_vnodes_for_each_one_freed() {
     let diagnosis = story("freebsd-arc-prune");

@@ -18,7 +18,6 @@
 //! never waits. One program at a time can have it open, and only the daemon's user.
 
 use crate::number::CONTROL_FIRST;
-use crate::pruning;
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::view::{Result, View};
 use hashbrown::HashMap;
@@ -238,7 +237,7 @@ impl<O: Origin> Control<O> {
             }
             File::Prune => {
                 let wanted = usize::try_from(amount_bytes.div_ceil(INODE_BYTES));
-                let result = pruning::prune(&view, wanted.unwrap_or(usize::MAX));
+                let result = view.inode_limit.ask(&view, wanted.unwrap_or(usize::MAX));
                 self.state.lock().pruned = format!(
                     "examined {}\nfreed_objects {}\nfreed_bytes {}\nheld {}\n",
                     result.examined, result.freed_objects, result.freed_bytes, result.held

@@ -15,7 +15,7 @@ use crate::view::View;
 use ogive_arc::{Prune, PruneResult};
 use ogive_origin::{Errno, FileKind, Origin};
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Inodes asked for before waiting to see how many the kernel forgets.
@@ -30,6 +30,16 @@ pub(crate) struct InodeLimit {
     prune_at: AtomicUsize,
     pruning: AtomicBool,
     release_memory: fn(),
+    tally: Tally,
+}
+
+/// What was asked for outside of the engine's requests, which count for themselves.
+#[derive(Default)]
+struct Tally {
+    requests: AtomicU64,
+    examined: AtomicU64,
+    freed: AtomicU64,
+    held: AtomicU64,
 }
 
 impl InodeLimit {
@@ -40,6 +50,7 @@ impl InodeLimit {
             prune_at: AtomicUsize::new(limit),
             pruning: AtomicBool::new(false),
             release_memory,
+            tally: Tally::default(),
         }
     }
 
@@ -53,7 +64,7 @@ impl InodeLimit {
     pub(crate) fn prune<O: Origin>(&self, view: &View<O>) {
         let target = self.limit - self.limit / 8;
         let wanted = view.inodes.len().saturating_sub(target);
-        let result = prune(view, wanted);
+        let result = self.ask(view, wanted);
         if result.freed_objects * 2 < wanted as u64 {
             log::debug!("asked for {wanted} inodes, got {} back", result.freed_objects);
         }
@@ -66,6 +77,37 @@ impl InodeLimit {
 }
 
 impl InodeLimit {
+    /// Prunes and counts it.
+    pub(crate) fn ask<O: Origin>(&self, view: &View<O>, wanted: usize) -> PruneResult {
+        let result = prune(view, wanted);
+        self.tally.requests.fetch_add(1, Ordering::Relaxed);
+        self.tally.examined.fetch_add(result.examined, Ordering::Relaxed);
+        self.tally.freed.fetch_add(result.freed_objects, Ordering::Relaxed);
+        self.tally.held.fetch_add(result.held, Ordering::Relaxed);
+        result
+    }
+
+    /// How many inodes there may be.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit as u64
+    }
+
+    /// How often it was asked so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.tally.requests.load(Ordering::Relaxed)
+    }
+
+    /// What came of it so far.
+    pub(crate) fn pruned(&self) -> PruneResult {
+        let freed_objects = self.tally.freed.load(Ordering::Relaxed);
+        PruneResult {
+            examined: self.tally.examined.load(Ordering::Relaxed),
+            freed_objects,
+            freed_bytes: freed_objects * INODE_BYTES,
+            held: self.tally.held.load(Ordering::Relaxed),
+        }
+    }
+
     /// The table has shrunk by much: the kernel has forgotten inodes of its own accord.
     pub(crate) fn has_shrunk(&self) {
         (self.release_memory)();

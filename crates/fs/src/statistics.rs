@@ -36,6 +36,7 @@ impl Statistics {
             set(name, i128::from(value));
         }
         set("dnode_size", i128::from(dnode_bytes));
+        set("arc_prune", i128::from(stats.arc_prune + view.inode_limit.requests()));
         set("compressed_size", i128::from(stats.size - stats.hdr_size));
         set("uncompressed_size", i128::from(stats.size - stats.hdr_size));
         set("arc_meta_used", i128::from(stats.metadata_size + stats.hdr_size + dnode_bytes));
@@ -80,7 +81,13 @@ impl Statistics {
         let mut push = |name: &str, value: u64| {
             kstat.entries.push(Entry { name: name.to_owned(), value: Value::U64(value) });
         };
-        let stats: Stats = view.cache.stats();
+        let mut stats: Stats = view.cache.stats();
+        // Whoever asks for inodes to be let go of, memory or the table's limit, it counts alike.
+        let pruned = view.inode_limit.pruned();
+        stats.prune_examined += pruned.examined;
+        stats.prune_freed_objects += pruned.freed_objects;
+        stats.prune_freed_bytes += pruned.freed_bytes;
+        stats.prune_held += pruned.held;
         stats.fields().filter(|(name, _)| own(name)).for_each(|(name, value)| push(name, value));
         let Counts {
             read_requests,
@@ -110,6 +117,7 @@ impl Statistics {
         push("ring_bridged", ring_bridged);
         push("inodes", view.inodes.len() as u64);
         push("inodes_forgotten", view.inodes.forgotten());
+        push("inode_limit", view.inode_limit.limit());
         let workers = view.workers.statistics();
         push("worker_threads", workers.threads);
         push("worker_requests", workers.queued);

@@ -2,7 +2,8 @@
 //! input or a bundle of `ogive capture` (a tar archive, compressed or not).
 //!
 //! Everything outside is bounded: number of inputs, their size, how far they unpack, how deep a
-//! directory goes. Links are not followed. What is left out is said.
+//! directory goes. Links are not followed. What is left out is said. A recording of perf that is a
+//! file is not held: it is read as it stands, in one pass, however long it is.
 
 mod pack;
 mod sampled;
@@ -48,24 +49,52 @@ pub struct LoadError {
 }
 
 /// Collects inputs and reads them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Loader {
     inputs: Vec<RawInput>,
     left_out: Vec<(String, String)>,
     total_bytes: u64,
+    input_bytes_max: u64,
 }
 
-/// One input in memory.
+/// One input.
 #[derive(Debug)]
 struct RawInput {
     name: String,
-    bytes: Vec<u8>,
+    content: Content,
+}
+
+/// Where an input is until it is read.
+#[derive(Debug)]
+enum Content {
+    /// In memory.
+    Bytes(Vec<u8>),
+    /// A recording of perf, compressed or not, in a file.
+    Recording(PathBuf),
+    /// A recording that came as a stream and was read as it came.
+    Read(Box<Result<ogive_profile::Profile, String>>),
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        Self::limited(MAX_INPUT_BYTES)
+    }
 }
 
 impl Loader {
     /// An empty collection.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty collection that holds at most so many bytes of one input.
+    pub fn limited(input_bytes_max: u64) -> Self {
+        Self {
+            inputs: Vec::new(),
+            left_out: Vec::new(),
+            total_bytes: 0,
+            input_bytes_max: input_bytes_max.min(MAX_INPUT_BYTES),
+        }
     }
 
     /// Adds a path: a file, a directory with all its files, or `-` for standard input.
@@ -75,7 +104,7 @@ impl Loader {
     pub fn add_path(&mut self, path: &Path) -> Result<(), LoadError> {
         let fault = |source| LoadError { path: path.display().to_string(), source };
         if path.as_os_str() == "-" {
-            return self.add_stream("standard input", io::stdin().lock()).map_err(fault);
+            return self.add_pipe("standard input", io::stdin().lock()).map_err(fault);
         }
         let metadata = std::fs::metadata(path).map_err(fault)?;
         if metadata.is_dir() {
@@ -84,8 +113,32 @@ impl Loader {
         let name = path
             .file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-        let file = File::open(path).map_err(fault)?;
-        self.add_stream(&name, file).map_err(fault)
+        self.add_file(&name, path).map_err(fault)
+    }
+
+    fn add_pipe(&mut self, name: &str, mut source: impl Read) -> io::Result<()> {
+        let mut prefix = Vec::new();
+        source.by_ref().take(sampled::PREFIX_BYTES).read_to_end(&mut prefix)?;
+        let is_recording = sampled::begins_recording(&prefix);
+        let whole = io::Cursor::new(prefix).chain(source);
+        if !is_recording {
+            return self.add_stream(name, whole);
+        }
+        let content = Content::Read(Box::new(sampled::pipe(name, whole)));
+        self.inputs.push(RawInput { name: name.to_owned(), content });
+        Ok(())
+    }
+
+    fn add_file(&mut self, name: &str, path: &Path) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        // Only what can be opened a second time: no pipe, no device.
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        if is_file && self.inputs.len() < MAX_INPUTS && sampled::is_recording(&mut file)? {
+            let content = Content::Recording(path.to_owned());
+            self.inputs.push(RawInput { name: name.to_owned(), content });
+            return Ok(());
+        }
+        self.add_stream(name, file)
     }
 
     /// Adds an input by name, unpacking what is packed.
@@ -93,7 +146,7 @@ impl Loader {
     /// # Errors
     /// Those of reading the source.
     pub fn add_stream(&mut self, name: &str, source: impl Read) -> io::Result<()> {
-        let room = MAX_TOTAL_BYTES.saturating_sub(self.total_bytes).min(MAX_INPUT_BYTES);
+        let room = MAX_TOTAL_BYTES.saturating_sub(self.total_bytes).min(self.input_bytes_max);
         if room == 0 || self.inputs.len() >= MAX_INPUTS {
             self.left_out.push((
                 name.to_owned(),
@@ -111,7 +164,7 @@ impl Loader {
                 self.left_out.push((name, format!("left out: more than {MAX_INPUTS} inputs")));
                 break;
             }
-            self.inputs.push(RawInput { name, bytes });
+            self.inputs.push(RawInput { name, content: Content::Bytes(bytes) });
         }
         Ok(())
     }
@@ -119,7 +172,7 @@ impl Loader {
     /// Adds bytes that are in memory, as they are.
     pub fn add_bytes(&mut self, name: &str, bytes: Vec<u8>) {
         self.total_bytes += bytes.len() as u64;
-        self.inputs.push(RawInput { name: name.to_owned(), bytes });
+        self.inputs.push(RawInput { name: name.to_owned(), content: Content::Bytes(bytes) });
     }
 
     fn add_directory(&mut self, directory: &Path, prefix: &str, depth: usize) -> io::Result<()> {
@@ -145,8 +198,7 @@ impl Loader {
             if metadata.is_dir() {
                 self.add_directory(&path, &name, depth + 1)?;
             } else if metadata.is_file() {
-                let added = File::open(&path).and_then(|file| self.add_stream(&name, file));
-                if let Err(error) = added {
+                if let Err(error) = self.add_file(&name, &path) {
                     self.left_out.push((name, format!("left out: {error}")));
                 }
             } else {
@@ -157,29 +209,51 @@ impl Loader {
     }
 
     /// Reads everything into evidence.
-    pub fn read(mut self) -> Loaded {
+    pub fn read(self) -> Loaded {
+        self.read_telling(&mut |_| {})
+    }
+
+    /// The same; `progress` is told how many more bytes of a recording were read.
+    pub fn read_telling(mut self, progress: &mut dyn FnMut(u64)) -> Loaded {
         let mut loaded = Loaded::default();
         // Names of kernel functions, where somebody saved them.
-        let kallsyms = self.inputs.iter().find(|input| {
+        let is_kallsyms = |input: &RawInput| {
             input.name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms"))
-        });
-        let kallsyms: Option<Vec<u8>> = kallsyms.map(|input| input.bytes.clone());
+        };
+        let kallsyms = self.inputs.iter().filter(|input| is_kallsyms(input));
+        let kallsyms: Option<Vec<u8>> = kallsyms
+            .filter_map(|input| match &input.content {
+                Content::Bytes(bytes) => Some(bytes.clone()),
+                Content::Recording(_) | Content::Read(_) => None,
+            })
+            .next();
         self.inputs.sort_by_key(|input| order(&input.name));
         for input in std::mem::take(&mut self.inputs) {
-            if input.name.rsplit('/').next().is_some_and(|name| name.starts_with("kallsyms")) {
-                self.note(&mut loaded.evidence, &input.name, "kallsyms", input.bytes.len());
-                continue;
-            }
-            let sampled = sampled::read(&input.name, &input.bytes, kallsyms.as_deref());
+            let names_symbols = is_kallsyms(&input);
+            let name = input.name.as_str();
+            let sampled = match input.content {
+                Content::Bytes(bytes) if names_symbols => {
+                    self.note(&mut loaded.evidence, name, "kallsyms", bytes.len());
+                    continue;
+                }
+                Content::Bytes(bytes) => match sampled::read(name, &bytes, kallsyms.as_deref()) {
+                    Some(sampled) => sampled,
+                    None => {
+                        read::read_bytes(&mut loaded.evidence, name, &bytes);
+                        continue;
+                    }
+                },
+                Content::Recording(path) => sampled::stream(&path, kallsyms.as_deref(), progress),
+                Content::Read(sampled) => *sampled,
+            };
             match sampled {
-                Some(Ok(profile)) => sampled::add(&mut loaded, &input.name, profile),
-                Some(Err(trouble)) => loaded.evidence.inputs.push(Input {
-                    name: Arc::from(input.name.as_str()),
+                Ok(profile) => sampled::add(&mut loaded, name, profile),
+                Err(trouble) => loaded.evidence.inputs.push(Input {
+                    name: Arc::from(name),
                     formats: Vec::new(),
                     facts: 0,
                     trouble: Some(trouble),
                 }),
-                None => read::read_bytes(&mut loaded.evidence, &input.name, &input.bytes),
             }
         }
         read::finish(&mut loaded.evidence);

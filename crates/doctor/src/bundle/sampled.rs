@@ -1,16 +1,21 @@
 //! Profiles that `ogive-profile` reads, as evidence.
 
 use std::collections::HashMap;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 
 use ogive_profile::read::{self, Options};
 use ogive_profile::{Format, Mode, Profile, StackId, WeightUnit};
 
-use super::Loaded;
+use super::{Loaded, unpack};
 use crate::evidence::{self, Evidence, Input, Said, Source, Stack};
 
 /// More distinct stacks than this are cut: the heaviest stay.
 const MAX_STACKS: usize = 200_000;
+
+/// As much of a file is looked at to know whether it is a recording.
+pub(super) const PREFIX_BYTES: u64 = 64 << 10;
 
 /// Reads an input if it is a profile of samples; `None` if it is not, or is text that the other
 /// readers know as well and better.
@@ -32,6 +37,37 @@ pub(super) fn read(
         Err(_) if format == Format::PerfScript => None,
         Err(error) => Some(Err(error.to_string())),
     }
+}
+
+/// Whether a file is a recording of perf, compressed or not. Its beginning is read.
+pub(super) fn is_recording(file: &mut std::fs::File) -> io::Result<bool> {
+    let mut prefix = Vec::new();
+    file.by_ref().take(PREFIX_BYTES).read_to_end(&mut prefix)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(begins_recording(&prefix))
+}
+
+/// Whether the beginning of something, compressed or not, is that of a recording of perf.
+pub(super) fn begins_recording(prefix: &[u8]) -> bool {
+    let prefix = unpack::beginning(prefix.to_vec());
+    matches!(read::recognise(&prefix), Some(Format::PerfData | Format::PerfPipe))
+}
+
+/// Reads a recording from a pipe, in one pass.
+pub(super) fn pipe(name: &str, source: impl io::Read) -> Result<Profile, String> {
+    read::stream(name, source, &Options::default(), &mut |_| {}).map_err(|error| error.to_string())
+}
+
+/// Reads a recording in one pass: what is held is one window of records, the functions and the
+/// stacks, however long it is.
+pub(super) fn stream(
+    path: &Path,
+    kallsyms: Option<&[u8]>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Profile, String> {
+    let mut options = Options::default();
+    options.symbols.kallsyms = kallsyms.map(<[u8]>::to_vec);
+    read::open(path, &options, progress).map_err(|error| error.to_string())
 }
 
 /// Adds a profile to what was loaded.
@@ -75,20 +111,29 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
 
 /// A profile as evidence.
 pub fn evidence_of(input: &Arc<str>, profile: &Profile) -> evidence::Profile {
-    let mut weights: HashMap<(&str, StackId), u64> = HashMap::new();
+    let processes: HashMap<i32, &str> = profile
+        .threads()
+        .filter(|thread| thread.pid == thread.tid)
+        .map(|thread| (thread.pid, thread.name))
+        .collect();
+    let mut weights: HashMap<(Option<&str>, &str, StackId), u64> = HashMap::new();
     for sample in profile.samples() {
-        *weights.entry((profile.thread(sample.thread).name, sample.stack)).or_default() +=
-            sample.weight;
+        let thread = profile.thread(sample.thread);
+        let process = processes.get(&thread.pid).copied().filter(|name| *name != thread.name);
+        *weights.entry((process, thread.name, sample.stack)).or_default() += sample.weight;
     }
-    let mut heaviest: Vec<((&str, StackId), u64)> = weights.into_iter().collect();
-    heaviest.sort_by_key(|((thread, _), weight)| (std::cmp::Reverse(*weight), *thread));
+    let mut heaviest: Vec<((Option<&str>, &str, StackId), u64)> = weights.into_iter().collect();
+    heaviest.sort_by_key(|((process, thread, _), weight)| {
+        (std::cmp::Reverse(*weight), *thread, *process)
+    });
     heaviest.truncate(MAX_STACKS);
     let source = Source::whole(input);
     #[expect(clippy::cast_precision_loss, reason = "weights are compared, not counted")]
     let stacks = heaviest
         .into_iter()
-        .map(|((thread, stack), weight)| Stack {
+        .map(|((process, thread, stack), weight)| Stack {
             thread: (!thread.is_empty()).then(|| thread.to_owned()),
+            process: process.map(str::to_owned),
             frames: profile.stack(stack).map(|frame| frame_of(profile, frame)).collect(),
             weight: weight as f64,
             source: source.clone(),

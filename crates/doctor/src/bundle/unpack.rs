@@ -46,6 +46,24 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
     Ok(out)
 }
 
+/// The beginning of what a beginning unpacks to, 4 KiB at most if it is packed.
+pub(super) fn beginning(mut bytes: Vec<u8>) -> Vec<u8> {
+    for _ in 0..MAX_LAYERS {
+        let Some(packing) = packing(&bytes) else { break };
+        let mut plain = vec![0; 4096];
+        let mut length = 0;
+        // It ends in the middle, of course; what came out before is what is asked for.
+        if let Ok(mut reader) = decoder(packing, &bytes) {
+            while let Ok(more @ 1..) = reader.read(&mut plain[length..]) {
+                length += more;
+            }
+        }
+        plain.truncate(length);
+        bytes = plain;
+    }
+    bytes
+}
+
 /// Cuts what is larger than allowed, and says so.
 fn cut(bytes: &mut Vec<u8>, room: u64, name: &str, out: &mut Unpacked) {
     if bytes.len() as u64 > room {

@@ -45,6 +45,8 @@ pub struct Overview {
     pub zfs_version: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
+    /// What looking cost while it lasted, percent of one CPU: for whoever looks live to fill in.
+    pub looking_percent: Option<f64>,
 }
 
 /// The answer.
@@ -129,5 +131,6 @@ fn overview(facts: &Facts) -> Overview {
         samples: facts.profile_samples().ok(),
         zfs_version: facts.zfs_version().ok(),
         kernel: facts.kernel().ok(),
+        looking_percent: None,
     }
 }

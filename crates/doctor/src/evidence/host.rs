@@ -85,6 +85,10 @@ pub struct Thread {
     pub cpu_time_s: Option<f64>,
     /// How many such threads this row stands for (1, unless the source counts).
     pub count: u64,
+    /// Number of the list within its input: a page of `top` is one. The same thread may stand in several.
+    pub list: u32,
+    /// Number of its process, where it is a thread and the source says.
+    pub process: Option<u64>,
     /// Where it was read.
     pub source: Source,
 }

@@ -25,6 +25,8 @@ pub struct Profile {
 pub struct Stack {
     /// Thread name (comm), where known.
     pub thread: Option<String>,
+    /// Name of its process, where the profile knows numbers and it is not the thread's own.
+    pub process: Option<String>,
     /// Frames, leaf first, never empty.
     pub frames: Vec<Frame>,
     /// Weight: samples, or any unit that is the same in the whole profile.

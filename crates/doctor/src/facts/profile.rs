@@ -275,8 +275,8 @@ impl Facts {
         rows
     }
 
-    /// The threads with the largest share of the samples, best first.
-    pub(super) fn profiled_threads(&self) -> Vec<(String, f64)> {
+    /// Threads of the samples with their processes and percent.
+    pub(super) fn profiled_threads(&self) -> Vec<(String, String, f64)> {
         let Some(profile) = self
             .profiles
             .iter()
@@ -284,18 +284,17 @@ impl Facts {
         else {
             return Vec::new();
         };
-        let mut sums: std::collections::HashMap<u32, f64> = std::collections::HashMap::new();
+        let mut sums: std::collections::BTreeMap<(u32, u32), f64> =
+            std::collections::BTreeMap::new();
         for path in &profile.stacks {
-            *sums.entry(path.thread).or_default() += path.percent;
+            *sums.entry((path.process, path.thread)).or_default() += path.percent;
         }
-        let mut rows: Vec<(String, f64)> = sums
-            .into_iter()
-            .filter_map(|(thread, percent)| {
-                Some((profile.threads.name(thread)?.to_owned(), percent))
+        let name = |number| profile.threads.name(number).map(str::to_owned);
+        sums.into_iter()
+            .filter_map(|((process, thread), percent)| {
+                Some((name(process)?, name(thread)?, percent))
             })
-            .collect();
-        rows.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        rows
+            .collect()
     }
 
     /// The first profile, best first, that can answer.

@@ -66,6 +66,8 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) thread: u32,
+    /// Its process, or the thread itself.
+    pub(super) process: u32,
     pub(super) places: Vec<Place>,
     pub(super) percent: f64,
     pub(super) leaf: Leaf,
@@ -143,8 +145,12 @@ impl ProfileIndex {
             busy += weight;
             let places = stack.frames.iter().map(|frame| self.place(frame)).collect();
             let thread = self.threads.number(thread);
+            let process = match stack.process.as_deref() {
+                Some(process) => self.threads.number(Some(process)),
+                None => thread,
+            };
             let source = stack.source.clone();
-            self.stacks.push(Path { thread, places, percent: weight, leaf: kind, source });
+            self.stacks.push(Path { thread, process, places, percent: weight, leaf: kind, source });
         }
         for path in &mut self.stacks {
             path.percent = if busy > 0.0 { path.percent * 100.0 / busy } else { 0.0 };
@@ -191,6 +197,7 @@ impl ProfileIndex {
                 let percent = chain.percent * scale;
                 self.chains.push(Path {
                     thread,
+                    process: thread,
                     places,
                     percent,
                     leaf: kind,

@@ -1,7 +1,7 @@
 //! CPU of threads and of the machine.
 //!
-//! The same thread may have been shown by several tools; tools are never added up, the one that
-//! shows most counts. A thread that a list of CPU users does not show uses (next to) nothing.
+//! The same thread may have been shown by several tools, and by several pages of one; lists are never
+//! added up, the one that shows most counts. Threads of a program count for it, once. A thread that a list of CPU users does not show uses (next to) nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
 /// Somebody who uses CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consumer {
-    /// Name of the thread or process.
+    /// Name of the kernel thread, or of the process with all its threads where those are known.
     pub name: String,
     /// Percent of the busy CPU.
     pub share_percent: f64,
@@ -24,21 +24,24 @@ pub struct Consumer {
     pub is_zfs: bool,
     /// Whether it is a kernel thread at all.
     pub is_kernel: bool,
+    /// Its threads by name without numbers, where there is more than one name: with their percent
+    /// of the busy CPU, best first.
+    pub threads: Vec<(String, f64)>,
 }
 
 impl Facts {
     fn thread_inputs(&self, figure: impl Fn(&Thread) -> Option<f64>) -> Vec<Vec<&Thread>> {
-        let mut inputs: BTreeMap<&Arc<str>, Vec<&Thread>> = BTreeMap::new();
+        let mut inputs: BTreeMap<(&Arc<str>, u32), Vec<&Thread>> = BTreeMap::new();
         for thread in self.evidence().threads.iter().filter(|thread| !is_idle_thread(&thread.name))
         {
             if figure(thread).is_some() {
-                inputs.entry(&thread.source.input).or_default().push(thread);
+                inputs.entry((&thread.source.input, thread.list)).or_default().push(thread);
             }
         }
         inputs.into_values().collect()
     }
 
-    /// The largest sum, over the inputs, of a figure of matching threads; the largest thread is cited.
+    /// The largest sum, over the lists of all inputs, of a figure of matching threads; the largest thread is cited.
     fn over_threads(
         &self,
         name: &str,
@@ -218,6 +221,8 @@ impl Facts {
         }
         let own: f64 =
             self.consumers().iter().filter(|user| user.is_zfs).map(|user| user.share_percent).sum();
+        // The sum of nothing is -0.
+        let own = own.abs();
         if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
     }
 
@@ -235,46 +240,39 @@ impl Facts {
         if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
     }
 
-    /// Who uses the CPU, best first: by profile, else by threads.
+    /// Who uses the CPU, best first: by profile, else by threads. Threads of a program are one user.
     pub fn consumers(&self) -> Vec<Consumer> {
         let profiled = self.profiled_threads();
         if !profiled.is_empty() {
-            return profiled
-                .into_iter()
-                .map(|(name, share_percent)| Consumer {
-                    is_zfs: is_zfs_thread(&name),
-                    is_kernel: self.is_kernel_thread(&name),
-                    name,
-                    share_percent,
-                })
-                .collect();
+            let rows = profiled.into_iter().map(|(process, thread, share_percent)| {
+                let is_kernel = self.is_kernel_thread(&thread);
+                (process, thread, share_percent, is_kernel)
+            });
+            return users(rows);
         }
         let all = self.busy_percent_of_one_cpu().unwrap_or(0.0);
-        let inputs = self.thread_inputs(|thread| thread.cpu_percent);
-        let sum = |input: &Vec<&Thread>| {
-            input.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>()
-        };
-        let Some(input) = inputs.into_iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else {
-            return Vec::new();
-        };
-        let mut users: BTreeMap<&str, (f64, Option<bool>)> = BTreeMap::new();
-        for thread in input {
-            let entry = users.entry(thread.name.as_str()).or_insert((0.0, thread.kernel));
-            entry.0 += thread.cpu_percent.unwrap_or(0.0);
-        }
-        let mut users: Vec<Consumer> = users
-            .into_iter()
-            .map(|(name, (cpu, kernel))| Consumer {
-                name: name.to_owned(),
-                share_percent: if all > 0.0 { cpu * 100.0 / all } else { 0.0 },
-                is_zfs: is_zfs_thread(name),
-                is_kernel: kernel.unwrap_or_else(|| looks_like_kernel(name)),
-            })
-            .collect();
-        users.sort_by(|a, b| {
-            b.share_percent.total_cmp(&a.share_percent).then_with(|| a.name.cmp(&b.name))
+        let Some(list) = self.fullest_list() else { return Vec::new() };
+        let processes: BTreeMap<u64, &str> =
+            list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
+        let rows = list.into_iter().map(|thread| {
+            let process = thread.process.and_then(|process| processes.get(&process).copied());
+            let share_percent =
+                if all > 0.0 { thread.cpu_percent.unwrap_or(0.0) * 100.0 / all } else { 0.0 };
+            let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
+            let process = process.unwrap_or(&thread.name).to_owned();
+            (process, thread.name.clone(), share_percent, is_kernel)
         });
-        users
+        users(rows)
+    }
+
+    /// The list that shows most of the CPU; of those that show about as much, the one with the most
+    /// rows, which has threads where others have processes.
+    fn fullest_list(&self) -> Option<Vec<&Thread>> {
+        let lists = self.thread_inputs(|thread| thread.cpu_percent);
+        let sum =
+            |list: &Vec<&Thread>| list.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>();
+        let most = lists.iter().map(sum).fold(0.0, f64::max);
+        lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len)
     }
 
     pub(super) fn is_kernel_thread(&self, name: &str) -> bool {
@@ -346,6 +344,37 @@ impl Facts {
             _ => absent("the same command timed for several sizes"),
         }
     }
+}
+
+/// Adds up rows of process, thread, percent and whether it is the kernel's.
+fn users(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consumer> {
+    let mut sums: BTreeMap<String, (f64, bool, BTreeMap<String, f64>)> = BTreeMap::new();
+    for (process, thread, percent, is_kernel) in rows {
+        let name = if is_kernel { thread.clone() } else { process };
+        let entry = sums.entry(name).or_insert((0.0, is_kernel, BTreeMap::new()));
+        entry.0 += percent;
+        *entry.2.entry(without_number(&thread).to_owned()).or_default() += percent;
+    }
+    let mut users: Vec<Consumer> = sums
+        .into_iter()
+        .map(|(name, (share_percent, is_kernel, threads))| {
+            let mut threads: Vec<(String, f64)> =
+                if threads.len() > 1 { threads.into_iter().collect() } else { Vec::new() };
+            threads.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            Consumer { is_zfs: is_zfs_thread(&name), name, share_percent, is_kernel, threads }
+        })
+        .collect();
+    users.sort_by(|a, b| {
+        b.share_percent.total_cmp(&a.share_percent).then_with(|| a.name.cmp(&b.name))
+    });
+    users
+}
+
+/// A thread's name without the number that tells it from its like: `fuser-3`, `opt cgu.07`.
+fn without_number(name: &str) -> &str {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let plain = plain.trim_end_matches(['-', '_', '/', '.', ':', '#', ' ']);
+    if plain.is_empty() { name } else { plain }
 }
 
 fn looks_like_kernel(name: &str) -> bool {

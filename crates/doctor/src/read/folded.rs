@@ -73,7 +73,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         profile.weighted |= weight != 1.0;
         total += weight;
         let source = reading.at(line);
-        profile.stacks.push(Stack { thread, frames, weight, source });
+        profile.stacks.push(Stack { thread, process: None, frames, weight, source });
     }
     if profile.stacks.is_empty() {
         return;

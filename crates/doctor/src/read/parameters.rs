@@ -75,10 +75,15 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Parts of names of sysctls that count up.
-const COUNTER_MARKS: [&str; 14] = [
+/// Parts of names of sysctls that count up. Those of vnodes are of FreeBSD's sys/kern/vfs_subr.c:
+/// `vfs.vnode.stats.created`, `.skipped_requeues` and `.alloc_sleeps`, `vfs.vnode.vnlru.recycles`,
+/// `.recycles_free`, `.direct_recycles_free` and `.failed_runs`, and their older names without
+/// `vnode`; kernels with more counters of their own call them by what they count.
+const COUNTER_MARKS: [&str; 16] = [
     "recycles",
-    "vnlru",
+    "failed_runs",
+    "alloc_sleeps",
+    "deferred_inact",
     "_free_calls",
     "created",
     "_count",
@@ -87,14 +92,14 @@ const COUNTER_MARKS: [&str; 14] = [
     "_hits",
     "evict",
     ".calls",
-    "vnodes_freed",
+    "freed",
     "skip",
     "examined",
     "pdwakeups",
 ];
 
 fn sysctl_kind(name: &str) -> Kind {
-    const LEVELS: [&str; 16] = [
+    const LEVELS: [&str; 17] = [
         "max",
         "_min",
         ".min",
@@ -111,10 +116,10 @@ fn sysctl_kind(name: &str) -> Kind {
         "wire_count",
         "laundry_count",
         "_target",
+        "can_skip_requeue",
     ];
     let level = LEVELS.iter().any(|mark| name.ends_with(mark));
-    let counts = COUNTER_MARKS.iter().any(|mark| name.contains(mark))
-        || name.starts_with("vfs.vnode.") && !name.contains(".param.") && !name.ends_with(".count");
+    let counts = COUNTER_MARKS.iter().any(|mark| name.contains(mark));
     if counts && !level { Kind::Counter } else { Kind::Gauge }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     stacks.sort_by_key(|(_, (_, line))| *line);
     let stacks = stacks.into_iter().map(|((thread, frames), (weight, line))| Stack {
         thread: Some(thread),
+        process: None,
         frames,
         weight,
         source: reading.at_number(line),

@@ -89,6 +89,8 @@ pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
             // utime and stime are fields 14 and 15, the parent is field 4.
             cpu_time_s: Some((ticks(10) + ticks(11)) / TICKS_PER_SECOND),
             count: 1,
+            list: reading.list,
+            process: found.get(1).and_then(|process| process.as_str().parse().ok()),
             source,
         });
     }

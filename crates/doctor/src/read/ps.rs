@@ -50,6 +50,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             let found = Columns::of(text);
             let command = found.position(&["COMMAND", "CMD", "COMM"]);
             columns = Some((found, command));
+            reading.list += 1;
             continue;
         }
         let thread = match &columns {
@@ -140,6 +141,8 @@ fn thread(
         life_percent: percent,
         cpu_time_s: seconds,
         count: 1,
+        list: reading.list,
+        process: None,
         source: reading.at(line),
     }
 }

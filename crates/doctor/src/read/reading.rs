@@ -22,13 +22,15 @@ pub(crate) struct Reading<'e> {
     pub(crate) left_over: Vec<(u32, String)>,
     /// Lines not understood beyond those that are listed.
     pub(crate) not_listed: usize,
+    /// Number of the list of threads or processes that is being read.
+    pub(crate) list: u32,
     listed: usize,
 }
 
 impl<'e> Reading<'e> {
     /// Begins an input.
     pub(crate) fn new(evidence: &'e mut Evidence, input: Arc<str>) -> Self {
-        Self { evidence, input, left_over: Vec::new(), not_listed: 0, listed: 0 }
+        Self { evidence, input, left_over: Vec::new(), not_listed: 0, list: 0, listed: 0 }
     }
 
     /// The place of a line.

@@ -375,6 +375,7 @@ fn unwind(
             let line = path.last().map_or(0, |(.., line)| *line);
             stacks.push(Stack {
                 thread: thread.clone(),
+                process: None,
                 frames,
                 weight: own,
                 source: reading.at_number(line),

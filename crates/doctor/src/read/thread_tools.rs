@@ -27,6 +27,8 @@ fn blank(name: String, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
         life_percent: None,
         cpu_time_s: None,
         count: 1,
+        list: reading.list,
+        process: None,
         source: reading.at(line),
     }
 }
@@ -43,6 +45,7 @@ pub(crate) fn read_pidstat(section: &Section<'_>, reading: &mut Reading<'_>) {
         if text.contains("Command") && (text.contains("%CPU") || text.contains("%usr")) {
             let names = text.trim_start_matches(['#', ' ']);
             columns = Some(Columns::of(names));
+            reading.list += 1;
             with_threads |= text.contains("TID");
             continue;
         }

@@ -111,6 +111,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             memory_line(unit, what, &found[3], line, &mut memory, &mut tasks);
         } else if is_heading(text) {
             columns = Some(Columns::of(text));
+            reading.list += 1;
         } else if let Some(thread) = row(text, columns.as_ref(), line, reading) {
             reading.evidence.threads.push(thread);
         } else {
@@ -247,6 +248,8 @@ fn row(
             life_percent: None,
             cpu_time_s: cell(&["TIME+", "TIME"]).and_then(number::cpu_seconds),
             count: 1,
+            list: reading.list,
+            process: None,
             source,
         });
     }
@@ -262,6 +265,8 @@ fn row(
         life_percent: None,
         cpu_time_s: number::cpu_seconds(&found[11]),
         count: 1,
+        list: reading.list,
+        process: None,
         source,
     })
 }

@@ -12,7 +12,8 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .3rem}.sure{font-weight:n
 dl{display:grid;grid-template-columns:9rem 1fr;gap:.2rem 1rem}dt{color:#666}dd{margin:0}ul{margin:0;padding-left:1.1rem}\
 .src{color:#777;font:12px ui-monospace,monospace}code{background:#f2f2f2;padding:.1rem .3rem}.bar{background:#eee;height:.6rem;width:16rem}\
 .bar i{display:block;height:100%;background:#c33}iframe{width:100%;height:46rem;border:1px solid #ccc}\
-@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}code{background:#2a2a2a}.bar{background:#333}}";
+@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}code{background:#2a2a2a}.bar{background:#333}\
+dt,.sure{color:#b0b0b0}.src{color:#a0a0a0}iframe{border-color:#444}}";
 
 /// The answer as a page. `flame_graph` is a self-contained page with the flame graph, if there is one.
 pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {

@@ -41,8 +41,12 @@ fn overview(diagnosis: &Diagnosis) -> Value {
         "busy_samples": overview.samples,
         "zfs_version": overview.zfs_version,
         "kernel": overview.kernel,
+        "looking_percent": overview.looking_percent.map(rounded),
         "consumers": overview.consumers.iter().map(|user| json!({
             "name": user.name, "share_percent": rounded(user.share_percent), "zfs": user.is_zfs, "kernel": user.is_kernel,
+            "threads": user.threads.iter().map(|(name, share)| json!({
+                "name": name, "share_percent": rounded(*share),
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "symbols": overview.symbols.iter().map(|(symbol, module, share)| json!({
             "symbol": symbol, "module": module, "self_percent": rounded(*share),

@@ -126,7 +126,20 @@ fn overview(overview: &Overview, style: Style) -> String {
         let users: Vec<String> = overview
             .consumers
             .iter()
-            .map(|user| format!("{} {:.0}%", user.name, user.share_percent))
+            .map(|user| {
+                let threads: Vec<String> = user
+                    .threads
+                    .iter()
+                    .filter(|(_, share)| *share >= 1.0)
+                    .take(3)
+                    .map(|(name, share)| format!("{name} {share:.0}%"))
+                    .collect();
+                let threads = match threads.len() {
+                    0 => String::new(),
+                    _ => format!(" (threads {})", threads.join(", ")),
+                };
+                format!("{} {:.0}%{threads}", user.name, user.share_percent)
+            })
             .collect();
         let mut line = users.join(", ");
         if let Some(share) = overview.zfs_share_percent {
@@ -154,6 +167,10 @@ fn overview(overview: &Overview, style: Style) -> String {
         .collect();
     if !versions.is_empty() {
         out.push_str(&style.wrap("Versions ", &versions.join(", ")));
+    }
+    if let Some(percent) = overview.looking_percent {
+        let line = format!("looking took {percent:.1}% of one CPU, which is left out above");
+        out.push_str(&style.wrap("Cost     ", &line));
     }
     if !out.is_empty() {
         out.push('\n');

@@ -74,7 +74,7 @@ pub(crate) struct View<O: Origin> {
     pub(crate) counters: Counters,
     pub(crate) recording: Recording,
     pub(crate) second_level: Option<Arc<SecondLevel>>,
-    inode_limit: InodeLimit,
+    pub(crate) inode_limit: InodeLimit,
     retries: Retries,
     /// How far ahead to read now, in bytes.
     prefetch_distance: AtomicU64,

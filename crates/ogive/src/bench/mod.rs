@@ -5,6 +5,7 @@
 
 mod arc;
 mod seal;
+mod sick;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -29,6 +30,10 @@ pub(crate) fn sections() -> Vec<Section> {
         help::examples(&[
             ("ogive bench arc", "Cached reads by 1 to 32 threads, with and without locks."),
             ("ogive bench seal --dir /ssd", "What each cipher costs a read from the second level."),
+            (
+                "ogive bench sick small-arc",
+                "A mount that is ill, for \"ogive doctor\" to find out.",
+            ),
         ]),
         help::exit_codes(),
     ]
@@ -39,6 +44,7 @@ pub(crate) fn sections() -> Vec<Section> {
 enum Benchmark {
     Arc(arc::ArcArgs),
     Seal(seal::SealArgs),
+    Sick(sick::SickArgs),
 }
 
 /// Runs the subcommand.
@@ -46,5 +52,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.benchmark {
         Benchmark::Arc(args) => arc::run(args),
         Benchmark::Seal(args) => seal::run(args),
+        Benchmark::Sick(args) => sick::run(args),
     }
 }

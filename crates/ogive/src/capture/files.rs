@@ -93,6 +93,17 @@ pub(super) fn once(bundle: &mut Bundle) {
     busy_stacks(bundle);
 }
 
+/// CPU seconds that this process and the commands it waited for have used.
+pub(super) fn own_cpu_seconds() -> Option<f64> {
+    let stat = read(Path::new("/proc/self/stat"))?;
+    let stat = String::from_utf8_lossy(&stat).into_owned();
+    // After the name: state is the 1st, utime, stime, cutime and cstime are the 12th to 15th.
+    let ticks = stat.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
+    let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "CPU time in hundredths of a second")]
+    Some(ticks as f64 / 100.0)
+}
+
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
@@ -119,15 +130,17 @@ fn kstats(directory: &Path, name: &str, left: &mut usize, bundle: &mut Bundle) {
 }
 
 /// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)).
+/// Those of this process are left out: it would be found to be busy looking.
 fn thread_stats() -> String {
     let mut text =
         String::from("# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n");
     let mut threads = 0;
+    let own = std::process::id().to_string();
     let Ok(processes) = std::fs::read_dir("/proc") else { return text };
     for process in processes.filter_map(Result::ok) {
         let pid = process.file_name();
-        let Some(pid) = pid.to_str().filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
-        else {
+        let is_pid = |pid: &&str| pid.bytes().all(|byte| byte.is_ascii_digit()) && *pid != own;
+        let Some(pid) = pid.to_str().filter(is_pid) else {
             continue;
         };
         // A process may end while it is looked at.

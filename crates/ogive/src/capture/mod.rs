@@ -52,6 +52,8 @@ pub(crate) struct Bundle {
     pub(crate) profile: Option<ogive_profile::Profile>,
     /// What could not be taken, and what would allow it.
     pub(crate) notes: Vec<String>,
+    /// CPU seconds that taking it has cost, commands included.
+    pub(crate) cpu_seconds: Option<f64>,
 }
 
 /// Runs the subcommand.
@@ -59,19 +61,15 @@ pub(crate) fn run(args: &CaptureArgs) -> Result<()> {
     let subject = args.mount_point.clone().map_or(Subject::Host, Subject::Mount);
     let progress = std::io::stderr().is_terminal();
     let mut bundle = take(&Request { subject, duration: args.duration, progress });
-    if let Some(profile) = &bundle.profile {
-        let folded =
-            samples::written(profile, Output::Folded).context("cannot write the profile")?;
-        bundle.files.push(("profile.folded".to_owned(), folded));
-        // Names in it cannot be replaced, so it is not part of a redacted capture.
-        if !args.redact {
-            let pprof =
-                samples::written(profile, Output::Pprof).context("cannot write the profile")?;
-            bundle.files.push(("profile.pb.gz".to_owned(), pprof));
-        }
-    }
     if args.redact {
-        redact::redact(&mut bundle.files);
+        redact::redact(&mut bundle, &redact::Secrets::of_this_host());
+    }
+    if let Some(profile) = &bundle.profile {
+        for (name, output) in [("profile.folded", Output::Folded), ("profile.pb.gz", Output::Pprof)]
+        {
+            let written = samples::written(profile, output).context("cannot write the profile")?;
+            bundle.files.push((name.to_owned(), written));
+        }
     }
     let manifest = manifest(&bundle, args);
     let taken_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());
@@ -107,6 +105,7 @@ pub(crate) fn take(request: &Request) -> Bundle {
         }
     };
     say(&format!("looking at this host for {}", humantime::format_duration(request.duration)));
+    let before = files::own_cpu_seconds();
     files::snapshot(&mut bundle, "start", &request.subject);
     bundle.profile = samples::take(&mut bundle.notes, request.duration);
     files::snapshot(&mut bundle, "end", &request.subject);
@@ -114,6 +113,8 @@ pub(crate) fn take(request: &Request) -> Bundle {
     if matches!(request.subject, Subject::Host) {
         commands::run_all(&mut bundle);
     }
+    let after = files::own_cpu_seconds();
+    bundle.cpu_seconds = before.zip(after).map(|(before, after)| after - before);
     bundle
 }
 
@@ -139,6 +140,7 @@ fn manifest(bundle: &Bundle, args: &CaptureArgs) -> String {
         "version": BUNDLE_VERSION,
         "ogive": env!("CARGO_PKG_VERSION"),
         "seconds": args.duration.as_secs_f64(),
+        "looking_cpu_seconds": bundle.cpu_seconds,
         "root": rustix::process::geteuid().is_root(),
         "redacted": args.redact,
         "not_taken": bundle.notes,

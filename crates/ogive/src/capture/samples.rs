@@ -11,7 +11,8 @@ use ogive_profile::{Profile, symbols};
 /// Samples all CPUs for a while, or waits as long where that is not allowed.
 pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profile> {
     let begun = Instant::now();
-    let request = Request { duration, ..Request::default() };
+    let own = i32::try_from(std::process::id()).ok();
+    let request = Request { duration, leave_out: own, ..Request::default() };
     let stop = AtomicBool::new(false);
     let result = live::sample(&request, &stop, &mut |_, _| {});
     // The two snapshots are as far apart as was asked for, whether there are samples or not.
@@ -19,7 +20,12 @@ pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profil
     match result {
         Ok(profile) => {
             notes.extend(profile.meta.notes.iter().cloned());
-            notes.extend(symbols::advice(&profile));
+            // Missing names of user programs are no question of ZFS's.
+            let matters = |line: &String| {
+                ["zfs", "spl", "kallsyms", ".ko", "module"].iter().any(|word| line.contains(word))
+                    && !line.contains("user code")
+            };
+            notes.extend(symbols::advice(&profile).into_iter().filter(matters));
             Some(profile)
         }
         Err(error) => {

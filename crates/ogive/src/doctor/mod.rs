@@ -21,6 +21,7 @@ use self::args::DoctorArgs;
 use crate::capture::{self, Request, Subject};
 use crate::exit::{self, Refusal};
 use crate::mountinfo;
+use crate::profile::progress::Progress;
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
@@ -37,9 +38,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     if args.lint {
         return lint(&rules);
     }
-    let loaded = load(args)?;
+    let (loaded, looking_percent) = load(args)?;
     let flame_graph = args.html.as_ref().and(loaded.profile.as_ref()).and_then(flame_graph);
-    let diagnosis = ogive_doctor::diagnose(&rules, loaded.evidence);
+    let mut diagnosis = ogive_doctor::diagnose(&rules, loaded.evidence);
+    diagnosis.overview.looking_percent = looking_percent;
     match &args.html {
         Some(path) => {
             write_page(path, &report::html(&diagnosis, flame_graph.as_deref()), &diagnosis)?
@@ -54,8 +56,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     })
 }
 
-/// What is asked about: files, a mount, or this host.
-fn load(args: &DoctorArgs) -> Result<Loaded> {
+/// What is asked about: files, a mount, or this host; and what looking at it cost, in percent of one
+/// CPU.
+fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     if let [path] = args.paths.as_slice()
         && let Some(mount_point) = ogive_mount(path)
     {
@@ -68,10 +71,14 @@ fn load(args: &DoctorArgs) -> Result<Loaded> {
     for path in &args.paths {
         loader.add_path(path).map_err(|error| Refusal::new(exit::FAILURE, error.to_string()))?;
     }
-    Ok(loader.read())
+    let what = args.paths.first().map_or_else(String::new, |path| path.display().to_string());
+    let mut progress = Progress::bytes(&what, None);
+    let loaded = loader.read_telling(&mut |bytes| progress.add(bytes));
+    progress.end();
+    Ok((loaded, None))
 }
 
-fn live(subject: Subject, args: &DoctorArgs) -> Loaded {
+fn live(subject: Subject, args: &DoctorArgs) -> (Loaded, Option<f64>) {
     let bundle = capture::take(&Request {
         subject,
         duration: args.duration,
@@ -81,6 +88,8 @@ fn live(subject: Subject, args: &DoctorArgs) -> Loaded {
         log::warn!("{note}");
         eprintln_line(&format!("ogive: {note}"));
     }
+    let looking_percent =
+        bundle.cpu_seconds.map(|seconds| seconds * 100.0 / args.duration.as_secs_f64());
     let mut loader = Loader::new();
     for (name, content) in bundle.files {
         loader.add_bytes(&name, content);
@@ -90,7 +99,7 @@ fn live(subject: Subject, args: &DoctorArgs) -> Loaded {
         ogive_doctor::bundle::add_profile(&mut loaded.evidence, "samples", &profile);
         loaded.profile = Some(profile);
     }
-    loaded
+    (loaded, looking_percent)
 }
 
 /// The mount point, if the path is on a mount of ogive and names a directory.

@@ -133,7 +133,8 @@ fn sample(args: &ProfileArgs) -> Result<Profile> {
     } else {
         Target::System
     };
-    let request = Request { target, hertz: args.frequency, duration: args.duration };
+    let request =
+        Request { target, hertz: args.frequency, duration: args.duration, ..Request::default() };
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signals(&stop)?;
     let mut progress = Progress::time("sampling", args.duration);

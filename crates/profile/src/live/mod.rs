@@ -51,11 +51,18 @@ pub struct Request {
     pub hertz: u32,
     /// For how long.
     pub duration: Duration,
+    /// A process that is left out of the whole machine: who looks does not look at itself.
+    pub leave_out: Option<i32>,
 }
 
 impl Default for Request {
     fn default() -> Self {
-        Self { target: Target::System, hertz: 99, duration: Duration::from_secs(30) }
+        Self {
+            target: Target::System,
+            hertz: 99,
+            duration: Duration::from_secs(30),
+            leave_out: None,
+        }
     }
 }
 
@@ -129,7 +136,11 @@ pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Pr
     let mut assembler = Assembler::new(Profile::new(meta), symbols, NATIVE);
     assembler.add_event(&event::attribute(opened.kind, request.hertz, opened.exclude_kernel));
     match &request.target {
-        Target::System => {}
+        Target::System => {
+            if let Some(left_out) = request.leave_out {
+                assembler.keep_threads(move |pid, _| pid != left_out);
+            }
+        }
         Target::Processes(pids) => {
             let pids = pids.clone();
             assembler.keep_threads(move |pid, _| pids.contains(&pid));

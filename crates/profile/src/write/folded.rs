@@ -2,12 +2,17 @@
 
 use std::io::{self, Write};
 
-use crate::model::{Profile, StackId, View};
+use crate::model::{Profile, Rate, Sample, StackId, View, WeightUnit};
 
-/// Writes the lines.
+/// Writes the lines. Where each sample stands for the same time, the figure is their number, as in
+/// what other tools write and read: nothing in the format says that it is a time.
 pub(super) fn write(out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 18, out);
-    for line in lines(view) {
+    let meta = &view.profile().meta;
+    let timed = meta.unit == WeightUnit::Nanoseconds && matches!(meta.rate, Rate::Hertz(_));
+    let figure: fn(&Sample) -> u64 =
+        if timed { |sample| u64::from(sample.count) } else { |sample| sample.weight };
+    for line in counted(view, figure) {
         writeln!(out, "{} {}", line.0, line.1)?;
     }
     out.flush()
@@ -15,12 +20,16 @@ pub(super) fn write(out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
 
 /// The stacks as text, and their weights, sorted by text.
 pub(super) fn lines(view: &View<'_>) -> Vec<(String, u64)> {
+    counted(view, |sample| sample.weight)
+}
+
+fn counted(view: &View<'_>, figure: fn(&Sample) -> u64) -> Vec<(String, u64)> {
     let profile = view.profile();
     let names: Vec<String> = profile.frames().map(|(_, frame)| clean(&frame.name())).collect();
     // By name of thread and stack, so that threads of one name are one.
     let mut weights: Vec<(&str, StackId, u64)> = view
         .samples()
-        .map(|sample| (profile.thread(sample.thread).name, sample.stack, sample.weight))
+        .map(|sample| (profile.thread(sample.thread).name, sample.stack, figure(sample)))
         .collect();
     weights.sort_unstable();
     let mut lines: Vec<(String, u64)> = Vec::new();

@@ -51,6 +51,7 @@
     const kindOf = (i) => i === 0 ? "n" : data.frames.kind[frame[i]];
     for (const list of children) list.sort((a, b) => nameOf(a) < nameOf(b) ? -1 : 1);
 
+    let first = null;
     const state = { focus: 0, search: null, group: -1, module: -1, from: 0, to: Infinity, upside: false };
     let self = new Float64Array(count), total = new Float64Array(count);
     let baseTotal = new Float64Array(count), boxes = [], depthMax = 1;
@@ -239,7 +240,8 @@
         for (let r = 0; r < data.rows; r++) {
           const at = c * data.rows + r, share = most > 0 ? cells[at] / most : 0;
           const chosen = at >= state.from && at <= state.to;
-          pen.fillStyle = share === 0 ? "#f4f4f4" : `hsl(${chosen ? 10 : 220},80%,${92 - 55 * share}%)`;
+          if (share === 0) continue;
+          pen.fillStyle = `hsl(${chosen ? 10 : 220},80%,${92 - 55 * share}%)`;
           pen.fillRect(c * step, height - 2 * (r + 1), Math.ceil(step), 2);
         }
       }
@@ -282,10 +284,9 @@
     };
     reset.onclick = () => {
       Object.assign(state, { focus: 0, search: null, group: -1, module: -1, from: 0, to: Infinity });
-      search.value = ""; recount();
+      first = null; search.value = ""; search.className = ""; recount();
     };
     flip.onclick = () => { state.upside = !state.upside; draw(); };
-    let first = null;
     if (slices) {
       slices.onclick = (event) => {
         const area = slices.getBoundingClientRect();

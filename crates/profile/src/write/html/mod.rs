@@ -91,7 +91,7 @@ pub fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; form-action \
          'none'\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{title}</title>\n\
-         <style>body {{ margin: 0 }}</style></head><body>\n"
+         <style>body {{ margin: 0 }} @media (prefers-color-scheme: dark) {{ body {{ background: #181818 }} }}</style></head><body>\n"
     )?;
     write_fragment(out, page)?;
     out.write_all(b"</body></html>\n")

@@ -1,0 +1,214 @@
+//! What makes a mount ill: its source, its options, and the rule that must be found.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use ogive_fs::{MountOptions, SecondLevelOptions};
+use ogive_l2::device::Engine;
+use ogive_l2::{Admission, Cipher, Compression, KeySource, MasterKey, WriteLimits};
+
+use super::Stop;
+use super::slow::SlowMount;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// The sicknesses, and health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Sickness {
+    /// A second level sealed with AES-256-CCM
+    Ccm,
+    /// 4 KiB reads of records of 1 MiB
+    LargeRecords,
+    /// Inodes that the kernel cannot let go of, and a table that is full of them
+    Pinned,
+    /// A cache that is smaller than what is read again and again
+    SmallArc,
+    /// Streams that end as soon as prefetch has begun
+    Prefetch,
+    /// A source that takes its time
+    SlowSource,
+    /// A second level that takes its time
+    SlowL2,
+    /// A cache that has what is read
+    Healthy,
+}
+
+impl Sickness {
+    /// Its name on the command line.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The rule that the doctor must put first; none for health.
+    pub(super) fn expect(self) -> Option<&'static str> {
+        match self {
+            Self::Ccm => Some("ogive-cipher-ccm"),
+            Self::LargeRecords => Some("ogive-record-amplification"),
+            Self::Pinned => Some("ogive-prune-futile"),
+            Self::SmallArc => Some("ogive-arc-too-small"),
+            Self::Prefetch => Some("ogive-prefetch-wasted"),
+            Self::SlowSource => Some("ogive-origin-slow"),
+            Self::SlowL2 => Some("ogive-l2-slow"),
+            Self::Healthy => None,
+        }
+    }
+
+    /// What was done, in a sentence.
+    pub(super) fn story(self) -> &'static str {
+        match self {
+            Self::Ccm => {
+                "96 MiB are read through 16 MiB of memory and a second level with AES-256-CCM"
+            }
+            Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",
+            Self::Pinned => {
+                "thousands of files are held where only a thousand inodes should be kept"
+            }
+            Self::SmallArc => "12 MiB are read at random through a cache of 8 MiB",
+            Self::Prefetch => {
+                "512 KiB are read from random places of many files, then the stream ends"
+            }
+            Self::SlowSource => "the source answers one millisecond in sixty",
+            Self::SlowL2 => "the device of the second level answers one millisecond in sixty",
+            Self::Healthy => "24 MiB are read through a cache of 64 MiB",
+        }
+    }
+
+    /// How many files of how many bytes the source has.
+    fn files(self) -> (u64, u64) {
+        match self {
+            Self::Ccm => (24, 4 * MIB),
+            Self::LargeRecords => (8, 32 * MIB),
+            Self::Pinned => (8_000, 16),
+            Self::SmallArc => (12, MIB),
+            Self::Prefetch => (32, 16 * MIB),
+            Self::SlowSource => (64, 4 * MIB),
+            Self::SlowL2 => (12, 4 * MIB),
+            Self::Healthy => (24, MIB),
+        }
+    }
+
+    /// Whether it needs something slow below it.
+    pub(super) fn slows(self) -> bool {
+        matches!(self, Self::SlowSource | Self::SlowL2)
+    }
+
+    /// Makes the files, of bytes that do not compress.
+    pub(super) fn fill_source(self, source: &Path, stop: &Stop) -> Result<()> {
+        let (files, file_bytes) = self.files();
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut block = vec![0_u8; usize::try_from(file_bytes.min(MIB)).unwrap_or(1 << 20)];
+        for number in 0..files {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let path = source.join(format!("file-{number}"));
+            let mut file =
+                File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+            for _ in 0..file_bytes / block.len() as u64 {
+                for word in block.as_chunks_mut::<8>().0 {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    *word = state.to_le_bytes();
+                }
+                file.write_all(&block)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Options of the mount. All bypass the page cache: each read has to be ogive's.
+    pub(super) fn options(
+        self,
+        source: &Path,
+        mount_point: &Path,
+        work: &Path,
+        slow: Option<&SlowMount>,
+    ) -> Result<MountOptions> {
+        let common = MountOptions {
+            source: match (self, slow) {
+                (Self::SlowSource, Some(slow)) => slow.mount_point().to_owned(),
+                _ => source.to_owned(),
+            },
+            mount_point: mount_point.to_owned(),
+            direct_io: true,
+            arc_min_bytes: Some(2 * MIB),
+            racy_window: Some(Duration::from_millis(50)),
+            release_memory: crate::allocator::release_memory,
+            ..MountOptions::default()
+        };
+        let options = match self {
+            Self::Ccm => MountOptions {
+                arc_max_bytes: Some(16 * MIB),
+                second_level: Some(second_level(&work.join("second-level"), Cipher::Ccm, 192)?),
+                ..common
+            },
+            Self::LargeRecords => MountOptions {
+                arc_max_bytes: Some(32 * MIB),
+                arc_min_bytes: Some(16 * MIB),
+                record_size_bytes: 1 << 20,
+                prefetch_max_bytes: 0,
+                ..common
+            },
+            Self::Pinned => MountOptions {
+                arc_max_bytes: Some(16 * MIB),
+                inode_limit: 1_000,
+                metadata_ttl: Duration::ZERO,
+                ..common
+            },
+            Self::SmallArc => MountOptions {
+                arc_max_bytes: Some(8 * MIB),
+                record_size_bytes: 16 << 10,
+                prefetch_max_bytes: 0,
+                ..common
+            },
+            Self::Prefetch => MountOptions { arc_max_bytes: Some(32 * MIB), ..common },
+            Self::SlowSource => {
+                MountOptions { arc_max_bytes: Some(16 * MIB), prefetch_max_bytes: 0, ..common }
+            }
+            Self::SlowL2 => {
+                let directory = slow.map_or(work, SlowMount::mount_point);
+                MountOptions {
+                    arc_max_bytes: Some(8 * MIB),
+                    second_level: Some(second_level(
+                        &directory.join("second-level"),
+                        Cipher::Gcm,
+                        128,
+                    )?),
+                    ..common
+                }
+            }
+            Self::Healthy => MountOptions { arc_max_bytes: Some(64 * MIB), ..common },
+        };
+        Ok(options)
+    }
+
+    /// Bytes of one read of the load.
+    pub(super) fn read_bytes(self) -> u64 {
+        match self {
+            Self::LargeRecords => 4 * KIB,
+            Self::SmallArc => 16 * KIB,
+            _ => 128 * KIB,
+        }
+    }
+}
+
+fn second_level(device: &Path, cipher: Cipher, size_mib: u64) -> Result<SecondLevelOptions> {
+    Ok(SecondLevelOptions {
+        devices: vec![device.to_owned()],
+        size_bytes: Some(size_mib * MIB),
+        cipher: Some(cipher),
+        key: KeySource::Master(MasterKey::random()?),
+        compression: Compression::Off,
+        admission: Admission::All,
+        limits: WriteLimits::default(),
+        engine: Engine::Probe,
+    })
+}

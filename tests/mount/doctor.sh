@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# The closed loop: a mount is made ill in a known way, and the doctor, who is only told where it is,
+# must put the right cause first. A healthy mount under load is accused of nothing.
+#
+# Counters decide, not speed, so the suite does not depend on how fast or how busy the machine is.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite doctor 'mounts that are made ill, and what the doctor says'
+needs_ogive
+need python3
+
+# How long the doctor looks, and how long a sickness may take to show.
+readonly LOOK="${OGIVE_LOOK:-4s}"
+readonly PATIENCE_SECONDS=120
+
+# field FILE EXPRESSION: something of a JSON file, by a Python expression over `x`.
+field() {
+    python3 -c 'import json, sys; x = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"
+}
+
+# provoke NAME: makes a mount ill, and returns once the load runs; sets BENCH and MNT.
+provoke() {
+    local try
+    rm -f "$WORK/sick" "$WORK/said"
+    "$OGIVE" bench sick "$1" --json --for 10m --dir "$WORK" >"$WORK/sick" 2>"$WORK/said" &
+    BENCH=$!
+    for ((try = 0; try < PATIENCE_SECONDS * 10; try++)); do
+        [ ! -s "$WORK/sick" ] || break
+        kill -0 "$BENCH" 2>/dev/null || fail "$1 could not be provoked: $(cat "$WORK/said")"
+        sleep 0.1
+    done
+    [ -s "$WORK/sick" ] || fail "$1 did not come up in $PATIENCE_SECONDS s: $(cat "$WORK/said")"
+    MNT="$(field "$WORK/sick" 'x["mount_point"]')"
+    remember_mount "$MNT"
+    is_mounted "$MNT" || fail "$1: nothing is mounted at $MNT"
+    # The load needs a moment before it is the load that the counters show.
+    sleep 1
+}
+
+# heal: ends the load as Ctrl-C does; nothing may be left.
+heal() {
+    kill -INT "$BENCH"
+    wait "$BENCH" || fail "the load ended with $?: $(cat "$WORK/said")"
+    ! is_mounted "$MNT" || fail "$MNT is still mounted"
+    [ ! -e "$MNT" ] || fail "$MNT was left behind"
+    [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] || fail 'files were left behind'
+}
+
+# ask CODE [CODE...]: what the doctor says of the mount, which must end with one of these codes.
+ask() {
+    local code=0 expected
+    "$OGIVE" doctor "$MNT" --for "$LOOK" --json >"$WORK/answer" 2>"$WORK/notes" || code=$?
+    for expected in "$@"; do
+        [ "$code" -ne "$expected" ] || return 0
+    done
+    cat "$WORK/answer" "$WORK/notes" >&2
+    fail "the doctor ended with $code instead of $*"
+}
+
+# A cause (exit code 8) or, for what is slow but no waste of CPU, an answer without blame (0).
+declare -A codes=([ccm]=8 [large-records]=8 [pinned]=8 [small-arc]=8 [prefetch]=8
+    [slow-source]=0 [slow-l2]=0)
+for sickness in large-records small-arc pinned prefetch ccm slow-source slow-l2; do
+    provoke "$sickness"
+    ask "${codes[$sickness]}"
+    expected="$(field "$WORK/sick" 'x["expect"]')"
+    first="$(field "$WORK/answer" 'x["findings"][0]["id"] if x["findings"] else "nothing"')"
+    confidence="$(field "$WORK/answer" 'x["findings"][0]["confidence"] if x["findings"] else 0')"
+    say "$sickness: $first ($confidence): $(field "$WORK/answer" 'x["sentence"]')"
+    [ "$first" = "$expected" ] || {
+        cat "$WORK/answer" >&2
+        fail "$sickness: the doctor names $first, not $expected"
+    }
+    [ "$(field "$WORK/answer" 'x["findings"][0]["confidence"] >= 0.7')" = True ] ||
+        fail "$sickness: the doctor is not sure"
+    [ "$(field "$WORK/answer" 'len(x["findings"][0]["remedy"]["now"]) > 0')" = True ] ||
+        fail "$sickness: no remedy"
+    if [ "$sickness" = small-arc ]; then
+        say 'a capture of it says the same elsewhere'
+        "$OGIVE" capture "$MNT" --for "$LOOK" -o "$WORK/capture" 2>/dev/null
+        "$OGIVE" capture "$MNT" --for "$LOOK" --redact -o "$WORK/redacted" 2>/dev/null
+        for capture in capture redacted; do
+            "$OGIVE" doctor "$WORK/$capture" --json >"$WORK/later" || true
+            [ "$(field "$WORK/later" 'x["findings"][0]["id"]')" = "$expected" ] ||
+                fail "the $capture is diagnosed otherwise than the mount"
+        done
+        if zstd -dcq "$WORK/redacted" 2>/dev/null | grep -qaF -e "$MNT" -e "$(uname -n)"; then
+            fail 'the redacted capture names the mount point or the host'
+        fi
+    fi
+    heal
+done
+
+provoke healthy
+ask 0
+[ "$(field "$WORK/answer" '[f["id"] for f in x["findings"] if f["role"] in ("cause", "not-cpu")]')" = '[]' ] || {
+    cat "$WORK/answer" >&2
+    fail 'a healthy mount is accused'
+}
+say "healthy: $(field "$WORK/answer" 'x["sentence"]')"
+heal
+
+say 'killed in the middle'
+provoke large-records
+kill -9 "$BENCH"
+wait_gone "$BENCH" || fail 'it does not die'
+wait "$BENCH" 2>/dev/null || true
+unmount_at_any_price "$MNT"
+passed
