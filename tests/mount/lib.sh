@@ -83,6 +83,7 @@ suite() {
 over_transport() {
     local program
     program="$(command -v "$OGIVE")" || skip "no $OGIVE on this machine"
+    # shellcheck disable=SC2016 # the shell that runs the script is to expand it
     printf '#!/bin/sh\n[ "$1" = mount ] || exec %q "$@"\nshift\nexec %q mount --transport %q "$@"\n' \
         "$program" "$program" "$1" >"$WORK/ogive"
     chmod 755 "$WORK/ogive"

@@ -70,10 +70,11 @@ daemon="$(daemon_of "$mount")"
 kill -9 "$daemon"
 wait_gone "$daemon" || fail 'SIGKILL does not kill'
 is_mounted "$mount" || fail 'a killed daemon should leave a dead mount for this test'
-# While the last threads of the daemon let go of the device, requests are aborted; then it is dead.
+# While the last threads of the daemon, and its rings, let go of the device, requests are aborted;
+# then it is dead. A listing asks every time, whatever is cached.
 for _ in $(seq 100); do
-    message="$(stat "$mount/file" 2>&1)" || true
-    [[ "$message" == *'connection abort'* ]] || break
+    message="$(ls "$mount" 2>&1)" || true
+    [[ "$message" != *'not connected'* ]] || break
     sleep 0.1
 done
 expect_failure 'Transport endpoint is not connected' ls "$mount"
@@ -88,6 +89,44 @@ kill -9 "$daemon"
 wait_gone "$daemon"
 unmount_view "$mount"
 say 'a dead mount point is mended and cleared'
+
+# Through io_uring where the kernel offers it, and only then; killed, it leaves nothing stuck.
+switch=/sys/module/fuse/parameters/enable_uring
+if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
+    mount_view "$source" "$mount" --direct-io --transport auto
+    grep -q '"transport": "uring"' "$mount/.ogive/mount" || fail 'auto does not use io_uring'
+    daemon="$(daemon_of "$mount")"
+    threads="$(cat "/proc/$daemon"/task/*/comm)"
+    grep -q '^fuse_uring-0$' <<<"$threads" || fail 'no thread is named after a ring'
+    sleep 2
+    switches="$(cat "/proc/$daemon"/task/*/status | grep ctxt_switches)"
+    sleep 5
+    [ "$switches" = "$(cat "/proc/$daemon"/task/*/status | grep ctxt_switches)" ] ||
+        fail 'an idle daemon wakes up'
+    # Readers and writers are in the middle of something when the daemon is killed.
+    for number in 1 2 3 4; do
+        while dd if=/dev/zero of="$mount/busy.$number" bs=64k count=20 && cat "$mount/busy.$number"
+        do :; done >"$WORK/busy.$number" 2>&1 &
+    done
+    sleep 1
+    kill -9 "$daemon"
+    wait_gone "$daemon" || fail 'SIGKILL does not kill a daemon with rings'
+    # All of them end with an error; if one were stuck, this would wait for the suite's end.
+    wait
+    unmount_view "$mount"
+    rm -f "$source"/busy.*
+    mount_view "$source" "$mount" --direct-io --transport device
+    grep -q '"transport": "device"' "$mount/.ogive/mount" || fail 'device does not mean the device'
+    unmount_view "$mount"
+    say 'through io_uring: idle, killed in the middle of work, and switched off by an option'
+else
+    mount_view "$source" "$mount" --direct-io --transport auto
+    grep -q '"transport": "device"' "$mount/.ogive/mount" || fail 'auto insists on io_uring'
+    unmount_view "$mount"
+    expect_failure "${switch##*/}" "$OGIVE" mount --transport uring "$source" "$mount"
+    ! is_mounted "$mount" || fail 'io_uring is not to be had, but something is mounted'
+    say 'no io_uring here: by the device, and refused where it was asked for'
+fi
 
 # What cannot be mounted says so and leaves nothing.
 expect_failure "$WORK/missing" "$OGIVE" mount "$WORK/missing" "$mount"

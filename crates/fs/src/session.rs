@@ -13,6 +13,7 @@ mod answer;
 mod convert;
 mod filesystem;
 mod listing;
+mod negotiation;
 mod place;
 mod transfer;
 pub(crate) mod uring;

@@ -8,10 +8,10 @@ use super::{Role, Session, refuse};
 use crate::number::{Numbers, ROOT};
 use crate::view::View;
 use fuser::{
-    BsdFileFlags, CopyFileRangeFlags, FileHandle, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
-    ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, FopenFlags, Generation, INodeNo, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
+    TimeOrNow, WriteFlags,
 };
 use ogive_origin::{
     Allocation, Caller, Changes, Errno, FileKind, Make, OFlags, Origin, RenameFlags, XattrFlags,
@@ -19,46 +19,11 @@ use ogive_origin::{
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
-
-/// Largest write, and largest read but for the kernel's own limit, in bytes.
-const REQUEST_MAX_BYTES: u32 = 1 << 20;
-/// Readahead and other asynchronous requests that the kernel may have under way.
-const BACKGROUND_MAX: u16 = 64;
 
 impl<O: Origin> fuser::Filesystem for Session<O> {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let mut wanted = InitFlags::FUSE_ASYNC_DIO
-            | InitFlags::FUSE_PARALLEL_DIROPS
-            | InitFlags::FUSE_DO_READDIRPLUS
-            | InitFlags::FUSE_READDIRPLUS_AUTO
-            | InitFlags::FUSE_CACHE_SYMLINKS
-            | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
-        if self.view.origin.has_access_control_lists() {
-            // With them the origin applies the umask, or the directory's default list instead.
-            wanted |= InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
-        }
-        let offered = config.capabilities();
-        let mut request_max_bytes = REQUEST_MAX_BYTES;
-        if let Role::Device(Some(terms)) = &self.role
-            && offered.contains(InitFlags::FUSE_OVER_IO_URING)
-        {
-            wanted |= InitFlags::FUSE_OVER_IO_URING;
-            request_max_bytes = terms.payload_bytes;
-            // Larger readahead is refused; the kernel's own is smaller then.
-            let _ = config.set_max_readahead(request_max_bytes);
-            terms.agreed.store(true, Ordering::Release);
-        }
-        config.add_capabilities(wanted & offered).map_err(|_| io::ErrorKind::Unsupported)?;
-        // Values out of range come back as the nearest that will do.
-        if let Err(nearest) = config.set_max_write(request_max_bytes) {
-            let _ = config.set_max_write(nearest);
-        }
-        if let Err(nearest) = config.set_max_background(BACKGROUND_MAX) {
-            let _ = config.set_max_background(nearest);
-        }
-        Ok(())
+        self.negotiate(config)
     }
 
     fn destroy(&mut self) {

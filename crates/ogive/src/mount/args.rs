@@ -207,9 +207,10 @@ pub(crate) struct MountArgs {
 
     /// How the kernel's requests come to ogive
     ///
-    /// Through io_uring a read that comes to ogive takes about half the processor time it takes
-    /// through /dev/fuse. It needs Linux 6.14 or later and the switch
-    /// /sys/module/fuse/parameters/enable_uring. MNT/.ogive/mount says what is used.
+    /// Through io_uring a read that comes to ogive and is in the cache takes about half the
+    /// processor time it takes through /dev/fuse; writes and metadata take more. It needs Linux
+    /// 6.14 or later and the switch /sys/module/fuse/parameters/enable_uring (root writes Y to it).
+    /// MNT/.ogive/mount says what is used.
     #[arg(
         long,
         value_enum,
