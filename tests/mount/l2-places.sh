@@ -156,7 +156,7 @@ say 'a device that is not there, or does not answer'
 expect_failure 'No such file' "$OGIVE" mount "${OPTIONS[@]}" --l2 /dev/ogive-no-such-disk --l2-size 8M \
     "$SRC" "$MNT"
 [ ! -e /dev/ogive-no-such-disk ] || fail 'a file was made in place of a device'
-if mknod "$WORK/dead" b 7 4095; then
+if mknod "$WORK/dead" b 250 0; then
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/dead" --l2 "$WORK/alive" --l2-size 32M
     check 'with a device that does not answer'
     [ "$(statistic l2_ndev)" -eq 1 ] || fail 'a device that does not answer counts'

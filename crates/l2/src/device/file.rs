@@ -105,6 +105,9 @@ impl FileDevice {
         if is_direct {
             device.alignment_bytes = device.probe_alignment();
         }
+        if is_block && device.len_bytes().is_ok_and(|len_bytes| len_bytes == 0) {
+            return Err(system(Errno::NOMEDIUM));
+        }
         Ok(device)
     }
 
