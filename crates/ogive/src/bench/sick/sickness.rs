@@ -63,7 +63,7 @@ impl Sickness {
     pub(super) fn story(self) -> &'static str {
         match self {
             Self::Ccm => {
-                "96 MiB are read through 16 MiB of memory and a second level with AES-256-CCM"
+                "48 MiB are read through 16 MiB of memory and a second level with AES-256-CCM"
             }
             Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",
             Self::Pinned => {
@@ -82,7 +82,7 @@ impl Sickness {
     /// How many files of how many bytes the source has.
     fn files(self) -> (u64, u64) {
         match self {
-            Self::Ccm => (24, 4 * MIB),
+            Self::Ccm => (12, 4 * MIB),
             Self::LargeRecords => (8, 32 * MIB),
             Self::Pinned => (8_000, 16),
             Self::SmallArc => (12, MIB),
@@ -147,7 +147,7 @@ impl Sickness {
         let options = match self {
             Self::Ccm => MountOptions {
                 arc_max_bytes: Some(16 * MIB),
-                second_level: Some(second_level(&work.join("second-level"), Cipher::Ccm, 192)?),
+                second_level: Some(second_level(&work.join("second-level"), Cipher::Ccm, 128)?),
                 ..common
             },
             Self::LargeRecords => MountOptions {
