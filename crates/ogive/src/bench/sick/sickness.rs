@@ -73,8 +73,8 @@ impl Sickness {
             Self::Prefetch => {
                 "512 KiB are read from random places of many files, then the stream ends"
             }
-            Self::SlowSource => "the source answers one millisecond in sixty",
-            Self::SlowL2 => "the device of the second level answers one millisecond in sixty",
+            Self::SlowSource => "the source answers one millisecond in two hundred",
+            Self::SlowL2 => "the device of the second level answers one millisecond in two hundred",
             Self::Healthy => "24 MiB are read through a cache of 64 MiB",
         }
     }
