@@ -136,6 +136,8 @@ fn overview(overview: &Overview, style: Style) -> String {
                     .collect();
                 let threads = match threads.len() {
                     0 => String::new(),
+                    // One that is called as its program says nothing more.
+                    1 if user.threads[0].0 == user.name => String::new(),
                     _ => format!(" (threads {})", threads.join(", ")),
                 };
                 format!("{} {:.0}%{threads}", user.name, user.share_percent)

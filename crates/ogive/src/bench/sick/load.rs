@@ -20,6 +20,10 @@ use super::sickness::Sickness;
 const THREADS: u64 = 2;
 /// Times the source may be read until the second level has it.
 const PASSES_MAX: usize = 20;
+/// Share of the source that the second level must have: the rest is read from the source.
+const ENOUGH_PERCENT: u64 = 70;
+/// Pauses in which the writer of the second level may begin.
+const PAUSES_MAX: usize = 20;
 /// Records in a stream that ends when prefetch has begun: three hits begin it.
 const STREAM_READS: u64 = 4;
 /// Descriptors that this process needs for other things.
@@ -192,14 +196,20 @@ fn fill_second_level(mount_point: &Path, stop: &Stop) -> Result<()> {
     for _ in 0..PASSES_MAX {
         for path in &paths {
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let before = statistic(mount_point, "l2_records")?;
             forget(mount_point)?;
             // Nothing waits for the writer, and what it has no time for it drops.
-            std::thread::sleep(Duration::from_millis(30));
+            for _ in 0..PAUSES_MAX {
+                std::thread::sleep(Duration::from_millis(30));
+                if statistic(mount_point, "l2_records")? > before || stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
-        if statistic(mount_point, "l2_records")? >= records * 95 / 100 {
+        if statistic(mount_point, "l2_records")? >= records * ENOUGH_PERCENT / 100 {
             return Ok(());
         }
     }

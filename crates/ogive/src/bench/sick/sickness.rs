@@ -63,7 +63,7 @@ impl Sickness {
     pub(super) fn story(self) -> &'static str {
         match self {
             Self::Ccm => {
-                "96 MiB are read through 16 MiB of memory and a second level with AES-256-CCM"
+                "16 MiB are read through 4 MiB of memory and a second level with AES-256-CCM"
             }
             Self::LargeRecords => "4 KiB are read at random places of 256 MiB in records of 1 MiB",
             Self::Pinned => {
@@ -73,8 +73,8 @@ impl Sickness {
             Self::Prefetch => {
                 "512 KiB are read from random places of many files, then the stream ends"
             }
-            Self::SlowSource => "the source answers one millisecond in sixty",
-            Self::SlowL2 => "the device of the second level answers one millisecond in sixty",
+            Self::SlowSource => "the source answers one millisecond in two hundred",
+            Self::SlowL2 => "the device of the second level answers one millisecond in two hundred",
             Self::Healthy => "24 MiB are read through a cache of 64 MiB",
         }
     }
@@ -82,13 +82,13 @@ impl Sickness {
     /// How many files of how many bytes the source has.
     fn files(self) -> (u64, u64) {
         match self {
-            Self::Ccm => (24, 4 * MIB),
+            Self::Ccm => (8, 2 * MIB),
             Self::LargeRecords => (8, 32 * MIB),
             Self::Pinned => (8_000, 16),
             Self::SmallArc => (12, MIB),
             Self::Prefetch => (32, 16 * MIB),
             Self::SlowSource => (64, 4 * MIB),
-            Self::SlowL2 => (12, 4 * MIB),
+            Self::SlowL2 => (8, 2 * MIB),
             Self::Healthy => (24, MIB),
         }
     }
@@ -146,8 +146,8 @@ impl Sickness {
         };
         let options = match self {
             Self::Ccm => MountOptions {
-                arc_max_bytes: Some(16 * MIB),
-                second_level: Some(second_level(&work.join("second-level"), Cipher::Ccm, 192)?),
+                arc_max_bytes: Some(4 * MIB),
+                second_level: Some(second_level(&work.join("second-level"), Cipher::Ccm, 64)?),
                 ..common
             },
             Self::LargeRecords => MountOptions {
@@ -176,11 +176,11 @@ impl Sickness {
             Self::SlowL2 => {
                 let directory = slow.map_or(work, SlowMount::mount_point);
                 MountOptions {
-                    arc_max_bytes: Some(8 * MIB),
+                    arc_max_bytes: Some(4 * MIB),
                     second_level: Some(second_level(
                         &directory.join("second-level"),
                         Cipher::Gcm,
-                        128,
+                        64,
                     )?),
                     ..common
                 }

@@ -21,7 +21,7 @@ use super::sickness::Sickness;
 use crate::fuse::{self, Unmount};
 
 /// How long it is stopped, again and again.
-const STOPPED: Duration = Duration::from_millis(59);
+const STOPPED: Duration = Duration::from_millis(199);
 /// How long it runs in between.
 const RUNNING: Duration = Duration::from_millis(1);
 /// How long it may take to come up.
