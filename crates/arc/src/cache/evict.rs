@@ -323,12 +323,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// Makes the ghost of an entry that has just left.
-    fn remember(
-        &self,
-        guard: &mut ShardGuard<'_, K, V>,
-        balance: &mut Balance,
-        gone: &Gone,
-    ) {
+    fn remember(&self, guard: &mut ShardGuard<'_, K, V>, balance: &mut Balance, gone: &Gone) {
         let (kind, list) = (gone.word.kind(), gone.word.list());
         let (mut stale, mut stamp) = (gone.stale, gone.stamp);
         if self.referees.is_none() {

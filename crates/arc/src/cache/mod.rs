@@ -80,6 +80,17 @@ pub enum Policy {
     Duel,
 }
 
+impl Policy {
+    /// Its name, as in options and statistics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arc => "arc",
+            Self::Duel => "duel",
+        }
+    }
+}
+
 /// Why an entry left the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -274,12 +285,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         if demand && word.is(WATCHED) {
             let entry = hold.entry();
-            core.note_watched(
-                word.kind(),
-                entry.hash(),
-                entry.weight_bytes(),
-                recency.is_exact(),
-            );
+            core.note_watched(word.kind(), entry.hash(), entry.weight_bytes(), recency.is_exact());
         }
         let of_mfu = word.state() == MFU;
         if of_mfu && !recency.is_exact() {

@@ -3,9 +3,7 @@
 use super::Cache;
 use super::core::Core;
 use crate::counters::Event;
-use crate::policy::{
-    Access, Balance, Census, EMPTY, ENGINE_LISTS, Kind, LISTS, List, list_index,
-};
+use crate::policy::{Access, Balance, Census, EMPTY, ENGINE_LISTS, Kind, LISTS, List, list_index};
 use crate::stats::Stats;
 
 /// 2^32: fractions are given as whole numbers of this.
