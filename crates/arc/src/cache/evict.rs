@@ -219,9 +219,8 @@ impl<K, V> Core<K, V> {
         // Waiting for it, with two locks in hand, could be for ever.
         let there = self.shards()[pick.sublist].try_lock(&self.tails, &self.counters);
         there.is_some_and(|mut there| {
-            let done = self.take_step(&mut there, balance, step, leaving);
             there.flush(balance);
-            done
+            self.take_step(&mut there, balance, step, leaving)
         })
     }
 
