@@ -88,7 +88,11 @@ impl Stripe {
 
 /// Stripes by number of thread, in chunks of 16, 32, 64 and so on.
 #[derive(Debug)]
-pub(crate) struct Counters([OnceLock<Box<[Stripe]>>; CHUNKS]);
+pub(crate) struct Counters {
+    /// The first chunk, for most programs the only one.
+    first: Box<[Stripe]>,
+    more: [OnceLock<Box<[Stripe]>>; CHUNKS],
+}
 
 /// Chunk of a thread's stripe, and its place in it.
 #[inline]
@@ -100,29 +104,41 @@ const fn place(thread: usize) -> (usize, usize) {
 
 impl Counters {
     pub(crate) fn new() -> Self {
-        let counters = Self(std::array::from_fn(|_| OnceLock::new()));
-        counters.chunk(0);
-        counters
+        let first = (0..FIRST).map(|_| Stripe::new()).collect();
+        Self { first, more: std::array::from_fn(|_| OnceLock::new()) }
     }
 
     fn chunk(&self, chunk: usize) -> &[Stripe] {
-        self.0[chunk].get_or_init(|| (0..FIRST << chunk).map(|_| Stripe::new()).collect())
+        self.more[chunk].get_or_init(|| (0..FIRST << chunk).map(|_| Stripe::new()).collect())
     }
 
     fn stripes(&self) -> impl Iterator<Item = &Stripe> {
-        self.0.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter())
+        let more = self.more.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter());
+        self.first.iter().chain(more)
     }
 
     /// Adds to the counter `offset` places after `event`.
+    #[inline]
     pub(crate) fn add_at(&self, event: Event, offset: usize, count: u64) {
         let thread = threads::number();
+        let Some(Stripe(counters)) = self.first.get(thread).filter(|_| thread != threads::SHARED)
+        else {
+            return self.add_beyond(thread, event as usize + offset, count);
+        };
+        // This thread alone writes here, so it need not lock the line.
+        let counter = &counters[event as usize + offset];
+        counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
+    }
+
+    /// The same for a thread that has no stripe in the first chunk, or none for itself.
+    #[inline(never)]
+    fn add_beyond(&self, thread: usize, counter: usize, count: u64) {
         let (chunk, at) = place(thread);
         if thread == threads::SHARED || chunk >= CHUNKS {
-            self.chunk(0)[0].0[event as usize + offset].fetch_add(count, Relaxed);
+            self.first[0].0[counter].fetch_add(count, Relaxed);
             return;
         }
-        // This thread alone writes here, so it need not lock the line.
-        let counter = &self.chunk(chunk)[at].0[event as usize + offset];
+        let counter = &self.chunk(chunk)[at].0[counter];
         counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
     }
 

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ogive_arc::policy::State;
-use ogive_arc::{Policy, Access, Cache, Hold, Kind, List, Reason};
+use ogive_arc::{Access, Cache, Hold, Kind, List, Policy, Reason};
 use std::sync::{Arc, Mutex};
 
 const DEMAND: Access = Access::Demand;

@@ -106,7 +106,9 @@ fn work(cache: &Cache<u64, (u64, u64)>, origin: &Origin, mut next: Sequence, ste
 #[test]
 fn everything_counts_up_after_everything_at_once() {
     let steps = if cfg!(miri) { 60 } else { 30_000 };
-    for (sublists, policy) in [(1, Policy::Arc), (8, Policy::Duel), (1, Policy::Duel), (8, Policy::Arc)] {
+    for (sublists, policy) in
+        [(1, Policy::Arc), (8, Policy::Duel), (1, Policy::Duel), (8, Policy::Arc)]
+    {
         let evicted = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&evicted);
         let cache = Cache::<u64, (u64, u64)>::builder(3000)

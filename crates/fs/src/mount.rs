@@ -87,7 +87,7 @@ impl Mount {
             View::new(
                 origin,
                 options.settings(),
-                cache(bounds, options.record_size_bytes, second_level.clone()),
+                cache(bounds, &options, second_level.clone()),
                 Versions::new(options.racy_window(), options.sole_writer, salt()),
                 Workers::new(or(options.origin_threads, ORIGIN_THREADS)),
                 InodeLimit::new(
@@ -181,13 +181,14 @@ impl Mount {
 
 fn cache(
     bounds: Bounds,
-    record_size_bytes: u32,
+    options: &MountOptions,
     second_level: Option<Arc<SecondLevel>>,
 ) -> Cache<Key, Entry> {
     let builder = Cache::builder(bounds.max_bytes)
         .min_bytes(bounds.min_bytes)
         .start_bytes(bounds.min_bytes)
-        .expected_weight_bytes(u64::from(record_size_bytes))
+        .expected_weight_bytes(u64::from(options.record_size_bytes))
+        .policy(options.policy)
         .hash_seed(salt());
     match second_level {
         Some(second_level) => {
@@ -273,6 +274,7 @@ impl MountOptions {
                 Caching::Inclusive => "inclusive",
                 Caching::Exclusive => "exclusive",
             },
+            "policy": self.policy.name(),
             "read_only": self.read_only,
             "sole_writer": self.sole_writer,
             "metadata_ttl_seconds": self.metadata_ttl.as_secs_f64(),

@@ -6,8 +6,8 @@ use super::flight::{Flight, Landing};
 use super::hold::Hold;
 use super::{Cache, Growth};
 use crate::counters::Event;
-use crate::policy::transition::Arrival;
 use crate::policy::duel::Rule;
+use crate::policy::transition::Arrival;
 use crate::policy::{Access, Balance, Kind, List, Step};
 use crate::sync::elapsed_ns;
 use crate::table::{

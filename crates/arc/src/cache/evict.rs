@@ -219,9 +219,8 @@ impl<K, V> Core<K, V> {
         // Waiting for it, with two locks in hand, could be for ever.
         let there = self.shards()[pick.sublist].try_lock(&self.tails, &self.counters);
         there.is_some_and(|mut there| {
-            let done = self.take_step(&mut there, balance, step, leaving);
             there.flush(balance);
-            done
+            self.take_step(&mut there, balance, step, leaving)
         })
     }
 
@@ -323,12 +322,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// Makes the ghost of an entry that has just left.
-    fn remember(
-        &self,
-        guard: &mut ShardGuard<'_, K, V>,
-        balance: &mut Balance,
-        gone: &Gone,
-    ) {
+    fn remember(&self, guard: &mut ShardGuard<'_, K, V>, balance: &mut Balance, gone: &Gone) {
         let (kind, list) = (gone.word.kind(), gone.word.list());
         let (mut stale, mut stamp) = (gone.stale, gone.stamp);
         if self.referees.is_none() {

@@ -80,6 +80,17 @@ pub enum Policy {
     Duel,
 }
 
+impl Policy {
+    /// Its name, as in options and statistics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arc => "arc",
+            Self::Duel => "duel",
+        }
+    }
+}
+
 /// Why an entry left the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -194,8 +205,24 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// Whoever goes on to load the key should call [`Cache::get_or_load`] at once instead,
     /// which looks and counts once.
     #[must_use]
+    #[inline]
     pub fn get(&self, key: &K, access: Access) -> Option<Hold<K, V>> {
-        let found = self.look(key, access);
+        let hash = self.hash(key);
+        match self.find_unlocked(hash, key, access) {
+            Ok(hold) => Some(hold),
+            Err(not_found) => self.get_locked(hash, key, access, not_found),
+        }
+    }
+
+    #[cold]
+    fn get_locked(
+        &self,
+        hash: u64,
+        key: &K,
+        access: Access,
+        not_found: NotFound,
+    ) -> Option<Hold<K, V>> {
+        let found = self.look_again(hash, key, access, not_found);
         if let Err(loading) = found {
             let kind = loading.unwrap_or(Kind::Data);
             self.count_miss(kind, access);
@@ -218,9 +245,21 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     fn look(&self, key: &K, access: Access) -> Result<Hold<K, V>, Option<Kind>> {
         let hash = self.hash(key);
         match self.find_unlocked(hash, key, access) {
-            Ok(hold) => return Ok(hold),
-            Err(NotFound { for_sure: true }) => return Err(None),
-            Err(NotFound { for_sure: false }) => {}
+            Ok(hold) => Ok(hold),
+            Err(not_found) => self.look_again(hash, key, access, not_found),
+        }
+    }
+
+    /// After a look that found nothing: the same under the lock, unless there is nothing for sure.
+    fn look_again(
+        &self,
+        hash: u64,
+        key: &K,
+        access: Access,
+        not_found: NotFound,
+    ) -> Result<Hold<K, V>, Option<Kind>> {
+        if not_found.for_sure {
+            return Err(None);
         }
         let core = self.core();
         let shard = core.shard_of(hash);
@@ -234,7 +273,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     }
 
     /// A hit without a lock.
-    #[inline]
+    #[inline(always)]
     fn find_unlocked(&self, hash: u64, key: &K, access: Access) -> Result<Hold<K, V>, NotFound> {
         let core = self.core();
         let shard = core.shard_of(hash);
@@ -260,46 +299,62 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 
     /// Counts a hit on an entry that is held now and had this word, and leaves word for the
     /// lists if it has to move.
-    #[inline]
+    #[inline(always)]
     fn hit(&self, hold: Hold<K, V>, word: Word, access: Access) -> Hold<K, V> {
+        let core = self.core();
+        let recency = &core.shards()[hold.sublist()].recency;
+        let now = recency.now(word.kind());
+        if !word.is_plain_mfu() || now.is_exact() {
+            self.hit_noted(&hold, word, access);
+            return hold;
+        }
+        core.count_hit(access as usize * 4 + word.kind() as usize * 2 + List::Mfu as usize);
+        self.say_age(&hold, word);
+        hold
+    }
+
+    /// Says in an MFU entry in which age it was hit.
+    #[inline(always)]
+    fn say_age(&self, hold: &Hold<K, V>, word: Word) {
+        let (entry, recency) = (hold.entry(), &self.core().shards()[hold.sublist()].recency);
+        let now = recency.now(word.kind());
+        if entry.used_in() != now.age() {
+            entry.set_used_in(now.age());
+            if recency.count_use(word.kind(), now) {
+                self.turn(hold.sublist());
+            }
+        }
+    }
+
+    /// The same for an entry that may have to leave a note: one of MRU, or one that something is
+    /// the matter with; or where every hit counts.
+    #[cold]
+    fn hit_noted(&self, hold: &Hold<K, V>, word: Word, access: Access) {
         let core = self.core();
         let promoted = word.state() == MFU || word.is(PROMOTED);
         let list = if promoted { List::Mfu } else { List::Mru };
         let place = access as usize * 4 + word.kind() as usize * 2 + list as usize;
         core.count_hit(place);
         let demand = access == Access::Demand;
-        let first = demand && word.any(PREFETCHED | DEMOTE) && self.asked_for(&hold);
+        let first = demand && word.any(PREFETCHED | DEMOTE) && self.asked_for(hold);
         let recency = &core.shards()[hold.sublist()].recency;
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         if demand && word.is(WATCHED) {
             let entry = hold.entry();
-            core.note_watched(
-                word.kind(),
-                entry.hash(),
-                entry.weight_bytes(),
-                recency.is_exact(),
-            );
+            core.note_watched(word.kind(), entry.hash(), entry.weight_bytes(), recency.is_exact());
         }
-        let of_mfu = word.state() == MFU;
-        if of_mfu && !recency.is_exact() {
-            let now = recency.now(word.kind());
-            if hold.entry().used_in() != now.age() {
-                hold.entry().set_used_in(now.age());
-                if recency.count_use(word.kind(), now) {
-                    self.turn(hold.sublist());
-                }
-            }
-            return hold;
+        if word.state() == MFU && !recency.is_exact() {
+            self.say_age(hold, word);
+            return;
         }
         let raised = word.is(flags);
         if !raised {
             hold.entry().meta.raise(flags);
         }
-        if !raised || of_mfu || recency.is_exact() {
-            self.leave_word(&hold, word, flags);
+        if !raised || word.state() == MFU || recency.is_exact() {
+            self.leave_word(hold, word, flags);
         }
-        hold
     }
 
     /// A demand has found an entry that was prefetched or is to be demoted. Returns whether it is

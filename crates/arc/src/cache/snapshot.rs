@@ -3,9 +3,7 @@
 use super::Cache;
 use super::core::Core;
 use crate::counters::Event;
-use crate::policy::{
-    Access, Balance, Census, EMPTY, ENGINE_LISTS, Kind, LISTS, List, list_index,
-};
+use crate::policy::{Access, Balance, Census, EMPTY, ENGINE_LISTS, Kind, LISTS, List, list_index};
 use crate::stats::Stats;
 
 /// 2^32: fractions are given as whole numbers of this.
@@ -223,6 +221,10 @@ fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
 
 /// Recounts every sublist and compares the sum with the balance and the published tails.
 pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
+    // A hit that is applied in one sublist may have to demote in another.
+    for shard in core.shards() {
+        drop(core.lock_settled(shard));
+    }
     let mut total = Census::default();
     let mut eldest = [(); ENGINE_LISTS].map(|()| Vec::new());
     for shard in core.shards() {

@@ -34,9 +34,8 @@ const STALE: u64 = 1 << 17;
 
 /// Bytes a ghost takes at most: its part of a chunk and of the holes, and its place in an index
 /// that is at least [`LOAD_MIN`] full.
-pub(crate) const GHOST_BYTES_MAX: f64 = size_of::<Chunk>() as f64 / CHUNK as f64
-    * (1.0 + 1.0 / HOLES_DIVISOR as f64)
-    + 4.0 / LOAD_MIN;
+pub(crate) const GHOST_BYTES_MAX: f64 =
+    size_of::<Chunk>() as f64 / CHUNK as f64 * (1.0 + 1.0 / HOLES_DIVISOR as f64) + 4.0 / LOAD_MIN;
 /// A queue is rewritten when more than this part of it are holes.
 const HOLES_DIVISOR: usize = 12;
 const LOAD_MIN: f64 = 0.624;
@@ -502,7 +501,10 @@ mod tests {
             assert!(mark.stamp.abs_diff(1000 + n) <= 192, "{mark:?} for {n}");
             assert!(mark.left_bytes.abs_diff(7 * n) <= 7 * 192, "{mark:?} for {n}");
             let forgotten = ghosts.forget(Kind::Data, List::Mru).expect("there is one");
-            assert_eq!((forgotten.kind, forgotten.list, forgotten.mark), (Kind::Data, List::Mru, mark));
+            assert_eq!(
+                (forgotten.kind, forgotten.list, forgotten.mark),
+                (Kind::Data, List::Mru, mark)
+            );
             assert!(ghosts.find(hash(n)).is_none());
         }
         assert_eq!(ghosts.forget(Kind::Data, List::Mru), None);

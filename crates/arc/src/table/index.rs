@@ -20,6 +20,10 @@ use std::sync::OnceLock;
 const TABLES: usize = 54;
 const FIRST: usize = 64;
 
+/// Slots from its home on where most numbers stand. A search compares these without a branch for
+/// each, for how far a number is from its home cannot be foretold.
+const NEAR: usize = 4;
+
 /// Most slots in use, in eighths of the table.
 const LOAD_EIGHTHS: usize = 7;
 
@@ -107,7 +111,37 @@ impl Index {
     #[inline]
     pub(crate) fn find<R>(&self, hash: u32, mut is_it: impl FnMut(u32) -> Option<R>) -> Option<R> {
         let table = self.table();
-        let mut at = home(hash, table.len());
+        let home = home(hash, table.len());
+        let Some(near) = table.get(home..).and_then(|slots| slots.first_chunk::<NEAR>()) else {
+            return Self::find_far(table, home, hash, is_it);
+        };
+        let near = near.each_ref().map(|slot| slot.load(Ordering::Acquire));
+        let (mut same, mut empty) = (0_u32, false);
+        for (n, &slot) in near.iter().enumerate() {
+            same |= u32::from(hash_of(slot) == hash && slot != 0) << n;
+            empty |= slot == 0;
+        }
+        while same != 0 {
+            let slot = near[same.trailing_zeros() as usize % NEAR];
+            if let Some(result) = is_it((slot as u32).wrapping_sub(1)) {
+                return Some(result);
+            }
+            same &= same - 1;
+        }
+        if empty {
+            return None;
+        }
+        Self::find_far(table, home + NEAR, hash, is_it)
+    }
+
+    /// The same, slot by slot from one on.
+    fn find_far<R>(
+        table: &[AtomicU64],
+        from: usize,
+        hash: u32,
+        mut is_it: impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
+        let mut at = if from < table.len() { from } else { 0 };
         // A full turn ends it, should a reader find a table full that is changed under it.
         for _ in 0..table.len() {
             let found = table[at].load(Ordering::Acquire);

@@ -70,7 +70,9 @@ impl At {
 
     /// All of them, in the order of [`At::live`].
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        Kind::ALL.into_iter().flat_map(|kind| [Self::mru(kind), Self::mfu(kind), Self::window(kind)])
+        Kind::ALL
+            .into_iter()
+            .flat_map(|kind| [Self::mru(kind), Self::mfu(kind), Self::window(kind)])
     }
 }
 

@@ -92,6 +92,12 @@ impl Word {
         matches!(self.state(), MRU | MFU)
     }
 
+    /// MFU, and with no flag that a hit has to look at.
+    #[inline]
+    pub(crate) const fn is_plain_mfu(self) -> bool {
+        self.0 & (STATE | PREFETCHED | DEMOTE | WATCHED) == MFU
+    }
+
     /// The list of a live entry.
     pub(crate) const fn list(self) -> List {
         if self.state() == MFU { List::Mfu } else { List::Mru }

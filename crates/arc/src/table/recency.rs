@@ -20,6 +20,8 @@ const NOTES: usize = 14;
 /// Uses that a thread gathers at most.
 const BATCH_MAX: u64 = 256;
 
+const EXACT: u64 = 1 << 16;
+
 const PROMOTE: u64 = 1 << 63;
 
 /// A hit, as noted: which slot, which use of it, whether it goes to MFU.
@@ -61,6 +63,11 @@ impl Now {
         self.0 as u16
     }
 
+    /// Whether every hit is to be noted.
+    pub(crate) const fn is_exact(self) -> bool {
+        self.0 & EXACT != 0
+    }
+
     const fn batch(self) -> u32 {
         (self.0 >> 32) as u32
     }
@@ -82,7 +89,7 @@ impl Recency {
             notes: std::array::from_fn(|_| AtomicU64::new(0)),
         };
         Self {
-            now: [1 << 32; 2].map(AtomicU64::new),
+            now: [(1 << 32) | if exact { EXACT } else { 0 }; 2].map(AtomicU64::new),
             exact,
             rings: (0..threads::stripes()).map(ring).collect(),
         }
@@ -102,7 +109,8 @@ impl Recency {
     /// lock.
     pub(crate) fn set_now(&self, kind: Kind, age: u16, width: u64) {
         let batch = (width / self.rings.len() as u64).clamp(1, BATCH_MAX);
-        self.now[kind as usize].store((batch << 32) | u64::from(age), Ordering::Relaxed);
+        let exact = if self.exact { EXACT } else { 0 };
+        self.now[kind as usize].store((batch << 32) | u64::from(age) | exact, Ordering::Relaxed);
     }
 
     /// Counts a use of an MFU entry, the first in this age. Returns whether it is time to have

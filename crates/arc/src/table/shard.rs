@@ -310,7 +310,8 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
             let bytes = std::mem::take(&mut self.inside.promoted_bytes[kind as usize]);
             balance.sub(kind, List::Mru, false, bytes);
             balance.add(kind, List::Mfu, false, bytes);
-            balance.sub_waiting(kind, std::mem::take(&mut self.inside.admitted_bytes[kind as usize]));
+            balance
+                .sub_waiting(kind, std::mem::take(&mut self.inside.admitted_bytes[kind as usize]));
         }
     }
 

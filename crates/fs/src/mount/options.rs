@@ -49,6 +49,8 @@ pub struct MountOptions {
     pub direct_io: bool,
     /// How the ARC goes together with a page cache above it.
     pub caching: Caching,
+    /// Which record leaves when room is needed.
+    pub policy: ogive_arc::Policy,
     /// Largest size of the cache in bytes; half of the memory if `None`.
     pub arc_max_bytes: Option<u64>,
     /// Size below which memory pressure does not shrink it; a 32nd of the memory if `None`.
@@ -99,6 +101,7 @@ impl Default for MountOptions {
             allow_other: false,
             direct_io: false,
             caching: Caching::default(),
+            policy: ogive_arc::Policy::default(),
             arc_max_bytes: None,
             arc_min_bytes: None,
             record_size_bytes: 128 << 10,

@@ -76,6 +76,18 @@ pub(crate) struct MountArgs {
     )]
     pub(crate) caching: Caching,
 
+    /// Which record leaves the cache when room is needed
+    ///
+    /// arcstats has the rule the duel goes by and how often it has changed it.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "POLICY",
+        default_value_t = Policy::from(MountOptions::default().policy),
+        help_heading = "Cache options"
+    )]
+    pub(crate) policy: Policy,
+
     /// Bypass the kernel's page cache: every read comes to ogive
     ///
     /// Memory is then accounted to the byte and bounded by --arc-max alone. Each read costs a round
@@ -301,6 +313,33 @@ impl From<Transport> for ogive_fs::Transport {
             Transport::Auto => Self::Auto,
             Transport::Uring => Self::Uring,
             Transport::Device => Self::Device,
+        }
+    }
+}
+
+/// The choices of `--policy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// What LIRS, LRU, 2Q or ARC would let go, whichever does best at the moment
+    Duel,
+    /// What ARC lets go, exactly as in its paper
+    Arc,
+}
+
+impl From<ogive_arc::Policy> for Policy {
+    fn from(policy: ogive_arc::Policy) -> Self {
+        match policy {
+            ogive_arc::Policy::Duel => Self::Duel,
+            ogive_arc::Policy::Arc => Self::Arc,
+        }
+    }
+}
+
+impl From<Policy> for ogive_arc::Policy {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Duel => Self::Duel,
+            Policy::Arc => Self::Arc,
         }
     }
 }

@@ -57,6 +57,7 @@ impl Plan {
             allow_other: args.allow_other,
             direct_io: args.direct_io,
             caching: args.caching.into(),
+            policy: args.policy.into(),
             arc_max_bytes,
             arc_min_bytes,
             record_size_bytes: args.recordsize.0,
@@ -228,7 +229,7 @@ mod tests {
     fn everything_typed_arrives() {
         let plan = plan(
             "-r -f -vv --allow-other --dev --suid --no-exec --direct-io --sole-writer \
-             --caching inclusive --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
+             --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
              --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring",
         )
@@ -237,6 +238,7 @@ mod tests {
         assert!(o.read_only && o.allow_other && o.dev && o.suid && o.direct_io && o.sole_writer);
         assert!(!o.exec && plan.foreground);
         assert_eq!(o.caching, ogive_fs::Caching::Inclusive);
+        assert_eq!(o.policy, ogive_arc::Policy::Arc);
         assert_eq!((o.arc_max_bytes, o.arc_min_bytes), (Some(2_000_000_000), Some(64 << 20)));
         assert_eq!(o.record_size_bytes, 16 << 10);
         assert_eq!((o.metadata_ttl, o.negative_ttl), (Duration::from_secs(5), Duration::ZERO));

@@ -94,9 +94,11 @@ pub enum PolicyName {
     Min,
     /// The engine that ships, with so many sublists (0: as many as it chooses).
     Engine(usize),
+    /// The same, told to go by ARC alone.
+    EngineArc(usize),
 }
 
-const NAMES: [(&str, PolicyName, &str); 14] = [
+const NAMES: [(&str, PolicyName, &str); 15] = [
     ("lru", PolicyName::Lru, "least recently used"),
     ("fifo", PolicyName::Fifo, "first in, first out"),
     ("clock", PolicyName::Clock, "FIFO with a second chance"),
@@ -110,7 +112,8 @@ const NAMES: [(&str, PolicyName, &str); 14] = [
     ("w-tinylfu-fixed", PolicyName::WTinyLfuFixed, "W-TinyLFU, window of 1%"),
     ("duel", PolicyName::Duel, "whichever of LIRS, LRU, 2Q and ARC does best at the moment"),
     ("min", PolicyName::Min, "Belady's MIN, which knows the future"),
-    ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships"),
+    ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships: the duel"),
+    ("ogive-arc", PolicyName::EngineArc(0), "the engine of ogive, told to go by ARC"),
 ];
 
 impl PolicyName {
@@ -144,9 +147,11 @@ impl PolicyName {
             Self::WTinyLfuFixed => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, false)),
             Self::Duel => Box::new(ours::FourRules::new(capacity_bytes)),
             Self::Min => Box::new(min::Min::new(capacity_bytes)),
-            Self::Engine(sublists) => {
+            Self::Engine(sublists) | Self::EngineArc(sublists) => {
+                let duel = matches!(self, Self::Engine(_));
+                let policy = if duel { ogive_arc::Policy::Duel } else { ogive_arc::Policy::Arc };
                 let sublists = (sublists > 0).then_some(sublists);
-                Box::new(ours::Engine::new(capacity_bytes, sublists, entry_bytes))
+                Box::new(ours::Engine::new(capacity_bytes, policy, sublists, entry_bytes))
             }
         }
     }
@@ -156,7 +161,9 @@ impl fmt::Display for PolicyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Engine(sublists) if *sublists > 0 => write!(f, "ogive/{sublists}"),
+            Self::EngineArc(sublists) if *sublists > 0 => write!(f, "ogive-arc/{sublists}"),
             Self::Engine(_) => f.write_str("ogive"),
+            Self::EngineArc(_) => f.write_str("ogive-arc"),
             other => {
                 let row = NAMES.iter().find(|(_, policy, _)| policy == other);
                 f.write_str(row.map_or("", |(name, _, _)| name))
@@ -174,8 +181,13 @@ impl FromStr for PolicyName {
             "opt" | "belady" => "min".to_owned(),
             "twoq" => "2q".to_owned(),
             "engine" => "ogive".to_owned(),
+            "engine:arc" | "ogive:arc" => "ogivearc".to_owned(),
             other => other.to_owned(),
         };
+        if let Some(sublists) = wanted.strip_prefix("ogivearc/").and_then(|text| text.parse().ok())
+        {
+            return Ok(Self::EngineArc(sublists));
+        }
         if let Some(sublists) = wanted.strip_prefix("ogive/").and_then(|text| text.parse().ok()) {
             return Ok(Self::Engine(sublists));
         }

@@ -75,8 +75,14 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// `sublists`: `None` for as many as the engine chooses for entries of this weight.
-    pub(crate) fn new(capacity_bytes: u64, sublists: Option<usize>, entry_bytes: u64) -> Self {
-        let builder = Cache::builder(capacity_bytes).expected_weight_bytes(entry_bytes);
+    pub(crate) fn new(
+        capacity_bytes: u64,
+        policy: ogive_arc::Policy,
+        sublists: Option<usize>,
+        entry_bytes: u64,
+    ) -> Self {
+        let builder =
+            Cache::builder(capacity_bytes).policy(policy).expected_weight_bytes(entry_bytes);
         let builder = match sublists {
             Some(sublists) => builder.sublists(sublists),
             None => builder,

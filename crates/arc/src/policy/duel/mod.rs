@@ -9,8 +9,8 @@ mod referee;
 mod rule;
 mod ruled;
 
-pub use referee::{Referee, Verdict};
 pub(crate) use referee::is_sampled;
+pub use referee::{Referee, Verdict};
 pub(crate) use rule::USES_TO_ADMIT;
 pub use rule::{Constants, Rule};
 
