@@ -6,6 +6,7 @@
 mod arc;
 mod seal;
 mod sick;
+mod stop;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

@@ -4,7 +4,9 @@
 //! a cache whose second level is sealed. The file is mounted once for each cipher, read until the
 //! second level has it, forgotten by memory, and read once more; that last read is measured. The
 //! readers, the session and the second level are threads of this process, so their CPU time is
-//! read from the kernel by name.
+//! read from the kernel by name. For the same reason a signal may not just end the process: a reader
+//! that waits for a file system of its own process cannot be killed. It asks for the end between two
+//! reads, and then the mount and all files go as they do otherwise.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +20,7 @@ use ogive_fs::{Mount, MountOptions, SecondLevelOptions};
 use ogive_l2::device::Engine;
 use ogive_l2::{Admission, Cipher, Compression, KeySource, MasterKey, WriteLimits};
 
+use super::stop::{self, Stop};
 use crate::quantity::Size;
 
 /// Published figures of the case, in MB/s: a file of 20 GiB read from OpenZFS with each of the
@@ -121,6 +124,7 @@ impl Row {
 /// Runs the benchmark.
 pub(crate) fn run(args: &SealArgs) -> Result<()> {
     let size_bytes = size(args)?;
+    let stop = stop::on_signals()?;
     let work = tempfile::Builder::new()
         .prefix("ogive-bench-seal.")
         .tempdir_in(&args.dir)
@@ -128,12 +132,12 @@ pub(crate) fn run(args: &SealArgs) -> Result<()> {
     let source = work.path().join("source");
     std::fs::create_dir(&source)?;
     eprintln!("a file of {} in {}", Size(size_bytes), work.path().display());
-    write_file(&source.join("file"), size_bytes)?;
+    write_file(&source.join("file"), size_bytes, &stop)?;
     // The version of a file that has just been written is not settled.
     std::thread::sleep(Duration::from_millis(100));
     let mut rows = Vec::new();
     for cipher in [Cipher::Ccm, Cipher::Gcm, Cipher::Off] {
-        rows.push(measure(work.path(), &source, cipher, size_bytes)?);
+        rows.push(measure(work.path(), &source, cipher, size_bytes, &stop)?);
     }
     if args.json { print_json(&rows) } else { print(&rows) }
 }
@@ -165,11 +169,12 @@ fn size(args: &SealArgs) -> Result<u64> {
 }
 
 /// Bytes that do not compress, so that only the cipher differs.
-fn write_file(path: &Path, size_bytes: u64) -> Result<()> {
+fn write_file(path: &Path, size_bytes: u64, stop: &Stop) -> Result<()> {
     let mut file = File::create(path)?;
     let mut block = vec![0_u8; READ_BYTES];
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..size_bytes / READ_BYTES as u64 {
+        stop::check(stop)?;
         for word in block.as_chunks_mut::<8>().0 {
             state ^= state << 13;
             state ^= state >> 7;
@@ -182,7 +187,13 @@ fn write_file(path: &Path, size_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn measure(work: &Path, source: &Path, cipher: Cipher, size_bytes: u64) -> Result<Row> {
+fn measure(
+    work: &Path,
+    source: &Path,
+    cipher: Cipher,
+    size_bytes: u64,
+    stop: &Stop,
+) -> Result<Row> {
     let mount_point = work.join(format!("mount-{}", cipher.name()));
     std::fs::create_dir(&mount_point)?;
     let device = work.join("second-level");
@@ -207,14 +218,19 @@ fn measure(work: &Path, source: &Path, cipher: Cipher, size_bytes: u64) -> Resul
     };
     let mount = Mount::start(options)?;
     let unmounter = mount.unmounter();
-    let measured = measure_mounted(&mount_point, cipher, size_bytes);
+    let measured = measure_mounted(&mount_point, cipher, size_bytes, stop);
     unmounter.unmount()?;
     mount.wait()?;
     std::fs::remove_file(&device)?;
     measured
 }
 
-fn measure_mounted(mount_point: &Path, cipher: Cipher, size_bytes: u64) -> Result<Row> {
+fn measure_mounted(
+    mount_point: &Path,
+    cipher: Cipher,
+    size_bytes: u64,
+    stop: &Stop,
+) -> Result<Row> {
     let file = mount_point.join("file");
     let needed = size_bytes / (128 << 10) * 98 / 100;
     let mut passes = 0;
@@ -225,25 +241,25 @@ fn measure_mounted(mount_point: &Path, cipher: Cipher, size_bytes: u64) -> Resul
             );
         }
         eprint!("\r{cipher}: filling, pass {}  ", passes + 1);
-        fill(mount_point, &file)?;
+        fill(mount_point, &file, stop)?;
         passes += 1;
     }
     let mut rounds = Vec::with_capacity(ROUNDS);
     for number in 0..ROUNDS {
         eprint!("\r{cipher}: reading, {} of {ROUNDS}     ", number + 1);
         forget(mount_point)?;
-        rounds.push(time(mount_point, &file, size_bytes)?);
+        rounds.push(time(mount_point, &file, size_bytes, stop)?);
     }
     eprintln!();
     Ok(Row { cipher, rounds, size_bytes })
 }
 
-fn time(mount_point: &Path, file: &Path, size_bytes: u64) -> Result<Round> {
+fn time(mount_point: &Path, file: &Path, size_bytes: u64, stop: &Stop) -> Result<Round> {
     let count = |name: &str| statistic(mount_point, "ogivestats", name);
     let sealed = || Ok::<_, anyhow::Error>(count("l2_unseal_cpu_ns")? + count("l2_copy_cpu_ns")?);
     let before = (sealed()?, count("l2_bytes")?, threads()?);
     let start = Instant::now();
-    read_through(file)?;
+    read_through(file, stop)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut spent = threads()?;
     for (name, ns) in &mut spent {
@@ -258,11 +274,12 @@ fn time(mount_point: &Path, file: &Path, size_bytes: u64) -> Result<Round> {
     })
 }
 
-fn fill(mount_point: &Path, path: &Path) -> Result<()> {
+fn fill(mount_point: &Path, path: &Path, stop: &Stop) -> Result<()> {
     let mut file = File::open(path).context("cannot open the mounted file")?;
     let mut block = vec![0; READ_BYTES];
     let mut since_pause = 0;
     loop {
+        stop::check(stop)?;
         let read = file.read(&mut block).context("cannot read the mounted file")?;
         since_pause += read;
         if read == 0 || since_pause >= FILL_BYTES {
@@ -276,10 +293,12 @@ fn fill(mount_point: &Path, path: &Path) -> Result<()> {
     }
 }
 
-fn read_through(path: &Path) -> Result<()> {
+fn read_through(path: &Path, stop: &Stop) -> Result<()> {
     let mut file = File::open(path).context("cannot open the mounted file")?;
     let mut block = vec![0; READ_BYTES];
-    while file.read(&mut block).context("cannot read the mounted file")? > 0 {}
+    while file.read(&mut block).context("cannot read the mounted file")? > 0 {
+        stop::check(stop)?;
+    }
     Ok(())
 }
 

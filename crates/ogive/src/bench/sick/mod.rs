@@ -19,7 +19,8 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use ogive_fs::Mount;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::stop::{self, Stop};
 
 use self::sickness::Sickness;
 use self::slow::SlowMount;
@@ -60,15 +61,9 @@ pub(crate) struct SickArgs {
     json: bool,
 }
 
-/// Set by Ctrl-C, SIGTERM or SIGHUP, or when the time is over: whoever works looks at it.
-pub(super) type Stop = Arc<AtomicBool>;
-
 /// Runs the benchmark.
 pub(super) fn run(args: &SickArgs) -> Result<()> {
-    let stop: Stop = Arc::default();
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
-    }
+    let stop = stop::on_signals()?;
     fuse::check_available(false)?;
     let work = tempfile::Builder::new()
         .prefix("ogive-bench-sick.")
