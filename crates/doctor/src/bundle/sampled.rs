@@ -122,7 +122,7 @@ pub fn evidence_of(input: &Arc<str>, profile: &Profile) -> evidence::Profile {
         let process = processes.get(&thread.pid).copied().filter(|name| *name != thread.name);
         *weights.entry((process, thread.name, sample.stack)).or_default() += sample.weight;
     }
-    let mut heaviest: Vec<((Option<&str>, &str, StackId), u64)> = weights.into_iter().collect();
+    let mut heaviest: Vec<_> = weights.into_iter().collect();
     heaviest.sort_by_key(|((process, thread, _), weight)| {
         (std::cmp::Reverse(*weight), *thread, *process)
     });

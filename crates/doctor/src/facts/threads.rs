@@ -348,7 +348,8 @@ impl Facts {
 
 /// Adds up rows of process, thread, percent and whether it is the kernel's.
 fn users(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consumer> {
-    let mut sums: BTreeMap<String, (f64, bool, BTreeMap<String, f64>)> = BTreeMap::new();
+    type Sums = BTreeMap<String, (f64, bool, BTreeMap<String, f64>)>;
+    let mut sums = Sums::new();
     for (process, thread, percent, is_kernel) in rows {
         let name = if is_kernel { thread.clone() } else { process };
         let entry = sums.entry(name).or_insert((0.0, is_kernel, BTreeMap::new()));

@@ -1,3 +1,5 @@
+//! Nothing that gives somebody away is left in a redacted capture, and the diagnosis stays.
+
 use std::io::Read as _;
 
 use ogive_doctor::bundle::{BundleWriter, Loader};
