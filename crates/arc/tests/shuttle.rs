@@ -7,11 +7,11 @@
 //! RUSTFLAGS="--cfg shuttle" cargo test --release -p ogive-arc --test shuttle
 //! ```
 //!
-//! `SHUTTLE_SCHEDULES` sets how many (1,000 by default); a failure prints its schedule.
+//! `SHUTTLE_SCHEDULES` sets how many for each policy (500 by default); a failure prints its schedule.
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used)]
 
-use ogive_arc::{Access, Cache, Kind, LoadError, Source};
+use ogive_arc::{Access, Cache, Kind, LoadError, Policy, Source};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::{Config, Runner, thread};
@@ -20,9 +20,18 @@ use std::sync::Arc;
 
 const DEMAND: Access = Access::Demand;
 
-fn explore(test: impl Fn() + Send + Sync + 'static) {
+/// Explores schedules of a test, under both policies.
+fn explore(test: impl Fn(Policy) + Send + Sync + 'static) {
+    let test = Arc::new(test);
+    for policy in [Policy::Arc, Policy::Duel] {
+        let test = Arc::clone(&test);
+        explore_one(move || test(policy));
+    }
+}
+
+fn explore_one(test: impl Fn() + Send + Sync + 'static) {
     let schedules = std::env::var("SHUTTLE_SCHEDULES").ok().and_then(|n| n.parse().ok());
-    let schedules = schedules.unwrap_or(1000);
+    let schedules = schedules.unwrap_or(500);
     // A cache under construction does not fit on shuttle's usual stack of 32 KiB.
     let mut config = Config::new();
     config.stack_size = 256 << 10;
@@ -47,8 +56,8 @@ fn at_rest<V: Send + Sync + 'static>(cache: &Cache<u64, V>) {
 
 #[test]
 fn holds_against_eviction_removal_and_demotion() {
-    explore(|| {
-        let cache: Cache<u64, u64> = Cache::builder(3).sublists(2).build();
+    explore(|policy| {
+        let cache: Cache<u64, u64> = Cache::builder(3).policy(policy).sublists(2).build();
         let (a, b, c) = (cache.clone(), cache.clone(), cache.clone());
         run_all(vec![
             Box::new(move || {
@@ -84,8 +93,8 @@ fn holds_against_eviction_removal_and_demotion() {
 
 #[test]
 fn one_load_at_a_time_with_failures_and_panics() {
-    explore(|| {
-        let cache: Cache<u64, u64> = Cache::builder(10).sublists(1).build();
+    explore(|policy| {
+        let cache: Cache<u64, u64> = Cache::builder(10).policy(policy).sublists(1).build();
         let (loading, loads) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let ask = || -> Box<dyn FnOnce() + Send> {
             let (cache, loading, loads) = (cache.clone(), Arc::clone(&loading), Arc::clone(&loads));
@@ -120,8 +129,8 @@ fn one_load_at_a_time_with_failures_and_panics() {
 
 #[test]
 fn an_abandoned_claim_passes_to_a_waiter() {
-    explore(|| {
-        let cache: Cache<u64, u64> = Cache::builder(10).sublists(1).build();
+    explore(|policy| {
+        let cache: Cache<u64, u64> = Cache::builder(10).policy(policy).sublists(1).build();
         let ask = |value| -> Box<dyn FnOnce() + Send> {
             let cache = cache.clone();
             Box::new(move || {
@@ -139,8 +148,8 @@ fn an_abandoned_claim_passes_to_a_waiter() {
 
 #[test]
 fn nothing_read_before_an_invalidation_is_found_after_it() {
-    explore(|| {
-        let cache: Cache<u64, u64> = Cache::builder(10).sublists(1).build();
+    explore(|policy| {
+        let cache: Cache<u64, u64> = Cache::builder(10).policy(policy).sublists(1).build();
         let origin = Arc::new(AtomicU64::new(1));
         let read = |cache: &Cache<u64, u64>, origin: &AtomicU64| {
             let at_least = origin.load(Ordering::SeqCst);
@@ -182,8 +191,8 @@ fn nothing_read_before_an_invalidation_is_found_after_it() {
 
 #[test]
 fn everything_held_is_trimmed_with_the_last_holds() {
-    explore(|| {
-        let cache: Cache<u64, u64> = Cache::builder(2).sublists(2).build();
+    explore(|policy| {
+        let cache: Cache<u64, u64> = Cache::builder(2).policy(policy).sublists(2).build();
         let hold = |key| -> Box<dyn FnOnce() + Send> {
             let cache = cache.clone();
             Box::new(move || {
@@ -200,9 +209,9 @@ fn everything_held_is_trimmed_with_the_last_holds() {
 
 #[test]
 fn the_cache_may_go_while_holds_stay() {
-    explore(|| {
+    explore(|policy| {
         let value = Arc::new(());
-        let cache: Cache<u64, Arc<()>> = Cache::builder(10).sublists(2).build();
+        let cache: Cache<u64, Arc<()>> = Cache::builder(10).policy(policy).sublists(2).build();
         let held = cache.insert(1, Arc::clone(&value), 1, Kind::Data, DEMAND);
         drop(cache.insert(2, Arc::clone(&value), 1, Kind::Data, DEMAND));
         let claim = cache.try_claim(&3, Kind::Data, DEMAND).unwrap();
