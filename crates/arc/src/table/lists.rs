@@ -4,6 +4,7 @@
 use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::Ghosts;
+use super::recency::Recency;
 use super::slab::Slab;
 use crate::cache::Flight;
 use crate::policy::{EMPTY, Kind, List};
@@ -54,7 +55,7 @@ pub(crate) struct Inside {
     pub(crate) flights: HashMap<u32, Arc<Flight>, FixedState>,
     /// The order of MFU, by kind.
     pub(super) ages: [Ages; 2],
-    pub(super) ages_changed: bool,
+    ages_changed: bool,
     /// One bit a list (see [`crate::policy::list_index`]): its tail may be another.
     pub(super) changed_tails: u8,
     /// Bytes that went from MRU to MFU, by kind, of which the balance has not heard yet.
@@ -119,6 +120,27 @@ impl Inside {
         if list == List::Mfu {
             self.ages[kind as usize].placed_at_head((id, entry));
             self.used(kind, 1, stamp);
+        }
+    }
+
+    /// Counts what hits have counted: in this thread, or with `all` in every one.
+    pub(super) fn count_uses(&mut self, recency: &Recency, all: bool, arrivals: u64) {
+        for kind in Kind::ALL {
+            let uses = recency.take_uses(all, kind);
+            if uses > 0 {
+                let stamp = self.stamp(arrivals);
+                self.used(kind, uses, stamp);
+            }
+        }
+    }
+
+    /// Publishes the ages for hits to go by, if a new one has begun.
+    pub(super) fn publish_ages(&mut self, recency: &Recency) {
+        if std::mem::take(&mut self.ages_changed) {
+            for kind in Kind::ALL {
+                let len = self.lists[live_list(kind, List::Mfu)].len;
+                recency.set_now(kind, self.ages[kind as usize].now(), Ages::width(len));
+            }
         }
     }
 

@@ -8,7 +8,6 @@
 //! - a key is an entry or a ghost, never both.
 #![allow(unsafe_code)]
 
-use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::{Ghost, remembered};
 use super::index::Index;
@@ -250,13 +249,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     pub(crate) fn drain(&mut self, all: bool, arrivals: u64) {
         let shard = self.shard;
         shard.recency.drain(all, |note| self.apply(note, arrivals));
-        for kind in Kind::ALL {
-            let uses = shard.recency.take_uses(all, kind);
-            if uses > 0 {
-                let stamp = self.inside.stamp(arrivals);
-                self.inside.used(kind, uses, stamp);
-            }
-        }
+        self.inside.count_uses(&shard.recency, all, arrivals);
     }
 
     fn apply(&mut self, note: Note, arrivals: u64) {
@@ -444,13 +437,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Publishes what others go by.
     pub(crate) fn publish(&mut self) {
         let inside = &mut *self.inside;
-        if std::mem::take(&mut inside.ages_changed) {
-            for kind in Kind::ALL {
-                let len = inside.lists[super::lists::live_list(kind, List::Mfu)].len;
-                let age = inside.ages[kind as usize].now();
-                self.shard.recency.set_now(kind, age, Ages::width(len));
-            }
-        }
+        inside.publish_ages(&self.shard.recency);
         let changed = std::mem::take(&mut inside.changed_tails);
         for list in (0..LISTS).filter(|list| changed & (1 << list) != 0) {
             let stamp = inside.tail_stamp(&self.shard.slab, list);
