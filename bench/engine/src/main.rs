@@ -71,7 +71,8 @@ fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
 fn report(full: bool, folder: &str) -> std::io::Result<()> {
     let plan = if full { Plan::full() } else { Plan::quick() };
     let workloads = workload::all(full);
-    let rows: Vec<Value> = workloads.iter().flat_map(|workload| table(workload, &plan, &[])).collect();
+    let rows: Vec<Value> =
+        workloads.iter().flat_map(|workload| table(workload, &plan, &[])).collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let all = json!({ "processors": processors, "rounds": plan.rounds,
         "operations": plan.operations, "rows": rows });
@@ -83,7 +84,8 @@ fn report(full: bool, folder: &str) -> std::io::Result<()> {
 fn some(workloads: &str, candidates: &str, threads: &str) {
     let names = |list: &str| list.split(';').map(str::to_owned).collect::<Vec<_>>();
     let (workloads, candidates) = (names(workloads), names(candidates));
-    let wanted = |names: &[String], name: &str| names[0].is_empty() || names.iter().any(|n| n == name);
+    let wanted =
+        |names: &[String], name: &str| names[0].is_empty() || names.iter().any(|n| n == name);
     let threads = threads.split(';').filter_map(|count| count.parse().ok()).collect();
     let plan = Plan { threads, ..Plan::quick() };
     let only: Vec<&str> = candidates.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();

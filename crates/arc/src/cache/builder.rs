@@ -79,8 +79,8 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
     }
 
     /// Has every hit move its entry to the head of its list, as the paper has it. By default
-    /// a hit moves nothing if the entry is among the youngest eighth of MFU, for the order there
-    /// hardly matters, and what a hit writes, other processors have to fetch again.
+    /// a hit on MFU moves nothing: it says in the entry when it was, give or take a 16th of the
+    /// list, and evictions go by that.
     ///
     /// With this, one sublist and one thread the cache is [`Policy::Arc`] as its paper has it, hit
     /// for hit, or [`policy::duel::Duel`](crate::policy::duel::Duel).
