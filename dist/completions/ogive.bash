@@ -67,6 +67,9 @@ _ogive() {
             ogive__subcmd__bench,seal)
                 cmd="ogive__subcmd__bench__subcmd__seal"
                 ;;
+            ogive__subcmd__bench,sick)
+                cmd="ogive__subcmd__bench__subcmd__sick"
+                ;;
             ogive__subcmd__bench__subcmd__help,arc)
                 cmd="ogive__subcmd__bench__subcmd__help__subcmd__arc"
                 ;;
@@ -75,6 +78,9 @@ _ogive() {
                 ;;
             ogive__subcmd__bench__subcmd__help,seal)
                 cmd="ogive__subcmd__bench__subcmd__help__subcmd__seal"
+                ;;
+            ogive__subcmd__bench__subcmd__help,sick)
+                cmd="ogive__subcmd__bench__subcmd__help__subcmd__sick"
                 ;;
             ogive__subcmd__help,bench)
                 cmd="ogive__subcmd__help__subcmd__bench"
@@ -120,6 +126,9 @@ _ogive() {
                 ;;
             ogive__subcmd__help__subcmd__bench,seal)
                 cmd="ogive__subcmd__help__subcmd__bench__subcmd__seal"
+                ;;
+            ogive__subcmd__help__subcmd__bench,sick)
+                cmd="ogive__subcmd__help__subcmd__bench__subcmd__sick"
                 ;;
             ogive__subcmd__help__subcmd__l2,destroy)
                 cmd="ogive__subcmd__help__subcmd__l2__subcmd__destroy"
@@ -184,7 +193,7 @@ _ogive() {
             return 0
             ;;
         ogive__subcmd__bench)
-            opts="-h --help arc seal help"
+            opts="-h --help arc seal sick help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -228,7 +237,7 @@ _ogive() {
             return 0
             ;;
         ogive__subcmd__bench__subcmd__help)
-            opts="arc seal help"
+            opts="arc seal sick help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -283,6 +292,20 @@ _ogive() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ogive__subcmd__bench__subcmd__help__subcmd__sick)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ogive__subcmd__bench__subcmd__seal)
             opts="-h --dir --size --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -299,6 +322,31 @@ _ogive() {
                     ;;
                 --size)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ogive__subcmd__bench__subcmd__sick)
+            opts="-h --for --keep --dir --json --help ccm large-records pinned small-arc prefetch slow-source slow-l2 healthy"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
                     return 0
                     ;;
                 *)
@@ -429,7 +477,7 @@ _ogive() {
             return 0
             ;;
         ogive__subcmd__help__subcmd__bench)
-            opts="arc seal"
+            opts="arc seal sick"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -457,6 +505,20 @@ _ogive() {
             return 0
             ;;
         ogive__subcmd__help__subcmd__bench__subcmd__seal)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ogive__subcmd__help__subcmd__bench__subcmd__sick)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -899,7 +961,7 @@ _ogive() {
             return 0
             ;;
         ogive__subcmd__mount)
-            opts="-r -o -f -v -h --arc-max --arc-min --record-size --recordsize --caching --direct-io --prefetch-max --inode-limit --l2 --l2-size --cipher --compress --key-file --passphrase --passphrase-fd --l2-write-max --l2-dwpd --l2-admit --l2-engine --metadata-ttl --negative-ttl --racy-window --sole-writer --read-only --allow-other --dev --suid --no-exec --options --sloppy --foreground --log-file --verbose --threads --origin-threads --control-name --name --help"
+            opts="-r -o -f -v -h --arc-max --arc-min --record-size --recordsize --caching --policy --direct-io --prefetch-max --inode-limit --l2 --l2-size --cipher --compress --key-file --passphrase --passphrase-fd --l2-write-max --l2-dwpd --l2-admit --l2-engine --metadata-ttl --negative-ttl --racy-window --sole-writer --read-only --allow-other --dev --suid --no-exec --options --sloppy --foreground --log-file --verbose --threads --transport --origin-threads --control-name --name --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -923,6 +985,10 @@ _ogive() {
                     ;;
                 --caching)
                     COMPREPLY=($(compgen -W "exclusive inclusive" -- "${cur}"))
+                    return 0
+                    ;;
+                --policy)
+                    COMPREPLY=($(compgen -W "duel arc" -- "${cur}"))
                     return 0
                     ;;
                 --prefetch-max)
@@ -1021,6 +1087,10 @@ _ogive() {
                     ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --transport)
+                    COMPREPLY=($(compgen -W "auto uring device" -- "${cur}"))
                     return 0
                     ;;
                 --origin-threads)

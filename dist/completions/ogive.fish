@@ -45,6 +45,8 @@ complete -c ogive -n "__fish_ogive_using_subcommand mount" -l arc-min -d 'Least 
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l recordsize -l record-size -d 'Size of a record, the unit of caching: a power of two from 4K to 1M' -r
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l caching -d 'What the cache keeps of bytes it has handed to the kernel\'s page cache' -r -f -a "exclusive\t'Only their history: no byte is in memory twice, and what the page cache drops is read from SRC once more before it is kept'
 inclusive\t'The bytes as well: what the page cache drops is found in the cache'"
+complete -c ogive -n "__fish_ogive_using_subcommand mount" -l policy -d 'Which record leaves the cache when room is needed' -r -f -a "duel\t'What LIRS, LRU, 2Q or ARC would let go, whichever does best at the moment'
+arc\t'What ARC lets go, exactly as in its paper'"
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l prefetch-max -d 'Most bytes read ahead of one sequential reader; 0 turns prefetch off' -r
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l inode-limit -d 'Most inodes to remember, or auto, which goes by the size of the cache' -r
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l l2 -d 'Keep records that fall out of memory on this file or block device; may be repeated' -r -F
@@ -68,6 +70,9 @@ complete -c ogive -n "__fish_ogive_using_subcommand mount" -l racy-window -d 'Ho
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -s o -l options -d 'Options as in /etc/fstab, separated by commas; may be repeated' -r
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l log-file -d 'Append messages to this file once the mount answers (default: discard them in the background)' -r -F
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l threads -d 'Threads that answer the kernel\'s requests, or auto, which goes by the processors' -r
+complete -c ogive -n "__fish_ogive_using_subcommand mount" -l transport -d 'How the kernel\'s requests come to ogive' -r -f -a "auto\t'io_uring with --direct-io where the kernel offers it, the device otherwise'
+uring\t'io_uring, or no mount'
+device\t'The device'"
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l origin-threads -d 'Threads that wait for SRC, at most, or auto, which is 32' -r
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l control-name -d 'Name of the hidden control directory in MNT; empty for none' -r
 complete -c ogive -n "__fish_ogive_using_subcommand mount" -l name -d 'Name of the source in the list of mounts (default: the path of SRC)' -r
@@ -208,10 +213,11 @@ complete -c ogive -n "__fish_ogive_using_subcommand l2; and __fish_seen_subcomma
 complete -c ogive -n "__fish_ogive_using_subcommand l2; and __fish_seen_subcommand_from help" -f -a "format" -d 'Make it new and empty'
 complete -c ogive -n "__fish_ogive_using_subcommand l2; and __fish_seen_subcommand_from help" -f -a "destroy" -d 'Make what is on it unreadable for everybody, also for those who have the key'
 complete -c ogive -n "__fish_ogive_using_subcommand l2; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal help" -s h -l help -d 'Print help'
-complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal help" -f -a "arc" -d 'Cached random 8 KiB reads: the engine, the same policy behind locks, and the bare copy'
-complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal help" -f -a "seal" -d 'Read one file through AES-256-CCM, AES-256-GCM and no cipher'
-complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal sick help" -s h -l help -d 'Print help'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal sick help" -f -a "arc" -d 'Cached random 8 KiB reads: the engine, the same policy behind locks, and the bare copy'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal sick help" -f -a "seal" -d 'Read one file through AES-256-CCM, AES-256-GCM and no cipher'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal sick help" -f -a "sick" -d 'Make a mount that is ill in a known way, for "ogive doctor" to find out'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and not __fish_seen_subcommand_from arc seal sick help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from arc" -l size -d 'How many records, as bytes; each of the four candidates has its own' -r
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from arc" -l threads -d 'Numbers of threads, separated by commas' -r
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from arc" -l rounds -d 'Rounds; each measures every candidate with every number of threads' -r
@@ -222,8 +228,14 @@ complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subco
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from seal" -l size -d 'Size of the file (default: 2G, or an eighth of the free space if that is less)' -r
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from seal" -l json -d 'Print JSON'
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from seal" -s h -l help -d 'Print help'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from sick" -l for -d 'How long the load runs' -r
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from sick" -l dir -d 'Where to work; a directory is made there and removed at the end' -r -f -a "(__fish_complete_directories)"
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from sick" -l keep -d 'Go on until Ctrl-C'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from sick" -l json -d 'Print one line of JSON once the load runs: mount_point, sickness, expect'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from sick" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "arc" -d 'Cached random 8 KiB reads: the engine, the same policy behind locks, and the bare copy'
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "seal" -d 'Read one file through AES-256-CCM, AES-256-GCM and no cipher'
+complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "sick" -d 'Make a mount that is ill in a known way, for "ogive doctor" to find out'
 complete -c ogive -n "__fish_ogive_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ogive -n "__fish_ogive_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c ogive -n "__fish_ogive_using_subcommand help; and not __fish_seen_subcommand_from mount unmount stat doctor capture profile threads sim size l2 bench completions help" -f -a "mount" -d 'Mount a directory through the cache'
@@ -245,3 +257,4 @@ complete -c ogive -n "__fish_ogive_using_subcommand help; and __fish_seen_subcom
 complete -c ogive -n "__fish_ogive_using_subcommand help; and __fish_seen_subcommand_from l2" -f -a "destroy" -d 'Make what is on it unreadable for everybody, also for those who have the key'
 complete -c ogive -n "__fish_ogive_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "arc" -d 'Cached random 8 KiB reads: the engine, the same policy behind locks, and the bare copy'
 complete -c ogive -n "__fish_ogive_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "seal" -d 'Read one file through AES-256-CCM, AES-256-GCM and no cipher'
+complete -c ogive -n "__fish_ogive_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "sick" -d 'Make a mount that is ill in a known way, for "ogive doctor" to find out'

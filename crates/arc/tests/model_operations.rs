@@ -212,7 +212,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(800))]
 
     #[test]
     fn everything_counts_up_after_every_operation(
