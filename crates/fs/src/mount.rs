@@ -21,6 +21,7 @@ use crate::memory::{self, Bounds, SystemPressure};
 use crate::pruning::{InodeLimit, InodePruner};
 use crate::record::{Entry, Key};
 use crate::second_level::{SecondLevel, SecondLevelOptions};
+use crate::session::uring::Rings;
 use crate::session::{Role, Session};
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::version::Versions;
@@ -28,7 +29,7 @@ use crate::view::{Settings, View};
 use crate::workers::{Leave, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
-use ogive_origin::DirectoryOrigin;
+use ogive_origin::{DirectoryOrigin, Origin};
 use ogive_pressure::Sources;
 use rustix::fd::AsFd;
 use std::sync::Arc;
@@ -119,16 +120,7 @@ impl Mount {
         view.kernel.connect(session.notifier(), connection);
         let rings = transport::start(prepared, &device, &options, &control, &unmounter)?;
 
-        let session = std::thread::Builder::new()
-            .name("fuse_session".into())
-            .spawn(move || {
-                let ended = session.run();
-                if let Some(rings) = rings {
-                    rings.join();
-                }
-                ended
-            })
-            .map_err(MountError::thread)?;
+        let session = run(session, rings).map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
         // After the inodes: what they pin comes back from the origin in a moment, the index of the
@@ -196,6 +188,20 @@ fn cache(
         }
         None => builder.build(),
     }
+}
+
+/// Runs the session, and after its end the rings, to theirs.
+fn run<O: Origin>(
+    session: fuser::Session<Session<O>>,
+    rings: Option<Rings>,
+) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
+    std::thread::Builder::new().name("fuse_session".into()).spawn(move || {
+        let ended = session.run();
+        if let Some(rings) = rings {
+            rings.join();
+        }
+        ended
+    })
 }
 
 /// Starts giving memory back. A mount that cannot be told of pressure is still a mount.

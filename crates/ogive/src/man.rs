@@ -188,6 +188,7 @@ mod tests {
                 "ogive-bench.1",
                 "ogive-bench-arc.1",
                 "ogive-bench-seal.1",
+                "ogive-bench-sick.1",
                 "ogive-completions.1",
                 "mount.ogive.8"
             ]

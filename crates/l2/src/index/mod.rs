@@ -5,7 +5,7 @@
 //! 2004). A slot is one word, [`Slot`]; nothing in it identifies the key for certain, the record
 //! on the device does that. A slot that finds no place is dropped: a lost hit, never a wrong one.
 //!
-//! It is cut into parts by hash, each a table of its own ([`table`]), so that growing and giving
+//! It is cut into parts by hash, each a table of its own (`table`), so that growing and giving
 //! memory back are done piece by piece and take little memory themselves.
 //!
 //! # Giving memory back

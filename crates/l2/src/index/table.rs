@@ -1,6 +1,6 @@
 //! A part of the index: one cuckoo table.
 //!
-//! Buckets stand in blocks of up to [`BLOCK_BUCKETS`]. The two buckets of a key are found by
+//! Buckets stand in blocks of up to `1 << BLOCK_BITS_MAX`. The two buckets of a key are found by
 //! arithmetic between blocks and by exclusive or within one, and each from the other, so that:
 //!
 //! - growing doubles every bucket by one more bit of the tag, which both buckets of a slot share;

@@ -4,7 +4,7 @@
 //! arrived: a copy into the payload buffer, and the next wait sends the answer and takes the next
 //! request in one system call, however many there are. Reads that miss and all writes are finished
 //! by the threads that wait for the origin ([`crate::workers`]), straight from and into the
-//! buffers of their slot; everything else goes over the [bridge](super::bridge).
+//! buffers of their slot; everything else goes over the bridge.
 
 use super::bridge::{self, ANSWER_MAX_BYTES, Bridge, LISTING_MAX_BYTES};
 use super::outbox::{Answer, Done, Outbox, fill};

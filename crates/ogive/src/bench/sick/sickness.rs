@@ -88,7 +88,9 @@ impl Sickness {
             Self::SmallArc => (12, MIB),
             Self::Prefetch => (32, 16 * MIB),
             Self::SlowSource => (64, 4 * MIB),
-            Self::SlowL2 => (8, 2 * MIB),
+            // So many that ghosts, twice the memory at most, have hardly any of what is missed: that
+            // would be another sickness.
+            Self::SlowL2 => (16, 12 * MIB),
             Self::Healthy => (24, MIB),
         }
     }
@@ -180,7 +182,7 @@ impl Sickness {
                     second_level: Some(second_level(
                         &directory.join("second-level"),
                         Cipher::Gcm,
-                        64,
+                        256,
                     )?),
                     ..common
                 }
