@@ -11,6 +11,8 @@ need python3
 # How long the doctor looks, and how long a sickness may take to show.
 readonly LOOK="${OGIVE_LOOK:-4s}"
 readonly PATIENCE_SECONDS=120
+# How often it may look.
+readonly LOOKS=3
 
 # field FILE EXPRESSION: something of a JSON file, by a Python expression over `x`.
 field() {
@@ -45,10 +47,12 @@ heal() {
     [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] || fail 'files were left behind'
 }
 
-# ask CODE [CODE...]: what the doctor says of the mount, which must end with one of these codes.
+# ask CODE [CODE...]: what the doctor says of the mount, which must end with one of these codes;
+# sets CODE.
 ask() {
     local code=0 expected
     "$OGIVE" doctor "$MNT" --for "$LOOK" --json >"$WORK/answer" 2>"$WORK/notes" || code=$?
+    CODE="$code"
     for expected in "$@"; do
         [ "$code" -ne "$expected" ] || return 0
     done
@@ -61,15 +65,19 @@ declare -A codes=([ccm]=8 [large-records]=8 [pinned]=8 [small-arc]=8 [prefetch]=
     [slow-source]=0 [slow-l2]=0)
 for sickness in large-records small-arc pinned prefetch ccm slow-source slow-l2; do
     provoke "$sickness"
-    ask "${codes[$sickness]}"
     expected="$(field "$WORK/sick" 'x["expect"]')"
-    first="$(field "$WORK/answer" 'x["findings"][0]["id"] if x["findings"] else "nothing"')"
+    # A load that has just begun may look like another for a moment: the doctor looks again.
+    for ((look = 1; ; look++)); do
+        ask 0 8
+        first="$(field "$WORK/answer" 'x["findings"][0]["id"] if x["findings"] else "nothing"')"
+        [ "$first" != "$expected" ] || [ "$CODE" -ne "${codes[$sickness]}" ] || break
+        [ "$look" -lt "$LOOKS" ] || {
+            cat "$WORK/answer" >&2
+            fail "$sickness: the doctor names $first with exit code $CODE, not $expected with ${codes[$sickness]}"
+        }
+    done
     confidence="$(field "$WORK/answer" 'x["findings"][0]["confidence"] if x["findings"] else 0')"
-    say "$sickness: $first ($confidence): $(field "$WORK/answer" 'x["sentence"]')"
-    [ "$first" = "$expected" ] || {
-        cat "$WORK/answer" >&2
-        fail "$sickness: the doctor names $first, not $expected"
-    }
+    say "$sickness: $first ($confidence), look $look: $(field "$WORK/answer" 'x["sentence"]')"
     [ "$(field "$WORK/answer" 'x["findings"][0]["confidence"] >= 0.7')" = True ] ||
         fail "$sickness: the doctor is not sure"
     [ "$(field "$WORK/answer" 'len(x["findings"][0]["remedy"]["now"]) > 0')" = True ] ||
@@ -102,6 +110,9 @@ heal
 say 'killed in the middle'
 provoke large-records
 kill -9 "$BENCH"
+# Its readers wait for a file system of their own process, which cannot end before them: until the
+# connection is cut, as `umount -f` does.
+umount -f "$MNT" || fail 'it cannot be unmounted by force'
 wait_gone "$BENCH" || fail 'it does not die'
 wait "$BENCH" 2>/dev/null || true
 unmount_at_any_price "$MNT"
