@@ -83,6 +83,17 @@ mod tests {
     }
 
     #[test]
+    fn weights_that_a_hostile_source_claims_do_not_overflow() {
+        let mut profile = Profile::default();
+        for time_ns in 1..4 {
+            profile.push(Sample { weight: u64::MAX, ..sample(time_ns, 0) });
+        }
+        let weights = || profile.samples().iter().map(|sample| sample.weight);
+        assert!(weights().try_fold(0_u64, u64::checked_add).is_some());
+        assert!(weights().next() > Some(u64::MAX >> 9), "what there is room for is kept");
+    }
+
+    #[test]
     fn weights_survive_and_memory_is_bounded() {
         let mut profile = Profile::default();
         let samples = SAMPLES_MAX as u64 * 2 + 17;

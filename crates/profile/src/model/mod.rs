@@ -117,11 +117,16 @@ pub struct Sample {
     pub count: u32,
 }
 
+/// The most that the weights of all samples can come to.
+const WEIGHT_MAX: u64 = u64::MAX >> 8;
+
 /// A profile: see the module.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// The facts of the whole.
     pub meta: Meta,
+    /// The weights of all samples together.
+    pushed_weight: u64,
     strings: Strings,
     frames: Vec<FrameKey>,
     frame_addresses: Vec<u64>,
@@ -259,8 +264,11 @@ impl Profile {
         (0..self.threads.len() as u32).map(|id| self.thread(ThreadId(id)))
     }
 
-    /// Adds a sample.
-    pub fn push(&mut self, sample: Sample) {
+    /// Adds a sample. What would bring all weights together above `WEIGHT_MAX`, which only a
+    /// damaged or hostile source says, is cut off, so that no sum of weights overflows.
+    pub fn push(&mut self, mut sample: Sample) {
+        sample.weight = sample.weight.min(WEIGHT_MAX - self.pushed_weight);
+        self.pushed_weight += sample.weight;
         self.meta.samples = self.meta.samples.saturating_add(u64::from(sample.count));
         if sample.stack == StackId::EMPTY {
             self.meta.without_stack =
