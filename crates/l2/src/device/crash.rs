@@ -200,8 +200,10 @@ impl Device for CrashDevice {
         offset: u64,
         len_bytes: usize,
         patience: Duration,
+        meanwhile: &mut dyn FnMut(),
         take: &mut dyn FnMut(io::Result<&[u8]>),
     ) -> bool {
+        meanwhile();
         if self.state.lock().faults.delay > patience {
             std::thread::sleep(patience);
             take(Err(io::ErrorKind::TimedOut.into()));

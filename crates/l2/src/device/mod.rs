@@ -100,16 +100,18 @@ pub trait Device: Send + Sync + fmt::Debug {
     }
 
     /// Reads `len_bytes` at `offset` on the calling thread, for about `patience` at most, and shows
-    /// them to `take`; or the error, which is `TimedOut` if they took longer. Returns false, having
-    /// done nothing, where a read that takes too long cannot be given up.
+    /// them to `take`; or the error, which is `TimedOut` if they took longer. While the device
+    /// works, `meanwhile` is done. Returns false, having done nothing, where a read that takes too
+    /// long cannot be given up.
     fn read_within(
         &self,
         offset: u64,
         len_bytes: usize,
         patience: Duration,
+        meanwhile: &mut dyn FnMut(),
         take: &mut dyn FnMut(io::Result<&[u8]>),
     ) -> bool {
-        let _ = (offset, len_bytes, patience, take);
+        let _ = (offset, len_bytes, patience, meanwhile, take);
         false
     }
 

@@ -38,7 +38,10 @@ impl Readers {
                     .with_borrow_mut(|unsealer| finish(store, key, slot, &plan, read, unsealer));
             }
         };
-        if !store.device().read_within(plan.offset, plan.length, self.patience, &mut take) {
+        let mut prepare = || UNSEALER.with_borrow_mut(Unsealer::prepare);
+        let (offset, length) = (plan.offset, plan.length);
+        let device = store.device();
+        if !device.read_within(offset, length, self.patience, &mut prepare, &mut take) {
             return self.read(store, *key, slot);
         }
         if is_late {

@@ -1,7 +1,8 @@
 //! One read that may be given up.
 //!
 //! A lane is a ring and a buffer of its own. Whoever reads waits in the kernel until the read has
-//! ended or its time is up. In the second case the kernel may still write to the buffer: the lane is
+//! ended or its time is up. The buffer is registered with the kernel where it lets us, so that its pages are not
+//! looked up again for each read. When the time is up the kernel may still write to the buffer: the lane is
 //! *under way* until the completion was seen, and nobody reads from it or through it before. A
 //! lane that is dropped under way leaves its buffer to the kernel for ever.
 
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Lane {
     ring: IoUring,
     buffer: AlignedBuffer,
+    /// So many bytes of the buffer are registered.
+    registered_bytes: usize,
     under_way: bool,
 }
 
@@ -30,10 +33,34 @@ impl Lane {
         if !ring.params().is_feature_ext_arg() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        Ok(Self { ring, buffer: AlignedBuffer::default(), under_way: false })
+        let buffer = AlignedBuffer::default();
+        Ok(Self { ring, buffer, registered_bytes: 0, under_way: false })
     }
 
-    /// Reads `len_bytes`, all of them, for `patience` at most.
+    /// Makes room for so many bytes. Where memory may not be locked (`RLIMIT_MEMLOCK`) the buffer is used
+    /// without being registered.
+    fn make_room(&mut self, len_bytes: usize) {
+        if self.buffer.bytes().len() >= len_bytes {
+            return;
+        }
+        if self.registered_bytes > 0 {
+            self.registered_bytes = 0;
+            // If it fails, the kernel has pages that nobody looks at any more, till the ring ends.
+            let _ = self.ring.submitter().unregister_buffers();
+        }
+        let room = self.buffer.first(len_bytes);
+        let vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: len_bytes };
+        // SAFETY: the memory is the buffer's. It is freed only when the buffer grows, after it was
+        // unregistered, or with the lane, after the ring; and the kernel has references of its own
+        // to registered pages, so that even then it writes to no memory of others.
+        let registered = unsafe { self.ring.submitter().register_buffers(&[vector]) };
+        if registered.is_ok() {
+            self.registered_bytes = len_bytes;
+        }
+    }
+
+    /// Reads `len_bytes`, all of them, for `patience` at most, and does `meanwhile` while the
+    /// device works.
     ///
     /// # Errors
     /// What the system says; `TimedOut` when the time is up, `UnexpectedEof` if the file ends.
@@ -43,20 +70,32 @@ impl Lane {
         offset: u64,
         len_bytes: usize,
         patience: Duration,
+        meanwhile: &mut dyn FnMut(),
     ) -> io::Result<&[u8]> {
         if self.under_way {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let start = Instant::now();
         let length = u32::try_from(len_bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let address = self.buffer.first(len_bytes).as_mut_ptr();
-        let entry = opcode::Read::new(Fd(file.as_raw_fd()), address, length).offset(offset).build();
+        self.make_room(len_bytes);
+        let (address, file) = (self.buffer.first(len_bytes).as_mut_ptr(), Fd(file.as_raw_fd()));
+        let entry = if len_bytes <= self.registered_bytes {
+            opcode::ReadFixed::new(file, address, length, 0).offset(offset).build()
+        } else {
+            opcode::Read::new(file, address, length).offset(offset).build()
+        };
         // SAFETY: the kernel writes to `buffer` from the submission to the completion. All that
         // time the lane is under way: nobody has a reference to the buffer, which is neither
         // resized nor freed. The buffer has the length, and the entry says no more.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| io::ErrorKind::QuotaExceeded)?;
         self.under_way = true;
+        let submitted = self.ring.submit();
+        meanwhile();
+        // What was not taken yet is submitted by waiting.
+        submitted
+            .map(drop)
+            .or_else(|error| if is_passing(&error) { Ok(()) } else { Err(error) })?;
         loop {
             let waited = self.wait(patience.saturating_sub(start.elapsed()));
             if let Some(completion) = self.ring.completion().next() {
@@ -79,12 +118,8 @@ impl Lane {
         let patience = Timespec::from(patience);
         let arguments = SubmitArgs::new().timespec(&patience);
         match self.ring.submitter().submit_with_args(1, &arguments) {
-            Ok(_) => Ok(()),
-            Err(error) => match Errno::from_io_error(&error) {
-                // The time is up, a signal, or what is to be taken before anything else.
-                Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
-                _ => Err(error),
-            },
+            Err(error) if !is_passing(&error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -95,6 +130,12 @@ impl Lane {
         }
         !self.under_way
     }
+}
+
+/// The time is up, a signal, or what is to be taken before anything else.
+fn is_passing(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY))
 }
 
 impl Drop for Lane {
@@ -124,13 +165,19 @@ mod tests {
         let Some(mut lane) = lane() else { return };
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 5000]).unwrap();
-        assert_eq!(lane.read(file.as_fd(), 1000, 3000, LONG).unwrap(), [7; 3000]);
-        let short = lane.read(file.as_fd(), 4000, 3000, LONG).unwrap_err();
+        let mut done_meanwhile = 0;
+        let read = lane.read(file.as_fd(), 1000, 3000, LONG, &mut || done_meanwhile += 1);
+        assert_eq!(read.unwrap(), [7; 3000]);
+        assert_eq!(done_meanwhile, 1);
+        let short = lane.read(file.as_fd(), 4000, 3000, LONG, &mut || ()).unwrap_err();
         assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
         assert!(lane.has_ended());
         let directory = File::open("/").unwrap();
-        assert!(lane.read(directory.as_fd(), 0, 10, LONG).is_err(), "a directory cannot be read");
-        assert_eq!(lane.read(file.as_fd(), 0, 5000, LONG).unwrap(), [7; 5000]);
+        assert!(
+            lane.read(directory.as_fd(), 0, 10, LONG, &mut || ()).is_err(),
+            "a directory cannot be read"
+        );
+        assert_eq!(lane.read(file.as_fd(), 0, 5000, LONG, &mut || ()).unwrap(), [7; 5000]);
     }
 
     #[test]
@@ -138,11 +185,12 @@ mod tests {
         let Some(mut lane) = lane() else { return };
         let (reader, mut writer) = io::pipe().unwrap();
         let start = Instant::now();
-        let late = lane.read(reader.as_fd(), 0, 4, Duration::from_millis(20)).unwrap_err();
+        let late =
+            lane.read(reader.as_fd(), 0, 4, Duration::from_millis(20), &mut || ()).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         assert!(start.elapsed() >= Duration::from_millis(20));
         assert!(!lane.has_ended());
-        let again = lane.read(reader.as_fd(), 0, 4, LONG).unwrap_err();
+        let again = lane.read(reader.as_fd(), 0, 4, LONG, &mut || ()).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::ResourceBusy);
         // What was asked for comes at last, and then the lane is as good as new.
         writer.write_all(b"late").unwrap();
@@ -153,14 +201,14 @@ mod tests {
         }
         assert_eq!(&lane.buffer.bytes()[..4], b"late");
         writer.write_all(b"next").unwrap();
-        assert_eq!(lane.read(reader.as_fd(), 0, 4, LONG).unwrap(), b"next");
+        assert_eq!(lane.read(reader.as_fd(), 0, 4, LONG, &mut || ()).unwrap(), b"next");
     }
 
     #[test]
     fn a_lane_may_go_before_its_read_has_ended() {
         let Some(mut lane) = lane() else { return };
         let (reader, mut writer) = io::pipe().unwrap();
-        lane.read(reader.as_fd(), 0, 4, Duration::ZERO).unwrap_err();
+        lane.read(reader.as_fd(), 0, 4, Duration::ZERO, &mut || ()).unwrap_err();
         drop(lane);
         writer.write_all(b"late").unwrap();
     }

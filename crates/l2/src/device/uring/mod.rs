@@ -222,6 +222,7 @@ impl Device for UringDevice {
         offset: u64,
         len_bytes: usize,
         patience: Duration,
+        meanwhile: &mut dyn FnMut(),
         take: &mut dyn FnMut(io::Result<&[u8]>),
     ) -> bool {
         if !self.has_lanes {
@@ -236,7 +237,7 @@ impl Device for UringDevice {
             // No memory or no descriptors for another ring.
             Err(_) => return false,
         };
-        let read = lane.read(self.file.file().as_fd(), offset, len_bytes, patience);
+        let read = lane.read(self.file.file().as_fd(), offset, len_bytes, patience, meanwhile);
         let is_late = read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
         take(read);
         self.put_back(lane, is_late);
