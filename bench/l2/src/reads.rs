@@ -30,6 +30,15 @@ impl Ask for Tier {
     }
 }
 
+/// The same asked by a thread of those that read the second level, as a mount does.
+struct Here<'a>(&'a Tier);
+
+impl Ask for Here<'_> {
+    fn ask(&self, number: u64) -> bool {
+        self.0.read_here(&number.to_le_bytes()).is_some_and(|bytes| bytes.len() == RECORD)
+    }
+}
+
 /// The bare device, one read a thread.
 struct Bare(Arc<dyn Device>);
 
@@ -65,16 +74,18 @@ pub(crate) fn run(work: &Path) -> Result<(), Failure> {
     println!("{RECORDS} records of 128 KiB, {}, {ROUNDS} rounds of {READS} reads", device.engine());
     for depth in [1, 32] {
         println!();
-        let mut rates: [Rounds; 6] = std::array::from_fn(|_| Rounds::new());
-        let mut costs: [Rounds; 6] = std::array::from_fn(|_| Rounds::new());
-        let mut shares = Rounds::new();
+        let mut rates: [Rounds; 7] = std::array::from_fn(|_| Rounds::new());
+        let mut costs: [Rounds; 7] = std::array::from_fn(|_| Rounds::new());
+        let mut shares: [Rounds; 2] = std::array::from_fn(|_| Rounds::new());
         for _ in 0..ROUNDS {
             let threads = rate(&bare, depth)?;
-            let hit = rate(&sealed, depth)?;
+            let here = rate(&Here(&sealed), depth)?;
+            let handed_over = rate(&sealed, depth)?;
             let rounds = [
                 threads,
                 batched(&*device, depth)?,
-                hit,
+                here,
+                handed_over,
                 rate(&plain, depth)?,
                 rate(&foyer, depth)?,
                 rate(&files, depth)?,
@@ -83,12 +94,15 @@ pub(crate) fn run(work: &Path) -> Result<(), Failure> {
                 rates[number].push(round.mb_per_second);
                 costs[number].push(round.cpu_us);
             }
-            shares.push(100.0 * hit.mb_per_second / threads.mb_per_second);
+            for (share, hit) in shares.iter_mut().zip([here, handed_over]) {
+                share.push(100.0 * hit.mb_per_second / threads.mb_per_second);
+            }
         }
         let names = [
             "bare O_DIRECT pread",
             "bare io_uring, in batches",
-            "second level, aes-256-gcm, io_uring",
+            "second level, aes-256-gcm, read here",
+            "second level, aes-256-gcm, handed over",
             "second level, aes-256-gcm, preadv",
             "foyer, no cipher",
             "a file a record, O_DIRECT, no cipher",
@@ -96,7 +110,8 @@ pub(crate) fn run(work: &Path) -> Result<(), Failure> {
         for (name, rates) in names.iter().zip(&rates) {
             rates.show(&format!("depth {depth}: {name}"), "MB/s");
         }
-        shares.show("  second level of bare pread, round by round", "%");
+        shares[0].show("  read here, of bare pread, round by round", "%");
+        shares[1].show("  handed over, of bare pread, round by round", "%");
         for (name, costs) in names.iter().zip(&costs) {
             costs.show(&format!("depth {depth}: {name}, CPU"), "us");
         }
@@ -192,11 +207,11 @@ fn stages(tier: &Tier) -> Result<(), Failure> {
 
 /// Latencies at depth 1, alternating, so that both see the same disk.
 fn latencies(bare: &Bare, tier: &Tier) -> Result<(), Failure> {
-    let mut both = [Vec::with_capacity(READS), Vec::with_capacity(READS)];
+    let mut all: [_; 3] = std::array::from_fn(|_| Vec::with_capacity(READS));
     for _ in 0..READS {
         let number = fastrand::u64(..RECORDS);
-        let asked: [&dyn Ask; 2] = [bare, tier];
-        for (peer, latencies) in asked.into_iter().zip(&mut both) {
+        let asked: [&dyn Ask; 3] = [bare, &Here(tier), tier];
+        for (peer, latencies) in asked.into_iter().zip(&mut all) {
             let start = Instant::now();
             let there = peer.ask(number);
             latencies.push(start.elapsed());
@@ -206,7 +221,8 @@ fn latencies(bare: &Bare, tier: &Tier) -> Result<(), Failure> {
         }
     }
     println!();
-    for (name, mut latencies) in ["bare pread", "second level"].into_iter().zip(both) {
+    let names = ["bare pread", "second level, here", "second level, handed over"];
+    for (name, mut latencies) in names.into_iter().zip(all) {
         latencies.sort_unstable();
         let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
         let us = |latency: Duration| latency.as_secs_f64() * 1e6;

@@ -10,10 +10,16 @@
 //! all of them could come to wait for loads that no thread is left to run. Prefetch stands behind
 //! every demanded load and is dropped when its queue is full.
 //!
+//! What the second level is likely to have is read by threads of that name, and always by them: its
+//! device is slow enough for a hand-over not to matter, and people see whose CPU time unsealing is.
+//! There, too, requests and loads have threads of their own. They never wait for the origin; what
+//! they do not find they queue for those who do.
+//!
 //! Threads are started when there is work for them, wait on a condition variable, and make no
 //! wake-ups while there is nothing to do. The lock guards two queues and is not held while a job
 //! runs.
 
+use ogive_l2::READER_NAME;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,10 +32,12 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 /// Prefetches waiting for a thread; more are dropped and counted.
 const PREFETCH_QUEUE_MAX: usize = 256;
 
-/// The threads of a mount that wait for the origin.
+/// The threads of a mount that wait for the origin or for the second level.
 pub(crate) struct Workers {
     requests: Pool,
     loads: Pool,
+    second_level_requests: Pool,
+    second_level_loads: Pool,
 }
 
 /// How many of a session's threads may wait for the origin: all but one.
@@ -104,6 +112,8 @@ impl Workers {
         Self {
             requests: Pool::new("request", threads_max),
             loads: Pool::new("origin_read", threads_max),
+            second_level_requests: Pool::new(READER_NAME, threads_max),
+            second_level_loads: Pool::new(READER_NAME, threads_max),
         }
     }
 
@@ -122,21 +132,41 @@ impl Workers {
         self.loads.prefetch(job)
     }
 
+    /// Queues a request that the second level is likely to answer. It must not wait for the origin.
+    pub(crate) fn second_level_request(&self, job: Job) {
+        self.second_level_requests.demand(job);
+    }
+
+    /// Queues a load from the second level that a request is going to wait for.
+    pub(crate) fn second_level_load(&self, job: Job) {
+        self.second_level_loads.demand(job);
+    }
+
+    /// Queues a load from the second level that nobody waits for; false if it was dropped.
+    pub(crate) fn second_level_prefetch(&self, job: Job) -> bool {
+        self.second_level_loads.prefetch(job)
+    }
+
     /// Runs what is queued and ends the threads.
     pub(crate) fn stop(&self) {
-        // Requests first: they may still wait for loads.
+        // Those of the second level queue for others, and requests may still wait for loads.
+        self.second_level_requests.stop();
+        self.second_level_loads.stop();
         self.requests.stop();
         self.loads.stop();
     }
 
     pub(crate) fn statistics(&self) -> WorkerStatistics {
-        let (requests, loads) = (&self.requests.shared, &self.loads.shared);
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let pools =
+            [&self.requests, &self.loads, &self.second_level_requests, &self.second_level_loads];
+        let sum = |counter: fn(&Shared) -> &AtomicU64| {
+            pools.iter().map(|pool| counter(&pool.shared).load(Ordering::Relaxed)).sum()
+        };
         WorkerStatistics {
-            threads: (requests.state.lock().threads + loads.state.lock().threads) as u64,
-            queued: load(&requests.queued) + load(&loads.queued),
-            prefetch_dropped: load(&loads.prefetch_dropped),
-            wakeups: load(&requests.wakeups) + load(&loads.wakeups),
+            threads: pools.iter().map(|pool| pool.shared.state.lock().threads as u64).sum(),
+            queued: sum(|shared| &shared.queued),
+            prefetch_dropped: sum(|shared| &shared.prefetch_dropped),
+            wakeups: sum(|shared| &shared.wakeups),
         }
     }
 }

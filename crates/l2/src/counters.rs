@@ -2,6 +2,7 @@
 //! there; the others are ogive's own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident)+) => {
@@ -146,6 +147,14 @@ counters! {
     l2_write_cpu_ns
     /// Bytes unsealed.
     l2_unsealed_bytes
+}
+
+impl Counters {
+    /// A read was answered in its time.
+    pub(crate) fn read_answered(&self, waited: Duration) {
+        add(&self.l2_reads, 1);
+        add(&self.l2_read_wait_ns, u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX));
+    }
 }
 
 /// Adds to a counter.

@@ -18,7 +18,7 @@
 //! | `tier` | all of it together: [`Tier`] |
 //! | `health` | when to leave a device alone |
 //!
-//! `unsafe` is in one function of one module, `device::uring`, which says why it may.
+//! `unsafe` is in `device::uring` alone: in the two functions that lend the kernel a buffer.
 
 #![deny(unsafe_code)]
 
@@ -39,6 +39,7 @@ pub use cipher::{Cipher, MasterKey, Seal, SecretError, derive_from_passphrase, n
 pub use compression::{Compression, Compressor, Decompressor, Stored};
 pub use counters::Counts;
 pub use format::KdfParameters;
+pub use readers::READER_NAME;
 pub use store::{
     DeviceError, FormatPolicy, KeySource, OpenOptions, SharedBytes, StoreOptions, Usage,
     Verification, format_device, read_superblock, verify,

@@ -87,14 +87,36 @@ impl SecondLevel {
         name
     }
 
+    /// Whether it knows a record that looks like this one.
+    pub(crate) fn may_have(&self, version: Version, index: u64) -> bool {
+        self.tier.may_have(&self.name(version, index))
+    }
+
     /// A record, if it is there and `may_be_asked`.
     pub(crate) fn read(&self, version: Version, index: u64, may_be_asked: bool) -> Option<Vec<u8>> {
+        self.read_by(may_be_asked, || self.tier.read(&self.name(version, index)))
+    }
+
+    /// The same on a thread whose work this is ([`Tier::read_here`]).
+    pub(crate) fn read_here(
+        &self,
+        version: Version,
+        index: u64,
+        may_be_asked: bool,
+    ) -> Option<Vec<u8>> {
+        self.read_by(may_be_asked, || self.tier.read_here(&self.name(version, index)))
+    }
+
+    fn read_by(
+        &self,
+        may_be_asked: bool,
+        read: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
         if !may_be_asked {
             self.tier.note_miss();
             return None;
         }
-        let bytes = self.tier.read(&self.name(version, index))?;
-        (bytes.len() as u64 <= self.record_size_bytes).then_some(bytes)
+        read().filter(|bytes| bytes.len() as u64 <= self.record_size_bytes)
     }
 
     /// What a record at `start` of a file is worth whose bytes are its version's.

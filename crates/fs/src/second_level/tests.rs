@@ -4,7 +4,7 @@ use super::*;
 use crate::number::ROOT;
 use crate::pruning::InodeLimit;
 use crate::version::Versions;
-use crate::view::{Settings, View};
+use crate::view::{Read, Settings, View};
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_l2::device::MemoryDevice;
@@ -12,6 +12,7 @@ use ogive_l2::{Admission, FormatPolicy, KeySource, MasterKey, OpenOptions};
 use ogive_origin::{DirectoryOrigin, OFlags};
 use std::ffi::OsStr;
 use std::fs;
+use std::sync::mpsc;
 use std::time::Duration;
 
 const RECORD: u64 = 4096;
@@ -63,20 +64,35 @@ fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<D
     Arc::new(view.unwrap())
 }
 
+fn answer(view: &View<DirectoryOrigin>, read: &Read<DirectoryOrigin>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    view.finish_read(read, |answer| bytes.extend_from_slice(answer));
+    bytes
+}
+
 impl Fixture {
     fn open(&self, name: &str) -> u64 {
         let told = self.view.lookup(ROOT, OsStr::new(name), 1).unwrap();
         self.view.open(told.number, OFlags::RDWR, 1).unwrap().handle
     }
 
+    /// Reads as a session does: by a thread of the second level if that may have it.
     fn read(&self, handle: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
         let mut read = self.view.begin_read(handle, 0, 1 << 20).unwrap();
+        let (send, receive) = mpsc::channel();
         if !read.is_complete() {
+            let left =
+                self.view.complete_from_second_level(read, send, |view, read, result, reply| {
+                    result.unwrap();
+                    reply.send(answer(view, read)).unwrap();
+                });
+            match left {
+                None => return receive.recv().unwrap(),
+                Some((left, _)) => read = left,
+            }
             self.view.complete_read(&mut read).unwrap();
         }
-        self.view.finish_read(&read, |answer| bytes.extend_from_slice(answer));
-        bytes
+        answer(&self.view, &read)
     }
 
     /// Memory lets go of everything, and the second level has written what it took.

@@ -2,8 +2,10 @@
 
 use super::answer::answer_written;
 use super::{Session, refuse};
+use crate::view::{Read, Result, View};
 use fuser::{ReplyData, ReplyWrite};
 use ogive_origin::Origin;
+use std::sync::Arc;
 
 impl<O: Origin> Session<O> {
     /// Answers a read at once if the cache can.
@@ -19,10 +21,12 @@ impl<O: Origin> Session<O> {
             Ok(read) if read.is_complete() => {
                 self.view.finish_read(&read, |bytes| reply.data(bytes));
             }
-            Ok(mut read) => {
-                self.run(reply, move |view, reply| match view.complete_read(&mut read) {
-                    Ok(()) => view.finish_read(&read, |bytes| reply.data(bytes)),
-                    Err(errno) => reply.error(refuse(errno)),
+            Ok(read) => {
+                let left = self.view.complete_from_second_level(read, reply, answer_read);
+                let Some((mut read, reply)) = left else { return };
+                self.run(reply, move |view, reply| {
+                    let completed = view.complete_read(&mut read);
+                    answer_read(view, &read, completed, reply);
                 })
             }
         }
@@ -40,5 +44,17 @@ impl<O: Origin> Session<O> {
                 }));
             }
         }
+    }
+}
+
+fn answer_read<O: Origin>(
+    view: &Arc<View<O>>,
+    read: &Read<O>,
+    completed: Result<()>,
+    reply: ReplyData,
+) {
+    match completed {
+        Ok(()) => view.finish_read(read, |bytes| reply.data(bytes)),
+        Err(errno) => reply.error(refuse(errno)),
     }
 }

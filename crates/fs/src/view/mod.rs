@@ -19,10 +19,12 @@ mod attributes;
 mod changes;
 mod directories;
 mod files;
+mod loading;
 mod names;
 mod reading;
 
 pub(crate) use files::OpenedFile;
+pub(crate) use reading::Read;
 
 use crate::counters::Counters;
 use crate::handle::{Handles, OpenDirectory, OpenFile};

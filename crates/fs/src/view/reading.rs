@@ -5,10 +5,11 @@
 //! however many ask, from the handle that asked first. Sequential readers get the records ahead
 //! of them loaded before they ask.
 
+use super::loading::Missing;
 use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::prefetch::Progress;
-use crate::record::{Entry, Key, Version, Worth};
+use crate::record::{Entry, Key, Version};
 use crate::version::Contents;
 use ogive_arc::{Access, Hold, Kind, LoadError};
 use ogive_kstat::trace;
@@ -74,6 +75,60 @@ impl<O: Origin> View<O> {
         Ok(read)
     }
 
+    /// Has a read completed by a thread of the second level, if that is likely to have what is
+    /// missing; gives it back otherwise. `done` gets it on that thread, or on another that has
+    /// waited for the origin.
+    pub(crate) fn complete_from_second_level<Done, Reply>(
+        self: &Arc<Self>,
+        mut read: Read<O>,
+        reply: Reply,
+        done: Done,
+    ) -> Option<(Read<O>, Reply)>
+    where
+        Done: FnOnce(&Arc<Self>, &Read<O>, Result<()>, Reply) + Send + 'static,
+        Reply: Send + 'static,
+    {
+        let Some(missing) = self.claim_from_second_level(&read) else {
+            return Some((read, reply));
+        };
+        self.load_rest_ahead(&read);
+        let view = self.clone();
+        self.workers.second_level_request(Box::new(move || {
+            let missing = view.fill_from_second_level(missing);
+            let collected = match missing {
+                // Somebody may wait for the origin, but not this thread.
+                Some(_) => Ok(()),
+                None => read.collect(view.settings.record_size_bytes, |key, _| {
+                    Ok(view.cache.get_cached_only(&key, Access::Demand))
+                }),
+            };
+            if collected.is_err() || read.is_complete() {
+                return done(&view, &read, collected, reply);
+            }
+            let waiting = view.clone();
+            view.workers.request(Box::new(move || {
+                if let Some(missing) = missing {
+                    waiting.fill_from_origin(missing);
+                }
+                let completed = waiting.complete_read(&mut read);
+                done(&waiting, &read, completed, reply);
+            }));
+        }));
+        None
+    }
+
+    /// Claims the first missing record of a read if the second level may have it.
+    fn claim_from_second_level(&self, read: &Read<O>) -> Option<Missing<O>> {
+        let index = read.reached() / self.settings.record_size_bytes;
+        if !self.may_be_in_second_level(read.version, index) {
+            return None;
+        }
+        let key = Key::record(read.version, index);
+        let claim = self.cache.try_claim(&key, Kind::Data, Access::Demand)?;
+        let (open, version) = (read.open.clone(), read.version);
+        Some(Missing { open, version, index, sequential: read.sequential, claim })
+    }
+
     /// Completes a read, waiting for the origin where it must.
     pub(crate) fn complete_read(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         self.load_rest(read)?;
@@ -85,7 +140,7 @@ impl<O: Origin> View<O> {
 
     fn load_rest(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         let record_size = self.settings.record_size_bytes;
-        self.load_ahead(read);
+        self.load_rest_ahead(read);
         let (open, version, sequential) = (read.open.clone(), read.version, read.sequential);
         read.collect(record_size, |key, index| {
             let load = || self.load_record(&open, version, index, sequential);
@@ -121,96 +176,13 @@ impl<O: Origin> View<O> {
         }
     }
 
-    /// Starts loading all missing records of a read but the first, which the caller loads itself.
-    fn load_ahead(self: &Arc<Self>, read: &Read<O>) {
+    /// Starts loading all missing records of a read but the first, which is the caller's.
+    fn load_rest_ahead(self: &Arc<Self>, read: &Read<O>) {
         let record_size = self.settings.record_size_bytes;
         let next = read.reached() / record_size + 1;
-        let last = read.end.saturating_sub(1) / record_size;
         let size_bytes = read.open.inode.contents().map_or(0, |known| known.size_bytes);
-        for index in next..=last.min(size_bytes.saturating_sub(1) / record_size) {
-            let key = Key::record(read.version, index);
-            let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Demand) else {
-                continue;
-            };
-            let (view, open, version) = (self.clone(), read.open.clone(), read.version);
-            let sequential = read.sequential;
-            self.workers.load(Box::new(move || {
-                match view.load_record(&open, version, index, sequential) {
-                    Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
-                    Err(errno) => claim.fail(errno),
-                }
-            }));
-        }
-    }
-
-    /// Reads a record from the second level or the origin, and its weight.
-    fn load_record(
-        &self,
-        open: &OpenFile<O>,
-        version: Version,
-        index: u64,
-        sequential: bool,
-    ) -> Result<(Entry, u64)> {
-        let record_size = self.settings.record_size_bytes;
-        let start = index.checked_mul(record_size).ok_or(Errno::FBIG)?;
-        if open.inode.is_changing(&(start..start.saturating_add(record_size))) {
-            self.cache.invalidate(&Key::record(version, index));
-        }
-        let contents = open.inode.contents();
-        let known = contents.map_or(u64::MAX, |contents| contents.size_bytes);
-        // A write that begins now dooms this load, whatever it is going to find.
-        let pristine = contents.is_some_and(|now| now.version == version && now.pristine);
-        if let Some(second_level) = &self.second_level
-            && let Some(bytes) = second_level.read(version, index, pristine)
-        {
-            self.counters.second_level_read(bytes.len() as u64);
-            let worth = second_level.worth(start, sequential);
-            return Ok(self.record(open, version, start, bytes, worth));
-        }
-        // One byte more than the file is known to have: reading none of it proves the end.
-        let expected = known.saturating_sub(start).saturating_add(1).min(record_size);
-        let mut bytes = Vec::with_capacity(expected as usize);
-        self.origin.read_at(&open.file, start, record_size as usize, &mut bytes)?;
-        self.counters.origin_read(bytes.len() as u64);
-        let worth = match &self.second_level {
-            Some(second_level) if pristine && self.is_still(open, version) => {
-                second_level.worth(start, sequential)
-            }
-            _ => Worth::Fleeting,
-        };
-        Ok(self.record(open, version, start, bytes, worth))
-    }
-
-    /// Whether an open file is now what its version says: what has just been read of it is then
-    /// that version's, because times only go forward.
-    fn is_still(&self, open: &OpenFile<O>, version: Version) -> bool {
-        let attributes = self.origin.attributes(&open.inode.node, Some(&open.file));
-        attributes.is_ok_and(|now| now.identity(open.inode.generation).digest(0) == version)
-    }
-
-    /// The entry of a record that begins at `start`.
-    fn record(
-        &self,
-        open: &OpenFile<O>,
-        version: Version,
-        start: u64,
-        mut bytes: Vec<u8>,
-        worth: Worth,
-    ) -> (Entry, u64) {
-        let end = start + bytes.len() as u64;
-        if (bytes.len() as u64) < self.settings.record_size_bytes {
-            // Before the record can be found in the cache: a write beyond this end has to know
-            // that this record must go.
-            open.inode.update_contents(|contents| {
-                if contents.version == version {
-                    contents.size_bytes = contents.size_bytes.min(end);
-                }
-            });
-            bytes.shrink_to_fit();
-        }
-        let entry = Entry::Record(bytes, worth);
-        let weight_bytes = entry.weight_bytes();
-        (entry, weight_bytes)
+        let last = read.end.saturating_sub(1).min(size_bytes.saturating_sub(1)) / record_size;
+        self.load_ahead(&read.open, read.version, next..=last, read.sequential);
     }
 
     /// Starts loading what a sequential reader is going to ask for; whether this is one.
@@ -244,23 +216,14 @@ impl<O: Origin> View<O> {
             let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Prefetch) else {
                 continue;
             };
-            let (view, open, version) = (self.clone(), open.clone(), contents.version);
             self.counters.prefetch_issued();
             if self.recording.is_on() {
                 let left = contents.size_bytes.saturating_sub(index * record_size);
                 let bytes = left.min(record_size) as usize;
                 self.recording.note(contents.version, index, bytes, trace::Access::Prefetch);
             }
-            let queued = self.workers.prefetch(Box::new(move || {
-                match view.load_record(&open, version, index, true) {
-                    Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
-                    // Whoever asks for the record itself gets to see the error.
-                    Err(_) => drop(claim),
-                }
-                view.counters.prefetch_ended();
-            }));
-            if !queued {
-                self.counters.prefetch_ended();
+            let (open, version) = (open.clone(), contents.version);
+            if !self.load_for_later(Missing { open, version, index, sequential: true, claim }) {
                 break;
             }
         }

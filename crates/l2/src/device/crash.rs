@@ -195,6 +195,26 @@ impl Device for CrashDevice {
         Ok(())
     }
 
+    fn read_within(
+        &self,
+        offset: u64,
+        len_bytes: usize,
+        patience: Duration,
+        meanwhile: &mut dyn FnMut(),
+        take: &mut dyn FnMut(io::Result<&[u8]>),
+    ) -> bool {
+        meanwhile();
+        if self.state.lock().faults.delay > patience {
+            std::thread::sleep(patience);
+            take(Err(io::ErrorKind::TimedOut.into()));
+            return true;
+        }
+        let mut buffer = vec![0; len_bytes];
+        let read = self.read_at(offset, &mut buffer);
+        take(read.map(|()| &buffer[..]));
+        true
+    }
+
     fn engine(&self) -> &'static str {
         "crash"
     }

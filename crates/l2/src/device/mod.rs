@@ -27,6 +27,7 @@ pub use uring::UringDevice;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One read of [`Device::read_many`].
 #[derive(Debug)]
@@ -96,6 +97,22 @@ pub trait Device: Send + Sync + fmt::Debug {
         for read in reads {
             read.result = self.read_at(read.offset, read.buffer);
         }
+    }
+
+    /// Reads `len_bytes` at `offset` on the calling thread, for about `patience` at most, and shows
+    /// them to `take`; or the error, which is `TimedOut` if they took longer. While the device
+    /// works, `meanwhile` is done. Returns false, having done nothing, where a read that takes too
+    /// long cannot be given up.
+    fn read_within(
+        &self,
+        offset: u64,
+        len_bytes: usize,
+        patience: Duration,
+        meanwhile: &mut dyn FnMut(),
+        take: &mut dyn FnMut(io::Result<&[u8]>),
+    ) -> bool {
+        let _ = (offset, len_bytes, patience, meanwhile, take);
+        false
     }
 
     /// How it is read and written, for people.

@@ -265,14 +265,22 @@ impl Store {
     }
 
     /// A read or write ended well, but late.
-    pub(crate) fn note_slow(&self) {
+    fn note_slow(&self) {
         add(&self.counters.l2_slow, 1);
         self.note_failure();
     }
 
-    /// How long a read may take.
-    pub(crate) fn slow(&self) -> Duration {
-        self.options.slow
+    /// Reads took so long, and at least one of them went well or none.
+    pub(crate) fn note_time(&self, took: Duration, went_well: bool) {
+        if took > self.options.slow {
+            self.note_slow();
+        } else if went_well {
+            self.health.succeeded();
+        }
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Whether recovery has ended, so that everything on the device can be found.

@@ -35,6 +35,9 @@ pub(crate) enum Fault {
 pub(crate) struct Unsealer {
     decompressor: Decompressor,
     scratch: Vec<u8>,
+    /// Where the next record goes, if it is as long as the last.
+    spare: Vec<u8>,
+    last_bytes: usize,
 }
 
 impl Plan {
@@ -62,6 +65,21 @@ impl Plan {
 }
 
 impl Unsealer {
+    /// Takes the memory that the next record is likely to need: to be called while a device works,
+    /// since fresh memory costs about as much as unsealing into it.
+    pub(crate) fn prepare(&mut self) {
+        if self.spare.len() != self.last_bytes {
+            self.spare = vec![0; self.last_bytes];
+        }
+    }
+
+    /// Memory for a record.
+    fn destination(&mut self, len_bytes: usize) -> Vec<u8> {
+        self.last_bytes = len_bytes;
+        let spare = std::mem::take(&mut self.spare);
+        if spare.len() == len_bytes { spare } else { vec![0; len_bytes] }
+    }
+
     pub(super) fn decompress(&mut self, way: Stored, stored: &[u8], plain: &mut [u8]) -> bool {
         self.decompressor.decompress(way, stored, plain)
     }
@@ -118,7 +136,7 @@ impl Store {
         }
         let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
         let sealed = record.get(RECORD_HEADER_BYTES..end).ok_or(Fault::Bad)?;
-        let mut plain = vec![0; header.plain_bytes as usize];
+        let mut plain = unsealer.destination(header.plain_bytes as usize);
         let additional = plan.additional_data(&header, &self.superblock.device);
         let nonce = nonce(header.sequence, header.number);
         let counters = &self.counters;

@@ -1,8 +1,9 @@
 //! `ogive bench seal`: what a cipher costs a reader.
 //!
 //! The case that made ZFS's choice of cipher famous: one large file, read again and again through
-//! a cache whose second level is sealed. The file is mounted once for each cipher, read until the
-//! second level has it, forgotten by memory, and read once more; that last read is measured. The
+//! a cache whose second level is sealed. The file is mounted once for each cipher and read until the
+//! second level has it. Then memory forgets it and it is read once more, by each cipher in turn and
+//! several times, so that all of them see the same moods of the disk; those reads are measured. The
 //! readers, the session and the second level are threads of this process, so their CPU time is
 //! read from the kernel by name. For the same reason a signal may not just end the process: a reader
 //! that waits for a file system of its own process cannot be killed. It asks for the end between two
@@ -30,7 +31,7 @@ const PUBLISHED_MB_PER_SECOND: [(Cipher, f64); 3] =
 /// Bytes without `--size`, where there is room for them.
 const SIZE_BYTES: u64 = 2 << 30;
 const SIZE_BYTES_MIN: u64 = 64 << 20;
-/// Share of the free space that the file may take; the second level takes a little more.
+/// Share of the free space that the file may take; each of the second levels takes a little more.
 const SPACE_SHARE: u64 = 8;
 /// Memory of the first level: a small part of the file.
 const MEMORY_SHARE: u64 = 16;
@@ -42,14 +43,14 @@ const READ_BYTES: usize = 1 << 20;
 const FILL_BYTES: usize = 32 << 20;
 const FILL_PAUSE: Duration = Duration::from_millis(100);
 /// Timed reads of each cipher; the medians are printed.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// Read one file through AES-256-CCM, AES-256-GCM and no cipher
 ///
 /// A file of random bytes is read through a mount whose second level is sealed by each cipher in
 /// turn, cold in memory and warm on the second level. Prints MB/s (millions of bytes), CPU seconds
 /// per GiB by thread, the share of the cipher, and what was published for the case on ZFS, and says
-/// what the cipher costs on this machine. Needs FUSE, and room for the file and a copy.
+/// what the cipher costs on this machine. Needs FUSE, and room for the file and three copies.
 #[derive(Debug, Args)]
 pub(crate) struct SealArgs {
     /// Where to work; a directory is made there and removed at the end
@@ -135,10 +136,12 @@ pub(crate) fn run(args: &SealArgs) -> Result<()> {
     write_file(&source.join("file"), size_bytes, &stop)?;
     // The version of a file that has just been written is not settled.
     std::thread::sleep(Duration::from_millis(100));
-    let mut rows = Vec::new();
-    for cipher in [Cipher::Ccm, Cipher::Gcm, Cipher::Off] {
-        rows.push(measure(work.path(), &source, cipher, size_bytes, &stop)?);
+    let mut mounted = Vec::new();
+    let measured = measure(work.path(), &source, size_bytes, &mut mounted, &stop);
+    for one in mounted {
+        one.end()?;
     }
+    let rows = measured?;
     if args.json { print_json(&rows) } else { print(&rows) }
 }
 
@@ -157,9 +160,9 @@ fn size(args: &SealArgs) -> Result<u64> {
             Size(SIZE_BYTES_MIN)
         );
     }
-    if size_bytes / 2 * 5 > free_bytes {
+    if size_bytes / 2 * 9 > free_bytes {
         bail!(
-            "cannot measure: {} and a copy of it do not fit into {} of free space in {}",
+            "cannot measure: {} and three copies of it do not fit into {} of free space in {}",
             Size(size_bytes),
             Size(free_bytes >> 20 << 20),
             args.dir.display()
@@ -187,51 +190,80 @@ fn write_file(path: &Path, size_bytes: u64, stop: &Stop) -> Result<()> {
     Ok(())
 }
 
+/// The file behind a second level that is sealed by one cipher.
+struct Mounted {
+    cipher: Cipher,
+    mount: Mount,
+    mount_point: PathBuf,
+    device: PathBuf,
+}
+
+impl Mounted {
+    fn start(work: &Path, source: &Path, cipher: Cipher, size_bytes: u64) -> Result<Self> {
+        let mount_point = work.join(format!("mount-{}", cipher.name()));
+        std::fs::create_dir(&mount_point)?;
+        let device = work.join(format!("second-level-{}", cipher.name()));
+        let options = MountOptions {
+            source: source.into(),
+            mount_point: mount_point.clone(),
+            direct_io: true,
+            arc_max_bytes: Some((size_bytes / MEMORY_SHARE).max(32 << 20)),
+            racy_window: Some(Duration::from_millis(50)),
+            second_level: Some(SecondLevelOptions {
+                devices: vec![device.clone()],
+                size_bytes: Some(size_bytes + size_bytes / 16 + (64 << 20)),
+                cipher: Some(cipher),
+                key: KeySource::Master(MasterKey::random()?),
+                compression: Compression::Off,
+                admission: Admission::All,
+                limits: WriteLimits::default(),
+                engine: Engine::Probe,
+            }),
+            release_memory: crate::allocator::release_memory,
+            ..MountOptions::default()
+        };
+        let mount = Mount::start(options)?;
+        Ok(Self { cipher, mount, mount_point, device })
+    }
+
+    fn end(self) -> Result<()> {
+        self.mount.unmounter().unmount()?;
+        self.mount.wait()?;
+        std::fs::remove_file(&self.device)?;
+        Ok(())
+    }
+}
+
+/// All ciphers. What was mounted is in `mounted` afterwards, whatever happens.
 fn measure(
     work: &Path,
     source: &Path,
-    cipher: Cipher,
     size_bytes: u64,
+    mounted: &mut Vec<Mounted>,
     stop: &Stop,
-) -> Result<Row> {
-    let mount_point = work.join(format!("mount-{}", cipher.name()));
-    std::fs::create_dir(&mount_point)?;
-    let device = work.join("second-level");
-    let options = MountOptions {
-        source: source.into(),
-        mount_point: mount_point.clone(),
-        direct_io: true,
-        arc_max_bytes: Some((size_bytes / MEMORY_SHARE).max(32 << 20)),
-        racy_window: Some(Duration::from_millis(50)),
-        second_level: Some(SecondLevelOptions {
-            devices: vec![device.clone()],
-            size_bytes: Some(size_bytes + size_bytes / 16 + (64 << 20)),
-            cipher: Some(cipher),
-            key: KeySource::Master(MasterKey::random()?),
-            compression: Compression::Off,
-            admission: Admission::All,
-            limits: WriteLimits::default(),
-            engine: Engine::Probe,
-        }),
-        release_memory: crate::allocator::release_memory,
-        ..MountOptions::default()
-    };
-    let mount = Mount::start(options)?;
-    let unmounter = mount.unmounter();
-    let measured = measure_mounted(&mount_point, cipher, size_bytes, stop);
-    unmounter.unmount()?;
-    mount.wait()?;
-    std::fs::remove_file(&device)?;
-    measured
+) -> Result<Vec<Row>> {
+    for cipher in [Cipher::Ccm, Cipher::Gcm, Cipher::Off] {
+        mounted.push(Mounted::start(work, source, cipher, size_bytes)?);
+    }
+    for one in &*mounted {
+        fill_up(one, size_bytes, stop)?;
+    }
+    let row = |one: &Mounted| Row { cipher: one.cipher, rounds: Vec::new(), size_bytes };
+    let mut rows: Vec<Row> = mounted.iter().map(row).collect();
+    for number in 0..ROUNDS {
+        for (one, row) in mounted.iter().zip(&mut rows) {
+            eprint!("\r{}: reading, {} of {ROUNDS}     ", one.cipher, number + 1);
+            forget(&one.mount_point)?;
+            row.rounds.push(time(&one.mount_point, size_bytes, stop)?);
+        }
+    }
+    eprintln!();
+    Ok(rows)
 }
 
-fn measure_mounted(
-    mount_point: &Path,
-    cipher: Cipher,
-    size_bytes: u64,
-    stop: &Stop,
-) -> Result<Row> {
-    let file = mount_point.join("file");
+/// Reads the file until the second level has it.
+fn fill_up(one: &Mounted, size_bytes: u64, stop: &Stop) -> Result<()> {
+    let Mounted { cipher, mount_point, .. } = one;
     let needed = size_bytes / (128 << 10) * 98 / 100;
     let mut passes = 0;
     while statistic(mount_point, "ogivestats", "l2_records")? < needed {
@@ -241,25 +273,19 @@ fn measure_mounted(
             );
         }
         eprint!("\r{cipher}: filling, pass {}  ", passes + 1);
-        fill(mount_point, &file, stop)?;
+        fill(mount_point, &mount_point.join("file"), stop)?;
         passes += 1;
     }
-    let mut rounds = Vec::with_capacity(ROUNDS);
-    for number in 0..ROUNDS {
-        eprint!("\r{cipher}: reading, {} of {ROUNDS}     ", number + 1);
-        forget(mount_point)?;
-        rounds.push(time(mount_point, &file, size_bytes, stop)?);
-    }
     eprintln!();
-    Ok(Row { cipher, rounds, size_bytes })
+    Ok(())
 }
 
-fn time(mount_point: &Path, file: &Path, size_bytes: u64, stop: &Stop) -> Result<Round> {
+fn time(mount_point: &Path, size_bytes: u64, stop: &Stop) -> Result<Round> {
     let count = |name: &str| statistic(mount_point, "ogivestats", name);
     let sealed = || Ok::<_, anyhow::Error>(count("l2_unseal_cpu_ns")? + count("l2_copy_cpu_ns")?);
     let before = (sealed()?, count("l2_bytes")?, threads()?);
     let start = Instant::now();
-    read_through(file, stop)?;
+    read_through(&mount_point.join("file"), stop)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut spent = threads()?;
     for (name, ns) in &mut spent {
@@ -385,18 +411,30 @@ fn verdict(rows: &[Row]) -> String {
     else {
         return "not everything was measured".to_owned();
     };
-    let more = |row: &Row| 100.0 * (row.cpu_per_gib() / off.cpu_per_gib() - 1.0);
     format!(
-        "On this machine AES-256-GCM costs a read from the second level {:.1}% more CPU time than \
-         a checksum ({:.3} of {:.3} CPU s/GiB are the cipher's) and AES-256-CCM {:.0}% more; in \
-         MB/s they reach {:.0}% and {:.0}% of what is read unsealed.",
-        more(gcm),
+        "On this machine AES-256-GCM costs a read from the second level {} CPU time against a \
+         checksum ({:.3} of {:.3} CPU s/GiB are the cipher's) and AES-256-CCM {}; in MB/s they \
+         reach {:.0}% and {:.0}% of what is read unsealed.",
+        cost(gcm, off),
         gcm.median(Round::seal_share) * gcm.cpu_per_gib(),
         gcm.cpu_per_gib(),
-        more(ccm),
+        cost(ccm, off),
         100.0 * gcm.mb_per_second() / off.mb_per_second(),
         100.0 * ccm.mb_per_second() / off.mb_per_second(),
     )
+}
+
+/// What a row costs more than another in per cent, as the median of rounds that stood next to each
+/// other, with the least and the greatest.
+fn cost(row: &Row, other: &Row) -> String {
+    let rounds = row.rounds.iter().zip(&other.rounds);
+    let mut ratios: Vec<f64> = rounds
+        .map(|(one, other)| 100.0 * (one.cpu_seconds() / other.cpu_seconds().max(1e-9) - 1.0))
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let at = |index: usize| ratios.get(index).copied().unwrap_or(0.0);
+    let (middle, last) = (ratios.len() / 2, ratios.len().saturating_sub(1));
+    format!("{:+.1}% ({:+.1} to {:+.1}%)", at(middle), at(0), at(last))
 }
 
 fn print_json(rows: &[Row]) -> Result<()> {

@@ -13,6 +13,7 @@ use super::ring::{Event, Ring, Slot};
 use crate::counters::Way;
 use crate::number::Numbers;
 use crate::session::Session;
+use crate::view::{Read, View};
 use hashbrown::HashMap;
 use ogive_origin::{Errno, Origin};
 use rustix::fd::{AsFd, OwnedFd};
@@ -197,15 +198,14 @@ impl<O: Origin> Server<O> {
                 view.counters.ring(Way::Answered);
                 view.finish_read(&read, |bytes| answer.fill(Ok(bytes)));
             }
-            Ok(mut read) => {
+            Ok(read) => {
                 view.counters.ring(Way::Queued);
+                let left = view.complete_from_second_level(read, answer, answer_read);
+                let (mut read, answer) = left?;
                 let waiting = view.clone();
                 view.workers.request(Box::new(move || {
-                    match waiting.complete_read(&mut read) {
-                        Ok(()) => waiting.finish_read(&read, |bytes| answer.fill(Ok(bytes))),
-                        Err(errno) => answer.fill(Err(errno)),
-                    }
-                    answer.send();
+                    let completed = waiting.complete_read(&mut read);
+                    answer_read(&waiting, &read, completed, answer);
                 }));
                 return None;
             }
@@ -266,4 +266,17 @@ impl<O: Origin> Server<O> {
         self.bridged.insert(unique, slot);
         None
     }
+}
+
+fn answer_read<O: Origin>(
+    view: &Arc<View<O>>,
+    read: &Read<O>,
+    completed: Result<(), Errno>,
+    mut answer: Answer,
+) {
+    match completed {
+        Ok(()) => view.finish_read(read, |bytes| answer.fill(Ok(bytes))),
+        Err(errno) => answer.fill(Err(errno)),
+    }
+    answer.send();
 }

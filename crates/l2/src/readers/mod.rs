@@ -1,9 +1,13 @@
 //! Threads that read, unseal and decompress: `l2_read` in `top -H`.
 //!
-//! A miss of the first level that the index knows an answer to is queued here, and its thread waits,
-//! for a bounded time, so that no device can hang a reader. A thread of the pool takes as many
+//! Whoever has threads of that name reads on them ([`Readers::read_here`]), and waits for the
+//! device alone. Everybody else has them read: a miss of the first level that the
+//! index knows an answer to is queued here, and its thread waits. Both wait for a bounded time, so that
+//! no device can hang a reader. A thread of the pool takes as many
 //! reads at once as its device can do at once. Threads are started when there is work and wait on
 //! a condition variable when there is none.
+
+mod here;
 
 use crate::counters::{Counters, Stopwatch, add};
 use crate::device::{AlignedBuffer, ReadRequest};
@@ -11,10 +15,14 @@ use crate::index::Slot;
 use crate::store::{Plan, Store, Unsealer};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// What threads are called that read a second level.
+pub const READER_NAME: &str = "l2_read";
 
 /// Reads that wait for a thread; with more, a read is a miss.
 const QUEUE_MAX: usize = 4096;
@@ -78,9 +86,7 @@ impl Readers {
         }
         match answer.recv_timeout(self.patience) {
             Ok(bytes) => {
-                add(&counters.l2_reads, 1);
-                let waited = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                add(&counters.l2_read_wait_ns, waited);
+                counters.read_answered(start.elapsed());
                 bytes
             }
             Err(_) => {
@@ -106,7 +112,8 @@ impl Readers {
         state.threads += 1;
         drop(state);
         let shared = self.shared.clone();
-        let thread = std::thread::Builder::new().name("l2_read".into()).spawn(move || shared.run());
+        let thread =
+            std::thread::Builder::new().name(READER_NAME.into()).spawn(move || shared.run());
         match thread {
             Ok(thread) => self.threads.lock().push(thread),
             Err(error) => {
@@ -198,46 +205,51 @@ impl Shared {
         let started = Instant::now();
         store.device().read_many(&mut reads);
         watch.lap(&self.counters.l2_read_cpu_ns);
-        if started.elapsed() > store.slow() {
-            store.note_slow();
-        } else if reads.iter().any(|read| read.result.is_ok()) {
-            store.health.succeeded();
-        }
+        store.note_time(started.elapsed(), reads.iter().any(|read| read.result.is_ok()));
         let mut reads = reads.into_iter();
         for (job, plan) in batch.drain(..).zip(plans) {
             let read = plan.and_then(|plan| Some((plan, reads.next()?)));
             let bytes = match read {
-                Some((plan, read)) => self.finish(&job, &plan, &read, &mut desk.unsealer),
+                Some((plan, read)) => {
+                    let bytes = read.result.map(|()| &*read.buffer);
+                    finish(&job.store, &job.key, job.slot, &plan, bytes, &mut desk.unsealer)
+                }
                 None => None,
             };
             // Whoever asked may have lost patience.
             let _ = job.reply.send(bytes);
         }
     }
+}
 
-    fn finish(
-        &self,
-        job: &Job,
-        plan: &Plan,
-        read: &ReadRequest<'_>,
-        unsealer: &mut Unsealer,
-    ) -> Option<Vec<u8>> {
-        if let Err(error) = &read.result {
+/// From what was read to the record, if it is that.
+fn finish(
+    store: &Store,
+    key: &[u8; 16],
+    slot: Slot,
+    plan: &Plan,
+    read: io::Result<&[u8]>,
+    unsealer: &mut Unsealer,
+) -> Option<Vec<u8>> {
+    let counters = store.counters();
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(error) => {
             log::debug!("a read of the second level failed: {error}");
-            add(&self.counters.l2_io_error, 1);
-            job.store.note_failure();
+            add(&counters.l2_io_error, 1);
+            store.note_failure();
             return None;
         }
-        add(&self.counters.l2_read_bytes, plan.length as u64);
-        match job.store.unseal(plan, read.buffer, &job.key, unsealer) {
-            Ok(bytes) => {
-                job.store.note_hit(&job.key);
-                Some(bytes)
-            }
-            Err(fault) => {
-                job.store.note_fault(&job.key, job.slot, fault);
-                None
-            }
+    };
+    add(&counters.l2_read_bytes, plan.length as u64);
+    match store.unseal(plan, bytes, key, unsealer) {
+        Ok(bytes) => {
+            store.note_hit(key);
+            Some(bytes)
+        }
+        Err(fault) => {
+            store.note_fault(key, slot, fault);
+            None
         }
     }
 }

@@ -1,27 +1,44 @@
-//! Reads through io_uring: many at once from one thread.
+//! Reads through io_uring: many at once from one thread, or one that may be given up.
 //!
 //! A ring is taken from a pool for the length of one [`Device::read_many`], which returns only when
 //! every read that the kernel took has ended. So the buffers, borrowed for the call, outlive the
 //! reads into them, and that is the whole of what the unsafe block below relies on.
+//!
+//! [`Device::read_within`] takes a lane from another pool, with a buffer of its own. Lanes
+//! whose read was given up wait aside until it has ended after all.
 
 #![allow(unsafe_code)]
 
+mod lane;
+
 use super::{Device, FileDevice, ReadRequest};
 use io_uring::{IoUring, Probe, opcode, types};
+use lane::Lane;
 use parking_lot::Mutex;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 /// Reads in flight in one ring.
 const DEPTH: u32 = 32;
 /// Rings that are kept; one for each thread that reads at the same time.
 const RINGS_MAX: usize = 16;
+/// Lanes that are kept for the next reads.
+const LANES_MAX: usize = 32;
+/// Reads that were given up and have not ended; with more nothing is read in this way.
+const LATE_MAX: usize = 64;
 
 /// A file or block device that is read through io_uring and written as [`FileDevice`] does it.
 pub struct UringDevice {
     file: FileDevice,
     /// A leaf lock, held for a push or a pop.
     rings: Mutex<Vec<IoUring>>,
+    /// Lanes for the taking; a leaf lock as well.
+    lanes: Mutex<Vec<Lane>>,
+    /// Lanes whose reads were given up; a leaf lock, held to look through them.
+    late: Mutex<Vec<Lane>>,
+    /// The kernel can bound a wait.
+    has_lanes: bool,
 }
 
 impl std::fmt::Debug for UringDevice {
@@ -43,7 +60,40 @@ impl UringDevice {
         if !known {
             return Err(file);
         }
-        Ok(Self { file, rings: Mutex::new(vec![ring]) })
+        let has_lanes = ring.params().is_feature_ext_arg();
+        let rings = Mutex::new(vec![ring]);
+        Ok(Self { file, rings, lanes: Mutex::default(), late: Mutex::default(), has_lanes })
+    }
+
+    /// A lane that nothing is under way in. `None` if too many reads were given up already.
+    ///
+    /// # Errors
+    /// What the kernel says if there is none and none can be made.
+    fn lane(&self) -> io::Result<Option<Lane>> {
+        if let Some(lane) = self.lanes.lock().pop() {
+            return Ok(Some(lane));
+        }
+        let mut late = self.late.lock();
+        if let Some(ended) = late.iter_mut().position(Lane::has_ended) {
+            return Ok(Some(late.swap_remove(ended)));
+        }
+        if late.len() >= LATE_MAX {
+            return Ok(None);
+        }
+        drop(late);
+        Lane::new().map(Some)
+    }
+
+    /// Keeps a lane for later. One that is neither free nor late is of no use any more.
+    fn put_back(&self, mut lane: Lane, is_late: bool) {
+        let pool = if is_late { &self.late } else { &self.lanes };
+        let most = if is_late { LATE_MAX } else { LANES_MAX };
+        if is_late || lane.has_ended() {
+            let mut pool = pool.lock();
+            if pool.len() < most {
+                pool.push(lane);
+            }
+        }
     }
 
     /// Reads at most [`DEPTH`] requests at once.
@@ -165,6 +215,33 @@ impl Device for UringDevice {
         if rings.len() < RINGS_MAX {
             rings.push(ring);
         }
+    }
+
+    fn read_within(
+        &self,
+        offset: u64,
+        len_bytes: usize,
+        patience: Duration,
+        meanwhile: &mut dyn FnMut(),
+        take: &mut dyn FnMut(io::Result<&[u8]>),
+    ) -> bool {
+        if !self.has_lanes {
+            return false;
+        }
+        let mut lane = match self.lane() {
+            Ok(Some(lane)) => lane,
+            Ok(None) => {
+                take(Err(io::ErrorKind::TimedOut.into()));
+                return true;
+            }
+            // No memory or no descriptors for another ring.
+            Err(_) => return false,
+        };
+        let read = lane.read(self.file.file().as_fd(), offset, len_bytes, patience, meanwhile);
+        let is_late = read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        take(read);
+        self.put_back(lane, is_late);
+        true
     }
 
     fn engine(&self) -> &'static str {
