@@ -29,8 +29,9 @@ use recent::Recent;
 use sample::SampleFields;
 use tasks::{Mapping, Tasks};
 
-/// Names of addresses remembered at most; then the cache starts anew.
-const CACHE_MAX: usize = 4_000_000;
+/// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew has
+/// addresses of its own, and a million of them take 50 MiB.
+const CACHE_MAX: usize = 1_000_000;
 /// Frames of one stack at most; the kernel gives 127 unless told otherwise, and a record holds
 /// 8,000.
 const DEPTH_MAX: usize = 1024;
