@@ -26,8 +26,10 @@ class Browser:
     def __init__(self, program):
         self.home = tempfile.mkdtemp(prefix="browser.")
         self.process = subprocess.Popen(
-            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
-             "--remote-allow-origins=*", f"--user-data-dir={self.home}", "--window-size=1200,900", "about:blank"],
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync",
+             "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={self.home}",
+             "--window-size=1200,900", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = os.path.join(self.home, "DevToolsActivePort")
         for _ in range(600):
@@ -153,10 +155,23 @@ INK = """(() => { const c = document.querySelector('.ogive-flame canvas.%s');
   for (let i = 0; i < d.length; i += 16) h = (h * 31 + d[i] + d[i + 1] * 3 + d[i + 2] * 7) %% 2147483647; return h + ':' + c.height; })()"""
 
 
-def at(browser, selector, across, down):
-    """A place in an element, as parts of its width and height, scrolled into view."""
-    return browser.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'start'}});"
+def at(browser, selector, across, down, scroll=True):
+    """A place in an element, as a part of its width and pixels down from its top, scrolled into view."""
+    into_view = "e.scrollIntoView({block: 'start'});" if scroll else ""
+    return browser.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); {into_view}"
                        f" const r = e.getBoundingClientRect(); return [r.left + r.width * {across}, r.top + {down}]; }})()")
+
+
+def still(browser):
+    """Whether the graph stays where it is while the pointer goes over it, whatever the names are."""
+    rows = browser.run("document.querySelector('.ogive-flame canvas.graph').getBoundingClientRect().height") / 17
+    for row in range(int(rows)):
+        for across in (0.02, 0.35, 0.6, 0.9):
+            place = at(browser, ".ogive-flame canvas.graph", across, 17 * row + 8)
+            browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+            if at(browser, ".ogive-flame canvas.graph", across, 17 * row + 8, scroll=False) != place:
+                return False
+    return True
 
 
 def use_flame(browser, check):
@@ -171,10 +186,12 @@ def use_flame(browser, check):
         if zoomed != whole:
             break
     check("a click zooms", zoomed != whole)
+    check("pointing does not move the graph", still(browser))
     browser.click(*at(browser, ".ogive-flame canvas.graph", 0.5, 8))
-    check("a click on the lowest box zooms out", ink() == whole)
+    check("a click on the first box zooms out", ink() == whole)
     detail = browser.run("document.querySelector('.ogive-flame .detail').textContent")
     check("pointing names a function and its share", "% of all" in detail)
+    check("pointing does not move the whole graph", still(browser))
     browser.run("(() => { const s = document.querySelector('.ogive-flame input'); s.value = '.'; s.dispatchEvent(new Event('input')); })()")
     matched = browser.run("document.querySelector('.ogive-flame .matched').textContent")
     check(f"search says what matches ({matched})", matched.startswith("matched: ") and matched != "matched: 0.00%")

@@ -6,7 +6,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite doctor 'mounts that are made ill, and what the doctor says'
 needs_ogive
-need python3
+need python3 pgrep
 
 # How long the doctor looks, and how long a sickness may take to show.
 readonly LOOK="${OGIVE_LOOK:-4s}"
@@ -107,13 +107,38 @@ ask 0
 say "healthy: $(field "$WORK/answer" 'x["sentence"]')"
 heal
 
-say 'killed in the middle'
-provoke large-records
-kill -9 "$BENCH"
-# Its readers wait for a file system of their own process, which cannot end before them: until the
-# connection is cut, as `umount -f` does, also where it finds the mount busy at first.
-umount -f "$MNT" 2>/dev/null || true
-wait_gone "$BENCH" || fail 'it does not die'
-wait "$BENCH" 2>/dev/null || true
-unmount_at_any_price "$MNT"
+# gone: whether nothing of a benchmark is left, no mount, no directory, no process.
+gone() {
+    ! grep -q " $WORK/ogive-bench-sick" /proc/self/mounts &&
+        [ -z "$(find "$WORK" -maxdepth 1 -name 'ogive-bench-sick.*')" ] &&
+        ! pgrep -f -- "--dir $WORK/ogive-bench-sick" >/dev/null
+}
+
+# Its readers are answered to the last, and what it cannot take away any more its mounts do. Below
+# slow-source there is a process that is stopped most of the time.
+for sickness in large-records slow-source; do
+    say "$sickness, killed in the middle"
+    provoke "$sickness"
+    kill -9 "$BENCH"
+    wait_gone "$BENCH" || fail 'it does not die'
+    wait "$BENCH" 2>/dev/null || true
+    for ((try = 0; try < PATIENCE_SECONDS * 10; try++)); do
+        ! gone || break
+        sleep 0.1
+    done
+    gone || fail "$sickness: something was left behind"
+done
+
+say 'the process that serves the mount is killed'
+provoke slow-source
+server="$(field "$MNT/.ogive/mount" 'x["pid"]')"
+[ "$server" -ne "$BENCH" ] || fail 'the load is served by its own process'
+kill -9 "$server"
+wait_gone "$BENCH" || fail 'the load waits for a mount that has gone'
+! wait "$BENCH" 2>/dev/null || fail 'nobody was told that the mount had gone'
+for ((try = 0; try < PATIENCE_SECONDS * 10; try++)); do
+    ! gone || break
+    sleep 0.1
+done
+gone || fail 'something was left behind'
 passed

@@ -9,6 +9,7 @@ use super::columns::{Columns, interval, median};
 use super::number;
 use super::reading::{Reading, Rows};
 use super::section::Section;
+use super::zpool;
 
 const SIZES: [&str; 23] = [
     "c", "size", "arcsz", "avail", "free", "need", "meta", "mfusz", "mrusz", "l2size", "l2asize",
@@ -18,6 +19,10 @@ const SIZES: [&str; 23] = [
 
 /// Whether a line names columns of arcstat.
 pub(crate) fn is_heading(text: &str) -> bool {
+    // That of `zpool iostat` has a name in common with it, twice.
+    if zpool::is_iostat_heading(text) {
+        return false;
+    }
     let words: Vec<&str> = text.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
     let known = words.iter().filter(|word| {
         SIZES.contains(word)

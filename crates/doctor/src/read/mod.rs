@@ -45,6 +45,7 @@ mod thread_tools;
 mod top;
 mod txgs;
 mod zpool;
+mod zpool_histogram;
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -5,6 +5,7 @@ use super::number;
 use super::properties;
 use super::reading::Reading;
 use super::section::Section;
+use super::zpool_histogram::{self, Histogram};
 use crate::evidence::PoolLine;
 
 const FIELDS: [&str; 12] = [
@@ -103,17 +104,10 @@ pub(crate) fn is_iostat_heading(text: &str) -> bool {
             && words.contains(&"read")
 }
 
-/// Whether the words are a pool and the groups of columns of a histogram.
-fn is_histogram_heading(words: &[&str]) -> bool {
-    words.len() > 3
-        && (words[1..3] == ["sync_read", "async_read"]
-            || words[1..3] == ["total_wait", "disk_wait"])
-}
-
 /// Whether a line begins `zpool iostat`, also one of its histograms.
 pub(crate) fn is_iostat_beginning(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
-    is_histogram_heading(&words) || is_iostat_heading(text)
+    zpool_histogram::is_heading(&words) || is_iostat_heading(text)
 }
 
 /// Reads the kstat `state` of a pool: one word.
@@ -132,7 +126,7 @@ pub(crate) fn read_state(section: &Section<'_>, reading: &mut Reading<'_>) {
 pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut groups: Vec<&str> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
-    let mut histogram: Option<(String, Vec<String>)> = None;
+    let mut histogram: Option<Histogram<'_, '_>> = None;
     let mut pool = String::new();
     for line in section.lines {
         let text = line.text.trim();
@@ -141,7 +135,7 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         if words.contains(&"operations")
-            || words.contains(&"total_wait") && !is_histogram_heading(&words)
+            || words.contains(&"total_wait") && !zpool_histogram::is_heading(&words)
         {
             groups = words.into_iter().filter(|word| *word != "capacity").collect();
             continue;
@@ -150,30 +144,19 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             columns = iostat_columns(&groups, &words);
             continue;
         }
-        if is_histogram_heading(&words) {
+        if zpool_histogram::is_heading(&words) {
             // `tank  total_wait  disk_wait ...`, then `latency  read  write  read ...`.
+            end_histogram(&mut histogram, reading);
             pool = words[0].to_owned();
             groups = words[1..].to_vec();
             continue;
         }
-        if matches!(words[0], "latency" | "req_size") {
-            let names = iostat_columns(&groups, &words[1..]).into_iter();
-            let names = names.map(|name| name.trim_end_matches("_ns").to_owned()).collect();
-            histogram = Some((words[0].to_owned(), names));
+        if let Some(begun) = Histogram::begin(&pool, &groups, &words, line) {
+            end_histogram(&mut histogram, reading);
+            histogram = Some(begun);
             continue;
         }
-        if let Some((scope, names)) = &histogram
-            && words.len() > 2
-            && number::seconds(words[0]).or_else(|| number::bytes(words[0])).is_some()
-        {
-            let mut table = reading
-                .table("zpool_iostat_histogram")
-                .scope(format!("{pool} {scope} {}", words[0]));
-            for (at, word) in words[1..].iter().enumerate() {
-                let name = names.get(at).map_or_else(|| format!("column{at}"), Clone::clone);
-                table.rate(&name, number::count(word), line);
-            }
-            reading.push(table);
+        if histogram.as_mut().is_some_and(|histogram| histogram.row(&words, line, reading)) {
             continue;
         }
         if columns.is_empty() || words.len() < 7.min(columns.len()) || words.len() > columns.len() {
@@ -197,6 +180,13 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
         reading.push(table);
     }
+    end_histogram(&mut histogram, reading);
+}
+
+fn end_histogram(histogram: &mut Option<Histogram<'_, '_>>, reading: &mut Reading<'_>) {
+    if let Some(histogram) = histogram.take() {
+        histogram.end(reading);
+    }
 }
 
 /// `read write` twice or more often, told apart by the line above.
@@ -217,7 +207,8 @@ fn iostat_columns(groups: &[&str], words: &[&str]) -> Vec<String> {
             names.push((*word).to_owned());
             continue;
         }
-        if seen_in_group.contains(word) {
+        // `scrub`, `trim` and `rebuild` have one column each: `wait`.
+        if seen_in_group.contains(word) || *word == "wait" && !seen_in_group.is_empty() {
             group += 1;
             seen_in_group.clear();
         }

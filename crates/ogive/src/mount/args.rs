@@ -78,7 +78,9 @@ pub(crate) struct MountArgs {
 
     /// Which record leaves the cache when room is needed
     ///
-    /// arcstats has the rule the duel goes by and how often it has changed it.
+    /// MNT/.ogive/ogivestats has the rule the duel goes by, for data (rule_data) and for metadata
+    /// (rule_metadata), and how often it has changed it (rule_changes). The rules are 0 LIRS, 1 LRU,
+    /// 2 2Q, 3 ARC.
     #[arg(
         long,
         value_enum,

@@ -6,6 +6,7 @@
 //! Records are outside input: everything is checked, nothing is trusted.
 
 mod maps;
+mod recent;
 mod sample;
 mod tasks;
 
@@ -24,11 +25,13 @@ use crate::read::perf_data::{Attribute, Bytes, Record};
 use crate::symbols::Symbols;
 use maps::KernelMaps;
 pub(crate) use maps::kernel_module_name;
+use recent::Recent;
 use sample::SampleFields;
 use tasks::{Mapping, Tasks};
 
-/// Names of addresses remembered at most; then the cache starts anew.
-const CACHE_MAX: usize = 4_000_000;
+/// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew has
+/// addresses of its own, and a million of them take 50 MiB.
+const CACHE_MAX: usize = 1_000_000;
 /// Frames of one stack at most; the kernel gives 127 unless told otherwise, and a record holds
 /// 8,000.
 const DEPTH_MAX: usize = 1024;
@@ -80,7 +83,10 @@ pub(crate) struct Assembler {
     /// Of files, whose code is the same in every address space.
     file_frames: Map<(StringId, u64), FrameId>,
     missing: Map<(StringId, bool), Missing>,
-    chain: Vec<(FrameId, bool)>,
+    recent: Recent,
+    /// Innermost first.
+    chain: Vec<(Mode, u64)>,
+    frames: Vec<FrameId>,
     damaged: u64,
     /// Only threads for which this holds are kept.
     keep: Option<Box<Keep>>,
@@ -101,7 +107,9 @@ impl Assembler {
             user_frames: Map::default(),
             file_frames: Map::default(),
             missing: Map::default(),
+            recent: Recent::default(),
             chain: Vec::new(),
+            frames: Vec::new(),
             damaged: 0,
             keep: None,
         }
@@ -188,7 +196,7 @@ impl Assembler {
                 if flags & 1 == 0 {
                     self.symbols.add_kernel_symbol(address, u64::from(len), &name);
                 }
-                self.kernel_frames.clear();
+                self.forget_kernel_frames();
                 return Some(());
             }
             LOST_SAMPLES => {
@@ -253,7 +261,13 @@ impl Assembler {
             self.symbols.set_kernel_reference(path, start, offset);
         }
         self.kernel.add(start, len, &name, path);
+        self.forget_kernel_frames();
+    }
+
+    /// What kernel addresses are called has changed.
+    fn forget_kernel_frames(&mut self) {
         self.kernel_frames.clear();
+        self.recent.clear();
     }
 
     fn sample(&mut self, record: Record<'_>) -> Option<()> {
@@ -296,7 +310,7 @@ impl Assembler {
                 None if chain.len() < DEPTH_MAX => {
                     // A caller's address is that after its call, which may be another function's.
                     let at = address.saturating_sub(u64::from(is_return));
-                    chain.push((self.frame(fields.pid, mode, at), mode == Mode::Kernel));
+                    chain.push((mode, at));
                     is_return = true;
                 }
                 None => break,
@@ -305,17 +319,32 @@ impl Assembler {
         if chain.is_empty()
             && let Some(ip) = fields.ip
         {
-            chain.push((self.frame(fields.pid, mode, ip), mode == Mode::Kernel));
+            chain.push((mode, ip));
         }
-        let stack = chain
-            .iter()
-            .rev()
-            .fold(StackId::EMPTY, |stack, (frame, _)| self.profile.push_frame(stack, *frame));
+        let stack = self.stack_of(&chain, fields);
         self.chain = chain;
         stack
     }
 
-    fn frame(&mut self, pid: i32, mode: Mode, address: u64) -> FrameId {
+    fn stack_of(&mut self, chain: &[(Mode, u64)], fields: &SampleFields<'_>) -> StackId {
+        let (tid, cpu) = (fields.tid, fields.cpu.unwrap_or(0));
+        let space = self.tasks.space(fields.pid);
+        let outermost_first = chain.iter().rev().copied();
+        let (shared, mut stack) = self.recent.of(tid, cpu).keep(space, outermost_first);
+        let new = &chain[..chain.len() - shared];
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        frames.extend(new.iter().map(|(mode, at)| self.frame(fields.pid, space, *mode, *at)));
+        let path = self.recent.of(tid, cpu);
+        for ((mode, at), frame) in new.iter().zip(&frames).rev() {
+            stack = self.profile.push_frame(stack, *frame);
+            path.push(*mode, *at, stack);
+        }
+        self.frames = frames;
+        stack
+    }
+
+    fn frame(&mut self, pid: i32, space: u32, mode: Mode, address: u64) -> FrameId {
         if mode == Mode::Kernel {
             if let Some(frame) = self.kernel_frames.get(&address) {
                 return *frame;
@@ -325,7 +354,6 @@ impl Assembler {
             self.kernel_frames.insert(address, frame);
             return frame;
         }
-        let space = self.tasks.space(pid);
         if let Some(frame) = self.user_frames.get(&(space, address)) {
             return *frame;
         }
@@ -368,7 +396,7 @@ impl Assembler {
         }
         let frame = match self.symbols.user(pid, path, offset, address) {
             Ok(symbol) => {
-                let symbol = self.profile.intern(&symbol);
+                let symbol = self.profile.intern(symbol);
                 self.profile.add_frame(symbol, mapping.path, mode, address)
             }
             Err(reason) => {

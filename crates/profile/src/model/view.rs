@@ -320,6 +320,23 @@ impl<'p> View<'p> {
         holds
     }
 
+    /// Which stacks the samples are in, or came by on their way there, by number.
+    pub(crate) fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.profile.stacks_len()];
+        for sample in self.samples() {
+            reached[sample.stack.index()] = true;
+        }
+        // Callers have smaller numbers, so that going down marks all of them.
+        for stack in (1..reached.len()).rev() {
+            if reached[stack]
+                && let Some((_, caller)) = self.profile.split_stack(StackId(stack as u32))
+            {
+                reached[caller.index()] = true;
+            }
+        }
+        reached
+    }
+
     fn grouped_by<K: std::hash::Hash + Eq>(
         &self,
         key: impl Fn(&Sample) -> K,

@@ -248,7 +248,7 @@ impl Symbols {
         path: &str,
         offset: u64,
         address: u64,
-    ) -> Result<String, Reason> {
+    ) -> Result<&str, Reason> {
         let Some(user) = &mut self.user else {
             return Err(if path.starts_with('/') {
                 Reason::FileMissing

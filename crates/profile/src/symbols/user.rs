@@ -1,9 +1,13 @@
 //! Names in programs and libraries, by blazesym; and in generated code, by the maps that runtimes
 //! write (`/tmp/perf-PID.map`, Linux `tools/perf/Documentation/jit-interface.txt`).
 //!
+//! Reading a mangled name costs more than finding it, and a function has many addresses: each name is
+//! read once.
+//!
 //! Paths come out of recordings: only regular files are opened, and a file whose build-id is not the
 //! recorded one is not used.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +16,8 @@ use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 use hashbrown::HashMap;
 
-use crate::model::Reason;
+use super::NAMES_MAX;
+use crate::model::{Map, Reason};
 
 /// Bytes of a perf map at most.
 const PERF_MAP_BYTES_MAX: u64 = 256 << 20;
@@ -35,7 +40,8 @@ type PerfMap = BTreeMap<u64, (u64, String)>;
 pub(super) struct UserSymbols {
     symbolizer: Symbolizer,
     files: HashMap<String, File>,
-    names: HashMap<(String, u64), Result<String, Reason>>,
+    /// Names as files have them, and as people read them.
+    demangled: Map<String, Box<str>>,
     perf_maps: HashMap<i32, Option<PerfMap>>,
     /// Look into the root directory of the process: only for processes of now.
     live: bool,
@@ -54,12 +60,12 @@ impl UserSymbols {
             .enable_auto_reload(false)
             .enable_code_info(false)
             .enable_inlined_fns(false)
-            .enable_demangling(true)
+            .enable_demangling(false)
             .build();
         Self {
             symbolizer,
             files: HashMap::new(),
-            names: HashMap::new(),
+            demangled: Map::default(),
             perf_maps: HashMap::new(),
             live,
             roots,
@@ -74,22 +80,14 @@ impl UserSymbols {
         offset: u64,
         address: u64,
         build_id: Option<&[u8]>,
-    ) -> Result<String, Reason> {
+    ) -> Result<&str, Reason> {
         if path == "//anon" || path.starts_with("[anon") || path.starts_with("/memfd:") {
             return self.generated(pid, address);
         }
         if !path.starts_with('/') {
             return Err(Reason::NoMapping);
         }
-        if let Some(known) = self.names.get(&(path.to_owned(), offset)) {
-            return known.clone();
-        }
-        let name = self.look_up(pid, path, offset, build_id);
-        if self.names.len() >= super::NAMES_MAX {
-            self.names.clear();
-        }
-        self.names.insert((path.to_owned(), offset), name.clone());
-        name
+        self.look_up(pid, path, offset, build_id)
     }
 
     fn look_up(
@@ -98,7 +96,7 @@ impl UserSymbols {
         path: &str,
         offset: u64,
         build_id: Option<&[u8]>,
-    ) -> Result<String, Reason> {
+    ) -> Result<&str, Reason> {
         if !self.files.contains_key(path) {
             if self.files.len() >= FILES_MAX {
                 return Err(Reason::FileMissing);
@@ -111,8 +109,8 @@ impl UserSymbols {
             File::Bad(reason) => return Err(*reason),
         };
         // The symbol table first: it is enough for names, and small.
-        match self.symbol(&file, offset, false) {
-            Ok(Some(name)) => return Ok(name),
+        match symbol(&self.symbolizer, &file, offset, false) {
+            Ok(Some(name)) => return Ok(demangled(&mut self.demangled, &name)),
             Ok(None) if tries == 0 => return Err(Reason::Stripped),
             Ok(None) => {}
             Err(()) => {
@@ -121,20 +119,11 @@ impl UserSymbols {
                 return Err(Reason::FileMissing);
             }
         }
-        if let Ok(Some(name)) = self.symbol(&file, offset, true) {
-            return Ok(name);
+        if let Ok(Some(name)) = symbol(&self.symbolizer, &file, offset, true) {
+            return Ok(demangled(&mut self.demangled, &name));
         }
         self.files.insert(path.to_owned(), File::Good(file, tries - 1));
         Err(Reason::Stripped)
-    }
-
-    /// The name at an offset; with `debug`, of debug information in the file or beside it.
-    fn symbol(&self, file: &Path, offset: u64, debug: bool) -> Result<Option<String>, ()> {
-        let mut elf = Elf::new(file);
-        elf.debug_syms = debug;
-        let found = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::FileOffset(offset));
-        let symbolized = found.map_err(|_| ())?;
-        Ok(symbolized.into_sym().map(|symbol| symbol.name.into_owned()))
     }
 
     fn check(&self, pid: i32, path: &str, build_id: Option<&[u8]>) -> File {
@@ -164,14 +153,46 @@ impl UserSymbols {
         File::Bad(reason)
     }
 
-    fn generated(&mut self, pid: i32, address: u64) -> Result<String, Reason> {
+    fn generated(&mut self, pid: i32, address: u64) -> Result<&str, Reason> {
         let map = self.perf_maps.entry(pid).or_insert_with(|| {
             perf_map(Path::new(&format!("/tmp/perf-{pid}.map"))).filter(|map| !map.is_empty())
         });
         let map = map.as_ref().ok_or(Reason::NoMapping)?;
         let (start, (size, name)) = map.range(..=address).next_back().ok_or(Reason::NoMapping)?;
-        if address - start < *size { Ok(name.clone()) } else { Err(Reason::NoMapping) }
+        if address - start < *size { Ok(name) } else { Err(Reason::NoMapping) }
     }
+}
+
+/// The name at an offset, as the file has it; with `debug`, of debug information in the file or
+/// beside it.
+fn symbol<'s>(
+    symbolizer: &'s Symbolizer,
+    file: &Path,
+    offset: u64,
+    debug: bool,
+) -> Result<Option<Cow<'s, str>>, ()> {
+    let mut elf = Elf::new(file);
+    elf.debug_syms = debug;
+    let found = symbolizer.symbolize_single(&Source::Elf(elf), Input::FileOffset(offset));
+    let symbolized = found.map_err(|_| ())?;
+    Ok(symbolized.into_sym().map(|symbol| symbol.name))
+}
+
+/// A name as people read it.
+fn demangled<'n>(known: &'n mut Map<String, Box<str>>, name: &str) -> &'n str {
+    if known.len() >= NAMES_MAX {
+        known.clear();
+    }
+    known.entry_ref(name).or_insert_with(|| demangle(name).unwrap_or_else(|| name.into()))
+}
+
+/// Rust's names first: older ones are C++'s, too, with a checksum at their end.
+fn demangle(name: &str) -> Option<Box<str>> {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return Some(format!("{rust:#}").into());
+    }
+    let cpp = cpp_demangle::Symbol::new(name).ok()?;
+    cpp.demangle().ok().map(String::into_boxed_str)
 }
 
 /// Recorders pad build-ids with zeros to 20 bytes.
@@ -226,6 +247,23 @@ mod tests {
         assert_eq!(map[&0x7f00], (0x20, "LazyCompile:~main".to_owned()));
         assert_eq!(map[&0x8000].1, "with blanks in it");
         assert_eq!(map.len(), 2);
+    }
+
+    #[test]
+    fn names_are_shown_as_people_read_them() {
+        let mut known = Map::default();
+        for (name, shown) in [
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+            ("_ZN3foo3barEi", "foo::bar(int)"),
+            ("read", "read"),
+            ("_ZN", "_ZN"),
+        ] {
+            for _ in 0..2 {
+                assert_eq!(demangled(&mut known, name), shown);
+            }
+        }
+        assert_eq!(known.len(), 5);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod html;
 
+mod by_name;
 mod firefox;
 mod folded;
 mod pprof;

@@ -1,41 +1,56 @@
 //! A flame graph as SVG, drawn by `inferno`. With a baseline, differences are coloured: red grew,
 //! blue shrank, after both were scaled to the same total.
+//!
+//! What is too narrow to be drawn is not handed over line by line: most of a recording's stacks are.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use inferno::flamegraph::{self, Options};
 
-use super::folded;
+use super::by_name::{Line, NamedStacks};
 use super::html::{Page, unit_name};
+
+/// Percent of the whole below which nothing is drawn.
+const MIN_WIDTH_PERCENT: f64 = 0.05;
 
 /// Writes the picture.
 pub(super) fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
-    let lines = folded::lines(page.view);
-    let lines: Vec<String> = match page.baseline {
-        None => lines.into_iter().map(|(stack, weight)| format!("{stack} {weight}")).collect(),
-        Some(baseline) => differences(lines, folded::lines(baseline)),
+    let mut stacks = NamedStacks::new();
+    for (of, view) in [Some(page.view), page.baseline].into_iter().flatten().enumerate() {
+        stacks.add(view, of, |sample| sample.weight);
+    }
+    stacks.sort();
+    let total = |of: usize| stacks.lines().iter().map(|line| line.weights[of] as f64).sum::<f64>();
+    let mut path = Vec::new();
+    let mut with_text = |line: &Line, figures: std::fmt::Arguments<'_>| {
+        let mut text = String::new();
+        stacks.text(line, &mut path, &mut text);
+        let _ = text.write_fmt(figures);
+        text
+    };
+    let lines: Vec<String> = if page.baseline.is_none() {
+        // As the drawing library works it out, so that the same boxes fall below it.
+        let least = MIN_WIDTH_PERCENT / (100.0 / total(0));
+        let joined = stacks.joined(least);
+        joined.iter().map(|line| with_text(line, format_args!(" {}", line.weights[0]))).collect()
+    } else {
+        // Weight before, weight now, with the former scaled to the total of the latter.
+        let scale = match total(1) {
+            0.0 => 1.0,
+            before => total(0) / before,
+        };
+        let line = |line: &Line| {
+            let before = (line.weights[1] as f64 * scale).round() as u64;
+            with_text(line, format_args!(" {before} {}", line.weights[0]))
+        };
+        stacks.lines().iter().map(line).collect()
     };
     let mut options = Options::default();
     options.title = page.title.to_owned();
     options.count_name = unit_name(page.view.profile().meta.unit).to_owned();
-    options.min_width = 0.05;
+    options.min_width = MIN_WIDTH_PERCENT;
     options.hash = true;
+    options.no_sort = true;
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
-}
-
-/// Lines of stack, weight before, weight now, with the former scaled to the total of the latter.
-fn differences(now: Vec<(String, u64)>, before: Vec<(String, u64)>) -> Vec<String> {
-    let total = |lines: &[(String, u64)]| lines.iter().map(|line| line.1 as f64).sum::<f64>();
-    let scale = match total(&before) {
-        0.0 => 1.0,
-        before => total(&now) / before,
-    };
-    let mut both: std::collections::BTreeMap<String, (u64, u64)> = Default::default();
-    for (stack, weight) in now {
-        both.entry(stack).or_default().1 = weight;
-    }
-    for (stack, weight) in before {
-        both.entry(stack).or_default().0 = (weight as f64 * scale).round() as u64;
-    }
-    both.into_iter().map(|(stack, (before, now))| format!("{stack} {before} {now}")).collect()
 }

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, Rlimit};
+use rustix::process::Resource;
 
 use super::Stop;
+use super::served::raise_descriptor_limit;
 use super::sickness::Sickness;
 
 /// Threads that read.
@@ -132,12 +133,7 @@ impl Worker {
     /// Holds all files without opening them for reading, as a watcher does, looks at them again and
     /// again, and asks for inodes to be let go of.
     fn pin(&mut self) -> Result<()> {
-        let limit = rustix::process::getrlimit(Resource::Nofile);
-        // Where it cannot be raised, fewer files are held.
-        let _ = rustix::process::setrlimit(
-            Resource::Nofile,
-            Rlimit { current: limit.maximum, maximum: limit.maximum },
-        );
+        raise_descriptor_limit();
         let room = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let room = usize::try_from(room.saturating_sub(DESCRIPTORS_ASIDE)).unwrap_or(usize::MAX);
         let mut paths = files(&self.mount_point)?;

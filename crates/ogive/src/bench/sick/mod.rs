@@ -2,10 +2,11 @@
 //!
 //! Each sickness is a source, options of a mount and a load (`sickness`), made in a directory of
 //! its own. While the load runs (`load`), the mount can be looked at by `ogive doctor`, which must
-//! name what was done to it. Everything is gone afterwards, also after Ctrl-C: the mount is served
-//! by this process, so that not even a killed one leaves a server behind.
+//! name what was done to it. Everything is gone afterwards, also after Ctrl-C and after kill -9: the
+//! mount is served by a process of its own (`served`), which takes all away when this one has gone.
 
 mod load;
+mod served;
 mod sickness;
 mod slow;
 
@@ -16,13 +17,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
-use ogive_fs::Mount;
 use serde_json::json;
 
 use super::stop::{self, Stop};
 
+use self::served::{Order, Part, Served};
 use self::sickness::Sickness;
-use self::slow::SlowMount;
 use crate::doctor::args::duration;
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
@@ -58,10 +58,22 @@ pub(crate) struct SickArgs {
     /// Print one line of JSON once the load runs: mount_point, sickness, expect
     #[arg(long)]
     json: bool,
+
+    /// Set in the processes that serve the mounts: DIR is the directory of the benchmark that
+    /// started them, standard input a pipe of its orders
+    #[arg(long, hide = true)]
+    part: Option<Part>,
 }
+
+/// What is shown, and where.
+const SOURCE: &str = "source";
+const MOUNT: &str = "mount";
 
 /// Runs the benchmark.
 pub(super) fn run(args: &SickArgs) -> Result<()> {
+    if let Some(part) = args.part {
+        return served::serve(part, args.sickness, &args.dir);
+    }
     let stop = stop::on_signals()?;
     fuse::check_available(false)?;
     let work = tempfile::Builder::new()
@@ -69,7 +81,7 @@ pub(super) fn run(args: &SickArgs) -> Result<()> {
         .tempdir_in(&args.dir)
         .with_context(|| format!("cannot work in {}", args.dir.display()))?;
     let result = in_directory(args, work.path(), &stop);
-    if is_mounted_below(work.path()) {
+    if !unmount_below(work.path()) {
         // Removing it would remove through the mount.
         let path = work.keep();
         return Err(result.err().unwrap_or_else(|| {
@@ -83,7 +95,7 @@ pub(super) fn run(args: &SickArgs) -> Result<()> {
 
 fn in_directory(args: &SickArgs, work: &Path, stop: &Stop) -> Result<()> {
     let sickness = args.sickness;
-    let (source, mount_point) = (work.join("source"), work.join("mount"));
+    let (source, mount_point) = (work.join(SOURCE), work.join(MOUNT));
     std::fs::create_dir(&source)?;
     std::fs::create_dir(&mount_point)?;
     say(&format!("making the source of {} in {}", sickness.name(), work.display()));
@@ -93,35 +105,22 @@ fn in_directory(args: &SickArgs, work: &Path, stop: &Stop) -> Result<()> {
     }
     // The version of a file that has just been written is not settled.
     std::thread::sleep(Duration::from_millis(100));
-    let slow = sickness.slows().then(|| SlowMount::start(sickness, &source, work)).transpose()?;
-    let options = sickness.options(&source, &mount_point, work, slow.as_ref())?;
-    let mount = Mount::start(options)?;
-    let ran = under_load(args, work, &mount_point, slow.as_ref(), stop);
-    let unmounter = mount.unmounter();
-    if unmounter.unmount().is_err() {
-        // Somebody is inside; the mount goes when they do, its place in the tree goes now.
-        fuse::unmount(&mount_point, Unmount::Detach)
-            .with_context(|| format!("cannot unmount {}", mount_point.display()))?;
-        say("somebody still uses the mount; it was taken out of the tree");
-    } else {
-        mount.wait()?;
-    }
-    if let Some(slow) = slow {
-        slow.end()?;
-    }
-    ran
+    let mut served = Served::start(Part::Ill, sickness, work)?;
+    let ran = under_load(args, work, &mount_point, &mut served, stop);
+    // What the load says of a mount that has gone follows from what the mount says.
+    served.end().and(ran)
 }
 
 fn under_load(
     args: &SickArgs,
     work: &Path,
     mount_point: &Path,
-    slow: Option<&SlowMount>,
+    served: &mut Served,
     stop: &Stop,
 ) -> Result<()> {
     let sickness = args.sickness;
     load::prepare(sickness, mount_point, stop)?;
-    let slowing = slow.map(|slow| slow.slow_down(stop)).transpose()?;
+    served.order(Order::Slow)?;
     let load = load::start(sickness, mount_point, stop)?;
     announce(args, mount_point)?;
     let end = (!args.keep).then(|| Instant::now() + args.duration);
@@ -132,14 +131,14 @@ fn under_load(
         std::thread::sleep(Duration::from_millis(50));
     }
     stop.store(true, Ordering::Relaxed);
+    let quickened = served.order(Order::Fast);
     let operations = load.end();
-    drop(slowing);
     say(&format!(
         "{} operations; removing {}",
         operations.as_ref().map_or(0, |count| *count),
         work.display()
     ));
-    operations.map(drop)
+    operations.map(drop).and(quickened)
 }
 
 fn announce(args: &SickArgs, mount_point: &Path) -> Result<()> {
@@ -168,7 +167,20 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "ogive: {text}");
 }
 
-fn is_mounted_below(directory: &Path) -> bool {
-    crate::mountinfo::read()
-        .is_ok_and(|mounts| mounts.iter().any(|mount| mount.mount_point.starts_with(directory)))
+/// Takes out of the tree what a process that was killed has left mounted below a directory; whether
+/// nothing is left.
+fn unmount_below(directory: &Path) -> bool {
+    let below = || {
+        let mounts = crate::mountinfo::read()?;
+        let inside = mounts.into_iter().map(|mount| mount.mount_point);
+        Ok::<_, std::io::Error>(
+            inside.filter(|path| path.starts_with(directory)).collect::<Vec<_>>(),
+        )
+    };
+    for mount_point in below().unwrap_or_default() {
+        if let Err(error) = fuse::unmount(&mount_point, Unmount::Detach) {
+            say(&format!("cannot unmount {}: {error}", mount_point.display()));
+        }
+    }
+    below().is_ok_and(|left| left.is_empty())
 }

@@ -13,7 +13,6 @@ use ogive_l2::device::Engine;
 use ogive_l2::{Admission, Cipher, Compression, KeySource, MasterKey, WriteLimits};
 
 use super::Stop;
-use super::slow::SlowMount;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -132,11 +131,11 @@ impl Sickness {
         source: &Path,
         mount_point: &Path,
         work: &Path,
-        slow: Option<&SlowMount>,
+        slow: Option<&Path>,
     ) -> Result<MountOptions> {
         let common = MountOptions {
             source: match (self, slow) {
-                (Self::SlowSource, Some(slow)) => slow.mount_point().to_owned(),
+                (Self::SlowSource, Some(slow)) => slow.to_owned(),
                 _ => source.to_owned(),
             },
             mount_point: mount_point.to_owned(),
@@ -176,7 +175,7 @@ impl Sickness {
                 MountOptions { arc_max_bytes: Some(16 * MIB), prefetch_max_bytes: 0, ..common }
             }
             Self::SlowL2 => {
-                let directory = slow.map_or(work, SlowMount::mount_point);
+                let directory = slow.unwrap_or(work);
                 MountOptions {
                     arc_max_bytes: Some(4 * MIB),
                     second_level: Some(second_level(

@@ -70,7 +70,8 @@
     const sliceText = slices ? element(root, "div", "facts") : null;
     const canvas = element(root, "canvas", "graph");
     canvas.tabIndex = 0;
-    const detail = element(root, "div", "detail", "\u00a0");
+    // Its place keeps its height: a long name must not move the graph away from under the pointer.
+    const detail = element(element(root, "div", "place"), "div", "detail", "\u00a0");
     const tables = element(root, "div", "tables");
     const context = canvas.getContext("2d");
 

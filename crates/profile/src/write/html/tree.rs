@@ -55,21 +55,10 @@ impl Tree {
     pub(super) fn add(&mut self, view: &View<'_>, groups: &[u32]) -> Vec<Entry> {
         let profile = view.profile();
         let frames: Vec<u32> = profile.frames().map(|(_, frame)| self.frame(&frame)).collect();
-        let mut wanted = vec![false; profile.stacks_len()];
-        for sample in view.samples() {
-            wanted[sample.stack.index()] = true;
-        }
-        // Callers have smaller numbers, so that going down marks all that are needed.
-        for stack in (1..wanted.len()).rev() {
-            if wanted[stack]
-                && let Some((_, caller)) = profile.split_stack(StackId(stack as u32))
-            {
-                wanted[caller.index()] = true;
-            }
-        }
+        let reached = view.reached();
         let mut nodes = vec![0u32; profile.stacks_len()];
         for stack in 1..nodes.len() {
-            if wanted[stack]
+            if reached[stack]
                 && let Some((frame, caller)) = profile.split_stack(StackId(stack as u32))
             {
                 let node = Node { parent: nodes[caller.index()], frame: frames[frame.index()] };
