@@ -2,8 +2,8 @@
 //!
 //! Open addressing with linear probing in slots of 8 bytes: 32 bits of the hash and a number.
 //! The place of a key follows from those 32 bits, so tables grow and shrink without looking at
-//! a key. It is the beginning of a cache line, so that most searches read one line; at two thirds
-//! of all slots in use one number in fifty stands beyond it, at seven eighths one in twelve.
+//! a key. It is the beginning of a cache line, so that most searches read one line: at two thirds
+//! of all slots in use one number in thirty stands beyond it, at seven eighths one in eight.
 //! One thread at a time writes, under the sublist's lock; removal moves later slots back, so there
 //! are no tombstones.
 //!
