@@ -2,7 +2,7 @@
 //! same number of entries, all with `u64` keys and values behind a count.
 
 use lru::LruCache;
-use ogive_arc::{Access, Cache, Kind};
+use ogive_arc::{Access, Cache, Kind, Policy};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -28,20 +28,27 @@ pub trait Candidate: Send + Sync {
     }
 }
 
-struct Ogive(Cache<u64, Page>);
+struct Ogive(&'static str, Cache<u64, Page>);
+
+impl Ogive {
+    fn new(name: &'static str, policy: Policy, entries: usize) -> Self {
+        let builder = Cache::builder(entries as u64).expected_weight_bytes(1).policy(policy);
+        Self(name, builder.build())
+    }
+}
 
 impl Candidate for Ogive {
     fn name(&self) -> &'static str {
-        "ogive-arc"
+        self.0
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.get(&key, Access::Demand).map(|hold| read(&hold)).is_some()
+        self.1.get(&key, Access::Demand).map(|hold| read(&hold)).is_some()
     }
     fn insert(&self, key: u64, value: Page) {
-        drop(self.0.insert(key, value, 1, Kind::Data, Access::Demand));
+        drop(self.1.insert(key, value, 1, Kind::Data, Access::Demand));
     }
     fn locks(&self) -> Option<u64> {
-        Some(self.0.stats().locks)
+        Some(self.1.stats().locks)
     }
 }
 
@@ -173,8 +180,10 @@ pub fn candidates(
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     let mut all: Vec<Box<dyn Candidate>> = Vec::new();
     if wanted("ogive-arc") {
-        let builder = Cache::builder(entries as u64).expected_weight_bytes(1);
-        all.push(Box::new(Ogive(builder.build())));
+        all.push(Box::new(Ogive::new("ogive-arc", Policy::Duel, entries)));
+    }
+    if wanted("ogive-arc, ARC alone") {
+        all.push(Box::new(Ogive::new("ogive-arc, ARC alone", Policy::Arc, entries)));
     }
     if wanted("quick_cache") {
         all.push(Box::new(Quick("quick_cache", quick_cache::sync::Cache::new(entries))));

@@ -90,6 +90,7 @@ fn workload(name: &'static str, entries: usize, draw: fn(&mut Random, &Zipf) -> 
 pub fn all(full: bool) -> Vec<Workload> {
     let mut all = vec![
         workload("read only, zipf 0.99", 1 << 16, zipf),
+        workload("read only, zipf 0.99, small", 1 << 10, zipf),
         workload("read only, uniform", 1 << 16, uniform),
         Workload {
             filled: (1 << 16) * 8 / 10,

@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Stripes of the first chunk.
-const FIRST: usize = 16;
+const FIRST: usize = 64;
 
 /// Chunks: room for a million threads at once.
-const CHUNKS: usize = 16;
+const CHUNKS: usize = 14;
 
 /// Events, numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,20 +78,33 @@ const EVENTS: usize = Event::Count as usize;
 
 #[derive(Debug)]
 #[repr(align(128))]
-struct Stripe([AtomicU64; EVENTS]);
+pub(crate) struct Stripe([AtomicU64; EVENTS]);
 
 impl Stripe {
     fn new() -> Self {
         Self(std::array::from_fn(|_| AtomicU64::new(0)))
     }
+
+    /// Counts a hit of this place.
+    #[inline(always)]
+    pub(crate) fn count(&self, hit: usize) {
+        self.add(Event::Hit as usize + hit, 1);
+    }
+
+    #[inline(always)]
+    fn add(&self, counter: usize, count: u64) {
+        // One thread alone writes here, so it need not lock the line.
+        let counter = &self.0[counter];
+        counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
+    }
 }
 
-/// Stripes by number of thread, in chunks of 16, 32, 64 and so on.
+/// Stripes by number of thread, in chunks of 64, 128, 256 and so on.
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// The first chunk, for most programs the only one.
-    first: Box<[Stripe]>,
-    more: [OnceLock<Box<[Stripe]>>; CHUNKS],
+    first: Box<[Stripe; FIRST]>,
+    more: Box<[OnceLock<Box<[Stripe]>>; CHUNKS]>,
 }
 
 /// Chunk of a thread's stripe, and its place in it.
@@ -104,8 +117,9 @@ const fn place(thread: usize) -> (usize, usize) {
 
 impl Counters {
     pub(crate) fn new() -> Self {
-        let first = (0..FIRST).map(|_| Stripe::new()).collect();
-        Self { first, more: std::array::from_fn(|_| OnceLock::new()) }
+        let first: Box<[Stripe]> = (0..FIRST).map(|_| Stripe::new()).collect();
+        let first = first.try_into().expect("as many as were made");
+        Self { first, more: Box::new(std::array::from_fn(|_| OnceLock::new())) }
     }
 
     fn chunk(&self, chunk: usize) -> &[Stripe] {
@@ -120,26 +134,29 @@ impl Counters {
     /// Adds to the counter `offset` places after `event`.
     #[inline]
     pub(crate) fn add_at(&self, event: Event, offset: usize, count: u64) {
-        let thread = threads::number();
-        let Some(Stripe(counters)) = self.first.get(thread).filter(|_| thread != threads::SHARED)
-        else {
-            return self.add_beyond(thread, event as usize + offset, count);
-        };
-        // This thread alone writes here, so it need not lock the line.
-        let counter = &counters[event as usize + offset];
-        counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
+        match self.stripe(threads::number_if_any()) {
+            Some(stripe) => stripe.add(event as usize + offset, count),
+            None => self.add_beyond(event as usize + offset, count),
+        }
     }
 
-    /// The same for a thread that has no stripe in the first chunk, or none for itself.
+    /// The stripe of this thread, which has that number, if it is one of the first.
+    #[inline(always)]
+    pub(crate) fn stripe(&self, thread: usize) -> Option<&Stripe> {
+        self.first.get(thread)
+    }
+
+    /// The same for a thread that has no stripe in the first chunk, none yet, or none for itself.
     #[inline(never)]
-    fn add_beyond(&self, thread: usize, counter: usize, count: u64) {
-        let (chunk, at) = place(thread);
-        if thread == threads::SHARED || chunk >= CHUNKS {
+    fn add_beyond(&self, counter: usize, count: u64) {
+        let thread = threads::number();
+        let (chunk, at) = if thread == threads::SHARED { (CHUNKS, 0) } else { place(thread) };
+        if chunk >= CHUNKS {
             self.first[0].0[counter].fetch_add(count, Relaxed);
             return;
         }
-        let counter = &self.chunk(chunk)[at].0[counter];
-        counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
+        let stripe = if chunk == 0 { &self.first[at] } else { &self.chunk(chunk)[at] };
+        stripe.add(counter, count);
     }
 
     pub(crate) fn add(&self, event: Event, count: u64) {
@@ -168,11 +185,11 @@ mod tests {
     fn stripes_add_up() {
         let counters = Counters::new();
         std::thread::scope(|scope| {
-            for _ in 0..40 {
+            for _ in 0..80 {
                 scope.spawn(|| (0..50).for_each(|_| counters.add_at(Event::Hit, 3, 2)));
             }
         });
-        assert_eq!(counters.sum_at(Event::Hit, 3), 4000);
+        assert_eq!(counters.sum_at(Event::Hit, 3), 8000);
         assert_eq!(counters.sum(Event::Hit), 0);
     }
 }

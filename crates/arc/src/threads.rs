@@ -11,7 +11,8 @@ struct Numbers {
     next: usize,
 }
 
-static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: BinaryHeap::new(), next: SHARED + 1 });
+/// The first number is left for those that have to share.
+static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: BinaryHeap::new(), next: 1 });
 
 /// Gives the number back when the thread ends.
 struct Own(usize);
@@ -28,8 +29,8 @@ impl Drop for Own {
 
 const NONE: usize = usize::MAX;
 
-/// The number of threads that are ending: not theirs alone.
-pub(crate) const SHARED: usize = 0;
+/// The number of threads that are ending: not theirs alone, and greater than any other.
+pub(crate) const SHARED: usize = usize::MAX - 1;
 
 thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(NONE) };
@@ -46,6 +47,13 @@ thread_local! {
 pub(crate) fn number() -> usize {
     let number = NUMBER.get();
     if number == NONE { assign() } else { number }
+}
+
+/// The number of this thread, or one that is greater than any if it has none of its own, or none
+/// yet: for those who have a limit to compare it with anyway.
+#[inline]
+pub(crate) fn number_if_any() -> usize {
+    NUMBER.get()
 }
 
 #[cold]

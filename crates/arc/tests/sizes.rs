@@ -2,13 +2,19 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
-use ogive_arc::{Access, Cache, Kind, entry_bytes_max, ghost_bytes_max};
+use ogive_arc::{Access, Cache, Hold, Kind, entry_bytes_max, ghost_bytes_max};
 
 #[test]
 fn an_entry_takes_at_most_64_bytes_beside_its_key_and_value() {
     assert!(entry_bytes_max::<u64, ()>() <= 64, "{}", entry_bytes_max::<u64, ()>());
     assert!(entry_bytes_max::<(u64, u64, u64), ()>() <= 64);
     assert!(entry_bytes_max::<(u64, u64), ()>() <= 64);
+}
+
+#[test]
+fn a_hold_is_two_words_and_so_is_none() {
+    assert_eq!(size_of::<Hold<u64, ()>>(), 2 * size_of::<usize>());
+    assert_eq!(size_of::<Option<Hold<String, String>>>(), 2 * size_of::<usize>());
 }
 
 #[test]

@@ -174,8 +174,7 @@ impl<K, V> Core<K, V> {
             self.settle(&mut guard, &ticket, (value, weight_bytes), oversize);
             after.flight = guard.inside.flights.remove(&id);
         }
-        let entry = shard.entry(id).expect("a ticket has an entry");
-        let hold = Hold::of(self, shard, entry, id);
+        let hold = Hold::of(self, shard.entry(id).expect("a ticket has an entry"));
         leaving.let_go(self);
         after.run();
         hold

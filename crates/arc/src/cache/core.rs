@@ -63,7 +63,9 @@ impl Ledger {
     }
 }
 
-/// What all handles, claims and holds of a cache share.
+/// What all handles, claims and holds of a cache share. The first fields are what a hit reads: one
+/// cache line, which is hardly ever written.
+#[repr(C, align(64))]
 pub(crate) struct Core<K, V> {
     shards: Box<[Shard<K, V>]>,
     pub(crate) hasher: FixedState,
@@ -72,20 +74,23 @@ pub(crate) struct Core<K, V> {
     over: AtomicBool,
     /// The target, for those who only look.
     target_bytes: AtomicU64,
-    /// Advances with every arrival, so that hits only read it.
-    clock: AtomicU64,
-    pub(crate) tails: Tails,
-    ledger: Mutex<Ledger>,
+    pub(crate) this: Weak<Self>,
     /// Nobody, if the policy is ARC.
     pub(crate) referees: Option<Referees>,
+    pub(crate) evict_hook: Option<EvictHook<K, V>>,
+    pub(crate) tails: Tails,
+    /// Advances with every arrival, so that hits only read it.
+    clock: AtomicU64,
+    ledger: Mutex<Ledger>,
     /// Handles of the cache.
     pub(crate) handles: AtomicUsize,
     /// One for each dead entry, so that holders can let go of it when the cache is gone.
     keepers: Mutex<Vec<Arc<Self>>>,
-    pub(crate) this: Weak<Self>,
-    pub(crate) evict_hook: Option<EvictHook<K, V>>,
     pub(crate) registry: Registry,
 }
+
+#[cfg(all(target_pointer_width = "64", not(any(shuttle, loom))))]
+const _: () = assert!(std::mem::offset_of!(Core<u64, u64>, referees) == 64);
 
 /// What to make a core with.
 pub(crate) struct Parts<K, V> {
@@ -174,7 +179,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// The sublist of a hash.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shard_of(&self, hash: u64) -> &Shard<K, V> {
         // Bits that neither the sublist's index nor its ghosts go by.
         &self.shards[(hash >> 48) as usize & (self.shards.len() - 1)]
@@ -212,12 +217,6 @@ impl<K, V> Core<K, V> {
     /// after the last use of the core.
     pub(crate) fn keeper(&self) -> Option<Arc<Self>> {
         crate::sync::lock(&self.keepers).pop()
-    }
-
-    /// Counts a hit.
-    #[inline]
-    pub(crate) fn count_hit(&self, place: usize) {
-        self.counters.add_at(Event::Hit, place, 1);
     }
 }
 

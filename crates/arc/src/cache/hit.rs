@@ -2,8 +2,9 @@
 
 use super::{Cache, Hold};
 use crate::counters::Event;
-use crate::policy::{Access, List};
-use crate::table::{DEMOTE, MFU, MRU, PREFETCHED, PROMOTED, TOUCHED, WATCHED, Word};
+use crate::policy::{Access, Kind, List};
+use crate::table::{DEMOTE, MFU, MRU, Now, PREFETCHED, PROMOTED, Shard, TOUCHED, WATCHED, Word};
+use crate::threads;
 use std::hash::Hash;
 
 /// Nothing was found without the lock.
@@ -13,8 +14,24 @@ pub(super) struct NotFound {
 }
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
-    /// A hit without a lock.
+    /// A hit without a lock on an entry whose place in the index is near its home. Most are: what
+    /// this finds nothing of, [`Cache::find_unlocked`] has to look for.
     #[inline(always)]
+    pub(super) fn find_near(&self, hash: u64, key: &K, access: Access) -> Option<Hold<K, V>> {
+        let core = self.core();
+        let shard = core.shard_of(hash);
+        let id = shard.index.near(hash as u32)?;
+        let (hold, word) = Hold::pin(core, shard, id)?;
+        // Never before the pin.
+        if hold.key() != key {
+            let_go(hold);
+            return None;
+        }
+        Some(self.hit((shard, id), hold, word, access))
+    }
+
+    /// A hit without a lock, wherever in the index the entry is.
+    #[inline(never)]
     pub(super) fn find_unlocked(
         &self,
         hash: u64,
@@ -32,10 +49,10 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
                 return None;
             };
             // Never before the pin; and if it is another's, the drop lets go of it.
-            (hold.key() == key).then_some((hold, word))
+            (hold.key() == key).then_some((hold, id, word))
         });
         match found {
-            Some((hold, word)) => Ok(self.hit(hold, word, access)),
+            Some((hold, id, word)) => Ok(self.hit((shard, id), hold, word, access)),
             None => {
                 let for_sure = !others && version.is_some() && shard.index.version() == version;
                 Err(NotFound { for_sure })
@@ -43,64 +60,83 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         }
     }
 
-    /// Counts a hit on an entry that is held now and had this word, and leaves word for the
-    /// lists if it has to move.
+    /// Counts a hit on an entry of a sublist that is held now and had this word, and leaves word
+    /// for the lists if it has to move.
     #[inline(always)]
-    pub(super) fn hit(&self, hold: Hold<K, V>, word: Word, access: Access) -> Hold<K, V> {
-        let core = self.core();
-        let recency = &core.shards()[hold.sublist()].recency;
-        let now = recency.now(word.kind());
-        if !word.is_plain_mfu() || now.is_exact() {
-            self.hit_noted(&hold, word, access);
-            return hold;
+    pub(super) fn hit(
+        &self,
+        (shard, id): (&Shard<K, V>, u32),
+        hold: Hold<K, V>,
+        word: Word,
+        access: Access,
+    ) -> Hold<K, V> {
+        let now = shard.recency.now(word.kind());
+        // Whoever has no stripe among the first, or no number yet, goes the longer way.
+        let thread = threads::number_if_any();
+        let stripe = self.core().counters.stripe(thread);
+        if let Some(stripe) = stripe.filter(|_| word.is_plain_mfu() && !now.is_exact()) {
+            stripe.count(hit_place(access, word.kind(), List::Mfu));
+            self.say_age(shard, &hold, (word.kind(), now), thread);
+            hold
+        } else {
+            self.hit_noted((shard, id), hold, word, access)
         }
-        core.count_hit(access as usize * 4 + word.kind() as usize * 2 + List::Mfu as usize);
-        self.say_age(&hold, word);
-        hold
     }
 
     /// Says in an MFU entry in which age it was hit.
     #[inline(always)]
-    fn say_age(&self, hold: &Hold<K, V>, word: Word) {
-        let (entry, recency) = (hold.entry(), &self.core().shards()[hold.sublist()].recency);
-        let now = recency.now(word.kind());
-        if entry.used_in() != now.age() {
-            entry.set_used_in(now.age());
-            if recency.count_use(word.kind(), now) {
-                self.turn(hold.sublist());
-            }
+    fn say_age(
+        &self,
+        shard: &Shard<K, V>,
+        hold: &Hold<K, V>,
+        (kind, now): (Kind, Now),
+        thread: usize,
+    ) {
+        let entry = hold.entry();
+        let first = entry.used_in() != now.age();
+        // In a line that this thread has just written anyway.
+        entry.set_used_in(now.age());
+        if shard.recency.count_use(kind, now, first, thread) {
+            self.turn(shard);
         }
     }
 
-    /// The same for an entry that may have to leave a note: one of MRU, or one that something is
-    /// the matter with; or where every hit counts.
-    #[cold]
-    fn hit_noted(&self, hold: &Hold<K, V>, word: Word, access: Access) {
+    /// A hit on an entry that may have to leave a note: one of MRU, or one that something is the
+    /// matter with; or where every hit counts.
+    #[inline(never)]
+    fn hit_noted(
+        &self,
+        (shard, id): (&Shard<K, V>, u32),
+        hold: Hold<K, V>,
+        word: Word,
+        access: Access,
+    ) -> Hold<K, V> {
         let core = self.core();
         let promoted = word.state() == MFU || word.is(PROMOTED);
         let list = if promoted { List::Mfu } else { List::Mru };
-        let place = access as usize * 4 + word.kind() as usize * 2 + list as usize;
-        core.count_hit(place);
+        core.counters.add_at(Event::Hit, hit_place(access, word.kind(), list), 1);
         let demand = access == Access::Demand;
-        let first = demand && word.any(PREFETCHED | DEMOTE) && self.asked_for(hold);
-        let recency = &core.shards()[hold.sublist()].recency;
+        let first = demand && word.any(PREFETCHED | DEMOTE) && self.asked_for(&hold);
+        let exact = shard.recency.is_exact();
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         if demand && word.is(WATCHED) {
             let entry = hold.entry();
-            core.note_watched(word.kind(), entry.hash(), entry.weight_bytes(), recency.is_exact());
+            core.note_watched(word.kind(), entry.hash(), entry.weight_bytes(), exact);
         }
-        if word.state() == MFU && !recency.is_exact() {
-            self.say_age(hold, word);
-            return;
+        if word.state() == MFU && !exact {
+            let now = shard.recency.now(word.kind());
+            self.say_age(shard, &hold, (word.kind(), now), threads::number());
+            return hold;
         }
         let raised = word.is(flags);
         if !raised {
             hold.entry().meta.raise(flags);
         }
-        if !raised || word.state() == MFU || recency.is_exact() {
-            self.leave_word(hold, word, flags);
+        if !raised || word.state() == MFU || exact {
+            self.leave_word((shard, id), word, flags);
         }
+        hold
     }
 
     /// A demand has found an entry that was prefetched or is to be demoted. Returns whether it is
@@ -116,13 +152,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 
     /// Notes a hit for the lists. The notes of a full ring are applied if the lock can be had, or
     /// in any case if every hit counts.
-    fn leave_word(&self, hold: &Hold<K, V>, word: Word, flags: u64) {
+    fn leave_word(&self, (shard, id): (&Shard<K, V>, u32), word: Word, flags: u64) {
         let core = self.core();
-        let shard = &core.shards()[hold.sublist()];
         let promote = flags & PROMOTED != 0;
         // So that the rule in force is the one of this hit.
         let at_once = shard.recency.is_exact() && core.referees.is_some();
-        if shard.recency.note(hold.id(), word, promote) {
+        if shard.recency.note(id, word, promote) {
             if at_once {
                 drop(core.lock_drained(shard));
             }
@@ -136,7 +171,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         match guard {
             Some(mut guard) => {
                 core.drain(&mut guard, false, shard.recency.is_exact());
-                shard.recency.note(hold.id(), word, promote);
+                shard.recency.note(id, word, promote);
             }
             None => core.counters.count(Event::NotesLost),
         }
@@ -144,10 +179,23 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
 
     /// Has the uses that this thread has counted in a sublist taken over, if the lock can be had.
     #[cold]
-    fn turn(&self, sublist: usize) {
+    fn turn(&self, shard: &Shard<K, V>) {
         let core = self.core();
-        if let Some(mut guard) = core.shards()[sublist].try_lock(&core.tails, &core.counters) {
+        if let Some(mut guard) = shard.try_lock(&core.tails, &core.counters) {
             core.drain(&mut guard, false, false);
         }
     }
+}
+
+/// The place of a hit among the counters of hits.
+#[inline(always)]
+const fn hit_place(access: Access, kind: Kind, list: List) -> usize {
+    access as usize * 4 + kind as usize * 2 + list as usize
+}
+
+/// Lets go of what was pinned for another key with the same bits of its hash.
+#[cold]
+#[inline(never)]
+fn let_go<K, V>(hold: Hold<K, V>) {
+    drop(hold);
 }

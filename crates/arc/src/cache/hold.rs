@@ -3,7 +3,9 @@
 //! While an entry is pinned, its slot keeps its key and its value, and the core of the cache
 //! stays: a live entry keeps the core because its cache is there, for a cache that ends makes its
 //! entries dead first; a dead one because the core has a keeper for each dead entry. So a hold
-//! can be two pointers without a count of their own.
+//! can be two pointers without a count of their own. Everything else about it, where its sublist and
+//! its slot are, follows from those, and is wanted only when the last pin of an entry that something
+//! is the matter with is let go.
 #![allow(unsafe_code)]
 
 use super::core::Core;
@@ -26,8 +28,6 @@ use std::sync::Arc;
 pub struct Hold<K, V> {
     entry: NonNull<Entry<K, V>>,
     core: NonNull<Core<K, V>>,
-    sublist: u32,
-    id: u32,
     /// For what a hold may drop: the last one of a cache that is gone drops it all.
     owns: PhantomData<Arc<Core<K, V>>>,
 }
@@ -39,22 +39,22 @@ unsafe impl<K: Send + Sync, V: Send + Sync> Send for Hold<K, V> {}
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Hold<K, V> {}
 
 impl<K, V> Hold<K, V> {
-    /// For somebody who has pinned the entry of this slot, which is or will be live or dead.
-    #[inline]
-    pub(crate) fn of(core: &Core<K, V>, shard: &Shard<K, V>, entry: &Entry<K, V>, id: u32) -> Self {
+    /// For somebody who has pinned this entry of the cache, which is or will be live or dead.
+    #[inline(always)]
+    pub(crate) fn of(core: &Core<K, V>, entry: &Entry<K, V>) -> Self {
         let (entry, core) = (NonNull::from(entry), NonNull::from(core));
-        Self { entry, core, sublist: shard.number() as u32, id, owns: PhantomData }
+        Self { entry, core, owns: PhantomData }
     }
 
     /// Pins the entry of a slot if it is live; returns its word before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pin(core: &Core<K, V>, shard: &Shard<K, V>, id: u32) -> Option<(Self, Word)> {
         let entry = shard.entry(id)?;
         let word = entry.meta.pin_live()?;
-        Some((Self::of(core, shard, entry, id), word))
+        Some((Self::of(core, entry), word))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn entry(&self) -> &Entry<K, V> {
         // SAFETY: slots stay while the core does, and the core stays while there is a pin.
         unsafe { self.entry.as_ref() }
@@ -71,14 +71,6 @@ impl<K, V> Hold<K, V> {
     pub(crate) fn key(&self) -> &K {
         // SAFETY: the entry is pinned and live or dead.
         unsafe { self.entry().key() }
-    }
-
-    pub(crate) const fn sublist(&self) -> usize {
-        self.sublist as usize
-    }
-
-    pub(crate) const fn id(&self) -> u32 {
-        self.id
     }
 
     /// The value, without the claim on its entry: it lives as long as somebody has it, but
@@ -103,19 +95,18 @@ impl<K, V> Deref for Hold<K, V> {
 impl<K, V> Clone for Hold<K, V> {
     fn clone(&self) -> Self {
         self.entry().meta.pin_again();
-        let Self { entry, core, sublist, id, owns } = *self;
-        Self { entry, core, sublist, id, owns }
+        let Self { entry, core, owns } = *self;
+        Self { entry, core, owns }
     }
 }
 
 impl<K, V> Drop for Hold<K, V> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // Looked at before the pin goes: after it the core may be gone.
         let over = self.core().is_over();
         if !self.entry().meta.unpin(over) {
-            let core = self.core().this.upgrade().expect("a pin keeps the core");
-            release(core, self.sublist, self.id);
+            release(self.core, self.entry);
         }
     }
 }
@@ -123,8 +114,14 @@ impl<K, V> Drop for Hold<K, V> {
 /// Lets the last pin go under the lock. The core may go with it, when this ends: so nobody up the
 /// stack may have a reference to it.
 #[cold]
-fn release<K, V>(core: Arc<Core<K, V>>, sublist: u32, id: u32) {
-    core.release(&core.shards()[sublist as usize], id);
+#[inline(never)]
+fn release<K, V>(core: NonNull<Core<K, V>>, entry: NonNull<Entry<K, V>>) {
+    // SAFETY: the core and its slots stay while there is a pin, and there is this one.
+    let (held, entry) = unsafe { (core.as_ref(), entry.as_ref()) };
+    let core = held.this.upgrade().expect("a pin keeps the core");
+    let shard = core.shard_of(entry.hash());
+    let id = shard.slot_of(entry).expect("a held entry is in its sublist");
+    core.release(shard, id);
 }
 
 impl<K, V: fmt::Debug> fmt::Debug for Hold<K, V> {

@@ -87,12 +87,21 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         }
     }
 
+    #[inline]
     fn find_or_claim(&self, key: &K, kind: Kind, access: Access) -> Found<K, V> {
-        let core = self.core();
         let hash = self.hash(key);
+        if let Some(hold) = self.find_near(hash, key, access) {
+            return Found::Entry(hold);
+        }
+        self.claim_or_join(hash, key, kind, access)
+    }
+
+    /// After a look that found nothing near.
+    fn claim_or_join(&self, hash: u64, key: &K, kind: Kind, access: Access) -> Found<K, V> {
         if let Ok(hold) = self.find_unlocked(hash, key, access) {
             return Found::Entry(hold);
         }
+        let core = self.core();
         let owned = key.clone();
         let shard = core.shard_of(hash);
         let mut guard = core.lock_drained(shard);
@@ -104,7 +113,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         };
         if let Some((hold, word)) = Hold::pin(core, shard, id) {
             drop(guard);
-            return Found::Entry(self.hit(hold, word, access));
+            return Found::Entry(self.hit((shard, id), hold, word, access));
         }
         // The loader's pin keeps the entry; this one makes it ours when the load lands.
         let entry = guard.entry(id);
@@ -122,7 +131,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             counters.count(Event::DemandIohitPredictivePrefetch);
         }
         // Not a hold before there is a value; and if none comes, the slot goes with our pin.
-        Found::Loading(flight, ManuallyDrop::new(Hold::of(core, shard, entry, id)))
+        Found::Loading(flight, ManuallyDrop::new(Hold::of(core, entry)))
     }
 }
 

@@ -57,7 +57,6 @@ pub(crate) use tails::Tails;
 use self::claim::Ticket;
 use self::core::Core;
 use self::evict::Leaving;
-use self::hit::NotFound;
 use crate::counters::Event;
 use crate::policy::transition::Arrival;
 use crate::policy::{Access, Kind, List, State};
@@ -171,6 +170,7 @@ enum Found<K, V> {
 }
 
 impl<K, V> Cache<K, V> {
+    #[inline(always)]
     fn core(&self) -> &Core<K, V> {
         &self.core
     }
@@ -188,6 +188,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         Builder::new(capacity_bytes)
     }
 
+    #[inline(always)]
     fn hash(&self, key: &K) -> u64 {
         self.core.hasher.hash_one(key)
     }
@@ -201,21 +202,16 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     #[inline]
     pub fn get(&self, key: &K, access: Access) -> Option<Hold<K, V>> {
         let hash = self.hash(key);
-        match self.find_unlocked(hash, key, access) {
-            Ok(hold) => Some(hold),
-            Err(not_found) => self.get_locked(hash, key, access, not_found),
+        match self.find_near(hash, key, access) {
+            Some(hold) => Some(hold),
+            None => self.get_beyond(hash, key, access),
         }
     }
 
-    #[cold]
-    fn get_locked(
-        &self,
-        hash: u64,
-        key: &K,
-        access: Access,
-        not_found: NotFound,
-    ) -> Option<Hold<K, V>> {
-        let found = self.look_again(hash, key, access, not_found);
+    /// After a look that found nothing near.
+    #[inline(never)]
+    fn get_beyond(&self, hash: u64, key: &K, access: Access) -> Option<Hold<K, V>> {
+        let found = self.look_beyond(hash, key, access);
         if let Err(loading) = found {
             let kind = loading.unwrap_or(Kind::Data);
             self.count_miss(kind, access);
@@ -227,32 +223,24 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// `ARC_FLAG_CACHED_ONLY`).
     #[must_use]
     pub fn get_cached_only(&self, key: &K, access: Access) -> Option<Hold<K, V>> {
-        let found = self.look(key, access);
+        let hash = self.hash(key);
+        if let Some(hold) = self.find_near(hash, key, access) {
+            return Some(hold);
+        }
+        let found = self.look_beyond(hash, key, access);
         if let Err(Some(_)) = found {
             self.core().counters.count(Event::CachedOnlyInProgress);
         }
         found.ok()
     }
 
-    /// The entry, or the kind of the load in flight.
-    fn look(&self, key: &K, access: Access) -> Result<Hold<K, V>, Option<Kind>> {
-        let hash = self.hash(key);
+    /// After a look that found nothing near: the entry, or the kind of the load in flight. Under
+    /// the lock, unless it is found without, or there is nothing for sure.
+    fn look_beyond(&self, hash: u64, key: &K, access: Access) -> Result<Hold<K, V>, Option<Kind>> {
         match self.find_unlocked(hash, key, access) {
-            Ok(hold) => Ok(hold),
-            Err(not_found) => self.look_again(hash, key, access, not_found),
-        }
-    }
-
-    /// After a look that found nothing: the same under the lock, unless there is nothing for sure.
-    fn look_again(
-        &self,
-        hash: u64,
-        key: &K,
-        access: Access,
-        not_found: NotFound,
-    ) -> Result<Hold<K, V>, Option<Kind>> {
-        if not_found.for_sure {
-            return Err(None);
+            Ok(hold) => return Ok(hold),
+            Err(not_found) if not_found.for_sure => return Err(None),
+            Err(_) => {}
         }
         let core = self.core();
         let shard = core.shard_of(hash);
@@ -260,7 +248,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let id = guard.find(hash, key).ok_or(None)?;
         if let Some((hold, word)) = Hold::pin(core, shard, id) {
             drop(guard);
-            return Ok(self.hit(hold, word, access));
+            return Ok(self.hit((shard, id), hold, word, access));
         }
         Err(Some(guard.word(id).kind()))
     }

@@ -192,7 +192,7 @@ impl Meta {
     }
 
     /// Pins the entry if it is live; returns the word before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pin_live(&self) -> Option<Word> {
         let mut word = Word(self.0.load(Ordering::Relaxed));
         while word.is_live() {
@@ -216,7 +216,7 @@ impl Meta {
 
     /// Lets a pin go, unless that has to be done under the lock: it is the last one and the
     /// entry is special, or the caller wants it so for the last one. Returns whether it went.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unpin(&self, last_under_lock: bool) -> bool {
         let mut word = Word(self.0.load(Ordering::Relaxed));
         loop {

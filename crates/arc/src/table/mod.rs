@@ -30,7 +30,7 @@ pub(crate) use meta::{
     DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, WAITING,
     WATCHED, Word,
 };
-pub(crate) use recency::Note;
+pub(crate) use recency::{Note, Now};
 pub(crate) use shard::{Gone, Shard, ShardGuard, Taken, Unpinned};
 pub(crate) use window::Demoted;
 

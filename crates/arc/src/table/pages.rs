@@ -1,5 +1,30 @@
-//! Giving pages back to the system without giving up their addresses.
+//! Memory that readers go by without a lock: tables of zeroed cache lines which stay where they are,
+//! and pages that are given back to the system without giving up their addresses.
+//!
+//! Of a set of [`Tables`] one is in use. Where it begins and how long it is are in one word, so
+//! that a reader cannot mix up two, and reads nothing else before the table itself.
 #![allow(unsafe_code)]
+
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+/// Slots of a line.
+pub(super) const SLOTS: usize = 8;
+
+/// A cache line of slots, each a part of a hash and a number. All zero is an empty one.
+#[repr(C, align(64))]
+pub(super) struct Line {
+    pub(super) hashes: [AtomicU32; SLOTS],
+    pub(super) numbers: [AtomicU32; SLOTS],
+}
+
+/// Lines of the smallest table.
+const FIRST: usize = 8;
+
+/// How many tables there can be. A pointer to a line has room for the number of one.
+const TABLES: usize = 54;
+const _: () = assert!(TABLES <= align_of::<Line>());
 
 /// Drops the contents of the whole pages within a range of private memory, which is of atomics
 /// that are all zero, or may become so: the next read finds zeros.
@@ -19,10 +44,111 @@ pub(super) fn give_back(start: usize, len: usize) {
 #[cfg(not(all(target_os = "linux", not(miri), not(shuttle), not(loom))))]
 pub(super) fn give_back(_: usize, _: usize) {}
 
-/// Zeroed words as atomics, without touching them.
+/// Lines of a table: 8 times a power of two, or one and a half times that.
+#[inline(always)]
+const fn lines(number: usize) -> usize {
+    (FIRST + number % 2 * (FIRST / 2)) << (number / 2)
+}
+
+/// Slots of a table.
+pub(super) const fn table_len(number: usize) -> usize {
+    lines(number) * SLOTS
+}
+
 #[cfg(not(any(shuttle, loom)))]
-pub(super) fn atomics(words: Box<[u64]>) -> Box<[std::sync::atomic::AtomicU64]> {
-    let words = Box::into_raw(words) as *mut [std::sync::atomic::AtomicU64];
-    // SAFETY: an `AtomicU64` has the size, the alignment and the values of a `u64`.
-    unsafe { Box::from_raw(words) }
+fn make(number: usize) -> Box<[Line]> {
+    // SAFETY: a line is integers, for which zero is a value.
+    unsafe { Box::new_zeroed_slice(lines(number)).assume_init() }
+}
+
+#[cfg(any(shuttle, loom))]
+fn make(number: usize) -> Box<[Line]> {
+    let zeros = || std::array::from_fn(|_| AtomicU32::new(0));
+    (0..lines(number)).map(|_| Line { hashes: zeros(), numbers: zeros() }).collect()
+}
+
+/// Tables by number, each made once and kept; one of them is in use.
+pub(super) struct Tables {
+    /// Where the table in use begins, and in the lowest bits its number.
+    in_use: AtomicPtr<Line>,
+    made: Box<[OnceLock<Box<[Line]>>; TABLES]>,
+}
+
+impl Tables {
+    /// With the smallest in use.
+    pub(super) fn new() -> Self {
+        let made = Box::new(std::array::from_fn(|_| OnceLock::new()));
+        let tables = Self { in_use: AtomicPtr::new(null_mut()), made };
+        tables.use_table(0);
+        tables
+    }
+
+    /// The lines of a table, in use or not.
+    ///
+    /// # Panics
+    /// If there is no table of this number; the last one would not fit into memory.
+    pub(super) fn table(&self, number: usize) -> &[Line] {
+        self.made[number].get_or_init(|| make(number))
+    }
+
+    /// Has readers use a table from now on.
+    pub(super) fn use_table(&self, number: usize) {
+        let first = self.table(number).as_ptr().cast_mut();
+        self.in_use.store(first.map_addr(|address| address | number), Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn first_and_number(&self) -> (*const Line, usize) {
+        let in_use = self.in_use.load(Ordering::Acquire);
+        let first = in_use.map_addr(|address| address / align_of::<Line>() * align_of::<Line>());
+        (first, in_use.addr() % align_of::<Line>())
+    }
+
+    /// The number of the table in use.
+    pub(super) fn number(&self) -> usize {
+        self.first_and_number().1
+    }
+
+    /// The lines of the table in use.
+    pub(super) fn lines(&self) -> &[Line] {
+        let (first, number) = self.first_and_number();
+        // SAFETY: the table that begins here was made with as many lines, and stays until this is
+        // dropped.
+        unsafe { std::slice::from_raw_parts(first, lines(number)) }
+    }
+
+    /// The line of the table in use that is as far into it as `hash` is into all there are.
+    #[inline(always)]
+    pub(super) fn line(&self, hash: u32) -> &Line {
+        let (first, number) = self.first_and_number();
+        // SAFETY: as in `lines`, and the line is one of them: `home_line` is less than their count.
+        unsafe { &*first.add(home_line(hash, lines(number))) }
+    }
+}
+
+/// The line of `lines`, of which there is at least one, where a hash belongs.
+#[inline(always)]
+pub(super) const fn home_line(hash: u32, lines: usize) -> usize {
+    ((hash as u64 * lines as u64) >> 32) as usize
+}
+
+#[cfg(all(test, not(shuttle), not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_in_use_is_the_one_that_was_published_last() {
+        let tables = Tables::new();
+        assert_eq!((tables.number(), tables.lines().len()), (0, 8));
+        for number in [5, 1, 8, 0] {
+            tables.use_table(number);
+            assert_eq!((tables.number(), tables.lines().len()), (number, lines(number)));
+            assert_eq!(tables.lines().as_ptr(), tables.table(number).as_ptr());
+            let last = tables.lines().last().expect("no table is empty");
+            assert!(std::ptr::eq(tables.line(u32::MAX), last));
+            assert!(std::ptr::eq(tables.line(0), &raw const tables.lines()[0]));
+            assert_eq!(last.numbers[SLOTS - 1].swap(number as u32 + 1, Ordering::Relaxed), 0);
+        }
+        assert_eq!([0, 1, 2, 3, 8].map(table_len), [64, 96, 128, 192, 1024]);
+    }
 }

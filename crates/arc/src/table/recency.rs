@@ -74,6 +74,7 @@ impl Now {
 }
 
 /// The rings of one sublist, and the ages of its MFU lists.
+#[repr(C)]
 pub(crate) struct Recency {
     now: [AtomicU64; 2],
     exact: bool,
@@ -113,15 +114,17 @@ impl Recency {
         self.now[kind as usize].store((batch << 32) | u64::from(age) | exact, Ordering::Relaxed);
     }
 
-    /// Counts a use of an MFU entry, the first in this age. Returns whether it is time to have
-    /// what this thread has counted taken over, under the lock.
-    #[inline]
-    pub(crate) fn count_use(&self, kind: Kind, now: Now) -> bool {
+    /// Counts a use of an MFU entry if it is the first in this age. Returns whether it is time to
+    /// have what this thread has counted taken over, under the lock.
+    ///
+    /// `thread` is the number of this thread. Whether it is the first cannot be foretold, so there is no branch for it.
+    #[inline(always)]
+    pub(crate) fn count_use(&self, kind: Kind, now: Now, first: bool, thread: usize) -> bool {
         // Threads that share a ring may lose some counts to each other.
-        let uses = &self.own().uses[kind as usize];
-        let count = uses.load(Ordering::Relaxed) + 1;
+        let uses = &self.ring(thread).uses[kind as usize];
+        let count = uses.load(Ordering::Relaxed) + u32::from(first);
         uses.store(count, Ordering::Relaxed);
-        count.is_multiple_of(now.batch())
+        count >= now.batch() && first && count.is_multiple_of(now.batch())
     }
 
     /// Takes over what this thread has counted, or with `all` every one. Only under the lock.
@@ -139,8 +142,13 @@ impl Recency {
         sum
     }
 
+    #[inline(always)]
+    fn ring(&self, thread: usize) -> &Ring {
+        &self.rings[thread & (self.rings.len() - 1)]
+    }
+
     fn own(&self) -> &Ring {
-        &self.rings[threads::number() & (self.rings.len() - 1)]
+        self.ring(threads::number())
     }
 
     /// Notes a hit. Returns false, without noting it, if the ring is full.
@@ -209,7 +217,9 @@ mod tests {
         recency.set_now(Kind::Metadata, 107, 3 * stripes);
         let now = recency.now(Kind::Metadata);
         assert_eq!((now.age(), recency.now(Kind::Data).age()), (107, 0));
-        let due: Vec<_> = (0..6).map(|_| recency.count_use(Kind::Metadata, now)).collect();
+        let count = |first| recency.count_use(Kind::Metadata, now, first, threads::number());
+        let due: Vec<_> = (0..6).map(|_| count(true)).collect();
+        assert!(!count(false), "only once for each");
         assert_eq!(due, [false, false, true, false, false, true]);
         assert_eq!(recency.take_uses(false, Kind::Data), 0);
         assert_eq!(recency.take_uses(false, Kind::Metadata), 6);

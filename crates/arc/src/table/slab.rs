@@ -23,7 +23,7 @@ pub(crate) struct Slab<K, V> {
     /// The first slot of each chunk.
     chunks: [AtomicPtr<Entry<K, V>>; CHUNKS],
     /// What the allocator gave for it.
-    blocks: [AtomicPtr<u8>; CHUNKS],
+    blocks: Box<[AtomicPtr<u8>; CHUNKS]>,
 }
 
 // SAFETY: a slab is shared between threads as its entries are: keys and values are read by many
@@ -40,15 +40,15 @@ const fn chunk_len(chunk: usize) -> usize {
 #[inline]
 const fn place(id: u32) -> (usize, usize) {
     let number = id as u64 + FIRST as u64;
-    let chunk = (number.ilog2() - FIRST.ilog2()) as usize;
-    (chunk, number as usize - chunk_len(chunk))
+    let log = number.ilog2();
+    ((log - FIRST.ilog2()) as usize, (number ^ (1 << log)) as usize)
 }
 
 impl<K, V> Slab<K, V> {
     pub(crate) fn new() -> Self {
         Self {
             chunks: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
-            blocks: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
+            blocks: Box::new(std::array::from_fn(|_| AtomicPtr::new(null_mut()))),
         }
     }
 
@@ -58,7 +58,7 @@ impl<K, V> Slab<K, V> {
     }
 
     /// The entry of a slot, if its chunk is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, id: u32) -> Option<&Entry<K, V>> {
         let (chunk, at) = place(id);
         let first = self.chunks.get(chunk)?.load(Ordering::Acquire);
@@ -68,6 +68,17 @@ impl<K, V> Slab<K, V> {
         // SAFETY: a chunk that is published is initialised, has more than `at` slots, and stays
         // where it is until the slab is dropped.
         Some(unsafe { &*first.add(at) })
+    }
+
+    /// The number of a slot of this slab. Looks through the chunks.
+    pub(crate) fn number_of(&self, entry: &Entry<K, V>) -> Option<u32> {
+        let address = std::ptr::from_ref(entry).addr();
+        self.chunks.iter().enumerate().find_map(|(chunk, first)| {
+            let first = first.load(Ordering::Acquire);
+            let at = address.wrapping_sub(first.addr()) / size_of::<Entry<K, V>>();
+            let here = !first.is_null() && at < chunk_len(chunk);
+            here.then(|| (chunk_len(chunk) - chunk_len(0) + at) as u32)
+        })
     }
 
     /// Makes the chunk of a slot, if it is not there. Only under the sublist's lock. Returns
@@ -153,6 +164,10 @@ mod tests {
             let now: *const _ = slab.get(id as u32).expect("it stays");
             assert_eq!(now, entry);
             assert!(cfg!(miri) || (entry as usize).is_multiple_of(LINE), "a line each");
+            assert_eq!(
+                slab.get(id as u32).and_then(|entry| slab.number_of(entry)),
+                Some(id as u32)
+            );
         }
         let mut distinct = seen.clone();
         distinct.sort_unstable();

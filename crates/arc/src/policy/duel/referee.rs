@@ -141,6 +141,9 @@ impl Referee {
             score(rule) - score(self.current) > noise + cost
         };
         let best = Rule::ALL.into_iter().max_by(|&a, &b| score(a).total_cmp(&score(b)))?;
+        if best == self.current {
+            return None;
+        }
         let rule = if leads(best, cost) {
             best
         } else if leads(Rule::Arc, 0.0) {

@@ -151,16 +151,15 @@ impl<K: Eq> Ruled<K> {
     pub(super) fn touch(&mut self, id: u32) {
         self.clock += 1;
         let clock = self.clock;
-        let (on, recent, held) = {
-            let recent = self.is_recent(id);
+        let (on, held) = {
             let node = self.directory.node_mut(id);
             node.uses = (node.uses + 1).min(USES_MAX);
-            (node.on, recent, node.holds > 0)
+            (node.on, node.holds > 0)
         };
         let to = match (on, self.rule) {
             // Its uses decide when it leaves the window.
             (On::Window, Rule::TwoQueues) => return,
-            (On::Window, Rule::Lirs) if !recent && self.main_is_over(0) => On::Window,
+            (On::Window, Rule::Lirs) if !self.is_recent(id) && self.main_is_over(0) => On::Window,
             _ => On::Mfu,
         };
         let node = self.directory.node_mut(id);
