@@ -23,6 +23,7 @@ mod names;
 mod reading;
 
 pub(crate) use files::OpenedFile;
+pub(crate) use reading::Read;
 
 use crate::counters::Counters;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
