@@ -30,8 +30,8 @@ pub(super) struct Layout {
 pub(super) struct RingLayout {
     /// A queue has the number of its processor.
     pub(super) queues: Vec<u16>,
-    /// Where its thread belongs.
-    pub(super) processor: Option<usize>,
+    /// Its processor runs, and there may be more threads for it.
+    pub(super) has_crew: bool,
 }
 
 impl Layout {
@@ -53,11 +53,11 @@ impl Layout {
     fn new(possible: usize, online: &BTreeSet<usize>) -> Option<Self> {
         let mut rings = Vec::new();
         // Nothing comes from a processor that does not run, but the kernel wants a slot.
-        let mut idle = RingLayout { queues: Vec::new(), processor: None };
+        let mut idle = RingLayout { queues: Vec::new(), has_crew: false };
         for number in 0..possible {
             let queue = u16::try_from(number).ok()?;
             if online.contains(&number) {
-                rings.push(RingLayout { queues: vec![queue], processor: Some(number) });
+                rings.push(RingLayout { queues: vec![queue], has_crew: true });
             } else {
                 idle.queues.push(queue);
             }
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn each_processor_that_runs_has_a_ring_and_the_others_share_one() {
         let layout = Layout::new(8, &(0..2).collect()).unwrap();
-        let ring = |queues, processor| RingLayout { queues, processor };
-        let idle = ring((2..8).collect(), None);
-        assert_eq!(layout.rings, [ring(vec![0], Some(0)), ring(vec![1], Some(1)), idle]);
+        let ring = |queues, has_crew| RingLayout { queues, has_crew };
+        let idle = ring((2..8).collect(), false);
+        assert_eq!(layout.rings, [ring(vec![0], true), ring(vec![1], true), idle]);
         assert_eq!(layout.payload_bytes, 1 << 20);
         assert_eq!(Layout::new(2, &(0..2).collect()).unwrap().rings.len(), 2);
         assert_eq!(Layout::new(0, &BTreeSet::new()), None);
@@ -121,9 +121,9 @@ mod tests {
                 layout.rings.iter().flat_map(|ring| ring.queues.iter().copied()).collect();
             queues.sort_unstable();
             prop_assert_eq!(queues, (0..possible as u16).collect::<Vec<_>>());
-            let shared = layout.rings.iter().filter(|ring| ring.processor.is_none()).count();
+            let shared = layout.rings.iter().filter(|ring| !ring.has_crew).count();
             prop_assert!(shared <= 1);
-            prop_assert!(layout.rings.iter().all(|ring| ring.processor.is_none() || ring.queues.len() == 1));
+            prop_assert!(layout.rings.iter().all(|ring| !ring.has_crew || ring.queues.len() == 1));
         }
     }
 }

@@ -7,7 +7,6 @@ use super::serve::Server;
 use ogive_origin::Origin;
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
-use rustix::thread::CpuSet;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -50,7 +49,6 @@ impl<O: Origin> Members<O> {
         let members = self.clone();
         let thread =
             std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
-                stay_at(layout.processor);
                 match Server::new(members, crew, layout) {
                     Ok(server) => run(server, &device, &report),
                     // If nobody listens there is nothing left to be done either.
@@ -118,16 +116,5 @@ fn run<O: Origin>(
         // the connection, and the next mount mends what is left of this one.
         log::error!("a ring does not work any more: {error}; ending the process");
         std::process::abort();
-    }
-}
-
-/// A ring is best served on the processor its requests come from. Where that is forbidden it is
-/// served elsewhere.
-fn stay_at(processor: Option<usize>) {
-    let Some(processor) = processor.filter(|number| *number < CpuSet::MAX_CPU) else { return };
-    let mut set = CpuSet::new();
-    set.set(processor);
-    if let Err(errno) = rustix::thread::sched_setaffinity(None, &set) {
-        log::debug!("cannot keep a ring at processor {processor}: {errno}");
     }
 }

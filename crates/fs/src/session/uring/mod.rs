@@ -105,7 +105,7 @@ impl<O: Origin> Prepared<O> {
         let members = Members::new(performer, payload_bytes as usize);
         let recruits: io::Result<Vec<_>> = (layout.rings.into_iter())
             .map(|ring| {
-                let crew = ring.processor.map(|_| Arc::new(Crew::new()));
+                let crew = ring.has_crew.then(|| Arc::new(Crew::new()));
                 members.recruit(crew, ring)
             })
             .collect();

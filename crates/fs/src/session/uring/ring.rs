@@ -71,6 +71,21 @@ impl Region {
         self.start.as_ptr().cast()
     }
 
+    /// Gives the memory of the payload back; its bytes are zero then.
+    ///
+    /// # Safety
+    /// Nobody has a reference to the payload, and it holds nothing that somebody is to read.
+    unsafe fn forget_payload(&self) {
+        // SAFETY: the range is the end of this mapping, private and anonymous: its bytes become
+        // zero, of which the caller says that nobody minds.
+        let given = unsafe {
+            madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxDontNeed)
+        };
+        if let Err(errno) = given {
+            log::debug!("cannot give back the memory of a slot: {errno}");
+        }
+    }
+
     fn payload(&self) -> *mut u8 {
         // SAFETY: the payload stands behind its head in the same mapping.
         unsafe { self.start.as_ptr().add(HEAD_STRIDE_BYTES) }
@@ -114,22 +129,6 @@ impl Slot {
         // references, and the two parts do not overlap.
         unsafe {
             (&mut *head, std::slice::from_raw_parts_mut(payload, self.region.payload_bytes))
-        }
-    }
-
-    /// Gives back the memory of all of the payload that is not needed for its first bytes. What is
-    /// read there afterwards is zero.
-    pub(super) fn shrink(&mut self, keep_bytes: usize) {
-        let keep_bytes = keep_bytes.next_multiple_of(HEAD_STRIDE_BYTES);
-        let Some(length) = self.region.payload_bytes.checked_sub(keep_bytes) else { return };
-        // SAFETY: the range is the end of this slot's mapping, private and anonymous, to which
-        // there is no reference while the slot is borrowed mutably: bytes become zero, no more.
-        let result = unsafe {
-            let start = self.region.payload().add(keep_bytes);
-            madvise(start.cast(), length, Advice::LinuxDontNeed)
-        };
-        if let Err(errno) = result {
-            log::debug!("cannot give back the memory of a slot: {errno}");
         }
     }
 }
@@ -284,6 +283,26 @@ impl Ring {
         }
     }
 
+    /// Gives back the memory of the payloads that the kernel has and has put nothing into. Does
+    /// nothing unless everything that was committed is sent and all events were told.
+    pub(super) fn forget_payloads(&mut self) {
+        let submission = self.uring.submission();
+        if !submission.is_empty() || submission.cq_overflow() {
+            return;
+        }
+        drop(submission);
+        if !self.uring.completion().is_empty() {
+            return;
+        }
+        for place in self.places.iter().filter(|place| place.with_kernel) {
+            // SAFETY: of a slot that the kernel has there is no `Slot`, and so no reference. Its
+            // answer was copied when the entry that commits it was taken, and no entry is left. A
+            // request is put into it only while this thread, which made the ring, is in a call of
+            // it (that is what deferred task work means), and told by a completion; there is none.
+            unsafe { place.region.forget_payload() };
+        }
+    }
+
     fn push_command(
         &mut self,
         operation: u32,
@@ -367,14 +386,18 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_shrinks_keeps_its_beginning() {
-        let mut slot = slots(1, 3 * 4096).pop().unwrap();
-        slot.parts_mut().1.fill(1);
-        slot.shrink(5000);
-        assert!(slot.payload()[..8192].iter().all(|byte| *byte == 1));
-        assert!(slot.payload()[8192..].iter().all(|byte| *byte == 0));
-        slot.shrink(1 << 20);
-        assert!(slot.payload()[..8192].iter().all(|byte| *byte == 1));
+    fn a_payload_that_was_forgotten_takes_no_memory() {
+        let mut slots = slots(2, 3 * 4096);
+        for slot in &mut slots {
+            let (head, payload) = slot.parts_mut();
+            head.fill(1);
+            payload.fill(1);
+        }
+        // SAFETY: no reference is left, and nobody reads these bytes but the lines below.
+        unsafe { slots[0].region.forget_payload() };
+        assert!(slots[0].head().iter().all(|byte| *byte == 1));
+        assert!(slots[0].payload().iter().all(|byte| *byte == 0));
+        assert!(slots[1].payload().iter().all(|byte| *byte == 1));
     }
 
     #[test]

@@ -23,8 +23,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Number of what is watched beside slots.
+/// Numbers of what is watched beside slots.
 const OUTBOX: u32 = 0;
+const MEMORY: u32 = 1;
 /// Slots of one ring. When all of them wait for the origin, so does whoever asks for more.
 const SLOTS_MAX: usize = 1024;
 
@@ -36,6 +37,8 @@ pub(super) struct Server<O: Origin> {
     layout: RingLayout,
     ring: Ring,
     outbox: Arc<Outbox>,
+    /// Rings when memory is wanted back.
+    memory: Arc<OwnedFd>,
     /// Slots that other threads have.
     handed_over: usize,
     /// Slots that are gone.
@@ -50,7 +53,8 @@ impl<O: Origin> Server<O> {
     ) -> io::Result<Self> {
         let ring = Ring::new(members.payload_bytes)?;
         let outbox = Outbox::new()?;
-        Ok(Self { members, crew, layout, ring, outbox, handed_over: 0, gone: 0 })
+        let memory = members.performer.session.view.wanted.bell()?;
+        Ok(Self { members, crew, layout, ring, outbox, memory, handed_over: 0, gone: 0 })
     }
 
     /// Gives the kernel a slot for each queue.
@@ -59,6 +63,7 @@ impl<O: Origin> Server<O> {
     /// What the kernel says if it takes none, or not all.
     pub(super) fn register(&mut self, device: Arc<OwnedFd>) -> io::Result<()> {
         self.ring.watch(self.outbox.as_fd(), OUTBOX)?;
+        self.ring.watch(self.memory.as_fd(), MEMORY)?;
         self.ring.connect(device);
         for queue in self.layout.queues.clone() {
             self.ring.add(queue)?;
@@ -82,6 +87,10 @@ impl<O: Origin> Server<O> {
         while self.gone < self.ring.slots() {
             self.ring.wait()?;
             self.ring.events(&mut events);
+            let is_memory = |event: &Event| matches!(event, Event::Readable { number: MEMORY, .. });
+            if events.iter().any(is_memory) {
+                self.ring.forget_payloads();
+            }
             self.take(&mut events)?;
         }
         Ok(())
@@ -95,6 +104,13 @@ impl<O: Origin> Server<O> {
                     self.gone += 1;
                 }
                 Event::Request(slot) => self.begin(slot)?,
+                Event::Readable { number: MEMORY, watched } => {
+                    // It was done before anything else, or will be when memory is wanted again.
+                    let _ = rustix::io::read(&self.memory, &mut [0u8; 8]);
+                    if !watched {
+                        self.ring.watch(self.memory.as_fd(), MEMORY)?;
+                    }
+                }
                 Event::Readable { watched, .. } => {
                     if !watched {
                         self.ring.watch(self.outbox.as_fd(), OUTBOX)?;
