@@ -95,9 +95,8 @@ impl Lane {
         config.n_threads = Some(1);
         rustix::net::send(&socket, &protocol::init_message(), SendFlags::NOSIGNAL)?;
         let session = fuser::Session::from_fd(session, far, acl, config)?;
-        let session = std::thread::Builder::new()
-            .name("fuse_bridge".into())
-            .spawn(move || session.run())?;
+        let session =
+            std::thread::Builder::new().name("fuse_bridge".into()).spawn(move || session.run())?;
         let lane = Self { socket, session };
         // The answer to the request above: what this session would like is of no interest.
         rustix::net::recv(&lane.socket, &mut [0u8; 256], RecvFlags::empty())?;
@@ -222,7 +221,10 @@ pub(super) mod tests {
         // `struct fuse_entry_out`
         assert_eq!(pass_on(&bridge, &mut symlink("link")), Ok(128));
         assert_eq!(pass_on(&bridge, &mut symlink("link")), Err(Errno::EXIST));
-        assert_eq!(std::fs::read_link(directory.path().join("link")).unwrap().as_os_str(), "target");
+        assert_eq!(
+            std::fs::read_link(directory.path().join("link")).unwrap().as_os_str(),
+            "target"
+        );
         assert_eq!(bridge.idle.lock().len(), 1, "one after the other they share a lane");
         std::thread::scope(|scope| {
             for number in 0..8 {

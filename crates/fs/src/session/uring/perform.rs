@@ -91,7 +91,7 @@ impl<O: Origin> Performer<O> {
                 // `struct fuse_write_out`; never more than was asked for, in 32 bits.
                 reply.u32(written as u32);
                 reply.u32(0);
-                return Ok(reply.length());
+                Ok(reply.length())
             }
             Operation::Lookup => {
                 let [name] = named(payload, given)?;
@@ -156,7 +156,11 @@ impl<O: Origin> Performer<O> {
             Operation::Flush { handle } => view.flush(handle),
             Operation::Sync { handle, data_only } if !is_control => view.sync(handle, data_only),
             Operation::Release { handle } => {
-                if is_control { control.release(handle) } else { view.release(handle) }
+                if is_control {
+                    control.release(handle)
+                } else {
+                    view.release(handle)
+                }
                 Ok(())
             }
             Operation::ReleaseDirectory { handle } if !is_control => {

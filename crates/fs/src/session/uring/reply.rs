@@ -47,7 +47,9 @@ impl<'a> Reply<'a> {
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.bytes.get_mut(self.length..).and_then(|room| room.get_mut(..bytes.len())) {
+        if let Some(room) =
+            self.bytes.get_mut(self.length..).and_then(|room| room.get_mut(..bytes.len()))
+        {
             room.copy_from_slice(bytes);
             self.length += bytes.len();
         }
@@ -109,7 +111,13 @@ impl<'a> Reply<'a> {
     }
 
     /// `struct fuse_dirent`; false if there is no room for it. `cookie` is where to go on.
-    pub(super) fn listed(&mut self, number: u64, cookie: u64, kind: FileType, name: &OsStr) -> bool {
+    pub(super) fn listed(
+        &mut self,
+        number: u64,
+        cookie: u64,
+        kind: FileType,
+        name: &OsStr,
+    ) -> bool {
         let has_room = self.has_room(LISTED_BYTES, name);
         if has_room {
             self.u64(number);
@@ -191,11 +199,8 @@ mod tests {
         }
     }
 
-    const BELIEVED: Believed = Believed {
-        name: Duration::new(1, 2),
-        attributes: Duration::new(3, 4),
-        generation: 5,
-    };
+    const BELIEVED: Believed =
+        Believed { name: Duration::new(1, 2), attributes: Duration::new(3, 4), generation: 5 };
 
     fn check_attributes(bytes: &[u8]) {
         let large: Vec<u64> = (0..6).map(|at| u64_at(bytes, at * 8)).collect();

@@ -54,25 +54,55 @@ pub(super) enum Operation {
     Read(Transfer),
     Write(Transfer),
     Lookup,
-    Attributes { handle: Option<u64> },
-    SetAttributes { handle: Option<u64>, changes: Changes },
+    Attributes {
+        handle: Option<u64>,
+    },
+    SetAttributes {
+        handle: Option<u64>,
+        changes: Changes,
+    },
     ReadLink,
-    Open { flags: OFlags },
-    Create { flags: OFlags, mode: u32, umask: u32 },
-    Flush { handle: u64 },
-    Sync { handle: u64, data_only: bool },
-    Release { handle: u64 },
+    Open {
+        flags: OFlags,
+    },
+    Create {
+        flags: OFlags,
+        mode: u32,
+        umask: u32,
+    },
+    Flush {
+        handle: u64,
+    },
+    Sync {
+        handle: u64,
+        data_only: bool,
+    },
+    Release {
+        handle: u64,
+    },
     OpenDirectory,
     /// The offset is a cookie.
     List(Transfer),
     ListWithAttributes(Transfer),
-    ReleaseDirectory { handle: u64 },
-    MakeDirectory { mode: u32, umask: u32 },
+    ReleaseDirectory {
+        handle: u64,
+    },
+    MakeDirectory {
+        mode: u32,
+        umask: u32,
+    },
     Unlink,
     RemoveDirectory,
-    Rename { new_parent: u64, flags: RenameFlags },
-    GetXattr { size_bytes: u32 },
-    ListXattrs { size_bytes: u32 },
+    Rename {
+        new_parent: u64,
+        flags: RenameFlags,
+    },
+    GetXattr {
+        size_bytes: u32,
+    },
+    ListXattrs {
+        size_bytes: u32,
+    },
     Other,
 }
 
@@ -362,8 +392,10 @@ mod tests {
         assert_eq!(parse(22, &size), Operation::GetXattr { size_bytes: 100 });
         assert_eq!(parse(23, &size), Operation::ListXattrs { size_bytes: 100 });
         assert_eq!(parse(27, &size), Operation::OpenDirectory);
-        assert_eq!([parse(5, &[]), parse(10, &[]), parse(11, &[])],
-            [Operation::ReadLink, Operation::Unlink, Operation::RemoveDirectory]);
+        assert_eq!(
+            [parse(5, &[]), parse(10, &[]), parse(11, &[])],
+            [Operation::ReadLink, Operation::Unlink, Operation::RemoveDirectory]
+        );
     }
 
     #[test]

@@ -78,9 +78,8 @@ impl Region {
     unsafe fn forget_payload(&self) {
         // SAFETY: the range is the end of this mapping, private and anonymous: its bytes become
         // zero, of which the caller says that nobody minds.
-        let given = unsafe {
-            madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxDontNeed)
-        };
+        let given =
+            unsafe { madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxDontNeed) };
         if let Err(errno) = given {
             log::debug!("cannot give back the memory of a slot: {errno}");
         }
@@ -127,9 +126,7 @@ impl Slot {
         let (head, payload) = (self.region.head(), self.region.payload());
         // SAFETY: as in `head` and `payload`; the slot is borrowed mutably, so these are the only
         // references, and the two parts do not overlap.
-        unsafe {
-            (&mut *head, std::slice::from_raw_parts_mut(payload, self.region.payload_bytes))
-        }
+        unsafe { (&mut *head, std::slice::from_raw_parts_mut(payload, self.region.payload_bytes)) }
     }
 }
 
@@ -137,7 +134,10 @@ impl Slot {
 #[cfg(test)]
 pub(super) fn slots(count: usize, payload_bytes: usize) -> Vec<Slot> {
     (0..count)
-        .map(|number| Slot { region: Arc::new(Region::new(payload_bytes).expect("memory")), number })
+        .map(|number| Slot {
+            region: Arc::new(Region::new(payload_bytes).expect("memory")),
+            number,
+        })
         .collect()
 }
 
@@ -365,9 +365,7 @@ mod tests {
 
     /// A ring, where this machine lets one be made.
     fn ring() -> Option<Ring> {
-        Ring::new(8192)
-            .inspect_err(|error| eprintln!("not tested, no io_uring here: {error}"))
-            .ok()
+        Ring::new(8192).inspect_err(|error| eprintln!("not tested, no io_uring here: {error}")).ok()
     }
 
     #[test]

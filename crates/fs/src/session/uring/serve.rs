@@ -129,10 +129,11 @@ impl<O: Origin> Server<O> {
         let queue = self.ring.closed_queue_of(&slot);
         let answer = Answer::new(slot, self.outbox.clone());
         // A panic is a bug of ours; the program that asked gets EIO by the answer that is dropped.
-        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(answer))).unwrap_or_else(|_| {
-            log::error!("a request panicked");
-            None
-        });
+        let answered =
+            catch_unwind(AssertUnwindSafe(|| self.answer(answer))).unwrap_or_else(|_| {
+                log::error!("a request panicked");
+                None
+            });
         match answered.and_then(Answer::into_slot) {
             Some(slot) => self.ring.commit(slot),
             None => {
