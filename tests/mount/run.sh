@@ -10,9 +10,9 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-all=(life control permissions readonly origin-errors coherence l2 l2-places mirror durability fsx fio sqlite
+all=(life control permissions readonly origin-errors hang coherence l2 l2-places mirror durability fsx fio sqlite
     git trees pressure doctor pjdfstest)
-over_uring=(coherence fsx fio mirror pjdfstest life control)
+over_uring=(coherence fsx fio mirror pjdfstest life control hang pressure)
 case "${1:-}" in
     --list)
         printf '%s\n' "${all[@]}"

@@ -246,6 +246,7 @@ impl<O: Origin> Control<O> {
             _ => return Err(Errno::BADF),
         }
         (self.release_memory)();
+        view.wanted.ring();
         Ok(request.len())
     }
 

@@ -23,6 +23,7 @@ enum Counter {
     HandedOver,
     SecondLevelBytes,
     RingAnswered,
+    RingWaited,
     RingQueued,
     RingBridged,
     Last,
@@ -35,9 +36,11 @@ const COUNTERS: usize = Counter::Last as usize;
 pub(crate) enum Way {
     /// The cache had what it asked for.
     Answered,
-    /// A thread that may wait for the origin took it.
+    /// The thread that received it asked the origin.
+    Waited,
+    /// Another thread, which may wait for the origin, took it.
     Queued,
-    /// The session behind the ring took it.
+    /// The protocol library's session took it.
     Bridged,
 }
 
@@ -82,9 +85,11 @@ pub(crate) struct Counts {
     pub(crate) second_level_bytes: u64,
     /// Requests through rings that were answered where they arrived.
     pub(crate) ring_answered: u64,
+    /// Those for which the thread that received them asked the origin.
+    pub(crate) ring_waited: u64,
     /// Those that were queued for threads which wait for the origin.
     pub(crate) ring_queued: u64,
-    /// Those that went to the session behind the ring.
+    /// Those that went to the protocol library's session.
     pub(crate) ring_bridged: u64,
 }
 
@@ -155,6 +160,7 @@ impl Counters {
     pub(crate) fn ring(&self, way: Way) {
         let counter = match way {
             Way::Answered => Counter::RingAnswered,
+            Way::Waited => Counter::RingWaited,
             Way::Queued => Counter::RingQueued,
             Way::Bridged => Counter::RingBridged,
         };
@@ -179,6 +185,7 @@ impl Counters {
             handed_over: self.sum(Counter::HandedOver),
             second_level_bytes: self.sum(Counter::SecondLevelBytes),
             ring_answered: self.sum(Counter::RingAnswered),
+            ring_waited: self.sum(Counter::RingWaited),
             ring_queued: self.sum(Counter::RingQueued),
             ring_bridged: self.sum(Counter::RingBridged),
         }

@@ -56,6 +56,7 @@ mod statistics;
 mod testing;
 mod version;
 mod view;
+mod wanted;
 mod workers;
 
 pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Transport, Unmounter};

@@ -102,6 +102,7 @@ impl<O: Origin> SystemPressure<O> {
         let target_bytes = view.cache.level().target_bytes;
         if target_bytes < self.target_bytes {
             (self.release_memory)();
+            view.wanted.ring();
         }
         self.target_bytes = target_bytes;
     }

@@ -193,7 +193,7 @@ fn cache(
 /// Runs the session, and after its end the rings, to theirs.
 fn run<O: Origin>(
     session: fuser::Session<Session<O>>,
-    rings: Option<Rings>,
+    rings: Option<Rings<O>>,
 ) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
     std::thread::Builder::new().name("fuse_session".into()).spawn(move || {
         let ended = session.run();

@@ -103,6 +103,7 @@ impl Statistics {
             handed_over,
             second_level_bytes,
             ring_answered,
+            ring_waited,
             ring_queued,
             ring_bridged,
         } = view.counters.counts();
@@ -113,6 +114,7 @@ impl Statistics {
         push("written_bytes", written_bytes);
         push("handed_over", handed_over);
         push("ring_answered", ring_answered);
+        push("ring_waited", ring_waited);
         push("ring_queued", ring_queued);
         push("ring_bridged", ring_bridged);
         push("inodes", view.inodes.len() as u64);

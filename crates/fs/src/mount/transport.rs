@@ -16,7 +16,7 @@ use rustix::fd::OwnedFd;
 pub(super) fn prepare<O: Origin>(
     session: &mut Session<O>,
     options: &MountOptions,
-) -> Result<Option<Prepared>, MountError> {
+) -> Result<Option<Prepared<O>>, MountError> {
     if !is_wanted(options) {
         if options.direct_io {
             log::info!("requests come by the device; --transport auto may halve what a read costs");
@@ -52,12 +52,12 @@ fn is_wanted(options: &MountOptions) -> bool {
 /// # Errors
 /// If rings were asked for by name and the kernel does not take them; it is unmounted then.
 pub(super) fn start<O: Origin>(
-    prepared: Option<Prepared>,
+    prepared: Option<Prepared<O>>,
     device: &OwnedFd,
     options: &MountOptions,
     control: &Control<O>,
     unmounter: &Unmounter,
-) -> Result<Option<Rings>, MountError> {
+) -> Result<Option<Rings<O>>, MountError> {
     let Some(prepared) = prepared else {
         control.set_transport("device");
         return Ok(None);
@@ -77,15 +77,11 @@ pub(super) fn start<O: Origin>(
         control.set_transport("device");
         return Ok(None);
     }
-    let buffers_bytes = prepared.buffers_bytes();
     let (rings, started) = prepared.start(device);
     match started {
         Ok(()) => {
             control.set_transport("uring");
-            log::info!(
-                "requests come through io_uring, with buffers of {} MiB at most",
-                buffers_bytes >> 20
-            );
+            log::info!("requests come through io_uring");
         }
         Err(error) => {
             refused(error)?;

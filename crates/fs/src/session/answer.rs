@@ -8,7 +8,7 @@ use ogive_origin::{FileKind, Origin};
 use std::time::Duration;
 
 /// Longest extended attribute, of `linux/limits.h` (`XATTR_SIZE_MAX`).
-const XATTR_MAX_BYTES: usize = 65_536;
+pub(super) const XATTR_MAX_BYTES: usize = 65_536;
 
 /// What the kernel should know of a file that was opened.
 pub(super) fn opened_flags<O: Origin>(view: &View<O>, opened: &OpenedFile) -> FopenFlags {

@@ -37,6 +37,7 @@ use crate::recording::Recording;
 use crate::retries::Retries;
 use crate::second_level::SecondLevel;
 use crate::version::Versions;
+use crate::wanted::Wanted;
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_origin::{Attributes, Errno, FileKind, Found, Origin};
@@ -77,6 +78,8 @@ pub(crate) struct View<O: Origin> {
     pub(crate) recording: Recording,
     pub(crate) second_level: Option<Arc<SecondLevel>>,
     pub(crate) inode_limit: InodeLimit,
+    /// Who else has memory to give back.
+    pub(crate) wanted: Wanted,
     retries: Retries,
     /// How far ahead to read now, in bytes.
     prefetch_distance: AtomicU64,
@@ -113,6 +116,7 @@ impl<O: Origin> View<O> {
             cache,
             inodes: InodeTable::new(),
             inode_limit,
+            wanted: Wanted::default(),
             second_level,
             retries: Retries::default(),
             prefetch_distance: AtomicU64::new(0),

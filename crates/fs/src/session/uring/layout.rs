@@ -1,28 +1,23 @@
-//! How many rings and buffers a machine gets.
+//! How many rings a mount begins with, and for which queues.
 //!
 //! The kernel has a queue for each processor that is possible, puts a request into that of the
 //! processor it was made on, and uses none of them before each has a slot to put it into. A slot
-//! holds one request until it is answered, with a buffer as large as the largest request. So the
-//! slots are what bounds both the memory and how many requests may wait for the origin at the same
-//! time; they are shared out so that the buffers are [`BUFFERS_BYTES`] together where that is
-//! possible. Memory is taken when a buffer is first used, by as much as it is used.
+//! holds one request until it is answered, with a buffer as large as the largest request.
+//!
+//! The queue of a processor that runs gets a ring with one slot, and more when all it has wait for
+//! the origin ([`super::crew`]): so buffers are as many as requests have ever waited at a time. Memory
+//! is taken when a buffer is used, by as much as it is used. The queues of all other processors
+//! share one ring.
 
 use std::collections::BTreeSet;
 use std::io;
 
-/// What all buffers may take.
-const BUFFERS_BYTES: u64 = 64 << 20;
-/// Slots of a queue whose processor runs.
-const SLOTS_MIN: u64 = 4;
-const SLOTS_MAX: u64 = 16;
 /// Largest request, and the largest on a machine with many processors.
 const PAYLOAD_BYTES: u32 = 1 << 20;
 const PAYLOAD_SMALL_BYTES: u32 = 256 << 10;
-const MANY_PROCESSORS: u64 = 16;
-/// Rings, each with a thread of its own, at most.
-const RINGS_MAX: usize = 16;
+const MANY_PROCESSORS: usize = 16;
 
-/// Rings of a mount.
+/// Rings that a mount begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) rings: Vec<RingLayout>,
@@ -30,13 +25,13 @@ pub(super) struct Layout {
     pub(super) payload_bytes: u32,
 }
 
-/// What one ring serves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What one ring serves: a slot for each queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RingLayout {
-    /// The queue of each slot. A queue has the number of its processor.
-    pub(super) slots: Vec<u16>,
-    /// Running processors whose queues it serves, and where its thread belongs.
-    pub(super) processors: Vec<usize>,
+    /// A queue has the number of its processor.
+    pub(super) queues: Vec<u16>,
+    /// Its processor runs, and there may be more threads for it.
+    pub(super) has_crew: bool,
 }
 
 impl Layout {
@@ -56,31 +51,23 @@ impl Layout {
     }
 
     fn new(possible: usize, online: &BTreeSet<usize>) -> Option<Self> {
-        let running = online.iter().filter(|number| **number < possible).count().max(1);
-        let payload_bytes =
-            if running as u64 > MANY_PROCESSORS { PAYLOAD_SMALL_BYTES } else { PAYLOAD_BYTES };
-        let slots = BUFFERS_BYTES / (running as u64 * u64::from(payload_bytes));
-        let slots = slots.clamp(SLOTS_MIN, SLOTS_MAX) as usize;
-        let mut rings = vec![RingLayout::default(); running.min(RINGS_MAX).min(possible)];
-        let count = rings.len();
+        let mut rings = Vec::new();
+        // Nothing comes from a processor that does not run, but the kernel wants a slot.
+        let mut idle = RingLayout { queues: Vec::new(), has_crew: false };
         for number in 0..possible {
-            let ring = rings.get_mut(number % count.max(1))?;
             let queue = u16::try_from(number).ok()?;
             if online.contains(&number) {
-                ring.slots.extend(std::iter::repeat_n(queue, slots));
-                ring.processors.push(number);
+                rings.push(RingLayout { queues: vec![queue], has_crew: true });
             } else {
-                // Nothing comes from a processor that does not run, but the kernel wants a slot.
-                ring.slots.push(queue);
+                idle.queues.push(queue);
             }
         }
-        Some(Self { rings, payload_bytes })
-    }
-
-    /// What all buffers together may come to take.
-    pub(super) fn buffers_bytes(&self) -> u64 {
-        let slots: usize = self.rings.iter().map(|ring| ring.slots.len()).sum();
-        slots as u64 * u64::from(self.payload_bytes)
+        let many = rings.len() > MANY_PROCESSORS;
+        let payload_bytes = if many { PAYLOAD_SMALL_BYTES } else { PAYLOAD_BYTES };
+        if !idle.queues.is_empty() {
+            rings.push(idle);
+        }
+        (!rings.is_empty()).then_some(Self { rings, payload_bytes })
     }
 }
 
@@ -115,39 +102,28 @@ mod tests {
     }
 
     #[test]
-    fn two_processors_have_sixteen_slots_each() {
-        let layout = Layout::new(2, &(0..2).collect()).unwrap();
-        assert_eq!(layout.rings.len(), 2);
-        assert_eq!(layout.rings[1], RingLayout { slots: vec![1; 16], processors: vec![1] });
-        assert_eq!((layout.payload_bytes, layout.buffers_bytes()), (1 << 20, 32 << 20));
-    }
-
-    #[test]
-    fn processors_that_do_not_run_get_one_slot() {
+    fn each_processor_that_runs_has_a_ring_and_the_others_share_one() {
         let layout = Layout::new(8, &(0..2).collect()).unwrap();
-        let slots: usize = layout.rings.iter().map(|ring| ring.slots.len()).sum();
-        assert_eq!((layout.rings.len(), slots), (2, 2 * 16 + 6));
+        let ring = |queues, has_crew| RingLayout { queues, has_crew };
+        let idle = ring((2..8).collect(), false);
+        assert_eq!(layout.rings, [ring(vec![0], true), ring(vec![1], true), idle]);
+        assert_eq!(layout.payload_bytes, 1 << 20);
+        assert_eq!(Layout::new(2, &(0..2).collect()).unwrap().rings.len(), 2);
+        assert_eq!(Layout::new(0, &BTreeSet::new()), None);
     }
 
     proptest! {
         #[test]
-        fn every_queue_has_a_slot(possible in 1usize..1024, online in 1usize..1024) {
-            let online = (0..online.min(possible)).collect();
+        fn every_queue_has_exactly_one_slot(possible in 1usize..1024,
+            online in proptest::collection::btree_set(0usize..1024, 0..64)) {
             let layout = Layout::new(possible, &online).unwrap();
-            let queues: BTreeSet<u16> =
-                layout.rings.iter().flat_map(|ring| ring.slots.iter().copied()).collect();
-            prop_assert_eq!(queues.len(), possible);
-            prop_assert!(layout.rings.len() <= RINGS_MAX);
-            prop_assert!(layout.rings.iter().all(|ring| !ring.slots.is_empty()));
-            if possible <= 64 {
-                let idle = (possible - online.len()) as u64 * u64::from(layout.payload_bytes);
-                prop_assert!(layout.buffers_bytes() <= BUFFERS_BYTES + idle);
-            }
-        }
-
-        #[test]
-        fn any_text_is_a_list_or_none(text in ".{0,40}") {
-            let _ = processors(&text);
+            let mut queues: Vec<u16> =
+                layout.rings.iter().flat_map(|ring| ring.queues.iter().copied()).collect();
+            queues.sort_unstable();
+            prop_assert_eq!(queues, (0..possible as u16).collect::<Vec<_>>());
+            let shared = layout.rings.iter().filter(|ring| !ring.has_crew).count();
+            prop_assert!(shared <= 1);
+            prop_assert!(layout.rings.iter().all(|ring| !ring.has_crew || ring.queues.len() == 1));
         }
     }
 }

@@ -6,10 +6,10 @@
 //! programs ask, on the processor they ask from: about half the processor time of a round trip.
 //!
 //! ```text
-//!                ┌─ ring of each processor ─► hit: answered there
-//! kernel ────────┤        │  └─ read that misses, write ─► threads that wait for the origin ─┐
+//!                ┌─ threads of each processor ─► what the cache has, and what the origin is asked for
+//! kernel ────────┤        │  └─ when all but one wait ─► threads that wait for the origin ─┐
 //!                │        │                                          outbox ◄────────────────┘
-//!                │        └─ everything else ─► bridge ─► session of the library
+//!                │        └─ rare operations ─► bridge ─► sessions of the library
 //!                └─ device ─► session of the library: FORGET, INTERRUPT; notifications the other way
 //! ```
 //!
@@ -21,39 +21,44 @@
 //! | module | idea |
 //! |---|---|
 //! | `protocol` | how a request lies in a slot |
-//! | `layout` | how many rings and slots |
+//! | `request`, `reply` | what it asks for, and what an answer looks like |
+//! | `layout` | how many rings a mount begins with |
 //! | `ring` | one io_uring and its slots; all unsafe code |
 //! | `serve` | what a ring's thread does with a request |
+//! | `crew` | which of a processor's threads may wait for the origin |
+//! | `members` | the threads, from start to end |
+//! | `perform` | one operation after the other, in its slot |
 //! | `outbox` | answers of other threads |
-//! | `bridge` | requests for the library's session |
+//! | `bridge` | requests for the library's sessions |
 
 mod bridge;
+mod crew;
 mod layout;
+mod members;
 mod outbox;
+mod perform;
 mod protocol;
+mod reply;
+mod request;
 mod ring;
 mod serve;
 
 use super::Session;
 use crate::workers::Leave;
 use bridge::Bridge;
+use crew::Crew;
 use fuser::SessionACL;
 use layout::{Layout, RingLayout};
+use members::{Members, Recruit};
 use ogive_origin::Origin;
-use ring::Ring;
+use perform::Performer;
 use rustix::fd::OwnedFd;
-use rustix::thread::CpuSet;
-use serve::Server;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 
 /// Says whether the kernel offers rings.
 const SWITCH: &str = "/sys/module/fuse/parameters/enable_uring";
-/// Threads of the session behind a ring: one may wait for the origin.
-const BRIDGE_THREADS: usize = 2;
 
 /// Why there are no rings, and what to do about it.
 #[derive(Debug)]
@@ -72,27 +77,18 @@ pub(crate) struct Terms {
 }
 
 /// Rings that wait for a connection to serve. If this is dropped they end.
-pub(crate) struct Prepared {
+pub(crate) struct Prepared<O: Origin> {
     pub(crate) terms: Arc<Terms>,
-    buffers_bytes: u64,
-    rings: Vec<PreparedRing>,
-}
-
-struct PreparedRing {
-    thread: JoinHandle<()>,
-    connection: mpsc::Sender<OwnedFd>,
-    ready: mpsc::Receiver<io::Result<()>>,
+    members: Arc<Members<O>>,
+    recruits: Vec<Recruit>,
 }
 
 /// Rings that serve a connection.
-pub(crate) struct Rings(Vec<JoinHandle<()>>);
+pub(crate) struct Rings<O: Origin>(Arc<Members<O>>);
 
-impl Prepared {
+impl<O: Origin> Prepared<O> {
     /// Makes rings for the requests that `session` is going to answer.
-    pub(crate) fn new<O: Origin>(
-        session: &Session<O>,
-        acl: SessionACL,
-    ) -> Result<Self, Unavailable> {
+    pub(crate) fn new(session: &Session<O>, acl: SessionACL) -> Result<Self, Unavailable> {
         check_switch()?;
         let unavailable = |error| Unavailable {
             error,
@@ -101,18 +97,21 @@ impl Prepared {
         };
         let layout = Layout::of_this_machine().map_err(unavailable)?;
         let payload_bytes = layout.payload_bytes;
-        let rings: Result<Vec<_>, _> = (layout.rings.iter().enumerate())
-            .map(|(number, ring)| {
-                let session = session.bridged(Leave::new(BRIDGE_THREADS));
-                PreparedRing::new(session, acl, number, ring.clone(), payload_bytes as usize)
+        // Whoever passes a request on waits, so the session at the other end may wait as well.
+        let session = session.bridged(Leave::new(usize::MAX));
+        let owner = (acl != SessionACL::All).then(|| rustix::process::geteuid().as_raw());
+        let bridge = Bridge::new(session.clone(), acl);
+        let performer = Performer { session, bridge, owner };
+        let members = Members::new(performer, payload_bytes as usize);
+        let recruits: io::Result<Vec<_>> = (layout.rings.into_iter())
+            .map(|ring| {
+                let crew = ring.has_crew.then(|| Arc::new(Crew::new()));
+                members.recruit(crew, ring)
             })
             .collect();
-        let rings = rings.map_err(unavailable)?;
-        for ring in &rings {
-            answer_of(ring).map_err(unavailable)?;
-        }
+        let recruits = recruits.map_err(unavailable)?;
         let terms = Arc::new(Terms { payload_bytes, agreed: AtomicBool::new(false) });
-        Ok(Self { terms, buffers_bytes: layout.buffers_bytes(), rings })
+        Ok(Self { terms, members, recruits })
     }
 
     /// Whether the kernel has agreed.
@@ -120,99 +119,24 @@ impl Prepared {
         self.terms.agreed.load(Ordering::Acquire)
     }
 
-    /// What the buffers may come to take, in bytes.
-    pub(crate) fn buffers_bytes(&self) -> u64 {
-        self.buffers_bytes
-    }
-
     /// Hands the slots over to the connection of `device`. The rings are to be joined even if the
     /// kernel refuses some slots, which is told besides: it uses the device then.
-    pub(crate) fn start(self, device: &OwnedFd) -> (Rings, io::Result<()>) {
-        let mut result = Ok(());
-        for ring in &self.rings {
-            let handed_over = device.try_clone().map(|device| ring.connection.send(device));
-            let accepted = handed_over.and_then(|_| answer_of(ring));
-            result = result.and(accepted);
-        }
-        (Rings(self.rings.into_iter().map(|ring| ring.thread).collect()), result)
+    pub(crate) fn start(self, device: &OwnedFd) -> (Rings<O>, io::Result<()>) {
+        let started = device.try_clone().map(Arc::new).and_then(|device| {
+            let mut result = Ok(());
+            for recruit in &self.recruits {
+                result = result.and(recruit.serve(device.clone()));
+            }
+            result
+        });
+        (Rings(self.members), started)
     }
 }
 
-impl Rings {
+impl<O: Origin> Rings<O> {
     /// Waits until all rings have ended, which they do when the connection has.
     pub(crate) fn join(self) {
-        for thread in self.0 {
-            if thread.join().is_err() {
-                log::error!("the thread of a ring panicked");
-            }
-        }
-    }
-}
-
-impl PreparedRing {
-    fn new<O: Origin>(
-        session: Session<O>,
-        acl: SessionACL,
-        number: usize,
-        layout: RingLayout,
-        payload_bytes: usize,
-    ) -> io::Result<Self> {
-        let bridge = Bridge::open(session.clone(), acl, BRIDGE_THREADS)?;
-        let (connection, device) = mpsc::channel();
-        let (report, ready) = mpsc::channel();
-        let thread =
-            std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
-                stay_at(&layout.processors);
-                let slots = layout.slots.len();
-                match Ring::new(&layout.slots, payload_bytes) {
-                    Ok(ring) => {
-                        match Server::new(session, ring, bridge, slots) {
-                            Ok(server) => run(server, &device, &report),
-                            Err(error) => drop(report.send(Err(error))),
-                        };
-                    }
-                    Err(error) => {
-                        bridge.close();
-                        // If nobody listens there is nothing left to be done either.
-                        let _ = report.send(Err(error));
-                    }
-                }
-            })?;
-        Ok(Self { thread, connection, ready })
-    }
-}
-
-/// What the thread of a ring does once it has one.
-fn run<O: Origin>(
-    mut server: Server<O>,
-    device: &mpsc::Receiver<OwnedFd>,
-    report: &mpsc::Sender<io::Result<()>>,
-) {
-    let _ = report.send(Ok(()));
-    let Ok(device) = device.recv() else {
-        return server.abandon();
-    };
-    let _ = report.send(server.register(device));
-    if let Err(error) = server.serve() {
-        // Requests would wait for ever in queues that nobody serves. The end of the process ends
-        // the connection, and the next mount mends what is left of this one.
-        log::error!("a ring does not work any more: {error}; ending the process");
-        std::process::abort();
-    }
-}
-
-fn answer_of(ring: &PreparedRing) -> io::Result<()> {
-    let ended = || Err(io::Error::other("the thread of a ring has ended"));
-    ring.ready.recv().unwrap_or_else(|_| ended())
-}
-
-/// A ring is best served on the processor its requests come from. Where that is forbidden it is
-/// served elsewhere.
-fn stay_at(processors: &[usize]) {
-    let mut set = CpuSet::new();
-    processors.iter().filter(|number| **number < CpuSet::MAX_CPU).for_each(|n| set.set(*n));
-    if let Err(errno) = rustix::thread::sched_setaffinity(None, &set) {
-        log::debug!("cannot keep a ring at processors {processors:?}: {errno}");
+        self.0.join();
     }
 }
 

@@ -3,7 +3,7 @@
 //! Only the thread of a ring may commit, so answers are left here and it is woken: once for all
 //! that are left before it looks. The lock is a leaf, held for a push or a swap.
 
-use super::protocol;
+use super::protocol::{self, Head};
 use super::ring::Slot;
 use crate::session::refuse;
 use ogive_origin::Errno;
@@ -13,17 +13,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
-/// What has been done for a ring by another thread.
-pub(super) enum Done {
-    /// The answer stands in the slot.
-    Answered(Slot),
-    /// The request of this number could not be handed to the session behind the bridge.
-    Unsent(u64, Errno),
-}
-
-/// What has been done for a ring by other threads.
+/// Slots in which other threads have put an answer.
 pub(super) struct Outbox {
-    done: Mutex<Vec<Done>>,
+    done: Mutex<Vec<Slot>>,
     bell: OwnedFd,
 }
 
@@ -33,10 +25,10 @@ impl Outbox {
         Ok(Arc::new(Self { done: Mutex::default(), bell }))
     }
 
-    pub(super) fn push(&self, done: Done) {
+    fn push(&self, slot: Slot) {
         let first = {
             let mut waiting = self.done.lock();
-            waiting.push(done);
+            waiting.push(slot);
             waiting.len() == 1
         };
         // It cannot overflow: it is emptied before the list is.
@@ -45,8 +37,8 @@ impl Outbox {
         }
     }
 
-    /// All that has been done; whoever pushes after this rings the bell again.
-    pub(super) fn take(&self) -> Vec<Done> {
+    /// All that has been answered; whoever pushes after this rings the bell again.
+    pub(super) fn take(&self) -> Vec<Slot> {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
         std::mem::take(&mut *self.done.lock())
     }
@@ -69,10 +61,9 @@ impl Answer {
         Self { slot: Some(slot), outbox }
     }
 
-    /// What follows the fixed arguments of the request.
-    pub(super) fn payload(&self, length_bytes: usize) -> &[u8] {
-        let payload = self.slot.as_ref().map_or(&[][..], Slot::payload);
-        &payload[..length_bytes.min(payload.len())]
+    /// Where the request stands, and the answer is to be put.
+    pub(super) fn slot(&mut self) -> Option<&mut Slot> {
+        self.slot.as_mut()
     }
 
     /// Puts an answer into the slot. Bytes beyond its payload buffer are none that were asked for.
@@ -85,7 +76,7 @@ impl Answer {
     /// Leaves the answer for the thread of the ring.
     pub(super) fn send(mut self) {
         if let Some(slot) = self.slot.take() {
-            self.outbox.push(Done::Answered(slot));
+            self.outbox.push(slot);
         }
     }
 
@@ -99,37 +90,40 @@ impl Drop for Answer {
     fn drop(&mut self) {
         if let Some(mut slot) = self.slot.take() {
             fill(&mut slot, Err(Errno::IO));
-            self.outbox.push(Done::Answered(slot));
+            self.outbox.push(slot);
         }
     }
 }
 
 /// Puts an answer into a slot.
 pub(super) fn fill(slot: &mut Slot, result: Result<&[u8], Errno>) {
-    let result = match result {
-        Ok(bytes) => {
-            let payload = slot.payload_mut();
-            let length = bytes.len().min(payload.len());
-            payload[..length].copy_from_slice(&bytes[..length]);
-            Ok(length as u32)
-        }
-        Err(errno) => Err(refuse(errno).code()),
-    };
-    protocol::answer(slot.head_mut(), result);
+    let (head, payload) = slot.parts_mut();
+    let length = result.map(|bytes| {
+        let length = bytes.len().min(payload.len());
+        payload[..length].copy_from_slice(&bytes[..length]);
+        length
+    });
+    finish(head, length);
+}
+
+/// Heads an answer that stands in the payload already, with its length.
+pub(super) fn finish(head: &mut Head, result: Result<usize, Errno>) {
+    // A payload is never larger than a request, which the kernel counts in 32 bits.
+    let result = result.map(|length| length as u32);
+    protocol::answer(head, result.map_err(|errno| refuse(errno).code()));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::protocol::parse_answer;
+    use super::super::protocol::{parse_answer, u32_at};
     use super::super::ring::slots;
     use super::*;
 
-    fn answer_in(done: &Done) -> Result<Vec<u8>, i32> {
-        let Done::Answered(slot) = done else { panic!("no answer") };
-        let mut message = slot.head()[..16].to_vec();
-        let length = u32::from_ne_bytes(message[..4].try_into().unwrap()) as usize - 16;
-        message.extend_from_slice(&slot.payload()[..length]);
-        parse_answer(&message).unwrap().1.map(<[u8]>::to_vec)
+    fn answer_in(slot: &Slot) -> Result<Vec<u8>, i32> {
+        let header = slot.head().first_chunk().unwrap();
+        let total_bytes = u32_at(header, 0) as usize;
+        let (_, result) = parse_answer(header, total_bytes).unwrap();
+        result.map(|length| slot.payload()[..length].to_vec())
     }
 
     #[test]
@@ -143,9 +137,9 @@ mod tests {
         assert_eq!(u64::from_ne_bytes(rung), 1);
         assert_eq!(outbox.take().len(), 3);
         assert!(outbox.take().is_empty());
-        outbox.push(Done::Unsent(1, Errno::PIPE));
+        drop(Answer::new(slots(1, 64).pop().unwrap(), outbox.clone()));
         rustix::io::read(&outbox.bell, &mut rung).unwrap();
-        assert!(matches!(outbox.take()[..], [Done::Unsent(1, Errno::PIPE)]));
+        assert_eq!(outbox.take().len(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! is here.
 //!
 //! A slot is a head and a payload buffer, and is always in one of two hands. The kernel has it from
-//! [`Ring::register`] or [`Ring::commit`] until the completion that brings a request; from then on
+//! [`Ring::add`] or [`Ring::commit`] until the completion that brings a request; from then on
 //! whoever holds the [`Slot`] value has it, alone, until it is committed. There is one `Slot` for
 //! each buffer, or none: that is what makes references to the buffers sound, and a slot free to go
 //! to another thread. Only the thread that made the ring waits on it and commits.
@@ -13,7 +13,7 @@ use super::protocol::{self, HEAD_BYTES, Head};
 use io_uring::squeue::Entry128;
 use io_uring::{IoUring, cqueue, opcode, types};
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use std::sync::Arc;
 const HEAD_STRIDE_BYTES: usize = 4096;
 /// Completions of polls have these numbers; those of slots have the slot's.
 const POLL_FIRST: u64 = 1 << 32;
-/// What is waited for beside slots.
-const POLLS_MAX: u32 = 2;
+/// Entries that may wait to be sent; more are sent in several calls.
+const ENTRIES: u32 = 32;
 /// `POLLIN`.
 const POLL_READABLE: u32 = 1;
 /// Offset of `len` in `struct io_uring_sqe`.
@@ -36,7 +36,7 @@ const EBUSY: i32 = rustix::io::Errno::BUSY.raw_os_error();
 pub(super) enum Event {
     /// A request is in this slot.
     Request(Slot),
-    /// A slot is gone: the connection ended, or (only after [`Ring::register`]) the kernel refused
+    /// A slot is gone: the connection ended, or (only after [`Ring::add`]) the kernel refused
     /// it, with this error number.
     Gone(i32),
     /// The descriptor that was given this number to [`Ring::watch`] can be read, and goes on being
@@ -44,47 +44,58 @@ pub(super) enum Event {
     Readable { number: u32, watched: bool },
 }
 
-/// The buffers of a ring.
+/// The buffers of a slot.
 struct Region {
     start: NonNull<u8>,
-    slots: usize,
     payload_bytes: usize,
 }
 
 // SAFETY: the pointer is to memory that belongs to the region alone and has no thread affinity.
 unsafe impl Send for Region {}
 // SAFETY: a shared region only computes addresses; bytes are reached through `Slot`, of which there
-// is at most one for each part.
+// is at most one.
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn new(slots: usize, payload_bytes: usize) -> io::Result<Self> {
+    fn new(payload_bytes: usize) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let length = slots * (HEAD_STRIDE_BYTES + payload_bytes);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let length = HEAD_STRIDE_BYTES + payload_bytes;
         // SAFETY: a new mapping at an address that the kernel chooses disturbs no other.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, slots, payload_bytes })
+        Ok(Self { start, payload_bytes })
     }
 
-    fn head(&self, slot: usize) -> *mut Head {
-        assert!(slot < self.slots, "slots are numbered by the ring");
-        // SAFETY: the offset is inside the mapping, whose length is that of all slots.
-        unsafe { self.start.as_ptr().add(slot * (HEAD_STRIDE_BYTES + self.payload_bytes)).cast() }
+    fn head(&self) -> *mut Head {
+        self.start.as_ptr().cast()
     }
 
-    fn payload(&self, slot: usize) -> *mut u8 {
+    /// Gives the memory of the payload back; its bytes are zero then.
+    ///
+    /// # Safety
+    /// Nobody has a reference to the payload, and it holds nothing that somebody is to read.
+    unsafe fn forget_payload(&self) {
+        // SAFETY: the range is the end of this mapping, private and anonymous: its bytes become
+        // zero, of which the caller says that nobody minds.
+        let given =
+            unsafe { madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxDontNeed) };
+        if let Err(errno) = given {
+            log::debug!("cannot give back the memory of a slot: {errno}");
+        }
+    }
+
+    fn payload(&self) -> *mut u8 {
         // SAFETY: the payload stands behind its head in the same mapping.
-        unsafe { self.head(slot).cast::<u8>().add(HEAD_STRIDE_BYTES) }
+        unsafe { self.start.as_ptr().add(HEAD_STRIDE_BYTES) }
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        let length = self.slots * (HEAD_STRIDE_BYTES + self.payload_bytes);
-        // SAFETY: the mapping was made by `new` with this length. Slots hold the region, so there
-        // is no reference into it, and `Ring` keeps it for ever while the kernel may write to it.
+        let length = HEAD_STRIDE_BYTES + self.payload_bytes;
+        // SAFETY: the mapping was made by `new` with this length. A `Slot` holds its region, so
+        // there is no reference into it, and `Ring` keeps it for ever while the kernel may write.
         if let Err(errno) = unsafe { munmap(self.start.as_ptr().cast(), length) } {
             log::debug!("cannot unmap the buffers of a ring: {errno}");
         }
@@ -99,35 +110,35 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn head(&self) -> &Head {
-        // SAFETY: the kernel has given this slot away and there is no other `Slot` of its number,
+        // SAFETY: the kernel has given this slot away and there is no other `Slot` of its region,
         // so nobody writes; the memory is mapped, initialised by the system, and bytes need no
         // alignment.
-        unsafe { &*self.region.head(self.number) }
-    }
-
-    pub(super) fn head_mut(&mut self) -> &mut Head {
-        // SAFETY: as in `head`; the slot is borrowed mutably, so this is the only reference.
-        unsafe { &mut *self.region.head(self.number) }
+        unsafe { &*self.region.head() }
     }
 
     pub(super) fn payload(&self) -> &[u8] {
-        let start = self.region.payload(self.number);
         // SAFETY: as in `head`; the length is that of the payload's part of the mapping.
-        unsafe { std::slice::from_raw_parts(start, self.region.payload_bytes) }
+        unsafe { std::slice::from_raw_parts(self.region.payload(), self.region.payload_bytes) }
     }
 
-    pub(super) fn payload_mut(&mut self) -> &mut [u8] {
-        let start = self.region.payload(self.number);
-        // SAFETY: as in `payload`; the slot is borrowed mutably, so this is the only reference.
-        unsafe { std::slice::from_raw_parts_mut(start, self.region.payload_bytes) }
+    /// Head and payload, to be written.
+    pub(super) fn parts_mut(&mut self) -> (&mut Head, &mut [u8]) {
+        let (head, payload) = (self.region.head(), self.region.payload());
+        // SAFETY: as in `head` and `payload`; the slot is borrowed mutably, so these are the only
+        // references, and the two parts do not overlap.
+        unsafe { (&mut *head, std::slice::from_raw_parts_mut(payload, self.region.payload_bytes)) }
     }
 }
 
 /// Slots that no kernel has heard of.
 #[cfg(test)]
 pub(super) fn slots(count: usize, payload_bytes: usize) -> Vec<Slot> {
-    let region = Arc::new(Region::new(count, payload_bytes).expect("memory"));
-    (0..count).map(|number| Slot { region: region.clone(), number }).collect()
+    (0..count)
+        .map(|number| Slot {
+            region: Arc::new(Region::new(payload_bytes).expect("memory")),
+            number,
+        })
+        .collect()
 }
 
 /// `struct iovec`.
@@ -137,53 +148,80 @@ struct IoVector {
     length: usize,
 }
 
+/// What a ring knows of a slot.
+struct Place {
+    region: Arc<Region>,
+    queue: u16,
+    with_kernel: bool,
+}
+
 /// An io_uring with 128-byte entries, which the thread that made it waits on.
 pub(super) struct Ring {
     uring: IoUring<Entry128>,
-    device: Option<OwnedFd>,
-    region: Arc<Region>,
-    /// The queue of each slot.
-    queues: Vec<u16>,
+    device: Option<Arc<OwnedFd>>,
+    payload_bytes: usize,
+    places: Vec<Place>,
     /// Slots that the kernel has.
     with_kernel: usize,
 }
 
 impl Ring {
-    /// A ring for slots of these queues. Nothing is asked of the FUSE device yet.
+    /// A ring without slots. Nothing is asked of the FUSE device yet.
     ///
     /// # Errors
     /// Where the kernel has no io_uring, forbids it, or is older than 6.1.
-    pub(super) fn new(queues: &[u16], payload_bytes: usize) -> io::Result<Self> {
-        let entries = u32::try_from(queues.len()).unwrap_or(u32::MAX).saturating_add(POLLS_MAX);
+    pub(super) fn new(payload_bytes: usize) -> io::Result<Self> {
         let uring = IoUring::<Entry128, cqueue::Entry>::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_submit_all()
-            .build(entries.next_power_of_two())?;
-        let region = Arc::new(Region::new(queues.len(), payload_bytes)?);
-        Ok(Self { uring, device: None, region, queues: queues.to_vec(), with_kernel: 0 })
+            .build(ENTRIES)?;
+        Ok(Self { uring, device: None, payload_bytes, places: Vec::new(), with_kernel: 0 })
     }
 
-    /// Gives all slots to the kernel, for requests of the connection that `device` belongs to. What
-    /// the kernel refuses comes back as [`Event::Gone`] at once.
+    /// Whose connection the slots are for that are added from now on.
+    pub(super) fn connect(&mut self, device: Arc<OwnedFd>) {
+        self.device = Some(device);
+    }
+
+    /// The connection.
+    pub(super) fn device(&self) -> Option<Arc<OwnedFd>> {
+        self.device.clone()
+    }
+
+    /// Makes a slot and gives it to the kernel for requests of this queue. If the kernel refuses
+    /// it, it comes back as [`Event::Gone`] at once.
     ///
     /// # Errors
-    /// If the ring does not work.
-    pub(super) fn register(&mut self, device: OwnedFd) -> io::Result<()> {
-        let length = self.region.payload_bytes;
-        let vectors: Vec<[IoVector; 2]> = (0..self.queues.len())
-            .map(|slot| {
-                let head = IoVector { start: self.region.head(slot).cast(), length: HEAD_BYTES };
-                [head, IoVector { start: self.region.payload(slot), length }]
-            })
-            .collect();
-        self.device = Some(device);
-        for (slot, pair) in vectors.iter().enumerate() {
-            let command = protocol::command(0, self.queues[slot]);
-            self.push_command(protocol::COMMAND_REGISTER, command, pair, slot)?;
-        }
+    /// If there is no memory for it or the ring does not work.
+    pub(super) fn add(&mut self, queue: u16) -> io::Result<()> {
+        let region = Arc::new(Region::new(self.payload_bytes)?);
+        let head = IoVector { start: region.head().cast(), length: HEAD_BYTES };
+        let payload = IoVector { start: region.payload(), length: self.payload_bytes };
+        let number = self.places.len();
+        self.places.push(Place { region, queue, with_kernel: false });
+        let command = protocol::command(0, queue);
+        let vectors = [head, payload];
+        self.push_command(protocol::COMMAND_REGISTER, command, &vectors, number)?;
         // The kernel has read the vectors when this returns.
         self.enter(0)
+    }
+
+    /// How many slots there are.
+    pub(super) fn slots(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether no slot is with the kernel, so that no request can come.
+    pub(super) fn is_closed(&self) -> bool {
+        self.with_kernel == 0
+    }
+
+    /// The queue of a slot, if no slot of that queue is with the kernel.
+    pub(super) fn closed_queue_of(&self, slot: &Slot) -> Option<u16> {
+        let queue = self.places.get(slot.number)?.queue;
+        let open = self.places.iter().any(|place| place.with_kernel && place.queue == queue);
+        (!open).then_some(queue)
     }
 
     /// Gives a slot back with the answer that stands in it, to be sent by the next [`Ring::wait`].
@@ -192,7 +230,8 @@ impl Ring {
     /// If the ring does not work.
     pub(super) fn commit(&mut self, slot: Slot) -> io::Result<()> {
         let number = slot.number;
-        let command = protocol::command(protocol::commit_number(slot.head()), self.queues[number]);
+        let place = self.places.get(number).ok_or(io::ErrorKind::InvalidInput)?;
+        let command = protocol::command(protocol::commit_number(slot.head()), place.queue);
         drop(slot);
         self.push_command(protocol::COMMAND_COMMIT_AND_FETCH, command, &[], number)
     }
@@ -230,14 +269,37 @@ impl Ring {
                 });
                 continue;
             }
+            let number = completion.user_data() as usize;
+            let Some(place) = self.places.get_mut(number) else {
+                log::error!("a completion of a slot that there is not");
+                continue;
+            };
+            place.with_kernel = false;
             self.with_kernel -= 1;
             events.push(match completion.result() {
-                0 => Event::Request(Slot {
-                    region: self.region.clone(),
-                    number: completion.user_data() as usize,
-                }),
+                0 => Event::Request(Slot { region: place.region.clone(), number }),
                 error => Event::Gone(-error),
             });
+        }
+    }
+
+    /// Gives back the memory of the payloads that the kernel has and has put nothing into. Does
+    /// nothing unless everything that was committed is sent and all events were told.
+    pub(super) fn forget_payloads(&mut self) {
+        let submission = self.uring.submission();
+        if !submission.is_empty() || submission.cq_overflow() {
+            return;
+        }
+        drop(submission);
+        if !self.uring.completion().is_empty() {
+            return;
+        }
+        for place in self.places.iter().filter(|place| place.with_kernel) {
+            // SAFETY: of a slot that the kernel has there is no `Slot`, and so no reference. Its
+            // answer was copied when the entry that commits it was taken, and no entry is left. A
+            // request is put into it only while this thread, which made the ring, is in a call of
+            // it (that is what deferred task work means), and told by a completion; there is none.
+            unsafe { place.region.forget_payload() };
         }
     }
 
@@ -258,8 +320,10 @@ impl Ring {
         // SAFETY: an entry is `struct io_uring_sqe`, in which `len` is a number of 32 bits at this
         // offset (`include/uapi/linux/io_uring.h`); the library has no name for it in commands.
         unsafe { (&raw mut entry).cast::<u8>().add(ENTRY_LENGTH_AT).cast::<u32>().write(length) };
+        self.push(&entry)?;
+        self.places[slot].with_kernel = true;
         self.with_kernel += 1;
-        self.push(&entry).inspect_err(|_| self.with_kernel -= 1)
+        Ok(())
     }
 
     fn push(&mut self, entry: &Entry128) -> io::Result<()> {
@@ -267,9 +331,9 @@ impl Ring {
             self.enter(0)?;
         }
         // SAFETY: the kernel writes only to the buffers of the slot that the entry names, which are
-        // mapped as long as it may: `register` and `commit` give up what could refer to them, and
-        // `drop` keeps the region if a slot is still out. The vectors that an entry points to are
-        // kept by `register` until they were read. A poll touches no memory.
+        // mapped as long as it may: `add` and `commit` give up what could refer to them, and
+        // `drop` keeps the region of a slot that is still out. The vectors that an entry points to
+        // are kept by `add` until they were read. A poll touches no memory.
         let pushed = unsafe { self.uring.submission().push(entry) };
         pushed.map_err(|_| io::Error::other("the submission queue is full"))
     }
@@ -286,9 +350,9 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        if self.with_kernel > 0 {
-            // The kernel may yet write to the buffers of these slots.
-            std::mem::forget(self.region.clone());
+        for place in self.places.iter().filter(|place| place.with_kernel) {
+            // The kernel may yet write to the buffers of this slot.
+            std::mem::forget(place.region.clone());
         }
     }
 }
@@ -301,23 +365,37 @@ mod tests {
 
     /// A ring, where this machine lets one be made.
     fn ring() -> Option<Ring> {
-        Ring::new(&[0, 0, 1], 8192)
-            .inspect_err(|error| eprintln!("not tested, no io_uring here: {error}"))
-            .ok()
+        Ring::new(8192).inspect_err(|error| eprintln!("not tested, no io_uring here: {error}")).ok()
     }
 
     #[test]
     fn slots_are_apart_and_writable_from_end_to_end() {
         let mut slots = slots(3, 8192);
         for (value, slot) in (1..).zip(&mut slots) {
-            slot.head_mut().fill(value);
-            slot.payload_mut().fill(value + 10);
+            let (head, payload) = slot.parts_mut();
+            head.fill(value);
+            payload.fill(value + 10);
         }
         for (value, slot) in (1..).zip(&slots) {
             assert!(slot.head().iter().all(|byte| *byte == value));
             assert!(slot.payload().iter().all(|byte| *byte == value + 10));
             assert_eq!(slot.payload().len(), 8192);
         }
+    }
+
+    #[test]
+    fn a_payload_that_was_forgotten_takes_no_memory() {
+        let mut slots = slots(2, 3 * 4096);
+        for slot in &mut slots {
+            let (head, payload) = slot.parts_mut();
+            head.fill(1);
+            payload.fill(1);
+        }
+        // SAFETY: no reference is left, and nobody reads these bytes but the lines below.
+        unsafe { slots[0].region.forget_payload() };
+        assert!(slots[0].head().iter().all(|byte| *byte == 1));
+        assert!(slots[0].payload().iter().all(|byte| *byte == 0));
+        assert!(slots[1].payload().iter().all(|byte| *byte == 1));
     }
 
     #[test]
@@ -341,13 +419,16 @@ mod tests {
     fn a_device_that_is_not_fuse_refuses_every_slot() {
         let Some(mut ring) = ring() else { return };
         let other = std::fs::File::open("/dev/zero").unwrap();
-        ring.register(other.into()).unwrap();
+        ring.connect(Arc::new(other.into()));
+        for queue in [0, 0, 1] {
+            ring.add(queue).unwrap();
+        }
         let mut events = Vec::new();
         while events.len() < 3 {
             ring.wait().unwrap();
             ring.events(&mut events);
         }
         assert!(events.iter().all(|event| matches!(event, Event::Gone(error) if *error > 0)));
-        assert_eq!(ring.with_kernel, 0);
+        assert!(ring.is_closed());
     }
 }

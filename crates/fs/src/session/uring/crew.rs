@@ -1,0 +1,137 @@
+//! How many threads serve the queue of a processor, and which of them may wait for the origin.
+//!
+//! A request that the kernel has put into a slot can be taken only by the thread that gave it that
+//! slot. So a thread that waits for the origin must not leave a slot behind: each *member* of a crew
+//! has a ring with one slot, which holds the request it is at, and the kernel puts the next request
+//! into the slot of another. That costs no change of threads, as handing the request over would,
+//! and hits are answered as long as one member is free.
+//!
+//! All members but one may wait at the same time. When one more wants to, another is enlisted
+//! first, up to [`MEMBERS_MAX`]. They stay: a member with nothing to do sleeps, and since the kernel
+//! prefers the slot that became free last, few of them ever wake.
+//!
+//! The lock is held while a member is enlisted, by which nobody waits but those who want one, too.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Members of a crew. When all but one of them wait, requests are handed over instead.
+const MEMBERS_MAX: usize = 64;
+
+/// The threads of one processor's queue.
+#[derive(Debug)]
+pub(super) struct Crew {
+    members: AtomicUsize,
+    waiting: AtomicUsize,
+    /// No more members, because there are too many or because one could not be had.
+    is_full: Mutex<bool>,
+}
+
+/// Leave to wait for the origin; given back when dropped.
+pub(super) struct Leave<'a>(&'a Crew);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Crew {
+    /// With one member.
+    pub(super) fn new() -> Self {
+        Self {
+            members: AtomicUsize::new(1),
+            waiting: AtomicUsize::new(0),
+            is_full: Mutex::new(false),
+        }
+    }
+
+    /// Leave for a member to wait, if another will be free meanwhile. `enlist` gets one more member
+    /// and says whether it could.
+    pub(super) fn leave(&self, enlist: impl FnOnce() -> bool) -> Option<Leave<'_>> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let leave = Leave(self);
+        (self.has_one_free() || self.grow(enlist)).then_some(leave)
+    }
+
+    fn has_one_free(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) < self.members.load(Ordering::Relaxed)
+    }
+
+    fn grow(&self, enlist: impl FnOnce() -> bool) -> bool {
+        let mut is_full = self.is_full.lock();
+        // Somebody else may have grown the crew while this one waited for the lock.
+        if self.has_one_free() {
+            return true;
+        }
+        if *is_full || !enlist() {
+            *is_full = true;
+            return false;
+        }
+        let members = self.members.fetch_add(1, Ordering::Relaxed) + 1;
+        *is_full = members >= MEMBERS_MAX;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn one_member_is_always_free() {
+        let crew = Crew::new();
+        let enlisted = Cell::new(0);
+        let enlist = || {
+            enlisted.set(enlisted.get() + 1);
+            true
+        };
+        let first = crew.leave(enlist).unwrap();
+        assert_eq!(enlisted.get(), 1);
+        let second = crew.leave(enlist).unwrap();
+        assert_eq!(enlisted.get(), 2);
+        drop((first, second));
+        // Those who were enlisted are still there.
+        let again = [crew.leave(enlist).unwrap(), crew.leave(enlist).unwrap()];
+        assert_eq!(enlisted.get(), 2);
+        drop(again);
+    }
+
+    #[test]
+    fn a_crew_has_a_greatest_size() {
+        let crew = Crew::new();
+        let leaves: Vec<_> = std::iter::from_fn(|| crew.leave(|| true)).take(1000).collect();
+        assert_eq!(leaves.len(), MEMBERS_MAX - 1);
+        drop(leaves);
+        assert!(crew.leave(|| panic!("there are enough")).is_some());
+    }
+
+    #[test]
+    fn when_nobody_can_be_had_that_is_asked_once() {
+        let crew = Crew::new();
+        assert!(crew.leave(|| false).is_none());
+        assert!(crew.leave(|| panic!("asked again")).is_none());
+        assert_eq!(crew.waiting.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn members_who_want_to_wait_at_once_are_all_given_leave() {
+        let crew = Crew::new();
+        let enlisted = AtomicUsize::new(0);
+        let barrier = std::sync::Barrier::new(16);
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    let leave = crew.leave(|| {
+                        enlisted.fetch_add(1, Ordering::Relaxed);
+                        true
+                    });
+                    barrier.wait();
+                    assert!(leave.is_some());
+                });
+            }
+        });
+        assert_eq!(enlisted.load(Ordering::Relaxed), 16);
+    }
+}

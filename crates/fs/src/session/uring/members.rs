@@ -1,0 +1,120 @@
+//! The threads of rings, from their start to their end.
+
+use super::RingLayout;
+use super::crew::Crew;
+use super::perform::Performer;
+use super::serve::Server;
+use ogive_origin::Origin;
+use parking_lot::Mutex;
+use rustix::fd::OwnedFd;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// What the threads of all rings share.
+pub(super) struct Members<O: Origin> {
+    pub(super) performer: Performer<O>,
+    /// Size of a slot's payload buffer.
+    pub(super) payload_bytes: usize,
+    /// For their names.
+    started: AtomicUsize,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A thread with a ring that waits for a connection to serve. If this is dropped it ends.
+pub(super) struct Recruit {
+    connection: mpsc::Sender<Arc<OwnedFd>>,
+    ready: mpsc::Receiver<io::Result<()>>,
+}
+
+impl<O: Origin> Members<O> {
+    pub(super) fn new(performer: Performer<O>, payload_bytes: usize) -> Arc<Self> {
+        let (started, threads) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self { performer, payload_bytes, started, threads })
+    }
+
+    /// Starts a thread.
+    ///
+    /// # Errors
+    /// If there is none to be had, or no ring.
+    pub(super) fn recruit(
+        self: &Arc<Self>,
+        crew: Option<Arc<Crew>>,
+        layout: RingLayout,
+    ) -> io::Result<Recruit> {
+        let (connection, device) = mpsc::channel();
+        let (report, ready) = mpsc::channel();
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let members = self.clone();
+        let thread =
+            std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
+                match Server::new(members, crew, layout) {
+                    Ok(server) => run(server, &device, &report),
+                    // If nobody listens there is nothing left to be done either.
+                    Err(error) => drop(report.send(Err(error))),
+                }
+            })?;
+        self.threads.lock().push(thread);
+        let recruit = Recruit { connection, ready };
+        recruit.report().map(|()| recruit)
+    }
+
+    /// Waits until all threads have ended, which they do when the connection has.
+    pub(super) fn join(&self) {
+        loop {
+            let Some(thread) = self.threads.lock().pop() else { break };
+            if thread.join().is_err() {
+                log::error!("the thread of a ring panicked");
+            }
+        }
+        self.performer.bridge.close();
+    }
+}
+
+impl Recruit {
+    /// Lets it serve a connection.
+    ///
+    /// # Errors
+    /// If the kernel refuses its slots. It serves those that the kernel took.
+    pub(super) fn serve(&self, device: Arc<OwnedFd>) -> io::Result<()> {
+        let _ = self.connection.send(device);
+        self.report()
+    }
+
+    fn report(&self) -> io::Result<()> {
+        let ended = || Err(io::Error::other("the thread of a ring has ended"));
+        self.ready.recv().unwrap_or_else(|_| ended())
+    }
+}
+
+/// Gets one more member for a crew; whether it could.
+pub(super) fn enlist<O: Origin>(
+    members: &Arc<Members<O>>,
+    crew: &Arc<Crew>,
+    layout: &RingLayout,
+    device: Arc<OwnedFd>,
+) -> bool {
+    let recruit = members.recruit(Some(crew.clone()), layout.clone());
+    recruit
+        .and_then(|recruit| recruit.serve(device))
+        .inspect_err(|error| log::warn!("a ring has no more threads: {error}"))
+        .is_ok()
+}
+
+/// What the thread of a ring does once it has one.
+fn run<O: Origin>(
+    mut server: Server<O>,
+    device: &mpsc::Receiver<Arc<OwnedFd>>,
+    report: &mpsc::Sender<io::Result<()>>,
+) {
+    let _ = report.send(Ok(()));
+    let Ok(device) = device.recv() else { return };
+    let _ = report.send(server.register(device));
+    if let Err(error) = server.serve() {
+        // Requests would wait for ever in queues that nobody serves. The end of the process ends
+        // the connection, and the next mount mends what is left of this one.
+        log::error!("a ring does not work any more: {error}; ending the process");
+        std::process::abort();
+    }
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# A source that does not answer: whoever asks it waits, forty of them here, and what is cached is
+# read all the same, on the processor they all asked from. When it answers again, so do they.
+#
+# The source is a view itself, whose daemon is stopped.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite hang 'hits beside forty requests that wait for a source that hangs'
+needs_ogive
+need taskset perl
+
+readonly WAITING=40
+
+mkdir "$WORK/below"
+head -c 1M /dev/urandom >"$WORK/below/cached"
+mount_view "$WORK/below" "$WORK/source"
+below="$(daemon_of "$WORK/source")"
+mount_view "$WORK/source" "$WORK/mount" --direct-io --metadata-ttl 1h
+cmp "$WORK/mount/cached" "$WORK/below/cached" || fail 'the view differs from what is below it'
+# A look of its own at how many requests wait.
+mkdir "$WORK/connections"
+mount -t fusectl fusectl "$WORK/connections" || skip 'no fusectl on this machine'
+remember_mount "$WORK/connections"
+connection="$WORK/connections/$(mountpoint -d "$WORK/mount" | cut -d: -f2)"
+[ -r "$connection/waiting" ] || fail 'fusectl does not know the mount'
+
+# let_go: whatever happens, nobody is left waiting.
+let_go() {
+    local code=$?
+    kill -CONT "$below" 2>/dev/null
+    wait
+    (exit "$code")
+    cleanup
+}
+trap let_go EXIT
+
+# reads_cached: a program reads cached bytes by a descriptor that is open, on the first processor.
+reads_cached() {
+    # shellcheck disable=SC2016 # perl's variables
+    timeout 30 taskset -c "$processor" perl -e '
+        sysseek(STDIN, 65536 * int(rand(15)), 0);
+        sysread(STDIN, my $bytes, 8192) == 8192 or die "short read: $!\n"' <&9
+}
+
+processor="$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')"
+exec 9<"$WORK/mount/cached"
+# All of it by this descriptor: what was changed a moment ago is not kept from one open to the next.
+cat <&9 >"$WORK/copy"
+cmp "$WORK/copy" "$WORK/below/cached" || fail 'the view differs from what is below it'
+reads_cached || fail 'cached bytes cannot be read at all'
+kill -STOP "$below"
+for ((number = 0; number < WAITING; number++)); do
+    taskset -c "$processor" stat "$WORK/mount/missing.$number" >/dev/null 2>&1 9<&- &
+done
+for _ in $(seq 300); do
+    [ "$(cat "$connection/waiting")" -lt "$WAITING" ] || break
+    sleep 0.1
+done
+waiting="$(cat "$connection/waiting")"
+[ "$waiting" -ge "$WAITING" ] || fail "$waiting of $WAITING requests wait: the source does not hang"
+for _ in 1 2 3 4 5 6 7 8; do
+    reads_cached || fail "a cached read waits beside $waiting requests"
+done
+[ "$(cat "$connection/waiting")" -ge "$WAITING" ] || fail 'the source did not hang all the time'
+say "cached reads are answered beside $waiting requests that wait"
+
+exec 9<&-
+kill -CONT "$below"
+wait
+cmp "$WORK/mount/cached" "$WORK/below/cached" || fail 'the view differs afterwards'
+[ ! -e "$WORK/mount/missing.0" ] || fail 'a name that is missing was found'
+say 'and all of them, when the source answers again'
+trap cleanup EXIT
+unmount_view "$WORK/mount"
+unmount_view "$WORK/source"
+passed
