@@ -251,7 +251,7 @@ mod tests {
         let index = Index::new();
         let mut model: HashMap<u32, u32> = HashMap::new();
         let mut state = 1_u32;
-        for step in 0..if cfg!(miri) { 600 } else { 20_000_u32 } {
+        for step in 0..if cfg!(miri) { 100 } else { 20_000_u32 } {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             // Few different places, so that runs of slots wrap and collide.
             let hash = (state >> 8) & 0xFF00_03FF;
