@@ -169,11 +169,13 @@ impl Tier {
         read(readers, store, key, slot)
     }
 
-    /// Whether the index knows a record of this name, or of one that looks the same to it.
+    /// Whether a record of this name is worth asking for: the index knows it, or one that looks the
+    /// same to it, and its device is not left alone at the moment; or it is on its way there.
     pub fn may_have(&self, name: &[u8]) -> bool {
         self.member(name).is_some_and(|Member { store, .. }| {
             let key = store.key(name);
-            store.look(&key).is_some() || store.in_flight(&key).is_some()
+            (store.look(&key).is_some() && !store.health.is_bypassed())
+                || store.in_flight(&key).is_some()
         })
     }
 

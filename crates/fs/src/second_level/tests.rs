@@ -137,6 +137,25 @@ fn what_memory_lets_go_of_comes_back_without_the_origin() {
 }
 
 #[test]
+fn what_comes_back_is_counted_as_missed_and_not_as_asked_for_twice() {
+    let fixture = fixture();
+    fs::write(fixture.directory.path().join("a"), b"one record").unwrap();
+    let handle = fixture.open("a");
+    fixture.read(handle);
+    fixture.forget();
+    let before = fixture.view.cache.stats();
+    assert_eq!(fixture.read(handle), b"one record");
+    let after = fixture.view.cache.stats();
+    assert_eq!(fixture.tier().counts().l2_hits, 1);
+    assert_eq!((after.hits - before.hits, after.misses - before.misses), (0, 1));
+    // And what no device knows is missed there, too, once.
+    let missed = fixture.tier().counts().l2_misses;
+    fs::write(fixture.directory.path().join("b"), b"another").unwrap();
+    fixture.read(fixture.open("b"));
+    assert_eq!(fixture.tier().counts().l2_misses, missed + 1);
+}
+
+#[test]
 fn a_write_through_the_mount_is_never_undone_by_the_second_level() {
     let fixture = fixture();
     fs::write(fixture.directory.path().join("a"), contents(1)).unwrap();

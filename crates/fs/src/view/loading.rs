@@ -8,19 +8,28 @@
 use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::record::{Entry, Key, Version, Worth};
-use ogive_arc::{Access, Claim, Kind};
+use crate::second_level::SecondLevel;
+use ogive_arc::{Access, Claim, Hold, Kind};
 use ogive_origin::{Errno, Origin};
 use std::sync::Arc;
 
-/// A record that was claimed to be loaded. If it is dropped, another may claim it.
-pub(super) struct Missing<O: Origin> {
+/// A record, and by which open file it is read.
+pub(super) struct Wanted<O: Origin> {
     pub(super) open: Arc<OpenFile<O>>,
     pub(super) version: Version,
     pub(super) index: u64,
     /// It was asked for by a reader that goes on from record to record.
     pub(super) sequential: bool,
+}
+
+/// A record that was claimed to be loaded. If it is dropped, another may claim it.
+pub(super) struct Missing<O: Origin> {
+    pub(super) wanted: Wanted<O>,
     pub(super) claim: Claim<Key, Entry>,
 }
+
+/// A record with its bytes, as the engine holds it.
+pub(super) type Loaded = Hold<Key, Entry>;
 
 impl<O: Origin> View<O> {
     /// Starts loading records `first..=last` of an open file, as far as they are missing.
@@ -36,17 +45,19 @@ impl<O: Origin> View<O> {
             let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Demand) else {
                 continue;
             };
-            let missing = Missing { open: open.clone(), version, index, sequential, claim };
+            let wanted = Wanted { open: open.clone(), version, index, sequential };
+            let missing = Missing { wanted, claim };
             let view = self.clone();
-            if self.may_be_in_second_level(version, index) {
+            if self.may_be_in_second_level(&missing.wanted) {
                 self.workers.second_level_load(Box::new(move || {
-                    if let Some(missing) = view.fill_from_second_level(missing) {
+                    if let Err(missing) = view.fill_from_second_level(missing) {
                         let waiting = view.clone();
-                        view.workers.load(Box::new(move || waiting.fill_from_origin(missing)));
+                        view.workers
+                            .load(Box::new(move || drop(waiting.fill_from_origin(*missing))));
                     }
                 }));
             } else {
-                self.workers.load(Box::new(move || view.fill_from_origin(missing)));
+                self.workers.load(Box::new(move || view.fill(missing)));
             }
         }
     }
@@ -55,15 +66,23 @@ impl<O: Origin> View<O> {
     /// still missing.
     pub(super) fn load_for_later(self: &Arc<Self>, missing: Missing<O>) -> bool {
         let view = self.clone();
-        let queued = if self.may_be_in_second_level(missing.version, missing.index) {
+        let queued = if self.may_be_in_second_level(&missing.wanted) {
             self.workers.second_level_prefetch(Box::new(move || {
-                match view.fill_from_second_level(missing) {
-                    Some(missing) => drop(view.prefetch_from_origin(missing)),
-                    None => view.counters.prefetch_ended(),
+                let Err(missing) = view.fill_from_second_level(missing) else {
+                    return view.counters.prefetch_ended();
+                };
+                let waiting = view.clone();
+                let queued = view.workers.prefetch(Box::new(move || {
+                    waiting.fill_unasked(*missing, |wanted| waiting.load_from_origin(wanted));
+                }));
+                if !queued {
+                    view.counters.prefetch_ended();
                 }
             }))
         } else {
-            return self.prefetch_from_origin(missing);
+            self.workers.prefetch(Box::new(move || {
+                view.fill_unasked(missing, |wanted| view.load_record(wanted));
+            }))
         };
         if !queued {
             self.counters.prefetch_ended();
@@ -71,106 +90,109 @@ impl<O: Origin> View<O> {
         queued
     }
 
-    fn prefetch_from_origin(self: &Arc<Self>, missing: Missing<O>) -> bool {
-        let view = self.clone();
-        let queued = self.workers.prefetch(Box::new(move || {
-            let Missing { open, version, index, sequential, claim } = missing;
-            // Of an error whoever asks for the record itself gets to know.
-            if let Ok((entry, weight_bytes)) =
-                view.load_from_origin(&open, version, index, sequential)
-            {
-                drop(claim.fill(entry, weight_bytes));
-            }
-            view.counters.prefetch_ended();
-        }));
-        if !queued {
-            self.counters.prefetch_ended();
+    /// Ends a prefetch. Of an error whoever asks for the record itself gets to know.
+    fn fill_unasked(
+        &self,
+        missing: Missing<O>,
+        load: impl FnOnce(&Wanted<O>) -> Result<(Entry, u64)>,
+    ) {
+        let Missing { wanted, claim } = missing;
+        if let Ok((entry, weight_bytes)) = load(&wanted) {
+            drop(claim.fill(entry, weight_bytes));
         }
-        queued
+        self.counters.prefetch_ended();
     }
 
-    /// Whether the second level knows a record that looks like this one.
-    pub(super) fn may_be_in_second_level(&self, version: Version, index: u64) -> bool {
-        self.second_level.as_ref().is_some_and(|level| level.may_have(version, index))
+    /// Whether the second level is worth asking: it knows a record that looks like this one, and
+    /// nothing was written to the file.
+    pub(super) fn may_be_in_second_level(&self, wanted: &Wanted<O>) -> bool {
+        let Wanted { open, version, index, .. } = wanted;
+        self.second_level.as_ref().is_some_and(|level| {
+            let contents = open.inode.contents();
+            contents.is_some_and(|now| now.version == *version && now.pristine)
+                && level.may_have(*version, *index)
+        })
     }
 
     /// Loads a missing record from the second level, on one of its threads; gives it back if it is
     /// missing still.
-    pub(super) fn fill_from_second_level(&self, missing: Missing<O>) -> Option<Missing<O>> {
-        let Missing { open, version, index, sequential, .. } = &missing;
-        let pristine = self.begin_load(open, *version, *index).is_ok_and(|pristine| pristine);
-        let read = self.second_level.as_ref()?.read_here(*version, *index, pristine);
-        let Some(bytes) = read else { return Some(missing) };
-        let (entry, weight_bytes) =
-            self.second_level_record(open, *version, *index, *sequential, bytes);
-        drop(missing.claim.fill(entry, weight_bytes));
-        None
+    pub(super) fn fill_from_second_level(
+        &self,
+        missing: Missing<O>,
+    ) -> std::result::Result<Loaded, Box<Missing<O>>> {
+        let wanted = &missing.wanted;
+        let pristine = self.begin_load(wanted).is_ok_and(|pristine| pristine);
+        let read = self.second_level.as_ref().and_then(|level| {
+            let bytes = level.read_here(wanted.version, wanted.index, pristine)?;
+            Some(self.second_level_record(level, wanted, bytes))
+        });
+        match read {
+            Some((entry, weight_bytes)) => Ok(missing.claim.fill(entry, weight_bytes)),
+            None => Err(Box::new(missing)),
+        }
     }
 
     /// Loads a missing record from the origin.
-    pub(super) fn fill_from_origin(&self, missing: Missing<O>) {
-        let Missing { open, version, index, sequential, claim } = missing;
-        match self.load_from_origin(&open, version, index, sequential) {
+    pub(super) fn fill_from_origin(&self, missing: Missing<O>) -> Result<Loaded> {
+        let Missing { wanted, claim } = missing;
+        match self.load_from_origin(&wanted) {
+            Ok((entry, weight_bytes)) => Ok(claim.fill(entry, weight_bytes)),
+            Err(errno) => {
+                claim.fail(errno);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Loads a missing record from wherever it is.
+    fn fill(&self, missing: Missing<O>) {
+        let Missing { wanted, claim } = missing;
+        match self.load_record(&wanted) {
             Ok((entry, weight_bytes)) => drop(claim.fill(entry, weight_bytes)),
             Err(errno) => claim.fail(errno),
         }
     }
 
     /// Reads a record from the second level or the origin, and its weight.
-    pub(super) fn load_record(
-        &self,
-        open: &OpenFile<O>,
-        version: Version,
-        index: u64,
-        sequential: bool,
-    ) -> Result<(Entry, u64)> {
-        if let Some(second_level) = &self.second_level {
-            let pristine = self.begin_load(open, version, index)?;
-            if let Some(bytes) = second_level.read(version, index, pristine) {
-                return Ok(self.second_level_record(open, version, index, sequential, bytes));
+    pub(super) fn load_record(&self, wanted: &Wanted<O>) -> Result<(Entry, u64)> {
+        if let Some(level) = &self.second_level {
+            let pristine = self.begin_load(wanted)?;
+            if let Some(bytes) = level.read(wanted.version, wanted.index, pristine) {
+                return Ok(self.second_level_record(level, wanted, bytes));
             }
         }
-        self.load_from_origin(open, version, index, sequential)
+        self.load_from_origin(wanted)
     }
 
     /// What the second level had.
     fn second_level_record(
         &self,
-        open: &OpenFile<O>,
-        version: Version,
-        index: u64,
-        sequential: bool,
+        level: &SecondLevel,
+        wanted: &Wanted<O>,
         bytes: Vec<u8>,
     ) -> (Entry, u64) {
         self.counters.second_level_read(bytes.len() as u64);
-        let start = index * self.settings.record_size_bytes;
-        let worth = match &self.second_level {
-            Some(second_level) => second_level.worth(start, sequential),
-            None => Worth::Fleeting,
-        };
-        self.record(open, version, start, bytes, worth)
+        let start = wanted.index * self.settings.record_size_bytes;
+        let worth = level.worth(start, wanted.sequential);
+        self.record(wanted, start, bytes, worth)
     }
 
     /// Dooms a load that begins where a change is under way; and whether nothing was written
     /// under this version: a write that begins later dooms the load, whatever it finds.
-    fn begin_load(&self, open: &OpenFile<O>, version: Version, index: u64) -> Result<bool> {
+    fn begin_load(&self, wanted: &Wanted<O>) -> Result<bool> {
+        let Wanted { open, version, index, .. } = wanted;
         let record_size = self.settings.record_size_bytes;
         let start = index.checked_mul(record_size).ok_or(Errno::FBIG)?;
         if open.inode.is_changing(&(start..start.saturating_add(record_size))) {
-            self.cache.invalidate(&Key::record(version, index));
+            self.cache.invalidate(&Key::record(*version, *index));
         }
         let contents = open.inode.contents();
-        Ok(contents.is_some_and(|now| now.version == version && now.pristine))
+        Ok(contents.is_some_and(|now| now.version == *version && now.pristine))
     }
 
-    fn load_from_origin(
-        &self,
-        open: &OpenFile<O>,
-        version: Version,
-        index: u64,
-        sequential: bool,
-    ) -> Result<(Entry, u64)> {
-        let pristine = self.begin_load(open, version, index)?;
+    fn load_from_origin(&self, wanted: &Wanted<O>) -> Result<(Entry, u64)> {
+        let pristine = self.begin_load(wanted)?;
+        let Wanted { open, version, index, sequential } = wanted;
         let record_size = self.settings.record_size_bytes;
         let start = index * record_size;
         let known = open.inode.contents().map_or(u64::MAX, |contents| contents.size_bytes);
@@ -180,12 +202,12 @@ impl<O: Origin> View<O> {
         self.origin.read_at(&open.file, start, record_size as usize, &mut bytes)?;
         self.counters.origin_read(bytes.len() as u64);
         let worth = match &self.second_level {
-            Some(second_level) if pristine && self.is_still(open, version) => {
-                second_level.worth(start, sequential)
+            Some(second_level) if pristine && self.is_still(open, *version) => {
+                second_level.worth(start, *sequential)
             }
             _ => Worth::Fleeting,
         };
-        Ok(self.record(open, version, start, bytes, worth))
+        Ok(self.record(wanted, start, bytes, worth))
     }
 
     /// Whether an open file is now what its version says: what has just been read of it is then
@@ -198,8 +220,7 @@ impl<O: Origin> View<O> {
     /// The entry of a record that begins at `start`.
     fn record(
         &self,
-        open: &OpenFile<O>,
-        version: Version,
+        wanted: &Wanted<O>,
         start: u64,
         mut bytes: Vec<u8>,
         worth: Worth,
@@ -208,8 +229,8 @@ impl<O: Origin> View<O> {
         if (bytes.len() as u64) < self.settings.record_size_bytes {
             // Before the record can be found in the cache: a write beyond this end has to know
             // that this record must go.
-            open.inode.update_contents(|contents| {
-                if contents.version == version {
+            wanted.open.inode.update_contents(|contents| {
+                if contents.version == wanted.version {
                     contents.size_bytes = contents.size_bytes.min(end);
                 }
             });

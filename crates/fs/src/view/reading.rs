@@ -5,7 +5,7 @@
 //! however many ask, from the handle that asked first. Sequential readers get the records ahead
 //! of them loaded before they ask.
 
-use super::loading::Missing;
+use super::loading::{Loaded, Missing, Wanted};
 use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::prefetch::Progress;
@@ -94,39 +94,49 @@ impl<O: Origin> View<O> {
         self.load_rest_ahead(&read);
         let view = self.clone();
         self.workers.second_level_request(Box::new(move || {
-            let missing = view.fill_from_second_level(missing);
-            let collected = match missing {
-                // Somebody may wait for the origin, but not this thread.
-                Some(_) => Ok(()),
-                None => read.collect(view.settings.record_size_bytes, |key, _| {
-                    Ok(view.cache.get_cached_only(&key, Access::Demand))
-                }),
+            let missing = match view.fill_from_second_level(missing) {
+                Ok(loaded) => {
+                    let collected = view.collect_loaded(&mut read, loaded);
+                    if collected.is_err() || read.is_complete() {
+                        return done(&view, &read, collected, reply);
+                    }
+                    None
+                }
+                // Somebody has to wait for the origin, but not this thread.
+                Err(missing) => Some(missing),
             };
-            if collected.is_err() || read.is_complete() {
-                return done(&view, &read, collected, reply);
-            }
             let waiting = view.clone();
             view.workers.request(Box::new(move || {
-                if let Some(missing) = missing {
-                    waiting.fill_from_origin(missing);
-                }
-                let completed = waiting.complete_read(&mut read);
+                let loaded = missing.map(|missing| waiting.fill_from_origin(*missing)).transpose();
+                let completed = loaded.and_then(|loaded| {
+                    loaded.map_or(Ok(()), |loaded| waiting.collect_loaded(&mut read, loaded))?;
+                    waiting.complete_read(&mut read)
+                });
                 done(&waiting, &read, completed, reply);
             }));
         }));
         None
     }
 
+    /// Takes the first missing record of a read, which its load has brought, and what else there is
+    /// now. Not by looking the first up: it was missed, and is not to be counted or kept as one that
+    /// was asked for twice.
+    fn collect_loaded(&self, read: &mut Read<O>, loaded: Loaded) -> Result<()> {
+        let mut first = Some(loaded);
+        read.collect(self.settings.record_size_bytes, |key, _| {
+            Ok(first.take().or_else(|| self.cache.get_cached_only(&key, Access::Demand)))
+        })
+    }
+
     /// Claims the first missing record of a read if the second level may have it.
     fn claim_from_second_level(&self, read: &Read<O>) -> Option<Missing<O>> {
-        let index = read.reached() / self.settings.record_size_bytes;
-        if !self.may_be_in_second_level(read.version, index) {
+        let wanted = read.wanted(read.reached() / self.settings.record_size_bytes);
+        if !self.may_be_in_second_level(&wanted) {
             return None;
         }
-        let key = Key::record(read.version, index);
+        let key = Key::record(wanted.version, wanted.index);
         let claim = self.cache.try_claim(&key, Kind::Data, Access::Demand)?;
-        let (open, version) = (read.open.clone(), read.version);
-        Some(Missing { open, version, index, sequential: read.sequential, claim })
+        Some(Missing { wanted, claim })
     }
 
     /// Completes a read, waiting for the origin where it must.
@@ -141,9 +151,10 @@ impl<O: Origin> View<O> {
     fn load_rest(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         let record_size = self.settings.record_size_bytes;
         self.load_rest_ahead(read);
-        let (open, version, sequential) = (read.open.clone(), read.version, read.sequential);
+        let mut wanted = read.wanted(0);
         read.collect(record_size, |key, index| {
-            let load = || self.load_record(&open, version, index, sequential);
+            wanted.index = index;
+            let load = || self.load_record(&wanted);
             let loaded = self.cache.get_or_load(&key, Kind::Data, Access::Demand, load);
             loaded.map(|(hold, _)| Some(hold)).map_err(errno)
         })
@@ -222,8 +233,9 @@ impl<O: Origin> View<O> {
                 let bytes = left.min(record_size) as usize;
                 self.recording.note(contents.version, index, bytes, trace::Access::Prefetch);
             }
-            let (open, version) = (open.clone(), contents.version);
-            if !self.load_for_later(Missing { open, version, index, sequential: true, claim }) {
+            let version = contents.version;
+            let wanted = Wanted { open: open.clone(), version, index, sequential: true };
+            if !self.load_for_later(Missing { wanted, claim }) {
                 break;
             }
         }
@@ -280,6 +292,11 @@ impl<O: Origin> Read<O> {
     /// Whether everything that was asked for is in hand.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete && !(self.direct && self.ends_short())
+    }
+
+    fn wanted(&self, index: u64) -> Wanted<O> {
+        let Self { open, version, sequential, .. } = self;
+        Wanted { open: open.clone(), version: *version, index, sequential: *sequential }
     }
 
     /// First byte that is not in hand.

@@ -138,10 +138,10 @@ pub(crate) fn run(args: &SealArgs) -> Result<()> {
     std::thread::sleep(Duration::from_millis(100));
     let mut mounted = Vec::new();
     let measured = measure(work.path(), &source, size_bytes, &mut mounted, &stop);
-    for one in mounted {
-        one.end()?;
-    }
+    // All of them, whatever became of the others; what went wrong first is what is told.
+    let ended: Vec<_> = mounted.into_iter().map(Mounted::end).collect();
     let rows = measured?;
+    ended.into_iter().collect::<Result<()>>()?;
     if args.json { print_json(&rows) } else { print(&rows) }
 }
 

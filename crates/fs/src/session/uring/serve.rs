@@ -6,8 +6,7 @@
 //! with the kernel, no answer of another thread is to be sent by it, and another member of its
 //! crew is free ([`super::crew`]). Otherwise the request is handed to the threads that wait for the
 //! origin ([`crate::workers`]), or to those of the second level if that is likely to have what is
-//! missing; they finish it in the buffers of its slot; if its queue had no
-//! other slot it gets one.
+//! missing. They finish it in the buffers of its slot; if its queue had no other slot it gets one.
 
 use super::RingLayout;
 use super::crew::Crew;
