@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# A source that does not answer: whoever asks it waits, forty of them here, and what is cached is
-# read all the same, on the processor they all asked from. When it answers again, so do they.
+# A source that does not answer: whoever asks it waits, two hundred of them here, and what is cached is
+# read all the same, on the processor they all ask from, while they come and when all of them wait.
+# When it answers again, so do they.
 #
 # The source is a view itself, whose daemon is stopped.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite hang 'hits beside forty requests that wait for a source that hangs'
+suite hang 'hits beside two hundred requests that wait for a source that hangs'
 needs_ogive
 need taskset perl
 
-readonly WAITING=40
+readonly WAITING=200
 
 mkdir "$WORK/below"
 head -c 1M /dev/urandom >"$WORK/below/cached"
@@ -50,6 +51,8 @@ reads_cached || fail 'cached bytes cannot be read at all'
 kill -STOP "$below"
 for ((number = 0; number < WAITING; number++)); do
     taskset -c "$processor" stat "$WORK/mount/missing.$number" >/dev/null 2>&1 9<&- &
+    # Whoever is to wait next is just being made ready for.
+    ((number % 10 != 9)) || reads_cached || fail "a cached read waits while requests come"
 done
 for _ in $(seq 300); do
     [ "$(cat "$connection/waiting")" -lt "$WAITING" ] || break

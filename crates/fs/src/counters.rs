@@ -26,6 +26,7 @@ enum Counter {
     RingWaited,
     RingQueued,
     RingBridged,
+    RingNudged,
     Last,
 }
 
@@ -42,6 +43,8 @@ pub(crate) enum Way {
     Queued,
     /// The protocol library's session took it.
     Bridged,
+    /// It was made so that the kernel looks at its queue again.
+    Nudged,
 }
 
 /// One thread's share; on cache lines of its own.
@@ -91,6 +94,8 @@ pub(crate) struct Counts {
     pub(crate) ring_queued: u64,
     /// Those that went to the protocol library's session.
     pub(crate) ring_bridged: u64,
+    /// Those that were made so that the kernel looks at a queue that got a slot.
+    pub(crate) ring_nudged: u64,
 }
 
 thread_local! {
@@ -163,6 +168,7 @@ impl Counters {
             Way::Waited => Counter::RingWaited,
             Way::Queued => Counter::RingQueued,
             Way::Bridged => Counter::RingBridged,
+            Way::Nudged => Counter::RingNudged,
         };
         self.add(counter, 1);
     }
@@ -188,6 +194,7 @@ impl Counters {
             ring_waited: self.sum(Counter::RingWaited),
             ring_queued: self.sum(Counter::RingQueued),
             ring_bridged: self.sum(Counter::RingBridged),
+            ring_nudged: self.sum(Counter::RingNudged),
         }
     }
 }

@@ -78,6 +78,11 @@ impl<T> Handles<T> {
         self.shard(number).read().get(&number).cloned()
     }
 
+    /// One of the handles, whichever is found first.
+    pub(crate) fn any(&self) -> Option<Arc<T>> {
+        self.shards.iter().find_map(|shard| shard.read().values().next().cloned())
+    }
+
     /// Takes the handle of this number away.
     pub(crate) fn remove(&self, number: u64) -> Option<Arc<T>> {
         self.shard(number).write().remove(&number)
@@ -91,11 +96,13 @@ mod tests {
     #[test]
     fn a_number_names_its_handle_until_it_is_removed() {
         let handles = Handles::new();
+        assert_eq!(handles.any(), None);
         let numbers: Vec<u64> = (0..100).map(|i| handles.insert(Arc::new(i))).collect();
         assert_eq!(handles.get(numbers[42]).as_deref(), Some(&42));
         assert_eq!(handles.remove(numbers[42]).as_deref(), Some(&42));
         assert!(handles.get(numbers[42]).is_none());
         assert!(handles.remove(numbers[42]).is_none());
+        assert!(handles.any().is_some_and(|some| *some < 100 && *some != 42));
         assert!(!numbers.contains(&handles.insert(Arc::new(7))));
     }
 }

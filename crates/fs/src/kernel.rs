@@ -1,15 +1,21 @@
 //! What the daemon tells the kernel of its own accord: that it should stop believing something.
 //!
-//! Notifications go through the session's library, except `FUSE_NOTIFY_PRUNE` (Linux 6.18,
-//! `include/uapi/linux/fuse.h`), which it does not know yet and which is written to the device
-//! here. A kernel without it says `EINVAL`, and names are invalidated one by one instead.
+//! Notifications go through the session's library, except two that it does not know and that are
+//! written to the device here (`include/uapi/linux/fuse.h`): `FUSE_NOTIFY_PRUNE` (Linux 6.18; a
+//! kernel without it says `EINVAL`, and names are invalidated one by one instead), and
+//! `FUSE_NOTIFY_RETRIEVE`, by which the kernel is made to make a request.
 
 use ogive_origin::Errno;
 use parking_lot::RwLock;
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
 use std::io::IoSlice;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+/// `FUSE_NOTIFY_RETRIEVE`.
+const NOTIFY_RETRIEVE: i32 = 5;
+/// `struct fuse_notify_retrieve_out`.
+const RETRIEVE_BYTES: usize = 32;
 /// `FUSE_NOTIFY_PRUNE`.
 const NOTIFY_PRUNE: i32 = 9;
 /// Inodes named in one notification; the kernel reads them in one go.
@@ -23,6 +29,8 @@ const PRUNE_BYTES: usize = 16;
 #[derive(Default)]
 pub(crate) struct Kernel {
     connection: RwLock<Option<Connection>>,
+    /// Requests that were asked for.
+    asked_for: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -85,6 +93,19 @@ impl Kernel {
         numbers.chunks(PRUNE_BATCH).try_for_each(|batch| send_prune(&connection.device, batch))
     }
 
+    /// Makes the kernel make a request, of the processor this is called on: it is to send none of
+    /// the bytes that its page cache has of a regular file. Waits for nobody.
+    ///
+    /// # Errors
+    /// `ENOENT` if the kernel does not know the file, `ENODEV` after the session ended.
+    pub(crate) fn ask_for_a_request(&self, number: u64) -> Result<(), Errno> {
+        let connection = self.connection().ok_or(Errno::NODEV)?;
+        // The request bears the number that it is given here. It must not be one of the kernel's,
+        // which counts up from zero, nor odd, which means an interrupt.
+        let unique = (1 << 63) | (2 * self.asked_for.fetch_add(1, Ordering::Relaxed));
+        send_retrieve(&connection.device, unique, number)
+    }
+
     /// Asks the kernel to forget a name, in use or not.
     pub(crate) fn invalidate_name(&self, parent: u64, name: &OsStr) {
         let Some(connection) = self.connection() else {
@@ -96,16 +117,36 @@ impl Kernel {
     }
 }
 
+fn send_retrieve(device: &OwnedFd, unique: u64, number: u64) -> Result<(), Errno> {
+    let mut message = notification(NOTIFY_RETRIEVE, RETRIEVE_BYTES);
+    message.extend_from_slice(&unique.to_ne_bytes());
+    message.extend_from_slice(&number.to_ne_bytes());
+    // From its beginning, no bytes.
+    message.extend_from_slice(&[0; 16]);
+    send(device, &message)
+}
+
 fn send_prune(device: &OwnedFd, numbers: &[u64]) -> Result<(), Errno> {
-    let length = HEADER_BYTES + PRUNE_BYTES + size_of_val(numbers);
-    let mut message = Vec::with_capacity(length);
-    message.extend_from_slice(&(length as u32).to_ne_bytes());
-    message.extend_from_slice(&NOTIFY_PRUNE.to_ne_bytes());
-    message.extend_from_slice(&0u64.to_ne_bytes());
+    let mut message = notification(NOTIFY_PRUNE, PRUNE_BYTES + size_of_val(numbers));
     message.extend_from_slice(&(numbers.len() as u32).to_ne_bytes());
     message.extend_from_slice(&[0; 12]);
     for number in numbers {
         message.extend_from_slice(&number.to_ne_bytes());
     }
-    rustix::io::writev(device, &[IoSlice::new(&message)]).map(|_| ())
+    send(device, &message)
+}
+
+/// A message that answers no request, without the `length_bytes` that are to follow.
+fn notification(code: i32, length_bytes: usize) -> Vec<u8> {
+    let total_bytes = HEADER_BYTES + length_bytes;
+    let mut message = Vec::with_capacity(total_bytes);
+    message.extend_from_slice(&(total_bytes as u32).to_ne_bytes());
+    message.extend_from_slice(&code.to_ne_bytes());
+    message.extend_from_slice(&0u64.to_ne_bytes());
+    message
+}
+
+/// The device takes a message whole, or refuses it.
+fn send(device: &OwnedFd, message: &[u8]) -> Result<(), Errno> {
+    rustix::io::writev(device, &[IoSlice::new(message)]).map(|_| ())
 }

@@ -106,6 +106,7 @@ impl Statistics {
             ring_waited,
             ring_queued,
             ring_bridged,
+            ring_nudged,
         } = view.counters.counts();
         push("read_requests", read_requests);
         push("read_bytes", read_bytes);
@@ -117,6 +118,7 @@ impl Statistics {
         push("ring_waited", ring_waited);
         push("ring_queued", ring_queued);
         push("ring_bridged", ring_bridged);
+        push("ring_nudged", ring_nudged);
         push("inodes", view.inodes.len() as u64);
         push("inodes_forgotten", view.inodes.forgotten());
         push("inode_limit", view.inode_limit.limit());

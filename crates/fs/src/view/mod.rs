@@ -138,6 +138,11 @@ impl<O: Origin> View<O> {
         self.inodes.get(number).ok_or(Errno::STALE)
     }
 
+    /// The number of a file that somebody has open.
+    pub(crate) fn any_open_file(&self) -> Option<u64> {
+        self.files.any().map(|open| open.inode.number)
+    }
+
     fn file(&self, handle: u64) -> Result<Arc<OpenFile<O>>> {
         self.files.get(handle).ok_or(Errno::BADF)
     }

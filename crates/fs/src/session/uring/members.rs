@@ -2,6 +2,7 @@
 
 use super::RingLayout;
 use super::crew::Crew;
+use super::nudge;
 use super::perform::Performer;
 use super::serve::Server;
 use ogive_origin::Origin;
@@ -98,6 +99,7 @@ pub(super) fn enlist<O: Origin>(
     let recruit = members.recruit(Some(crew.clone()), layout.clone());
     recruit
         .and_then(|recruit| recruit.serve(device))
+        .map(|()| nudge::queues(&members.performer.session.view, &layout.queues))
         .inspect_err(|error| log::warn!("a ring has no more threads: {error}"))
         .is_ok()
 }

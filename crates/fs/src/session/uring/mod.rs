@@ -27,6 +27,7 @@
 //! | `serve` | what a ring's thread does with a request |
 //! | `crew` | which of a processor's threads may wait for the origin |
 //! | `members` | the threads, from start to end |
+//! | `nudge` | why the kernel looks at a queue that got a slot |
 //! | `perform` | one operation after the other, in its slot |
 //! | `outbox` | answers of other threads |
 //! | `bridge` | requests for the library's sessions |
@@ -35,6 +36,7 @@ mod bridge;
 mod crew;
 mod layout;
 mod members;
+mod nudge;
 mod outbox;
 mod perform;
 mod protocol;

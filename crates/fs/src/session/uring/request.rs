@@ -30,6 +30,8 @@ const OPENDIR: u32 = 27;
 const READDIR: u32 = 28;
 const RELEASEDIR: u32 = 29;
 const CREATE: u32 = 35;
+const IOCTL: u32 = 39;
+const NOTIFY_REPLY: u32 = 41;
 const READDIRPLUS: u32 = 44;
 const RENAME2: u32 = 45;
 
@@ -103,6 +105,10 @@ pub(super) enum Operation {
     ListXattrs {
         size_bytes: u32,
     },
+    /// `ioctl`.
+    Control,
+    /// Only an answer, with nothing in it ([`super::nudge`]).
+    Nudge,
     Other,
 }
 
@@ -203,6 +209,8 @@ impl Arguments<'_> {
                 Operation::Create { flags: this.flags(), mode, umask }
             }
             READDIRPLUS => Operation::ListWithAttributes(self.transfer()?),
+            IOCTL => Operation::Control,
+            NOTIFY_REPLY => Operation::Nudge,
             _ => return None,
         })
     }
@@ -402,6 +410,8 @@ mod tests {
     fn what_is_rare_or_of_another_length_is_left_to_the_library() {
         // SYMLINK, MKNOD, and an OPEN of four bytes.
         assert_eq!(parse(6, &[]), Operation::Other);
+        assert_eq!(parse(39, &[0; 32]), Operation::Control);
+        assert_eq!(parse(41, &[0; 40]), Operation::Nudge);
         assert_eq!(parse(8, &[0; 16]), Operation::Other);
         assert_eq!(parse(14, &[0; 4]), Operation::Other);
     }

@@ -11,6 +11,7 @@
 use super::RingLayout;
 use super::crew::Crew;
 use super::members::{Members, enlist};
+use super::nudge;
 use super::outbox::{Answer, Outbox};
 use super::perform::{Work, answer_completed};
 use super::request::{Operation, Request, Transfer};
@@ -140,7 +141,11 @@ impl<O: Origin> Server<O> {
             None => {
                 self.handed_over += 1;
                 match queue {
-                    Some(queue) if self.ring.slots() < SLOTS_MAX => self.ring.add(queue),
+                    Some(queue) if self.ring.slots() < SLOTS_MAX => {
+                        self.ring.add(queue)?;
+                        nudge::queues(&self.members.performer.session.view, &[queue]);
+                        Ok(())
+                    }
                     _ => Ok(()),
                 }
             }
@@ -161,6 +166,16 @@ impl<O: Origin> Server<O> {
                 None => return Some(answer),
                 Some(work) => work,
             },
+            Operation::Nudge => {
+                counters.ring(Way::Nudged);
+                answer.fill(Ok(&[]));
+                return Some(answer);
+            }
+            // There is none that a file here has. Programs ask whether it is a terminal.
+            Operation::Control => {
+                answer.fill(Err(Errno::NOTTY));
+                return Some(answer);
+            }
             _ => Work::Request(request),
         };
         let work = match work {

@@ -1,0 +1,87 @@
+//! Making the kernel look at a queue again.
+//!
+//! A request that finds no free slot waits in its queue. It is put into a slot when an answer is
+//! committed in that queue, and only then: a slot that is added stays empty, however many requests
+//! wait (`fuse_uring_do_register` and `fuse_uring_next_fuse_req` in the kernel's
+//! `fs/fuse/dev_uring.c`). Where all other slots wait for an origin that hangs, there may be no
+//! such answer for ever, and hits would wait beside an empty slot.
+//!
+//! So whoever adds a slot nudges its queue: the kernel is made to make one more request there, which
+//! the new slot takes, and the answer to that, with nothing in it, fetches the next one. The
+//! request is about a file that somebody has open. Where nobody has, nothing can be hit either.
+
+use crate::view::View;
+use ogive_origin::Origin;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::io;
+
+/// Nudges the queues that just got a slot. If that fails a request that waits there is fetched
+/// after the next that is answered, as without a nudge.
+pub(super) fn queues<O: Origin>(view: &View<O>, queues: &[u16]) {
+    let Some(number) = view.any_open_file() else { return };
+    for queue in queues {
+        let nudge = || Ok(view.kernel.ask_for_a_request(number)?);
+        // A request is put into the queue of the processor it is made on.
+        if let Err(error) = on_processor(usize::from(*queue), nudge) {
+            // The connection has ended, or the processor is not ours to run on.
+            log::debug!("cannot nudge queue {queue}: {error}");
+        }
+    }
+}
+
+/// Does something on one processor, if the calling thread may run there.
+fn on_processor(processor: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if processor >= CpuSet::MAX_CPU {
+        return Err(io::Error::other("the number of a processor is too large"));
+    }
+    let allowed = sched_getaffinity(None)?;
+    let mut one = CpuSet::new();
+    one.set(processor);
+    sched_setaffinity(None, &one)?;
+    let done = action();
+    // What was allowed a moment ago is; if not, this thread does its work on one processor.
+    if let Err(errno) = sched_setaffinity(None, &allowed) {
+        log::debug!("a thread stays on processor {processor}: {errno}");
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::sched_getcpu;
+
+    #[test]
+    fn a_thread_may_run_where_it_might_before() {
+        let allowed = sched_getaffinity(None).unwrap();
+        let mut visited = 0;
+        for processor in (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)) {
+            on_processor(processor, || {
+                assert_eq!(sched_getcpu(), processor);
+                visited += 1;
+                Ok(())
+            })
+            .unwrap();
+            assert!(sched_getaffinity(None).unwrap() == allowed);
+        }
+        assert_eq!(visited, allowed.count());
+    }
+
+    #[test]
+    fn on_a_processor_that_is_not_there_nothing_is_done() {
+        on_processor(CpuSet::MAX_CPU - 1, || panic!("done")).unwrap_err();
+        on_processor(CpuSet::MAX_CPU, || panic!("done")).unwrap_err();
+    }
+
+    #[test]
+    fn without_a_connection_it_does_no_harm() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("file"), "bytes").unwrap();
+        let session = super::super::bridge::tests::session(directory.path());
+        queues(&session.view, &[0]);
+        let told = session.view.lookup(1, "file".as_ref(), 0).unwrap();
+        session.view.open(told.number, ogive_origin::OFlags::RDONLY, 0).unwrap();
+        assert_eq!(session.view.any_open_file(), Some(told.number));
+        queues(&session.view, &[0, u16::MAX]);
+    }
+}
