@@ -26,11 +26,11 @@ pub enum Caching {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     /// Through io_uring where that is worth it and the kernel offers it, by the device otherwise.
+    #[default]
     Auto,
     /// Through io_uring, or there is no mount.
     Uring,
     /// One by one, by the device.
-    #[default]
     Device,
 }
 

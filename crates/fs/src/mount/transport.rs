@@ -18,9 +18,6 @@ pub(super) fn prepare<O: Origin>(
     options: &MountOptions,
 ) -> Result<Option<Prepared<O>>, MountError> {
     if !is_wanted(options) {
-        if options.direct_io {
-            log::info!("requests come by the device; --transport auto may halve what a read costs");
-        }
         return Ok(None);
     }
     match Prepared::new(session, acl(options)) {

@@ -2,8 +2,18 @@
 
 use crate::number::CONTROL_FIRST;
 use crate::view::Told;
-use ogive_origin::{Attributes, FileKind, SetTime, Time};
+use ogive_origin::{Attributes, Caller, FileKind, OFlags, SetTime, Time};
 use std::time::SystemTime;
+
+/// Who asks.
+pub(super) fn caller(request: &fuser::Request, umask: u32) -> Caller {
+    Caller { user: request.uid(), group: request.gid(), umask }
+}
+
+/// How a file is to be opened.
+pub(super) fn open_flags(flags: i32) -> OFlags {
+    OFlags::from_bits_retain(flags as u32)
+}
 
 /// Attributes as the library wants them.
 pub(super) fn attributes(told: &Told) -> fuser::FileAttr {

@@ -14,9 +14,7 @@ use fuser::{
     ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
-use ogive_origin::{
-    Allocation, Caller, Changes, Errno, FileKind, Make, OFlags, Origin, RenameFlags, XattrFlags,
-};
+use ogive_origin::{Allocation, Changes, Errno, FileKind, Make, Origin, RenameFlags, XattrFlags};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -132,7 +130,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         device: u32,
         reply: ReplyEntry,
     ) {
-        let caller = caller(request, umask);
+        let caller = convert::caller(request, umask);
         let kind = FileKind::from_mode(mode);
         let is_device = matches!(kind, Some(FileKind::CharacterDevice | FileKind::BlockDevice));
         if self.is_control_name(parent, name) || (is_device && !self.device_nodes) {
@@ -157,7 +155,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if self.is_control_name(parent, name) {
             return reply.error(fuser::Errno::EEXIST);
         }
-        let (name, caller) = (name.to_owned(), caller(request, umask));
+        let (name, caller) = (name.to_owned(), convert::caller(request, umask));
         self.run(reply, move |view, reply| {
             let what = Make::Directory { mode };
             answer_entry(view, view.make(parent.0, &name, what, caller), reply);
@@ -176,7 +174,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             return reply.error(fuser::Errno::EEXIST);
         }
         let (name, target) = (name.to_owned(), target.to_owned());
-        let caller = caller(request, 0);
+        let caller = convert::caller(request, 0);
         self.run(reply, move |view, reply| {
             let what = Make::Symlink { target: target.as_os_str() };
             answer_entry(view, view.make(parent.0, &name, what, caller), reply);
@@ -237,7 +235,7 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let flags = open_flags(flags.0);
+        let flags = convert::open_flags(flags.0);
         if Numbers::is_control(number.0) {
             return match self.control.open(number.0, flags) {
                 Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO),
@@ -264,7 +262,8 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
         if self.is_control_name(parent, name) || Numbers::is_control(parent.0) {
             return reply.error(fuser::Errno::EPERM);
         }
-        let (name, caller, flags) = (name.to_owned(), caller(request, umask), open_flags(flags));
+        let (name, caller, flags) =
+            (name.to_owned(), convert::caller(request, umask), convert::open_flags(flags));
         self.run(reply, move |view, reply| {
             match view.create(parent.0, &name, flags, mode, caller) {
                 Ok((told, opened)) => reply.created(
@@ -590,12 +589,4 @@ impl<O: Origin> fuser::Filesystem for Session<O> {
             answer_written(view.copy_range(from, to, length_bytes), reply);
         });
     }
-}
-
-fn caller(request: &Request, umask: u32) -> Caller {
-    Caller { user: request.uid(), group: request.gid(), umask }
-}
-
-fn open_flags(flags: i32) -> OFlags {
-    OFlags::from_bits_retain(flags as u32)
 }

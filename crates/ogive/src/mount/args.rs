@@ -223,8 +223,8 @@ pub(crate) struct MountArgs {
     ///
     /// Through io_uring a request that comes to ogive takes less processor time than through
     /// /dev/fuse, but for opening and closing files, which may take a tenth more. It needs Linux
-    /// 6.14 or later and the switch /sys/module/fuse/parameters/enable_uring (root writes Y to it).
-    /// MNT/.ogive/mount says what is used.
+    /// 6.14 or later and the switch /sys/module/fuse/parameters/enable_uring (root writes Y to it,
+    /// for the whole machine). MNT/.ogive/mount says what is used.
     #[arg(
         long,
         value_enum,

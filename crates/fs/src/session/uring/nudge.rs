@@ -6,8 +6,8 @@
 //! `fs/fuse/dev_uring.c`). Where all other slots wait for an origin that hangs, there may be no
 //! such answer for ever, and hits would wait beside an empty slot.
 //!
-//! So whoever adds a slot nudges its queue: the kernel is made to make one more request there, which
-//! the new slot takes, and the answer to that, with nothing in it, fetches the next one. The
+//! So whoever adds a slot nudges its queue: the kernel is made to make one more request there,
+//! which the new slot takes, and the answer to that, with nothing in it, fetches the next one. The
 //! request is about a file that somebody has open. Where nobody has, nothing can be hit either.
 
 use crate::view::View;
