@@ -211,11 +211,20 @@ fn usage_that_crosses_a_threshold_wakes_the_waiter() {
     cgroup.end_process();
     let in_memory = file_in_memory();
     cgroup.run(&format!("dd if=/dev/zero of={} bs=1M count=40", in_memory.path().display()));
+    // Stalls are of the whole machine, and another program, or the test before, may have some.
+    let mut waits = 0;
+    let mut wait = |timeout| loop {
+        waits += 1;
+        let events = waiter.wait(Some(timeout)).unwrap();
+        assert_eq!(waiter.wakeups(), waits);
+        assert!(!events.limit, "{events:?}");
+        if events.threshold || !events.pressure {
+            break events;
+        }
+    };
     // The timeout is for a kernel that raises nothing, so that the test fails instead of hanging.
-    let events = waiter.wait(Some(Duration::from_secs(60))).unwrap();
-    assert!(events.threshold && !events.limit, "{events:?}");
-    let wakeups = waiter.wakeups();
-    let events = waiter.wait(Some(Duration::from_millis(300))).unwrap();
+    let events = wait(Duration::from_secs(60));
+    assert!(events.threshold, "{events:?}");
+    let events = wait(Duration::from_millis(300));
     assert!(events.timed_out, "told once: {events:?}");
-    assert_eq!(waiter.wakeups(), wakeups + 1);
 }
