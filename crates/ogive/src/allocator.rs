@@ -59,21 +59,29 @@ mod tests {
         pages * rustix::param::page_size() as u64
     }
 
-    /// What is resident is so for the whole process, so these are each run in one of their own.
+    /// Names what a process of its own is to do.
+    const ALONE: &str = "OGIVE_TEST_GIVEN_BACK";
+
+    /// What is resident is so for the whole process, so each is done in one of its own.
     #[test]
     fn memory_is_given_back() {
-        for name in ["records", "inodes"] {
-            let test = format!("allocator::tests::given_back_{name}");
-            let program = std::env::current_exe().unwrap();
-            let ran = Command::new(program).args(["--exact", &test, "--ignored"]).output().unwrap();
+        match std::env::var(ALONE).as_deref() {
+            Ok("records") => return records_are_given_back(),
+            Ok("inodes") => return inodes_are_given_back(),
+            _ => {}
+        }
+        for what in ["records", "inodes"] {
+            let ran = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "allocator::tests::memory_is_given_back"])
+                .env(ALONE, what)
+                .output()
+                .unwrap();
             let said = String::from_utf8_lossy(&ran.stdout);
-            assert!(ran.status.success() && said.contains("1 passed"), "{test}: {said}");
+            assert!(ran.status.success() && said.contains("1 passed"), "{what}: {said}");
         }
     }
 
-    #[test]
-    #[ignore = "run alone by memory_is_given_back"]
-    fn given_back_records() {
+    fn records_are_given_back() {
         let mib = 1u64 << 20;
         let mut records: Vec<Vec<u8>> = (0..4096).map(|_| vec![1; 128 << 10]).collect();
         let full = resident_bytes();
@@ -94,9 +102,7 @@ mod tests {
     }
 
     /// Freed in no order by threads that live on, with what their caches keep.
-    #[test]
-    #[ignore = "run alone by memory_is_given_back"]
-    fn given_back_inodes() {
+    fn inodes_are_given_back() {
         const THREADS: usize = 8;
         const COUNT: usize = 50_000;
         // Every place is visited once.
