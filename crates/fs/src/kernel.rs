@@ -1,4 +1,5 @@
-//! What the daemon tells the kernel of its own accord: that it should stop believing something.
+//! What the daemon tells the kernel of its own accord: that it should stop believing something, or
+//! make a request.
 //!
 //! Notifications go through the session's library, except two that it does not know and that are
 //! written to the device here (`include/uapi/linux/fuse.h`): `FUSE_NOTIFY_PRUNE` (Linux 6.18; a

@@ -86,6 +86,12 @@ fn modes(session: &Session, limit: u64) -> Vec<Peer> {
         ogive("both, ARC 1/2", &[], Some(limit / 2)),
         ogive("both, ARC 3/4", &[], Some(limit / 4 * 3)),
         ogive("ogive as it comes", &[], None),
+        ogive("ogive, records of 8 KiB", &["--recordsize", "8K"], None),
+        ogive(
+            "ARC alone, 7/8, records of 8 KiB",
+            &["--direct-io", "--recordsize", "8K"],
+            Some(limit / 8 * 7),
+        ),
     ];
     if session.ogive_knows("--caching") {
         for mode in ["exclusive", "inclusive"] {

@@ -155,10 +155,12 @@ fn size(args: &SealArgs) -> Result<u64> {
     };
     let size_bytes = size_bytes >> 20 << 20;
     if size_bytes < SIZE_BYTES_MIN {
-        bail!(
-            "cannot measure with less than {}; give --size or another --dir",
-            Size(SIZE_BYTES_MIN)
-        );
+        let remedy = if args.size.is_some() {
+            "give a larger --size".to_owned()
+        } else {
+            format!("{} has too little room: give another --dir", args.dir.display())
+        };
+        bail!("cannot measure with less than {}; {remedy}", Size(SIZE_BYTES_MIN));
     }
     if size_bytes / 2 * 9 > free_bytes {
         bail!(

@@ -27,7 +27,7 @@
 //! | `serve` | what a ring's thread does with a request |
 //! | `crew` | which of a processor's threads may wait for the origin |
 //! | `members` | the threads, from start to end |
-//! | `nudge` | why the kernel looks at a queue that got a slot |
+//! | `nudge` | makes the kernel look at a queue that got a slot |
 //! | `perform` | one operation after the other, in its slot |
 //! | `outbox` | answers of other threads |
 //! | `bridge` | requests for the library's sessions |
