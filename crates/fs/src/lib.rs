@@ -25,6 +25,7 @@
 //! | `second_level` | what outlives memory, and the process |
 //! | `prefetch` | which readers are sequential |
 //! | `workers` | who waits for the origin |
+//! | `affinity` | who stays at a processor |
 //! | `pruning`, `memory` | giving memory back |
 //! | `control`, `statistics`, `counters` | the control directory and what it tells |
 //! | `recording` | what is read, for a simulator |
@@ -35,6 +36,7 @@
 
 #![deny(unsafe_code)]
 
+mod affinity;
 mod control;
 mod counters;
 mod handle;

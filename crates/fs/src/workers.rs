@@ -19,6 +19,7 @@
 //! wake-ups while there is nothing to do. The lock guards two queues and is not held while a job
 //! runs.
 
+use crate::affinity;
 use ogive_l2::READER_NAME;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -222,6 +223,7 @@ impl Pool {
         state.threads += 1;
         drop(state);
         let shared = self.shared.clone();
+        affinity::let_go();
         let started =
             std::thread::Builder::new().name(shared.name.into()).spawn(move || shared.run());
         match started {

@@ -18,6 +18,8 @@ pub(super) struct Members<O: Origin> {
     pub(super) performer: Performer<O>,
     /// Size of a slot's payload buffer.
     pub(super) payload_bytes: usize,
+    /// How many processors run.
+    pub(super) processors: usize,
     /// For their names.
     started: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -30,9 +32,13 @@ pub(super) struct Recruit {
 }
 
 impl<O: Origin> Members<O> {
-    pub(super) fn new(performer: Performer<O>, payload_bytes: usize) -> Arc<Self> {
+    pub(super) fn new(
+        performer: Performer<O>,
+        payload_bytes: usize,
+        processors: usize,
+    ) -> Arc<Self> {
         let (started, threads) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { performer, payload_bytes, started, threads })
+        Arc::new(Self { performer, payload_bytes, processors, started, threads })
     }
 
     /// Starts a thread.

@@ -27,6 +27,7 @@
 //! | `serve` | what a ring's thread does with a request |
 //! | `crew` | which of a processor's threads may wait for the origin |
 //! | `members` | the threads, from start to end |
+//! | `placement` | which of them stay at their processor |
 //! | `nudge` | makes the kernel look at a queue that got a slot |
 //! | `perform` | one operation after the other, in its slot |
 //! | `outbox` | answers of other threads |
@@ -39,6 +40,7 @@ mod members;
 mod nudge;
 mod outbox;
 mod perform;
+mod placement;
 mod protocol;
 mod reply;
 mod request;
@@ -104,7 +106,8 @@ impl<O: Origin> Prepared<O> {
         let owner = (acl != SessionACL::All).then(|| rustix::process::geteuid().as_raw());
         let bridge = Bridge::new(session.clone(), acl);
         let performer = Performer { session, bridge, owner };
-        let members = Members::new(performer, payload_bytes as usize);
+        let processors = layout.rings.iter().filter(|ring| ring.has_crew).count();
+        let members = Members::new(performer, payload_bytes as usize, processors);
         let recruits: io::Result<Vec<_>> = (layout.rings.into_iter())
             .map(|ring| {
                 let crew = ring.has_crew.then(|| Arc::new(Crew::new()));

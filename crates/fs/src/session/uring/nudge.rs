@@ -10,9 +10,9 @@
 //! which the new slot takes, and the answer to that, with nothing in it, fetches the next one. The
 //! request is about a file that somebody has open. Where nobody has, nothing can be hit either.
 
+use crate::affinity;
 use crate::view::View;
 use ogive_origin::Origin;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
 /// Nudges the queues that just got a slot. If that fails a request that waits there is fetched
@@ -31,25 +31,16 @@ pub(super) fn queues<O: Origin>(view: &View<O>, queues: &[u16]) {
 
 /// Does something on one processor, if the calling thread may run there.
 fn on_processor(processor: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    if processor >= CpuSet::MAX_CPU {
-        return Err(io::Error::other("the number of a processor is too large"));
-    }
-    let allowed = sched_getaffinity(None)?;
-    let mut one = CpuSet::new();
-    one.set(processor);
-    sched_setaffinity(None, &one)?;
+    affinity::keep_at(processor)?;
     let done = action();
-    // What was allowed a moment ago is; if not, this thread does its work on one processor.
-    if let Err(errno) = sched_setaffinity(None, &allowed) {
-        log::debug!("a thread stays on processor {processor}: {errno}");
-    }
+    affinity::let_go();
     done
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::thread::sched_getcpu;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
 
     #[test]
     fn a_thread_may_run_where_it_might_before() {

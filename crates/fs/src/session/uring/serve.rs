@@ -14,6 +14,7 @@ use super::members::{Members, enlist};
 use super::nudge;
 use super::outbox::{Answer, Outbox};
 use super::perform::{Work, answer_completed};
+use super::placement::Placement;
 use super::request::{Operation, Request, Transfer};
 use super::ring::{Event, Ring, Slot};
 use crate::counters::Way;
@@ -37,6 +38,7 @@ pub(super) struct Server<O: Origin> {
     /// Whose member this is; nobody's if it serves processors that do not run.
     crew: Option<Arc<Crew>>,
     layout: RingLayout,
+    placement: Placement,
     ring: Ring,
     outbox: Arc<Outbox>,
     /// Rings when memory is wanted back.
@@ -56,7 +58,9 @@ impl<O: Origin> Server<O> {
         let ring = Ring::new(members.payload_bytes)?;
         let outbox = Outbox::new()?;
         let memory = members.performer.session.view.wanted.bell()?;
-        Ok(Self { members, crew, layout, ring, outbox, memory, handed_over: 0, gone: 0 })
+        let placement = Placement::new(&layout, members.processors);
+        let (handed_over, gone) = (0, 0);
+        Ok(Self { members, crew, layout, placement, ring, outbox, memory, handed_over, gone })
     }
 
     /// Gives the kernel a slot for each queue.
@@ -178,6 +182,7 @@ impl<O: Origin> Server<O> {
             }
             _ => Work::Request(request),
         };
+        self.placement.something_else();
         let work = match work {
             Work::Read(read) => {
                 let view = &self.members.performer.session.view;
@@ -229,6 +234,7 @@ impl<O: Origin> Server<O> {
             Err(errno) => answer.fill(Err(errno)),
             Ok(read) if read.is_complete() => {
                 session.view.counters.ring(Way::Answered);
+                self.placement.answered();
                 session.view.finish_read(&read, |bytes| answer.fill(Ok(bytes)));
             }
             Ok(read) => return Some(Work::Read(read)),

@@ -1,0 +1,79 @@
+//! Keeping a thread at one processor for a while.
+//!
+//! A thread that is started may run where the one that starts it may, for all its life. So a thread
+//! that is kept is let go before it starts another, and before it does anything that takes long.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::cell::Cell;
+use std::io;
+
+thread_local! {
+    /// Where this thread might run before it was kept.
+    static ALLOWED: Cell<Option<CpuSet>> = const { Cell::new(None) };
+}
+
+/// Whether the calling thread is kept at a processor.
+pub(crate) fn is_kept() -> bool {
+    ALLOWED.get().is_some()
+}
+
+/// Keeps the calling thread at a processor, until [`let_go`].
+///
+/// # Errors
+/// If it may not run there.
+pub(crate) fn keep_at(processor: usize) -> io::Result<()> {
+    if processor >= CpuSet::MAX_CPU {
+        return Err(io::Error::other("the number of a processor is too large"));
+    }
+    let allowed = match ALLOWED.get() {
+        Some(allowed) => allowed,
+        None => sched_getaffinity(None)?,
+    };
+    let mut one = CpuSet::new();
+    one.set(processor);
+    sched_setaffinity(None, &one)?;
+    ALLOWED.set(Some(allowed));
+    Ok(())
+}
+
+/// Lets the calling thread run again wherever it might.
+pub(crate) fn let_go() {
+    let Some(allowed) = ALLOWED.take() else { return };
+    // What was allowed a moment ago is; if not, this thread does its work on one processor.
+    if let Err(errno) = sched_setaffinity(None, &allowed) {
+        log::debug!("a thread stays at its processor: {errno}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::sched_getcpu;
+
+    #[test]
+    fn a_thread_is_kept_and_let_go() {
+        let allowed = sched_getaffinity(None).unwrap();
+        assert!(!is_kept());
+        let_go();
+        let mut visited = 0;
+        for processor in (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)) {
+            keep_at(processor).unwrap();
+            assert_eq!(sched_getcpu(), processor);
+            assert!(is_kept());
+            visited += 1;
+        }
+        assert_eq!(visited, allowed.count());
+        let_go();
+        assert!(sched_getaffinity(None).unwrap() == allowed);
+        assert!(!is_kept());
+    }
+
+    #[test]
+    fn at_a_processor_that_is_not_there_nothing_changes() {
+        let allowed = sched_getaffinity(None).unwrap();
+        keep_at(CpuSet::MAX_CPU - 1).unwrap_err();
+        keep_at(CpuSet::MAX_CPU).unwrap_err();
+        assert!(!is_kept());
+        assert!(sched_getaffinity(None).unwrap() == allowed);
+    }
+}

@@ -1,0 +1,159 @@
+//! Whether a ring's thread stays at the processor of its queue.
+//!
+//! A thread that is woken may run wherever it likes, and the scheduler likes an idle processor. To
+//! a program that asks alone that is right: were the thread kept, the program would be sent to the
+//! idle processor by each answer instead, and its next request to the queue there. Where no processor is
+//! idle there is nothing to gain by moving, but each move costs: the thread is kept then, next to
+//! the program that asks.
+//!
+//! Whether one is idle is read from `/proc/loadavg` (fourth field, the threads that run or could;
+//! `fs/proc/loadavg.c`), once in [`LOOK_EVERY`] answers. Only a thread that does nothing but answer
+//! from the cache is kept: before it waits for anything or hands a request over it is let go.
+
+use super::RingLayout;
+use crate::affinity;
+use std::cell::Cell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Answers between two looks, each of which costs a few microseconds.
+const LOOK_EVERY: u32 = 64;
+/// Of the last eight looks, so many found no idle processor when a thread begins to be kept,
+const BUSY_TO_KEEP: u32 = 6;
+/// and so few when it is let go.
+const BUSY_TO_LET_GO: u32 = 2;
+
+/// Where the thread of one ring runs.
+pub(super) struct Placement {
+    /// That of the ring's queue, if it has one only.
+    processor: Option<usize>,
+    /// How many run.
+    processors: usize,
+    load: Option<File>,
+    until_look: Cell<u32>,
+    /// What the last looks found, a bit each.
+    busy: Cell<u8>,
+}
+
+impl Placement {
+    /// For the ring of a machine with this many processors that run.
+    pub(super) fn new(layout: &RingLayout, processors: usize) -> Self {
+        let processor = match layout.queues[..] {
+            [queue] if layout.has_crew => Some(usize::from(queue)),
+            _ => None,
+        };
+        Self {
+            processor,
+            processors,
+            load: File::open("/proc/loadavg").ok(),
+            until_look: Cell::new(LOOK_EVERY),
+            busy: Cell::new(0),
+        }
+    }
+
+    /// The thread has answered from the cache.
+    pub(super) fn answered(&self) {
+        let until_look = self.until_look.get();
+        if until_look > 0 {
+            return self.until_look.set(until_look - 1);
+        }
+        self.until_look.set(LOOK_EVERY);
+        let (Some(processor), Some(running)) = (self.processor, self.running()) else { return };
+        let busy = self.busy.get() << 1 | u8::from(running >= self.processors);
+        self.busy.set(busy);
+        match (affinity::is_kept(), busy.count_ones()) {
+            (false, BUSY_TO_KEEP..) => {
+                if let Err(error) = affinity::keep_at(processor) {
+                    log::debug!("not kept at processor {processor}: {error}");
+                }
+            }
+            (true, ..=BUSY_TO_LET_GO) => affinity::let_go(),
+            _ => {}
+        }
+    }
+
+    /// The thread is about to do something else.
+    pub(super) fn something_else(&self) {
+        self.busy.set(0);
+        affinity::let_go();
+    }
+
+    /// Threads of the machine that run or could.
+    fn running(&self) -> Option<usize> {
+        let mut bytes = [0; 128];
+        let length = self.load.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        running(&bytes[..length])
+    }
+}
+
+/// Reads `/proc/loadavg`: `0.20 0.18 0.12 1/80 11206`.
+fn running(text: &[u8]) -> Option<usize> {
+    let fields = std::str::from_utf8(text).ok()?;
+    fields.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
+
+    fn placement(queue: u16, processors: usize) -> Placement {
+        Placement::new(&RingLayout { queues: vec![queue], has_crew: true }, processors)
+    }
+
+    fn answer_looks(placement: &Placement, looks: u32) {
+        for _ in 0..looks * (LOOK_EVERY + 1) {
+            placement.answered();
+        }
+    }
+
+    fn first_allowed() -> u16 {
+        let allowed = sched_getaffinity(None).unwrap();
+        (0..CpuSet::MAX_CPU).find(|&number| allowed.is_set(number)).unwrap() as u16
+    }
+
+    #[test]
+    fn the_number_that_run_is_read() {
+        assert_eq!(running(b"0.20 0.18 0.12 1/80 11206\n"), Some(1));
+        assert_eq!(running(b"2.07 3.82 4.55 15/190 20616\n"), Some(15));
+        for wrong in [&b""[..], b"\xff", b"1 2 3", b"1 2 3 4 5", b"1 2 3 x/4 5", b"1 2 3 -1/4"] {
+            assert_eq!(running(wrong), None, "{wrong:?}");
+        }
+        assert!(placement(0, 1).running().is_some_and(|running| running >= 1));
+    }
+
+    #[test]
+    fn where_no_processor_is_idle_a_thread_is_kept_until_it_does_something_else() {
+        let queue = first_allowed();
+        // This thread runs, and that is enough for a machine of one.
+        let placement = placement(queue, 1);
+        answer_looks(&placement, BUSY_TO_KEEP - 1);
+        assert!(!affinity::is_kept());
+        answer_looks(&placement, 1);
+        assert!(affinity::is_kept());
+        assert_eq!(sched_getcpu(), usize::from(queue));
+        placement.something_else();
+        assert!(!affinity::is_kept());
+        answer_looks(&placement, BUSY_TO_KEEP - 1);
+        assert!(!affinity::is_kept());
+    }
+
+    #[test]
+    fn beside_an_idle_processor_a_thread_is_let_go() {
+        let queue = first_allowed();
+        affinity::keep_at(usize::from(queue)).unwrap();
+        let placement = placement(queue, usize::MAX);
+        placement.busy.set(u8::MAX);
+        answer_looks(&placement, 8 - BUSY_TO_LET_GO - 1);
+        assert!(affinity::is_kept());
+        answer_looks(&placement, 1);
+        assert!(!affinity::is_kept());
+    }
+
+    #[test]
+    fn a_ring_of_several_queues_runs_anywhere() {
+        let layout = RingLayout { queues: vec![first_allowed(), 1], has_crew: false };
+        answer_looks(&Placement::new(&layout, 1), 16);
+        assert!(!affinity::is_kept());
+    }
+}
