@@ -7,7 +7,7 @@
 #
 # RocksDB's HyperClockCache is among them where its header is found: the system's
 # (librocksdb-dev), or that of ROCKSDB_INCLUDE_DIR and ROCKSDB_LIB_DIR, which then name both.
-# BENCH_PREFIX is a command put before each piece that is timed (a workload, five minutes at most),
+# BENCH_PREFIX is a command put before each piece that is timed (three workloads, a few minutes),
 # for machines on which such pieces take turns.
 set -euo pipefail
 
@@ -41,13 +41,20 @@ git diff --quiet HEAD -- . ../../crates/arc || commit+=', changed'
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
 printf '{"commit":"%s","date":"%s","cpu":"%s","processors":%s,"rocksdb":"%s","plan":"%s"}\n' \
     "$commit" "$(date -u +%FT%RZ)" "$cpu" "$(nproc)" "$rocksdb" "$mode" >"$results/results.jsonl"
+measure() {
+    for workload; do
+        "$program" table "$mode" "$workload" "$results/results.jsonl"
+        printf '(until %s, load %s)\n' "$(date -u +%R)" "$(cut -d' ' -f1 /proc/loadavg)"
+    done
+}
+export program mode results
+export -f measure
 mapfile -t workloads < <("$program" names "$mode")
 {
     printf 'commit %s, %s\nCPU: %s, %s processors; %s\n' \
         "$commit" "$(date -u '+%F %R')" "$cpu" "$(nproc)" "$rocksdb"
-    for workload in "${workloads[@]}"; do
-        "${prefix[@]}" "$program" table "$mode" "$workload" "$results/results.jsonl"
-        printf '(until %s, load %s)\n' "$(date -u +%R)" "$(cut -d' ' -f1 /proc/loadavg)"
+    for ((at = 0; at < ${#workloads[@]}; at += 3)); do
+        "${prefix[@]}" bash -euc 'measure "$@"' measure "${workloads[@]:at:3}"
     done
     printf '\nmemory of a million 1-byte entries, the allocations of values included\n'
     for name in ogive-arc "${hyperclock[@]}" quick_cache moka mini-moka foyer-memory \
