@@ -7,8 +7,8 @@
 #
 # RocksDB's HyperClockCache is among them where its header is found: the system's
 # (librocksdb-dev), or that of ROCKSDB_INCLUDE_DIR and ROCKSDB_LIB_DIR, which then name both.
-# BENCH_PREFIX is a command put before each piece that is timed (three workloads, a few minutes),
-# for machines on which such pieces take turns.
+# BENCH_PREFIX is a command put before each piece that is timed (two workloads, some three or four
+# minutes), for machines on which such pieces take turns. `full` takes a quarter of an hour.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -53,8 +53,8 @@ mapfile -t workloads < <("$program" names "$mode")
 {
     printf 'commit %s, %s\nCPU: %s, %s processors; %s\n' \
         "$commit" "$(date -u '+%F %R')" "$cpu" "$(nproc)" "$rocksdb"
-    for ((at = 0; at < ${#workloads[@]}; at += 3)); do
-        "${prefix[@]}" bash -euc 'measure "$@"' measure "${workloads[@]:at:3}"
+    for ((at = 0; at < ${#workloads[@]}; at += 2)); do
+        "${prefix[@]}" bash -euc 'measure "$@"' measure "${workloads[@]:at:2}"
     done
     printf '\nmemory of a million 1-byte entries, the allocations of values included\n'
     for name in ogive-arc "${hyperclock[@]}" quick_cache moka mini-moka foyer-memory \
