@@ -185,6 +185,10 @@ pub fn candidates(
     if wanted("ogive-arc, ARC alone") {
         all.push(Box::new(Ogive::new("ogive-arc, ARC alone", Policy::Arc, entries)));
     }
+    #[cfg(feature = "hyperclock")]
+    if wanted("HyperClockCache") {
+        all.push(Box::new(crate::hyperclock::HyperClock::new(entries, page_bytes)));
+    }
     if wanted("quick_cache") {
         all.push(Box::new(Quick("quick_cache", quick_cache::sync::Cache::new(entries))));
     }

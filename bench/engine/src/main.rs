@@ -1,18 +1,25 @@
 //! The engine beside other caches, in one run: interleaved repeats, medians with their spread,
 //! CPU time of the threads and not seconds of the wall, because the machine may be busy.
 //!
-//! `ogive-bench-engine quick|full` prints tables and writes `results.json` into the folder named
-//! second. `ogive-bench-engine once WORKLOAD CANDIDATE OPERATIONS` runs one thing once, for
-//! callgrind; `ogive-bench-engine rss CANDIDATE` puts a million 1-byte entries in and prints what
-//! that took; `ogive-bench-engine some WORKLOADS CANDIDATES THREADS`, names apart by `;`, prints a
-//! part of the quick tables.
+//! `ogive-bench-engine names quick|full` prints the workloads of a plan;
+//! `ogive-bench-engine table quick|full WORKLOAD FILE` measures one, prints its table and appends
+//! its rows to the file, as JSON, one a line: a process for each, so that none begins with the
+//! memory of another, and so that a long plan comes in pieces. `ogive-bench-engine once WORKLOAD
+//! CANDIDATE OPERATIONS` runs one thing once, for callgrind; `ogive-bench-engine rss CANDIDATE`
+//! puts a million 1-byte entries in and prints what that took; `ogive-bench-engine some WORKLOADS
+//! CANDIDATES THREADS`, names apart by `;`, prints a part of the quick tables.
+
+#![deny(unsafe_code)]
 
 mod caches;
+#[cfg(feature = "hyperclock")]
+mod hyperclock;
 mod measure;
 mod workload;
 
 use measure::{Plan, Sample};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::process::ExitCode;
 use workload::Workload;
 
@@ -40,8 +47,9 @@ fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
     for &threads in &plan.threads {
         let mut samples = vec![Vec::new(); candidates.len()];
         for round in 0..plan.rounds {
+            let keys = workload.round(threads, round, plan.operations);
             for (candidate, samples) in candidates.iter().zip(&mut samples) {
-                samples.push(measure::run(&**candidate, workload, threads, plan.operations, round));
+                samples.push(measure::run(&**candidate, workload, &keys));
             }
         }
         for (candidate, samples) in candidates.iter().zip(&samples) {
@@ -62,22 +70,30 @@ fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
                 "million_operations_per_second": rate, "cpu_ns": cpu, "cpu_ns_lowest": low,
                 "cpu_ns_highest": high, "p999_ns": tail, "locks_per_operation": locks,
                 "hit_percent": hits, "hot_hit_percent": hot,
+                "cpu_ns_of_rounds": samples.iter().map(|s| s.cpu_ns).collect::<Vec<_>>(),
             }));
         }
     }
     rows
 }
 
-fn report(full: bool, folder: &str) -> std::io::Result<()> {
+/// Measures one workload and adds its rows to `file`.
+fn add_table(full: bool, name: &str, file: &str) -> std::io::Result<()> {
     let plan = if full { Plan::full() } else { Plan::quick() };
     let workloads = workload::all(full);
-    let rows: Vec<Value> =
-        workloads.iter().flat_map(|workload| table(workload, &plan, &[])).collect();
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let all = json!({ "processors": processors, "rounds": plan.rounds,
-        "operations": plan.operations, "rows": rows });
-    std::fs::create_dir_all(folder)?;
-    std::fs::write(format!("{folder}/results.json"), serde_json::to_string_pretty(&all)?)
+    let Some(workload) = workloads.iter().find(|workload| workload.name == name) else {
+        return Err(std::io::Error::other(format!("no workload is named {name}")));
+    };
+    let mut lines = String::new();
+    for row in table(workload, &plan, &[]) {
+        lines += &format!("{row}\n");
+    }
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file)?;
+    file.write_all(lines.as_bytes())
+}
+
+fn print_names(full: bool) {
+    workload::all(full).iter().for_each(|workload| println!("{}", workload.name));
 }
 
 /// Prints the rows of some workloads, candidates and numbers of threads.
@@ -98,8 +114,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["quick", folder] => report(false, folder),
-        ["full", folder] => report(true, folder),
+        ["names", plan @ ("quick" | "full")] => {
+            print_names(plan == "full");
+            Ok(())
+        }
+        ["table", plan @ ("quick" | "full"), workload, file] => {
+            add_table(plan == "full", workload, file)
+        }
         ["once", workload, candidate, operations] => {
             workload::once(workload, candidate, operations.parse().unwrap_or(0));
             Ok(())
@@ -113,7 +134,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         _ => {
-            eprintln!("quick FOLDER | full FOLDER | once WORKLOAD CANDIDATE COUNT | rss CANDIDATE");
+            eprintln!(
+                "names PLAN | table PLAN WORKLOAD FILE | some WORKLOADS CANDIDATES THREADS | \
+                 once WORKLOAD CANDIDATE COUNT | rss CANDIDATE"
+            );
             return ExitCode::from(2);
         }
     };

@@ -151,8 +151,12 @@ impl Workload {
         all
     }
 
-    /// The keys of a thread in a round.
-    pub fn keys(&self, thread: usize, round: usize, count: usize) -> Vec<u64> {
+    /// The keys of every thread in a round.
+    pub fn round(&self, threads: usize, round: usize, count: usize) -> Vec<Vec<u64>> {
+        (0..threads).map(|thread| self.keys(thread, round, count / threads)).collect()
+    }
+
+    fn keys(&self, thread: usize, round: usize, count: usize) -> Vec<u64> {
         let mut random = Random((thread * 1000 + round + 1) as u64 * 0x9E37_79B9_7F4A_7C15);
         (0..count).map(|_| (self.draw)(&mut random, &self.zipf)).collect()
     }
@@ -161,7 +165,7 @@ impl Workload {
 /// Runs one candidate in one thread, `operations` times, for an instrument that counts
 /// instructions; with 0 all that is counted besides.
 pub fn once(name: &str, candidate: &str, operations: usize) {
-    let workload = all(false).into_iter().find(|w| w.name == name).expect("a workload's name");
+    let workload = all(true).into_iter().find(|w| w.name == name).expect("a workload's name");
     let candidates = candidates(Some(candidate), workload.entries, workload.page_bytes);
     let candidate = candidates.first().expect("a candidate's name");
     workload.fill(&**candidate);
