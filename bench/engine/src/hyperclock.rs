@@ -97,3 +97,25 @@ impl Candidate for HyperClock {
         unsafe { hyperclock_insert(self.cache.as_ptr(), key, page) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found is what was put in under that key, however often it was evicted between, and
+    /// no more entries are held than there is room for.
+    #[test]
+    fn finds_what_was_put_in() {
+        const ROOM: usize = 256;
+        let cache = HyperClock::new(ROOM, 64);
+        let page = |key: u64| key.to_le_bytes().repeat(8).into_boxed_slice();
+        for key in 0..4 * ROOM as u64 {
+            cache.insert(key, page(key));
+            assert!(cache.get(key, &mut |found| assert_eq!(found, &*page(key))));
+        }
+        let held = (0..4 * ROOM as u64)
+            .filter(|&key| cache.get(key, &mut |found| assert_eq!(found, &*page(key))))
+            .count();
+        assert!((ROOM * 9 / 10..=ROOM).contains(&held), "{held} of {ROOM} are held");
+    }
+}

@@ -19,7 +19,7 @@ impl Plan {
         Self { threads: vec![1, 2, 8], rounds: 5, operations: 200_000 }
     }
     pub fn full() -> Self {
-        Self { threads: vec![1, 2, 8, 32], rounds: 5, operations: 500_000 }
+        Self { threads: vec![1, 2, 4, 8, 16, 32], rounds: 5, operations: 500_000 }
     }
 }
 
