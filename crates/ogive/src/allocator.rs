@@ -15,7 +15,8 @@
 //! size that were freed, 200 unless told otherwise. They count as allocated, and the run of pages
 //! that each lies in stays. Inodes are freed in the order the kernel lets go of them, that is in any:
 //! after a prune of 100,000 the caches held a third of their memory. With 16 they hold a
-//! twentieth, and what has to be fetched more often costs nothing that could be measured.
+//! twentieth. What has to be fetched more often may cost some CPU: listing 50,000 files and asking
+//! for their attributes took 6 to 23% more in the median of three rounds, with spreads that overlap.
 //!
 //! # Huge pages
 //!
@@ -125,8 +126,8 @@ unsafe fn control<Value>(name: &CStr, old: *mut Value, new: *mut Value) -> Resul
 }
 
 /// Maps memory for the arena: one huge page, if that much is asked for and there is one. It is
-/// touched here, where one thread at a time grows the arena: of several that touch the same new huge
-/// page, each would clear one and all but one throw it away.
+/// touched here, where one thread at a time grows the arena: of several that touch a new huge page
+/// each would clear one, and all but one throw it away.
 ///
 /// # Safety
 /// As jemalloc's hook of this name: `size` is a multiple of the page size, and so on.
@@ -221,6 +222,11 @@ mod tests {
         line.trim_matches([':', ' ', 'k', 'B']).parse().unwrap()
     }
 
+    /// Resident, but for pages of the program itself.
+    fn anonymous_bytes() -> u64 {
+        kib_of("smaps_rollup", "Anonymous") << 10
+    }
+
     fn mappings() -> usize {
         std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
     }
@@ -274,12 +280,12 @@ mod tests {
         const COUNT: usize = 1024;
         let mib = 1u64 << 20;
         use_huge_pages();
-        let (before, mappings_before) = (resident_bytes(), mappings());
+        let (before, mappings_before) = (anonymous_bytes(), mappings());
         let faults_before = faults();
         let mut records: Vec<Vec<u8>> = (0..COUNT).map(|at| vec![at as u8; RECORD_BYTES]).collect();
         let faults = faults() - faults_before;
         let huge = kib_of("smaps_rollup", "AnonHugePages") << 10;
-        let full = resident_bytes();
+        let full = anonymous_bytes();
         let bytes = (COUNT * RECORD_BYTES) as u64;
         // Some of it lies in what was mapped before.
         assert!(
@@ -301,7 +307,7 @@ mod tests {
             at % 2 == 0
         });
         release_memory();
-        let half = resident_bytes();
+        let half = anonymous_bytes();
         assert!(half - before < bytes / 2 + 4 * mib, "{before}, {full}, {half}");
         for (at, record) in records.iter().enumerate() {
             assert!(record.iter().all(|byte| *byte == (2 * at + 1) as u8));
@@ -316,7 +322,7 @@ mod tests {
         assert!(records[COUNT / 2..].iter().flatten().all(|byte| *byte == 0));
         drop(records);
         release_memory();
-        let empty = resident_bytes();
+        let empty = anonymous_bytes();
         assert!(empty < before + 4 * mib, "{before}, {full}, {empty}");
     }
 
