@@ -106,8 +106,9 @@ fn open_log_file(path: Option<&Path>) -> Result<Option<File>> {
 
 /// Makes the process one that may live for months: it pins no directory, masks no mode bits (the
 /// kernel has applied the caller's mask already) and may have as many files open as it is allowed
-/// to.
+/// to. Its memory is mostly records, so it grows by huge pages.
 fn settle_process() -> Result<()> {
+    crate::allocator::use_huge_pages();
     rustix::process::chdir("/").context("cannot change to the root directory")?;
     rustix::process::umask(Mode::empty());
     let limit = rustix::process::getrlimit(Resource::Nofile);
