@@ -67,6 +67,7 @@ pub(crate) enum Event {
     PruneBusy,
     RefereeRequests,
     RefereeBusy,
+    RefereeSpared,
     WindowAdmitted,
     WindowDemoted,
     SecondChances,
@@ -89,6 +90,12 @@ impl Stripe {
     #[inline(always)]
     pub(crate) fn count(&self, hit: usize) {
         self.add(Event::Hit as usize + hit, 1);
+    }
+
+    /// Counts an event.
+    #[inline(always)]
+    pub(crate) fn count_event(&self, event: Event) {
+        self.add(event as usize, 1);
     }
 
     #[inline(always)]

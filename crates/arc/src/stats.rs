@@ -245,6 +245,8 @@ stats! {
     referee_requests
     /// Ogive: requests they were not shown because they were at work.
     referee_busy
+    /// Ogive: requests they were not shown because too many hits had come since the last miss.
+    referee_spared
     /// Ogive: one key in so many is sampled by the referee of data; 0 if the policy is ARC.
     referee_one_in_data
     /// Ogive: one key in so many is sampled by the referee of metadata; 0 if the policy is ARC.

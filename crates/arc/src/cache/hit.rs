@@ -1,7 +1,7 @@
 //! A hit: found and pinned without a lock, and what it leaves behind for the lists and the referee.
 
 use super::{Cache, Hold};
-use crate::counters::Event;
+use crate::counters::{Event, Stripe};
 use crate::policy::{Access, Kind, List};
 use crate::table::{DEMOTE, MFU, MRU, Now, PREFETCHED, PROMOTED, Shard, TOUCHED, WATCHED, Word};
 use crate::threads;
@@ -74,13 +74,40 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         // Whoever has no stripe among the first, or no number yet, goes the longer way.
         let thread = threads::number_if_any();
         let stripe = self.core().counters.stripe(thread);
-        if let Some(stripe) = stripe.filter(|_| word.is_plain_mfu() && !now.is_exact()) {
+        let spared = || word.is_watched_mfu() && self.is_spared(shard, word, access, thread);
+        let plain = |_: &&Stripe| !now.is_exact() && (word.is_plain_mfu() || spared());
+        if let Some(stripe) = stripe.filter(plain) {
             stripe.count(hit_place(access, word.kind(), List::Mfu));
+            if word.is(WATCHED) {
+                stripe.count_event(Event::RefereeSpared);
+            }
             self.say_age(shard, &hold, (word.kind(), now), thread);
             hold
         } else {
             self.hit_noted((shard, id), hold, word, access)
         }
+    }
+
+    /// Whether a hit on a watched entry need not be shown to the referee.
+    #[inline(always)]
+    fn is_spared(&self, shard: &Shard<K, V>, word: Word, access: Access, thread: usize) -> bool {
+        access == Access::Demand
+            && shard.recency.is_spent(word.kind(), thread, self.core().arrivals())
+    }
+
+    /// A demand has hit a watched entry: what the referee gets to know of it.
+    fn watched(&self, shard: &Shard<K, V>, hold: &Hold<K, V>, word: Word, exact: bool) {
+        let (core, entry, kind) = (self.core(), hold.entry(), word.kind());
+        if !core.is_watched(kind, entry.hash()) {
+            // The sample has been halved since it came in, and never grows again.
+            entry.meta.lower(WATCHED);
+            return;
+        }
+        if !exact && !shard.recency.spend(kind, threads::number(), core.arrivals()) {
+            core.counters.count(Event::RefereeSpared);
+            return;
+        }
+        core.note_watched(kind, entry.hash(), entry.weight_bytes(), exact);
     }
 
     /// Says in an MFU entry in which age it was hit.
@@ -121,8 +148,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
         if demand && word.is(WATCHED) {
-            let entry = hold.entry();
-            core.note_watched(word.kind(), entry.hash(), entry.weight_bytes(), exact);
+            self.watched(shard, &hold, word, exact);
         }
         if word.state() == MFU && !exact {
             let now = shard.recency.now(word.kind());

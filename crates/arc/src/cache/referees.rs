@@ -7,6 +7,11 @@
 //! finds its ring full never waits for the referee: if somebody has it, the hit is lost for all
 //! rules alike (`referee_busy`).
 //!
+//! Hits are shown as far as arrivals have given credit (`table::recency`); the rest is
+//! spared (`referee_spared`), and so is the miss that ends such a time: the referee sees stretches
+//! of requests as they came, not all that misses and a part of what hits, which would speak
+//! against the rule in force. If every hit counts, there is no such limit.
+//!
 //! A referee's lock is taken alone, and the ledger's within it when a rule changes.
 
 use super::core::Core;
@@ -138,11 +143,11 @@ impl<K, V> Core<K, V> {
         self.referees.as_ref().is_some_and(|referees| referees.is_sampled(kind, hash))
     }
 
-    /// Keeps a hit on a key that was sampled for the referee of its kind. At once, if the lists
+    /// Keeps a hit on a key that is sampled for the referee of its kind. At once, if the lists
     /// are to be exact.
     #[cold]
     pub(crate) fn note_watched(&self, kind: Kind, hash: u64, weight_bytes: u64, exact: bool) {
-        let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
+        let Some(referees) = self.referees.as_ref() else {
             return;
         };
         if exact {
@@ -164,6 +169,12 @@ impl<K, V> Core<K, V> {
         let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
             return;
         };
+        let recency = &self.shard_of(hash).recency;
+        let spent = || recency.is_spent(kind, threads::number(), self.arrivals());
+        if !recency.is_exact() && spent() {
+            self.counters.count(Event::RefereeSpared);
+            return;
+        }
         let mut panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
         if panel.until_look == 0 {
             panel.until_look = LOOK_EVERY;

@@ -148,6 +148,7 @@ fn events<K, V>(stats: &mut Stats, core: &Core<K, V>) {
     stats.prune_busy = sum(Event::PruneBusy);
     stats.referee_requests = sum(Event::RefereeRequests);
     stats.referee_busy = sum(Event::RefereeBusy);
+    stats.referee_spared = sum(Event::RefereeSpared);
     stats.window_admitted = sum(Event::WindowAdmitted);
     stats.window_demoted = sum(Event::WindowDemoted);
     stats.second_chances = sum(Event::SecondChances);

@@ -13,7 +13,8 @@
 //!   other word: so nothing is ever written to a slot that is not an entry, and a slot may be
 //!   given back to the system while it is vacant, whatever readers do;
 //! - the state and all flags but *touched* and *promoted* are changed under the sublist's lock
-//!   only; a live entry becomes vacant only from no pins, in one step;
+//!   only, but that a hit may lower *prefetched*, *to be demoted* and *watched*; a live entry
+//!   becomes vacant only from no pins, in one step;
 //! - what makes an entry live is a release, a pin an acquire: who has pinned a live entry sees
 //!   its key and its value, and both stay until it lets go;
 //! - the last pin of a *special* entry (parked, to be demoted, dead) is let go under the lock.
@@ -96,6 +97,12 @@ impl Word {
     #[inline]
     pub(crate) const fn is_plain_mfu(self) -> bool {
         self.0 & (STATE | PREFETCHED | DEMOTE | WATCHED) == MFU
+    }
+
+    /// The same, but that a referee samples its key.
+    #[inline]
+    pub(crate) const fn is_watched_mfu(self) -> bool {
+        self.0 & (STATE | PREFETCHED | DEMOTE | WATCHED) == MFU | WATCHED
     }
 
     /// The list of a live entry.

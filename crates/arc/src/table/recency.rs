@@ -8,14 +8,25 @@
 //!
 //! A hit on an MFU entry notes nothing: it writes the current age into the entry, if another is
 //! there (see [`ages`](super::ages)), and counts that, by thread, so that ages advance.
+//!
+//! A ring also has the credit of its thread: hits of watched entries that may be shown to the
+//! referee of their kind. Arrivals give credit, so that the referee's work is in proportion to
+//! what misses, not to what hits; a run of hits lives on what was saved up.
 
 use super::meta::Word;
 use crate::policy::Kind;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use crate::threads;
 
 /// Notes a ring holds.
 const NOTES: usize = 14;
+
+/// Hits that may be shown to a referee for each arrival.
+const CREDIT_PER_ARRIVAL: u64 = 64;
+
+/// The most credit that is saved up: the entries of the largest shadow. In a loop that turns
+/// round, a cacheful of hits comes after a cacheful of misses.
+const CREDIT_MAX: u16 = 2048;
 
 /// Uses that a thread gathers at most.
 const BATCH_MAX: u64 = 256;
@@ -47,7 +58,11 @@ impl Note {
 
 #[repr(align(128))]
 struct Ring {
-    len: AtomicU32,
+    len: AtomicU16,
+    /// Hits that may be shown to the referee, by kind.
+    credit: [AtomicU16; 2],
+    /// Arrivals for which credit has been given, modulo 2^16.
+    credited: AtomicU16,
     /// Uses of MFU entries for the first time in an age, by kind, that are not counted yet.
     uses: [AtomicU32; 2],
     notes: [AtomicU64; NOTES],
@@ -85,7 +100,9 @@ impl Recency {
     /// With `exact`, every hit is noted.
     pub(crate) fn new(exact: bool) -> Self {
         let ring = |_| Ring {
-            len: AtomicU32::new(0),
+            len: AtomicU16::new(0),
+            credit: [0; 2].map(AtomicU16::new),
+            credited: AtomicU16::new(0),
             uses: [0; 2].map(AtomicU32::new),
             notes: std::array::from_fn(|_| AtomicU64::new(0)),
         };
@@ -142,6 +159,35 @@ impl Recency {
         sum
     }
 
+    /// Whether this thread has no credit left to show a hit to the referee of a kind, and there has
+    /// been no arrival that would give any; there have been so many. `thread` is the number of this
+    /// thread.
+    #[inline(always)]
+    pub(crate) fn is_spent(&self, kind: Kind, thread: usize, arrivals: u64) -> bool {
+        let ring = self.ring(thread);
+        ring.credit[kind as usize].load(Ordering::Relaxed) == 0
+            && ring.credited.load(Ordering::Relaxed) == arrivals as u16
+    }
+
+    /// Takes the credit for a hit, and before that what arrivals have given if there is none.
+    /// Returns whether the hit may be shown. Threads that share a ring may spend some twice.
+    pub(crate) fn spend(&self, kind: Kind, thread: usize, arrivals: u64) -> bool {
+        let ring = self.ring(thread);
+        let own = &ring.credit[kind as usize];
+        if own.load(Ordering::Relaxed) == 0 {
+            let arrived = (arrivals as u16).wrapping_sub(ring.credited.load(Ordering::Relaxed));
+            let given = u64::from(arrived) * CREDIT_PER_ARRIVAL;
+            for credit in &ring.credit {
+                let sum = u64::from(credit.load(Ordering::Relaxed)) + given;
+                credit.store(sum.min(u64::from(CREDIT_MAX)) as u16, Ordering::Relaxed);
+            }
+            ring.credited.store(arrivals as u16, Ordering::Relaxed);
+        }
+        let credit = own.load(Ordering::Relaxed);
+        own.store(credit.saturating_sub(1), Ordering::Relaxed);
+        credit > 0
+    }
+
     #[inline(always)]
     fn ring(&self, thread: usize) -> &Ring {
         &self.rings[thread & (self.rings.len() - 1)]
@@ -168,7 +214,7 @@ impl Recency {
     pub(crate) fn drain(&self, all: bool, mut each: impl FnMut(Note)) {
         let own = std::slice::from_ref(self.own());
         for ring in if all { &self.rings } else { own } {
-            let len = ring.len.load(Ordering::Acquire).min(NOTES as u32);
+            let len = ring.len.load(Ordering::Acquire).min(NOTES as u16);
             if len == 0 {
                 continue;
             }
