@@ -12,7 +12,7 @@ const CREDIT_PER_ARRIVAL: u64 = 64;
 const CREDIT_MAX: u64 = 2048;
 
 /// Hits that lie in the ring of a thread, neither shown nor spared yet, at most.
-const RING: u64 = 31;
+const RING: u64 = 32;
 
 fn full(exact: bool) -> Cache<u64, ()> {
     let cache = Cache::builder(ENTRIES).sublists(1).exact(exact).build();

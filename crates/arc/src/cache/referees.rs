@@ -4,8 +4,8 @@
 //! mask on its hash, and an entry whose key is has a flag in its word, so a hit asks nobody. Hits
 //! of the sample lie in a ring, one for each processor, until the next miss of the sample in that
 //! thread shows them, and then itself: so the order of a thread's requests is kept. A hit that
-//! finds its ring full never waits for the referee: if somebody has it, the hit is lost for all
-//! rules alike (`referee_busy`).
+//! finds its ring full shows the eldest few. It never waits for the referee: if somebody has it,
+//! the hit is lost for all rules alike (`referee_busy`).
 //!
 //! Hits are shown as far as arrivals have given credit (`table::recency`); the rest is
 //! spared (`referee_spared`), and so is the miss that ends such a time: the referee sees stretches
@@ -18,7 +18,8 @@ use super::core::Core;
 use crate::counters::Event;
 use crate::policy::Kind;
 use crate::policy::duel::{Referee, Rule, is_sampled};
-use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use crate::sync::{Mutex, lock_counted, try_lock};
 use crate::threads;
 
@@ -29,41 +30,57 @@ const LOOK_EVERY: u32 = 32;
 const FOLLOW_DIVISOR: u64 = 16;
 
 /// Hits a ring holds.
-const RING: usize = 31;
+const RING: usize = 32;
 
-/// Hits of the sample, not shown yet. Threads that share a ring may lose some, or mix up hash and
-/// weight of two: a shadow only goes by the weight of a key it has not got.
+/// Hits that are shown when a ring is full. A hit that finds it so pays for them: all at once
+/// would take several microseconds, and would be met by one hit in a thousand.
+const PORTION: u32 = 2;
+
+/// Hits of the sample, not shown yet, in their order. Threads that share a ring may lose some, or
+/// mix up hash and weight of two: a shadow only goes by the weight of a key it has not got.
 #[repr(align(128))]
 struct Ring {
-    len: AtomicU32,
+    /// How many were ever noted, and shown, modulo 2^32. The first is written by the thread of the
+    /// ring, the second with the referee locked.
+    noted: AtomicU32,
+    shown: AtomicU32,
     hits: [(AtomicU64, AtomicU64); RING],
 }
 
 impl Ring {
     fn new() -> Self {
         let hits = std::array::from_fn(|_| (AtomicU64::new(0), AtomicU64::new(0)));
-        Self { len: AtomicU32::new(0), hits }
+        Self { noted: AtomicU32::new(0), shown: AtomicU32::new(0), hits }
     }
 
     /// Returns false if there is no room.
     fn push(&self, hash: u64, weight_bytes: u64) -> bool {
-        let len = self.len.load(Relaxed);
-        let Some((to_hash, to_weight)) = self.hits.get(len as usize) else {
+        let noted = self.noted.load(Relaxed);
+        if noted.wrapping_sub(self.shown.load(Acquire)) >= RING as u32 {
             return false;
-        };
+        }
+        let (to_hash, to_weight) = &self.hits[noted as usize % RING];
         to_hash.store(hash, Relaxed);
         to_weight.store(weight_bytes, Relaxed);
-        self.len.store(len + 1, Relaxed);
+        self.noted.store(noted.wrapping_add(1), Release);
         true
     }
 
-    fn drain(&self, mut each: impl FnMut(u64, u64)) {
-        let len = self.len.load(Relaxed) as usize;
-        for (hash, weight_bytes) in &self.hits[..len.min(RING)] {
+    /// Takes the eldest out, at most so many.
+    fn drain(&self, count_max: u32, mut each: impl FnMut(u64, u64)) {
+        let (noted, shown) = (self.noted.load(Acquire), self.shown.load(Relaxed));
+        let mut count = noted.wrapping_sub(shown);
+        if count > RING as u32 {
+            // Threads that share it have put it back: what is left is anybody's guess.
+            return self.shown.store(noted, Release);
+        }
+        count = count.min(count_max);
+        for at in 0..count {
+            let (hash, weight_bytes) = &self.hits[shown.wrapping_add(at) as usize % RING];
             each(hash.load(Relaxed), weight_bytes.load(Relaxed));
         }
-        if len > 0 {
-            self.len.store(0, Relaxed);
+        if count > 0 {
+            self.shown.store(shown.wrapping_add(count), Release);
         }
     }
 }
@@ -155,7 +172,7 @@ impl<K, V> Core<K, V> {
         } else if !referees.ring(kind).push(hash, weight_bytes) {
             match try_lock(&referees.0[kind as usize].panel) {
                 Some(mut panel) => {
-                    self.show_noted(referees, &mut panel, kind);
+                    self.show_noted(referees, &mut panel, kind, PORTION);
                     referees.ring(kind).push(hash, weight_bytes);
                 }
                 None => self.counters.count(Event::RefereeBusy),
@@ -182,12 +199,13 @@ impl<K, V> Core<K, V> {
             panel.follow(capacity_bytes);
         }
         panel.until_look -= 1;
-        self.show_noted(referees, &mut panel, kind);
+        self.show_noted(referees, &mut panel, kind, u32::MAX);
         self.request(referees, &mut panel, kind, (hash, weight_bytes));
     }
 
-    fn show_noted(&self, referees: &Referees, panel: &mut Panel, kind: Kind) {
-        referees.ring(kind).drain(|hash, weight_bytes| {
+    /// Shows the eldest hits that this thread has noted, at most so many.
+    fn show_noted(&self, referees: &Referees, panel: &mut Panel, kind: Kind, count_max: u32) {
+        referees.ring(kind).drain(count_max, |hash, weight_bytes| {
             self.request(referees, panel, kind, (hash, weight_bytes));
         });
     }
@@ -254,5 +272,49 @@ impl<K, V> Core<K, V> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    fn drained(ring: &Ring, count_max: u32) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        ring.drain(count_max, |hash, weight_bytes| all.push((hash, weight_bytes)));
+        all
+    }
+
+    #[test]
+    fn a_ring_gives_its_hits_back_in_order_however_they_are_taken() {
+        let ring = Ring::new();
+        // Counts that come to their end and begin again.
+        ring.noted.store(u32::MAX - 40, Relaxed);
+        ring.shown.store(u32::MAX - 40, Relaxed);
+        let (mut pushed, mut taken) = (0, 0);
+        for round in 0..100 {
+            while ring.push(pushed, 2 * pushed) {
+                pushed += 1;
+            }
+            assert_eq!(pushed - taken, RING as u64);
+            for pair in drained(&ring, round % 5 + 1) {
+                assert_eq!(pair, (taken, 2 * taken));
+                taken += 1;
+            }
+            assert_eq!(pushed - taken, RING as u64 - u64::from(round % 5 + 1));
+        }
+        let rest = drained(&ring, u32::MAX);
+        assert_eq!(rest, (taken..pushed).map(|n| (n, 2 * n)).collect::<Vec<_>>());
+        assert_eq!(drained(&ring, u32::MAX), []);
+    }
+
+    #[test]
+    fn a_ring_that_was_put_back_is_empty_and_goes_on() {
+        let ring = Ring::new();
+        ring.shown.store(7, Relaxed);
+        assert!(!ring.push(1, 1));
+        assert_eq!(drained(&ring, PORTION), []);
+        assert!(ring.push(2, 2));
+        assert_eq!(drained(&ring, PORTION), [(2, 2)]);
     }
 }
