@@ -17,10 +17,17 @@ pub(crate) fn is_kept() -> bool {
     ALLOWED.get().is_some()
 }
 
+/// Whether the calling thread may run on a processor, by the wish of whoever started the program,
+/// which the system would not insist on.
+pub(crate) fn may_run_on(processor: usize) -> bool {
+    let allowed = ALLOWED.get().map_or_else(|| sched_getaffinity(None), Ok);
+    processor < CpuSet::MAX_CPU && allowed.is_ok_and(|allowed| allowed.is_set(processor))
+}
+
 /// Keeps the calling thread at a processor, until [`let_go`].
 ///
 /// # Errors
-/// If it may not run there.
+/// If the system does not let it run there.
 pub(crate) fn keep_at(processor: usize) -> io::Result<()> {
     if processor >= CpuSet::MAX_CPU {
         return Err(io::Error::other("the number of a processor is too large"));
@@ -59,6 +66,7 @@ mod tests {
         for processor in (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)) {
             keep_at(processor).unwrap();
             assert_eq!(sched_getcpu(), processor);
+            assert!((0..processor).all(|other| may_run_on(other) == allowed.is_set(other)));
             assert!(is_kept());
             visited += 1;
         }
@@ -73,7 +81,7 @@ mod tests {
         let allowed = sched_getaffinity(None).unwrap();
         keep_at(CpuSet::MAX_CPU - 1).unwrap_err();
         keep_at(CpuSet::MAX_CPU).unwrap_err();
-        assert!(!is_kept());
+        assert!(!is_kept() && !may_run_on(CpuSet::MAX_CPU - 1) && !may_run_on(CpuSet::MAX_CPU));
         assert!(sched_getaffinity(None).unwrap() == allowed);
     }
 }

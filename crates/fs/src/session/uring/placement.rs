@@ -8,7 +8,8 @@
 //!
 //! Whether one is idle is read from `/proc/loadavg` (fourth field, the threads that run or could;
 //! `fs/proc/loadavg.c`), once in [`LOOK_EVERY`] answers. Only a thread that does nothing but answer
-//! from the cache is kept: before it waits for anything or hands a request over it is let go.
+//! from the cache is kept: before it waits for anything or hands a request over it is let go. A
+//! daemon that was told to leave a processor alone is not kept there.
 
 use super::RingLayout;
 use crate::affinity;
@@ -62,7 +63,7 @@ impl Placement {
         let busy = self.busy.get() << 1 | u8::from(running >= self.processors);
         self.busy.set(busy);
         match (affinity::is_kept(), busy.count_ones()) {
-            (false, BUSY_TO_KEEP..) => {
+            (false, BUSY_TO_KEEP..) if affinity::may_run_on(processor) => {
                 if let Err(error) = affinity::keep_at(processor) {
                     log::debug!("not kept at processor {processor}: {error}");
                 }
@@ -95,7 +96,7 @@ fn running(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
     fn placement(queue: u16, processors: usize) -> Placement {
         Placement::new(&RingLayout { queues: vec![queue], has_crew: true }, processors)
@@ -136,6 +137,22 @@ mod tests {
         assert!(!affinity::is_kept());
         answer_looks(&placement, BUSY_TO_KEEP - 1);
         assert!(!affinity::is_kept());
+    }
+
+    #[test]
+    fn a_thread_that_was_not_to_run_on_a_processor_is_not_kept_there() {
+        let allowed = sched_getaffinity(None).unwrap();
+        let first = first_allowed();
+        let is_other = |number: &usize| *number != usize::from(first) && allowed.is_set(*number);
+        let Some(other) = (0..CpuSet::MAX_CPU).find(is_other) else {
+            return eprintln!("not tested: this thread may run on one processor only");
+        };
+        let mut one = CpuSet::new();
+        one.set(usize::from(first));
+        sched_setaffinity(None, &one).unwrap();
+        answer_looks(&placement(other as u16, 1), 16);
+        assert!(!affinity::is_kept());
+        assert!(sched_getaffinity(None).unwrap() == one);
     }
 
     #[test]
