@@ -2,9 +2,9 @@
 //!
 //! A thread that is woken may run wherever it likes, and the scheduler likes an idle processor. To
 //! a program that asks alone that is right: were the thread kept, the program would be sent to the
-//! idle processor by each answer instead, and its next request to the queue there. Where no processor is
-//! idle there is nothing to gain by moving, but each move costs: the thread is kept then, next to
-//! the program that asks.
+//! idle processor by each answer instead, and its next request to the queue there. Where no
+//! processor is idle there is nothing to gain by moving, but each move costs: the thread is kept
+//! then, next to the program that asks.
 //!
 //! Whether one is idle is read from `/proc/loadavg` (fourth field, the threads that run or could;
 //! `fs/proc/loadavg.c`), once in [`LOOK_EVERY`] answers. Only a thread that does nothing but answer
@@ -54,9 +54,9 @@ impl Placement {
 
     /// The thread has answered from the cache.
     pub(super) fn answered(&self) {
-        let until_look = self.until_look.get();
+        let until_look = self.until_look.get() - 1;
         if until_look > 0 {
-            return self.until_look.set(until_look - 1);
+            return self.until_look.set(until_look);
         }
         self.until_look.set(LOOK_EVERY);
         let (Some(processor), Some(running)) = (self.processor, self.running()) else { return };
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn answer_looks(placement: &Placement, looks: u32) {
-        for _ in 0..looks * (LOOK_EVERY + 1) {
+        for _ in 0..looks * LOOK_EVERY {
             placement.answered();
         }
     }
