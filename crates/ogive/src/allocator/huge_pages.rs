@@ -1,24 +1,4 @@
-//! The allocator.
-//!
-//! A cache that evicts must be able to give memory back. The C library's allocator keeps what lies
-//! below the last live allocation of a heap, and records of 128 KiB among small allocations leave
-//! it holding most of what was freed. jemalloc keeps freed pages apart, uses them again first, and
-//! gives them to the system when it is told to: whenever the cache has shrunk, the file system
-//! calls [`release_memory`]. Its background threads, which would do so by the clock, are left out:
-//! an idle mount makes no wake-ups.
-//!
-//! All threads share one arena. With the eight that jemalloc would have on two processors, a record
-//! freed by one thread lies in another's arena when the next is loaded, and a cache of 100 MiB under
-//! random misses was seen to take 161 to 180 MiB; with one it takes 114, at the same speed.
-//!
-//! Small allocations are served from each thread's own cache, which keeps up to so many of each
-//! size that were freed, 200 unless told otherwise. They count as allocated, and the run of pages
-//! that each lies in stays. Inodes are freed in the order the kernel lets go of them, that is in any:
-//! after a prune of 100,000 the caches held a third of their memory. With 16 they hold a
-//! twentieth. What has to be fetched more often may cost some CPU: listing 50,000 files and asking
-//! for their attributes took 6 to 23% more in the median of three rounds, with spreads that overlap.
-//!
-//! # Huge pages
+//! Growing by huge pages.
 //!
 //! Memory that is touched for the first time costs more than what is read into it: a fault and a
 //! page to clear for every 4 KiB. So the process that serves a mount grows by one huge page at a
@@ -39,27 +19,14 @@
 //! - Where the system has no huge page to give, or none at all, that touch brings one small page,
 //!   and all is as it would be without.
 //!
-//! The only unsafe code of the program is here, because the library has no safe wrapper for a purge
-//! or for hooks.
-
-#![allow(unsafe_code)]
+//! The hooks stay as long as the process, and what they call is set before them. jemalloc grows its
+//! arena under a lock of its own, so a hook takes no lock and allocates nothing.
 
 use rustix::mm::{Advice, madvise};
 use std::ffi::{CStr, c_uint, c_void};
 use std::sync::OnceLock;
 use tikv_jemalloc_sys::{extent_hooks_t, mallctl};
 
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// Read by jemalloc when it starts (`malloc_conf` in its manual): the first word of a slice is the
-/// pointer it looks for. The environment variable `_RJEM_MALLOC_CONF` still overrides it.
-// SAFETY: the symbol is jemalloc's own and defined nowhere else; the text is NUL-terminated.
-#[unsafe(export_name = "_rjem_malloc_conf")]
-pub(crate) static MALLOC_CONF: &[u8] = b"narenas:1,tcache_nslots_small_max:16\0";
-
-/// `MALLCTL_ARENAS_ALL` of jemalloc.h, as part of the name of a control.
-const PURGE_ALL_ARENAS: &CStr = c"arena.4096.purge";
 const EXTENT_HOOKS: &CStr = c"arena.0.extent_hooks";
 const GROW_LIMIT: &CStr = c"arena.0.retain_grow_limit";
 
@@ -70,17 +37,6 @@ const HUGE_BYTES: usize = 2 << 20;
 /// jemalloc's own hooks, and ours, which call them.
 static DEFAULT_HOOKS: OnceLock<extent_hooks_t> = OnceLock::new();
 static HOOKS: OnceLock<extent_hooks_t> = OnceLock::new();
-
-/// Gives all memory that was freed back to the system.
-pub(crate) fn release_memory() {
-    let none = std::ptr::null_mut();
-    // SAFETY: the name is NUL-terminated; this control takes and gives no value, for which null
-    // pointers and a length of 0 stand.
-    let error = unsafe { mallctl(PURGE_ALL_ARENAS.as_ptr(), none, none.cast(), none, 0) };
-    if error != 0 {
-        log::debug!("the allocator does not purge: error {error}");
-    }
-}
 
 /// Has the memory of this process grow by huge pages from now on, where the system has them.
 pub(crate) fn use_huge_pages() {
@@ -198,22 +154,13 @@ fn parts_of_huge_pages(start: usize, length: usize) -> [Option<std::ops::Range<u
 
 #[cfg(test)]
 mod tests {
+    use super::super::release_memory;
+    use super::super::tests::{RECORD_BYTES, alone, keep_every_second};
     use super::*;
     use std::fs::File;
     use std::ops::Range;
     use std::os::unix::fs::FileExt;
     use std::path::Path;
-    use std::process::Command;
-    use std::sync::Barrier;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    const RECORD_BYTES: usize = 128 << 10;
-
-    fn resident_bytes() -> u64 {
-        let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let pages: u64 = status.split(' ').nth(1).unwrap().parse().unwrap();
-        pages * rustix::param::page_size() as u64
-    }
 
     /// kB of a line of a file of /proc/self.
     fn kib_of(file: &str, name: &str) -> u64 {
@@ -231,99 +178,56 @@ mod tests {
         std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
     }
 
-    /// Names what a process of its own is to do.
-    const ALONE: &str = "OGIVE_TEST_GIVEN_BACK";
-
-    /// What is resident is so for the whole process, so each is done in one of its own.
-    #[test]
-    fn memory_is_given_back() {
-        match std::env::var(ALONE).as_deref() {
-            Ok("records") => return records_are_given_back(),
-            Ok("inodes") => return inodes_are_given_back(),
-            Ok("huge pages") => return parts_of_huge_pages_are_given_back(),
-            _ => {}
-        }
-        for what in ["records", "inodes", "huge pages"] {
-            let ran = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "allocator::tests::memory_is_given_back"])
-                .env(ALONE, what)
-                .output()
-                .unwrap();
-            let said = String::from_utf8_lossy(&ran.stdout);
-            assert!(ran.status.success() && said.contains("1 passed"), "{what}: {said}");
-        }
-    }
-
-    fn records_are_given_back() {
-        let mib = 1u64 << 20;
-        let mut records: Vec<Vec<u8>> = (0..4096).map(|_| vec![1; RECORD_BYTES]).collect();
-        let full = resident_bytes();
-        assert!(full > 512 * mib);
-        // Every second one, so that nothing lies at the end of anything.
-        let mut number = 0;
-        records.retain(|_| {
-            number += 1;
-            number % 2 == 0
-        });
-        release_memory();
-        let half = resident_bytes();
-        assert!(half + 200 * mib < full, "{half} of {full} bytes are resident");
-        drop(records);
-        release_memory();
-        let empty = resident_bytes();
-        assert!(empty + 200 * mib < half, "{empty} of {half} bytes are resident");
-    }
-
     /// Resident memory cannot tell whether a page of which no more than a part is mapped was given
     /// back, so this asks the kernel about each page that is left. Only root may.
+    #[test]
     fn parts_of_huge_pages_are_given_back() {
-        const COUNT: usize = 1024;
-        let mib = 1u64 << 20;
-        use_huge_pages();
-        let (before, mappings_before) = (anonymous_bytes(), mappings());
-        let faults_before = faults();
-        let mut records: Vec<Vec<u8>> = (0..COUNT).map(|at| vec![at as u8; RECORD_BYTES]).collect();
-        let faults = faults() - faults_before;
-        let huge = kib_of("smaps_rollup", "AnonHugePages") << 10;
-        let full = anonymous_bytes();
-        let bytes = (COUNT * RECORD_BYTES) as u64;
-        // Some of it lies in what was mapped before.
-        assert!(
-            full + mib > before + bytes && full < before + bytes + 4 * mib,
-            "{before} to {full}"
-        );
-        // However many there are, they are next to each other and marked alike.
-        let mapped = mappings() - mappings_before;
-        assert!(mapped < 8, "{mapped} more mappings");
-        if huge < bytes / 2 {
-            eprintln!("half skipped: this system gave {huge} bytes of huge pages");
-        } else {
-            let (pages, small) = (bytes / 4096, (bytes - huge.min(bytes)) / 4096);
-            assert!(faults < small + pages / 16, "{faults} faults for {pages} pages");
-        }
-        let mut at = 0;
-        records.retain(|_| {
-            at += 1;
-            at % 2 == 0
+        alone("allocator::huge_pages::tests::parts_of_huge_pages_are_given_back", || {
+            const COUNT: usize = 1024;
+            let mib = 1u64 << 20;
+            use_huge_pages();
+            let (before, mappings_before) = (anonymous_bytes(), mappings());
+            let faults_before = faults();
+            let mut records: Vec<Vec<u8>> =
+                (0..COUNT).map(|at| vec![at as u8; RECORD_BYTES]).collect();
+            let faults = faults() - faults_before;
+            let huge = kib_of("smaps_rollup", "AnonHugePages") << 10;
+            let full = anonymous_bytes();
+            let bytes = (COUNT * RECORD_BYTES) as u64;
+            // Some of it lies in what was mapped before.
+            assert!(
+                full + mib > before + bytes && full < before + bytes + 4 * mib,
+                "{before} to {full}"
+            );
+            // However many there are, they are next to each other and marked alike.
+            let mapped = mappings() - mappings_before;
+            assert!(mapped < 8, "{mapped} more mappings");
+            if huge < bytes / 2 {
+                eprintln!("half skipped: this system gave {huge} bytes of huge pages");
+            } else {
+                let (pages, small) = (bytes / 4096, (bytes - huge.min(bytes)) / 4096);
+                assert!(faults < small + pages / 16, "{faults} faults for {pages} pages");
+            }
+            keep_every_second(&mut records);
+            release_memory();
+            let half = anonymous_bytes();
+            assert!(half - before < bytes / 2 + 4 * mib, "{before}, {full}, {half}");
+            for (at, record) in records.iter().enumerate() {
+                assert!(record.iter().all(|byte| *byte == (2 * at + 1) as u8));
+            }
+            match compound_pages(&records) {
+                // A page that the kernel was busy with is left whole.
+                Ok(compound) => assert!(compound * 10 <= COUNT * RECORD_BYTES / 4096, "{compound}"),
+                Err(error) => eprintln!("half skipped: {error}"),
+            }
+            // Taken again, it is as good as new.
+            records.extend((0..COUNT / 2).map(|_| vec![0; RECORD_BYTES]));
+            assert!(records[COUNT / 2..].iter().flatten().all(|byte| *byte == 0));
+            drop(records);
+            release_memory();
+            let empty = anonymous_bytes();
+            assert!(empty < before + 4 * mib, "{before}, {full}, {empty}");
         });
-        release_memory();
-        let half = anonymous_bytes();
-        assert!(half - before < bytes / 2 + 4 * mib, "{before}, {full}, {half}");
-        for (at, record) in records.iter().enumerate() {
-            assert!(record.iter().all(|byte| *byte == (2 * at + 1) as u8));
-        }
-        match compound_pages(&records) {
-            // A page that the kernel was busy with is left whole.
-            Ok(compound) => assert!(compound * 10 <= COUNT * RECORD_BYTES / 4096, "{compound}"),
-            Err(error) => eprintln!("half skipped: {error}"),
-        }
-        // Taken again, it is as good as new.
-        records.extend((0..COUNT / 2).map(|_| vec![0; RECORD_BYTES]));
-        assert!(records[COUNT / 2..].iter().flatten().all(|byte| *byte == 0));
-        drop(records);
-        release_memory();
-        let empty = anonymous_bytes();
-        assert!(empty < before + 4 * mib, "{before}, {full}, {empty}");
     }
 
     /// How many pages of the records are part of a larger one.
@@ -364,41 +268,5 @@ mod tests {
         assert_eq!(parts(more), ends);
         assert_eq!(parts(huge..2 * huge + 4096), [None, Some(2 * huge..2 * huge + 4096)]);
         assert_eq!(parts(huge - 4096..2 * huge), [Some(huge - 4096..huge), None]);
-    }
-
-    /// Freed in no order by threads that live on, with what their caches keep.
-    fn inodes_are_given_back() {
-        const THREADS: usize = 8;
-        const COUNT: usize = 50_000;
-        // Every place is visited once.
-        const STEP: usize = 17_777;
-        type Inode = [u8; 176];
-        let before = resident_bytes();
-        let (all_have, all_freed) = (Barrier::new(THREADS), Barrier::new(THREADS + 1));
-        let may_end = Barrier::new(THREADS + 1);
-        let full = AtomicU64::new(0);
-        let empty = std::thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(|| {
-                    let mut inodes: Vec<Option<Box<Inode>>> =
-                        (0..COUNT).map(|_| Some(Box::new([1; size_of::<Inode>()]))).collect();
-                    all_have.wait();
-                    full.fetch_max(resident_bytes(), Ordering::Relaxed);
-                    (0..COUNT).for_each(|at| inodes[at * STEP % COUNT] = None);
-                    drop(inodes);
-                    all_freed.wait();
-                    may_end.wait();
-                });
-            }
-            all_freed.wait();
-            release_memory();
-            let empty = resident_bytes();
-            may_end.wait();
-            empty
-        });
-        let grown = full.into_inner() - before;
-        assert!(grown >= (THREADS * COUNT * size_of::<Inode>()) as u64, "{grown} bytes");
-        let kept = empty.saturating_sub(before);
-        assert!(kept < 6 << 20, "{kept} of {grown} bytes are resident");
     }
 }
