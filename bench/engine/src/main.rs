@@ -39,7 +39,7 @@ fn pick(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> (f64, f64, f64) {
 fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
     println!("\n{} ({} entries)", workload.name, workload.entries);
     println!(
-        "{:24}{:>8}{:>12}{:>22}{:>12}{:>11}{:>10}{:>8}",
+        "{:24}{:>8}{:>12}{:>26}{:>12}{:>11}{:>10}{:>8}",
         "", "threads", "M op/s", "CPU ns/op (spread)", "p99.9 ns", "locks/op", "hits %", "hot %"
     );
     let mut rows = Vec::new();
@@ -60,7 +60,7 @@ fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
             let (hot, ..) = pick(samples, |s| s.hot_hits * 100.0);
             let locks = samples[0].locks.map(|_| pick(samples, |s| s.locks.unwrap_or(0.0)).0);
             println!(
-                "{:24}{threads:>8}{rate:>12.2}{:>22}{tail:>12.0}{:>11}{hits:>10.2}{hot:>8.2}",
+                "{:24}{threads:>8}{rate:>12.2}{:>26}{tail:>12.0}{:>11}{hits:>10.2}{hot:>8.2}",
                 candidate.name(),
                 format!("{cpu:.1} ({low:.1}-{high:.1})"),
                 locks.map_or_else(|| "-".to_owned(), |locks| format!("{locks:.4}")),

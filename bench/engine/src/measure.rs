@@ -26,7 +26,8 @@ impl Plan {
 /// What one run took.
 #[derive(Clone)]
 pub struct Sample {
-    /// Operations a second of the wall, by all threads.
+    /// Operations a second of the wall, by all threads, from when the first began to when the last
+    /// was done.
     pub rate: f64,
     /// CPU time of an operation.
     pub cpu_ns: f64,
@@ -42,8 +43,9 @@ fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-#[derive(Default)]
 struct Sums {
+    began: Instant,
+    ended: Instant,
     cpu_ns: u64,
     hits: u64,
     hot: u64,
@@ -55,7 +57,6 @@ struct Sums {
 const TIMED_EVERY: usize = 64;
 
 fn work(candidate: &dyn Candidate, workload: &Workload, keys: &[u64], start: &Barrier) -> Sums {
-    let mut sums = Sums::default();
     let mut into = vec![0_u8; workload.page_bytes];
     let copies = workload.copies;
     let mut look = |key| {
@@ -69,6 +70,9 @@ fn work(candidate: &dyn Candidate, workload: &Workload, keys: &[u64], start: &Ba
         })
     };
     start.wait();
+    let began = Instant::now();
+    let mut sums =
+        Sums { began, ended: began, cpu_ns: 0, hits: 0, hot: 0, hot_hits: 0, timed_ns: Vec::new() };
     let before_ns = thread_cpu_ns();
     for &key in keys {
         let hit = look(key);
@@ -82,6 +86,7 @@ fn work(candidate: &dyn Candidate, workload: &Workload, keys: &[u64], start: &Ba
         }
     }
     sums.cpu_ns = thread_cpu_ns() - before_ns;
+    sums.ended = Instant::now();
     for &key in keys.iter().step_by(TIMED_EVERY) {
         let before = Instant::now();
         let hit = look(key);
@@ -96,27 +101,24 @@ fn work(candidate: &dyn Candidate, workload: &Workload, keys: &[u64], start: &Ba
 /// One run: a thread for each of `keys`, all of one length.
 pub fn run(candidate: &dyn Candidate, workload: &Workload, keys: &[Vec<u64>]) -> Sample {
     let threads = keys.len();
-    let (start, all) = (Barrier::new(threads + 1), Mutex::new(Vec::new()));
+    let (start, all) = (Barrier::new(threads), Mutex::new(Vec::new()));
     let locks = candidate.locks();
-    let mut seconds = 0.0;
     std::thread::scope(|scope| {
-        let handles: Vec<_> = keys
-            .iter()
-            .map(|keys| {
-                let (start, all) = (&start, &all);
-                scope.spawn(move || {
-                    let sums = work(candidate, workload, keys, start);
-                    all.lock().expect("no panic").push(sums);
-                })
-            })
-            .collect();
-        start.wait();
-        let started = Instant::now();
-        handles.into_iter().for_each(|handle| handle.join().expect("no panic"));
-        seconds = started.elapsed().as_secs_f64();
+        for keys in keys {
+            let (start, all) = (&start, &all);
+            scope.spawn(move || {
+                let sums = work(candidate, workload, keys, start);
+                all.lock().expect("no panic").push(sums);
+            });
+        }
     });
     let after = candidate.locks();
     let sums = all.into_inner().expect("no panic");
+    // By the threads' own clocks: on a busy machine they may be done before the one that started
+    // them is on a processor again.
+    let began = sums.iter().map(|sums| sums.began).min();
+    let ended = sums.iter().map(|sums| sums.ended).max();
+    let seconds = began.zip(ended).map_or(0.0, |(began, ended)| (ended - began).as_secs_f64());
     let count = keys.iter().map(Vec::len).sum::<usize>() as f64;
     let total = |of: fn(&Sums) -> u64| sums.iter().map(of).sum::<u64>() as f64;
     let mut timed: Vec<u64> = sums.iter().flat_map(|sums| sums.timed_ns.iter().copied()).collect();
