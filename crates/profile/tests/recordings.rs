@@ -54,6 +54,39 @@ fn a_stream_of_a_file_is_read_too() {
     assert_eq!(profile.view().weight(), 33_000_000);
 }
 
+/// The file with the mapping of its program as `perf record --buildid-mmap` has it: with a build-id
+/// of this length in the place of device and inode.
+fn with_build_id(len: u8) -> Vec<u8> {
+    const MMAP2: [u8; 6] = [10, 0, 0, 0, 2, 0];
+    let path = FILE.windows(18).position(|at| at == b"/usr/bin/sha256sum").unwrap();
+    let record = FILE[..path].windows(6).rposition(|at| at == MMAP2).unwrap();
+    let mut bytes = FILE.to_vec();
+    bytes[record + 5] |= 0x40;
+    let id = record + 8 + 32;
+    bytes[id..id + 4].copy_from_slice(&[len, 0, 0, 0]);
+    bytes[id + 4..id + 24].fill(0xAB);
+    bytes
+}
+
+#[test]
+fn mappings_with_build_ids_are_read_and_too_long_ones_counted_as_damage() {
+    let in_program = |profile: &Profile| {
+        let modules = profile.view().by_module();
+        modules.iter().find(|share| share.name == "sha256sum").map_or(0.0, |share| share.share)
+    };
+    for len in [0, 8, 20] {
+        let profile = read(&with_build_id(len));
+        assert!(in_program(&profile) > 0.5 && profile.meta.notes.is_empty(), "{len}");
+    }
+    for len in [21, 255] {
+        let profile = read(&with_build_id(len));
+        assert_eq!(profile.view().count(), 66);
+        assert!(in_program(&profile) < 0.1, "nobody knows what is mapped there");
+        let damaged = |note: &String| note.contains("1 records are damaged");
+        assert!(profile.meta.notes.iter().any(damaged), "{:?}", profile.meta.notes);
+    }
+}
+
 #[test]
 fn nothing_and_nonsense_are_refused_in_words() {
     for (bytes, word) in [

@@ -207,9 +207,10 @@ impl Assembler {
             }
             _ => {}
         }
-        // The decoder insists on a length of build-ids, which is outside input.
+        // The decoder insists on a length of build-ids, which is outside input. It stands behind
+        // process, thread, address, length and offset.
         let is_mmap2 = record.kind == RecordType::MMAP2.0;
-        if is_mmap2 && record.misc & MISC_BUILD_ID != 0 && *record.body.get(40)? > 20 {
+        if is_mmap2 && record.misc & MISC_BUILD_ID != 0 && *record.body.get(32)? > 20 {
             return None;
         }
         let raw = RawEventRecord::new(
