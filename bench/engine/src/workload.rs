@@ -163,13 +163,14 @@ impl Workload {
 }
 
 /// Runs one candidate in one thread, `operations` times, for an instrument that counts
-/// instructions; with 0 all that is counted besides.
+/// instructions; with 0 all that is counted besides, and the difference of two counts is what the
+/// operations between them cost, with the cache as full as the first has left it.
 pub fn once(name: &str, candidate: &str, operations: usize) {
     let workload = all(true).into_iter().find(|w| w.name == name).expect("a workload's name");
     let candidates = candidates(Some(candidate), workload.entries, workload.page_bytes);
     let candidate = candidates.first().expect("a candidate's name");
     workload.fill(&**candidate);
-    let keys = workload.keys(0, 0, 200_000);
+    let keys = workload.keys(0, 0, 1_000_000);
     for &key in &keys[..operations.min(keys.len())] {
         if !candidate.get(key, &mut |value| _ = std::hint::black_box(value[0])) {
             candidate.insert(key, workload.page());

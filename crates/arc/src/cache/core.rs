@@ -126,7 +126,7 @@ impl<K, V> Core<K, V> {
                 need_free_bytes: 0,
             }),
             clock: AtomicU64::new(1),
-            tails: Tails::new(),
+            tails: Tails::new(sublists, exact),
             counters: Counters::new(),
             hasher: FixedState::with_seed(hash_seed),
             handles: AtomicUsize::new(1),

@@ -1,9 +1,10 @@
 //! Making room: the balance says from which list, the published tails say from which
 //! sublist, and what leaves is dropped after all locks are released.
 //!
-//! What goes is the eldest of its list over all sublists, entries and ghosts alike: with that,
-//! and one thread, any number of sublists judge as one. An arrival takes a few while it has its
-//! own sublist's lock, and tries the lock of the sublist with the eldest, never waiting for it.
+//! What goes is the eldest of its list over all sublists, entries and ghosts alike, or with many
+//! sublists one that is nearly as old ([`super::tails`]): with that, and one thread, any number of
+//! sublists judge as one. An arrival takes a few while it has its own sublist's lock, and tries the
+//! lock of the sublist with the eldest, never waiting for it.
 //! If somebody has that, or more than a few have to go, it gives its own lock back, takes batches
 //! from wherever the eldest are, and reserves its bytes.
 //!
@@ -15,7 +16,7 @@ use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
 use crate::policy::duel::{Rule, USES_TO_ADMIT};
-use crate::policy::{Balance, Incoming, List, Step, list_index};
+use crate::policy::{Balance, EMPTY, Incoming, List, Step, list_index};
 use crate::sync::elapsed_ns;
 use crate::table::{
     At, Ghost, Gone, Mark, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, WAITING,
@@ -208,16 +209,25 @@ impl<K, V> Core<K, V> {
         step: Step,
         leaving: &mut Leaving<K, V>,
     ) -> bool {
-        let Some(pick) = step.list_index().and_then(|list| self.tails.eldest(list)) else {
+        let Some(list) = step.list_index() else {
             return false;
         };
-        if pick.sublist == guard.shard.number() {
+        // Only when the eldest that was found last says no is it looked for: of those that were
+        // nearly the eldest then, one after the other leaves in the meantime.
+        let lately = self.tails.eldest_lately(list);
+        let here = lately.is_some_and(|lately| guard.has_nearly_eldest(list, lately));
+        let eldest = if here { EMPTY } else { self.tails.eldest_stamp(list) };
+        if here || guard.has_nearly_eldest(list, eldest) {
             let done = self.take_step(guard, balance, step, leaving);
             guard.publish();
             return done;
         }
+        let Some(sublist) = self.tails.sublist_with(list, eldest).filter(|_| eldest != EMPTY)
+        else {
+            return false;
+        };
         // Waiting for it, with two locks in hand, could be for ever.
-        let there = self.shards()[pick.sublist].try_lock(&self.tails, &self.counters);
+        let there = self.shards()[sublist].try_lock(&self.tails, &self.counters);
         there.is_some_and(|mut there| {
             there.flush(balance);
             self.take_step(&mut there, balance, step, leaving)
@@ -234,8 +244,8 @@ impl<K, V> Core<K, V> {
     ) -> bool {
         match step {
             Step::Fits | Step::NotEnough => false,
-            Step::Forget { kind, list } => guard.forget_ghost(kind, list).is_some_and(|ghost| {
-                balance.sub(kind, list, true, ghost.weight_bytes);
+            Step::Forget { kind, list } => guard.forget_ghost(kind, list).is_some_and(|bytes| {
+                balance.sub(kind, list, true, bytes);
                 leaving.forgotten += 1;
                 true
             }),

@@ -34,13 +34,10 @@ impl<K, V> Lists for Core<K, V> {
 
 impl<K, V> Core<K, V> {
     fn elder_of(&self, kind: Kind, ghosts: bool) -> Option<List> {
-        let stamp = |list| self.tails.eldest(list_index(kind, list, ghosts)).map(|pick| pick.stamp);
-        match (stamp(List::Mru), stamp(List::Mfu)) {
-            (Some(mru), Some(mfu)) => Some(if mru < mfu { List::Mru } else { List::Mfu }),
-            (Some(_), None) => Some(List::Mru),
-            (None, Some(_)) => Some(List::Mfu),
-            (None, None) => None,
-        }
+        let [mru, mfu] =
+            List::ALL.map(|list| self.tails.eldest_stamp(list_index(kind, list, ghosts)));
+        let elder = if mru < mfu { List::Mru } else { List::Mfu };
+        (mru.min(mfu) != EMPTY).then_some(elder)
     }
 
     /// When the eldest of MRU and MFU was used: what was used since is in LIRS's stack.
@@ -53,9 +50,9 @@ impl<K, V> Core<K, V> {
         if own != EMPTY {
             return own;
         }
-        let eldest = |list| self.tails.eldest(list_index(kind, list, false));
-        let picks = [eldest(List::Mru), eldest(List::Mfu)].into_iter().flatten();
-        picks.map(|pick| pick.stamp).min().unwrap_or(0)
+        let [mru, mfu] =
+            List::ALL.map(|list| self.tails.eldest_stamp(list_index(kind, list, false)));
+        if mru.min(mfu) == EMPTY { 0 } else { mru.min(mfu) }
     }
 
     /// Applies what hits have noted in a locked sublist: in this thread, or with `all` in every

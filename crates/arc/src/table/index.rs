@@ -80,24 +80,36 @@ impl<'a> Slots<'a> {
         hash.store(0, Ordering::Release);
     }
 
+    /// The lines of a search for a hash, each with its number: all of them, once.
+    fn lines_from(self, hash: u32) -> impl Iterator<Item = (usize, &'a Line)> {
+        let home = home_line(hash, self.0.len());
+        let (before, from) = self.0.split_at(home);
+        (home..).zip(from).chain((0..).zip(before))
+    }
+
     /// Puts a number into the first empty slot there is for it.
     fn put(self, (hash, id): (u32, u32)) {
-        let mut at = self.home(hash);
-        while self.get(at).is_some() {
-            at = self.after(at);
-        }
-        self.set(at, (hash, id));
+        let empty = self.lines_from(hash).find_map(|(line, Line { numbers, .. })| {
+            let at = numbers.iter().position(|number| number.load(Ordering::Acquire) == 0)?;
+            Some(line * SLOTS + at)
+        });
+        self.set(empty.expect("a table is never full"), (hash, id));
     }
 
     /// The slot with a number that has this hash.
-    fn find(self, wanted: (u32, u32)) -> Option<usize> {
-        let mut at = self.home(wanted.0);
-        loop {
-            match self.get(at)? {
-                found if found == wanted => return Some(at),
-                _ => at = self.after(at),
+    fn find(self, (hash, id): (u32, u32)) -> Option<usize> {
+        for (line, Line { hashes, numbers }) in self.lines_from(hash) {
+            for (at, number) in numbers.iter().enumerate() {
+                match number.load(Ordering::Acquire) {
+                    0 => return None,
+                    number if number == id + 1 && hashes[at].load(Ordering::Acquire) == hash => {
+                        return Some(line * SLOTS + at);
+                    }
+                    _ => {}
+                }
             }
         }
+        None
     }
 }
 
@@ -149,17 +161,17 @@ impl Index {
 
     /// The first number with this hash that `is_it` agrees to.
     pub(crate) fn find<R>(&self, hash: u32, mut is_it: impl FnMut(u32) -> Option<R>) -> Option<R> {
-        let slots = self.slots();
-        let mut at = slots.home(hash);
         // A full turn ends it, should a reader find a table full that is changed under it.
-        for _ in 0..slots.len() {
-            let (found, id) = slots.get(at)?;
-            if found == hash
-                && let Some(result) = is_it(id)
-            {
-                return Some(result);
+        for (_, line) in self.slots().lines_from(hash) {
+            for (found, number) in line.hashes.iter().zip(&line.numbers) {
+                let number = number.load(Ordering::Acquire);
+                let id = number.checked_sub(1)?;
+                if found.load(Ordering::Acquire) == hash
+                    && let Some(result) = is_it(id)
+                {
+                    return Some(result);
+                }
             }
-            at = slots.after(at);
         }
         None
     }

@@ -21,7 +21,7 @@ use super::slab::Slab;
 use super::window::one_more;
 use crate::cache::Tails;
 use crate::counters::{Counters, Event};
-use crate::policy::{Balance, ENGINE_LISTS, Kind, LISTS, List, list_index};
+use crate::policy::{Balance, EMPTY, Kind, LISTS, List, list_index};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
 use std::sync::Arc;
 
@@ -440,8 +440,10 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Makes a ghost of a key that has just lost its entry. Returns its weight as remembered.
     pub(crate) fn remember(&mut self, hash: u64, ghost: Ghost) -> u64 {
         let ghost = Ghost { weight_bytes: remembered(ghost.weight_bytes), ..ghost };
+        if !self.inside.ghosts.eldest_is_settled(ghost.kind, ghost.list) {
+            self.inside.ghosts_changed(ghost.kind, ghost.list);
+        }
         self.inside.ghosts.push(hash, &ghost);
-        self.inside.ghosts_changed(ghost.kind, ghost.list);
         ghost.weight_bytes
     }
 
@@ -457,8 +459,8 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         Some(ghost)
     }
 
-    /// Forgets the eldest ghost of a list.
-    pub(crate) fn forget_ghost(&mut self, kind: Kind, list: List) -> Option<Ghost> {
+    /// Forgets the eldest ghost of a list. Returns its weight in bytes.
+    pub(crate) fn forget_ghost(&mut self, kind: Kind, list: List) -> Option<u64> {
         self.inside.ghosts_changed(kind, list);
         self.inside.ghosts.forget(kind, list)
     }
@@ -473,8 +475,10 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
                 self.shard.recency.set_now(kind, age, Ages::width(len));
             }
         }
-        let changed = std::mem::take(&mut inside.changed_tails);
-        for list in (0..ENGINE_LISTS).filter(|list| changed & (1 << list) != 0) {
+        let mut changed = std::mem::take(&mut inside.changed_tails);
+        while changed != 0 {
+            let list = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
             let stamp = inside.tail_stamp(&self.shard.slab, list);
             self.tails.publish(list, self.shard.number, stamp);
         }
@@ -483,6 +487,14 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// The stamp of the eldest of a list.
     pub(crate) fn tail_stamp(&self, list: usize) -> u64 {
         self.inside.tail_stamp(&self.shard.slab, list)
+    }
+
+    /// Whether the eldest of a list in this sublist is as old as the eldest of all, or nearly: then
+    /// nobody need lock the sublist of that.
+    pub(crate) fn has_nearly_eldest(&self, list: usize, eldest_stamp: u64) -> bool {
+        let (own, now) = (self.tail_stamp(list), self.inside.last_stamp());
+        let slack = self.tails.slack(now.saturating_sub(eldest_stamp));
+        own != EMPTY && own <= eldest_stamp.saturating_add(slack)
     }
 
     /// Forgets all ghosts.
