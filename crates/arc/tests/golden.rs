@@ -91,7 +91,7 @@ const ENTRIES_PER_SUBLIST_MIN: u64 = 128;
 #[test]
 fn the_cache_with_many_sublists_is_near_the_published_hits() {
     let runs: &[_] = if cfg!(debug_assertions) {
-        &[(1, SHORT), (8, SHORT)]
+        &[(1, SHORT), (8, SHORT), (16, SHORT)]
     } else {
         &[(1, MEDIUM), (2, SHORT), (8, SHORT), (16, SHORT), (32, MEDIUM), (64, MEDIUM)]
     };

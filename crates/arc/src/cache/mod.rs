@@ -37,6 +37,7 @@ mod flight;
 mod hit;
 mod hold;
 mod load;
+mod noted;
 mod referees;
 mod sizing;
 mod snapshot;

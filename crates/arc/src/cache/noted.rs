@@ -1,0 +1,104 @@
+//! Hits that a referee has still to be shown: a ring for each processor, written by hits without a
+//! lock and emptied, eldest first, by whoever has the referee.
+//!
+//! A thread writes its own ring as a rule, so nothing here is more than a load and a store. Threads
+//! that share one may lose hits, or mix up hash and weight of two: a shadow only goes by the weight
+//! of a key it has not got. If they put the count back, the ring is taken for empty.
+
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Hits a ring holds.
+const RING: usize = 32;
+
+/// Hits of the sample, not shown yet, in their order.
+#[repr(align(128))]
+pub(super) struct Ring {
+    /// How many were ever noted, and shown, modulo 2^32. The first is written by the thread of the
+    /// ring, the second with the referee locked.
+    noted: AtomicU32,
+    shown: AtomicU32,
+    hits: [(AtomicU64, AtomicU64); RING],
+}
+
+impl Ring {
+    pub(super) fn new() -> Self {
+        let hits = std::array::from_fn(|_| (AtomicU64::new(0), AtomicU64::new(0)));
+        Self { noted: AtomicU32::new(0), shown: AtomicU32::new(0), hits }
+    }
+
+    /// Returns false if there is no room.
+    pub(super) fn push(&self, hash: u64, weight_bytes: u64) -> bool {
+        let noted = self.noted.load(Relaxed);
+        if noted.wrapping_sub(self.shown.load(Acquire)) >= RING as u32 {
+            return false;
+        }
+        let (to_hash, to_weight) = &self.hits[noted as usize % RING];
+        to_hash.store(hash, Relaxed);
+        to_weight.store(weight_bytes, Relaxed);
+        self.noted.store(noted.wrapping_add(1), Release);
+        true
+    }
+
+    /// Takes the eldest out, at most so many.
+    pub(super) fn drain(&self, count_max: u32, mut each: impl FnMut(u64, u64)) {
+        let (noted, shown) = (self.noted.load(Acquire), self.shown.load(Relaxed));
+        let mut count = noted.wrapping_sub(shown);
+        if count > RING as u32 {
+            // Threads that share it have put it back: what is left is anybody's guess.
+            return self.shown.store(noted, Release);
+        }
+        count = count.min(count_max);
+        for at in 0..count {
+            let (hash, weight_bytes) = &self.hits[shown.wrapping_add(at) as usize % RING];
+            each(hash.load(Relaxed), weight_bytes.load(Relaxed));
+        }
+        if count > 0 {
+            self.shown.store(shown.wrapping_add(count), Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    fn drained(ring: &Ring, count_max: u32) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        ring.drain(count_max, |hash, weight_bytes| all.push((hash, weight_bytes)));
+        all
+    }
+
+    #[test]
+    fn a_ring_gives_its_hits_back_in_order_however_they_are_taken() {
+        let ring = Ring::new();
+        // Counts that come to their end and begin again.
+        ring.noted.store(u32::MAX - 40, Relaxed);
+        ring.shown.store(u32::MAX - 40, Relaxed);
+        let (mut pushed, mut taken) = (0, 0);
+        for round in 0..100 {
+            while ring.push(pushed, 2 * pushed) {
+                pushed += 1;
+            }
+            assert_eq!(pushed - taken, RING as u64);
+            for pair in drained(&ring, round % 5 + 1) {
+                assert_eq!(pair, (taken, 2 * taken));
+                taken += 1;
+            }
+            assert_eq!(pushed - taken, RING as u64 - u64::from(round % 5 + 1));
+        }
+        let rest = drained(&ring, u32::MAX);
+        assert_eq!(rest, (taken..pushed).map(|n| (n, 2 * n)).collect::<Vec<_>>());
+        assert_eq!(drained(&ring, u32::MAX), []);
+    }
+
+    #[test]
+    fn a_ring_that_was_put_back_is_empty_and_goes_on() {
+        let ring = Ring::new();
+        ring.shown.store(7, Relaxed);
+        assert!(!ring.push(1, 1));
+        assert_eq!(drained(&ring, 2), []);
+        assert!(ring.push(2, 2));
+        assert_eq!(drained(&ring, 2), [(2, 2)]);
+    }
+}
