@@ -62,18 +62,27 @@ mapfile -t workloads < <("$program" names "$mode")
         "$program" rss "$name"
     done
     if command -v valgrind >/dev/null; then
-        for workload in 'read only, zipf 0.99' 'read only, zipf 0.99, small'; do
-            printf '\ninstructions of a hit (callgrind, %s)\n' "$workload"
-            for name in ogive-arc 'ogive-arc, ARC alone' "${hyperclock[@]}" quick_cache \
-                'HashMap, read only' 'Vec<Arc>, read only'; do
-                for count in 0 100000; do
+        # count TITLE WORKLOAD FROM TO NAME...: instructions of an operation between two counts.
+        count() {
+            local title="$1" workload="$2" from="$3" to="$4" name operations
+            shift 4
+            printf '\ninstructions of %s (callgrind, %s)\n' "$title" "$workload"
+            for name; do
+                for operations in "$from" "$to"; do
                     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-                        "$program" once "$workload" "$name" "$count" 2>&1 |
+                        "$program" once "$workload" "$name" "$operations" 2>&1 |
                         sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
-                done | { read -r none && read -r some && printf '%-24s %8.1f\n' "$name" \
-                    "$(awk "BEGIN { print ($some - $none) / 100000 }")"; }
+                done | { read -r first && read -r second && printf '%-24s %8.1f\n' "$name" \
+                    "$(awk "BEGIN { print ($second - $first) / ($to - $from) }")"; }
             done
+        }
+        caches=(ogive-arc 'ogive-arc, ARC alone' "${hyperclock[@]}" quick_cache)
+        for workload in 'read only, zipf 0.99' 'read only, zipf 0.99, small'; do
+            count 'a hit' "$workload" 0 100000 "${caches[@]}" 'HashMap, read only' \
+                'Vec<Arc>, read only'
         done
+        count 'an operation, half of them misses that evict' 'scan and zipf' 200000 400000 \
+            "${caches[@]}"
     else
         echo 'no valgrind: instructions are not counted'
     fi
