@@ -8,7 +8,7 @@
 # RocksDB's HyperClockCache is among them where its header is found: the system's
 # (librocksdb-dev), or that of ROCKSDB_INCLUDE_DIR and ROCKSDB_LIB_DIR, which then name both.
 # BENCH_PREFIX is a command put before each piece that is timed (two workloads, about five minutes),
-# for machines on which such pieces take turns. `full` takes some twenty minutes.
+# for machines on which such pieces take turns. `full` takes some fifteen minutes.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
