@@ -212,26 +212,37 @@ impl<K, V> Core<K, V> {
         let Some(list) = step.list_index() else {
             return false;
         };
-        // Only when the eldest that was found last says no is it looked for: of those that were
-        // nearly the eldest then, one after the other leaves in the meantime.
-        let lately = self.tails.eldest_lately(list);
-        let here = lately.is_some_and(|lately| guard.has_nearly_eldest(list, lately));
-        let eldest = if here { EMPTY } else { self.tails.eldest_stamp(list) };
-        if here || guard.has_nearly_eldest(list, eldest) {
+        let Some(sublist) = self.sublist_to_take_from(guard, list) else {
+            return false;
+        };
+        if sublist == guard.shard.number() {
             let done = self.take_step(guard, balance, step, leaving);
             guard.publish();
             return done;
         }
-        let Some(sublist) = self.tails.sublist_with(list, eldest).filter(|_| eldest != EMPTY)
-        else {
-            return false;
-        };
         // Waiting for it, with two locks in hand, could be for ever.
         let there = self.shards()[sublist].try_lock(&self.tails, &self.counters);
         there.is_some_and(|mut there| {
             there.flush(balance);
             self.take_step(&mut there, balance, step, leaving)
         })
+    }
+
+    /// The sublist with the eldest of a list, or this one, if what it has is nearly as old.
+    fn sublist_to_take_from(&self, guard: &ShardGuard<'_, K, V>, list: usize) -> Option<usize> {
+        let own = guard.shard.number();
+        // Only when the eldest that was found last says no is it looked for: of those that were
+        // nearly the eldest then, one after the other leaves in the meantime.
+        let lately = self.tails.eldest_lately(list);
+        if lately.is_some_and(|lately| guard.has_nearly_eldest(list, lately)) {
+            return Some(own);
+        }
+        let eldest = self.tails.eldest_stamp(list);
+        if guard.has_nearly_eldest(list, eldest) {
+            return Some(own);
+        }
+        // What this one has published may be older than what it has by now: then it is found here.
+        (eldest != EMPTY).then(|| self.tails.sublist_with(list, eldest)).flatten()
     }
 
     /// Carries out one step of the balance in a locked sublist. Returns whether it did anything.
