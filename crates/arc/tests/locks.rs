@@ -30,11 +30,12 @@ fn an_arrival_that_evicts_takes_two_locks() {
     }
 }
 
-/// Under the duel the referee's, too, for arrivals that it samples.
+/// Under the duel the referee's, too, for arrivals that it samples, and now and then another
+/// sublist's, but not for each entry and each ghost that leaves.
 #[test]
 fn the_duel_takes_few_more() {
     for sublists in [1, 64] {
         let locks = locks_per_arrival(sublists, Policy::Duel);
-        assert!((2.0..4.0).contains(&locks), "{locks} with {sublists} sublists");
+        assert!((2.0..3.2).contains(&locks), "{locks} with {sublists} sublists");
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! # Replacement
 //! An arrival evicts where the eldest of all is, so the order over all sublists is that of one
-//! list.
+//! list; with more than eight sublists in its own, if what is eldest there is nearly as old.
 //!
 //! # Holds
 //! A held entry stays on its list until an eviction meets it, which takes it off; the last

@@ -110,7 +110,8 @@ impl Tails {
         }
         let eldest = eldest.into_iter().fold(EMPTY, u64::min);
         let lately = &self.lists[list].lately;
-        if eldest != EMPTY && eldest != lately.load(Relaxed) {
+        // Written only where somebody goes by it, and only when it is another.
+        if self.slack_shift.is_some() && eldest != EMPTY && eldest != lately.load(Relaxed) {
             lately.store(eldest, Relaxed);
         }
         eldest
