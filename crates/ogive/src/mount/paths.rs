@@ -2,7 +2,10 @@
 //!
 //! A dead mount point, one whose process has gone without unmounting, answers every system call
 //! with ENOTCONN (or ECONNABORTED where the connection was cut). It is taken away here, so that
-//! mounting again after a crash just works.
+//! mounting again after a crash just works. While the process is still going, a request that one
+//! of its dying threads has half read is answered with EIO (`fuse_dev_do_read` in the kernel's
+//! fs/fuse/dev.c), as it is by a live mount whose source has vanished: only asking again tells the
+//! two apart.
 //!
 //! Neither directory may lie inside the other. With MNT inside SRC, a walk through the mount would
 //! come to MNT again and ask the mount from within itself; with SRC inside MNT (or equal to it),
@@ -11,6 +14,8 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use log::warn;
 use rustix::io::Errno;
@@ -22,6 +27,11 @@ use crate::mountinfo;
 /// Dead mounts stacked on one mount point that are taken away at most; more is not the work of
 /// crashes.
 const DEAD_MOUNTS_MAX: usize = 16;
+
+/// How often, and how long after, a mount that answers EIO is asked again whether it is dying. A
+/// process is gone in less.
+const DYING_ASKED: u32 = 10;
+const DYING_PAUSE: Duration = Duration::from_millis(20);
 
 /// Links followed when a path is resolved by hand; the kernel's own limit (path_resolution(7)).
 const LINKS_MAX: usize = 40;
@@ -116,8 +126,20 @@ fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
 /// the kernel may still have those of a process that has gone; statistics of the file system it
 /// never keeps.
 pub(crate) fn probe(path: &Path) -> io::Result<()> {
-    rustix::fs::statfs(path)?;
-    Ok(())
+    past_dying(|| Ok(rustix::fs::statfs(path).map(drop)?))
+}
+
+/// Asks again while the answer is EIO, as it is for a moment where a process is going.
+fn past_dying<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..DYING_ASKED {
+        match ask() {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => {
+                thread::sleep(DYING_PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+    ask()
 }
 
 /// Whether the error is what a mount without a process answers.
@@ -162,9 +184,17 @@ fn mend(mount_point: &Path) -> Result<(), Refusal> {
     ))
 }
 
+/// The absolute path, without links, of what may be a dead mount point.
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match past_dying(|| fs::canonicalize(path)) {
+        Err(error) if is_dead(&error) => resolve_dead(path),
+        real => real,
+    }
+}
+
 /// The absolute path of a dead mount point, for which `canonicalize` fails: its own last step
 /// cannot be looked at.
-pub(crate) fn resolve_dead(path: &Path) -> io::Result<PathBuf> {
+fn resolve_dead(path: &Path) -> io::Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
     for _ in 0..LINKS_MAX {
         // A link can be looked at, since it lies outside the mount.
@@ -234,6 +264,21 @@ mod tests {
         symlink("mnt", base.join("link")).unwrap();
         let settled = settle(&base.join("src/../src"), &base.join("link")).unwrap();
         assert_eq!(settled, (base.join("src"), base.join("mnt")));
+    }
+
+    #[test]
+    fn a_dying_mount_is_asked_until_it_is_dead_and_a_vanished_source_not_for_ever() {
+        let mut answers = vec![Errno::NOTCONN, Errno::IO, Errno::IO];
+        let error = past_dying(|| Err::<(), _>(answers.pop().unwrap().into())).unwrap_err();
+        assert!(is_dead(&error) && answers.is_empty());
+        let mut asked = 0;
+        let error = past_dying(|| {
+            asked += 1;
+            Err::<(), _>(Errno::IO.into())
+        });
+        assert_eq!(Errno::from_io_error(&error.unwrap_err()), Some(Errno::IO));
+        assert_eq!(asked, DYING_ASKED);
+        assert_eq!(past_dying(|| Ok(7)).unwrap(), 7);
     }
 
     #[test]

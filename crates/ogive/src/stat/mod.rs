@@ -127,11 +127,7 @@ fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf, Refusal> {
             format!("cannot show statistics of {}: {reason}", path.display()),
         )
     };
-    let real = match std::fs::canonicalize(path) {
-        Err(error) if paths::is_dead(&error) => paths::resolve_dead(path),
-        real => real,
-    };
-    let real = real.map_err(|error| refuse(&paths::reason(&error)))?;
+    let real = paths::resolve(path).map_err(|error| refuse(&paths::reason(&error)))?;
     // A directory inside a mount means that mount.
     real.ancestors()
         .find_map(|ancestor| mountinfo::topmost_at(mounts, ancestor))

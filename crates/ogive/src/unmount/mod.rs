@@ -3,7 +3,6 @@
 pub(crate) mod busy;
 mod daemon;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -105,11 +104,8 @@ fn find<'a>(mounts: &'a [MountEntry], mount_point: &Path) -> Result<&'a MountEnt
     let found = match mountinfo::topmost_at(mounts, &written) {
         Some(mount) => Some(mount),
         None => {
-            let real = match fs::canonicalize(mount_point) {
-                Err(error) if paths::is_dead(&error) => paths::resolve_dead(mount_point),
-                real => real,
-            };
-            let real = real.map_err(|error| refuse(&paths::reason(&error)))?;
+            let real =
+                paths::resolve(mount_point).map_err(|error| refuse(&paths::reason(&error)))?;
             mountinfo::topmost_at(mounts, &real)
         }
     };
@@ -145,6 +141,7 @@ fn refuse(mounts: &[MountEntry], path: &Path, error: &io::Error) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn only_mounts_of_ogive_are_taken() {
