@@ -9,7 +9,7 @@ use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Hits a ring holds.
-const RING: usize = 32;
+const RING: usize = 64;
 
 /// Hits of the sample, not shown yet, in their order.
 #[repr(align(128))]
@@ -25,6 +25,11 @@ impl Ring {
     pub(super) fn new() -> Self {
         let hits = std::array::from_fn(|_| (AtomicU64::new(0), AtomicU64::new(0)));
         Self { noted: AtomicU32::new(0), shown: AtomicU32::new(0), hits }
+    }
+
+    /// Whether it is time to show some.
+    pub(super) fn is_half_full(&self) -> bool {
+        self.noted.load(Relaxed).wrapping_sub(self.shown.load(Relaxed)) >= RING as u32 / 2
     }
 
     /// Returns false if there is no room.

@@ -2,10 +2,13 @@
 //!
 //! A referee sees the requests of a sample of keys, chosen by hash. Whether a key is sampled is a
 //! mask on its hash, and an entry whose key is has a flag in its word, so a hit asks nobody. Hits
-//! of the sample lie in a ring, one for each processor, until the next miss of the sample in that
-//! thread shows them, and then itself: so the order of a thread's requests is kept. A hit that
-//! finds its ring full shows the eldest few. It never waits for the referee: if somebody has it,
-//! the hit is lost for all rules alike (`referee_busy`).
+//! of the sample lie in a ring, one for each processor, until the next miss of the sample, in any
+//! thread, shows all of them, and then itself: so requests are shown in the order in which they were
+//! made, but for the hits of several threads between two misses. A hit that finds its ring half full
+//! shows the eldest few. It never waits for the referee: if somebody has it until the ring is full,
+//! hits are lost for all rules alike (`referee_busy`). That is why half a ring is left: in a run of
+//! hits in several threads the referee is busy most of the time, and a rule that lives on such runs
+//! (LRU where a loop turns round) came out behind others when they were not shown.
 //!
 //! Hits are shown as far as arrivals have given credit (`table::recency`); the rest is
 //! spared (`referee_spared`), and so is the miss that ends such a time: the referee sees stretches
@@ -29,7 +32,7 @@ const LOOK_EVERY: u32 = 32;
 /// A capacity is followed when it has changed by more than this part.
 const FOLLOW_DIVISOR: u64 = 16;
 
-/// Hits that are shown when a ring is full. A hit that finds it so pays for them: all at once
+/// Hits that are shown when a ring is half full. A hit that finds it so pays for them: all at once
 /// would take several microseconds, and would be met by one hit in a thousand.
 const PORTION: u32 = 2;
 
@@ -116,20 +119,23 @@ impl<K, V> Core<K, V> {
             return;
         };
         if exact {
-            self.show(kind, hash, weight_bytes);
-        } else if !referees.ring(kind).push(hash, weight_bytes) {
-            match try_lock(&referees.0[kind as usize].panel) {
-                Some(mut panel) => {
-                    self.show_noted(referees, &mut panel, kind, PORTION);
-                    referees.ring(kind).push(hash, weight_bytes);
-                }
-                None => self.counters.count(Event::RefereeBusy),
-            }
+            return self.show(kind, hash, weight_bytes);
+        }
+        let ring = referees.ring(kind);
+        if ring.is_half_full()
+            && let Some(mut panel) = try_lock(&referees.0[kind as usize].panel)
+        {
+            ring.drain(PORTION, |hash, weight_bytes| {
+                self.request(referees, &mut panel, kind, (hash, weight_bytes));
+            });
+        }
+        if !ring.push(hash, weight_bytes) {
+            self.counters.count(Event::RefereeBusy);
         }
     }
 
-    /// Shows the referee of a kind a request, after the hits of this thread, if its key is
-    /// sampled. Not under any other lock.
+    /// Shows the referee of a kind a request, after the hits noted so far, if its key is sampled.
+    /// Not under any other lock.
     pub(crate) fn show(&self, kind: Kind, hash: u64, weight_bytes: u64) {
         let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
             return;
@@ -147,15 +153,17 @@ impl<K, V> Core<K, V> {
             panel.follow(capacity_bytes);
         }
         panel.until_look -= 1;
-        self.show_noted(referees, &mut panel, kind, u32::MAX);
+        self.show_noted(referees, &mut panel, kind);
         self.request(referees, &mut panel, kind, (hash, weight_bytes));
     }
 
-    /// Shows the eldest hits that this thread has noted, at most so many.
-    fn show_noted(&self, referees: &Referees, panel: &mut Panel, kind: Kind, count_max: u32) {
-        referees.ring(kind).drain(count_max, |hash, weight_bytes| {
-            self.request(referees, panel, kind, (hash, weight_bytes));
-        });
+    /// Shows the hits that all threads have noted.
+    fn show_noted(&self, referees: &Referees, panel: &mut Panel, kind: Kind) {
+        for ring in &referees.0[kind as usize].rings {
+            ring.drain(u32::MAX, |hash, weight_bytes| {
+                self.request(referees, panel, kind, (hash, weight_bytes));
+            });
+        }
     }
 
     fn request(

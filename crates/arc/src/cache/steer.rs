@@ -202,7 +202,7 @@ impl<K, V> Core<K, V> {
             let (kind, bytes) = (ghost.kind, ghost.weight_bytes);
             let recent = !ghost.stale && ghost.mark.stamp >= self.horizon(guard, kind);
             if ticket.arrival.list == List::Mfu
-                && !balance.comes_back(kind, recent, ghost.mark.left_bytes)
+                && !balance.comes_back((kind, ghost.list), recent, ghost.mark.left_bytes)
             {
                 ticket.arrival.list = List::Mru;
                 self.counters.count(Event::GhostsTooLate);

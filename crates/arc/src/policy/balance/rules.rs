@@ -123,16 +123,21 @@ impl Balance {
         self.window_bytes(kind) > 0 && self.rule(kind).is_some_and(|rule| !rule.has_window())
     }
 
-    /// Whether a ghost that is asked for goes to MFU: `is_recent` says whether it was used since
-    /// the eldest of main was, `left_at_bytes` what had left the window when it left.
-    pub(crate) fn comes_back(&self, kind: Kind, is_recent: bool, left_at_bytes: u64) -> bool {
+    /// Whether a ghost of a list that is asked for goes to MFU: `is_recent` says whether it was used
+    /// since the eldest of main was, `left_at_bytes` what had left the window when it left.
+    pub(crate) fn comes_back(
+        &self,
+        (kind, list): (Kind, List),
+        is_recent: bool,
+        left_at_bytes: u64,
+    ) -> bool {
         match self.rule(kind) {
             None | Some(Rule::Lru | Rule::Arc) => true,
             Some(Rule::Lirs) => is_recent,
-            // S3-FIFO: as many ghosts as main has entries.
+            // S3-FIFO: ghosts of the window alone, as many as main has entries.
             Some(Rule::TwoQueues) => {
                 let away_bytes = self.left_bytes(kind).saturating_sub(left_at_bytes);
-                away_bytes <= self.capacity_bytes(kind) as u64 / 10 * 9
+                list == List::Mru && away_bytes <= self.capacity_bytes(kind) as u64 / 10 * 9
             }
         }
     }

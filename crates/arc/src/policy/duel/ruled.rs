@@ -221,9 +221,9 @@ impl<K: Eq> Ruled<K> {
             Rule::Lru => true,
             Rule::Lirs => self.is_recent(id),
             Rule::TwoQueues => {
-                // S3-FIFO: as many ghosts as main has entries.
+                // S3-FIFO: ghosts of the window alone, as many as main has entries.
                 let away_bytes = self.left_bytes - node.left_at_bytes;
-                away_bytes <= self.capacity_bytes / 10 * 9
+                node.on == On::MruGhosts && away_bytes <= self.capacity_bytes / 10 * 9
             }
             Rule::Arc => {
                 let (on, weight) = (node.on, node.weight_bytes as f64);

@@ -154,3 +154,23 @@ fn shadows_stay_small_however_large_the_cache_is() {
     assert!(duel.referee().sampled_one_in() >= 32);
     assert!(duel.referee().heap_bytes() < 5 << 19, "{}", duel.referee().heap_bytes());
 }
+
+#[test]
+fn two_queues_keep_a_loop_that_was_out_of_order_for_a_time() {
+    let mut cache = Alone::new(400, Rule::TwoQueues);
+    let mut rounds = |count: u64, step: u64| {
+        let keys = (0..count * 1000).map(|at| at * step % 1000);
+        let hits = keys.filter(|&key| cache.access(key, 1).is_hit()).count() as u64 / count;
+        cache.validate().unwrap();
+        hits
+    };
+    assert!(rounds(10, 1) >= 300);
+    // Keys come back sooner than they did, and those that left the window go to MFU. What has to
+    // leave there for them is what the loop asks for next. If that came back to MFU, too, it would
+    // take the place of the next, and so on, round and round.
+    for step in [7, 993, 457, 543] {
+        rounds(1, step);
+    }
+    rounds(2, 1);
+    assert!(rounds(10, 1) >= 300, "and not one in ten of that");
+}
