@@ -437,14 +437,14 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         Unpinned::Held
     }
 
-    /// Makes a ghost of a key that has just lost its entry. Returns its weight as remembered.
+    /// Makes a ghost of a key that has just lost its entry. Returns its weight as remembered: 0 if
+    /// there is no room for another.
     pub(crate) fn remember(&mut self, hash: u64, ghost: Ghost) -> u64 {
         let ghost = Ghost { weight_bytes: remembered(ghost.weight_bytes), ..ghost };
         if !self.inside.ghosts.eldest_is_settled(ghost.kind, ghost.list) {
             self.inside.ghosts_changed(ghost.kind, ghost.list);
         }
-        self.inside.ghosts.push(hash, &ghost);
-        ghost.weight_bytes
+        if self.inside.ghosts.push(hash, &ghost) { ghost.weight_bytes } else { 0 }
     }
 
     /// The ghost of a key.
