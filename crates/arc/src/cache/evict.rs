@@ -230,16 +230,9 @@ impl<K, V> Core<K, V> {
 
     /// The sublist with the eldest of a list, or this one, if what it has is nearly as old.
     fn sublist_to_take_from(&self, guard: &ShardGuard<'_, K, V>, list: usize) -> Option<usize> {
-        let own = guard.shard.number();
-        // Only when the eldest that was found last says no is it looked for: of those that were
-        // nearly the eldest then, one after the other leaves in the meantime.
-        let lately = self.tails.eldest_lately(list);
-        if lately.is_some_and(|lately| guard.has_nearly_eldest(list, lately)) {
-            return Some(own);
-        }
         let eldest = self.tails.eldest_stamp(list);
         if guard.has_nearly_eldest(list, eldest) {
-            return Some(own);
+            return Some(guard.shard.number());
         }
         // What this one has published may be older than what it has by now: then it is found here.
         (eldest != EMPTY).then(|| self.tails.sublist_with(list, eldest)).flatten()

@@ -1,11 +1,15 @@
 //! Which sublist has the eldest entry of a list: one stamp for each sublist and list,
 //! published by whoever changed it, under that sublist's lock, and read without locks.
 //!
-//! The stamps of one list lie side by side, so looking at 64 sublists reads eight cache
-//! lines. They are written only when a tail changes: evictions do that, and hits on the very
-//! eldest entry. One bit a sublist says whether its list has an entry at all, so that with
-//! nothing to evict one load tells so. What every miss asks, how old the eldest of all is, has
-//! no branch for each sublist.
+//! The stamps of one list lie side by side, eight to a cache line, and the eldest of each eight
+//! is kept beside the others': what every miss asks, how old the eldest of all is, takes eight
+//! loads of one line. They are written only when a tail changes: evictions do that, and hits on the
+//! very eldest entry. One bit a sublist says whether its list has an entry at all, so that with
+//! nothing to evict one load tells so.
+//!
+//! Two sublists of the same eight that publish at the same time may leave the wrong one for the
+//! eldest of them, until one of those concerned publishes again, or somebody who looks for the eldest
+//! finds that no sublist has it. In one thread it is always right.
 //!
 //! With many sublists the eldest of all is nearly always in another than the one that needs room,
 //! and would cost the lock and the cache lines of that. So what is nearly as old will do: with 64
@@ -27,13 +31,13 @@ pub(crate) const SUBLISTS_MAX: usize = 64;
 #[repr(align(128))]
 struct ListTails {
     stamps: [AtomicU64; SUBLISTS_MAX],
+    /// The eldest of each group.
+    eldest: [AtomicU64; SUBLISTS_MAX / GROUP],
     filled: AtomicU64,
-    /// The eldest stamp that was found last.
-    lately: AtomicU64,
 }
 
-/// Stamps that are looked at beside each other, so that no look waits for the last.
-const LANES: usize = 4;
+/// Sublists whose stamps share a cache line.
+const GROUP: usize = 8;
 
 /// Up to so many sublists the eldest of all is looked for.
 const STRICT_SUBLISTS_MAX: usize = 8;
@@ -45,8 +49,8 @@ const SLACK_SUBLISTS_LOG: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Tails {
     lists: [ListTails; ENGINE_LISTS],
-    /// Sublists there are, rounded up to whole lanes.
-    lanes_end: usize,
+    /// Groups there are.
+    groups: usize,
     /// Which part of the eldest's age another may be younger, as a power of two.
     slack_shift: Option<u32>,
 }
@@ -62,18 +66,26 @@ pub(crate) struct Pick {
     pub(crate) next_stamp: u64,
 }
 
+impl ListTails {
+    fn find_eldest(&self, group: usize) {
+        let stamps = self.stamps[group * GROUP..][..GROUP].iter();
+        let eldest = stamps.map(|stamp| stamp.load(Relaxed)).fold(EMPTY, u64::min);
+        self.eldest[group].store(eldest, Relaxed);
+    }
+}
+
 impl Tails {
     /// For so many sublists, a power of two; with `exact`, the eldest of all is always looked for.
     pub(crate) fn new(sublists: usize, exact: bool) -> Self {
         let lists = std::array::from_fn(|_| ListTails {
             stamps: std::array::from_fn(|_| AtomicU64::new(EMPTY)),
+            eldest: std::array::from_fn(|_| AtomicU64::new(EMPTY)),
             filled: AtomicU64::new(0),
-            lately: AtomicU64::new(0),
         });
         let strict = exact || sublists <= STRICT_SUBLISTS_MAX;
         Self {
             lists,
-            lanes_end: sublists.next_multiple_of(LANES).min(SUBLISTS_MAX),
+            groups: sublists.div_ceil(GROUP).min(SUBLISTS_MAX / GROUP),
             slack_shift: (!strict).then(|| SLACK_SUBLISTS_LOG - sublists.ilog2()),
         }
     }
@@ -84,6 +96,9 @@ impl Tails {
         let before = tails.stamps[sublist].load(Relaxed);
         if before != stamp {
             tails.stamps[sublist].store(stamp, Relaxed);
+            if before.min(stamp) <= tails.eldest[sublist / GROUP].load(Relaxed) {
+                tails.find_eldest(sublist / GROUP);
+            }
         }
         if (before == EMPTY) == (stamp == EMPTY) {
             return;
@@ -102,25 +117,8 @@ impl Tails {
 
     /// The stamp of the eldest of all, [`EMPTY`] if there is none.
     pub(crate) fn eldest_stamp(&self, list: usize) -> u64 {
-        let mut eldest = [EMPTY; LANES];
-        for stamps in self.lists[list].stamps[..self.lanes_end].chunks_exact(LANES) {
-            for (eldest, stamp) in eldest.iter_mut().zip(stamps) {
-                *eldest = stamp.load(Relaxed).min(*eldest);
-            }
-        }
-        let eldest = eldest.into_iter().fold(EMPTY, u64::min);
-        let lately = &self.lists[list].lately;
-        // Written only where somebody goes by it, and only when it is another.
-        if self.slack_shift.is_some() && eldest != EMPTY && eldest != lately.load(Relaxed) {
-            lately.store(eldest, Relaxed);
-        }
-        eldest
-    }
-
-    /// What [`Tails::eldest_stamp`] found last, 0 before: the eldest is hardly ever older. Nothing
-    /// where that would not do.
-    pub(crate) fn eldest_lately(&self, list: usize) -> Option<u64> {
-        self.slack_shift.map(|_| self.lists[list].lately.load(Relaxed))
+        let groups = &self.lists[list].eldest[..self.groups];
+        groups.iter().map(|eldest| eldest.load(Relaxed)).fold(EMPTY, u64::min)
     }
 
     /// By how much another may be younger than the eldest to leave in its place.
@@ -128,15 +126,27 @@ impl Tails {
         self.slack_shift.map_or(0, |shift| eldest_age >> shift)
     }
 
-    /// A sublist whose tail has this stamp; none if it has another by now.
+    /// A sublist whose tail has this stamp; none if it has another by now. Then the eldest of each
+    /// group is looked for again.
     pub(crate) fn sublist_with(&self, list: usize, stamp: u64) -> Option<usize> {
-        self.lists[list].stamps.iter().position(|tail| tail.load(Relaxed) == stamp)
+        let tails = &self.lists[list];
+        let group = tails.eldest.iter().position(|eldest| eldest.load(Relaxed) == stamp);
+        let stamps = group.map(|group| (group, &tails.stamps[group * GROUP..][..GROUP]));
+        let found = stamps.and_then(|(group, stamps)| {
+            let at = stamps.iter().position(|tail| tail.load(Relaxed) == stamp)?;
+            Some(group * GROUP + at)
+        });
+        if found.is_none() {
+            (0..self.groups).for_each(|group| tails.find_eldest(group));
+        }
+        found
     }
 
     /// The sublist whose tail is eldest.
     pub(crate) fn eldest(&self, list: usize) -> Option<Pick> {
         let (mut eldest, mut next_stamp, mut sublist) = (EMPTY, EMPTY, 0);
-        for (number, stamp) in self.lists[list].stamps[..self.lanes_end].iter().enumerate() {
+        let stamps = &self.lists[list].stamps[..self.groups * GROUP];
+        for (number, stamp) in stamps.iter().enumerate() {
             let stamp = stamp.load(Relaxed);
             if stamp < eldest {
                 (next_stamp, eldest, sublist) = (eldest, stamp, number);
@@ -180,21 +190,38 @@ mod tests {
             let tails = Tails::new(sublists, exact);
             tails.publish(1, 0, 77);
             assert_eq!((tails.slack(1600), tails.eldest_stamp(1)), (slack, 77));
-            assert_eq!(tails.eldest_lately(1), (slack > 0).then_some(77));
         }
     }
 
     #[test]
     fn the_eldest_stamp_is_the_picks_with_any_number_of_sublists() {
-        for sublists in [1, 2, 8, 64] {
+        for sublists in [1, 2, 8, 16, 64] {
             let tails = Tails::new(sublists, false);
-            assert_eq!((tails.eldest_stamp(0), tails.eldest(0)), (EMPTY, None));
-            for sublist in 0..sublists {
-                tails.publish(0, sublist, 100 - sublist as u64);
-                let pick = tails.eldest(0).map(|pick| (pick.sublist, pick.stamp));
-                assert_eq!(pick, Some((sublist, 100 - sublist as u64)));
-                assert_eq!(tails.eldest_stamp(0), 100 - sublist as u64);
+            let same = || {
+                let pick = tails.eldest(0);
+                assert_eq!(tails.eldest_stamp(0), pick.map_or(EMPTY, |pick| pick.stamp));
+                let found = tails.sublist_with(0, tails.eldest_stamp(0));
+                assert_eq!(found.filter(|_| pick.is_some()), pick.map(|pick| pick.sublist));
+            };
+            same();
+            let mut state = 1_u64;
+            for step in 0..2000 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let sublist = (state >> 40) as usize % sublists;
+                let stamp = if state >> 61 == 0 { EMPTY } else { step + (state >> 50) % 500 };
+                // No two have the same.
+                tails.publish(0, sublist, stamp.saturating_mul(64).saturating_add(sublist as u64));
+                same();
             }
         }
+    }
+
+    #[test]
+    fn an_eldest_that_nobody_has_is_forgotten_by_whoever_looks_for_it() {
+        let tails = Tails::new(64, false);
+        tails.publish(2, 9, 50);
+        tails.lists[2].eldest[5].store(7, Relaxed);
+        assert_eq!((tails.eldest_stamp(2), tails.sublist_with(2, 7)), (7, None));
+        assert_eq!((tails.eldest_stamp(2), tails.sublist_with(2, 50)), (50, Some(9)));
     }
 }

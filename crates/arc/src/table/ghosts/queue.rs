@@ -135,14 +135,11 @@ impl Queue {
         } else {
             (self.last, ((self.end - 1) % MARKED_EVERY).max(1) as u64)
         };
-        // Whole slots and the rest apart, or the product would need 128 bits.
-        let between = |from: u64, to: u64| {
-            let far = to.saturating_sub(from);
-            from + far / slots * slot + far % slots * slot / slots
-        };
-        Mark {
-            stamp: between(first.stamp, next.stamp),
-            left_bytes: between(first.left_bytes, next.left_bytes),
+        // Nearly all lie between two that are kept, where dividing is a matter of shifting.
+        if slots == MARKED_EVERY as u64 {
+            between(first, next, slot, MARKED_EVERY as u64)
+        } else {
+            between(first, next, slot, slots)
         }
     }
 
@@ -216,5 +213,20 @@ impl Queue {
             return Err(format!("{len} ghosts of {bytes} bytes, {} said", self.len));
         }
         Ok(len)
+    }
+}
+
+/// The mark of a slot that is so many of `slots` on from one mark to the next.
+#[inline(always)]
+const fn between(first: Mark, next: Mark, slot: u64, slots: u64) -> Mark {
+    #[inline(always)]
+    const fn on(from: u64, to: u64, slot: u64, slots: u64) -> u64 {
+        let far = to.saturating_sub(from);
+        // Whole slots and the rest apart, or the product would need 128 bits.
+        from + far / slots * slot + far % slots * slot / slots
+    }
+    Mark {
+        stamp: on(first.stamp, next.stamp, slot, slots),
+        left_bytes: on(first.left_bytes, next.left_bytes, slot, slots),
     }
 }
