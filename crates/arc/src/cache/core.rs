@@ -13,7 +13,7 @@ use crate::policy::Balance;
 use crate::prune::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
-use crate::table::{Marks, Shard, ShardGuard};
+use crate::table::{Blocks, Marks, Shard, ShardGuard};
 use foldhash::quality::FixedState;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
@@ -111,8 +111,10 @@ impl<K, V> Core<K, V> {
             _ => Marks::Some,
         };
         let balance = if by_rules { balance.with_rules() } else { balance };
+        let blocks = Arc::new(Blocks::new(sublists));
+        let shard = |number| Shard::new(&blocks, number, exact, marks);
         Arc::new_cyclic(|this| Self {
-            shards: (0..sublists).map(|number| Shard::new(number, exact, marks)).collect(),
+            shards: (0..sublists).map(shard).collect(),
             referees: by_rules.then(|| Referees::new(balance.target_bytes())),
             over: AtomicBool::new(false),
             target_bytes: AtomicU64::new(balance.target_bytes()),

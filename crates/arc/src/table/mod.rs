@@ -5,11 +5,12 @@
 //! half, the lists and the [`ghosts`], is behind the sublist's lock ([`shard`]). Between the two
 //! stands the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
 //!
-//! Unsafe code is in `entry` (keys and values), `slab` (memory), `pages` (two system calls) and
+//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), `pages` (three system calls) and
 //! in the two callers that know why an entry stays: `shard` with `shrink`, which have the lock, and the
 //! cache's `hold`, which has a pin.
 
 mod ages;
+mod blocks;
 mod entry;
 mod ghosts;
 mod index;
@@ -23,6 +24,7 @@ mod slab;
 mod validate;
 mod window;
 
+pub(crate) use blocks::Blocks;
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::{Ghost, Mark, Marks};
 pub(crate) use lists::{At, Stored};

@@ -28,6 +28,10 @@ const _: () = assert!(TABLES <= align_of::<Line>());
 
 /// Drops the contents of the whole pages within a range of private memory, which is of atomics
 /// that are all zero, or may become so: the next read finds zeros.
+///
+/// To drop a part of a huge page would free nothing until memory is short: the page stays whole, with
+/// a part that is not mapped. To declare that part free for the taking first has the page split
+/// (`madvise_free_huge_pmd` in the kernel's mm/huge_memory.c).
 #[cfg(all(target_os = "linux", not(miri), not(shuttle), not(loom)))]
 pub(super) fn give_back(start: usize, len: usize) {
     use rustix::mm::{Advice, madvise};
@@ -35,14 +39,34 @@ pub(super) fn give_back(start: usize, len: usize) {
     let from = start.next_multiple_of(page);
     let to = (start + len) / page * page;
     if from < to {
-        // SAFETY: the range lies within one allocation of the caller's, which consists of atomics
-        // for which zero is a valid value at this moment. A failure leaves everything as it is.
-        let _ = unsafe { madvise(from as *mut _, to - from, Advice::LinuxDontNeed) };
+        for advice in [Advice::LinuxFree, Advice::LinuxDontNeed] {
+            // SAFETY: the range lies within one allocation of the caller's, which consists of atomics
+            // for which zero is a valid value at this moment. A failure leaves everything as it is.
+            let _ = unsafe { madvise(from as *mut _, to - from, advice) };
+        }
+    }
+}
+
+/// Has the system back the whole pages of a range of private memory by huge ones from now on, where
+/// it has any, or by none.
+#[cfg(all(target_os = "linux", not(miri), not(shuttle), not(loom)))]
+pub(super) fn ask_for_huge_pages(start: usize, len: usize, huge: bool) {
+    use rustix::mm::{Advice, madvise};
+    let page = rustix::param::page_size();
+    let (from, to) = (start.next_multiple_of(page), (start + len) / page * page);
+    let advice = if huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+    if from < to {
+        // SAFETY: the range lies within one allocation of the caller's, and what is in it does not
+        // change. A failure leaves everything as it is.
+        let _ = unsafe { madvise(from as *mut _, to - from, advice) };
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri), not(shuttle), not(loom))))]
 pub(super) fn give_back(_: usize, _: usize) {}
+
+#[cfg(not(all(target_os = "linux", not(miri), not(shuttle), not(loom))))]
+pub(super) fn ask_for_huge_pages(_: usize, _: usize, _: bool) {}
 
 /// Lines of a table: 8 times a power of two, or one and a half times that.
 #[inline(always)]

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 use super::ages::Ages;
+use super::blocks::Blocks;
 use super::entry::Entry;
 use super::ghosts::{Ghost, Marks, remembered};
 use super::index::Index;
@@ -77,10 +78,16 @@ pub(super) const fn short(hash: u64) -> u32 {
 }
 
 impl<K, V> Shard<K, V> {
-    pub(crate) fn new(number: usize, exact: bool, marks: Marks) -> Self {
+    /// One of those that share the blocks.
+    pub(crate) fn new(
+        blocks: &Arc<Blocks<K, V>>,
+        number: usize,
+        exact: bool,
+        marks: Marks,
+    ) -> Self {
         Self {
             index: Index::new(),
-            slab: Slab::new(),
+            slab: Slab::new(Arc::clone(blocks), number),
             recency: Recency::new(exact),
             inside: Box::new(Mutex::new(Inside::new(marks))),
             number,
