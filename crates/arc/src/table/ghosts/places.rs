@@ -250,8 +250,8 @@ mod tests {
 
     #[test]
     fn a_crowd_that_wants_the_same_home_is_kept_too() {
-        work(200, 0, if cfg!(miri) { 300 } else { 10_000 });
-        work(500, 28, if cfg!(miri) { 300 } else { 10_000 });
+        work(200, 0, if cfg!(miri) { 150 } else { 10_000 });
+        work(500, 28, if cfg!(miri) { 150 } else { 10_000 });
     }
 
     #[test]
