@@ -82,9 +82,7 @@ impl<K, V> Blocks<K, V> {
         // SAFETY: the sublist's first run lies within the block, as all runs before it do.
         Some(unsafe { block.first.add(sublist * RUN.min(chunk_len(chunk))) })
     }
-}
 
-impl<K, V> Blocks<K, V> {
     /// Has a chunk grow by small pages from now on.
     pub(super) fn grow_by_small_pages(&self, chunk: usize) {
         if let Some(block) = self.of.get(chunk).and_then(OnceLock::get) {
@@ -95,7 +93,7 @@ impl<K, V> Blocks<K, V> {
 
 impl<K, V> Block<K, V> {
     fn new(layout: Layout, align: usize, bytes: usize) -> Self {
-        const { assert!(align_of::<Entry<K, V>>() <= 16, "the layout's alignment will do") };
+        const { assert!(align_of::<Entry<K, V>>() <= LINE, "slots begin at a line") };
         // SAFETY: the layout has a size.
         let start = unsafe { alloc_zeroed(layout) };
         if start.is_null() {

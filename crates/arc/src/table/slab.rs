@@ -158,6 +158,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_may_ask_for_lines_of_its_own() {
+        #[repr(align(64))]
+        struct Key(#[allow(dead_code, reason = "only its size matters")] [u64; 8]);
+        let slab: Slab<Key, ()> = Slab::new(Arc::new(Blocks::new(2)), 1);
+        for id in 0..700 {
+            assert!(slab.provide(id));
+            let entry = std::ptr::from_ref(slab.get(id).expect("it was provided"));
+            assert!(cfg!(miri) || entry.addr().is_multiple_of(64));
+        }
+    }
+
+    #[test]
     fn the_last_slot_has_a_place() {
         assert_eq!(place(0), (0, 0));
         assert_eq!(place(63), (0, 63));
