@@ -3,10 +3,10 @@
 //!
 //! What goes is the eldest of its list over all sublists, entries and ghosts alike, or with many
 //! sublists one that is nearly as old ([`super::tails`]): with that, and one thread, any number of
-//! sublists judge as one, or nearly. An arrival takes a few while it has its own sublist's lock, and tries the
-//! lock of the sublist with the eldest, never waiting for it.
-//! If somebody has that, or more than a few have to go, it gives its own lock back, takes batches
-//! from wherever the eldest are, and reserves its bytes.
+//! sublists judge as one, or nearly. An arrival takes a few while it has its own sublist's lock, and
+//! tries the lock of the sublist with the eldest, never waiting for it. If somebody has that, or more
+//! than a few have to go, it gives its own lock back, takes batches from wherever the eldest are, and
+//! reserves its bytes.
 //!
 //! Work is proportional to what is freed: a held entry is looked at once and leaves its list; with
 //! nothing to evict, one load a list says so.

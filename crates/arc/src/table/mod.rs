@@ -5,8 +5,10 @@
 //! half, the lists and the [`ghosts`], is behind the sublist's lock ([`shard`]). Between the two
 //! stands the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
 //!
-//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), `pages` (three system calls) and
-//! in the two callers that know why an entry stays: `shard` with `shrink`, which have the lock, and the
+//! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge pages.
+//!
+//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), `pages` (system calls)
+//! and in the two callers that know why an entry stays: `shard` with `shrink`, which have the lock, and the
 //! cache's `hold`, which has a pin.
 
 mod ages;

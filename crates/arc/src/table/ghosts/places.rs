@@ -5,7 +5,7 @@
 //! FOCS '85), and each says how far from its home it stands. So a search looks at those ghosts alone
 //! that share its home, and ends where a place is nearer to its own; and to put a place in, or to
 //! close the gap that one leaves, is to move numbers within the index. A ghost is read only when it
-//! stands further from its home than six bits can say, of which one in 10^11 does.
+//! stands further from its home than six bits can say, as hardly any does.
 
 use super::queue::{POSITION_BITS, POSITIONS};
 

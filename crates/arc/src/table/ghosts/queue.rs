@@ -3,7 +3,7 @@
 //!
 //! A ghost's position stays what it is until the queue is rewritten without its holes. Positions go
 //! round after 2^24, so that one finds room in a place of the index beside two numbers more: a queue
-//! that has as many takes no other.
+//! that has half as many takes no other, for it may have to be rewritten at positions it has not got.
 
 use super::{Mark, Marks};
 use std::collections::VecDeque;
