@@ -4,8 +4,11 @@
 //! The place of a key follows from those 32 bits, so tables grow and shrink without looking at
 //! a key. It is the beginning of a cache line, so that most searches read one line: at two thirds
 //! of all slots in use one number in thirty stands beyond it, at seven eighths one in eight.
-//! One thread at a time writes, under the sublist's lock; removal moves later slots back, so there
-//! are no tombstones.
+//!
+//! A line is filled from its beginning, and what belongs to it stands beyond it only if it is full: a
+//! search ends at a line that is not. One thread at a time writes, under the sublist's lock. Removal
+//! puts the last of the line into the hole, and fills a line that was full with one that has gone
+//! past it, so there are no tombstones.
 //!
 //! A reader may see a number that has just been removed or moved, or the hash of one and the number
 //! of another: it looks at the entry anyway to compare the key. It may miss a number that is being
@@ -34,79 +37,140 @@ pub(crate) struct Index {
 /// Bytes of index an entry takes at most, once there are 64: at the load just after growth.
 pub(crate) const ENTRY_BYTES_MAX: usize = (8_usize * 8 * 3).div_ceil(LOAD_EIGHTHS * 2);
 
-/// The slots of a table.
+/// The lines of a table.
 #[derive(Clone, Copy)]
-struct Slots<'a>(&'a [Line]);
+struct Lines<'a>(&'a [Line]);
 
-impl<'a> Slots<'a> {
-    const fn len(self) -> usize {
+impl Line {
+    /// The first slot that has this hash, or none: then more than there are. An empty one may do.
+    ///
+    /// Which it is cannot be foretold, so there is no branch for it.
+    #[inline(always)]
+    fn first_with(&self, hash: u32) -> usize {
+        let mut at = SLOTS;
+        for (slot, found) in self.hashes.iter().enumerate().rev() {
+            // A hint: whose entry it is, and what is seen of it, is for the pin to say.
+            at = if found.load(Ordering::Relaxed) == hash { slot } else { at };
+        }
+        at
+    }
+
+    /// The slots that have this hash. Empty ones may be among them.
+    #[inline(always)]
+    fn slots_with(&self, hash: u32) -> impl Iterator<Item = usize> {
+        let has_it = move |&at: &usize| self.hashes[at].load(Ordering::Relaxed) == hash;
+        (self.first_with(hash)..SLOTS).filter(has_it)
+    }
+
+    /// A line is filled from its beginning.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.numbers[SLOTS - 1].load(Ordering::Acquire) != 0
+    }
+
+    /// Slots in use.
+    fn len(&self) -> usize {
+        let empty = |number: &AtomicU32| number.load(Ordering::Acquire) == 0;
+        self.numbers.iter().position(empty).unwrap_or(SLOTS)
+    }
+
+    /// What is in a slot.
+    fn get(&self, at: usize) -> Option<(u32, u32)> {
+        let id = self.numbers[at].load(Ordering::Acquire).checked_sub(1)?;
+        Some((self.hashes[at].load(Ordering::Acquire), id))
+    }
+
+    fn set(&self, at: usize, (hash, id): (u32, u32)) {
+        self.hashes[at].store(hash, Ordering::Release);
+        self.numbers[at].store(id + 1, Ordering::Release);
+    }
+
+    /// Empties a slot; of the hash, too, so that it does not hide another with the same.
+    fn empty(&self, at: usize) {
+        self.numbers[at].store(0, Ordering::Release);
+        self.hashes[at].store(0, Ordering::Release);
+    }
+
+    /// The slot with a number that has this hash.
+    fn find(&self, (hash, id): (u32, u32)) -> Option<usize> {
+        self.slots_with(hash).find(|&at| self.get(at) == Some((hash, id)))
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// Slots of all of them.
+    const fn slots(self) -> usize {
         self.0.len() * SLOTS
     }
 
     /// Where a search for a hash begins.
     const fn home(self, hash: u32) -> usize {
-        home_line(hash, self.0.len()) * SLOTS
+        home_line(hash, self.0.len())
     }
 
-    const fn after(self, at: usize) -> usize {
-        if at + 1 == self.len() { 0 } else { at + 1 }
+    /// How many lines it is from one to another, going round.
+    const fn distance(self, from: usize, to: usize) -> usize {
+        if from <= to { to - from } else { to + self.0.len() - from }
     }
 
-    /// The hash and the number of a slot; the number is one more than an entry's, or 0.
-    fn of(self, at: usize) -> (&'a AtomicU32, &'a AtomicU32) {
-        let Line { hashes, numbers } = &self.0[at / SLOTS];
-        (&hashes[at % SLOTS], &numbers[at % SLOTS])
-    }
-
-    /// What is in a slot.
-    fn get(self, at: usize) -> Option<(u32, u32)> {
-        let (hash, number) = self.of(at);
-        match number.load(Ordering::Acquire) {
-            0 => None,
-            number => Some((hash.load(Ordering::Acquire), number - 1)),
-        }
-    }
-
-    fn set(self, at: usize, (hash, id): (u32, u32)) {
-        let (to_hash, to_number) = self.of(at);
-        to_hash.store(hash, Ordering::Release);
-        to_number.store(id + 1, Ordering::Release);
-    }
-
-    /// Empties a slot; of the hash, too, so that it does not hide another with the same.
-    fn empty(self, at: usize) {
-        let (hash, number) = self.of(at);
-        number.store(0, Ordering::Release);
-        hash.store(0, Ordering::Release);
-    }
-
-    /// The lines of a search for a hash, each with its number: all of them, once.
-    fn lines_from(self, hash: u32) -> impl Iterator<Item = (usize, &'a Line)> {
-        let home = home_line(hash, self.0.len());
-        let (before, from) = self.0.split_at(home);
-        (home..).zip(from).chain((0..).zip(before))
+    /// All lines, each with its number, from one on.
+    fn from(self, line: usize) -> impl Iterator<Item = (usize, &'a Line)> {
+        let (before, from) = self.0.split_at(line);
+        (line..).zip(from).chain((0..).zip(before))
     }
 
     /// Puts a number into the first empty slot there is for it.
     fn put(self, (hash, id): (u32, u32)) {
-        let empty = self.lines_from(hash).find_map(|(line, Line { numbers, .. })| {
-            let at = numbers.iter().position(|number| number.load(Ordering::Acquire) == 0)?;
-            Some(line * SLOTS + at)
-        });
-        self.set(empty.expect("a table is never full"), (hash, id));
+        let mut lines = self.from(self.home(hash));
+        let (_, line) = lines.find(|(_, line)| !line.is_full()).expect("a table is never full");
+        line.set(line.len(), (hash, id));
     }
 
-    /// The slot with a number that has this hash.
-    fn find(self, (hash, id): (u32, u32)) -> Option<usize> {
-        for (line, Line { hashes, numbers }) in self.lines_from(hash) {
-            for (at, number) in numbers.iter().enumerate() {
-                match number.load(Ordering::Acquire) {
-                    0 => return None,
-                    number if number == id + 1 && hashes[at].load(Ordering::Acquire) == hash => {
-                        return Some(line * SLOTS + at);
-                    }
-                    _ => {}
+    /// The line and the slot of a number that has this hash.
+    fn find(self, (hash, id): (u32, u32)) -> Option<(usize, usize)> {
+        for (number, line) in self.from(self.home(hash)) {
+            if let Some(at) = line.find((hash, id)) {
+                return Some((number, at));
+            }
+            if !line.is_full() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Empties a slot, and fills the hole so that every search finds what it did.
+    fn close(self, (mut number, mut hole): (usize, usize)) {
+        loop {
+            let line = &self.0[number];
+            let len = line.len();
+            // What stands beyond has gone past this line only if it was full.
+            if len == SLOTS
+                && let Some((beyond, at, found)) = self.gone_past(number)
+            {
+                line.set(hole, found);
+                (number, hole) = (beyond, at);
+                continue;
+            }
+            if let Some(last) = line.get(len - 1).filter(|_| len - 1 != hole) {
+                line.set(hole, last);
+            }
+            return line.empty(len - 1);
+        }
+    }
+
+    /// A slot beyond a line whose home is that line, or one before.
+    fn gone_past(self, line: usize) -> Option<(usize, usize, (u32, u32))> {
+        for (number, beyond) in self.from(line).skip(1) {
+            for at in 0..beyond.len() {
+                let found = beyond.get(at)?;
+                let from_home = self.distance(self.home(found.0), number);
+                if from_home >= self.distance(line, number) {
+                    return Some((number, at, found));
                 }
+            }
+            if !beyond.is_full() {
+                return None;
             }
         }
         None
@@ -118,8 +182,8 @@ impl Index {
         Self { tables: Tables::new(), version: Box::new(AtomicU64::new(0)) }
     }
 
-    fn slots(&self) -> Slots<'_> {
-        Slots(self.tables.lines())
+    fn lines(&self) -> Lines<'_> {
+        Lines(self.tables.lines())
     }
 
     /// What to compare after a search that found nothing. `None` while slots are being moved.
@@ -145,32 +209,27 @@ impl Index {
 
     /// A number with this hash, if there is one in the line of its home: most are, and what is not
     /// found here may be elsewhere. It may be another key's, or nobody's any more.
-    ///
-    /// Which slot it is cannot be foretold, so there is no branch for it.
     #[inline(always)]
     pub(crate) fn near(&self, hash: u32) -> Option<u32> {
         let line = self.tables.line(hash);
-        let mut at = SLOTS;
-        for (n, found) in line.hashes.iter().enumerate().rev() {
-            // A hint: whose entry it is, and what is seen of it, is for the pin to say.
-            at = if found.load(Ordering::Relaxed) == hash { n } else { at };
-        }
-        let number = line.numbers.get(at)?.load(Ordering::Acquire);
+        let number = line.numbers.get(line.first_with(hash))?.load(Ordering::Acquire);
         number.checked_sub(1)
     }
 
     /// The first number with this hash that `is_it` agrees to.
     pub(crate) fn find<R>(&self, hash: u32, mut is_it: impl FnMut(u32) -> Option<R>) -> Option<R> {
+        let lines = self.lines();
         // A full turn ends it, should a reader find a table full that is changed under it.
-        for (_, line) in self.slots().lines_from(hash) {
-            for (found, number) in line.hashes.iter().zip(&line.numbers) {
-                let number = number.load(Ordering::Acquire);
-                let id = number.checked_sub(1)?;
-                if found.load(Ordering::Acquire) == hash
+        for (_, line) in lines.from(lines.home(hash)) {
+            for at in line.slots_with(hash) {
+                if let Some(id) = line.numbers[at].load(Ordering::Acquire).checked_sub(1)
                     && let Some(result) = is_it(id)
                 {
                     return Some(result);
                 }
+            }
+            if !line.is_full() {
+                return None;
             }
         }
         None
@@ -178,48 +237,36 @@ impl Index {
 
     /// Adds a number; `len` is how many there are already. Only under the lock.
     pub(crate) fn insert(&self, hash: u32, id: u32, len: usize) {
-        if (len + 1) * 8 > self.slots().len() * LOAD_EIGHTHS {
+        if (len + 1) * 8 > self.lines().slots() * LOAD_EIGHTHS {
             self.rebuild(self.tables.number() + 1);
         }
-        self.slots().put((hash, id));
+        self.lines().put((hash, id));
     }
 
     /// Removes a number. Only under the lock. Returns whether it was there.
     pub(crate) fn remove(&self, hash: u32, id: u32) -> bool {
-        let slots = self.slots();
-        let Some(mut hole) = slots.find((hash, id)) else {
+        let lines = self.lines();
+        let Some(slot) = lines.find((hash, id)) else {
             return false;
         };
         let began = self.begin();
-        let mut at = slots.after(hole);
-        while let Some(found) = slots.get(at) {
-            let home = slots.home(found.0);
-            // Whether its home is not between the hole and where it stands, going round.
-            let stays =
-                if hole < at { hole < home && home <= at } else { hole < home || home <= at };
-            if !stays {
-                slots.set(hole, found);
-                hole = at;
-            }
-            at = slots.after(at);
-        }
-        slots.empty(hole);
+        lines.close(slot);
         self.end(began);
         true
     }
 
     /// Puts another number in the place of one. Only under the lock.
     pub(crate) fn replace(&self, hash: u32, id: u32, by: u32) {
-        let slots = self.slots();
-        if let Some(at) = slots.find((hash, id)) {
-            slots.set(at, (hash, by));
+        let lines = self.lines();
+        if let Some((line, at)) = lines.find((hash, id)) {
+            lines.0[line].set(at, (hash, by));
         }
     }
 
     /// Makes the table fit for `len` numbers, if it is far too large. Only under the lock.
     pub(crate) fn shrink(&self, len: usize) {
         let current = self.tables.number();
-        if len * 4 >= self.slots().len() {
+        if len * 4 >= self.lines().slots() {
             return;
         }
         let fits = (0..current).find(|&table| len * 8 <= table_len(table) * (LOAD_EIGHTHS - 1));
@@ -229,18 +276,19 @@ impl Index {
     }
 
     fn rebuild(&self, to: usize) {
-        let (old, new) = (self.slots(), Slots(self.tables.table(to)));
+        let (old, new) = (self.lines(), Lines(self.tables.table(to)));
         let began = self.begin();
-        (0..old.len()).filter_map(|at| old.get(at)).for_each(|found| new.put(found));
+        let slots = || old.0.iter().flat_map(|line| (0..SLOTS).map(move |at| (line, at)));
+        slots().filter_map(|(line, at)| line.get(at)).for_each(|found| new.put(found));
         self.tables.use_table(to);
-        (0..old.len()).for_each(|at| old.empty(at));
+        slots().for_each(|(line, at)| line.empty(at));
         self.end(began);
         give_back(old.0.as_ptr() as usize, size_of_val(old.0));
     }
 
     /// Bytes of the table in use.
     pub(crate) fn bytes(&self) -> usize {
-        self.slots().len() * 8
+        self.lines().slots() * 8
     }
 }
 
