@@ -200,8 +200,7 @@ impl<K, V> Core<K, V> {
     }
 
     /// Carries out one step of the balance where the eldest of its list is: in a locked sublist,
-    /// whose tails are published, or in another, if nobody has that locked. Returns whether it
-    /// did anything.
+    /// or in another, if nobody has that locked. Returns whether it did anything.
     pub(super) fn take_here_or_there(
         &self,
         guard: &mut ShardGuard<'_, K, V>,
@@ -212,6 +211,7 @@ impl<K, V> Core<K, V> {
         let Some(list) = step.list_index() else {
             return false;
         };
+        guard.publish();
         let Some(sublist) = self.sublist_to_take_from(guard, list) else {
             return false;
         };
@@ -234,7 +234,6 @@ impl<K, V> Core<K, V> {
         if guard.has_nearly_eldest(list, eldest) {
             return Some(guard.shard.number());
         }
-        // What this one has published may be older than what it has by now: then it is found here.
         (eldest != EMPTY).then(|| self.tails.sublist_with(list, eldest)).flatten()
     }
 

@@ -121,6 +121,11 @@ impl Tails {
         groups.iter().map(|eldest| eldest.load(Relaxed)).fold(EMPTY, u64::min)
     }
 
+    /// What a sublist has published.
+    pub(crate) fn stamp_of(&self, list: usize, sublist: usize) -> u64 {
+        self.lists[list].stamps[sublist].load(Relaxed)
+    }
+
     /// By how much another may be younger than the eldest to leave in its place.
     pub(crate) fn slack(&self, eldest_age: u64) -> u64 {
         self.slack_shift.map_or(0, |shift| eldest_age >> shift)

@@ -279,7 +279,7 @@ impl Inside {
             return self.tail(at).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp);
         }
         let (kind, list) = (Kind::ALL[index / 4], List::ALL[index % 2]);
-        self.ghosts.eldest(kind, list).map_or(EMPTY, |mark| mark.stamp)
+        self.ghosts.eldest_stamp(kind, list).unwrap_or(EMPTY)
     }
 
     pub(super) fn ghosts_changed(&mut self, kind: Kind, list: List) {

@@ -473,7 +473,14 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     }
 
     /// Publishes what others go by.
+    #[inline]
     pub(crate) fn publish(&mut self) {
+        if self.inside.ages_changed || self.inside.changed_tails != 0 {
+            self.publish_changes();
+        }
+    }
+
+    fn publish_changes(&mut self) {
         let inside = &mut *self.inside;
         if std::mem::take(&mut inside.ages_changed) {
             for kind in Kind::ALL {
@@ -498,8 +505,10 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     /// Whether the eldest of a list in this sublist is as old as the eldest of all, or nearly: then
     /// nobody need lock the sublist of that.
+    /// Goes by what is published.
     pub(crate) fn has_nearly_eldest(&self, list: usize, eldest_stamp: u64) -> bool {
-        let (own, now) = (self.tail_stamp(list), self.inside.last_stamp());
+        let own = self.tails.stamp_of(list, self.shard.number);
+        let now = self.inside.last_stamp();
         let slack = self.tails.slack(now.saturating_sub(eldest_stamp));
         own != EMPTY && own <= eldest_stamp.saturating_add(slack)
     }

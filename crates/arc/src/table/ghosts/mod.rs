@@ -104,8 +104,14 @@ impl Ghosts {
     }
 
     /// The mark of the eldest ghost of a list.
-    pub(crate) fn eldest(&self, kind: Kind, list: List) -> Option<Mark> {
+    #[cfg(test)]
+    fn eldest(&self, kind: Kind, list: List) -> Option<Mark> {
         self.queues[queue_of(kind, list)].eldest_mark()
+    }
+
+    /// The stamp of that mark.
+    pub(crate) fn eldest_stamp(&self, kind: Kind, list: List) -> Option<u64> {
+        self.queues[queue_of(kind, list)].eldest_stamp()
     }
 
     /// Whether the mark of the eldest ghost of a list stays as it is when another is pushed.
@@ -334,6 +340,8 @@ mod tests {
             for n in 0..400 {
                 let before = ghosts.eldest(Kind::Data, List::Mru);
                 let stays = ghosts.eldest_is_settled(Kind::Data, List::Mru);
+                let stamp = ghosts.eldest_stamp(Kind::Data, List::Mru);
+                assert_eq!(stamp, before.map(|mark| mark.stamp));
                 let mark = Mark { stamp: n * n, left_bytes: n };
                 ghosts.push(hash(n), &Ghost { mark, ..ghost(Kind::Data, List::Mru) });
                 assert!(!stays || ghosts.eldest(Kind::Data, List::Mru) == before, "{n}");

@@ -108,8 +108,20 @@ impl Queue {
     }
 
     /// The mark of the eldest ghost.
+    #[cfg(test)]
     pub(super) fn eldest_mark(&self) -> Option<Mark> {
         (self.len > 0).then(|| self.mark_at(self.start))
+    }
+
+    /// The stamp of that mark.
+    pub(super) fn eldest_stamp(&self) -> Option<u64> {
+        if self.len == 0 {
+            return None;
+        }
+        Some(match self.kept_at(self.start) {
+            Kept::Itself(mark) => mark.stamp,
+            Kept::Between(slot, [first, next]) => slot.between(first.stamp, next.stamp),
+        })
     }
 
     /// Whether that stays as it is when another is pushed.
@@ -124,23 +136,29 @@ impl Queue {
     }
 
     fn mark_at(&self, at: usize) -> Mark {
-        let (chunk, slot) = (&self.chunks[at / CHUNK], (at % MARKED_EVERY) as u64);
+        match self.kept_at(at) {
+            Kept::Itself(mark) => mark,
+            Kept::Between(slot, [first, next]) => Mark {
+                stamp: slot.between(first.stamp, next.stamp),
+                left_bytes: slot.between(first.left_bytes, next.left_bytes),
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn kept_at(&self, at: usize) -> Kept {
+        let (chunk, number) = (&self.chunks[at / CHUNK], (at % MARKED_EVERY) as u64);
         if let Some(each) = &chunk.each {
-            return each[at % CHUNK];
+            return Kept::Itself(each[at % CHUNK]);
         }
         let kept = |at: usize| self.chunks[at / CHUNK].marks[at % CHUNK / MARKED_EVERY];
         let (first, begun) = (kept(at), (at / MARKED_EVERY + 1) * MARKED_EVERY);
-        let (next, slots) = if begun < self.end {
-            (kept(begun), MARKED_EVERY as u64)
-        } else {
-            (self.last, ((self.end - 1) % MARKED_EVERY).max(1) as u64)
-        };
-        // Nearly all lie between two that are kept, where dividing is a matter of shifting.
-        if slots == MARKED_EVERY as u64 {
-            between(first, next, slot, MARKED_EVERY as u64)
-        } else {
-            between(first, next, slot, slots)
+        if begun < self.end {
+            let slot = Slot { number, of: MARKED_EVERY as u64 };
+            return Kept::Between(slot, [first, kept(begun)]);
         }
+        let slot = Slot { number, of: ((self.end - 1) % MARKED_EVERY).max(1) as u64 };
+        Kept::Between(slot, [first, self.last])
     }
 
     /// Adds a ghost; returns its position.
@@ -216,17 +234,29 @@ impl Queue {
     }
 }
 
-/// The mark of a slot that is so many of `slots` on from one mark to the next.
-#[inline(always)]
-const fn between(first: Mark, next: Mark, slot: u64, slots: u64) -> Mark {
+/// What is known of the mark of a ghost.
+enum Kept {
+    Itself(Mark),
+    /// It lies between two that are kept.
+    Between(Slot, [Mark; 2]),
+}
+
+/// How far a slot is from one mark to the next.
+struct Slot {
+    number: u64,
+    of: u64,
+}
+
+impl Slot {
     #[inline(always)]
-    const fn on(from: u64, to: u64, slot: u64, slots: u64) -> u64 {
+    const fn between(&self, from: u64, to: u64) -> u64 {
         let far = to.saturating_sub(from);
-        // Whole slots and the rest apart, or the product would need 128 bits.
-        from + far / slots * slot + far % slots * slot / slots
-    }
-    Mark {
-        stamp: on(first.stamp, next.stamp, slot, slots),
-        left_bytes: on(first.left_bytes, next.left_bytes, slot, slots),
+        // Whole slots and the rest apart, or the product would need 128 bits. Nearly all lie between
+        // two that are kept, where dividing is a matter of shifting.
+        if self.of == MARKED_EVERY as u64 {
+            const ALL: u64 = MARKED_EVERY as u64;
+            return from + far / ALL * self.number + far % ALL * self.number / ALL;
+        }
+        from + far / self.of * self.number + far % self.of * self.number / self.of
     }
 }
