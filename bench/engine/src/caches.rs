@@ -7,8 +7,13 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-/// What is cached: 8 KiB, or 64 bytes where the bytes themselves are not read.
-pub type Page = Box<[u8]>;
+/// What is cached: 8 KiB, or 64 bytes where the bytes themselves are not read. Each cache has it
+/// behind one pointer, with a count beside it where the cache has none of its own.
+type Page<const BYTES: usize> = [u8; BYTES];
+
+const fn page<const BYTES: usize>() -> Page<BYTES> {
+    [1; BYTES]
+}
 
 /// A cache under test.
 pub trait Candidate: Send + Sync {
@@ -16,8 +21,8 @@ pub trait Candidate: Send + Sync {
     fn name(&self) -> &'static str;
     /// Looks a key up as its users do, and lets `read` see the value while it is held.
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool;
-    /// Puts a value in.
-    fn insert(&self, key: u64, value: Page);
+    /// Makes a value and puts it in.
+    fn insert(&self, key: u64);
     /// Locks taken so far, where the candidate counts them.
     fn locks(&self) -> Option<u64> {
         None
@@ -28,142 +33,148 @@ pub trait Candidate: Send + Sync {
     }
 }
 
-struct Ogive(&'static str, Cache<u64, Page>);
+struct Ogive<const BYTES: usize>(&'static str, Cache<u64, Page<BYTES>>);
 
-impl Ogive {
+impl<const BYTES: usize> Ogive<BYTES> {
     fn new(name: &'static str, policy: Policy, entries: usize) -> Self {
         let builder = Cache::builder(entries as u64).expected_weight_bytes(1).policy(policy);
         Self(name, builder.build())
     }
 }
 
-impl Candidate for Ogive {
+impl<const BYTES: usize> Candidate for Ogive<BYTES> {
     fn name(&self) -> &'static str {
         self.0
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.1.get(&key, Access::Demand).map(|hold| read(&hold)).is_some()
+        self.1.get(&key, Access::Demand).map(|hold| read(&hold[..])).is_some()
     }
-    fn insert(&self, key: u64, value: Page) {
-        drop(self.1.insert(key, value, 1, Kind::Data, Access::Demand));
+    fn insert(&self, key: u64) {
+        drop(self.1.insert(key, page(), 1, Kind::Data, Access::Demand));
     }
     fn locks(&self) -> Option<u64> {
         Some(self.1.stats().locks)
     }
 }
 
-struct Quick(&'static str, quick_cache::sync::Cache<u64, Arc<Page>>);
+struct Quick<const BYTES: usize>(&'static str, quick_cache::sync::Cache<u64, Arc<Page<BYTES>>>);
 
-impl Candidate for Quick {
+impl<const BYTES: usize> Candidate for Quick<BYTES> {
     fn name(&self) -> &'static str {
         self.0
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.1.get(&key).map(|value| read(&value)).is_some()
+        self.1.get(&key).map(|value| read(&value[..])).is_some()
     }
-    fn insert(&self, key: u64, value: Page) {
-        self.1.insert(key, Arc::new(value));
+    fn insert(&self, key: u64) {
+        self.1.insert(key, Arc::new(page()));
     }
 }
 
-struct Moka(moka::sync::Cache<u64, Arc<Page>>);
+struct Moka<const BYTES: usize>(moka::sync::Cache<u64, Arc<Page<BYTES>>>);
 
-impl Candidate for Moka {
+impl<const BYTES: usize> Candidate for Moka<BYTES> {
     fn name(&self) -> &'static str {
         "moka"
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.get(&key).map(|value| read(&value)).is_some()
+        self.0.get(&key).map(|value| read(&value[..])).is_some()
     }
-    fn insert(&self, key: u64, value: Page) {
-        self.0.insert(key, Arc::new(value));
+    fn insert(&self, key: u64) {
+        self.0.insert(key, Arc::new(page()));
     }
 }
 
-struct MiniMoka(mini_moka::sync::Cache<u64, Arc<Page>>);
+struct MiniMoka<const BYTES: usize>(mini_moka::sync::Cache<u64, Arc<Page<BYTES>>>);
 
-impl Candidate for MiniMoka {
+impl<const BYTES: usize> Candidate for MiniMoka<BYTES> {
     fn name(&self) -> &'static str {
         "mini-moka"
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.get(&key).map(|value| read(&value)).is_some()
+        self.0.get(&key).map(|value| read(&value[..])).is_some()
     }
-    fn insert(&self, key: u64, value: Page) {
-        self.0.insert(key, Arc::new(value));
+    fn insert(&self, key: u64) {
+        self.0.insert(key, Arc::new(page()));
     }
 }
 
-struct Foyer(foyer_memory::Cache<u64, Arc<Page>>);
+struct Foyer<const BYTES: usize>(foyer_memory::Cache<u64, Arc<Page<BYTES>>>);
 
-impl Candidate for Foyer {
+impl<const BYTES: usize> Candidate for Foyer<BYTES> {
     fn name(&self) -> &'static str {
         "foyer-memory"
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.get(&key).map(|entry| read(entry.value())).is_some()
+        self.0.get(&key).map(|entry| read(&entry.value()[..])).is_some()
     }
-    fn insert(&self, key: u64, value: Page) {
-        self.0.insert(key, Arc::new(value));
+    fn insert(&self, key: u64) {
+        self.0.insert(key, Arc::new(page()));
     }
 }
 
-struct Lru(&'static str, Vec<Mutex<LruCache<u64, Arc<Page>, foldhash::fast::RandomState>>>);
+struct Lru<const BYTES: usize>(
+    &'static str,
+    Vec<Mutex<LruCache<u64, Arc<Page<BYTES>>, foldhash::fast::RandomState>>>,
+);
 
-impl Lru {
+impl<const BYTES: usize> Lru<BYTES> {
     fn new(name: &'static str, parts: usize, entries: usize) -> Self {
         let each = NonZeroUsize::new((entries / parts).max(1)).expect("at least one");
         let part =
             |_| Mutex::new(LruCache::with_hasher(each, foldhash::fast::RandomState::default()));
         Self(name, (0..parts).map(part).collect())
     }
-    fn part(&self, key: u64) -> &Mutex<LruCache<u64, Arc<Page>, foldhash::fast::RandomState>> {
+    fn part(
+        &self,
+        key: u64,
+    ) -> &Mutex<LruCache<u64, Arc<Page<BYTES>>, foldhash::fast::RandomState>> {
         &self.1[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % self.1.len()]
     }
 }
 
-impl Candidate for Lru {
+impl<const BYTES: usize> Candidate for Lru<BYTES> {
     fn name(&self) -> &'static str {
         self.0
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
         let value = self.part(key).lock().expect("no panic").get(&key).map(Arc::clone);
-        value.map(|value| read(&value)).is_some()
+        value.map(|value| read(&value[..])).is_some()
     }
-    fn insert(&self, key: u64, value: Page) {
-        let value = Arc::new(value);
+    fn insert(&self, key: u64) {
+        let value = Arc::new(page());
         let out = self.part(key).lock().expect("no panic").push(key, value);
         drop(out);
     }
 }
 
 /// A hash table that is never written after it was filled: the limit of any cache with keys.
-struct Frozen(HashMap<u64, Arc<Page>, foldhash::fast::RandomState>);
+struct Frozen<const BYTES: usize>(HashMap<u64, Arc<Page<BYTES>>, foldhash::fast::RandomState>);
 
-impl Candidate for Frozen {
+impl<const BYTES: usize> Candidate for Frozen<BYTES> {
     fn name(&self) -> &'static str {
         "HashMap, read only"
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.get(&key).map(Arc::clone).map(|value| read(&value)).is_some()
+        self.0.get(&key).map(Arc::clone).map(|value| read(&value[..])).is_some()
     }
-    fn insert(&self, _: u64, _: Page) {}
+    fn insert(&self, _: u64) {}
     fn evicts(&self) -> bool {
         false
     }
 }
 
 /// Keys are places: the limit of anything that counts references.
-struct Places(Vec<Arc<Page>>);
+struct Places<const BYTES: usize>(Vec<Arc<Page<BYTES>>>);
 
-impl Candidate for Places {
+impl<const BYTES: usize> Candidate for Places<BYTES> {
     fn name(&self) -> &'static str {
         "Vec<Arc>, read only"
     }
     fn get(&self, key: u64, read: &mut dyn FnMut(&[u8])) -> bool {
-        self.0.get(key as usize).map(Arc::clone).map(|value| read(&value)).is_some()
+        self.0.get(key as usize).map(Arc::clone).map(|value| read(&value[..])).is_some()
     }
-    fn insert(&self, _: u64, _: Page) {}
+    fn insert(&self, _: u64) {}
     fn evicts(&self) -> bool {
         false
     }
@@ -171,26 +182,40 @@ impl Candidate for Places {
 
 /// Every candidate of this name, or all, with room for `entries`; the read-only limits are
 /// filled with pages of `page_bytes`.
+///
+/// # Panics
+/// If no workload has pages of so many bytes.
 pub fn candidates(
     only: Option<&str>,
     entries: usize,
     page_bytes: usize,
 ) -> Vec<Box<dyn Candidate>> {
-    let page = || -> Page { vec![1; page_bytes].into_boxed_slice() };
+    match page_bytes {
+        1 => candidates_of::<1>(only, entries),
+        64 => candidates_of::<64>(only, entries),
+        8192 => candidates_of::<8192>(only, entries),
+        _ => panic!("pages of {page_bytes} bytes"),
+    }
+}
+
+fn candidates_of<const BYTES: usize>(
+    only: Option<&str>,
+    entries: usize,
+) -> Vec<Box<dyn Candidate>> {
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     let mut all: Vec<Box<dyn Candidate>> = Vec::new();
     if wanted("ogive-arc") {
-        all.push(Box::new(Ogive::new("ogive-arc", Policy::Duel, entries)));
+        all.push(Box::new(Ogive::<BYTES>::new("ogive-arc", Policy::Duel, entries)));
     }
     if wanted("ogive-arc, ARC alone") {
-        all.push(Box::new(Ogive::new("ogive-arc, ARC alone", Policy::Arc, entries)));
+        all.push(Box::new(Ogive::<BYTES>::new("ogive-arc, ARC alone", Policy::Arc, entries)));
     }
     #[cfg(feature = "hyperclock")]
     if wanted("HyperClockCache") {
-        all.push(Box::new(crate::hyperclock::HyperClock::new(entries, page_bytes)));
+        all.push(Box::new(crate::hyperclock::HyperClock::new(entries, BYTES)));
     }
     if wanted("quick_cache") {
-        all.push(Box::new(Quick("quick_cache", quick_cache::sync::Cache::new(entries))));
+        all.push(Box::new(Quick::<BYTES>("quick_cache", quick_cache::sync::Cache::new(entries))));
     }
     if wanted("quick_cache, 64 shards") {
         let options = quick_cache::OptionsBuilder::new()
@@ -205,30 +230,30 @@ pub fn candidates(
             quick_cache::DefaultHashBuilder::default(),
             quick_cache::sync::DefaultLifecycle::default(),
         );
-        all.push(Box::new(Quick("quick_cache, 64 shards", cache)));
+        all.push(Box::new(Quick::<BYTES>("quick_cache, 64 shards", cache)));
     }
     if wanted("moka") {
-        all.push(Box::new(Moka(moka::sync::Cache::new(entries as u64))));
+        all.push(Box::new(Moka::<BYTES>(moka::sync::Cache::new(entries as u64))));
     }
     if wanted("mini-moka") {
-        all.push(Box::new(MiniMoka(mini_moka::sync::Cache::new(entries as u64))));
+        all.push(Box::new(MiniMoka::<BYTES>(mini_moka::sync::Cache::new(entries as u64))));
     }
     if wanted("foyer-memory") {
         let builder = foyer_memory::CacheBuilder::new(entries).with_shards(64);
-        all.push(Box::new(Foyer(builder.build())));
+        all.push(Box::new(Foyer::<BYTES>(builder.build())));
     }
     if wanted("lru, one mutex") {
-        all.push(Box::new(Lru::new("lru, one mutex", 1, entries)));
+        all.push(Box::new(Lru::<BYTES>::new("lru, one mutex", 1, entries)));
     }
     if wanted("lru, 64 mutexes") {
-        all.push(Box::new(Lru::new("lru, 64 mutexes", 64, entries)));
+        all.push(Box::new(Lru::<BYTES>::new("lru, 64 mutexes", 64, entries)));
     }
     if wanted("HashMap, read only") {
         let map = (0..entries as u64).map(|key| (key, Arc::new(page()))).collect();
-        all.push(Box::new(Frozen(map)));
+        all.push(Box::new(Frozen::<BYTES>(map)));
     }
     if wanted("Vec<Arc>, read only") {
-        all.push(Box::new(Places((0..entries).map(|_| Arc::new(page())).collect())));
+        all.push(Box::new(Places::<BYTES>((0..entries).map(|_| Arc::new(page())).collect())));
     }
     all
 }

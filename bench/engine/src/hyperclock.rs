@@ -7,7 +7,7 @@
 
 #![allow(unsafe_code, reason = "another language's cache")]
 
-use crate::caches::{Candidate, Page};
+use crate::caches::Candidate;
 use std::ptr::NonNull;
 
 #[repr(C)]
@@ -56,6 +56,16 @@ impl HyperClock {
     }
 }
 
+impl HyperClock {
+    fn insert_page(&self, key: u64, page: Box<[u8]>) {
+        assert_eq!(page.len(), self.page_bytes, "pages of a cache are of one length");
+        let page = Box::into_raw(page).cast::<u8>();
+        // SAFETY: the cache lives as long as `self`; the page is its own now, and its deleter
+        // knows the length.
+        unsafe { hyperclock_insert(self.cache.as_ptr(), key, page) };
+    }
+}
+
 impl Drop for HyperClock {
     fn drop(&mut self) {
         // SAFETY: `new` made it, and nobody else frees it. No handle is out: they are of `get`.
@@ -89,12 +99,8 @@ impl Candidate for HyperClock {
         drop(pin);
         true
     }
-    fn insert(&self, key: u64, value: Page) {
-        assert_eq!(value.len(), self.page_bytes, "pages of a cache are of one length");
-        let page = Box::into_raw(value).cast::<u8>();
-        // SAFETY: the cache lives as long as `self`; the page is its own now, and its deleter
-        // knows the length.
-        unsafe { hyperclock_insert(self.cache.as_ptr(), key, page) };
+    fn insert(&self, key: u64) {
+        self.insert_page(key, vec![1; self.page_bytes].into_boxed_slice());
     }
 }
 
@@ -110,7 +116,7 @@ mod tests {
         let cache = HyperClock::new(ROOM, 64);
         let page = |key: u64| key.to_le_bytes().repeat(8).into_boxed_slice();
         for key in 0..4 * ROOM as u64 {
-            cache.insert(key, page(key));
+            cache.insert_page(key, page(key));
             assert!(cache.get(key, &mut |found| assert_eq!(found, &*page(key))));
         }
         let held = (0..4 * ROOM as u64)

@@ -82,7 +82,7 @@ fn work(candidate: &dyn Candidate, workload: &Workload, keys: &[u64], start: &Ba
             sums.hot_hits += u64::from(hit);
         }
         if !hit {
-            candidate.insert(key, workload.page());
+            candidate.insert(key);
         }
     }
     sums.cpu_ns = thread_cpu_ns() - before_ns;
@@ -151,11 +151,11 @@ pub fn resident(name: &str) {
         return;
     };
     for key in 0..COUNT {
-        candidate.insert(key, vec![1].into_boxed_slice());
+        candidate.insert(key);
     }
     let full = resident_bytes() - before;
     for key in COUNT..4 * COUNT {
-        candidate.insert(key, vec![1].into_boxed_slice());
+        candidate.insert(key);
     }
     let churned = resident_bytes() - before;
     println!(

@@ -1,6 +1,6 @@
 //! What is asked for: keys drawn beforehand, so that drawing them is not measured.
 
-use crate::caches::{Candidate, Page, candidates};
+use crate::caches::{Candidate, candidates};
 
 /// A sequence of keys and what is done with what is found.
 pub struct Workload {
@@ -120,17 +120,12 @@ pub fn all(full: bool) -> Vec<Workload> {
 }
 
 impl Workload {
-    /// A value.
-    pub fn page(&self) -> Page {
-        vec![1; self.page_bytes].into_boxed_slice()
-    }
-
     fn fill(&self, candidate: &dyn Candidate) {
         // Three times, so that every policy has seen what it wants to keep.
         for _ in 0..3 {
             for key in 0..self.filled as u64 {
                 if candidate.evicts() && !candidate.get(key, &mut |_| {}) {
-                    candidate.insert(key, self.page());
+                    candidate.insert(key);
                 }
             }
         }
@@ -173,7 +168,7 @@ pub fn once(name: &str, candidate: &str, operations: usize) {
     let keys = workload.keys(0, 0, 1_000_000);
     for &key in &keys[..operations.min(keys.len())] {
         if !candidate.get(key, &mut |value| _ = std::hint::black_box(value[0])) {
-            candidate.insert(key, workload.page());
+            candidate.insert(key);
         }
     }
 }
