@@ -157,6 +157,55 @@ mod tests {
         assert_eq!(slab.get(999).map(|entry| entry.meta.load().pins()), Some(0));
     }
 
+    /// Pages of a range that are in memory, or swapped out.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn pages_in_use(start: usize, bytes: usize) -> usize {
+        use std::os::unix::fs::FileExt;
+        let page = rustix::param::page_size();
+        let mut entries = vec![0; bytes / page * 8];
+        let pagemap = std::fs::File::open("/proc/self/pagemap").expect("Linux has it");
+        pagemap.read_exact_at(&mut entries, (start / page * 8) as u64).expect("one a page");
+        // Documentation/admin-guide/mm/pagemap.rst: bits 63 and 62, so the highest of eight bytes.
+        entries.iter().skip(7).step_by(8).filter(|&&highest| highest & 0xC0 != 0).count()
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn what_a_sublist_gives_back_is_its_own_though_all_share_the_huge_pages() {
+        const SUBLISTS: usize = 64;
+        let blocks: Arc<Blocks<u64, ()>> = Arc::new(Blocks::new(SUBLISTS));
+        let slabs: Vec<_> = (0..SUBLISTS).map(|n| Slab::new(Arc::clone(&blocks), n)).collect();
+        let chunk = 6;
+        let ids = (chunk_len(chunk) - chunk_len(0)) as u32..(2 * chunk_len(chunk) - 64) as u32;
+        for slab in &slabs {
+            for id in ids.clone() {
+                assert!(slab.provide(id));
+                slab.get(id).expect("it was provided").set_stamp(7);
+            }
+        }
+        let bytes = chunk_len(chunk) * SUBLISTS * size_of::<Entry<u64, ()>>();
+        let first = slabs[0].get(ids.start).expect("it was provided");
+        let start = std::ptr::from_ref(first).addr();
+        let pages = bytes / rustix::param::page_size();
+        let in_use = || pages_in_use(start, bytes);
+        if RUN * size_of::<Entry<u64, ()>>() < rustix::param::page_size() {
+            return; // A page has slots of several sublists, and none is given back.
+        }
+        assert_eq!(in_use(), pages);
+        for (half, slab) in slabs.iter().step_by(2).enumerate() {
+            slab.give_back(ids.clone());
+            assert_eq!(in_use(), pages - (half + 1) * pages / SUBLISTS);
+        }
+        for slab in slabs.iter().skip(1).step_by(2) {
+            assert!(ids.clone().all(|id| slab.get(id).is_some_and(|entry| entry.stamp() == 7)));
+            slab.give_back(ids.clone());
+        }
+        assert_eq!(in_use(), 0);
+        // It may be used again.
+        slabs[3].get(ids.start).expect("it was provided").set_stamp(8);
+        assert_eq!(in_use(), 1);
+    }
+
     #[test]
     fn a_key_may_ask_for_lines_of_its_own() {
         #[repr(align(64))]
