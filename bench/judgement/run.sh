@@ -1,8 +1,9 @@
 #!/bin/sh
-# Prints how good each policy's judgement is: a table over the golden rows of all traces, one
-# over synthetic traces, and what changes if a constant of the duel is another.
+# Prints how good each policy's judgement is: a table over the golden rows of all traces, one that
+# has the engine in it, one over synthetic traces, and what changes if a constant of the duel is
+# another.
 # Usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder]
-# The whole takes about ten minutes of one processor.
+# The whole takes about half an hour of one processor.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 results=${1:-$here/../results/judgement}
@@ -11,6 +12,9 @@ cd "$here"
 cargo build --release --quiet
 lab=${CARGO_TARGET_DIR:-$here/target}/release/ogive-judgement
 "$lab" all > "$results/table.md"
+peers=lru,arc,2q,lirs,s3fifo,sieve,wtinylfu
+engines=engine/1,engine/2,engine/8,engine/16,engine/32,engine/64
+"$lab" "$peers,duel,$engines" > "$results/engine.md"
 "$lab" all 0 synth > "$results/synthetic.md"
 duels=duel
 for constant in change_cost=0.125 change_cost=0.5 shadow_entries=512 shadow_entries=2048 \
