@@ -17,6 +17,9 @@ use crate::kstat::Kstat;
 use crate::limits;
 use crate::named;
 
+/// What is asked for at first: more than any of the files has.
+const READ_BYTES: usize = 32 << 10;
+
 /// OpenZFS's kstats on Linux, below the root of the file system.
 const KERNEL_DIRECTORY: &str = "proc/spl/kstat/zfs";
 
@@ -44,7 +47,7 @@ pub enum SourceError {
     /// The directory has no `arcstats`.
     #[error(
         "{} is not a kstat directory or a mounted cache ({error}): give the mount point of a \
-         running `ogive mount`",
+         running `ogive mount`, or a directory that has arcstats in it or in spl/kstat/zfs",
         .path.display()
     )]
     NotASource {
@@ -98,31 +101,30 @@ impl Source {
     /// [`SourceError`]: not there, not readable, or not a named kstat.
     pub fn kstat(&self, name: &str) -> Result<Kstat, SourceError> {
         let path = self.directory.join(name);
-        let mut bytes = Vec::new();
-        let limit = limits::MAX_INPUT_BYTES as u64 + 1;
-        let read = File::open(&path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
-        match read {
-            Ok(_) => named::parse("zfs", name, &bytes)
+        match File::open(&path).and_then(whole) {
+            Ok(bytes) => named::parse("zfs", name, &bytes)
                 .map_err(|error| SourceError::Parse { path, error }),
             Err(error) if is_absent(&error) => Err(self.absent(path, error)),
             Err(error) => Err(SourceError::Read { path, error }),
         }
     }
 
-    /// Reads what the columns of [`crate::arcstat`] need: `arcstats`, and `zfetchstats` if it is
-    /// there.
+    /// Reads what the columns of [`crate::arcstat`] need: `arcstats`, and `zfetchstats` and
+    /// `ogivestats` if they are there.
     ///
     /// # Errors
-    /// As [`Source::kstat`]; an absent `zfetchstats` is none.
+    /// As [`Source::kstat`]; an absent one of the others is none.
     pub fn snapshot(&self) -> Result<Snapshot, SourceError> {
         let arcstats = self.kstat("arcstats")?;
-        match self.kstat("zfetchstats") {
-            Ok(zfetchstats) => Ok(Snapshot::from_kstats([&arcstats, &zfetchstats])),
-            Err(SourceError::NoKernelKstats { .. } | SourceError::NotASource { .. }) => {
-                Ok(Snapshot::from_kstats([&arcstats]))
+        let mut kstats = vec![arcstats];
+        for name in ["zfetchstats", "ogivestats"] {
+            match self.kstat(name) {
+                Ok(kstat) => kstats.push(kstat),
+                Err(SourceError::NoKernelKstats { .. } | SourceError::NotASource { .. }) => {}
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
+        Ok(Snapshot::from_kstats(&kstats))
     }
 
     fn absent(&self, path: PathBuf, error: io::Error) -> SourceError {
@@ -132,6 +134,27 @@ impl Source {
             SourceError::NotASource { path, error }
         }
     }
+}
+
+/// All bytes of a file, or as many as are certainly too many. Each read of a mount's control file
+/// is a request to its daemon, so one asks for more than there will be, and a second one for the
+/// end.
+fn whole(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; READ_BYTES];
+    let mut filled = 0;
+    while filled <= limits::MAX_INPUT_BYTES {
+        if filled == bytes.len() {
+            bytes.resize(2 * filled, 0);
+        }
+        match file.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -162,6 +162,12 @@ impl Rows {
         counters.into_iter().try_for_each(|(name, value)| self.set(name, value))
     }
 
+    /// What a row is set to, as far as it fits 64 bits without a sign; `None` if there is none.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        let value = self.values[self.table.position(name)?];
+        Some(value.clamp(0, u64::MAX.into()) as u64)
+    }
+
     /// Adds a row behind the table's own, where old and new tools tolerate it.
     pub fn append(&mut self, field: &Field, value: impl Into<i128>) {
         let value = field.typed(value.into());

@@ -1,14 +1,51 @@
 //! The other kstats that the tools around OpenZFS open, with their rows.
 //!
-//! `arcstat` reads `zfetchstats` beside `arcstats`; `arc_summary` opens `dmu_tx`, `zfetchstats`
-//! and `zil` whichever section is asked for, and up to 2.1 also `vdev_cache_stats` and
-//! `vdev_mirror_stats`. A tree that has these files satisfies both tools of every release.
+//! `arcstat` reads `zfetchstats` beside `arcstats`; `arc_summary` opens `dmu_tx`, `zfetchstats` and
+//! `zil` whichever section is asked for, and up to 2.1 also `vdev_cache_stats` and
+//! `vdev_mirror_stats`, up to 2.0 `xuio_stats`. A tree that has these files satisfies both tools of
+//! every release.
 
-use crate::table::{Field, Table, Unit};
+use crate::kstat::{Entry, Value};
+use crate::named;
+use crate::table::{Field, Rows, Table, Unit};
 
 /// Every table of this module but `arcstats`, which stands in [`crate::arcstats`].
-pub static COMPANIONS: [&Table; 5] =
-    [&ZFETCHSTATS, &DMU_TX, &ZIL, &VDEV_CACHE_STATS, &VDEV_MIRROR_STATS];
+pub static COMPANIONS: [&Table; 6] =
+    [&ZFETCHSTATS, &DMU_TX, &ZIL, &VDEV_CACHE_STATS, &VDEV_MIRROR_STATS, &XUIO_STATS];
+
+/// The pool that a mount's own tree shows it as.
+pub const POOL: &str = "ogive";
+
+/// `<pool>/objset-0x<id>`: what is read and written of one dataset (`module/zfs/dataset_kstats.c`,
+/// OpenZFS 2.4), without the rows of its intent log. The name of the dataset stands before these
+/// rows ([`dataset`]).
+pub static OBJSET: Table = Table {
+    module: "zfs/ogive",
+    name: "objset-0x1",
+    kid: 18,
+    fields: &[
+        Field::counter("writes", "Writes of programs"),
+        Field::byte_counter("nwritten", "Their bytes"),
+        Field::counter("reads", "Reads of programs"),
+        Field::byte_counter("nread", "Their bytes"),
+        Field::counter(
+            "nunlinks",
+            "Files put into the queue of those to be deleted; always 0 here",
+        ),
+        Field::counter("nunlinked", "Files taken from it; always 0 here"),
+    ],
+};
+
+/// The file of a dataset: its name, of which `node_exporter` makes a label, and `rows` of
+/// [`OBJSET`].
+///
+/// A line ends the name for every reader, so control characters in it are shown as `?`.
+pub fn dataset(name: &str, rows: &Rows) -> String {
+    let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let mut kstat = rows.to_kstat();
+    kstat.entries.insert(0, Entry { name: "dataset_name".to_owned(), value: Value::Str(name) });
+    named::write(&kstat)
+}
 
 /// `zfetchstats`: the stream prefetcher (`module/zfs/dmu_zfetch.c`, OpenZFS 2.4).
 pub static ZFETCHSTATS: Table = Table {
@@ -88,6 +125,22 @@ pub static VDEV_CACHE_STATS: Table = Table {
         Field::counter("delegations", "Reads that joined another"),
         Field::counter("hits", "Reads served"),
         Field::counter("misses", "Reads not served"),
+    ],
+};
+
+/// `xuio_stats`: buffers lent to NFS, which OpenZFS 2.1 removed; older `arc_summary` fails without
+/// the file.
+pub static XUIO_STATS: Table = Table {
+    module: "zfs",
+    name: "xuio_stats",
+    kid: 9,
+    fields: &[
+        Field::gauge("onloan_read_buf", Unit::Count, "Buffers lent for reads"),
+        Field::gauge("onloan_write_buf", Unit::Count, "Buffers lent for writes"),
+        Field::counter("read_buf_copied", "Reads whose buffer was copied"),
+        Field::counter("read_buf_nocopy", "Reads whose buffer was lent"),
+        Field::counter("write_buf_copied", "Writes whose buffer was copied"),
+        Field::counter("write_buf_nocopy", "Writes whose buffer was lent"),
     ],
 };
 

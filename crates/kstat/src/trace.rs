@@ -4,6 +4,7 @@
 //! one costs itself and no other. `docs/trace-format.md` has the tables. A mount writes it
 //! (`MNT/.ogive/trace`), `ogive sim` reads it; both through this module, which does no I/O.
 
+use crate::field::field;
 use thiserror::Error;
 
 /// First bytes of a trace.
@@ -93,12 +94,6 @@ pub enum TraceError {
     Unknown(&'static str),
 }
 
-fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut number = [0; N];
-    number.copy_from_slice(&bytes[at..at + N]);
-    number
-}
-
 impl Header {
     /// The header as bytes.
     #[must_use]
@@ -121,7 +116,7 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(TraceError::Magic);
         }
-        let short = |at| u16::from_le_bytes(number(bytes, at));
+        let short = |at| u16::from_le_bytes(field(bytes, at));
         if short(8) != VERSION {
             return Err(TraceError::Version(short(8)));
         }
@@ -129,8 +124,8 @@ impl Header {
             return Err(TraceError::Lengths);
         }
         Ok(Self {
-            start_unix_ns: u64::from_le_bytes(number(bytes, 16)),
-            record_size_bytes: u32::from_le_bytes(number(bytes, 24)),
+            start_unix_ns: u64::from_le_bytes(field(bytes, 16)),
+            record_size_bytes: u32::from_le_bytes(field(bytes, 24)),
         })
     }
 }
@@ -163,13 +158,13 @@ impl Event {
         if bytes[31] != check(bytes) {
             return Err(TraceError::Check);
         }
-        let long = |at| u64::from_le_bytes(number(bytes, at));
+        let long = |at| u64::from_le_bytes(field(bytes, at));
         match bytes[28] {
             1 => Ok(Self::Read {
                 time_ns: long(0),
                 object: long(8),
                 index: long(16),
-                bytes: u32::from_le_bytes(number(bytes, 24)),
+                bytes: u32::from_le_bytes(field(bytes, 24)),
                 kind: match bytes[29] {
                     0 => Kind::Data,
                     1 => Kind::Metadata,

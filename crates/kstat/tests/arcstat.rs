@@ -252,7 +252,9 @@ fn choices_of_columns() {
     assert_eq!(names(&Columns::default()).len(), 11);
     assert_eq!(names(&Columns::extended())[1..4], ["mfu", "mru", "mfug"]);
     assert_eq!(names(&Columns::prefetch())[10], "zactive");
-    assert_eq!(names(&Columns::all(true)).len(), COLUMNS.len());
+    assert_eq!(names(&Columns::all(true)).len(), COLUMNS.len() - 1);
+    assert_eq!(names(&Columns::all(true).with_costs()).len(), COLUMNS.len());
+    assert_eq!(names(&Columns::default().with_costs())[11], "$/h");
     assert!(!names(&Columns::all(false)).iter().any(|name| name.starts_with("l2")));
     assert_eq!(names(&Columns::parse("c,time,c").unwrap()), ["c", "time", "c"]);
     assert_eq!(Columns::parse(" , ").unwrap_err(), ColumnError::Empty);
@@ -272,7 +274,7 @@ fn choices_of_columns() {
 fn the_table_is_sound() {
     let names: HashSet<_> = COLUMNS.iter().map(|column| column.name).collect();
     assert_eq!(names.len(), COLUMNS.len());
-    assert_eq!(COLUMNS.len(), 189);
+    assert_eq!(COLUMNS.len(), 190);
     for column in COLUMNS {
         assert!(column.width >= column.name.len(), "{}", column.name);
         assert_eq!(column.scale == Scale::Percent, column.name.ends_with('%'), "{}", column.name);
@@ -307,4 +309,29 @@ fn sources_say_what_is_missing() {
     std::fs::create_dir(kernel.join("zfetchstats")).unwrap();
     let error = Source::kernel_below(root.path()).snapshot().unwrap_err();
     assert!(matches!(error, SourceError::Read { .. }), "{error}");
+}
+
+#[test]
+fn what_requests_to_a_bucket_cost_is_told_in_dollars_an_hour() {
+    let at = |seconds: i64, microdollars: i128| {
+        let numbers = [("origin_microdollars", microdollars)];
+        Snapshot::from_numbers(1, 1 + seconds * 1_000_000_000, numbers)
+    };
+    let (earlier, later) = (at(0, 1_000), at(10, 1_400));
+    let report = Report::between(&earlier, &later, 10.0);
+    let column = Column::find("$/h").unwrap();
+    // 40 microdollars a second.
+    let Cell::Number(dollars) = report.cell(column, "") else { panic!("no number") };
+    assert!((dollars - 0.144).abs() < 1e-9, "{dollars}");
+    let layout = Layout::new(Columns::parse("$/h").unwrap());
+    assert_eq!(layout.row(&report, ""), "0.1440");
+    for (microdollars, shown) in [(0, "0.0000"), (35_000, "12.600"), (5_000_000_000, "1800000")] {
+        let later = at(10, 1_000 + microdollars);
+        let report = Report::between(&earlier, &later, 10.0);
+        assert_eq!(layout.row(&report, ""), shown);
+    }
+    assert!(later.has_costs() && !snapshot(&[]).has_costs());
+    let nothing = snapshot(&[]);
+    let row = layout.row(&Report::since_start(&nothing), "");
+    assert_eq!(row, "     -", "no bucket");
 }

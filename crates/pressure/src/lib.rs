@@ -1,11 +1,12 @@
 //! Where Linux says that memory is short, read on demand ([`Sources`]) or waited for ([`Waiter`]).
 //!
-//! | source | read | waited for |
-//! |---|---|---|
-//! | `/proc/meminfo` | total, available, swap | (has no event) |
-//! | cgroup v2 `memory.max`, `memory.high`, `memory.current`, `memory.stat` | limit, usage, reclaimable | `memory.events.local` or `memory.events` |
-//! | cgroup v1 `memory.limit_in_bytes`, `memory.usage_in_bytes`, `memory.stat` | the same | `memory.pressure_level` |
-//! | PSI, `/proc/pressure/memory` and the cgroup's `memory.pressure` | stall time | a trigger |
+//! - `/proc/meminfo`: read for total, available, swap; it has no event
+//! - cgroup v2 `memory.max`, `memory.high`, `memory.current`, `memory.stat`: read for limit, usage,
+//!   reclaimable; waited for by `memory.events.local` or `memory.events`
+//! - cgroup v1 `memory.limit_in_bytes`, `memory.usage_in_bytes`, `memory.stat`: read for the same;
+//!   waited for by `memory.pressure_level`
+//! - PSI, `/proc/pressure/memory` and the cgroup's `memory.pressure`: read for stall time; waited
+//!   for by a trigger
 //!
 //! Each is used where it exists; each absence is noted and can be told to people
 //! ([`Sources::describe`], [`Waiter::describe`]). What to do about a shortage is for the caller:

@@ -15,7 +15,9 @@
 //!   which may hold the limit that binds. `.local`, because the other one also tells of cgroups
 //!   below that are not ours.
 //! - `memory.pressure_level` of cgroup v1 at level `medium`, through `cgroup.event_control` and an
-//!   eventfd: reclaim is finding little. (`low` is any reclaim, also of clean page cache.)
+//!   eventfd: reclaim is finding little. (`low` is any reclaim, also of clean page cache.) An event
+//!   goes to the innermost cgroup that has a listener, so one of the process's own cgroup is told
+//!   apart from those of the cgroups above it.
 //! - Thresholds of v1's `memory.usage_in_bytes`, registered the same way, so many bytes below the
 //!   limit as the caller gives. Where a group holds next to no page cache, a neighbour in it that
 //!   grows meets the limit, finds nothing to reclaim and is killed before any level is reported. v2
@@ -49,6 +51,9 @@ pub struct Events {
     pub woken: bool,
     /// Tasks stand still for want of memory (PSI), or v1 reclaim finds little.
     pub pressure: bool,
+    /// The kernel takes memory from this process's own v1 cgroup and finds little. Where usage is
+    /// not near the limit, somebody is about to lower the limit, or to empty the cgroup.
+    pub squeezed: bool,
     /// A cgroup has come to its `memory.high` or `memory.max`.
     pub limit: bool,
     /// The usage of a v1 cgroup has gone up or down across one of the thresholds asked for.
@@ -102,8 +107,8 @@ enum Watch {
     Trigger(File),
     /// A v2 events file and the sum of the counters of interest at the last look.
     LimitEvents(StatFile, u64),
-    /// An eventfd registered with v1's pressure levels.
-    PressureLevel(OwnedFd),
+    /// An eventfd registered with v1's pressure levels, and whether of the process's own cgroup.
+    PressureLevel(OwnedFd, bool),
     /// An eventfd registered with a threshold of v1's usage.
     Threshold(OwnedFd),
 }
@@ -113,7 +118,7 @@ impl Watch {
         match self {
             Self::Trigger(file) => PollFd::new(file, PollFlags::PRI),
             Self::LimitEvents(file, _) => PollFd::new(file, PollFlags::PRI),
-            Self::PressureLevel(fd) | Self::Threshold(fd) => PollFd::new(fd, PollFlags::IN),
+            Self::PressureLevel(fd, _) | Self::Threshold(fd) => PollFd::new(fd, PollFlags::IN),
         }
     }
 
@@ -136,8 +141,9 @@ impl Watch {
                 }
                 Err(_) => false,
             },
-            Self::PressureLevel(fd) => {
+            Self::PressureLevel(fd, own) => {
                 events.pressure = true;
+                events.squeezed |= *own;
                 drain(fd)
             }
             Self::Threshold(fd) => {
@@ -176,11 +182,12 @@ impl Waiter {
                 Err(error) => waiter.notes.push(Note::absent("PSI trigger", path, error)),
             }
         }
-        for level in levels {
+        let own = levels.iter().position(|level| level.version == Version::V1);
+        for (index, level) in levels.iter().enumerate() {
             match level.version {
                 Version::V2 => waiter.watch_limit_events(&level.directory),
                 Version::V1 => {
-                    waiter.watch_pressure_level(&level.directory);
+                    waiter.watch_pressure_level(&level.directory, own == Some(index));
                     if let Some(limit_bytes) = level.limit_bytes() {
                         waiter.watch_thresholds(&level.directory, limit_bytes, headrooms_bytes);
                     }
@@ -209,11 +216,13 @@ impl Waiter {
         }
     }
 
-    fn watch_pressure_level(&mut self, directory: &Path) {
+    fn watch_pressure_level(&mut self, directory: &Path, own: bool) {
         let source = "cgroup v1 pressure level";
         let path = directory.join("memory.pressure_level");
         match register(directory, &path, "medium") {
-            Ok(fd) => self.add(Watch::PressureLevel(fd), source, &path, "woken at level medium"),
+            Ok(fd) => {
+                self.add(Watch::PressureLevel(fd, own), source, &path, "woken at level medium");
+            }
             Err(error) => self.notes.push(Note::absent(source, path, error)),
         }
     }
@@ -385,11 +394,11 @@ mod tests {
     fn a_pressure_level_is_read_back() {
         let fd = nonblocking_eventfd().unwrap();
         rustix::io::write(&fd, &2_u64.to_ne_bytes()).unwrap();
-        let mut watch = Watch::PressureLevel(fd);
+        let mut watch = Watch::PressureLevel(fd, true);
         let mut events = Events::default();
         assert!(watch.take(PollFlags::IN, &mut events));
-        assert!(events.pressure);
-        let Watch::PressureLevel(fd) = &watch else { unreachable!() };
+        assert!(events.pressure && events.squeezed);
+        let Watch::PressureLevel(fd, _) = &watch else { unreachable!() };
         assert_eq!(rustix::io::read(fd, &mut [0; 8]), Err(rustix::io::Errno::AGAIN));
     }
 }

@@ -14,5 +14,5 @@ pub mod write;
 
 pub use model::{
     CPU_UNKNOWN, Format, Frame, FrameId, Meta, Mode, Profile, Rate, Reason, Sample, Share, StackId,
-    StackShare, StringId, SymbolShare, Thread, ThreadId, Unresolved, View, WeightUnit,
+    StringId, SymbolShare, Thread, ThreadId, Unresolved, View, WeightUnit,
 };

@@ -1,7 +1,7 @@
 //! What threads do: a dictionary of names by version of OpenZFS, kept as data
 //! (`data/thread-roles.toml`), to which users can add their own.
 //!
-//! A name as tools print it is cleaned first: brackets and `zfskern{...}` go, the CPU (`/3`), the
+//! A name as tools print it is cleaned first. Brackets and `zfskern{...}` go. The CPU (`/3`), the
 //! number of a taskq (`_3`, `-3`) and what Linux cut off after 15 bytes are allowed for.
 
 use regex::Regex;
@@ -30,6 +30,9 @@ pub struct Role {
     pub until: Option<String>,
     /// Whose: `zfs`, `kernel`, `freebsd`, `ogive`.
     pub system: String,
+    /// Only for names that no other entry has, however they were cut off or numbered.
+    #[serde(default, skip_serializing)]
+    pub fallback: bool,
 }
 
 /// A dictionary that cannot be used, and why.
@@ -85,18 +88,17 @@ impl Roles {
     pub fn of(&self, thread: &str) -> Option<&Role> {
         let name = clean(thread);
         let found = self.entries.iter().find(|(regex, ..)| regex.is_match(name));
-        if let Some((.., role)) = found {
-            // "a thread that this dictionary does not have" may be one that was cut off.
-            if role.name != "z_.*" {
-                return Some(role);
-            }
+        if let Some((.., role)) = found
+            && !role.fallback
+        {
+            return Some(role);
         }
         let numberless = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let numberless = numberless.strip_suffix(['_', '-']).unwrap_or(name);
         let by_number = self
             .entries
             .iter()
-            .find(|(regex, _, role)| role.name != "z_.*" && regex.is_match(numberless));
+            .find(|(regex, _, role)| !role.fallback && regex.is_match(numberless));
         if let Some((.., role)) = by_number {
             return Some(role);
         }

@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a capture that is there must be readable")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +28,7 @@ fn captures() -> Vec<PathBuf> {
         .collect();
     found.sort();
     if found.is_empty() {
-        eprintln!("no captures at {}: nothing was tested", place.display());
+        skipped::skipped(format_args!("there are no captures at {}", place.display()));
     }
     found
 }

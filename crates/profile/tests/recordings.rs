@@ -190,7 +190,7 @@ proptest! {
         let text: String = weights.iter().enumerate().map(|(n, w)| format!("t{};a;b{n} {w}\n", n % 5)).collect();
         let profile = read::bytes("x", text.as_bytes(), &Options::default()).unwrap();
         prop_assert_eq!(profile.view().weight(), weights.iter().sum::<u64>());
-        let again: u64 = profile.view().top_stacks(100).iter().map(|share| share.weight).sum();
+        let again: u64 = profile.view().by_stack().iter().map(|(_, weight)| weight).sum();
         prop_assert_eq!(again, weights.iter().sum::<u64>());
     }
 }

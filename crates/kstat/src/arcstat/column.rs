@@ -4,6 +4,19 @@ use thiserror::Error;
 
 use super::columns::COLUMNS;
 
+/// What stands on the lists: the whole of the breakdown by type and state, and what the target
+/// columns call the cache.
+pub(super) const CACHED: &[&str] = &[
+    "anon_data",
+    "anon_metadata",
+    "mfu_data",
+    "mfu_metadata",
+    "mru_data",
+    "mru_metadata",
+    "uncached_data",
+    "uncached_metadata",
+];
+
 /// How the number of a column is shortened for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
@@ -15,6 +28,8 @@ pub enum Scale {
     Bytes,
     /// A percentage; never shortened.
     Percent,
+    /// Money; never shortened, with as many decimals as there is room for.
+    Dollars,
 }
 
 /// Which quarters of the cache a target covers.
@@ -36,6 +51,8 @@ pub(super) enum Formula {
     Rate(&'static [&'static str]),
     /// Growth of the first as a percentage of the growth of the second.
     RateShare(&'static [&'static str], &'static [&'static str]),
+    /// Microdollars, as dollars an hour.
+    Spending(&'static str),
     /// The level at the end.
     Level(&'static [&'static str]),
     /// The level of the first as a percentage of the level of the second.
@@ -71,6 +88,11 @@ impl Column {
     /// Whether it speaks of L2; such columns are left out of [`Columns::all`] where there is none.
     pub fn is_l2(&self) -> bool {
         self.name.starts_with("l2")
+    }
+
+    /// Whether it speaks of what requests cost; such columns are shown for buckets only.
+    pub fn is_cost(&self) -> bool {
+        self.scale == Scale::Dollars
     }
 }
 
@@ -144,9 +166,16 @@ impl Columns {
         Self::of_table(|column| PREFETCH.iter().position(|&name| name == column.name))
     }
 
-    /// Every column (`-a`), those of L2 only if `with_l2`.
+    /// Every column (`-a`), those of L2 only if `with_l2`, and no costs.
     pub fn all(with_l2: bool) -> Self {
-        Self::of_table(|column| (with_l2 || !column.is_l2()).then_some(0))
+        Self::of_table(|column| (!column.is_cost() && (with_l2 || !column.is_l2())).then_some(0))
+    }
+
+    /// The same, and behind them what requests cost.
+    #[must_use]
+    pub fn with_costs(mut self) -> Self {
+        self.0.extend(COLUMNS.iter().filter(|column| column.is_cost()));
+        self
     }
 
     /// The chosen columns.

@@ -1,8 +1,9 @@
 //! The table of `arcstat`'s columns, in the order `arcstat -v` lists them.
 //!
-//! Source of names, widths, scales and formulas: `cmd/zarcstat.in`, OpenZFS 2.4.
+//! Source of names, widths, scales and formulas: `cmd/zarcstat.in`, OpenZFS 2.4. The last one is
+//! our own.
 
-use super::column::{Column, Formula, Quarters, Scale};
+use super::column::{CACHED, Column, Formula, Quarters, Scale};
 
 /// Every column there is.
 pub static COLUMNS: &[Column] = TABLE;
@@ -144,17 +145,6 @@ const ALL_METADATA: Names = &[
     "demand_metadata_misses",
 ];
 
-/// What stands on the lists; the whole of the breakdown by type and state.
-const CACHED: Names = &[
-    "anon_data",
-    "anon_metadata",
-    "mfu_data",
-    "mfu_metadata",
-    "mru_data",
-    "mru_metadata",
-    "uncached_data",
-    "uncached_metadata",
-];
 /// All accesses the prefetcher classifies.
 const PREFETCHER: Names =
     &["zfetch_hits", "zfetch_future", "zfetch_stride", "zfetch_past", "zfetch_misses"];
@@ -400,4 +390,6 @@ const TABLE: &[Column] = &[
     cut("uncem", &["uncached_evictable_metadata"], "Evictable metadata not to be kept"),
     cut_share("uncem%", &["uncached_evictable_metadata"], CACHED,
         "Evictable metadata not to be kept, percent"),
+    column("$/h", 6, Scale::Dollars, Formula::Spending("origin_microdollars"),
+        "Dollars an hour that requests to the bucket cost"),
 ];

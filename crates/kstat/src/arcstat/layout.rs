@@ -122,6 +122,12 @@ impl Layout {
     }
 }
 
+/// As many decimals as there is room for: a cent an hour is as interesting as a hundred dollars.
+fn dollars(width: usize, number: f64) -> String {
+    let decimals = width.saturating_sub(format!("{number:.0}").len() + 1);
+    format!("{number:>width$.decimals$}")
+}
+
 fn shorten(column: &Column, number: f64, one_second: bool) -> String {
     // A second is never exact, and 16.98 hits in 0.999 s are 17 in all but name.
     let mut number =
@@ -130,6 +136,7 @@ fn shorten(column: &Column, number: f64, one_second: bool) -> String {
         Scale::Count => 1000.0,
         Scale::Bytes => 1024.0,
         Scale::Percent | Scale::Text => f64::INFINITY,
+        Scale::Dollars => return dollars(column.width, number),
     };
     let mut divisions = 0;
     while number.abs() > scale && divisions < SUFFIXES.len() - 1 {

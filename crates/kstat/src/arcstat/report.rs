@@ -2,23 +2,11 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::column::{Column, Columns, Formula, Quarters, Scale};
+use super::column::{CACHED, Column, Columns, Formula, Quarters, Scale};
 use super::snapshot::Snapshot;
 
 /// 2³², the denominator of `meta`, `pd` and `pm`.
 const FRACTION_ONE: f64 = 4_294_967_296.0;
-
-/// All that the target columns call the cache: what stands on its lists.
-const CACHED: &[&str] = &[
-    "anon_data",
-    "anon_metadata",
-    "mfu_data",
-    "mfu_metadata",
-    "mru_data",
-    "mru_metadata",
-    "uncached_data",
-    "uncached_metadata",
-];
 
 /// A reading, the one before it and the seconds between them.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +60,9 @@ impl<'a> Report<'a> {
             Formula::Time => return Cell::Text(time.to_owned()),
             Formula::Rate(names) => self.growth(names).map(|sum| sum / self.elapsed_seconds),
             Formula::RateShare(part, whole) => percent(self.growth(part), self.growth(whole)),
+            Formula::Spending(name) => self
+                .growth(&[name])
+                .map(|microdollars| microdollars / 1e6 * 3600.0 / self.elapsed_seconds),
             Formula::Level(names) => self.level(names),
             Formula::LevelShare(part, whole) => percent(self.level(part), self.level(whole)),
             Formula::Not(name) => self.later.get(name).map(|n| f64::from(u8::from(n == 0))),

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use crate::kstat::Kstat;
 
-/// The numbers of `arcstats` and, prefixed with `zfetch_`, of `zfetchstats` at one time.
+/// What `ogivestats` has of what the columns show.
+const COST: &str = "origin_microdollars";
+
+/// The numbers of `arcstats` and, prefixed with `zfetch_`, of `zfetchstats` at one time, and those
+/// of what requests to a bucket cost.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     numbers: HashMap<String, i128>,
@@ -25,9 +29,13 @@ impl Snapshot {
                     ""
                 }
                 "zfetchstats" => "zfetch_",
+                "ogivestats" => "",
                 _ => continue,
             };
-            snapshot.numbers.extend(kstat.entries.iter().filter_map(|entry| {
+            let is_own = kstat.name == "ogivestats";
+            let is_wanted = |name: &str| !is_own || name == COST;
+            let entries = kstat.entries.iter().filter(|entry| is_wanted(&entry.name));
+            snapshot.numbers.extend(entries.filter_map(|entry| {
                 Some((format!("{prefix}{}", entry.name), entry.value.as_integer()?))
             }));
         }
@@ -53,6 +61,11 @@ impl Snapshot {
     /// Whether there is an L2 at all: something on it, or a device for it.
     pub fn has_l2(&self) -> bool {
         ["l2_size", "l2_ndev"].iter().any(|name| self.get(name).is_some_and(|number| number > 0))
+    }
+
+    /// Whether it is told what requests cost: the source is a bucket.
+    pub fn has_costs(&self) -> bool {
+        self.get(COST).is_some()
     }
 
     /// Seconds from the beginning of the counters to this reading; `None` where the source does

@@ -1,9 +1,9 @@
-//! From records of perf_event_open to a profile: who is who, what is mapped where, and what a
-//! sample's addresses are called at that moment. The same for a file and for the live rings.
+//! From records of perf_event_open to a profile: which thread a sample is of, what is mapped where,
+//! and the names of its addresses at that moment. The same code serves files and the live rings.
 //!
-//! Addresses are named as they come, each once (a cache by address space), and stacks are kept by
-//! function, so that memory grows with the number of functions and stacks, never with samples.
-//! Records are outside input: everything is checked, nothing is trusted.
+//! Addresses are named as they come, each once (a cache by address space). Stacks are kept by
+//! function. So memory grows with the number of functions and stacks, never with samples. Records
+//! are outside input: everything is checked, nothing is trusted.
 
 mod maps;
 mod recent;
@@ -29,8 +29,8 @@ use recent::Recent;
 use sample::SampleFields;
 use tasks::{Mapping, Tasks};
 
-/// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew has
-/// addresses of its own, and a million of them take 50 MiB.
+/// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew
+/// has addresses of its own, and a million of them take 50 MiB.
 const CACHE_MAX: usize = 1_000_000;
 /// Frames of one stack at most; the kernel gives 127 unless told otherwise, and a record holds
 /// 8,000.

@@ -1,8 +1,9 @@
 //! The last stack of each of some threads. Two samples of a thread mostly differ in their innermost
-//! frames alone; what they share, from the outermost frame on, need not be looked up again.
+//! frames alone. The frames that they share need not be looked up again.
 //!
-//! A stack is only taken over for the same addresses in the same address space, so that it is what
-//! looking up would give. Whoever changes what kernel addresses are called must [`Recent::clear`].
+//! A stack is only taken over for the same addresses in the same address space, so the result is
+//! what a look-up would give. Whoever changes the names of kernel addresses must call
+//! [`Recent::clear`].
 
 use crate::model::{Mode, StackId};
 

@@ -1,4 +1,5 @@
-//! Opening of the events: which counter, of whom, and what the kernel says when it does not want to.
+//! Opening of the events: which counter, of whom, and what the kernel says when it does not want
+//! to.
 
 use std::io;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
+use super::snapshot::numbers;
 use super::{EVENTS_MAX, LiveError, NATIVE, Request, Target, rights};
 use crate::read::perf_data::Attribute;
 
@@ -49,7 +51,8 @@ pub(super) fn exists(pid: i32) -> bool {
 }
 
 /// Opens what a request asks for. Where the whole machine may not be sampled, processes are sampled
-/// thread by thread, and without the kernel's part where that is not allowed either; both are noted.
+/// thread by thread, and without the kernel's part where that is not allowed either; both are
+/// noted.
 pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
     if let Target::Processes(pids) = &request.target {
         if let Some(pid) = pids.iter().copied().find(|pid| !exists(*pid)) {
@@ -79,7 +82,7 @@ pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
             advice: rights::advice(),
         });
     };
-    plan.tids = Some(pids.iter().flat_map(|pid| threads(*pid)).collect());
+    plan.tids = Some(pids.iter().flat_map(|pid| numbers(&format!("/proc/{pid}/task"))).collect());
     let events = plan.tids.as_ref().map_or(0, Vec::len) * plan.cpus.len();
     if events > EVENTS_MAX {
         return Err(LiveError::Denied {
@@ -112,7 +115,7 @@ pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
     Err(LiveError::Denied { what: "this process", source: denied, advice: rights::advice() })
 }
 
-fn is_denied(error: &io::Error) -> bool {
+pub(super) fn is_denied(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error().map(rustix::io::Errno::from_raw_os_error),
         Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM)
@@ -204,7 +207,7 @@ impl Plan {
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
+pub(super) fn is_gone(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
     matches!(errno, Some(rustix::io::Errno::SRCH | rustix::io::Errno::NODEV))
 }
@@ -241,7 +244,7 @@ pub(super) fn attribute(kind: Kind, hertz: u32, exclude_kernel: bool) -> Attribu
 }
 
 /// CPUs that are online: `0-3,8`.
-fn cpus() -> Vec<usize> {
+pub(super) fn cpus() -> Vec<usize> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let listed = parse_cpus(text.trim());
     if !listed.is_empty() {
@@ -261,15 +264,6 @@ fn parse_cpus(text: &str) -> Vec<usize> {
         }
     }
     cpus
-}
-
-/// The threads of a process.
-fn threads(pid: i32) -> Vec<i32> {
-    std::fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! Sampling of this machine: the stacks of all CPUs so many times a second, by perf_event_open(2).
 //!
-//! One event and one ring a CPU; cycles where the processor counts them, else the CPU clock. The
-//! caller's thread sleeps for as long as a ring takes to fill by a quarter, half a second at most,
-//! drains the rings, and gives records in the order of time to the same `Assembler` that reads
-//! files. Nothing on the machine is changed. Memory: the rings, and what a profile needs.
+//! There is one event and one ring for each CPU. The event is cycles where the processor counts
+//! them, else the CPU clock. The caller's thread sleeps for as long as a ring takes to fill by a
+//! quarter, half a second at most. Then it drains the rings and gives the records, in the order of
+//! time, to the same `Assembler` that reads files. Nothing on the machine is changed. Memory: the
+//! rings, and what a profile needs.
 
+pub mod contention;
 mod event;
 mod rights;
 mod snapshot;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use linux_perf_event_reader::Endianness;
 use perf_event::Sampler;
@@ -80,6 +82,14 @@ pub enum LiveError {
         /// The smallest thing that would allow it.
         advice: String,
     },
+    /// The kernel lacks what is needed, or hides it.
+    #[error("{what}; {advice}")]
+    Missing {
+        /// What is lacking.
+        what: &'static str,
+        /// What would help.
+        advice: &'static str,
+    },
     /// The process is not there.
     #[error("there is no process {pid}")]
     NoProcess {
@@ -99,7 +109,7 @@ pub enum LiveError {
     Senseless(String),
 }
 
-/// Told how long sampling has been going on, and how many samples have been seen.
+/// Called with how long sampling has been going on, and how many samples there are.
 pub type Tick<'t> = &'t mut dyn FnMut(Duration, u64);
 
 /// Samples until the time is over or `stop` is set. Blocks; a signal that sets `stop` also ends the
@@ -156,6 +166,7 @@ pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Pr
             .map_err(|source| LiveError::Failed { what: "starting a counter", source })?;
     }
     let started = Instant::now();
+    let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     snapshot::take(&mut assembler, &request.target);
     let watched = match &request.target {
         Target::Processes(pids) => pids.clone(),
@@ -167,6 +178,7 @@ pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Pr
     let mut profile = live.end();
     let duration_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     profile.meta.duration_ns = Some(duration_ns);
+    profile.meta.began_unix_ns = u64::try_from(began.as_nanos()).ok();
     Ok(profile)
 }
 

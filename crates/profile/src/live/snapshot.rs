@@ -72,7 +72,8 @@ fn mapping(line: &str) -> Option<(u64, u64, u64, &str)> {
     Some((start, end.checked_sub(start)?, offset, path))
 }
 
-fn numbers(directory: &str) -> Vec<i32> {
+/// The numbers among the names in a directory of /proc: processes, or threads of one.
+pub(super) fn numbers(directory: &str) -> Vec<i32> {
     std::fs::read_dir(directory)
         .into_iter()
         .flatten()

@@ -1,5 +1,6 @@
 //! ogive's own counters, as a named kstat: `lock_NAME_waits`, `lock_NAME_wait_ns`,
-//! `lock_NAME_wait_max_ns`; `lock_waits` and `lock_wait_ns` are those of the engine as a whole. Also as `NAME: VALUE` and with a prefix of modules, as sysctl prints them.
+//! `lock_NAME_wait_max_ns`; `lock_waits` and `lock_wait_ns` are those of the engine as a whole.
+//! Also as `NAME: VALUE` and with a prefix of modules, as sysctl prints them.
 
 use std::collections::BTreeMap;
 

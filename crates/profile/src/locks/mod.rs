@@ -1,11 +1,13 @@
 //! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `lockstat`, `perf lock
-//! contention`, and ogive's own counters.
+//! contention`, ogive's own counters, and the kernel's tracepoints, live.
 //!
-//! Rows are ranked by the total time waited, not by how often: a lock that is waited for thirty times
-//! for 50 ms each is worse than one that is waited for a million times for 20 ns.
+//! Rows are ranked by the total time waited, not by how often: a lock that is waited for thirty
+//! times for 50 ms each is worse than one that is waited for a million times for 20 ns.
 
+pub mod contention;
 mod counters;
 mod lockstat;
+mod names;
 mod perf_lock;
 
 use serde::Serialize;
@@ -23,6 +25,8 @@ pub enum Source {
     PerfLock,
     /// ogive's own counters.
     Ogive,
+    /// The kernel's tracepoints, live.
+    Tracepoints,
 }
 
 /// One lock, or one caller of one, and how it was waited for.
@@ -32,6 +36,9 @@ pub struct LockRow {
     pub lock: String,
     /// Who waited: a function; empty when not known.
     pub caller: String,
+    /// The module of the caller, `zfs`; empty for the kernel proper and where it is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub module: String,
     /// The kind: `spinlock`, `mutex`, `rwsem:W`, `Adaptive mutex spin`.
     pub kind: String,
     /// How often it was waited for.

@@ -1,5 +1,5 @@
-//! `perf lock contention`: by caller, by lock (`-l`), by thread (`-t`), and as values separated by a
-//! character (`-x`). Times have units: ns, us, ms, s, m.
+//! `perf lock contention`: by caller, by lock (`-l`), by thread (`-t`), and as values separated by
+//! a character (`-x`). Times have units: ns, us, ms, s, m.
 
 use super::{LockRow, LockTable, Source, number};
 

@@ -48,21 +48,21 @@ fn merge_by(samples: &mut Vec<Sample>, step_ns: u64) {
         sample.time_ns -= sample.time_ns % step_ns;
     }
     samples.sort_unstable_by_key(|sample| (sample.time_ns, sample.thread, sample.stack));
-    samples.dedup_by(|sample, kept| {
+    samples.dedup_by(|sample, merged| {
         let same = (sample.time_ns, sample.thread, sample.stack)
-            == (kept.time_ns, kept.thread, kept.stack);
+            == (merged.time_ns, merged.thread, merged.stack);
         if same {
-            add(kept, sample);
+            add(merged, sample);
         }
         same
     });
 }
 
-fn add(kept: &mut Sample, sample: &Sample) {
-    kept.weight = kept.weight.saturating_add(sample.weight);
-    kept.count = kept.count.saturating_add(sample.count);
-    if kept.cpu != sample.cpu {
-        kept.cpu = CPU_UNKNOWN;
+fn add(merged: &mut Sample, sample: &Sample) {
+    merged.weight = merged.weight.saturating_add(sample.weight);
+    merged.count = merged.count.saturating_add(sample.count);
+    if merged.cpu != sample.cpu {
+        merged.cpu = CPU_UNKNOWN;
     }
 }
 

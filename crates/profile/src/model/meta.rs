@@ -98,6 +98,9 @@ pub struct Meta {
     pub unit: WeightUnit,
     /// How often.
     pub rate: Rate,
+    /// When sampling began, in nanoseconds since 1970 (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_unix_ns: Option<u64>,
     /// From the first sample to the last, or as long as sampling ran, in nanoseconds.
     pub duration_ns: Option<u64>,
     /// The clock's value at the first sample, in nanoseconds; what it counts from depends on the

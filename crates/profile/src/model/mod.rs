@@ -13,7 +13,7 @@ mod view;
 
 pub use ids::{FrameId, StackId, StringId, ThreadId};
 pub use meta::{Format, Meta, Rate, Reason, Unresolved, WeightUnit};
-pub use view::{Share, StackShare, SymbolShare, View};
+pub use view::{Share, SymbolShare, View};
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -32,6 +32,20 @@ pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 /// The CPU of a sample whose source does not say.
 pub const CPU_UNKNOWN: u32 = u32::MAX;
+
+/// The modules of OpenZFS, before and after they were one, as [`Frame::module`] has them.
+pub(crate) const ZFS_MODULES: [&str; 10] = [
+    "[zfs]",
+    "[spl]",
+    "[icp]",
+    "[zavl]",
+    "[znvpair]",
+    "[zunicode]",
+    "[zcommon]",
+    "[zlua]",
+    "[zzstd]",
+    "[splat]",
+];
 
 /// Whether a frame ran in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -151,11 +165,6 @@ impl Profile {
     /// The text of a number.
     pub fn string(&self, id: StringId) -> &str {
         self.strings.get(id)
-    }
-
-    /// How many different texts there are.
-    pub fn strings_len(&self) -> usize {
-        self.strings.len()
     }
 
     /// Interns a frame. Without a symbol, `address` tells frames apart (0: all of the module are

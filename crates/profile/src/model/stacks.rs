@@ -1,6 +1,6 @@
-//! Stacks as a tree of frames: a node is a frame and the node that called it, so that a million
-//! stacks with the same entry path keep that path once. A node's caller always has a smaller number,
-//! which lets every question about callers be answered in one pass over the nodes.
+//! Stacks as a tree of frames. A node is a frame and the node that called it, so a million stacks
+//! with the same entry path keep that path once. A node's caller always has a smaller number. So
+//! every question about callers is answered in one pass over the nodes.
 
 use std::hash::BuildHasher as _;
 

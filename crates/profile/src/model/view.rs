@@ -1,14 +1,11 @@
 //! Questions to a profile: a [`View`] is some of its samples, and what can be asked of them.
-//!
-//! Questions about callers are answered for all stacks at once: what holds for a stack follows from
-//! its leaf frame and its caller, and callers have smaller numbers, so one pass in order suffices.
 
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use regex::Regex;
 
-use super::{Frame, FrameId, Mode, Profile, Sample, StackId, Thread, ThreadId};
+use super::{FrameId, Mode, Profile, Sample, StackId, Thread, ThreadId};
 
 /// A weight and what part of the view's total it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,17 +30,6 @@ pub struct SymbolShare<'p> {
     /// Kernel or user.
     pub mode: Mode,
     /// The weight, in [`super::Meta::unit`].
-    pub weight: u64,
-    /// The part of the view's total, 0 to 1.
-    pub share: f64,
-}
-
-/// The weight of a whole stack.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StackShare {
-    /// The stack; [`Profile::stack`] gives its frames, leaf first.
-    pub stack: StackId,
-    /// The weight of the samples in exactly this stack.
     pub weight: u64,
     /// The part of the view's total, 0 to 1.
     pub share: f64,
@@ -112,35 +98,13 @@ impl<'p> View<'p> {
         })
     }
 
-    /// Those with a frame, leaf or caller, whose symbol matches.
-    pub fn containing(&self, symbol: &Regex) -> View<'p> {
-        let frames = self.matching_frames(|frame| symbol.is_match(&frame.name()));
-        let holds = self.stacks_containing(&frames);
-        self.filter(|sample| holds[sample.stack.index()])
-    }
-
     /// Those whose leaf's symbol matches.
     pub fn with_leaf(&self, symbol: &Regex) -> View<'p> {
-        let frames = self.matching_frames(|frame| symbol.is_match(&frame.name()));
+        let frames: Vec<bool> =
+            self.profile.frames().map(|(_, frame)| symbol.is_match(&frame.name())).collect();
         self.filter(|sample| {
             self.profile.split_stack(sample.stack).is_some_and(|(leaf, _)| frames[leaf.index()])
         })
-    }
-
-    /// Those in which a frame that matches `symbol` was called, directly or not, by one that
-    /// matches `caller`.
-    pub fn called_by(&self, symbol: &Regex, caller: &Regex) -> View<'p> {
-        let inner = self.matching_frames(|frame| symbol.is_match(&frame.name()));
-        let outer = self.matching_frames(|frame| caller.is_match(&frame.name()));
-        let under = self.stacks_containing(&outer);
-        let mut holds = vec![false; self.profile.stacks_len()];
-        for stack in 1..holds.len() {
-            if let Some((frame, caller)) = self.profile.split_stack(StackId(stack as u32)) {
-                holds[stack] =
-                    holds[caller.index()] || (inner[frame.index()] && under[caller.index()]);
-            }
-        }
-        self.filter(|sample| holds[sample.stack.index()])
     }
 
     /// Whether there is any sample.
@@ -171,11 +135,6 @@ impl<'p> View<'p> {
     /// The part of samples whose leaf's symbol matches, 0 to 1.
     pub fn self_share(&self, symbol: &Regex) -> f64 {
         self.with_leaf(symbol).share_of(self)
-    }
-
-    /// The part of samples with a frame that matches anywhere, 0 to 1.
-    pub fn share_under(&self, symbol: &Regex) -> f64 {
-        self.containing(symbol).share_of(self)
     }
 
     /// Functions by the weight of samples whose leaf they are, heaviest first.
@@ -210,36 +169,6 @@ impl<'p> View<'p> {
             }
         }
         self.symbols(by_frame)
-    }
-
-    /// The nearest callers of what matches that do not match themselves, heaviest first: who holds
-    /// a lock's spinning up. Counted from the leaf; stacks whose leaf does not match are left out.
-    pub fn callers_of_leaf(&self, symbol: &Regex) -> Vec<SymbolShare<'p>> {
-        let frames = self.matching_frames(|frame| symbol.is_match(&frame.name()));
-        let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
-        for (stack, weight) in self.by_stack() {
-            let mut path = self.profile.stack(stack).peekable();
-            if path.peek().is_none_or(|leaf| !frames[leaf.index()]) {
-                continue;
-            }
-            if let Some(caller) = path.find(|frame| !frames[frame.index()]) {
-                *by_frame.entry(caller).or_default() += weight;
-            }
-        }
-        self.symbols(by_frame)
-    }
-
-    /// The heaviest stacks, at most `len`.
-    pub fn top_stacks(&self, len: usize) -> Vec<StackShare> {
-        let total = self.weight();
-        let mut stacks: Vec<StackShare> = self
-            .by_stack()
-            .into_iter()
-            .map(|(stack, weight)| StackShare { stack, weight, share: fraction(weight, total) })
-            .collect();
-        stacks.sort_by_key(|share| (std::cmp::Reverse(share.weight), share.stack));
-        stacks.truncate(len);
-        stacks
     }
 
     /// Weight by stack, in the order of stacks.
@@ -291,33 +220,6 @@ impl<'p> View<'p> {
             },
             str::to_owned,
         )
-    }
-
-    /// Weight by CPU; [`super::CPU_UNKNOWN`] where it is not known.
-    pub fn by_cpu(&self) -> Vec<(u32, u64)> {
-        let mut cpus: Vec<(u32, u64)> = self
-            .grouped_by(|sample| sample.cpu)
-            .into_iter()
-            .map(|(cpu, (weight, _))| (cpu, weight))
-            .collect();
-        cpus.sort_unstable();
-        cpus
-    }
-
-    /// Which frames a condition holds for, by number.
-    pub fn matching_frames(&self, mut holds: impl FnMut(&Frame<'p>) -> bool) -> Vec<bool> {
-        self.profile.frames().map(|(_, frame)| holds(&frame)).collect()
-    }
-
-    /// Which stacks contain one of the frames, by number.
-    pub fn stacks_containing(&self, frames: &[bool]) -> Vec<bool> {
-        let mut holds = vec![false; self.profile.stacks_len()];
-        for stack in 1..holds.len() {
-            if let Some((frame, caller)) = self.profile.split_stack(StackId(stack as u32)) {
-                holds[stack] = frames[frame.index()] || holds[caller.index()];
-            }
-        }
-        holds
     }
 
     /// Which stacks the samples are in, or came by on their way there, by number.

@@ -1,10 +1,10 @@
-//! Folded stacks, one a line: `thread;root;...;leaf 42`, as stackcollapse writes and flamegraph reads
-//! them (<https://github.com/brendangregg/FlameGraph>).
+//! Folded stacks, one a line: `thread;root;...;leaf 42`, as stackcollapse writes and flamegraph
+//! reads them (<https://github.com/brendangregg/FlameGraph>).
 //!
 //! The first component is the thread (`z_rd_int`, or `z_rd_int-316/317`), unless it is written as a
-//! function of a module (``zfs`arc_evict``). Marks at the end of a function say where it ran: `_[k]`
-//! kernel, `_[i]` inlined, `_[j]` generated. A number that was multiplied or divided may have a
-//! fraction.
+//! function of a module (``zfs`arc_evict``). Marks at the end of a function say where it ran:
+//! `_[k]` kernel, `_[i]` inlined, `_[j]` generated. A number that was multiplied or divided may
+//! have a fraction.
 
 use std::io::BufRead;
 

@@ -1,8 +1,10 @@
-//! Readers: from what people have to a [`Profile`]. Formats are known by content, compressed or not.
+//! Readers: from what people have to a [`Profile`]. Formats are known by content, compressed or
+//! not.
 //!
-//! Everything that is read is outside input: no length or count of it is trusted, nothing of it makes
-//! these readers panic, memory is bounded however much comes, and what is damaged is left out with a
-//! note in [`Meta::notes`](crate::Meta::notes). An error means that nothing could be used.
+//! Everything that is read is outside input. No length or count of it is trusted, and nothing of it
+//! makes these readers panic. Memory is bounded, however long the input is. What is damaged is left
+//! out with a note in [`Meta::notes`](crate::Meta::notes). An error means that nothing could be
+//! used.
 
 mod compressed;
 mod error;
@@ -35,7 +37,7 @@ pub struct Options {
     pub symbols: SymbolOptions,
 }
 
-/// Told from time to time how many more bytes were read.
+/// Called from time to time with how many more bytes were read.
 pub type Progress<'p> = &'p mut dyn FnMut(u64);
 
 /// What a source is, by its first bytes (4 KiB are enough); `None` for nothing that is known here.

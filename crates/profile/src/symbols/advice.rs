@@ -1,28 +1,15 @@
 //! What to do where names are missing, for this distribution: which file, which variables, which
 //! commands.
 //!
-//! The file that DKMS reads is the one that the package's own dkms.conf names (`PACKAGE_CONFIG`): on
-//! Debian it is /etc/dkms/zfs.conf, although /etc/default/zfs lists the same variables.
+//! The file that DKMS reads is the one that the package's own dkms.conf names (`PACKAGE_CONFIG`):
+//! on Debian it is /etc/dkms/zfs.conf, although /etc/default/zfs lists the same variables.
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{Profile, Reason, Unresolved};
+use crate::model::{Profile, Reason, Unresolved, ZFS_MODULES};
 
 /// Below this share of all weight nothing is said.
 const SHARE_MIN: f64 = 0.01;
-/// The modules that OpenZFS consists of.
-const ZFS_MODULES: [&str; 9] = [
-    "[zfs]",
-    "[spl]",
-    "[icp]",
-    "[zavl]",
-    "[znvpair]",
-    "[zunicode]",
-    "[zcommon]",
-    "[zlua]",
-    "[zzstd]",
-];
-
 /// What is known of the machine the profile is of, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct System {

@@ -148,7 +148,8 @@ fn underscores(name: &str) -> usize {
     name.len() - name.trim_start_matches('_').len()
 }
 
-/// How good a symbol of this type is, for code; `None` for everything else. `nm(1)` has the letters.
+/// How good a symbol of this type is, for code; `None` for everything else. `nm(1)` has the
+/// letters.
 fn rank(kind: &str) -> Option<u8> {
     match kind {
         "T" => Some(2),

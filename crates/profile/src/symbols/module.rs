@@ -4,8 +4,8 @@
 //!
 //! A module's file is relocatable: a symbol is a section and an offset. Where the sections lie is
 //! told by /sys/module/M/sections while it is loaded, and else follows from the rule by which the
-//! kernel lays them out (Linux `kernel/module/main.c`, `layout_sections`): executable sections first,
-//! in the file's order, each aligned, those for initialisation left out.
+//! kernel lays them out (Linux `kernel/module/main.c`, `layout_sections`): executable sections
+//! first, in the file's order, each aligned, those for initialisation left out.
 
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -1,11 +1,11 @@
 //! Names in programs and libraries, by blazesym; and in generated code, by the maps that runtimes
 //! write (`/tmp/perf-PID.map`, Linux `tools/perf/Documentation/jit-interface.txt`).
 //!
-//! Reading a mangled name costs more than finding it, and a function has many addresses: each name is
-//! read once.
+//! Reading a mangled name costs more than finding it, and a function has many addresses: each name
+//! is read once.
 //!
-//! Paths come out of recordings: only regular files are opened, and a file whose build-id is not the
-//! recorded one is not used.
+//! Paths come out of recordings: only regular files are opened, and a file whose build-id is not
+//! the recorded one is not used.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ const FILES_MAX: usize = 10_000;
 
 #[derive(Debug)]
 enum File {
-    /// Where it is, and how many more addresses without a symbol its debug information is asked for.
+    /// Where it is, and how many more addresses without a symbol its debug information is asked
+    /// for.
     Good(PathBuf, u8),
     Bad(Reason),
 }

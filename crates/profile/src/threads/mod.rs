@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use crate::roles::Roles;
-pub use proc::{CpuTimes, Snapshot, ThreadTimes};
+pub use proc::{CpuTimes, Reader, Snapshot, ThreadTimes, Whole};
 
 /// Between two looks at all threads.
 pub const INTERVAL: Duration = Duration::from_millis(500);

@@ -111,6 +111,15 @@ pub struct ThreadTimes {
     pub precise: bool,
 }
 
+/// A process as a whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// When it began, in ticks since boot.
+    pub start_ticks: u64,
+    /// What its threads have used.
+    pub used_ticks: u64,
+}
+
 /// Time between two looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Used {
@@ -168,34 +177,59 @@ impl ThreadTimes {
     }
 }
 
-/// Reads all threads' times.
+/// Reads threads' times, into memory that it uses again.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub struct Reader {
     stat: String,
     schedstat: String,
 }
 
 impl Reader {
     /// Gives every thread, at most so many; whether there were more.
-    pub(super) fn threads(&mut self, max: usize, each: &mut dyn FnMut(ThreadTimes)) -> bool {
+    pub fn threads(&mut self, max: usize, each: &mut dyn FnMut(ThreadTimes)) -> bool {
         let mut left = max;
-        for process in names("/proc") {
-            for thread in names(&format!("/proc/{process}/task")) {
-                if left == 0 {
-                    return true;
-                }
-                left -= 1;
-                let place = format!("/proc/{process}/task/{thread}");
-                // A thread that has ended meanwhile is no error.
-                if !read(&format!("{place}/stat"), &mut self.stat) {
-                    continue;
-                }
-                if !read(&format!("{place}/schedstat"), &mut self.schedstat) {
-                    self.schedstat.clear();
-                }
-                if let Some(times) = ThreadTimes::parse(&self.stat, &self.schedstat) {
-                    each(times);
-                }
+        names("/proc").any(|process| self.some(process, &mut left, each))
+    }
+
+    /// Gives the number of every process.
+    pub fn processes() -> impl Iterator<Item = i32> {
+        names("/proc")
+    }
+
+    /// When a process began, and how many ticks its threads have used, those that have ended
+    /// included: one file, however many threads it has. `None` if it has ended.
+    pub fn whole(&mut self, process: i32) -> Option<Whole> {
+        if !read(&format!("/proc/{process}/stat"), &mut self.stat) {
+            return None;
+        }
+        let ThreadTimes { start_ticks, usr_ticks, sys_ticks, .. } =
+            ThreadTimes::parse(&self.stat, "")?;
+        Some(Whole { start_ticks, used_ticks: usr_ticks.saturating_add(sys_ticks) })
+    }
+
+    /// Gives every thread of one process.
+    pub fn process(&mut self, process: i32, each: &mut dyn FnMut(ThreadTimes)) {
+        let mut all = usize::MAX;
+        self.some(process, &mut all, each);
+    }
+
+    /// Gives threads of a process while any are left to be given; whether there were more.
+    fn some(&mut self, process: i32, left: &mut usize, each: &mut dyn FnMut(ThreadTimes)) -> bool {
+        for thread in names(&format!("/proc/{process}/task")) {
+            if *left == 0 {
+                return true;
+            }
+            *left -= 1;
+            let place = format!("/proc/{process}/task/{thread}");
+            // A thread that has ended meanwhile is no error.
+            if !read(&format!("{place}/stat"), &mut self.stat) {
+                continue;
+            }
+            if !read(&format!("{place}/schedstat"), &mut self.schedstat) {
+                self.schedstat.clear();
+            }
+            if let Some(times) = ThreadTimes::parse(&self.stat, &self.schedstat) {
+                each(times);
             }
         }
         false
@@ -209,11 +243,13 @@ fn names(directory: &str) -> impl Iterator<Item = i32> {
 
 fn read(path: &str, into: &mut String) -> bool {
     into.clear();
-    let mut bytes = std::mem::take(into).into_bytes();
-    let done = std::fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut bytes));
-    *into = String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    done.is_ok_and(|len| len > 0)
+    // The kernel gives such a file, some hundred bytes, in one piece; asking for its end would be
+    // another call for each of thousands.
+    let mut bytes = [0; 4096];
+    let done = std::fs::File::open(path).and_then(|mut file| file.read(&mut bytes));
+    let Ok(length @ 1..) = done else { return false };
+    into.push_str(&String::from_utf8_lossy(&bytes[..length]));
+    true
 }
 
 /// Seconds of CPU this process has used.
@@ -253,6 +289,22 @@ mod tests {
         let coarse = ThreadTimes::parse(STAT, "").unwrap();
         assert!(!coarse.precise && coarse.since(&ThreadTimes::default()).cpu_seconds() == 1.0);
         assert_eq!(ThreadTimes::parse("nonsense", ""), None);
+    }
+
+    #[test]
+    fn a_process_as_a_whole_has_what_its_threads_have() {
+        let mut reader = Reader::default();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let whole = reader.whole(own).unwrap();
+        let mut began = None;
+        reader.process(own, &mut |times| {
+            if times.tid == own {
+                began = Some(times.start_ticks);
+            }
+        });
+        assert_eq!(began, Some(whole.start_ticks));
+        assert!(Reader::processes().any(|process| process == own));
+        assert_eq!(reader.whole(-1), None);
     }
 
     #[test]

@@ -83,6 +83,8 @@ fn message(view: &View<'_>) -> proto::Profile {
         out.period_type = Some(weight_type);
         out.period = (1e9 / hertz) as i64;
     }
+    // Stores of profiles file one under this time.
+    out.time_nanos = meta.began_unix_ns.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0);
     out.duration_nanos = meta.duration_ns.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0);
     for note in &meta.notes {
         let comment = table.get(note);

@@ -1,5 +1,5 @@
-//! JSON for speedscope (<https://www.speedscope.app/file-format-schema.json>): one profile a name of
-//! thread, samples in the order of time.
+//! JSON for speedscope (<https://www.speedscope.app/file-format-schema.json>): one profile a name
+//! of thread, samples in the order of time.
 
 use std::io::{self, Write};
 

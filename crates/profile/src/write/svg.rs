@@ -1,7 +1,8 @@
 //! A flame graph as SVG, drawn by `inferno`. With a baseline, differences are coloured: red grew,
 //! blue shrank, after both were scaled to the same total.
 //!
-//! What is too narrow to be drawn is not handed over line by line: most of a recording's stacks are.
+//! What is too narrow to be drawn is not handed over line by line: most of a recording's stacks
+//! are.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

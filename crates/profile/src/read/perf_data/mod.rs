@@ -1,9 +1,9 @@
 //! perf.data, as a file and as a stream from a pipe.
 //!
-//! Records of the kernel are decoded by `linux-perf-event-reader`. The container around them is read
-//! here, because a recording is hostile input: every section, count and length is bounded, a file
-//! that was cut off is used as far as it goes, and however long it is, what is held is one window of
-//! records ([`rounds`]) and the functions and stacks seen so far.
+//! Records of the kernel are decoded by `linux-perf-event-reader`. The container around them is
+//! read here, because a recording is hostile input: every section, count and length is bounded, a
+//! file that was cut off is used as far as it goes, and however long it is, what is held is one
+//! window of records ([`rounds`]) and the functions and stacks seen so far.
 
 mod header;
 mod records;

@@ -1,8 +1,8 @@
 //! Records in the order of their times, within bounded memory.
 //!
 //! Recorders write buffers of CPUs one after another, and mark rounds: what comes after a round is
-//! not older than what the round before held (Linux `tools/perf/util/ordered-events.c`). Where marks
-//! are missing, half of what is waiting is let go whenever it exceeds [`WAITING_BYTES_MAX`].
+//! not older than what the round before held (Linux `tools/perf/util/ordered-events.c`). Where
+//! marks are missing, half of what is waiting is let go whenever it exceeds [`WAITING_BYTES_MAX`].
 
 /// Bytes of records that wait at most.
 const WAITING_BYTES_MAX: usize = 32 << 20;

@@ -103,6 +103,7 @@ fn convert(from: &proto::Profile) -> Profile {
         event: event.to_owned(),
         unit,
         rate,
+        began_unix_ns: u64::try_from(from.time_nanos).ok().filter(|ns| *ns > 0),
         duration_ns: u64::try_from(from.duration_nanos).ok().filter(|ns| *ns > 0),
         ..Meta::default()
     };

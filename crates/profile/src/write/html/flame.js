@@ -168,7 +168,7 @@
       }
     }
 
-    function draw() {
+    function draw(again) {
       const width = Math.max(320, root.clientWidth), line = 17;
       boxes = [];
       const whole = total[state.focus];
@@ -193,6 +193,8 @@
       const scale = window.devicePixelRatio || 1, height = depthMax * line + 2;
       canvas.width = width * scale; canvas.height = height * scale;
       canvas.style.width = width + "px"; canvas.style.height = height + "px";
+      // A graph that outgrows the window brings a scroll bar, which takes its part of the width.
+      if (again !== "again" && Math.max(320, root.clientWidth) !== width) return draw("again");
       context.setTransform(scale, 0, 0, scale, 0, 0);
       context.font = "11px system-ui, sans-serif";
       context.textBaseline = "middle";

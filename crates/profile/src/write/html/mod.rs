@@ -1,10 +1,10 @@
-//! The interactive flame graph: one HTML file with everything in it, opened by any browser without a
-//! network. Zoom, search with the share that matches, totals by module and by thread role, time
-//! slices, and the difference from another profile.
+//! The interactive flame graph: one HTML file with everything in it, opened by any browser without
+//! a network. It has zoom, search with the share that matches, totals by module and by thread role,
+//! time slices, and the difference from another profile.
 //!
 //! What is below `PRUNED_SHARE` of both profiles is credited to its caller, so that sums stay what
-//! they are and the page stays small. Names are outside input: they go through JSON with `<` escaped
-//! and become text only; a policy in the page forbids everything that is not in it.
+//! they are and the page stays small. Names are outside input: they go through JSON with `<`
+//! escaped and become text only. A policy in the page forbids everything that is not in it.
 
 mod tree;
 
@@ -84,7 +84,7 @@ struct Base {
 ///
 /// What the writer says.
 pub fn write(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
-    let title = escape(page.title);
+    let title = ogive_text::escape(page.title);
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
@@ -273,10 +273,6 @@ pub(super) fn unit_name(unit: WeightUnit) -> &'static str {
     }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// Numbers of seven bits a byte, low ones first, in base64: small numbers stay small.
 #[derive(Default)]
 struct Varints {
@@ -339,6 +335,22 @@ mod tests {
         assert!(!html.contains("<script>alert") && !html.contains("b\"<!--"));
         assert!(html.contains("<title>&lt;b&gt;&amp;</title>"));
         assert!(!html.contains("http://") && !html.contains("https://"));
+    }
+
+    #[test]
+    fn a_tower_of_frames_without_a_name_is_one_box_and_recursion_stays() {
+        let frame = |name: &str| format!("\t7f00 {name} (/usr/lib/libjvm.so)\n");
+        let sample = |frames: String| format!("java 7 [000] 1.0: 1 cpu-clock:\n{frames}\n");
+        let text = sample(frame("[unknown]").repeat(40) + &frame("start+0x1"))
+            + &sample(frame("walk+0x1").repeat(5) + &frame("start+0x1"));
+        let profile = crate::read::bytes("t", text.as_bytes(), &Default::default()).unwrap();
+        let (view, roles) = (profile.view(), Roles::bundled());
+        let page = Page { title: "t", view: &view, baseline: None, roles: &roles };
+        let mut tree = Tree::default();
+        let entries = tree.add(&view, &Groups::new(&page).of_profile(&profile));
+        // The root, start, one box for all without a name, and five of the recursion.
+        assert_eq!(tree.nodes.len(), 8, "{:?}", tree.names);
+        assert_eq!(entries.iter().map(|entry| entry.weight).sum::<u64>(), view.weight());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::model::{Frame, Mode, StackId, View};
+use crate::model::{Frame, Mode, StackId, View, ZFS_MODULES};
 
 /// A node: a frame under a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,8 +61,12 @@ impl Tree {
             if reached[stack]
                 && let Some((frame, caller)) = profile.split_stack(StackId(stack as u32))
             {
-                let node = Node { parent: nodes[caller.index()], frame: frames[frame.index()] };
-                nodes[stack] = self.node(node);
+                let (parent, frame) = (nodes[caller.index()], frames[frame.index()]);
+                // A tower of frames without a name tells no more than one of them.
+                let is_folded = self.is_nameless(frame)
+                    && parent != 0
+                    && self.nodes[parent as usize].frame == frame;
+                nodes[stack] = if is_folded { parent } else { self.node(Node { parent, frame }) };
             }
         }
         view.samples()
@@ -74,6 +78,10 @@ impl Tree {
                 weight: sample.weight,
             })
             .collect()
+    }
+
+    fn is_nameless(&self, frame: u32) -> bool {
+        self.kinds.as_bytes().get(frame as usize) == Some(&b'n')
     }
 
     fn node(&mut self, node: Node) -> u32 {
@@ -162,20 +170,6 @@ impl Tree {
         self.by_name = HashMap::new();
     }
 }
-
-/// The modules of OpenZFS, before and after they were one.
-const ZFS_MODULES: [&str; 10] = [
-    "[zfs]",
-    "[spl]",
-    "[icp]",
-    "[zavl]",
-    "[znvpair]",
-    "[zunicode]",
-    "[zcommon]",
-    "[zlua]",
-    "[zzstd]",
-    "[splat]",
-];
 
 fn kind(frame: &Frame<'_>) -> char {
     if frame.symbol.is_empty() {

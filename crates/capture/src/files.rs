@@ -1,0 +1,209 @@
+//! Files of /proc and /sys, and of a mount's control directory.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use super::{Bundle, Subject};
+
+/// As much of one file is taken.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// As many files of kstats are taken.
+const MAX_KSTATS: usize = 2000;
+/// As many threads are listed.
+const MAX_THREADS: usize = 50_000;
+
+/// Read twice, at the start and at the end.
+const TWICE: [&str; 13] = [
+    "/proc/stat",
+    "/proc/meminfo",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/vmstat",
+    "/proc/buddyinfo",
+    "/proc/slabinfo",
+    "/proc/diskstats",
+    "/proc/softirqs",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
+    "/proc/spl/kmem/slab",
+];
+/// Read once.
+const ONCE: [&str; 6] = [
+    "/proc/version",
+    "/proc/cmdline",
+    "/proc/cpuinfo",
+    "/proc/modules",
+    "/proc/mounts",
+    "/etc/os-release",
+];
+/// Modules whose parameters are read.
+const MODULES: [&str; 5] = ["zfs", "spl", "icp", "zcommon", "znvpair"];
+/// Files of a mount's control directory.
+const CONTROL: [&str; 5] = ["arcstats", "zfetchstats", "ogivestats", "mount", "memory"];
+
+/// Takes one of the two snapshots.
+pub(super) fn snapshot(bundle: &mut Bundle, moment: &str, subject: &Subject) {
+    if let Subject::Mount(mount_point) = subject {
+        for name in CONTROL {
+            let path = mount_point.join(".ogive").join(name);
+            if let Some(content) = read(&path) {
+                bundle.files.push((format!("{moment}/.ogive/{name}"), content));
+            } else if moment == "start" && name == "arcstats" {
+                bundle.notes.push(format!(
+                    "{} has no control directory; no counters of the mount",
+                    mount_point.display()
+                ));
+            }
+        }
+    }
+    for path in TWICE {
+        if let Some(content) = read(Path::new(path)) {
+            bundle.files.push((format!("{moment}{path}"), content));
+        }
+    }
+    if matches!(subject, Subject::Host) {
+        let mut left = MAX_KSTATS;
+        kstats(
+            Path::new("/proc/spl/kstat"),
+            &format!("{moment}/proc/spl/kstat"),
+            &mut left,
+            bundle,
+        );
+    }
+    bundle.files.push((format!("{moment}/thread-stats.txt"), thread_stats().into_bytes()));
+}
+
+/// Takes what does not change meanwhile.
+pub(super) fn once(bundle: &mut Bundle) {
+    for path in ONCE {
+        if let Some(content) = read(Path::new(path)) {
+            bundle.files.push((path.trim_start_matches('/').to_owned(), content));
+        }
+    }
+    let parameters = module_parameters();
+    if !parameters.is_empty() {
+        bundle.files.push(("module-parameters.txt".to_owned(), parameters.into_bytes()));
+    }
+    if Path::new("/proc/self").exists() && !Path::new("/sys/module/zfs").exists() {
+        bundle.files.push(("zfs-module.txt".to_owned(), b"zfs module: not loaded\n".to_vec()));
+    }
+    busy_stacks(bundle);
+}
+
+/// CPU seconds that this process and the commands it waited for have used.
+pub(super) fn own_cpu_seconds() -> Option<f64> {
+    let stat = read(Path::new("/proc/self/stat"))?;
+    let stat = String::from_utf8_lossy(&stat).into_owned();
+    // After the name: state is the 1st, utime, stime, cutime and cstime are the 12th to 15th.
+    let ticks = stat.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
+    let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "CPU time in hundredths of a second")]
+    Some(ticks as f64 / 100.0)
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
+    (!content.is_empty()).then_some(content)
+}
+
+fn kstats(directory: &Path, name: &str, left: &mut usize, bundle: &mut Bundle) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        if *left == 0 {
+            bundle.notes.push(format!("more than {MAX_KSTATS} kstats; the rest was left out"));
+            return;
+        }
+        let inside = format!("{name}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            kstats(&entry.path(), &inside, left, bundle);
+        } else if let Some(content) = read(&entry.path()) {
+            *left -= 1;
+            bundle.files.push((inside, content));
+        }
+    }
+}
+
+/// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)).
+/// Those of this process are left out: it would be found to be busy looking.
+fn thread_stats() -> String {
+    let mut text =
+        String::from("# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n");
+    let mut threads = 0;
+    let own = std::process::id().to_string();
+    let Ok(processes) = std::fs::read_dir("/proc") else { return text };
+    for process in processes.filter_map(Result::ok) {
+        let pid = process.file_name();
+        let is_pid = |pid: &&str| pid.bytes().all(|byte| byte.is_ascii_digit()) && *pid != own;
+        let Some(pid) = pid.to_str().filter(is_pid) else {
+            continue;
+        };
+        // A process may end while it is looked at.
+        let Ok(tasks) = std::fs::read_dir(process.path().join("task")) else { continue };
+        for task in tasks.filter_map(Result::ok) {
+            if threads >= MAX_THREADS {
+                return text;
+            }
+            if let Some(line) = read(&task.path().join("stat")) {
+                threads += 1;
+                let _ = writeln!(text, "{pid} {}", String::from_utf8_lossy(&line).trim_end());
+            }
+        }
+    }
+    text
+}
+
+/// `module/name value`, one a line.
+fn module_parameters() -> String {
+    let mut text = String::new();
+    for module in MODULES {
+        let Ok(entries) = std::fs::read_dir(format!("/sys/module/{module}/parameters")) else {
+            continue;
+        };
+        let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            if let Some(value) = read(&entry.path()) {
+                let value = String::from_utf8_lossy(&value).trim().replace('\n', " ");
+                let _ = writeln!(text, "{module}/{} {value}", entry.file_name().to_string_lossy());
+            }
+        }
+    }
+    text
+}
+
+/// Kernel stacks of ZFS's threads that are running or waiting uninterruptibly (root only).
+fn busy_stacks(bundle: &mut Bundle) {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return };
+    let mut taken = 0;
+    for process in processes.filter_map(Result::ok) {
+        let path = process.path();
+        let Some(name) =
+            read(&path.join("comm")).map(|name| String::from_utf8_lossy(&name).trim().to_owned())
+        else {
+            continue;
+        };
+        if !ogive_doctor::facts::is_zfs_thread(&name) || taken >= 64 {
+            continue;
+        }
+        let Some(stat) =
+            read(&path.join("stat")).map(|stat| String::from_utf8_lossy(&stat).into_owned())
+        else {
+            continue;
+        };
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        if !matches!(state, Some('R' | 'D')) {
+            continue;
+        }
+        let pid = process.file_name().to_string_lossy().into_owned();
+        if let Some(stack) = read(&path.join("stack")) {
+            taken += 1;
+            bundle.files.push((format!("proc/{pid}/stack-{}", name.replace('/', "_")), stack));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the doctor needs of a host: looked at, and packed into one file.
+//!
+//! A capture is two snapshots with a profile between them ([`take`]); paths inside mirror the paths
+//! outside (`start/proc/meminfo`). Reading is all that is done to the host. What cannot be read is
+//! noted and never an error: half a capture is better than none.
+//!
+//! The doctor reads evidence and never looks. A live diagnosis is a capture that is kept in memory
+//! and read like any other ([`look`]). One that is to be given away is packed ([`pack()`]), without
+//! the names of hosts, people, programs, paths and data sets if that is asked for.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod files;
+mod pack;
+mod redact;
+mod samples;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ogive_doctor::bundle::{self, Loaded, Loader};
+use ogive_profile::Profile;
+
+pub use pack::{Error, pack};
+
+/// What to look at.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// This host.
+    Host,
+    /// This host, and an ogive mount above all: the path of its mount point.
+    Mount(PathBuf),
+}
+
+/// What was taken.
+#[derive(Debug, Default)]
+pub struct Bundle {
+    /// Name inside the bundle, and content.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The profile.
+    pub profile: Option<Profile>,
+    /// What could not be taken, and what would allow it.
+    pub notes: Vec<String>,
+    /// CPU seconds that taking it has cost, commands included.
+    pub cpu_seconds: Option<f64>,
+}
+
+/// What a look at the host found.
+#[derive(Debug)]
+pub struct Look {
+    /// The evidence, and the profile if there is one.
+    pub loaded: Loaded,
+    /// What looking cost, in percent of one CPU.
+    pub looking_percent: Option<f64>,
+    /// What could not be seen, and what would allow it.
+    pub notes: Vec<String>,
+}
+
+/// Looks at the host for as long as `duration`, and a little longer for what is read at the ends.
+#[must_use]
+pub fn take(subject: &Subject, duration: Duration) -> Bundle {
+    let mut bundle = Bundle::default();
+    let before = files::own_cpu_seconds();
+    files::snapshot(&mut bundle, "start", subject);
+    bundle.profile = samples::take(&mut bundle.notes, duration);
+    files::snapshot(&mut bundle, "end", subject);
+    files::once(&mut bundle);
+    if matches!(subject, Subject::Host) {
+        commands::run_all(&mut bundle);
+    }
+    let after = files::own_cpu_seconds();
+    bundle.cpu_seconds = before.zip(after).map(|(before, after)| after - before);
+    bundle
+}
+
+/// Looks at the host as [`take`] does, and reads at once what was found.
+#[must_use]
+pub fn look(subject: &Subject, duration: Duration) -> Look {
+    read(take(subject, duration), duration)
+}
+
+/// What was taken as the doctor's evidence.
+fn read(bundle: Bundle, duration: Duration) -> Look {
+    let looking_percent =
+        bundle.cpu_seconds.map(|seconds| seconds * 100.0 / duration.as_secs_f64());
+    let mut loader = Loader::new();
+    for (name, content) in bundle.files {
+        loader.add_bytes(&name, content);
+    }
+    let mut loaded = loader.read();
+    if let Some(profile) = bundle.profile {
+        bundle::add_profile(&mut loaded.evidence, "samples", &profile);
+        loaded.profile = Some(profile);
+    }
+    Look { loaded, looking_percent, notes: bundle.notes }
+}

@@ -1,0 +1,133 @@
+//! Names out of a capture: hosts, users, addresses, pools, data sets, paths, programs.
+//!
+//! The same name becomes the same number everywhere, so that what belongs together still does.
+//! Names of kernel threads, functions, counters, properties, devices and versions are the evidence,
+//! and stay. Free text (the kernel's log, its command line) is not searched for what may be secret:
+//! only lines and words that are evidence are left of it.
+
+mod names;
+mod profile;
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use self::names::Names;
+use super::Bundle;
+
+pub(super) use self::names::Secrets;
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
+}
+
+/// Lines of the kernel's log that are evidence.
+static LOG: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\b(zfs|spl|zio|vdev|zvol|arc_|txg|dbuf|icp)|I/O error|blk_update_request|blocked for more than|soft lockup|hard LOCKUP|rcu.*(stall|detected)|Call Trace|</?TASK>|\+0x[0-9a-f]+/0x|page allocation failure|Out of memory|oom-kill|medium error|hard resetting link|link is slow|(ata|nvme)\d.*(reset|timeout|error)|clocksource|AVX|xsave|fpu",
+    )
+});
+/// Words of the kernel's command line that are evidence.
+static BOOT: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(init_on_(alloc|free)|mitigations|spectre|spec_store|transparent_hugepage|hugepages?(z|sz)?|default_hugepagesz|isolcpus|nohz|rcu_nocbs|numa|cgroup|systemd\.unified|elevator|preempt|nosmt|maxcpus|clearcpuid|noxsave|nosimd|intel_pstate|processor\.max_cstate|idle|zfs\.|spl\.|icp\.)",
+    )
+});
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\b(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b|\b(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4})+\b|\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
+    )
+});
+static MAIL: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"));
+/// An absolute path behind something that can stand before one.
+static PATH: LazyLock<Regex> = LazyLock::new(|| compiled(r#"(?m)(^|[\s"'=(,\[])(/[^\s"';,)\]]+)"#));
+/// Paths that are the same on every host.
+static COMMON_PATH: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^/(proc|sys/(module|kernel|fs/cgroup)|lib/modules|usr/src/(zfs|linux)|etc/(zfs|dkms|default)|var/lib/dkms|dev/(sd|nvme|vd|xvd|zd|dm-|md|ada|da|nvd|ram|loop)[a-z0-9]*$)",
+    )
+});
+/// Serial numbers of disks, as /dev/disk/by-id has them.
+static SERIAL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"\b(ata|scsi|nvme|wwn|usb|virtio|dm-uuid|lvm-pv-uuid|md-uuid|eui|naa)[-.][A-Za-z0-9_.:+-]{6,}",
+    )
+});
+static UUID: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+});
+
+/// Replaces names in all files and in the profile, and in what could not be taken.
+pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
+    let mut names = Names::new(secrets);
+    for (name, content) in &bundle.files {
+        names.learn(name, &String::from_utf8_lossy(content));
+    }
+    names.compile();
+    for (name, content) in &mut bundle.files {
+        let text = String::from_utf8_lossy(content).into_owned();
+        *content = file(name, &text, &mut names).into_bytes();
+        *name = names.in_text(name);
+    }
+    if let Some(found) = &bundle.profile {
+        bundle.profile = Some(profile::redacted(found, &mut names));
+    }
+    for note in &mut bundle.notes {
+        *note = plain(note, &names);
+    }
+}
+
+/// One file without names. What a file may hold goes by where it is from.
+fn file(name: &str, text: &str, names: &mut Names) -> String {
+    if name.ends_with("thread-stats.txt") {
+        return names.threads(text);
+    }
+    if name.ends_with("proc/mounts") {
+        return text.lines().map(|line| mount(line) + "\n").collect();
+    }
+    if name.ends_with("proc/cmdline") {
+        let allowed = text.split_whitespace().filter(|word| BOOT.is_match(word));
+        return allowed.map(|word| plain(word, names) + " ").collect::<String>() + "\n";
+    }
+    if name.ends_with("dmesg.txt") {
+        let allowed = text.lines().filter(|line| LOG.is_match(line));
+        return allowed.map(|line| names.in_log(&plain(line, names)) + "\n").collect();
+    }
+    // Counters hold no names but those of data sets; a pool may be called as one of their rows.
+    let counters = name.contains("/proc/") || name.starts_with("proc/") || name.contains(".ogive/");
+    let named = name.contains("objset-") || name.ends_with("dbgmsg") || name.ends_with("/mount");
+    if counters && !named && !name.ends_with("proc/version") {
+        return text.to_owned();
+    }
+    plain(text, names)
+}
+
+/// Text without paths, addresses, serial numbers and known names.
+fn plain(text: &str, names: &Names) -> String {
+    let text = names.in_text(text);
+    let text = PATH.replace_all(&text, |found: &Captures<'_>| {
+        if COMMON_PATH.is_match(&found[2]) {
+            found[0].to_owned()
+        } else {
+            format!("{}/path", &found[1])
+        }
+    });
+    let text = MAIL.replace_all(&text, "user@host");
+    let text = UUID.replace_all(&text, "uuid");
+    let text = SERIAL.replace_all(&text, "$1-disk");
+    let text = ADDRESS.replace_all(&text, |found: &Captures<'_>| {
+        // No host has an address that begins with 0; releases of ZFS do.
+        if found[0].starts_with("0.") { found[0].to_owned() } else { "address".to_owned() }
+    });
+    text.into_owned()
+}
+
+/// A line of /proc/mounts: its type is the evidence, and how many there are.
+fn mount(line: &str) -> String {
+    let kind = line.split_whitespace().nth(2).unwrap_or("none");
+    format!("device /path {kind} rw 0 0")
+}
+
+#[cfg(test)]
+mod tests;
