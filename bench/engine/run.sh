@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
-# The engine beside other caches: `bench/engine/run.sh [quick|full]` (default: quick).
+# The engine beside other caches: `bench/engine/run.sh [quick|full] [PART...]` (default: quick,
+# all).
 #
-# Builds the program, measures every workload with all candidates interleaved, counts instructions
-# with callgrind where there is one, and writes table.txt and results.jsonl (a header line, then a
-# row a line): `full` into bench/results/engine, `quick` into bench/results/quick/engine.
+# Builds the program and writes results.jsonl (a header line, then a row a line) and table.txt:
+# `full` into bench/results/engine, `quick` into bench/results/quick/engine. page.py there writes
+# the tables of README.md from a full run. The parts:
 #
-# RocksDB's HyperClockCache is among them where its header is found: the system's
-# (librocksdb-dev), or that of ROCKSDB_INCLUDE_DIR and ROCKSDB_LIB_DIR, which then name both.
-# BENCH_PREFIX is a command put before each piece that is timed (two workloads, about five minutes),
-# for machines on which such pieces take turns. `full` takes some fifteen minutes.
+#   times    every workload with all candidates interleaved: CPU time of the threads
+#   memory   a million entries of one byte
+#   counts   instructions by callgrind; they do not depend on what else the machine does
+#
+# ENGINE_BIN measures that program instead of building one.
+#
+# A part that is asked for by name is added to the results that are there. RocksDB's HyperClockCache
+# is among the candidates where its header is found: the system's (librocksdb-dev), or that of
+# ROCKSDB_INCLUDE_DIR and ROCKSDB_LIB_DIR, which then name both. BENCH_PREFIX is a command put
+# before each piece that is timed (two workloads), for machines on which such pieces take turns. The
+# times of `full` take some ten minutes, the counts as long again.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -16,8 +24,10 @@ mode="${1:-quick}"
 case "$mode" in
     quick) results=../results/quick/engine ;;
     full) results=../results/engine ;;
-    *) echo 'usage: run.sh [quick|full]' >&2; exit 2 ;;
+    *) echo 'usage: run.sh [quick|full] [times|memory|counts]...' >&2; exit 2 ;;
 esac
+shift || true
+parts=" ${*:-times memory counts} "
 mkdir -p "$results"
 
 rocksdb='no RocksDB: HyperClockCache is left out'
@@ -32,58 +42,93 @@ for folder in ${ROCKSDB_INCLUDE_DIR:-/usr/include /usr/local/include}; do
         break
     fi
 done
-cargo build --release --locked "${features[@]}"
-program="${CARGO_TARGET_DIR:-target}/release/ogive-bench-engine"
+program="${ENGINE_BIN:-${CARGO_TARGET_DIR:-target}/release/ogive-bench-engine}"
+[ -n "${ENGINE_BIN:-}" ] || cargo build --release --locked "${features[@]}"
 read -ra prefix <<<"${BENCH_PREFIX:-}"
+# Ours asks for huge pages for its entries. The allocator does so for everybody else's, and for the
+# values of all: whoever has huge pages is not what is compared.
+export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
 commit=$(git rev-parse --short HEAD)
-git diff --quiet HEAD -- . ../../crates/arc || commit+=', changed'
+git diff --quiet HEAD -- . ../../crates/arc || commit+='+'
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
-printf '{"commit":"%s","date":"%s","cpu":"%s","processors":%s,"rocksdb":"%s","plan":"%s"}\n' \
-    "$commit" "$(date -u +%FT%RZ)" "$cpu" "$(nproc)" "$rocksdb" "$mode" >"$results/results.jsonl"
+out="$results/results.jsonl"
+named="$#"
+[ "$named" -gt 0 ] || : >"$out"
+load() { cut -d' ' -f1 /proc/loadavg; }
+header() {
+    printf '{"header":"%s","commit":"%s","date":"%s","cpu":"%s","processors":%s,"rocksdb":"%s",' \
+        "$1" "$commit" "$(date -u '+%F %R')" "$cpu" "$(nproc)" "$rocksdb"
+    printf '"plan":"%s","load_before":%s}\n' "$mode" "$(load)"
+}
 measure() {
     for workload; do
-        "$program" table "$mode" "$workload" "$results/results.jsonl"
+        "$program" table "$mode" "$workload" "$out"
         printf '(until %s, load %s)\n' "$(date -u +%R)" "$(cut -d' ' -f1 /proc/loadavg)"
     done
 }
-export program mode results
+export program mode out
 export -f measure
-mapfile -t workloads < <("$program" names "$mode")
-{
-    printf 'commit %s, %s\nCPU: %s, %s processors; %s\n' \
-        "$commit" "$(date -u '+%F %R')" "$cpu" "$(nproc)" "$rocksdb"
+
+part_times() {
+    local at
+    header times >>"$out"
+    printf 'commit %s, %s\nCPU: %s, %s processors; %s; load before %s\n' \
+        "$commit" "$(date -u '+%F %R')" "$cpu" "$(nproc)" "$rocksdb" "$(load)"
+    mapfile -t workloads < <("$program" names "$mode")
     for ((at = 0; at < ${#workloads[@]}; at += 2)); do
         "${prefix[@]}" bash -euc 'measure "$@"' measure "${workloads[@]:at:2}"
     done
+    printf '{"load_after":%s}\n' "$(load)" >>"$out"
+}
+
+part_memory() {
+    local name full after
+    header memory >>"$out"
     printf '\nmemory of a million 1-byte entries, the allocations of values included\n'
     for name in ogive-arc "${hyperclock[@]}" quick_cache moka mini-moka foyer-memory \
         'lru, one mutex'; do
-        "$program" rss "$name"
+        read -r full after < <("$program" rss "$name")
+        printf '%-24s%8.1f bytes of RSS an entry when full, ' "$name" "$full"
+        printf '%6.1f after three times as many more\n' "$after"
+        printf '{"memory":"%s","bytes_full":%s,"bytes_after":%s}\n' \
+            "$name" "$full" "$after" >>"$out"
     done
-    if command -v valgrind >/dev/null; then
-        # count TITLE WORKLOAD FROM TO NAME...: instructions of an operation between two counts.
-        count() {
-            local title="$1" workload="$2" from="$3" to="$4" name operations
-            shift 4
-            printf '\ninstructions of %s (callgrind, %s)\n' "$title" "$workload"
-            for name; do
-                for operations in "$from" "$to"; do
-                    valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-                        "$program" once "$workload" "$name" "$operations" 2>&1 |
-                        sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
-                done | { read -r first && read -r second && printf '%-24s %8.1f\n' "$name" \
-                    "$(awk "BEGIN { print ($second - $first) / ($to - $from) }")"; }
-            done
-        }
-        caches=(ogive-arc 'ogive-arc, ARC alone' "${hyperclock[@]}" quick_cache)
-        for workload in 'read only, zipf 0.99' 'read only, zipf 0.99, small'; do
-            count 'a hit' "$workload" 0 100000 "${caches[@]}" 'HashMap, read only' \
-                'Vec<Arc>, read only'
-        done
-        count 'an operation, half of them misses that evict' 'scan and zipf' 200000 400000 \
-            "${caches[@]}"
-    else
+}
+
+# count WHAT WORKLOAD FROM TO NAME...: instructions of an operation between two counts.
+count() {
+    local what="$1" workload="$2" from="$3" to="$4" name operations each
+    shift 4
+    printf '\ninstructions of %s (callgrind, %s)\n' "$what" "$workload"
+    for name; do
+        each=$(for operations in "$from" "$to"; do
+            valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+                "$program" once "$workload" "$name" "$operations" 2>&1 |
+                sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
+        done | paste -sd' ' | awk -v n=$((to - from)) '{ printf "%.1f", ($2 - $1) / n }')
+        printf '%-24s %8.1f\n' "$name" "$each"
+        printf '{"instructions":%s,"of":"%s","workload":"%s","candidate":"%s"}\n' \
+            "$each" "$what" "$workload" "$name" >>"$out"
+    done
+}
+
+part_counts() {
+    local workload caches=(ogive-arc 'ogive-arc, ARC alone' "${hyperclock[@]}" quick_cache)
+    if ! command -v valgrind >/dev/null; then
         echo 'no valgrind: instructions are not counted'
+        return
     fi
-} | tee "$results/table.txt"
+    header counts >>"$out"
+    for workload in 'read only, zipf 0.99' 'read only, zipf 0.99, small'; do
+        count 'a hit' "$workload" 0 100000 "${caches[@]}" 'HashMap, read only' 'Vec<Arc>, read only'
+    done
+    count 'an operation, half of them misses that evict' 'scan and zipf' 200000 300000 \
+        "${caches[@]}"
+}
+
+{
+    for part in times memory counts; do
+        [[ "$parts" != *" $part "* ]] || "part_$part"
+    done
+} | if [ "$named" -gt 0 ]; then tee -a "$results/table.txt"; else tee "$results/table.txt"; fi

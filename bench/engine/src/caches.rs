@@ -1,6 +1,10 @@
-//! The candidates behind one trait: each with its own recommended settings, all with room for the
-//! same number of entries, all with `u64` keys and values behind a count.
+//! The candidates behind one trait. Each has its own default settings, and all have room for the
+//! same number of entries, `u64` keys, and values behind a count.
+//!
+//! All hash keys with foldhash, which ours has within: the hash function that a cache comes with is
+//! not what is compared. HyperClockCache alone is given hashes by its users.
 
+use foldhash::quality::RandomState;
 use lru::LruCache;
 use ogive_arc::{Access, Cache, Kind, Policy};
 use std::collections::HashMap;
@@ -57,7 +61,28 @@ impl<const BYTES: usize> Candidate for Ogive<BYTES> {
     }
 }
 
-struct Quick<const BYTES: usize>(&'static str, quick_cache::sync::Cache<u64, Arc<Page<BYTES>>>);
+type QuickCache<const BYTES: usize> =
+    quick_cache::sync::Cache<u64, Arc<Page<BYTES>>, quick_cache::UnitWeighter, RandomState>;
+
+struct Quick<const BYTES: usize>(&'static str, QuickCache<BYTES>);
+
+impl<const BYTES: usize> Quick<BYTES> {
+    /// With so many shards, or as many as it takes by itself.
+    fn new(name: &'static str, entries: usize, shards: Option<usize>) -> Self {
+        let mut options = quick_cache::OptionsBuilder::new();
+        options.estimated_items_capacity(entries).weight_capacity(entries as u64);
+        if let Some(shards) = shards {
+            options.shards(shards);
+        }
+        let cache = quick_cache::sync::Cache::with_options(
+            options.build().expect("complete options"),
+            quick_cache::UnitWeighter,
+            RandomState::default(),
+            quick_cache::sync::DefaultLifecycle::default(),
+        );
+        Self(name, cache)
+    }
+}
 
 impl<const BYTES: usize> Candidate for Quick<BYTES> {
     fn name(&self) -> &'static str {
@@ -71,7 +96,7 @@ impl<const BYTES: usize> Candidate for Quick<BYTES> {
     }
 }
 
-struct Moka<const BYTES: usize>(moka::sync::Cache<u64, Arc<Page<BYTES>>>);
+struct Moka<const BYTES: usize>(moka::sync::Cache<u64, Arc<Page<BYTES>>, RandomState>);
 
 impl<const BYTES: usize> Candidate for Moka<BYTES> {
     fn name(&self) -> &'static str {
@@ -85,7 +110,7 @@ impl<const BYTES: usize> Candidate for Moka<BYTES> {
     }
 }
 
-struct MiniMoka<const BYTES: usize>(mini_moka::sync::Cache<u64, Arc<Page<BYTES>>>);
+struct MiniMoka<const BYTES: usize>(mini_moka::sync::Cache<u64, Arc<Page<BYTES>>, RandomState>);
 
 impl<const BYTES: usize> Candidate for MiniMoka<BYTES> {
     fn name(&self) -> &'static str {
@@ -99,7 +124,7 @@ impl<const BYTES: usize> Candidate for MiniMoka<BYTES> {
     }
 }
 
-struct Foyer<const BYTES: usize>(foyer_memory::Cache<u64, Arc<Page<BYTES>>>);
+struct Foyer<const BYTES: usize>(foyer_memory::Cache<u64, Arc<Page<BYTES>>, RandomState>);
 
 impl<const BYTES: usize> Candidate for Foyer<BYTES> {
     fn name(&self) -> &'static str {
@@ -115,20 +140,16 @@ impl<const BYTES: usize> Candidate for Foyer<BYTES> {
 
 struct Lru<const BYTES: usize>(
     &'static str,
-    Vec<Mutex<LruCache<u64, Arc<Page<BYTES>>, foldhash::fast::RandomState>>>,
+    Vec<Mutex<LruCache<u64, Arc<Page<BYTES>>, RandomState>>>,
 );
 
 impl<const BYTES: usize> Lru<BYTES> {
     fn new(name: &'static str, parts: usize, entries: usize) -> Self {
         let each = NonZeroUsize::new((entries / parts).max(1)).expect("at least one");
-        let part =
-            |_| Mutex::new(LruCache::with_hasher(each, foldhash::fast::RandomState::default()));
+        let part = |_| Mutex::new(LruCache::with_hasher(each, RandomState::default()));
         Self(name, (0..parts).map(part).collect())
     }
-    fn part(
-        &self,
-        key: u64,
-    ) -> &Mutex<LruCache<u64, Arc<Page<BYTES>>, foldhash::fast::RandomState>> {
+    fn part(&self, key: u64) -> &Mutex<LruCache<u64, Arc<Page<BYTES>>, RandomState>> {
         &self.1[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % self.1.len()]
     }
 }
@@ -149,7 +170,7 @@ impl<const BYTES: usize> Candidate for Lru<BYTES> {
 }
 
 /// A hash table that is never written after it was filled: the limit of any cache with keys.
-struct Frozen<const BYTES: usize>(HashMap<u64, Arc<Page<BYTES>>, foldhash::fast::RandomState>);
+struct Frozen<const BYTES: usize>(HashMap<u64, Arc<Page<BYTES>>, RandomState>);
 
 impl<const BYTES: usize> Candidate for Frozen<BYTES> {
     fn name(&self) -> &'static str {
@@ -215,31 +236,24 @@ fn candidates_of<const BYTES: usize>(
         all.push(Box::new(crate::hyperclock::HyperClock::new(entries, BYTES)));
     }
     if wanted("quick_cache") {
-        all.push(Box::new(Quick::<BYTES>("quick_cache", quick_cache::sync::Cache::new(entries))));
+        all.push(Box::new(Quick::<BYTES>::new("quick_cache", entries, None)));
     }
     if wanted("quick_cache, 64 shards") {
-        let options = quick_cache::OptionsBuilder::new()
-            .estimated_items_capacity(entries)
-            .weight_capacity(entries as u64)
-            .shards(64)
-            .build()
-            .expect("complete options");
-        let cache = quick_cache::sync::Cache::with_options(
-            options,
-            quick_cache::UnitWeighter,
-            quick_cache::DefaultHashBuilder::default(),
-            quick_cache::sync::DefaultLifecycle::default(),
-        );
-        all.push(Box::new(Quick::<BYTES>("quick_cache, 64 shards", cache)));
+        all.push(Box::new(Quick::<BYTES>::new("quick_cache, 64 shards", entries, Some(64))));
     }
     if wanted("moka") {
-        all.push(Box::new(Moka::<BYTES>(moka::sync::Cache::new(entries as u64))));
+        let builder = moka::sync::Cache::builder().max_capacity(entries as u64);
+        let cache = builder.initial_capacity(entries).build_with_hasher(RandomState::default());
+        all.push(Box::new(Moka::<BYTES>(cache)));
     }
     if wanted("mini-moka") {
-        all.push(Box::new(MiniMoka::<BYTES>(mini_moka::sync::Cache::new(entries as u64))));
+        let builder = mini_moka::sync::Cache::builder().max_capacity(entries as u64);
+        let cache = builder.initial_capacity(entries).build_with_hasher(RandomState::default());
+        all.push(Box::new(MiniMoka::<BYTES>(cache)));
     }
     if wanted("foyer-memory") {
-        let builder = foyer_memory::CacheBuilder::new(entries).with_shards(64);
+        let builder = foyer_memory::CacheBuilder::new(entries);
+        let builder = builder.with_hash_builder(RandomState::default());
         all.push(Box::new(Foyer::<BYTES>(builder.build())));
     }
     if wanted("lru, one mutex") {

@@ -4,7 +4,8 @@
 //! `ogive-bench-engine names quick|full` prints the workloads of a plan;
 //! `ogive-bench-engine table quick|full WORKLOAD FILE` measures one, prints its table and appends
 //! its rows to the file, as JSON, one a line: a process for each, so that none begins with the
-//! memory of another, and so that a long plan comes in pieces. `ogive-bench-engine once WORKLOAD
+//! memory of another, and so that a long plan comes in pieces. Ratios are to the first candidate,
+//! which is ours. `ogive-bench-engine once WORKLOAD
 //! CANDIDATE OPERATIONS` runs one thing once, for callgrind; `ogive-bench-engine rss CANDIDATE`
 //! puts a million 1-byte entries in and prints what that took; `ogive-bench-engine some WORKLOADS
 //! CANDIDATES THREADS`, names apart by `;`, prints a part of the quick tables.
@@ -39,8 +40,16 @@ fn pick(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> (f64, f64, f64) {
 fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
     println!("\n{} ({} entries)", workload.name, workload.entries);
     println!(
-        "{:24}{:>8}{:>12}{:>26}{:>12}{:>11}{:>10}{:>8}",
-        "", "threads", "M op/s", "CPU ns/op (spread)", "p99.9 ns", "locks/op", "hits %", "hot %"
+        "{:24}{:>8}{:>10}{:>24}{:>20}{:>11}{:>10}{:>8}{:>7}",
+        "",
+        "threads",
+        "M op/s",
+        "CPU ns/op (spread)",
+        "times as ours",
+        "p99.9 ns",
+        "locks/op",
+        "hits %",
+        "hot %"
     );
     let mut rows = Vec::new();
     let candidates = workload.filled(only);
@@ -48,27 +57,36 @@ fn table(workload: &Workload, plan: &Plan, only: &[&str]) -> Vec<Value> {
         let mut samples = vec![Vec::new(); candidates.len()];
         for round in 0..plan.rounds {
             let keys = workload.round(threads, round, plan.operations);
-            for (candidate, samples) in candidates.iter().zip(&mut samples) {
-                samples.push(measure::run(&**candidate, workload, &keys));
+            // Another begins each round, so that nobody always comes first.
+            for turn in 0..candidates.len() {
+                let at = (round + turn) % candidates.len();
+                samples[at].push(measure::run(&*candidates[at], workload, &keys));
             }
         }
+        let ours: Vec<f64> = samples[0].iter().map(|sample| sample.cpu_ns).collect();
         for (candidate, samples) in candidates.iter().zip(&samples) {
             let (rate, ..) = pick(samples, |s| s.rate / 1e6);
             let (cpu, low, high) = pick(samples, |s| s.cpu_ns);
             let (tail, ..) = pick(samples, |s| s.tail_ns);
             let (hits, ..) = pick(samples, |s| s.hits * 100.0);
             let (hot, ..) = pick(samples, |s| s.hot_hits * 100.0);
+            // Round by round, so that both figures stood next to each other.
+            let mut times: Vec<f64> =
+                samples.iter().zip(&ours).map(|(s, ours)| s.cpu_ns / ours).collect();
+            let (times, times_low, times_high) = median(&mut times);
             let locks = samples[0].locks.map(|_| pick(samples, |s| s.locks.unwrap_or(0.0)).0);
             println!(
-                "{:24}{threads:>8}{rate:>12.2}{:>26}{tail:>12.0}{:>11}{hits:>10.2}{hot:>8.2}",
+                "{:24}{threads:>8}{rate:>10.2}{:>24}{:>20}{tail:>11.0}{:>10}{hits:>8.2}{hot:>7.2}",
                 candidate.name(),
                 format!("{cpu:.1} ({low:.1}-{high:.1})"),
+                format!("{times:.2} ({times_low:.2}-{times_high:.2})"),
                 locks.map_or_else(|| "-".to_owned(), |locks| format!("{locks:.4}")),
             );
             rows.push(json!({
                 "workload": workload.name, "candidate": candidate.name(), "threads": threads,
                 "million_operations_per_second": rate, "cpu_ns": cpu, "cpu_ns_lowest": low,
-                "cpu_ns_highest": high, "p999_ns": tail, "locks_per_operation": locks,
+                "cpu_ns_highest": high, "times_ours": times, "times_ours_lowest": times_low,
+                "times_ours_highest": times_high, "p999_ns": tail, "locks_per_operation": locks,
                 "hit_percent": hits, "hot_hit_percent": hot,
                 "cpu_ns_of_rounds": samples.iter().map(|s| s.cpu_ns).collect::<Vec<_>>(),
             }));

@@ -98,6 +98,11 @@ pub fn all(full: bool) -> Vec<Workload> {
             ..workload("90% hits with inserts", 1 << 16, ninety)
         },
         Workload {
+            filled: 2_000 * 8 / 10,
+            zipf: Zipf::new(2_000 * 8 / 10, 0.99),
+            ..workload("90% hits with inserts, small", 2_000, ninety)
+        },
+        Workload {
             filled: (1 << 16) * 3 / 4,
             hot: (1 << 16) * 3 / 4,
             zipf: Zipf::new((1 << 16) * 3 / 4, 0.99),
@@ -115,18 +120,28 @@ pub fn all(full: bool) -> Vec<Workload> {
             ..workload("8 KiB held, not copied, zipf 0.99", 1 << 14, zipf)
         });
         all.push(workload("read only, zipf 0.99, large", 1 << 20, zipf));
+        all.push(workload("read only, uniform, large", 1 << 20, uniform));
     }
     all
 }
 
 impl Workload {
+    /// As a server fills its cache: by what it is asked for. First every key there is to be, once
+    /// and in no order, as after a start; then twice as many requests of the workload's own kind.
     fn fill(&self, candidate: &dyn Candidate) {
-        // Three times, so that every policy has seen what it wants to keep.
-        for _ in 0..3 {
-            for key in 0..self.filled as u64 {
-                if candidate.evicts() && !candidate.get(key, &mut |_| {}) {
-                    candidate.insert(key);
-                }
+        if !candidate.evicts() {
+            return;
+        }
+        let mut random = Random(0x5EED);
+        let mut keys: Vec<u64> = (0..self.filled as u64).collect();
+        for at in (1..keys.len()).rev() {
+            keys.swap(at, (random.next() % (at as u64 + 1)) as usize);
+        }
+        let warm = (0..2 * self.filled).map(|_| (self.draw)(&mut random, &self.zipf));
+        keys.extend(warm);
+        for key in keys {
+            if !candidate.get(key, &mut |_| {}) {
+                candidate.insert(key);
             }
         }
     }

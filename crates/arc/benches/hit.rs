@@ -3,7 +3,7 @@
 //!
 //! Run it with `cargo bench -p ogive-arc --bench hit`.
 
-use ogive_arc::policy::Policy;
+use ogive_arc::policy::PlainArc;
 use ogive_arc::{Access, Cache, Kind};
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -33,7 +33,7 @@ fn keys() -> impl Iterator<Item = u64> {
 }
 
 fn main() {
-    let mut policy = Policy::new(KEYS);
+    let mut policy = PlainArc::new(KEYS);
     measure("policy, hit", KEYS, || {
         for key in keys() {
             black_box(policy.access(key, 1, Kind::Data));

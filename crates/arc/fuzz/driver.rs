@@ -119,8 +119,8 @@ impl Run {
     }
 }
 
-/// Runs the operations that bytes spell: capacity, sublists, order and policy first, then three bytes an
-/// operation.
+/// Runs the operations that bytes spell: capacity, sublists, order and policy first, then three
+/// bytes an operation.
 pub fn run(bytes: &[u8]) {
     let [capacity, shape, rest @ ..] = bytes else {
         return;

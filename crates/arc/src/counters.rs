@@ -1,8 +1,8 @@
 //! Event counters that threads add to without meeting each other.
 //!
-//! Every thread has a stripe of its own, each stripe has its own cache lines, so counting is an
-//! addition to memory that nobody else writes; a reader adds the stripes up. A sum taken while others count is some sum between the one
-//! before and the one after.
+//! Every thread has a stripe of its own, and each stripe has its own cache lines. So counting is an
+//! addition to memory that nobody else writes. A reader adds the stripes up. A sum that is taken
+//! while others count lies between the sum before and the sum after.
 
 use crate::threads;
 use std::sync::OnceLock;

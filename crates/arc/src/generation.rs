@@ -1,9 +1,9 @@
 //! Forgetting all entries of one object at once.
 //!
-//! Put a generation into the key. To forget everything kept for the object, advance its
-//! generation: keys of the old one are never asked for again, and their entries leave as the
-//! eldest do. That is one addition however many entries there are, and a load in flight for
-//! an old key ends under the old key.
+//! Put a generation into the key. To forget everything kept for the object, advance its generation.
+//! Keys of the old generation are never asked for again, and their entries age out. That is one
+//! addition, however many entries there are. A load in flight for an old key ends under the old
+//! key.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,14 +1,16 @@
 //! The engine of ogive: an adaptive replacement cache (ARC) in memory.
 //!
-//! The policy is ARC as printed (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead
-//! Replacement Cache", FAST '03), with bytes in the place of pages, and around it what
-//! OpenZFS added: two kinds of entries, data and metadata, with a balance between them;
-//! entries that are held and cannot be evicted; a size that follows the system's memory;
-//! prefetches that have to prove themselves.
+//! The policy is ARC as printed (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement
+//! Cache", FAST '03), with bytes in the place of pages. Around it is what OpenZFS added:
+//! - two kinds of entries, data and metadata, with a balance between them;
+//! - entries that are held and cannot be evicted;
+//! - a size that follows the system's memory;
+//! - prefetches that have to prove themselves.
 //!
+//! The parts:
 //! - [`Cache`] is the concurrent cache, [`Hold`] a claim on one of its entries.
-//! - [`policy`] is the policy alone, pure and single-threaded; [`policy::Policy`] is the
-//!   oracle the cache is tested against, and good for simulations.
+//! - [`policy`] is the policy alone, pure and single-threaded; [`policy::PlainArc`] is the oracle
+//!   the cache is tested against, and good for simulations.
 //! - [`reclaim`] decides how much memory to give back and when to grow again.
 //! - [`prune`] asks owners of pinned metadata to let go.
 //! - [`Stats`] is everything counted, with the names of OpenZFS's `arcstats`.
@@ -16,15 +18,16 @@
 //! The engine does no I/O, logs nothing, draws nothing at random and knows no file.
 //!
 //! # What an entry costs
-//! At most [`entry_bytes_max`] bytes beside key and value (its slot and its place in the index),
-//! the 16 bytes of its value's `Arc` counters, and at most [`ghost_bytes_max`] a ghost.
-//! `tests/sizes.rs` holds this. [`Stats`] gives the real sum as `hdr_size`. There are at most as
-//! many bytes in ghosts' weights as in the target, so with records of 128 KiB a GiB of cache costs
-//! less than a MiB.
+//! An entry takes at most [`entry_bytes_max`] bytes beside key and value (its slot and its place in
+//! the index), and 16 bytes for the counters of its value's `Arc`. A ghost takes at most
+//! [`ghost_bytes_max`]. `tests/sizes.rs` holds this. [`Stats`] gives the real sum as `hdr_size`.
+//! The weights of all ghosts together are at most twice the target, and under ARC alone at most the
+//! target. So with records of 128 KiB, a GiB of cache costs less than a MiB.
 #![deny(unsafe_code)]
 
 mod cache;
 mod counters;
+mod flight;
 mod generation;
 pub mod policy;
 pub mod prune;
@@ -35,7 +38,8 @@ mod table;
 mod threads;
 
 pub use cache::{
-    Builder, Cache, Claim, Eviction, Growth, Hold, Level, LoadError, Policy, Reason, Source,
+    Builder, Cache, Claim, Eviction, Growth, Hold, Joined, Level, LoadError, Lookup, Policy,
+    Reason, Resident, Source,
 };
 pub use generation::Generation;
 pub use policy::{Access, Kind, List};

@@ -11,7 +11,7 @@ struct Numbers {
     next: usize,
 }
 
-/// The first number is left for those that have to share.
+/// Number 0 is left for threads that have to share.
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: BinaryHeap::new(), next: 1 });
 
 /// Gives the number back when the thread ends.
@@ -21,15 +21,14 @@ impl Drop for Own {
     fn drop(&mut self) {
         let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
         numbers.free.push(Reverse(self.0));
-        // What is done later in this thread, by other destructors, is done under a number that
-        // may be shared.
+        // Destructors that run later in this thread use a number that may be shared.
         let _ = NUMBER.try_with(|number| number.set(SHARED));
     }
 }
 
 const NONE: usize = usize::MAX;
 
-/// The number of threads that are ending: not theirs alone, and greater than any other.
+/// The number of threads that are ending. They share it, and it is greater than any other.
 pub(crate) const SHARED: usize = usize::MAX - 1;
 
 thread_local! {
@@ -49,8 +48,8 @@ pub(crate) fn number() -> usize {
     if number == NONE { assign() } else { number }
 }
 
-/// The number of this thread, or one that is greater than any if it has none of its own, or none
-/// yet: for those who have a limit to compare it with anyway.
+/// The number of this thread. A number greater than any other if the thread has none yet, or has to
+/// share one. Callers compare it with a limit, so they need no other check.
 #[inline]
 pub(crate) fn number_if_any() -> usize {
     NUMBER.get()
@@ -63,8 +62,8 @@ fn assign() -> usize {
     number
 }
 
-/// How many rings a sublist has: a power of two, one for each processor or more, for no more
-/// threads than that run at once.
+/// How many rings a sublist has: at least one for each processor, rounded up to a power of two.
+/// More threads than processors never run at once, so more rings would not help.
 pub(crate) fn stripes() -> usize {
     static STRIPES: OnceLock<usize> = OnceLock::new();
     *STRIPES.get_or_init(|| {

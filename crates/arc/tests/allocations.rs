@@ -2,7 +2,7 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
-use ogive_arc::policy::Policy;
+use ogive_arc::policy::PlainArc;
 use ogive_arc::{Access, Cache, Kind, Source};
 use std::cell::Cell;
 
@@ -76,7 +76,7 @@ fn a_hit_of_the_cache_allocates_nothing() {
 
 #[test]
 fn a_hit_of_the_policy_allocates_nothing() {
-    let mut policy = Policy::new(1000);
+    let mut policy = PlainArc::new(1000);
     for key in 0..1000_u64 {
         policy.access(key, 1, Kind::Data);
     }

@@ -65,7 +65,7 @@ fn cache_hits(row: &Golden, keys: &[u64], sublists: usize, exact: bool) -> u64 {
 #[test]
 fn the_policy_has_exactly_the_published_hits() {
     let check = |row: &Golden, keys: &[u64], kind| {
-        let mut policy = policy::Policy::new(row.entries);
+        let mut policy = policy::PlainArc::new(row.entries);
         let mut hits = 0;
         for &key in keys {
             hits += u64::from(policy.access(key, 1, kind).is_hit());

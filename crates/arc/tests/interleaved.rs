@@ -118,7 +118,7 @@ fn check(policy: Policy, below_max: f64, mean_max: f64, expected: impl Fn(&Golde
 #[test]
 fn arc_in_several_threads_has_nearly_the_hits_of_the_pure_one() {
     check(Policy::Arc, 0.5, MEAN_MAX, |row, keys| {
-        let mut arc = policy::Policy::new(row.entries);
+        let mut arc = policy::PlainArc::new(row.entries);
         keys.iter().filter(|&&key| arc.access(key, 1, Kind::Data).is_hit()).count() as u64
     });
 }

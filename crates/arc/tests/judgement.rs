@@ -119,7 +119,7 @@ fn entries_of_many_sizes_do_not_change_the_picture() {
     let weight = |key: u64| 1024 << (key % 7);
     let capacity_bytes = 16 << 20;
     let (mut duel, mut arc) =
-        (Duel::new(capacity_bytes), ogive_arc::policy::Policy::new(capacity_bytes));
+        (Duel::new(capacity_bytes), ogive_arc::policy::PlainArc::new(capacity_bytes));
     let (mut duel_hits, mut arc_hits, mut scanned) = (0, 0, 1 << 40);
     for at in 0..60_000_u64 {
         let some = 1 + random.below(4000);

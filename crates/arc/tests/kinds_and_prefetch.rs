@@ -6,12 +6,12 @@
 mod common;
 
 use common::Sequence;
-use ogive_arc::policy::{Outcome, Policy, State};
+use ogive_arc::policy::{Outcome, PlainArc, State};
 use ogive_arc::{Access, Cache, Generation, Kind, List};
 
 #[test]
 fn a_scan_does_not_push_out_the_working_set() {
-    let mut policy = Policy::new(1000);
+    let mut policy = PlainArc::new(1000);
     for _ in 0..2 {
         for key in 0..500_u64 {
             policy.access(key, 1, Kind::Data);
@@ -26,7 +26,7 @@ fn a_scan_does_not_push_out_the_working_set() {
 
 #[test]
 fn metadata_survive_a_flood_of_data_within_their_share() {
-    let mut policy = Policy::new(1000);
+    let mut policy = PlainArc::new(1000);
     for round in 0..400_u64 {
         for key in 0..200 {
             policy.access((1, key), 1, Kind::Metadata);
@@ -43,7 +43,7 @@ fn metadata_survive_a_flood_of_data_within_their_share() {
 
 #[test]
 fn metadata_ghost_hits_win_a_larger_share_and_data_ghost_hits_win_it_back() {
-    let mut policy = Policy::new(1000);
+    let mut policy = PlainArc::new(1000);
     let mut next = Sequence(1);
     // Metadata want 600, data are never seen again.
     for scan in 0..200_000_u64 {
@@ -66,7 +66,7 @@ fn metadata_ghost_hits_win_a_larger_share_and_data_ghost_hits_win_it_back() {
 #[test]
 fn one_kind_alone_has_the_whole_cache_and_leaves_the_shares_alone() {
     for kind in Kind::ALL {
-        let mut policy = Policy::new(1000);
+        let mut policy = PlainArc::new(1000);
         let mut next = Sequence(2);
         for _ in 0..50_000 {
             policy.access(next.below(1500), 1, kind);
@@ -78,7 +78,7 @@ fn one_kind_alone_has_the_whole_cache_and_leaves_the_shares_alone() {
 
 #[test]
 fn weights_of_any_size_stay_within_the_capacity() {
-    let mut policy = Policy::new(1 << 20);
+    let mut policy = PlainArc::new(1 << 20);
     let mut next = Sequence(3);
     for _ in 0..20_000 {
         let key = next.below(400);
@@ -137,7 +137,7 @@ fn a_demand_that_joins_a_prefetch_is_its_first_use() {
 
 #[test]
 fn a_prefetched_entry_evicted_unused_comes_back_as_new() {
-    let mut policy = Policy::new(4);
+    let mut policy = PlainArc::new(4);
     policy.access_as(1, 1, Kind::Data, Access::Prefetch);
     for key in [10, 10, 11, 11, 20, 21] {
         policy.access(key, 1, Kind::Data);

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ogive_arc::Kind;
-use ogive_arc::policy::{Policy, State};
+use ogive_arc::policy::{PlainArc, State};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -102,7 +102,7 @@ proptest! {
         accesses in prop::collection::vec((0_u8..48, 1_u8..6), 1..120),
     ) {
         let mut paper = Paper { c: c as f64, ..Paper::default() };
-        let mut policy = Policy::new(c * weight);
+        let mut policy = PlainArc::new(c * weight);
         for (first, length) in accesses {
             for x in first..first + length {
                 let outcome = policy.access(x, weight, kind);

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ogive_arc::reclaim::{
-    Awakening, Governor, GovernorConfig, Pressure, Reading, Reclaimer, ReclaimerConfig, Waker,
+    Governor, GovernorConfig, Pressure, Reading, Reclaimer, ReclaimerConfig, WakeReason, Waker,
 };
 use ogive_arc::{Access, Cache, Hold, Kind, Level};
 use std::collections::VecDeque;
@@ -30,7 +30,13 @@ const fn available(mib: u64) -> Reading {
 
 const fn level(size_mib: u64, target_mib: u64) -> Level {
     let (min_bytes, max_bytes) = (64 * MIB, 1024 * MIB);
-    Level { size_bytes: size_mib * MIB, target_bytes: target_mib * MIB, min_bytes, max_bytes }
+    Level {
+        size_bytes: size_mib * MIB,
+        target_bytes: target_mib * MIB,
+        min_bytes,
+        max_bytes,
+        may_grow: true,
+    }
 }
 
 #[test]
@@ -158,7 +164,7 @@ struct Played {
 #[derive(Default)]
 struct State {
     available_bytes: Option<u64>,
-    awakenings: VecDeque<Awakening>,
+    awakenings: VecDeque<WakeReason>,
     waits: Vec<Option<Duration>>,
     waiting: bool,
 }
@@ -166,13 +172,13 @@ struct State {
 struct Port(Arc<Played>);
 
 impl Pressure for Port {
-    fn wait(&mut self, timeout: Option<Duration>) -> Awakening {
+    fn wait(&mut self, timeout: Option<Duration>) -> WakeReason {
         let mut state = self.0.state.lock().unwrap();
         state.waits.push(timeout);
         // A timeout is over at once here: the clock is the test's.
         while state.awakenings.is_empty() {
             if timeout.is_some() {
-                return Awakening::TimedOut;
+                return WakeReason::TimedOut;
             }
             state.waiting = true;
             self.0.changed.notify_all();
@@ -189,12 +195,12 @@ impl Pressure for Port {
 
     fn waker(&self) -> Waker {
         let played = Arc::clone(&self.0);
-        Arc::new(move || played.wake(Awakening::Woken))
+        Arc::new(move || played.wake(WakeReason::Woken))
     }
 }
 
 impl Played {
-    fn wake(&self, awakening: Awakening) {
+    fn wake(&self, awakening: WakeReason) {
         let mut state = self.state.lock().unwrap();
         state.awakenings.push_back(awakening);
         state.waiting = false;
@@ -241,7 +247,7 @@ fn the_thread_shrinks_to_the_floor_lets_it_grow_again_and_sleeps_in_between() {
     assert_eq!(cache.size_bytes(), 1000 * MIB);
 
     system.set_available(0);
-    system.wake(Awakening::Pressure);
+    system.wake(WakeReason::Pressure);
     system.settle();
     let level = cache.level();
     assert_eq!((level.size_bytes, level.target_bytes), (100 * MIB, 100 * MIB));
@@ -292,7 +298,7 @@ fn with_everything_held_the_thread_gives_up_and_sleeps() {
     let (system, cache, reclaimer) = played(None, seconds(5));
     let held = put(&cache, 0..1000);
     system.set_available(50);
-    system.wake(Awakening::Pressure);
+    system.wake(WakeReason::Pressure);
     let waits = system.settle();
     assert!(waits <= 4, "{waits} waits");
     assert_eq!(cache.size_bytes(), 1000 * MIB);
@@ -311,7 +317,7 @@ fn the_thread_ends_with_its_handle_and_does_not_keep_the_cache() {
     let other: Cache<u64, Arc<()>> = Cache::new(1000);
     drop(other.insert(1, Arc::clone(&value), 1, Kind::Data, Access::Demand));
     drop(cache);
-    system.wake(Awakening::Woken);
+    system.wake(WakeReason::Woken);
     drop(reclaimer);
     drop(other);
     assert_eq!(Arc::strong_count(&value), 1);
@@ -334,8 +340,11 @@ fn reclaim_gives_back_what_is_asked_for_and_stops_at_the_floor() {
         drop(cache.insert(key, (), 10, Kind::Data, Access::Demand));
     }
     assert_eq!(cache.size_bytes(), 1000);
+    cache.reclaim(100);
+    assert_eq!(cache.level().room_bytes(), 1000, "it may rise again");
     cache.deny_growth(Instant::now() + seconds(3600));
-    cache.reclaim(500);
+    cache.reclaim(400);
+    assert_eq!(cache.level().room_bytes(), 500);
     for key in 200..300_u64 {
         drop(cache.insert(key, (), 10, Kind::Data, Access::Demand));
     }

@@ -7,11 +7,12 @@
 //! RUSTFLAGS="--cfg shuttle" cargo test --release -p ogive-arc --test shuttle
 //! ```
 //!
-//! `SHUTTLE_SCHEDULES` sets how many for each policy (500 by default); a failure prints its schedule.
+//! `SHUTTLE_SCHEDULES` sets how many for each policy (500 by default); a failure prints its
+//! schedule.
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used)]
 
-use ogive_arc::{Access, Cache, Kind, LoadError, Policy, Source};
+use ogive_arc::{Access, Cache, Hold, Kind, LoadError, Lookup, Policy, Source};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::{Config, Runner, thread};
@@ -143,6 +144,39 @@ fn an_abandoned_claim_passes_to_a_waiter() {
         run_all(vec![ask(1), ask(2), Box::new(move || drop(claim))]);
         at_rest(&cache);
         assert!(cache.contains(&7));
+    });
+}
+
+#[test]
+fn continuations_of_a_load_run_once_and_hold_what_it_brought() {
+    explore(|policy| {
+        let cache: Cache<u64, u64> = Cache::builder(10).policy(policy).sublists(1).build();
+        let ran = Arc::new(AtomicU64::new(0));
+        let ask = |gives_up: bool| -> Box<dyn FnOnce() + Send> {
+            let (cache, ran) = (cache.clone(), Arc::clone(&ran));
+            Box::new(move || match cache.get_or_claim(&7, Kind::Data, DEMAND) {
+                Lookup::Hit(hold) => {
+                    assert_eq!(*hold, 1);
+                    ran.fetch_add(1, Ordering::SeqCst);
+                }
+                Lookup::Claimed(claim) => {
+                    thread::yield_now();
+                    drop(claim.fill(1, 1));
+                    ran.fetch_add(1, Ordering::SeqCst);
+                }
+                Lookup::Loading(joined) if gives_up => {
+                    drop(joined);
+                    ran.fetch_add(1, Ordering::SeqCst);
+                }
+                Lookup::Loading(joined) => joined.then(move |end: Result<_, LoadError<()>>| {
+                    assert_eq!(end.unwrap().map(|hold: Hold<_, _>| *hold), Some(1));
+                    ran.fetch_add(1, Ordering::SeqCst);
+                }),
+            })
+        };
+        run_all(vec![ask(false), ask(true), ask(false), ask(false)]);
+        assert_eq!(ran.load(Ordering::SeqCst), 4);
+        at_rest(&cache);
     });
 }
 

@@ -3,7 +3,7 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
-use ogive_arc::{Access, Cache, Claim, Kind, LoadError, Source};
+use ogive_arc::{Access, Cache, Claim, Joined, Kind, LoadError, Lookup, Source};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -206,7 +206,7 @@ fn a_claim_can_be_filled_by_another_thread() {
 fn a_cache_lives_as_long_as_its_claims_and_holds() {
     let cache: Cache<u64, Arc<u64>> = Cache::new(1000);
     let value = Arc::new(5);
-    let kept = cache.insert(1, Arc::clone(&value), 1, Kind::Data, DEMAND);
+    let held = cache.insert(1, Arc::clone(&value), 1, Kind::Data, DEMAND);
     drop(cache.insert(2, Arc::clone(&value), 1, Kind::Data, DEMAND));
     let claim = cache.try_claim(&3, Kind::Data, DEMAND).unwrap();
     drop(cache);
@@ -214,7 +214,117 @@ fn a_cache_lives_as_long_as_its_claims_and_holds() {
     drop(claim);
     // Only what is held is left.
     assert_eq!(Arc::strong_count(&value), 2);
-    assert_eq!(**kept, 5);
-    drop(kept);
+    assert_eq!(**held, 5);
+    drop(held);
     assert_eq!(Arc::strong_count(&value), 1);
+}
+
+fn claim(cache: &Cache<u64, u64>, key: u64) -> Claim<u64, u64> {
+    match cache.get_or_claim(&key, Kind::Data, DEMAND) {
+        Lookup::Claimed(claim) => claim,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn join(cache: &Cache<u64, u64>, key: u64) -> Joined<u64, u64> {
+    match cache.get_or_claim(&key, Kind::Data, DEMAND) {
+        Lookup::Loading(joined) => joined,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a load ends with for one who has left a continuation.
+type End = Result<Option<u64>, LoadError<String>>;
+
+fn go_on(joined: Joined<u64, u64>) -> mpsc::Receiver<End> {
+    let (send, receive) = mpsc::channel();
+    joined.then(move |end| {
+        send.send(end.map(|hold| hold.map(|hold| *hold))).unwrap();
+    });
+    receive
+}
+
+#[test]
+fn who_does_not_wait_goes_on_when_the_load_ends_however_it_ends() {
+    let cache = cache();
+    let loading = claim(&cache, 1);
+    let (early, other) = (go_on(join(&cache, 1)), go_on(join(&cache, 1)));
+    assert!(early.try_recv().is_err());
+    drop(loading.fill(7, 10));
+    assert_eq!((early.try_recv(), other.try_recv()), (Ok(Ok(Some(7))), Ok(Ok(Some(7)))));
+    assert!(matches!(cache.get_or_claim(&1, Kind::Data, DEMAND), Lookup::Hit(hold) if *hold == 7));
+
+    let loading = claim(&cache, 2);
+    let late = join(&cache, 2);
+    drop(loading.fill(8, 10));
+    assert_eq!(go_on(late).try_recv(), Ok(Ok(Some(8))), "it had ended before");
+
+    let loading = claim(&cache, 3);
+    let failed = go_on(join(&cache, 3));
+    loading.fail("no".to_owned());
+    assert_eq!(failed.try_recv(), Ok(Err(LoadError::Failed("no".to_owned()))));
+
+    let loading = claim(&cache, 3);
+    let other_type = go_on(join(&cache, 3));
+    loading.fail(5_u8);
+    assert_eq!(other_type.try_recv(), Ok(Ok(None)));
+
+    let loading = claim(&cache, 3);
+    let given_up = go_on(join(&cache, 3));
+    drop(loading);
+    assert_eq!(given_up.try_recv(), Ok(Ok(None)));
+
+    let loading = claim(&cache, 3);
+    let panicked = go_on(join(&cache, 3));
+    let panic = || {
+        let _loading = loading;
+        std::panic::resume_unwind(Box::new("a loader panics"));
+    };
+    assert!(catch_unwind(AssertUnwindSafe(panic)).is_err());
+    assert_eq!(panicked.try_recv(), Ok(Err(LoadError::Panicked)));
+
+    let stats = cache.stats();
+    assert_eq!((stats.iohits, stats.joined_waits), (7, 7));
+    assert_eq!((stats.loads, stats.load_errors, stats.loads_abandoned), (2, 2, 1));
+    assert_eq!(stats.load_panics, 1);
+    assert_eq!(cache.validate().unwrap().holds, 0);
+}
+
+#[test]
+fn a_share_in_a_load_that_is_given_up_holds_nothing() {
+    let cache = cache();
+    let loading = claim(&cache, 1);
+    drop(join(&cache, 1));
+    let waiting = join(&cache, 1);
+    drop(loading.fill(7, 10));
+    assert_eq!(waiting.wait::<String>().unwrap().map(|hold| *hold), Some(7));
+    let loading = claim(&cache, 2);
+    drop(join(&cache, 2));
+    drop(loading);
+    assert_eq!(cache.validate().unwrap().holds, 0);
+    assert!(cache.demote(&1));
+}
+
+#[test]
+fn who_goes_on_may_ask_for_the_key_again_and_the_cache_may_end_meanwhile() {
+    let cache = cache();
+    let loading = claim(&cache, 1);
+    let (send, receive) = mpsc::channel();
+    let again = cache.clone();
+    join(&cache, 1).then(move |end: Result<_, LoadError<String>>| {
+        assert!(end.unwrap().is_none());
+        send.send(matches!(again.get_or_claim(&1, Kind::Data, DEMAND), Lookup::Claimed(_)))
+            .unwrap();
+    });
+    drop(loading);
+    assert_eq!(receive.try_recv(), Ok(true));
+    let loading = claim(&cache, 2);
+    let held = Arc::new(std::sync::Mutex::new(None));
+    let keep = Arc::clone(&held);
+    join(&cache, 2).then(move |end: Result<_, LoadError<String>>| {
+        *keep.lock().unwrap() = end.unwrap();
+    });
+    drop(cache);
+    drop(loading.fill(9, 10));
+    assert_eq!(held.lock().unwrap().take().map(|hold| *hold), Some(9));
 }

@@ -1,14 +1,14 @@
 //! How to make a cache.
 
 use super::core::{Core, EvictHook, Parts};
-use super::tails::SUBLISTS_MAX;
 use super::{Cache, Eviction, Policy};
 use crate::policy::Balance;
+use crate::table::SUBLISTS_MAX;
 use std::fmt;
 use std::hash::Hash;
 
-/// How many entries a sublist should have at least: with fewer, the split into sublists
-/// begins to show in the hit ratio.
+/// How many entries a sublist should have at least. With fewer, the split into sublists shows in
+/// the hit ratio.
 const ENTRIES_PER_SUBLIST_MIN: u64 = 512;
 
 /// The weight an entry is expected to have if nobody says, in bytes.
@@ -78,12 +78,12 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
         self
     }
 
-    /// Has every hit move its entry to the head of its list, as the paper has it. By default
-    /// a hit on MFU moves nothing: it says in the entry when it was, give or take a 16th of the
-    /// list, and evictions go by that.
+    /// Has every hit move its entry to the head of its list, as in the paper. By default a hit on
+    /// MFU moves nothing. It only notes in which 16th of the list's turnover it was, and evictions
+    /// go by that.
     ///
-    /// With this, one sublist and one thread the cache is [`Policy::Arc`] as its paper has it, hit
-    /// for hit, or [`policy::duel::Duel`](crate::policy::duel::Duel).
+    /// With this, one sublist and one thread the cache is [`Policy::Arc`] as printed, hit for hit,
+    /// or [`policy::duel::Duel`](crate::policy::duel::Duel).
     pub const fn exact(mut self, exact: bool) -> Self {
         self.exact = exact;
         self

@@ -1,19 +1,18 @@
 //! What all sublists share: the balance, the clock, the published tails, the counters.
 //!
 //! Locks, in the order in which they may be taken: a sublist's lock, then the ledger's (the
-//! balance). With one, or both, the lock of another sublist may be tried, never waited for. The
-//! ledger's lock is taken on arrivals, ghost hits, removals and evictions, never waited for by a
-//! hit. A referee's lock is taken alone, and the ledger's within it.
+//! balance). While one or both are held, the lock of another sublist may be tried, never waited
+//! for. Arrivals, ghost hits, removals and evictions take the ledger's lock; a hit never waits for
+//! it. A referee's lock is taken alone, and the ledger's within it.
 
 use super::referees::Referees;
-use super::tails::Tails;
 use super::{Eviction, Growth};
 use crate::counters::{Counters, Event};
 use crate::policy::Balance;
 use crate::prune::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
-use crate::table::{Blocks, Marks, Shard, ShardGuard};
+use crate::table::{Blocks, Marks, Sublist, SublistGuard, Tails};
 use foldhash::quality::FixedState;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
@@ -63,19 +62,19 @@ impl Ledger {
     }
 }
 
-/// What all handles, claims and holds of a cache share. The first fields are what a hit reads: one
+/// What all handles, claims and holds of a cache share. A hit reads the first fields. They are one
 /// cache line, which is hardly ever written.
 #[repr(C, align(64))]
 pub(crate) struct Core<K, V> {
-    shards: Box<[Shard<K, V>]>,
+    sublists: Box<[Sublist<K, V>]>,
     pub(crate) hasher: FixedState,
     pub(crate) counters: Counters,
-    /// Entries or ghosts are beyond their bounds: whoever releases a hold, trims.
+    /// Entries or ghosts are beyond their bounds: the next release of a hold trims.
     over: AtomicBool,
-    /// The target, for those who only look.
+    /// A copy of the target, to be read without the ledger's lock.
     target_bytes: AtomicU64,
     pub(crate) this: Weak<Self>,
-    /// Nobody, if the policy is ARC.
+    /// `None` if the policy is ARC.
     pub(crate) referees: Option<Referees>,
     pub(crate) evict_hook: Option<EvictHook<K, V>>,
     pub(crate) tails: Tails,
@@ -84,15 +83,15 @@ pub(crate) struct Core<K, V> {
     ledger: Mutex<Ledger>,
     /// Handles of the cache.
     pub(crate) handles: AtomicUsize,
-    /// One for each dead entry, so that holders can let go of it when the cache is gone.
+    /// One reference for each dead entry, so that its holder can free it after the cache has gone.
     keepers: Mutex<Vec<Arc<Self>>>,
     pub(crate) registry: Registry,
 }
 
-#[cfg(all(target_pointer_width = "64", not(any(shuttle, loom))))]
+#[cfg(all(target_pointer_width = "64", not(shuttle)))]
 const _: () = assert!(std::mem::offset_of!(Core<u64, u64>, referees) == 64);
 
-/// What to make a core with.
+/// What a core is made from.
 pub(crate) struct Parts<K, V> {
     pub(crate) balance: Balance,
     pub(crate) sublists: usize,
@@ -112,9 +111,9 @@ impl<K, V> Core<K, V> {
         };
         let balance = if by_rules { balance.with_rules() } else { balance };
         let blocks = Arc::new(Blocks::new(sublists));
-        let shard = |number| Shard::new(&blocks, number, exact, marks);
+        let sublist = |number| Sublist::new(&blocks, number, exact, marks);
         Arc::new_cyclic(|this| Self {
-            shards: (0..sublists).map(shard).collect(),
+            sublists: (0..sublists).map(sublist).collect(),
             referees: by_rules.then(|| Referees::new(balance.target_bytes())),
             over: AtomicBool::new(false),
             target_bytes: AtomicU64::new(balance.target_bytes()),
@@ -176,47 +175,47 @@ impl<K, V> Core<K, V> {
         self.clock.store(self.clock.load(Relaxed) + 1, Relaxed);
     }
 
-    pub(crate) fn shards(&self) -> &[Shard<K, V>] {
-        &self.shards
+    pub(crate) fn sublists(&self) -> &[Sublist<K, V>] {
+        &self.sublists
     }
 
     /// The sublist of a hash.
     #[inline(always)]
-    pub(crate) fn shard_of(&self, hash: u64) -> &Shard<K, V> {
+    pub(crate) fn sublist_of(&self, hash: u64) -> &Sublist<K, V> {
         // Bits that neither the sublist's index nor its ghosts go by.
-        &self.shards[(hash >> 48) as usize & (self.shards.len() - 1)]
+        &self.sublists[(hash >> 48) as usize & (self.sublists.len() - 1)]
     }
 
     /// Takes the lock of a sublist.
-    pub(crate) fn lock<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
-        shard.lock(&self.tails, &self.counters)
+    pub(crate) fn lock<'a>(&'a self, sublist: &'a Sublist<K, V>) -> SublistGuard<'a, K, V> {
+        sublist.lock(&self.tails, &self.counters)
     }
 
     /// Takes the lock of a sublist and applies what this thread's hits have noted there.
-    pub(crate) fn lock_drained<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
-        let mut guard = self.lock(shard);
+    pub(crate) fn lock_drained<'a>(&'a self, sublist: &'a Sublist<K, V>) -> SublistGuard<'a, K, V> {
+        let mut guard = self.lock(sublist);
         self.drain(&mut guard, false, true);
         guard
     }
 
     /// Takes the lock of a sublist and applies what any hit has noted there, so that lists and
     /// balance are what they should be after every access so far.
-    pub(crate) fn lock_settled<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
-        let mut guard = self.lock(shard);
+    pub(crate) fn lock_settled<'a>(&'a self, sublist: &'a Sublist<K, V>) -> SublistGuard<'a, K, V> {
+        let mut guard = self.lock(sublist);
         self.drain(&mut guard, true, true);
         guard.flush(&mut self.ledger().balance);
         guard
     }
 
-    /// Keeps this until [`Core::keeper`], for an entry that has become dead.
+    /// Keeps the core alive until [`Core::keeper`], for an entry that has become dead.
     pub(crate) fn add_keeper(&self) {
         if let Some(this) = self.this.upgrade() {
             crate::sync::lock(&self.keepers).push(this);
         }
     }
 
-    /// Ends what [`Core::add_keeper`] began. The keeper is to be dropped outside all locks,
-    /// after the last use of the core.
+    /// Gives back the reference of one [`Core::add_keeper`]. Drop it outside all locks, after the
+    /// last use of the core.
     pub(crate) fn keeper(&self) -> Option<Arc<Self>> {
         crate::sync::lock(&self.keepers).pop()
     }
@@ -245,7 +244,7 @@ impl DerefMut for LedgerGuard<'_> {
 
 impl Drop for LedgerGuard<'_> {
     fn drop(&mut self) {
-        // Written only when they change, so that readers keep their copy of the line.
+        // Written only on a change, so that readers keep their copy of the line.
         let over = self.guard.balance.is_over();
         if self.over.load(Relaxed) != over {
             self.over.store(over, Relaxed);

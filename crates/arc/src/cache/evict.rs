@@ -1,25 +1,29 @@
-//! Making room: the balance says from which list, the published tails say from which
-//! sublist, and what leaves is dropped after all locks are released.
+//! Making room. The balance says from which list, the published tails say from which sublist. What
+//! leaves is dropped after all locks are released.
 //!
-//! What goes is the eldest of its list over all sublists, entries and ghosts alike, or with many
-//! sublists one that is nearly as old ([`super::tails`]): with that, and one thread, any number of
-//! sublists judge as one, or nearly. An arrival takes a few while it has its own sublist's lock, and
-//! tries the lock of the sublist with the eldest, never waiting for it. If somebody has that, or more
-//! than a few have to go, it gives its own lock back, takes batches from wherever the eldest are, and
+//! The victim is the oldest of its list over all sublists, for entries and ghosts alike. With many
+//! sublists it may be one that is nearly as old (`table/tails.rs`). So the cache evicts nearly as
+//! if it had one sublist.
+//!
+//! An arrival first evicts a few while it has the lock of its own sublist. It tries the lock of the
+//! sublist with the oldest, and never waits for it. If somebody has that lock, or more than a few
+//! have to go, it gives its own lock back. Then it takes batches from wherever the oldest are, and
 //! reserves its bytes.
 //!
-//! Work is proportional to what is freed: a held entry is looked at once and leaves its list; with
-//! nothing to evict, one load a list says so.
+//! Work is proportional to what is freed. A held entry is looked at once and leaves its list. With
+//! nothing to evict, one load for each list shows it.
 
 use super::core::Core;
-use super::tails::Pick;
 use super::{Eviction, Growth, Reason};
 use crate::counters::Event;
-use crate::policy::duel::{Rule, USES_TO_ADMIT};
-use crate::policy::{Balance, EMPTY, Incoming, List, Step, list_index};
+use crate::policy::balance::rules::ListEnds;
+use crate::policy::duel::Rule;
+use crate::policy::duel::kernel::{self, On};
+use crate::policy::{Balance, EMPTY, Incoming, Kind, List, Step, list_index, window_index};
 use crate::sync::elapsed_ns;
 use crate::table::{
-    At, Ghost, Gone, Mark, PREFETCHED, Shard, ShardGuard, Stored, Taken, Unpinned, WAITING,
+    At, Ghost, Mark, PREFETCHED, Pick, RemovedEntry, Stored, Sublist, SublistGuard, Taken,
+    Unpinned, WAITING,
 };
 use smallvec::SmallVec;
 use std::time::Instant;
@@ -30,8 +34,7 @@ const BATCH: usize = 16;
 /// The most an arrival evicts under the lock of its own sublist.
 pub(super) const FEW: usize = 4;
 
-/// How many sublists in a row may turn out empty, because others were quicker, before the
-/// evictor lets it be.
+/// After so many sublists in a row that others have emptied first, an eviction gives up.
 const FRUITLESS_MAX: u32 = 64;
 
 /// What leaves the cache: collected under locks, dropped after them.
@@ -77,7 +80,7 @@ impl<K, V> Leaving<K, V> {
         &mut self,
         core: &Core<K, V>,
         (key, value): Stored<K, V>,
-        gone: &Gone,
+        gone: &RemovedEntry,
         reason: Reason,
     ) {
         let (word, weight_bytes) = (gone.word, gone.weight_bytes);
@@ -112,10 +115,10 @@ impl<K, V> Leaving<K, V> {
     }
 }
 
-/// What making room came to.
+/// The outcome of making room.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// What is to come in is heavier than the whole target: no room was made.
+    /// The arrival is heavier than the whole target: no room was made.
     pub(crate) oversize: bool,
 }
 
@@ -128,9 +131,9 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// Evicts and forgets until `incoming` fits, and reserves its bytes; with `None` until
-    /// the cache is within its target. Reserves them too if there is not enough to evict:
-    /// a reader is never refused.
+    /// Evicts and forgets until `incoming` fits, and reserves its bytes. They are reserved even if
+    /// there is not enough to evict: a reader is never refused. With `None`, evicts until the cache
+    /// is within its target.
     pub(crate) fn make_room(&self, incoming: Option<&Incoming>) -> Room {
         if let Some(incoming) = incoming
             && self.grow_for(incoming)
@@ -161,7 +164,7 @@ impl<K, V> Core<K, V> {
                 break;
             };
             start.get_or_insert_with(Instant::now);
-            let picked = self.tails.eldest(list);
+            let picked = self.tails.oldest(list);
             let progress = picked.is_some_and(|pick| self.take_batch(list, pick, &mut incoming));
             fruitless = if progress { 0 } else { fruitless + 1 };
         }
@@ -172,8 +175,8 @@ impl<K, V> Core<K, V> {
         Room::default()
     }
 
-    /// Lets the target grow for an entry on its way in, where that is allowed. Returns whether
-    /// the entry is heavier than the whole target all the same; then it is counted as such.
+    /// Lets the target grow for an entry on its way in, where that is allowed. Returns whether the
+    /// entry is still heavier than the whole target; then it is counted as oversize.
     fn grow_for(&self, incoming: &Incoming) -> bool {
         let (oversize, denied) = {
             let mut ledger = self.ledger();
@@ -193,17 +196,17 @@ impl<K, V> Core<K, V> {
     }
 
     pub(super) fn next_step(&self, balance: &Balance, incoming: Option<&Incoming>) -> Step {
-        if self.referees.is_some() {
+        if self.goes_by_rules() {
             return balance.step_by_rule(incoming, self);
         }
         balance.step(incoming, |kind, list| self.tails.any(list_index(kind, list, false)))
     }
 
-    /// Carries out one step of the balance where the eldest of its list is: in a locked sublist,
+    /// Carries out one step of the balance where the oldest of its list is: in a locked sublist,
     /// or in another, if nobody has that locked. Returns whether it did anything.
     pub(super) fn take_here_or_there(
         &self,
-        guard: &mut ShardGuard<'_, K, V>,
+        guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
         step: Step,
         leaving: &mut Leaving<K, V>,
@@ -215,32 +218,32 @@ impl<K, V> Core<K, V> {
         let Some(sublist) = self.sublist_to_take_from(guard, list) else {
             return false;
         };
-        if sublist == guard.shard.number() {
+        if sublist == guard.sublist.number() {
             let done = self.take_step(guard, balance, step, leaving);
             guard.publish();
             return done;
         }
-        // Waiting for it, with two locks in hand, could be for ever.
-        let there = self.shards()[sublist].try_lock(&self.tails, &self.counters);
+        // To wait here, with two locks held, could deadlock.
+        let there = self.sublists()[sublist].try_lock(&self.tails, &self.counters);
         there.is_some_and(|mut there| {
             there.flush(balance);
             self.take_step(&mut there, balance, step, leaving)
         })
     }
 
-    /// The sublist with the eldest of a list, or this one, if what it has is nearly as old.
-    fn sublist_to_take_from(&self, guard: &ShardGuard<'_, K, V>, list: usize) -> Option<usize> {
-        let eldest = self.tails.eldest_stamp(list);
-        if guard.has_nearly_eldest(list, eldest) {
-            return Some(guard.shard.number());
+    /// The sublist with the oldest of a list; this one, if its oldest is nearly as old.
+    fn sublist_to_take_from(&self, guard: &SublistGuard<'_, K, V>, list: usize) -> Option<usize> {
+        let oldest = self.tails.oldest_stamp(list);
+        if guard.has_nearly_oldest(list, oldest) {
+            return Some(guard.sublist.number());
         }
-        (eldest != EMPTY).then(|| self.tails.sublist_with(list, eldest)).flatten()
+        (oldest != EMPTY).then(|| self.tails.sublist_with(list, oldest)).flatten()
     }
 
     /// Carries out one step of the balance in a locked sublist. Returns whether it did anything.
     pub(super) fn take_step(
         &self,
-        guard: &mut ShardGuard<'_, K, V>,
+        guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
         step: Step,
         leaving: &mut Leaving<K, V>,
@@ -254,26 +257,26 @@ impl<K, V> Core<K, V> {
             }),
             Step::Evict { kind, list, keep_ghost } => {
                 let at = At { kind, list, waits: false };
-                self.evict_eldest(guard, balance, (at, keep_ghost), leaving)
+                self.evict_oldest(guard, balance, (at, keep_ghost), leaving)
             }
             Step::EvictWaiting { kind, keep_ghost } => {
-                self.evict_eldest(guard, balance, (At::window(kind), keep_ghost), leaving)
+                self.evict_oldest(guard, balance, (At::window(kind), keep_ghost), leaving)
             }
             Step::Demote { kind, list } => self.demote_one(guard, balance, (kind, list)),
         }
     }
 
-    /// Evicts the eldest entry of a list, or gives it its move if it has been used. Returns whether
+    /// Evicts the oldest entry of a list, or gives it its move if it has been used. Returns whether
     /// anything changed.
-    fn evict_eldest(
+    fn evict_oldest(
         &self,
-        guard: &mut ShardGuard<'_, K, V>,
+        guard: &mut SublistGuard<'_, K, V>,
         balance: &mut Balance,
         (at, keep_ghost): (At, bool),
         leaving: &mut Leaving<K, V>,
     ) -> bool {
         if at.list == List::Mfu && balance.rule(at.kind).is_some_and(|rule| rule != Rule::Arc) {
-            // What it publishes of MFU may be too old: then MRU may have the elder.
+            // The published stamp of MFU may be too old. Then MRU may have the older entry.
             let published = guard.tail_stamp(at.index());
             guard.sort(at);
             if guard.tail_stamp(at.index()) != published {
@@ -284,7 +287,7 @@ impl<K, V> Core<K, V> {
             guard.flush(balance);
             return true;
         }
-        match guard.take_eldest(at, &self.counters) {
+        match guard.take_oldest(at, &self.counters) {
             Taken::Nothing => false,
             Taken::Parked => true,
             Taken::Used(id) => {
@@ -302,30 +305,24 @@ impl<K, V> Core<K, V> {
         }
     }
 
-    /// 2Q: what was used twice in the window goes to MFU, and what was used on MFU stays there.
-    /// Returns whether the eldest of a list was such a one.
-    fn another_round(&self, guard: &mut ShardGuard<'_, K, V>, at: At) -> bool {
-        let Some(id) = guard.eldest(at) else {
+    /// 2Q: an entry used twice in the window goes to MFU, and one used on MFU stays there. Returns
+    /// whether the oldest of a list was such an entry.
+    fn another_round(&self, guard: &mut SublistGuard<'_, K, V>, at: At) -> bool {
+        let Some(id) = guard.oldest(at) else {
             return false;
         };
-        let uses = guard.uses(id);
-        let left = match at.list {
-            List::Mru if at.waits && uses >= USES_TO_ADMIT => {
-                self.counters.count(Event::WindowAdmitted);
-                0
-            }
-            List::Mfu if uses > 0 => {
-                self.counters.count(Event::SecondChances);
-                uses - 1
-            }
-            _ => return false,
+        let on = if at.waits { On::Window } else { On::main(at.list) };
+        let Some(left) = kernel::another_round(Rule::TwoQueues, on, guard.uses(id)) else {
+            return false;
         };
+        let event = if at.waits { Event::WindowAdmitted } else { Event::SecondChances };
+        self.counters.count(event);
         guard.another_round(id, left, self.arrivals());
         true
     }
 
     /// Counts the bytes of a live entry out that is evicted.
-    fn leave(&self, balance: &mut Balance, gone: &Gone) {
+    fn leave(&self, balance: &mut Balance, gone: &RemovedEntry) {
         let (word, bytes) = (gone.word, gone.weight_bytes);
         balance.sub(word.kind(), word.list(), false, bytes);
         if word.is(WAITING) {
@@ -335,11 +332,16 @@ impl<K, V> Core<K, V> {
     }
 
     /// Makes the ghost of an entry that has just left.
-    fn remember(&self, guard: &mut ShardGuard<'_, K, V>, balance: &mut Balance, gone: &Gone) {
+    fn remember(
+        &self,
+        guard: &mut SublistGuard<'_, K, V>,
+        balance: &mut Balance,
+        gone: &RemovedEntry,
+    ) {
         let (kind, list) = (gone.word.kind(), gone.word.list());
         let (mut stale, mut stamp) = (gone.stale, gone.stamp);
-        if self.referees.is_none() {
-            // ARC asks only which ghost is the eldest.
+        if !self.goes_by_rules() {
+            // ARC asks only which ghost is the oldest.
             stamp = guard.stamp(self.arrivals());
         } else if !stale {
             stale = stamp < self.horizon(guard, kind);
@@ -356,14 +358,14 @@ impl<K, V> Core<K, V> {
         balance.add(kind, list, true, remembered_bytes);
     }
 
-    /// Takes from one list of one sublist as long as the balance wants it from there and no
-    /// other sublist has an elder entry. Returns whether anything left.
+    /// Evicts from one list of one sublist, as long as the balance wants it from that list and no
+    /// other sublist has an older entry. Returns whether anything left.
     fn take_batch(&self, list: usize, pick: Pick, incoming: &mut Option<Incoming>) -> bool {
-        let shard = &self.shards()[pick.sublist];
+        let sublist = &self.sublists()[pick.sublist];
         let mut leaving = Leaving::with_room(self, BATCH);
         let mut taken = 0;
         {
-            let mut guard = self.lock_to_evict(shard);
+            let mut guard = self.lock_to_evict(sublist);
             self.drain(&mut guard, false, true);
             let mut ledger = self.ledger();
             guard.flush(&mut ledger.balance);
@@ -392,21 +394,21 @@ impl<K, V> Core<K, V> {
     }
 
     /// Takes the lock to evict; counts if somebody has it.
-    fn lock_to_evict<'a>(&'a self, shard: &'a Shard<K, V>) -> ShardGuard<'a, K, V> {
-        if let Some(guard) = shard.try_lock(&self.tails, &self.counters) {
+    fn lock_to_evict<'a>(&'a self, sublist: &'a Sublist<K, V>) -> SublistGuard<'a, K, V> {
+        if let Some(guard) = sublist.try_lock(&self.tails, &self.counters) {
             return guard;
         }
         self.counters.count(Event::MutexMiss);
-        self.lock(shard)
+        self.lock(sublist)
     }
 
-    /// Takes a pin away under the lock. With the last one an entry that was parked goes back to
-    /// the head of its list, one that was demoted becomes a ghost, and a dead one is freed.
-    pub(crate) fn release(&self, shard: &Shard<K, V>, id: u32) {
+    /// Takes a pin away under the lock. With the last pin, a parked entry goes back to the head of
+    /// its list, one to be demoted becomes a ghost, and a dead one is freed.
+    pub(crate) fn release(&self, sublist: &Sublist<K, V>, id: u32) {
         let mut leaving = Leaving::with_room(self, 1);
         let mut keeper = None;
         {
-            let mut guard = self.lock_drained(shard);
+            let mut guard = self.lock_drained(sublist);
             let weight_bytes = guard.entry(id).weight_bytes();
             match guard.unpin(id, self.arrivals()) {
                 Unpinned::Held => {}
@@ -433,10 +435,10 @@ impl<K, V> Core<K, V> {
     /// Turns an entry that has just left at its owner's wish into a ghost.
     pub(crate) fn demoted(
         &self,
-        guard: &mut ShardGuard<'_, K, V>,
+        guard: &mut SublistGuard<'_, K, V>,
         leaving: &mut Leaving<K, V>,
         stored: Stored<K, V>,
-        gone: &Gone,
+        gone: &RemovedEntry,
     ) {
         {
             let balance = &mut self.ledger().balance;
@@ -446,5 +448,48 @@ impl<K, V> Core<K, V> {
         }
         leaving.evicted(self, stored, gone, Reason::Demoted);
         self.counters.count(Event::Demotions);
+    }
+}
+
+impl<K, V> ListEnds for Core<K, V> {
+    fn any(&self, kind: Kind, list: List) -> bool {
+        self.tails.any(list_index(kind, list, false))
+    }
+
+    fn any_waiting(&self, kind: Kind) -> bool {
+        self.tails.any(window_index(kind))
+    }
+
+    fn older(&self, kind: Kind) -> Option<List> {
+        self.older_of(kind, false)
+    }
+
+    fn older_ghosts(&self, kind: Kind) -> Option<List> {
+        self.older_of(kind, true)
+    }
+}
+
+impl<K, V> Core<K, V> {
+    fn older_of(&self, kind: Kind, ghosts: bool) -> Option<List> {
+        let [mru, mfu] =
+            List::ALL.map(|list| self.tails.oldest_stamp(list_index(kind, list, ghosts)));
+        let older = if mru < mfu { List::Mru } else { List::Mfu };
+        (mru.min(mfu) != EMPTY).then_some(older)
+    }
+
+    /// When the oldest of MRU and MFU was last used. What was used since is in LIRS's stack.
+    ///
+    /// This is the oldest of one sublist. A sublist is a sample of the keys, so its oldest is
+    /// nearly the oldest of all. Its hits have just been applied, while those of another sublist
+    /// may still lie in a ring. In a loop that matters: there a ghost was used only a little before
+    /// the oldest.
+    pub(super) fn horizon(&self, guard: &mut SublistGuard<'_, K, V>, kind: Kind) -> u64 {
+        let own = guard.horizon(kind);
+        if own != EMPTY {
+            return own;
+        }
+        let [mru, mfu] =
+            List::ALL.map(|list| self.tails.oldest_stamp(list_index(kind, list, false)));
+        if mru.min(mfu) == EMPTY { 0 } else { mru.min(mfu) }
     }
 }

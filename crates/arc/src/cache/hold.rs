@@ -1,34 +1,34 @@
 //! A hold: a pin on an entry, and the way to its value.
 //!
-//! While an entry is pinned, its slot keeps its key and its value, and the core of the cache
-//! stays: a live entry keeps the core because its cache is there, for a cache that ends makes its
-//! entries dead first; a dead one because the core has a keeper for each dead entry. So a hold
-//! can be two pointers without a count of their own. Everything else about it, where its sublist and
-//! its slot are, follows from those, and is wanted only when the last pin of an entry that something
-//! is the matter with is let go.
+//! While an entry is pinned, its slot keeps its key and its value, and the core of the cache stays.
+//! A live entry's core stays because the cache is there: a cache that ends makes its entries dead
+//! first. A dead entry's core stays because it has a keeper for each dead entry.
+//!
+//! So a hold is two pointers, without a count of its own. The sublist and the slot of an entry
+//! follow from them. They are wanted only when the last pin of a parked, removed or demoted entry
+//! goes.
 #![allow(unsafe_code)]
 
 use super::core::Core;
-use crate::table::{Entry, Shard, Word};
+use crate::table::{Entry, Sublist, Word};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A claim on an entry of a [`Cache`](crate::Cache). While there is one, the entry is not
-/// evicted; an eviction that meets it takes it off its list, and then the last release puts it
-/// back at the head.
+/// A claim on an entry of a [`Cache`](crate::Cache). While there is one, the entry is not evicted.
+/// An eviction that meets it takes it off its list, and the last release puts it back at the head.
 ///
-/// The value stays what it was when the hold was taken, whatever happens to the key: an entry
-/// that is removed or replaced meanwhile is freed with its last hold. Cloning takes another
-/// hold. Taking, cloning and dropping write the entry's own line and nothing else, unless the
-/// entry was parked, removed or demoted meanwhile: then its last release takes the lock of its
-/// sublist.
+/// The value stays what it was when the hold was taken, whatever happens to the key. An entry that
+/// is removed or replaced meanwhile is freed with its last hold. Cloning takes another hold.
+///
+/// Taking, cloning and dropping a hold write the entry's own line and nothing else. Only if the
+/// entry was parked, removed or demoted meanwhile does its last release take the sublist's lock.
 pub struct Hold<K, V> {
     entry: NonNull<Entry<K, V>>,
     core: NonNull<Core<K, V>>,
-    /// For what a hold may drop: the last one of a cache that is gone drops it all.
+    /// A hold may drop the core: the last hold of a cache that has gone does.
     owns: PhantomData<Arc<Core<K, V>>>,
 }
 
@@ -39,7 +39,7 @@ unsafe impl<K: Send + Sync, V: Send + Sync> Send for Hold<K, V> {}
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Hold<K, V> {}
 
 impl<K, V> Hold<K, V> {
-    /// For somebody who has pinned this entry of the cache, which is or will be live or dead.
+    /// For a caller that has pinned this entry of the cache. The entry is live or dead, or will be.
     #[inline(always)]
     pub(crate) fn of(core: &Core<K, V>, entry: &Entry<K, V>) -> Self {
         let (entry, core) = (NonNull::from(entry), NonNull::from(core));
@@ -48,8 +48,8 @@ impl<K, V> Hold<K, V> {
 
     /// Pins the entry of a slot if it is live; returns its word before.
     #[inline(always)]
-    pub(crate) fn pin(core: &Core<K, V>, shard: &Shard<K, V>, id: u32) -> Option<(Self, Word)> {
-        let entry = shard.entry(id)?;
+    pub(crate) fn pin(core: &Core<K, V>, sublist: &Sublist<K, V>, id: u32) -> Option<(Self, Word)> {
+        let entry = sublist.entry(id)?;
         let word = entry.meta.pin_live()?;
         Some((Self::of(core, entry), word))
     }
@@ -73,8 +73,8 @@ impl<K, V> Hold<K, V> {
         unsafe { self.entry().key() }
     }
 
-    /// The value, without the claim on its entry: it lives as long as somebody has it, but
-    /// its bytes are not counted once the entry is gone from the cache.
+    /// The value, without the claim on its entry. It lives as long as somebody has it. Its bytes
+    /// are not counted once the entry has left the cache.
     #[must_use]
     #[inline]
     pub fn value(&self) -> &Arc<V> {
@@ -111,17 +111,17 @@ impl<K, V> Drop for Hold<K, V> {
     }
 }
 
-/// Lets the last pin go under the lock. The core may go with it, when this ends: so nobody up the
-/// stack may have a reference to it.
+/// Lets the last pin go under the lock. The core may go with it when this returns, so no caller may
+/// have a reference to it.
 #[cold]
 #[inline(never)]
 fn release<K, V>(core: NonNull<Core<K, V>>, entry: NonNull<Entry<K, V>>) {
     // SAFETY: the core and its slots stay while there is a pin, and there is this one.
     let (held, entry) = unsafe { (core.as_ref(), entry.as_ref()) };
     let core = held.this.upgrade().expect("a pin keeps the core");
-    let shard = core.shard_of(entry.hash());
-    let id = shard.slot_of(entry).expect("a held entry is in its sublist");
-    core.release(shard, id);
+    let sublist = core.sublist_of(entry.hash());
+    let id = sublist.slot_of(entry).expect("a held entry is in its sublist");
+    core.release(sublist, id);
 }
 
 impl<K, V: fmt::Debug> fmt::Debug for Hold<K, V> {

@@ -1,10 +1,10 @@
 //! Loading through the cache: one loader a key, however many ask.
 
-use super::claim::{Ticket, count_load};
 use super::core::Core;
-use super::flight::Landing;
+use super::miss::{Ticket, count_load};
 use super::{Cache, Found, Hold};
 use crate::counters::Event;
+use crate::flight::Landing;
 use crate::policy::{Access, Kind};
 use crate::sync::elapsed_ns;
 use crate::table::PREFETCHED;
@@ -36,17 +36,17 @@ pub enum LoadError<E> {
 }
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
-    /// The entry of a key; if it is not here, what `load` brings (the value and its weight in
-    /// bytes, 0 counts as 1).
+    /// The entry of a key; if there is none, what `load` brings: the value and its weight in bytes
+    /// (0 counts as 1).
     ///
-    /// However many ask for a key, one `load` runs at a time, with no lock held; the others
-    /// wait for it and get its value, or a clone of its error. If the loader waited for gave
-    /// up without a result ([`Claim`](crate::Claim) dropped), or had another error type, the next one
-    /// loads. A `load` must not ask for its own key: it would wait for itself.
+    /// However many ask for a key, one `load` runs at a time, with no lock held. The others wait
+    /// for it and get its value, or a clone of its error. If that loader gave up without a result
+    /// ([`Claim`](crate::Claim) dropped), or had another error type, the next one loads. A `load`
+    /// must not ask for its own key: it would wait for itself.
     ///
     /// # Errors
-    /// [`LoadError::Failed`] with the loader's error; [`LoadError::Panicked`] if somebody
-    /// else's loader panicked. Nothing is cached then, and the next call loads again.
+    /// [`LoadError::Failed`] with the loader's error; [`LoadError::Panicked`] if somebody else's
+    /// loader panicked. Nothing is cached then, and the next call loads again.
     ///
     /// # Panics
     /// If `load` panics, the panic goes on to its caller.
@@ -88,7 +88,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     }
 
     #[inline]
-    fn find_or_claim(&self, key: &K, kind: Kind, access: Access) -> Found<K, V> {
+    pub(super) fn find_or_claim(&self, key: &K, kind: Kind, access: Access) -> Found<K, V> {
         let hash = self.hash(key);
         if let Some(hold) = self.find_near(hash, key, access) {
             return Found::Entry(hold);
@@ -103,17 +103,17 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         }
         let core = self.core();
         let owned = key.clone();
-        let shard = core.shard_of(hash);
-        let mut guard = core.lock_drained(shard);
+        let sublist = core.sublist_of(hash);
+        let mut guard = core.lock_drained(sublist);
         let Some(id) = guard.find(hash, key) else {
             let ticket = core.begin(&mut guard, (hash, owned), kind, access);
             drop(guard);
             self.count_claim(&ticket);
             return Found::Claimed(ticket);
         };
-        if let Some((hold, word)) = Hold::pin(core, shard, id) {
+        if let Some((hold, word)) = Hold::pin(core, sublist, id) {
             drop(guard);
-            return Found::Entry(self.hit((shard, id), hold, word, access));
+            return Found::Entry(self.hit((sublist, id), hold, word, access));
         }
         // The loader's pin keeps the entry; this one makes it ours when the load lands.
         let entry = guard.entry(id);
@@ -130,7 +130,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         if prefetch_paid {
             counters.count(Event::DemandIohitPredictivePrefetch);
         }
-        // Not a hold before there is a value; and if none comes, the slot goes with our pin.
+        // Not a hold before there is a value. If none comes, the slot goes with this pin.
         Found::Loading(flight, ManuallyDrop::new(Hold::of(core, entry)))
     }
 }

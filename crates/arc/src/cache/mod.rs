@@ -2,67 +2,71 @@
 //!
 //! # Hits
 //! A hit looks its key up in the sublist's index, pins the entry with one atomic step on the
-//! entry's own word, and compares the key. That is all, if the entry was moved on its list
-//! lately; otherwise the hit leaves a note in a ring, for whoever has the sublist's lock next.
-//! A hit takes no lock, but tries to when its ring is full.
+//! entry's own word, and compares the key. That is all, if the entry was moved on its list lately.
+//! Otherwise the hit leaves a note in a ring, for the next thread that has the sublist's lock. A
+//! hit waits for no lock; when its ring is full it tries to take one.
 //!
 //! # Concurrency
-//! Keys hash to sublists, each with its own lock for lists and ghosts; sizes and targets are in
-//! one balance, so the cache adapts as one, and an entry can be as large as the cache
-//! whatever the number of sublists. The lock order is: a sublist, then the ledger with the
-//! balance. With one sublist locked, a thread may try to lock another, and never waits for it.
+//! Keys hash to sublists, each with its own lock for lists and ghosts. Sizes and targets are in one
+//! balance. So the cache adapts as one, and an entry can be as large as the cache, whatever the
+//! number of sublists. The lock order is: a sublist, then the ledger with the balance. With one
+//! sublist locked, a thread may try to lock another, and never waits for it.
 //!
 //! # Replacement
-//! An arrival evicts where the eldest of all is, so the order over all sublists is that of one
-//! list; with more than eight sublists in its own, if what is eldest there is nearly as old.
+//! An arrival evicts the oldest entry over all sublists, as if there were one list. With more than
+//! eight sublists it may evict from its own instead, if the oldest there is nearly as old.
 //!
 //! # Holds
-//! A held entry stays on its list until an eviction meets it, which takes it off; the last
-//! release puts it back. An arrival when everything is held succeeds; the cache is then over its
+//! A held entry stays on its list until an eviction meets it, which takes it off; the last release
+//! puts it back. When everything is held, an arrival still succeeds. The cache is then over its
 //! target until holds are released, and says so (`evict_not_enough`).
 //!
 //! # Loads
-//! One load a key at a time, under no lock; those who want the key meanwhile wait for it.
+//! One load runs for a key at a time, under no lock. Those who want the key meanwhile wait for it,
+//! or leave what is to be done when it ends ([`Joined`]).
 //!
 //! # Invalidation
-//! [`Cache::invalidate`] forgets a key, ghost included, and dooms the load in flight, so a
-//! later caller cannot be given what was read earlier. To forget all keys of one object at
-//! once, put a [`Generation`](crate::Generation) into the key.
+//! [`Cache::invalidate`] forgets a key, ghost included, and dooms the load in flight. So a later
+//! caller cannot be given what was read earlier. To forget all keys of one object at once, put a
+//! [`Generation`](crate::Generation) into the key.
 
 mod builder;
 mod claim;
 mod core;
 mod evict;
-mod flight;
 mod hit;
 mod hold;
+mod joined;
 mod load;
+mod miss;
 mod noted;
+#[cfg(all(test, not(any(shuttle, miri))))]
+mod overflow;
 mod referees;
 mod sizing;
 mod snapshot;
-mod steer;
-mod tails;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+mod uses;
+mod walk;
 
 pub use builder::Builder;
 pub use claim::Claim;
-pub(crate) use flight::Flight;
 pub use hold::Hold;
+pub use joined::{Joined, Lookup};
 pub use load::{LoadError, Source};
 pub use sizing::Level;
 pub(crate) use sizing::WeakCache;
-pub(crate) use tails::Tails;
+pub use walk::Resident;
 
-use self::claim::Ticket;
 use self::core::Core;
 use self::evict::Leaving;
+use self::miss::Ticket;
 use crate::counters::Event;
-use crate::policy::transition::Arrival;
+use crate::flight::Flight;
 use crate::policy::{Access, Kind, List, State};
 use crate::sync::atomic::Ordering;
-use crate::table::{DOOMED, LOADING, MRU, PREFETCHED, ShardGuard, WAITING};
+use crate::table::{DOOMED, LOADING, MRU, SublistGuard, WAITING};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::mem::ManuallyDrop;
@@ -157,13 +161,13 @@ impl<K, V> Clone for Cache<K, V> {
 impl<K, V> Drop for Cache<K, V> {
     fn drop(&mut self) {
         if self.core.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // What nobody holds goes now; what is held becomes dead and keeps the core.
+            // Entries that nobody holds are freed now. Held ones become dead and keep the core.
             clear(&self.core);
         }
     }
 }
 
-/// What a look for a key came to.
+/// What a look-up of a key found.
 enum Found<K, V> {
     Entry(Hold<K, V>),
     Loading(Arc<Flight>, ManuallyDrop<Hold<K, V>>),
@@ -235,8 +239,8 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         found.ok()
     }
 
-    /// After a look that found nothing near: the entry, or the kind of the load in flight. Under
-    /// the lock, unless it is found without, or there is nothing for sure.
+    /// After a look that found nothing near: the entry, or the kind of the load in flight. Takes
+    /// the lock, unless the entry is found without it or the key is certainly absent.
     fn look_beyond(&self, hash: u64, key: &K, access: Access) -> Result<Hold<K, V>, Option<Kind>> {
         match self.find_unlocked(hash, key, access) {
             Ok(hold) => return Ok(hold),
@@ -244,12 +248,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             Err(_) => {}
         }
         let core = self.core();
-        let shard = core.shard_of(hash);
-        let guard = core.lock_drained(shard);
+        let sublist = core.sublist_of(hash);
+        let guard = core.lock_drained(sublist);
         let id = guard.find(hash, key).ok_or(None)?;
-        if let Some((hold, word)) = Hold::pin(core, shard, id) {
+        if let Some((hold, word)) = Hold::pin(core, sublist, id) {
             drop(guard);
-            return Ok(self.hit((shard, id), hold, word, access));
+            return Ok(self.hit((sublist, id), hold, word, access));
         }
         Err(Some(guard.word(id).kind()))
     }
@@ -274,7 +278,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let hash = self.hash(key);
         let owned = key.clone();
         let ticket = {
-            let mut guard = core.lock_drained(core.shard_of(hash));
+            let mut guard = core.lock_drained(core.sublist_of(hash));
             if guard.find(hash, key).is_some() {
                 return None;
             }
@@ -304,7 +308,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         if access == Access::Demand {
             core.show(kind, hash, weight_bytes);
         }
-        let mut guard = core.lock_drained(core.shard_of(hash));
+        let mut guard = core.lock_drained(core.sublist_of(hash));
         let mut list = None;
         if let Some(id) = guard.find(hash, &key) {
             let word = guard.word(id);
@@ -322,11 +326,11 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         hold
     }
 
-    /// Forgets a key: its entry, its ghost, and the load in flight, whose result goes to
-    /// those who wait for it already and to nobody else. Returns whether there was any.
+    /// Forgets a key: its entry, its ghost, and the load in flight. The result of that load goes to
+    /// those who wait for it already, and to nobody else. Returns whether there was any.
     ///
-    /// After it has returned, no value that was loaded from an earlier state of the origin
-    /// can be found under this key.
+    /// After it has returned, no value that was loaded from an earlier state of the origin can be
+    /// found under this key.
     pub fn invalidate(&self, key: &K) -> bool {
         self.forget(key).is_some()
     }
@@ -340,7 +344,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let core = self.core();
         let hash = self.hash(key);
         let mut leaving = Leaving::default();
-        let mut guard = core.lock_drained(core.shard_of(hash));
+        let mut guard = core.lock_drained(core.sublist_of(hash));
         let value = match guard.find(hash, key) {
             Some(id) => {
                 let value = guard.value(id).map(Arc::clone);
@@ -360,16 +364,15 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         Some(value)
     }
 
-    /// Drops the bytes of an entry but remembers its key as a ghost, as if it had been
-    /// evicted: for an owner of a cache above, which has the bytes now. A held entry is
-    /// demoted with its last release, unless a demand asks for it before. Returns whether
-    /// there was an entry.
+    /// Drops the bytes of an entry and remembers its key as a ghost, as if it had been evicted. It
+    /// is for the owner of a cache above, which has the bytes now. A held entry is demoted with its
+    /// last release, unless a demand asks for it before. Returns whether there was an entry.
     pub fn demote(&self, key: &K) -> bool {
         let core = self.core();
         let hash = self.hash(key);
         let mut leaving = Leaving::with_room(core, 1);
         {
-            let mut guard = core.lock_drained(core.shard_of(hash));
+            let mut guard = core.lock_drained(core.sublist_of(hash));
             let Some(id) = guard.find(hash, key).filter(|&id| guard.word(id).is_live()) else {
                 return false;
             };
@@ -393,7 +396,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     pub fn state(&self, key: &K) -> Option<State> {
         let core = self.core();
         let hash = self.hash(key);
-        let guard = core.lock_settled(core.shard_of(hash));
+        let guard = core.lock_settled(core.sublist_of(hash));
         if let Some(id) = guard.find(hash, key) {
             return Some(match guard.word(id).state() {
                 LOADING => State::Loading,
@@ -423,9 +426,9 @@ impl<K, V> Cache<K, V> {
 }
 
 fn clear<K, V>(core: &Core<K, V>) {
-    for shard in core.shards() {
+    for sublist in core.sublists() {
         let mut leaving = Leaving::default();
-        let mut guard = core.lock_settled(shard);
+        let mut guard = core.lock_settled(sublist);
         for id in guard.ids() {
             core.forget_entry(&mut guard, id, &mut leaving);
         }
@@ -447,42 +450,13 @@ fn clear<K, V>(core: &Core<K, V>) {
 }
 
 impl<K, V> Core<K, V> {
-    /// Makes a loading entry out of a ghost or out of nothing, for a key that has no entry.
-    fn begin(
-        &self,
-        guard: &mut ShardGuard<'_, K, V>,
-        (hash, key): (u64, K),
-        kind: Kind,
-        access: Access,
-    ) -> Ticket {
-        let mut arrival = Arrival::NEW;
-        let ghost = guard.take_ghost(hash);
-        if let Some(ghost) = ghost {
-            let balance = &mut self.ledger().balance;
-            guard.flush(balance);
-            if self.referees.is_none() {
-                balance.ghost_hit(ghost.kind, ghost.list, ghost.weight_bytes);
-            }
-            balance.sub(ghost.kind, ghost.list, true, ghost.weight_bytes);
-            arrival = Arrival::of_ghost(ghost.kind, ghost.list, ghost.prefetched);
-        }
-        let flags = if access == Access::Prefetch { PREFETCHED } else { 0 };
-        let id = guard.occupy(hash, key, kind, flags);
-        let ghost = ghost.filter(|_| self.referees.is_some());
-        let sublist = guard.shard.number();
-        Ticket { sublist, id, hash, arrival, kind, access, ghost, waits: false }
-    }
-
-    fn count_ghost_hit(&self, arrival: &Arrival) {
-        match arrival.ghost {
-            Some((_, List::Mru)) => self.counters.count(Event::MruGhostHit),
-            Some((_, List::Mfu)) => self.counters.count(Event::MfuGhostHit),
-            None => {}
-        }
-    }
-
     /// Takes an entry out of the index, whatever it is.
-    fn forget_entry(&self, guard: &mut ShardGuard<'_, K, V>, id: u32, leaving: &mut Leaving<K, V>) {
+    fn forget_entry(
+        &self,
+        guard: &mut SublistGuard<'_, K, V>,
+        id: u32,
+        leaving: &mut Leaving<K, V>,
+    ) {
         let word = guard.word(id);
         if word.state() == LOADING && !word.is(DOOMED) {
             guard.doom(id);
@@ -515,7 +489,7 @@ impl<K, V> fmt::Debug for Cache<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let core = self.core();
         f.debug_struct("Cache")
-            .field("sublists", &core.shards().len())
+            .field("sublists", &core.sublists().len())
             .field("target_bytes", &core.target_bytes())
             .finish_non_exhaustive()
     }

@@ -1,9 +1,10 @@
-//! Hits that a referee has still to be shown: a ring for each processor, written by hits without a
-//! lock and emptied, eldest first, by whoever has the referee.
+//! Hits that a referee has still to be shown: a ring for each processor. Hits write to it without a
+//! lock; the thread that has the referee empties it, oldest first.
 //!
-//! A thread writes its own ring as a rule, so nothing here is more than a load and a store. Threads
-//! that share one may lose hits, or mix up hash and weight of two: a shadow only goes by the weight
-//! of a key it has not got. If they put the count back, the ring is taken for empty.
+//! A thread usually writes to a ring of its own, so nothing here is more than a load and a store.
+//! Threads that share a ring may lose hits, or mix up hash and weight of two. That does little
+//! harm: a shadow uses only the weight of a key that it does not have. If they set the count back,
+//! the ring is taken for empty.
 
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::atomic::{AtomicU32, AtomicU64};
@@ -45,12 +46,12 @@ impl Ring {
         true
     }
 
-    /// Takes the eldest out, at most so many.
+    /// Takes the oldest out, at most so many.
     pub(super) fn drain(&self, count_max: u32, mut each: impl FnMut(u64, u64)) {
         let (noted, shown) = (self.noted.load(Acquire), self.shown.load(Relaxed));
         let mut count = noted.wrapping_sub(shown);
         if count > RING as u32 {
-            // Threads that share it have put it back: what is left is anybody's guess.
+            // Threads that share the ring have set its count back: what it holds is unknown.
             return self.shown.store(noted, Release);
         }
         count = count.min(count_max);

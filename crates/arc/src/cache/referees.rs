@@ -1,19 +1,25 @@
-//! The referees of the duel, one for each kind: what they are shown, and what comes of it.
+//! The referees of the duel, one for each kind: what they are shown, and what follows from it. This
+//! is the one place where the rule changes.
 //!
-//! A referee sees the requests of a sample of keys, chosen by hash. Whether a key is sampled is a
-//! mask on its hash, and an entry whose key is has a flag in its word, so a hit asks nobody. Hits
-//! of the sample lie in a ring, one for each processor, until the next miss of the sample, in any
-//! thread, shows all of them, and then itself: so requests are shown in the order in which they were
-//! made, but for the hits of several threads between two misses. A hit that finds its ring half full
-//! shows the eldest few. It never waits for the referee: if somebody has it until the ring is full,
-//! hits are lost for all rules alike (`referee_busy`). That is why half a ring is left: in a run of
-//! hits in several threads the referee is busy most of the time, and a rule that lives on such runs
-//! (LRU where a loop turns round) came out behind others when they were not shown.
+//! The rest of the cache asks five things of this module: does the cache go by rules; by which
+//! rule; is a key watched; note a hit on a watched key; show a miss of one.
 //!
-//! Hits are shown as far as arrivals have given credit (`table::recency`); the rest is
-//! spared (`referee_spared`), and so is the miss that ends such a time: the referee sees stretches
-//! of requests as they came, not all that misses and a part of what hits, which would speak
-//! against the rule in force. If every hit counts, there is no such limit.
+//! A referee sees the requests of a sample of keys, chosen by a mask on their hash. An entry whose
+//! key is sampled has a flag in its word, so a hit needs no look-up to know. Hits of the sample lie
+//! in rings, one for each processor. The next miss of the sample, in any thread, shows all of them
+//! and then itself. So requests are shown in the order in which they were made, except for hits of
+//! several threads between two misses.
+//!
+//! A hit that finds its ring half full shows the oldest few, and never waits for the referee. If
+//! another thread has the referee until the ring is full, hits are lost for all rules alike
+//! (`referee_busy`). Half a ring is kept free for that: in a run of hits in several threads the
+//! referee is busy most of the time. Losing hits there would be unfair to a rule that lives on such
+//! runs, such as LRU in a loop that turns round.
+//!
+//! Hits are shown as far as arrivals have given credit (`table::recency`). The rest is spared
+//! (`referee_spared`), and so is the miss that ends such a time. So the referee sees unbroken
+//! stretches of requests. All misses with only a part of the hits would speak against the rule in
+//! force. If every hit counts, there is no such limit.
 //!
 //! A referee's lock is taken alone, and the ledger's within it when a rule changes.
 
@@ -32,17 +38,18 @@ const LOOK_EVERY: u32 = 32;
 /// A capacity is followed when it has changed by more than this part.
 const FOLLOW_DIVISOR: u64 = 16;
 
-/// Hits that are shown when a ring is half full. A hit that finds it so pays for them: all at once
-/// would take several microseconds, and would be met by one hit in a thousand.
+/// Hits that are shown when a ring is half full. The hit that finds it so pays for them. All at
+/// once would take several microseconds, for one hit in a thousand.
 const PORTION: u32 = 2;
 
-struct Panel {
+/// A referee, and what is known of the capacity that it judges for.
+struct RefereeState {
     referee: Referee,
     capacity_bytes: u64,
     until_look: u32,
 }
 
-impl Panel {
+impl RefereeState {
     fn follow(&mut self, capacity_bytes: u64) {
         if capacity_bytes.abs_diff(self.capacity_bytes) > self.capacity_bytes / FOLLOW_DIVISOR {
             self.capacity_bytes = capacity_bytes;
@@ -52,11 +59,11 @@ impl Panel {
 }
 
 struct OneKind {
-    panel: Mutex<Panel>,
+    state: Mutex<RefereeState>,
     rings: Box<[Ring]>,
-    /// How often the sample has been halved, for those who only ask whether a key is in it.
+    /// How often the sample has been halved: a copy, to be read without the referee's lock.
     thinning: AtomicU32,
-    /// The rule of the kind, for those without the ledger.
+    /// The rule of the kind: a copy, to be read without the ledger's lock.
     rule: AtomicU8,
 }
 
@@ -74,7 +81,7 @@ pub(crate) struct Referees([OneKind; 2]);
 impl Referees {
     pub(crate) fn new(capacity_bytes: u64) -> Self {
         Self(Kind::ALL.map(|_| OneKind {
-            panel: Mutex::new(Panel {
+            state: Mutex::new(RefereeState {
                 referee: Referee::new(capacity_bytes),
                 capacity_bytes,
                 until_look: 0,
@@ -85,7 +92,7 @@ impl Referees {
         }))
     }
 
-    /// Whether a referee wants to hear of a key.
+    /// Whether a key is in the sample of a kind.
     pub(crate) fn is_sampled(&self, kind: Kind, hash: u64) -> bool {
         is_sampled(hash, self.0[kind as usize].thinning.load(Relaxed))
     }
@@ -101,6 +108,12 @@ impl Referees {
 }
 
 impl<K, V> Core<K, V> {
+    /// Whether the cache goes by the rules that referees choose, and not by ARC alone.
+    #[inline]
+    pub(crate) const fn goes_by_rules(&self) -> bool {
+        self.referees.is_some()
+    }
+
     /// The rule a kind goes by.
     pub(crate) fn rule(&self, kind: Kind) -> Rule {
         self.referees.as_ref().map_or(Rule::Arc, |referees| referees.rule(kind))
@@ -111,8 +124,8 @@ impl<K, V> Core<K, V> {
         self.referees.as_ref().is_some_and(|referees| referees.is_sampled(kind, hash))
     }
 
-    /// Keeps a hit on a key that is sampled for the referee of its kind. At once, if the lists
-    /// are to be exact.
+    /// Keeps a hit on a sampled key for the referee of its kind; shows it at once if the lists are
+    /// to be exact.
     #[cold]
     pub(crate) fn note_watched(&self, kind: Kind, hash: u64, weight_bytes: u64, exact: bool) {
         let Some(referees) = self.referees.as_ref() else {
@@ -123,10 +136,10 @@ impl<K, V> Core<K, V> {
         }
         let ring = referees.ring(kind);
         if ring.is_half_full()
-            && let Some(mut panel) = try_lock(&referees.0[kind as usize].panel)
+            && let Some(mut state) = try_lock(&referees.0[kind as usize].state)
         {
             ring.drain(PORTION, |hash, weight_bytes| {
-                self.request(referees, &mut panel, kind, (hash, weight_bytes));
+                self.request(referees, &mut state, kind, (hash, weight_bytes));
             });
         }
         if !ring.push(hash, weight_bytes) {
@@ -140,28 +153,28 @@ impl<K, V> Core<K, V> {
         let Some(referees) = self.referees.as_ref().filter(|all| all.is_sampled(kind, hash)) else {
             return;
         };
-        let recency = &self.shard_of(hash).recency;
+        let recency = &self.sublist_of(hash).recency;
         let spent = || recency.is_spent(kind, threads::number(), self.arrivals());
         if !recency.is_exact() && spent() {
             self.counters.count(Event::RefereeSpared);
             return;
         }
-        let mut panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
-        if panel.until_look == 0 {
-            panel.until_look = LOOK_EVERY;
+        let mut state = lock_counted(&referees.0[kind as usize].state, &self.counters);
+        if state.until_look == 0 {
+            state.until_look = LOOK_EVERY;
             let capacity_bytes = self.ledger().balance.capacity_bytes(kind) as u64;
-            panel.follow(capacity_bytes);
+            state.follow(capacity_bytes);
         }
-        panel.until_look -= 1;
-        self.show_noted(referees, &mut panel, kind);
-        self.request(referees, &mut panel, kind, (hash, weight_bytes));
+        state.until_look -= 1;
+        self.show_noted(referees, &mut state, kind);
+        self.request(referees, &mut state, kind, (hash, weight_bytes));
     }
 
     /// Shows the hits that all threads have noted.
-    fn show_noted(&self, referees: &Referees, panel: &mut Panel, kind: Kind) {
+    fn show_noted(&self, referees: &Referees, state: &mut RefereeState, kind: Kind) {
         for ring in &referees.0[kind as usize].rings {
             ring.drain(u32::MAX, |hash, weight_bytes| {
-                self.request(referees, panel, kind, (hash, weight_bytes));
+                self.request(referees, state, kind, (hash, weight_bytes));
             });
         }
     }
@@ -169,40 +182,40 @@ impl<K, V> Core<K, V> {
     fn request(
         &self,
         referees: &Referees,
-        panel: &mut Panel,
+        state: &mut RefereeState,
         kind: Kind,
         (hash, weight_bytes): (u64, u64),
     ) {
         let one = &referees.0[kind as usize];
         self.counters.count(Event::RefereeRequests);
-        if let Some(verdict) = panel.referee.request(hash, weight_bytes) {
+        if let Some(verdict) = state.referee.request(hash, weight_bytes) {
             // The referee stays locked, so that verdicts come into force in their order.
             self.ledger().balance.set_rule(kind, verdict.rule, verdict.mru_share);
             one.rule.store(verdict.rule as u8, Relaxed);
         }
-        let thinning = panel.referee.thinning();
+        let thinning = state.referee.thinning();
         if one.thinning.load(Relaxed) != thinning {
             one.thinning.store(thinning, Relaxed);
         }
     }
 
-    /// Tells the referees of a target that was moved by somebody's wish.
+    /// Tells the referees of a target that was changed from outside.
     pub(crate) fn follow_target(&self) {
         let Some(referees) = self.referees.as_ref() else {
             return;
         };
         for kind in Kind::ALL {
-            let mut panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
+            let mut state = lock_counted(&referees.0[kind as usize].state, &self.counters);
             let capacity_bytes = self.ledger().balance.capacity_bytes(kind) as u64;
-            panel.follow(capacity_bytes);
+            state.follow(capacity_bytes);
         }
     }
 
     /// What is known of the referee of a kind, if there is one.
     pub(crate) fn standing(&self, kind: Kind) -> Option<Standing> {
         let referees = self.referees.as_ref()?;
-        let panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
-        let referee = &panel.referee;
+        let state = lock_counted(&referees.0[kind as usize].state, &self.counters);
+        let referee = &state.referee;
         Some(Standing {
             changes: referee.changes(),
             sampled_one_in: referee.sampled_one_in(),
@@ -219,9 +232,9 @@ impl<K, V> Core<K, V> {
             return Ok(());
         };
         for kind in Kind::ALL {
-            let panel = lock_counted(&referees.0[kind as usize].panel, &self.counters);
-            panel.referee.validate()?;
-            let rules = (Some(panel.referee.rule()), Some(referees.rule(kind)));
+            let state = lock_counted(&referees.0[kind as usize].state, &self.counters);
+            state.referee.validate()?;
+            let rules = (Some(state.referee.rule()), Some(referees.rule(kind)));
             let in_force = self.ledger().balance.rule(kind);
             if rules != (in_force, in_force) {
                 return Err(format!("{kind:?} goes by {in_force:?}, the referee says {rules:?}"));

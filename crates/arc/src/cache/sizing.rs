@@ -20,6 +20,16 @@ pub struct Level {
     pub min_bytes: u64,
     /// The most the target can be (`c_max`).
     pub max_bytes: u64,
+    /// The target may rise: memory is not short at present.
+    pub may_grow: bool,
+}
+
+impl Level {
+    /// What the target may rise to as things are, in bytes.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        if self.may_grow { self.max_bytes } else { self.target_bytes }
+    }
 }
 
 impl<K, V> Cache<K, V> {
@@ -33,6 +43,7 @@ impl<K, V> Cache<K, V> {
             target_bytes: balance.target_bytes(),
             min_bytes: balance.min_bytes(),
             max_bytes: balance.max_bytes(),
+            may_grow: !balance.no_grow(),
         }
     }
 
@@ -51,7 +62,7 @@ impl<K, V> Cache<K, V> {
     /// The number of entries: not ghosts, not loads in flight, not what was removed.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.core().shards().iter().map(|shard| self.core().lock(shard).resident()).sum()
+        self.core().sublists().iter().map(|sublist| self.core().lock(sublist).resident()).sum()
     }
 
     /// Whether there is no entry.
@@ -108,8 +119,8 @@ impl<K, V> Cache<K, V> {
         if freed_bytes > 0 {
             core.counters.add(Event::ReclaimBytes, freed_bytes);
         }
-        for shard in core.shards() {
-            core.lock(shard).shrink();
+        for sublist in core.sublists() {
+            core.lock(sublist).shrink();
         }
         freed_bytes
     }
@@ -196,8 +207,8 @@ impl<K, V> WeakCache<K, V> {
 /// Bytes on each list, over all sublists.
 pub(crate) fn listed_bytes<K, V>(core: &Core<K, V>) -> [u64; LISTS] {
     let mut bytes = [0; LISTS];
-    for shard in core.shards() {
-        let listed = core.lock_settled(shard).listed_bytes();
+    for sublist in core.sublists() {
+        let listed = core.lock_settled(sublist).listed_bytes();
         bytes.iter_mut().zip(listed).for_each(|(sum, bytes)| *sum += bytes);
     }
     bytes

@@ -35,7 +35,7 @@ impl<K, V> Cache<K, V> {
         };
         sizes(&mut stats, &balance, &sums);
         stats.arc_need_free = need_free_bytes;
-        stats.sublists = core.shards().len() as u64;
+        stats.sublists = core.sublists().len() as u64;
         referees(&mut stats, core);
         stats
     }
@@ -43,8 +43,8 @@ impl<K, V> Cache<K, V> {
     fn sums(&self) -> Sums {
         let core = self.core();
         let mut sums = Sums::default();
-        for shard in core.shards() {
-            let guard = core.lock_settled(shard);
+        for sublist in core.sublists() {
+            let guard = core.lock_settled(sublist);
             let listed = guard.listed_bytes();
             sums.listed_bytes.iter_mut().zip(listed).for_each(|(sum, bytes)| *sum += bytes);
             let (known, known_max) = guard.known();
@@ -223,29 +223,29 @@ fn sizes(stats: &mut Stats, balance: &Balance, sums: &Sums) {
 /// Recounts every sublist and compares the sum with the balance and the published tails.
 pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
     // A hit that is applied in one sublist may have to demote in another.
-    for shard in core.shards() {
-        drop(core.lock_settled(shard));
+    for sublist in core.sublists() {
+        drop(core.lock_settled(sublist));
     }
     let mut total = Census::default();
-    let mut eldest = [(); ENGINE_LISTS].map(|()| Vec::new());
-    for shard in core.shards() {
-        let guard = core.lock_settled(shard);
+    let mut oldest = [(); ENGINE_LISTS].map(|()| Vec::new());
+    for sublist in core.sublists() {
+        let guard = core.lock_settled(sublist);
         total.add(&guard.validate()?);
-        for (list, tails) in eldest.iter_mut().enumerate() {
+        for (list, tails) in oldest.iter_mut().enumerate() {
             let stamp = guard.tail_stamp(list);
             if stamp != EMPTY {
-                tails.push((stamp, shard.number()));
+                tails.push((stamp, sublist.number()));
             }
         }
     }
-    for (list, tails) in eldest.iter().enumerate() {
-        let published = core.tails.eldest(list);
+    for (list, tails) in oldest.iter().enumerate() {
+        let published = core.tails.oldest(list);
         let stamp = tails.iter().map(|&(stamp, _)| stamp).min();
         let picked = published.map(|pick| {
             tails.iter().find(|&&(_, number)| number == pick.sublist).map(|&(stamp, _)| stamp)
         });
         if picked != stamp.map(Some) || core.tails.any(list) == tails.is_empty() {
-            return Err(format!("list {list}: {published:?} published, {stamp:?} is eldest"));
+            return Err(format!("list {list}: {published:?} published, {stamp:?} is oldest"));
         }
     }
     let balance = core.ledger().balance.clone();

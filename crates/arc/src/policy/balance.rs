@@ -1,39 +1,41 @@
-//! The balance: how many bytes every state has, how many it should have, and therefore what
-//! to evict or to forget next.
+//! The balance: how many bytes every state has, how many it should have, and therefore what to
+//! evict or to forget next.
 //!
 //! # One kind: ARC
-//! With entries of one kind and of one weight this is ARC as printed (Megiddo and Modha,
-//! "ARC: A Self-Tuning, Low Overhead Replacement Cache", FAST '03, Fig. 4), with bytes in the
-//! place of pages and `p` a real number:
-//! - a hit in the MRU ghosts raises `p` by the weight of the entry times
-//!   max(1, MFU ghosts / MRU ghosts), a hit in the MFU ghosts lowers it likewise;
+//! With entries of one kind and of one weight this is ARC as printed (Megiddo and Modha, "ARC: A
+//! Self-Tuning, Low Overhead Replacement Cache", FAST '03, Fig. 4), with bytes in the place of
+//! pages and `p` a real number:
+//! - a hit in the MRU ghosts raises `p` by the weight of the entry times max(1, MFU ghosts / MRU
+//!   ghosts), and a hit in the MFU ghosts lowers it likewise;
 //! - REPLACE takes from MRU if MRU is larger than `p` (or as large, if the newcomer is an MFU
 //!   ghost), else from MFU;
-//! - MRU with its ghosts stays within the capacity `c`, all four lists within `2c`; when MRU
-//!   alone fills the cache its eldest leaves without a ghost.
+//! - MRU with its ghosts stays within the capacity `c`, all four lists within `2c`; when MRU alone
+//!   fills the cache its oldest leaves without a ghost.
 //!
 //! # Two kinds
 //! Each kind has its own `p`. Between the kinds stands the metadata fraction, after OpenZFS
-//! (`arc_evict_adj`, `arc_evict`): it starts at 1/4, metadata ghost hits raise it, data
-//! ghost hits lower it five times more weakly, with a limit on the speed and damping at the
-//! edges. Eviction takes metadata when metadata are more than their fraction, else data, and
-//! falls through to whatever can be evicted.
+//! (`arc_evict_adj`, `arc_evict`). It starts at 1/4. Metadata ghost hits raise it; data ghost hits
+//! lower it five times more weakly. Its speed is limited, and it is damped at the edges. Eviction
+//! takes metadata when metadata are more than their fraction, else data. If the preferred kind has
+//! nothing to evict, it takes the other.
 //!
-//! Where we differ from OpenZFS, and why: the fraction moves with every ghost hit and not
-//! once an eviction pass, so it cannot stand still between passes; ghosts are bounded by
-//! bytes as in the paper, over both kinds together (the kind with more ghosts gives first),
-//! so a kind that has lost all its room still has the ghosts to win it back; and a ghost hit
-//! moves the fraction only if the other kind has bytes to give, so the fraction does not
-//! run away while only one kind is in use.
+//! Where this differs from OpenZFS, and why:
+//! - The fraction moves with every ghost hit, not once an eviction pass. So it cannot stand still
+//!   between passes.
+//! - Ghosts are bounded by bytes, as in the paper, over both kinds together; the kind with more
+//!   ghosts gives first. So a kind that has lost all its room still has the ghosts to win it back.
+//! - A ghost hit moves the fraction only if the other kind has bytes to give. So the fraction does
+//!   not run away while only one kind is in use.
 //!
 //! Invariant: the sizes equal the sum over all sublists of what
-//! [`Sublist::validate`](super::Sublist::validate) counts. No lock in here; the concurrent
-//! cache keeps its one balance behind a lock which is taken after a sublist's. What a cache that
-//! goes by the duel's rules adds is in [`rules`].
+//! [`Sublist::validate`](super::Sublist::validate) counts. There is no lock in here: the concurrent
+//! cache keeps its one balance behind a lock, which is taken after a sublist's. What the duel's
+//! rules add is in [`rules`].
 
 pub(crate) mod rules;
 
 use self::rules::Rules;
+use super::duel::kernel;
 use super::state::{Kind, LISTS, List, list_index, window_index};
 
 /// The fraction of the cache that is metadata's before any ghost hit.
@@ -77,14 +79,14 @@ impl Incoming {
 pub enum Step {
     /// Nothing.
     Fits,
-    /// The eldest ghost of a list is to be forgotten.
+    /// The oldest ghost of a list is to be forgotten.
     Forget {
         /// Kind of the ghosts.
         kind: Kind,
         /// List they were evicted from.
         list: List,
     },
-    /// The eldest entry of a list is to be evicted.
+    /// The oldest entry of a list is to be evicted.
     Evict {
         /// Kind of the entry.
         kind: Kind,
@@ -93,14 +95,14 @@ pub enum Step {
         /// Whether its key is to be remembered.
         keep_ghost: bool,
     },
-    /// The eldest entry of a kind's window is to be evicted.
+    /// The oldest entry of a kind's window is to be evicted.
     EvictWaiting {
         /// Kind of the entry.
         kind: Kind,
         /// Whether its key is to be remembered.
         keep_ghost: bool,
     },
-    /// The eldest entry of a list is to go to the window.
+    /// The oldest entry of a list is to go to the window.
     Demote {
         /// Kind of the entry.
         kind: Kind,
@@ -202,8 +204,8 @@ impl Balance {
         self.mru_target_bytes[kind as usize].min(self.capacity_bytes(kind))
     }
 
-    /// How much of the target a kind can have now: its fraction, or more if the other kind
-    /// leaves more.
+    /// How much of the target a kind can have now: its fraction, or more if the other kind does not
+    /// use all of its own.
     #[must_use]
     pub fn capacity_bytes(&self, kind: Kind) -> f64 {
         let fraction = match kind {
@@ -242,8 +244,8 @@ impl Balance {
         self.anon_bytes[kind as usize]
     }
 
-    /// Bytes of a kind in held entries which are heavier than the cache. They are nobody's
-    /// place but their holder's, so they do not count against the target.
+    /// Bytes of a kind in held entries that are heavier than the cache. Their holders alone keep
+    /// them, so they do not count against the target.
     #[must_use]
     pub const fn oversize_bytes(&self, kind: Kind) -> u64 {
         self.oversize_bytes[kind as usize]
@@ -346,15 +348,12 @@ impl Balance {
 
     /// A ghost was asked for. Call it while the ghost still counts.
     pub fn ghost_hit(&mut self, kind: Kind, list: List, weight_bytes: u64) {
-        let mru = self.size_bytes(kind, List::Mru, true) as f64;
-        let mfu = self.size_bytes(kind, List::Mfu, true) as f64;
-        let weight = weight_bytes as f64;
+        let ghosts = List::ALL.map(|list| self.size_bytes(kind, list, true));
         let capacity = self.capacity_bytes(kind);
         let p = self.mru_target_bytes[kind as usize].min(capacity);
-        self.mru_target_bytes[kind as usize] = match list {
-            List::Mru => (p + weight * (mfu / mru).max(1.0)).min(capacity),
-            List::Mfu => (p - weight * (mru / mfu).max(1.0)).max(0.0),
-        };
+        self.mru_target_bytes[kind as usize] =
+            kernel::adapted_target(p, capacity, (list, weight_bytes), ghosts);
+        let weight = weight_bytes as f64;
         if self.live_bytes(kind.other()) > 0 {
             let ghosts = self.ghost_bytes(Kind::Data) + self.ghost_bytes(Kind::Metadata);
             let (up, down) = match kind {
@@ -402,8 +401,8 @@ impl Balance {
         if over { self.victim(incoming, can_evict) } else { Step::Fits }
     }
 
-    /// The kind with more ghosts gives; of its lists the one which with its ghosts is
-    /// longer, as in the paper, where at `2c` this is always MFU.
+    /// The kind with more ghosts gives. Of its lists it is the one that is longer with its ghosts,
+    /// as in the paper, where this is always MFU at `2c`.
     fn ghosts_to_forget(&self) -> Option<(Kind, List)> {
         let more_data = self.ghost_bytes(Kind::Data) >= self.ghost_bytes(Kind::Metadata);
         let kind = if more_data { Kind::Data } else { Kind::Metadata };

@@ -1,23 +1,28 @@
-//! The policy: which entry is worth its memory. Pure and single-threaded: no locks, no
-//! atomics, no clock, no randomness, and no allocation on a hit.
+//! The policy: which entry is worth its memory. Pure and single-threaded: no locks, no atomics, no
+//! clock, no randomness, and no allocation on a hit.
 //!
-//! A [`Sublist`] is a slab of entries with their lists; a [`Balance`] is the sizes of all
-//! lists of the cache and decides what leaves next; [`transition`] are the moves of one
-//! entry between states, which keep the two in step. [`Policy`] puts one sublist and one
-//! balance together: the whole of ARC in one thread, for simulators and as the oracle of the
-//! concurrent [`Cache`](crate::Cache), which runs the same code behind locks.
+//! ARC alone:
+//! - a [`Sublist`] is a slab of entries with their lists;
+//! - a [`Balance`] has the sizes of all lists of the cache, and decides what leaves next;
+//! - [`transition`] has the moves of one entry between states, which keep the two in step.
+//!
+//! [`PlainArc`] puts one sublist and one balance together. That is the whole of ARC in one thread,
+//! for simulators and as the witness of tests. The concurrent [`Cache`](crate::Cache) has the same
+//! balance, and lists of its own behind locks; tests compare it with the witness. In a [`Sublist`]
+//! a held entry is on no list. In the cache it stays on its list until an eviction meets it.
+//!
+//! The duel: its four rules are written once, in `duel/kernel.rs`, over a trait. The shadow
+//! directories of [`duel`] and the cache's own lists (`balance/rules.rs`) both implement it.
 
 pub(crate) mod balance;
 pub mod duel;
-mod flags;
 mod single;
 mod state;
 mod sublist;
 pub mod transition;
 
 pub use balance::{Balance, Incoming, Step};
-pub use flags::Flags;
-pub use single::{Outcome, Policy};
+pub use single::{Outcome, PlainArc};
 pub use state::{Access, Kind, LISTS, List, State, is_ghost_list, list_index};
 pub(crate) use state::{ENGINE_LISTS, window_index};
-pub use sublist::{Census, EMPTY, NodeId, Sublist, node_bytes};
+pub use sublist::{Census, EMPTY, NodeId, Sublist};

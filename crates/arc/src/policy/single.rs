@@ -4,7 +4,6 @@
 //! printed (FAST '03, Fig. 4); `tests/golden.rs` holds it to published hit counts.
 
 use super::balance::{Balance, Step};
-use super::flags::Flags;
 use super::state::{Access, Kind, List, State};
 use super::sublist::Sublist;
 use super::transition::{self, Arrival};
@@ -34,15 +33,15 @@ impl Outcome {
 ///
 /// ```
 /// use ogive_arc::Kind;
-/// use ogive_arc::policy::Policy;
+/// use ogive_arc::policy::PlainArc;
 ///
-/// let mut policy = Policy::new(2);
+/// let mut policy = PlainArc::new(2);
 /// let keys = [1, 1, 2, 3, 1];
 /// let hits = keys.into_iter().filter(|&key| policy.access(key, 1, Kind::Data).is_hit());
 /// assert_eq!(hits.count(), 2);
 /// ```
 #[derive(Debug)]
-pub struct Policy<K> {
+pub struct PlainArc<K> {
     sublist: Sublist<K, ()>,
     balance: Balance,
     hasher: FixedState,
@@ -50,7 +49,7 @@ pub struct Policy<K> {
     evictions: u64,
 }
 
-impl<K: Eq + Hash> Policy<K> {
+impl<K: Eq + Hash> PlainArc<K> {
     /// An empty policy for `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
@@ -92,8 +91,7 @@ impl<K: Eq + Hash> Policy<K> {
         self.balance.add_anon(kind, weight_bytes);
         let (sublist, balance) = (&mut self.sublist, &mut self.balance);
         transition::arrive(sublist, balance, id, arrival.list, weight_bytes, ());
-        let flags = Flags { prefetched: by == Access::Prefetch, ..Flags::default() };
-        sublist.set_flags(id, flags);
+        sublist.set_prefetched(id, by == Access::Prefetch);
         self.relink(id);
         outcome
     }
@@ -122,7 +120,7 @@ impl<K: Eq + Hash> Policy<K> {
         self.clock += 1;
         let (sublist, balance) = (&mut self.sublist, &mut self.balance);
         match *step {
-            // The last two are of rules, which this has not got.
+            // The last two are of the duel's rules, which this does not have.
             Step::Fits | Step::NotEnough | Step::EvictWaiting { .. } | Step::Demote { .. } => false,
             Step::Forget { kind, list } => {
                 let tail = sublist.tail(super::list_index(kind, list, true));

@@ -69,8 +69,6 @@ pub enum State {
     MfuGhost,
     /// Being loaded: no value yet.
     Loading,
-    /// Removed while somebody holds it; freed with the last release.
-    Dead,
     /// Not in use.
     Vacant,
 }
@@ -84,7 +82,7 @@ impl State {
             Self::Mfu => Some((List::Mfu, false)),
             Self::MruGhost => Some((List::Mru, true)),
             Self::MfuGhost => Some((List::Mfu, true)),
-            Self::Loading | Self::Dead | Self::Vacant => None,
+            Self::Loading | Self::Vacant => None,
         }
     }
 

@@ -1,8 +1,7 @@
-//! The moves of one entry between states. Each keeps a [`Sublist`] and the [`Balance`] in
-//! step; none locks, allocates (but for the slab's growth) or drops what it takes out.
+//! The moves of one entry between states. Each keeps a [`Sublist`] and the [`Balance`] in step.
+//! None locks, or drops what it takes out; none allocates, except that the slab grows.
 
 use super::balance::{Balance, Incoming};
-use super::flags::Flags;
 use super::state::{Access, Kind, List, State, list_index};
 use super::sublist::{NodeId, Sublist};
 
@@ -28,11 +27,11 @@ impl Arrival {
         Self { list: if unused { List::Mru } else { List::Mfu }, ghost: Some((kind, list)) }
     }
 
-    /// The same as the balance wants it.
+    /// The arrival as the balance takes it.
     #[must_use]
     pub fn incoming(&self, kind: Kind, weight_bytes: u64) -> Incoming {
         let was_mfu_ghost = self.ghost == Some((kind, List::Mfu));
-        let leftovers = super::balance::rules::LEFTOVERS_PER_ARRIVAL;
+        let leftovers = super::duel::kernel::LEFTOVERS_PER_ARRIVAL;
         Incoming { weight_bytes, kind, list: self.list, was_mfu_ghost, leftovers }
     }
 }
@@ -57,18 +56,15 @@ pub struct Touch {
 /// If the node is not a live entry.
 pub fn touch<K, P>(sublist: &mut Sublist<K, P>, id: NodeId, access: Access) -> Touch {
     let list = sublist.list_of(id).expect("only live entries are hit");
-    let mut flags = sublist.flags(id);
     let demand = access == Access::Demand;
-    let prefetch_paid = demand && flags.prefetched;
-    if demand && (flags.prefetched || flags.demote) {
-        flags.prefetched = false;
-        flags.demote = false;
-        sublist.set_flags(id, flags);
+    let prefetch_paid = demand && sublist.is_prefetched(id);
+    if prefetch_paid {
+        sublist.set_prefetched(id, false);
     }
     Touch { list, promote: demand && !prefetch_paid && list == List::Mru, prefetch_paid }
 }
 
-/// Moves a held MRU entry to MFU.
+/// Moves an MRU entry that is on no list to MFU.
 pub fn promote<K, P>(sublist: &mut Sublist<K, P>, balance: &mut Balance, id: NodeId) {
     let (kind, weight_bytes) = (sublist.kind(id), sublist.weight_bytes(id));
     sublist.set_state(id, State::Mfu);
@@ -89,12 +85,12 @@ pub fn take_ghost<K, P>(sublist: &mut Sublist<K, P>, balance: &mut Balance, id: 
     sublist.unlink(id);
     sublist.set_state(id, State::Loading);
     sublist.set_weight_bytes(id, 0);
-    let prefetched = sublist.flags(id).prefetched;
-    sublist.set_flags(id, Flags::default());
+    let prefetched = sublist.is_prefetched(id);
+    sublist.set_prefetched(id, false);
     Arrival::of_ghost(kind, list, prefetched)
 }
 
-/// Turns a loading node for which there is room into a live entry, which its loader holds.
+/// Turns a loading node for which there is room into a live entry, which is on no list yet.
 /// The bytes must have been reserved with [`Balance::add_anon`].
 pub fn arrive<K, P>(
     sublist: &mut Sublist<K, P>,
@@ -129,7 +125,7 @@ pub struct Evicted<K, P> {
     pub prefetched: bool,
 }
 
-/// Evicts a live entry which nobody holds and which is on no list any more.
+/// Evicts a live entry that is on no list any more.
 ///
 /// # Panics
 /// If the node is not a live entry.
@@ -143,11 +139,10 @@ pub fn evict<K, P>(
     let kind = sublist.kind(id);
     let list = sublist.list_of(id).expect("only live entries are evicted");
     let weight_bytes = sublist.weight_bytes(id);
-    let prefetched = sublist.flags(id).prefetched;
+    let prefetched = sublist.is_prefetched(id);
     balance.sub(kind, list, false, weight_bytes);
     let (key, payload) = if keep_ghost {
         sublist.set_state(id, State::ghost(list));
-        sublist.set_flags(id, Flags { prefetched, ..Flags::default() });
         sublist.link(id, stamp);
         balance.add(kind, list, true, weight_bytes);
         (None, sublist.set_payload(id, None))
@@ -158,7 +153,7 @@ pub fn evict<K, P>(
     Evicted { key, payload, weight_bytes, kind, list, prefetched }
 }
 
-/// Evicts the eldest entry of a list, if there is one nobody holds.
+/// Evicts the oldest entry of a list, if there is one.
 pub fn evict_tail<K, P>(
     sublist: &mut Sublist<K, P>,
     balance: &mut Balance,
@@ -183,7 +178,7 @@ pub fn forget<K, P>(sublist: &mut Sublist<K, P>, balance: &mut Balance, id: Node
     sublist.free(id).0
 }
 
-/// Removes a live entry: frees it if nobody holds it, else lets its holders keep it, dead.
+/// Removes a live entry.
 ///
 /// # Panics
 /// If the node is not a live entry.
@@ -197,26 +192,6 @@ pub fn remove<K, P>(
     let weight_bytes = sublist.weight_bytes(id);
     balance.sub(kind, list, false, weight_bytes);
     sublist.unindex(id);
-    if sublist.holds(id) > 0 {
-        balance.add_anon(kind, weight_bytes);
-        sublist.set_state(id, State::Dead);
-        return (None, None);
-    }
     sublist.unlink(id);
-    sublist.free(id)
-}
-
-/// Frees a dead node whose last hold is gone.
-pub fn bury<K, P>(
-    sublist: &mut Sublist<K, P>,
-    balance: &mut Balance,
-    id: NodeId,
-) -> (Option<K>, Option<P>) {
-    let (kind, weight_bytes) = (sublist.kind(id), sublist.weight_bytes(id));
-    if sublist.flags(id).oversize {
-        balance.sub_oversize(kind, weight_bytes);
-    } else {
-        balance.sub_anon(kind, weight_bytes);
-    }
     sublist.free(id)
 }

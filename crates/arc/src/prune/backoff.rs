@@ -1,5 +1,5 @@
-//! How long to leave an owner alone that frees little: exponential, pure, by a clock given
-//! from outside.
+//! How long to leave an owner alone that frees little. The pause grows exponentially. Pure: the
+//! caller gives the clock.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Prune: asking those who pin metadata to let go.
 //!
-//! What is held cannot be evicted, so the cache asks its owner. The question is in bytes
-//! wanted, the answer in bytes freed; an owner which frees little is left alone for a while.
-//! OpenZFS asks every file system for the full amount with each eviction pass and never
-//! hears what came of it, so with truly pinned objects it asks forever; the answer and the
-//! back-off are here so that this cannot happen.
+//! What is held cannot be evicted, so the cache asks its owner. The question is in bytes wanted,
+//! the answer in bytes freed. An owner that frees little is left alone for a while. OpenZFS asks
+//! every file system for the full amount with each eviction pass, and never learns the result. So
+//! with objects that are truly pinned it asks for ever. The answer and the back-off prevent that
+//! here.
 
 mod backoff;
 mod registry;

@@ -1,19 +1,19 @@
 //! How much to give back, and when to grow again: a pure state machine after OpenZFS
 //! (`arc_reap_cb_check`, `arc_reap_cb`, `arc_reduce_target_size`).
 //!
-//! - *Short*: less memory is available than the reserve, or the system stalls for memory.
-//!   The target shrinks by what is lacking, or by 1/128 of what is above the floor if that is
-//!   more, from the size the cache has now; growth is denied for five seconds. Memory that is
-//!   lacking again within a tenth of a second is being taken by somebody who will not wait:
-//!   then by twice as much as the last time, so that the cache is asked ten times a second at
-//!   most, and gives at most what is taken in a tenth of a second too much.
+//! - *Short*: less memory is available than the reserve, or the system stalls for memory. The
+//!   target shrinks from the size that the cache has now, by what is lacking, or by 1/128 of what
+//!   is above the floor if that is more. Growth is denied for five seconds. If memory is lacking
+//!   again within a tenth of a second, somebody is taking it without waiting; then the target
+//!   shrinks by twice as much as the last time. So the cache is asked at most ten times a second,
+//!   and it gives at most what is taken in a tenth of a second too much.
 //! - *Tight*: enough, but less than 1/32 of the target beyond the reserve. Growth is denied,
 //!   nothing shrinks.
 //! - *Ample*: growth is allowed once it has been denied long enough.
 //!
-//! A wake-up is asked for only after a shrink that freed something and left the cache above
-//! its floor, because the system may be short still. In every other state the next move
-//! comes from outside: an event of pressure, or an entry that needs room.
+//! A wake-up is asked for only after a shrink that freed something and left the cache above its
+//! floor: the system may still be short then. In every other state the next move comes from
+//! outside: an event of pressure, or an entry that needs room.
 
 use crate::cache::Level;
 use std::time::Duration;
@@ -145,14 +145,15 @@ impl Governor {
             let again = self.gave.filter(|(at, _)| now < *at + AT_ONCE);
             give_bytes =
                 again.map_or(give_bytes, |(_, gave)| give_bytes.max(gave.saturating_mul(2)));
-            // Never more than there is, or the doubling would outgrow every shortage to come.
+            // At most what there is: otherwise the doubling would outgrow every later shortage.
             give_bytes = give_bytes.min(deficit_bytes.max(size_bytes.saturating_sub(min_bytes)));
             self.gave = Some((now, give_bytes));
         }
         // A target far above the size would give nothing back until it comes down to it.
         let from_bytes = target_bytes.min(size_bytes.max(min_bytes));
         let to_bytes = from_bytes.saturating_sub(give_bytes).max(min_bytes);
-        // The last shrink has freed nothing: all is held. Another timed look would be futile.
+        // The last shrink freed nothing, because all is held. Another look by the clock would free
+        // nothing either.
         let futile = self.shrunk_from_bytes.is_some_and(|before| size_bytes >= before);
         let shrinks = to_bytes < target_bytes;
         self.shrunk_from_bytes = shrinks.then_some(size_bytes);

@@ -9,4 +9,4 @@ mod governor;
 mod reclaimer;
 
 pub use governor::{Decision, Governor, GovernorConfig, Reading};
-pub use reclaimer::{Awakening, Pressure, Reclaimer, ReclaimerConfig, Waker};
+pub use reclaimer::{Pressure, Reclaimer, ReclaimerConfig, WakeReason, Waker};

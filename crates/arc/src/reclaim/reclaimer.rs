@@ -1,7 +1,6 @@
-//! The thread that carries out what the governor decides. It sleeps in [`Pressure::wait`];
-//! what wakes it are events of pressure, entries coming in by the amount asked for, growth
-//! that is wanted and denied, and the governor's own next look, of which there is none while
-//! the cache is idle.
+//! The thread that carries out what the governor decides. It sleeps in [`Pressure::wait`]. It wakes
+//! for events of pressure, for each amount of entries that has come in, for growth that is wanted
+//! and denied, and for the governor's own next look. While the cache is idle there is no such look.
 
 use super::governor::{Decision, Governor, GovernorConfig, Reading};
 use crate::cache::{Cache, Growth, WeakCache};
@@ -17,7 +16,7 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Why [`Pressure::wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awakening {
+pub enum WakeReason {
     /// The system is, or may be, short of memory.
     Pressure,
     /// The waker was called.
@@ -30,11 +29,16 @@ pub enum Awakening {
 pub trait Pressure: Send {
     /// Sleeps until there is pressure, or the waker is called (since the last wait, if it was
     /// not waiting then), or `timeout` is over; `None` is no timeout.
-    fn wait(&mut self, timeout: Option<Duration>) -> Awakening;
+    fn wait(&mut self, timeout: Option<Duration>) -> WakeReason;
 
     /// Reads the system's memory now. The reclaimer sets `stalled` by itself when `wait` has
-    /// returned [`Awakening::Pressure`].
+    /// returned [`WakeReason::Pressure`].
     fn read(&mut self) -> Reading;
+
+    /// Called after each decision, with the reading it was made of.
+    fn carried_out(&mut self, reading: &Reading, decision: &Decision) {
+        let _ = (reading, decision);
+    }
 
     /// A waker for this wait.
     fn waker(&self) -> Waker;
@@ -130,10 +134,11 @@ fn run<K, V>(
             return;
         }
         let mut reading = pressure.read();
-        reading.stalled |= awakening == Awakening::Pressure;
+        reading.stalled |= awakening == WakeReason::Pressure;
         let level = cache.level();
         let decision = governor.decide(start.elapsed(), &reading, &level);
         carry_out(&cache, start, &decision);
+        pressure.carried_out(&reading, &decision);
         next_check = decision.next_check;
     }
 }

@@ -1,13 +1,15 @@
-//! The order of MFU, kept lazily: hits only say in which **age** they were, and an entry is put
-//! where it belongs when an eviction meets it.
+//! The order of MFU, kept lazily. A hit only notes in which **age** it was. An entry is put where
+//! it belongs when an eviction meets it.
 //!
 //! An age is the time in which a 16th of the list is used, each entry counted once. A hit stores
-//! the number of the current age in its entry, if another is there; so a hot entry is written to
-//! once an age, and no hit moves anything. The list stands in the order in which its entries were
-//! *placed*. The eviction that meets an entry at the old end which has been used in a later age
-//! than it was placed in places it anew: next to the newest one of the age it was used in. So what
-//! leaves is the least recently used, give or take an age; an entry is moved when evictions come
-//! to it, and never more often than it is hit.
+//! the number of the current age in its entry, unless that is there already. So a hot entry is
+//! written to once an age, and no hit moves anything.
+//!
+//! The list stands in the order in which its entries were *placed*. An eviction may meet an entry
+//! at the old end that has been used in a later age than it was placed in. It places that entry
+//! anew, next to the newest one of the age it was used in. So what leaves is the least recently
+//! used, give or take an age. An entry is moved only when evictions come to it, and never more
+//! often than it is hit.
 //!
 //! Invariants, checked by validation: the marks of ages stand in order along the list, and the
 //! stamps along the list never grow (a placed entry gets the stamp of its age).
@@ -16,11 +18,12 @@ use super::entry::Entry;
 use super::lists::NONE;
 use super::slab::Slab;
 
-/// Ages in the time in which as many uses are made as the list has entries.
+/// Ages for each turnover of the list, which is as many uses as it has entries.
 const AGES_PER_LIST: u64 = 16;
 
-/// Ages which are told apart; what is older is *elder*. An entry in steady use is counted in every
-/// age, so there have to be some lists' worth: with two, a trace lost 0.2 points.
+/// Ages that are told apart; all before them count as *older*. An entry in steady use is counted in
+/// every age, so the ages have to span several turnovers of the list. With two turnovers, a trace
+/// lost 0.2 points.
 pub(super) const TRACKED: usize = 128;
 
 /// The marks of one MFU list.
@@ -34,7 +37,7 @@ pub(super) struct Ages {
     /// The newest entry placed in each age, or [`NONE`].
     newest: [u32; TRACKED],
     /// The newest entry placed in an age that is not tracked any more.
-    elder: u32,
+    older: u32,
 }
 
 const fn mark(age: u16) -> usize {
@@ -43,7 +46,7 @@ const fn mark(age: u16) -> usize {
 
 impl Ages {
     pub(super) const fn new() -> Self {
-        Self { now: 0, uses: 0, stamps: [0; TRACKED], newest: [NONE; TRACKED], elder: NONE }
+        Self { now: 0, uses: 0, stamps: [0; TRACKED], newest: [NONE; TRACKED], older: NONE }
     }
 
     /// The current age.
@@ -57,7 +60,7 @@ impl Ages {
         if width == 0 { 1 } else { width }
     }
 
-    /// The stamp with which the age ended in which an entry was used, if it has.
+    /// The stamp with which the age of an entry's last use ended; `None` if it has not ended.
     pub(super) fn end_of<K, V>(&self, entry: &Entry<K, V>) -> Option<u64> {
         let back = self.now.wrapping_sub(entry.used_in()) as usize;
         if back == 0 {
@@ -79,7 +82,7 @@ impl Ages {
         self.now = self.now.wrapping_add(1);
         let mark = mark(self.now);
         if self.newest[mark] != NONE {
-            self.elder = self.newest[mark];
+            self.older = self.newest[mark];
             self.newest[mark] = NONE;
         }
         self.stamps[mark] = stamp + 1;
@@ -100,8 +103,8 @@ impl Ages {
             let same = next.is_some_and(|next| next.placed_in() == entry.placed_in());
             self.newest[mark] = if same { older } else { NONE };
         }
-        if self.elder == id {
-            self.elder = older;
+        if self.older == id {
+            self.older = older;
         }
     }
 
@@ -120,40 +123,40 @@ impl Ages {
         if self.newest[mark(placed_in)] == from {
             self.newest[mark(placed_in)] = to;
         }
-        if self.elder == from {
-            self.elder = to;
+        if self.older == from {
+            self.older = to;
         }
     }
 
-    /// Where an entry that is on no list now belongs by its last use: the entry it is to be next
-    /// to on the newer side, if there is any as old, and the stamp to have at least.
+    /// Where an entry that is on no list belongs by its last use: the entry on its newer side, if
+    /// there is any as old, and the least stamp that it gets.
     pub(super) fn place<K, V>(&mut self, (id, entry): (u32, &Entry<K, V>)) -> (u32, u64) {
         let used_in = entry.used_in();
         let back = self.now.wrapping_sub(used_in) as usize;
         if back >= TRACKED {
-            let eldest = self.now.wrapping_sub(TRACKED as u16);
-            entry.set_placed_in(eldest);
-            return (std::mem::replace(&mut self.elder, id), 0);
+            let oldest = self.now.wrapping_sub(TRACKED as u16);
+            entry.set_placed_in(oldest);
+            return (std::mem::replace(&mut self.older, id), 0);
         }
         entry.set_placed_in(used_in);
-        let beside = (back..TRACKED)
+        let neighbour = (back..TRACKED)
             .map(|back| self.newest[mark(self.now.wrapping_sub(back as u16))])
             .find(|&newest| newest != NONE);
         self.newest[mark(used_in)] = id;
-        (beside.unwrap_or(self.elder), self.stamps[mark(used_in)])
+        (neighbour.unwrap_or(self.older), self.stamps[mark(used_in)])
     }
 
-    /// The newest entry of each age that has any, from now back; of the elder at last.
+    /// The newest entry of each age that has any, from now back; of the older at last.
     pub(super) fn marks(&self) -> impl Iterator<Item = (Option<u16>, u32)> {
         let ages = (0..TRACKED).map(|back| self.now.wrapping_sub(back as u16));
         let tracked = ages.map(|age| (Some(age), self.newest[mark(age)]));
-        tracked.chain([(None, self.elder)]).filter(|&(_, newest)| newest != NONE)
+        tracked.chain([(None, self.older)]).filter(|&(_, newest)| newest != NONE)
     }
 
-    /// The age an entry was placed in, or nothing if it is an elder.
+    /// The age an entry was placed in, or nothing if it is an older.
     pub(super) fn placed_in<K, V>(&self, entry: &Entry<K, V>) -> Result<Option<u16>, String> {
-        let eldest = self.now.wrapping_sub(TRACKED as u16 - 1);
-        if entry.stamp() < self.stamps[mark(eldest)] {
+        let oldest = self.now.wrapping_sub(TRACKED as u16 - 1);
+        if entry.stamp() < self.stamps[mark(oldest)] {
             return Ok(None);
         }
         let age = entry.placed_in();

@@ -1,14 +1,15 @@
-//! The memory of all sublists' slots: one block for each chunk, in runs of 512 slots which the
+//! The memory of all sublists' slots: one block for each chunk, in runs of 512 slots that the
 //! sublists take in turn.
 //!
-//! A block is zeroed memory that the system has not been asked for yet. Large ones ask for huge
-//! pages: looking up an entry among a million costs more for the page than for the entry otherwise.
-//! All sublists are in the same part of a block at any time, give or take a run, so what is taken
-//! before it is needed is two or three huge pages, whatever the size of the cache. Once a part of a
-//! block has been given back, the block grows by small pages: else the kernel's own thread
-//! (khugepaged) would find the holes and fill them again, unasked.
+//! A block is zeroed memory that the system has not backed yet. Large blocks ask for huge pages:
+//! without them, looking up an entry among a million costs more for the page than for the entry.
+//! All sublists fill a block at nearly the same pace. So what is taken before it is needed is two
+//! or three huge pages, whatever the size of the cache.
 //!
-//! Blocks are made once, by whichever sublist comes first, and stay until the cache is dropped.
+//! Once a part of a block has been given back, the block grows by small pages. Otherwise the
+//! kernel's own thread (khugepaged) would find the holes and fill them again.
+//!
+//! A block is made once, by the first sublist that needs it, and stays until the cache is dropped.
 #![allow(unsafe_code)]
 
 use super::entry::Entry;
@@ -54,8 +55,8 @@ pub(crate) struct Blocks<K, V> {
     entries: PhantomData<Entry<K, V>>,
 }
 
-// SAFETY: a block is memory that nobody else has, handed out slot by slot; what a slot owns is shared
-// between threads as by the slab it belongs to.
+// SAFETY: a block is memory that nobody else has, handed out slot by slot; what a slot owns is
+// shared between threads as by the slab it belongs to.
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Blocks<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Blocks<K, V> {}
@@ -76,7 +77,8 @@ impl<K, V> Blocks<K, V> {
         let slots = chunk_len(chunk).checked_mul(self.sublists)?;
         let bytes = slots.checked_mul(size_of::<Entry<K, V>>())?;
         let align = if bytes >= HUGE_PAGES_MIN * HUGE_BYTES { HUGE_BYTES } else { LINE };
-        // Not by the layout: the system's allocator would zero what is aligned so by hand.
+        // The layout does not ask for this alignment: the system's allocator would then zero the
+        // memory itself.
         let layout = Layout::from_size_align(bytes.checked_add(align)?, 16).ok()?;
         let block = self.of.get(chunk)?.get_or_init(|| Block::new(layout, align, bytes));
         // SAFETY: the sublist's first run lies within the block, as all runs before it do.
@@ -104,7 +106,7 @@ impl<K, V> Block<K, V> {
         let skip = if skip < align { skip } else { 0 };
         // SAFETY: the block is `align` bytes longer than its slots.
         let first = unsafe { start.add(skip) }.cast::<Entry<K, V>>();
-        #[cfg(any(shuttle, loom))]
+        #[cfg(shuttle)]
         for at in 0..bytes / size_of::<Entry<K, V>>() {
             // SAFETY: the slot is within the block. These builds' atomics are not zero.
             unsafe { first.add(at).write(Entry::vacant()) };
@@ -125,7 +127,7 @@ impl<K, V> Block<K, V> {
 
 impl<K, V> Drop for Block<K, V> {
     fn drop(&mut self) {
-        // Whoever the allocator gives it to next has not asked for them.
+        // The next owner of this memory has not asked for huge pages.
         self.grow_by_small_pages();
         // SAFETY: it was allocated with this layout, and nobody has the blocks any more. What slots
         // owned has been taken out.
@@ -133,7 +135,7 @@ impl<K, V> Drop for Block<K, V> {
     }
 }
 
-#[cfg(all(test, not(shuttle), not(loom)))]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
 

@@ -1,10 +1,12 @@
 //! One entry: its word, its key, its value, and its place on a list.
 //!
-//! The key is there unless the entry is vacant; the value is there while it is live or dead.
-//! Both are written and taken out under the sublist's lock, by somebody who has made sure that
-//! nobody else can reach them (see [`meta`](super::meta)). Everything else but the word is read
-//! and written under the lock alone; it is in relaxed atomics because that costs nothing and
-//! needs no promise. `used_in` is read and written by hits, too.
+//! The key is there unless the entry is vacant; the value is there while it is live or dead. Both
+//! are written and taken out under the sublist's lock, by a thread that has made sure that no other
+//! can reach them (see [`meta`](super::meta)).
+//!
+//! Everything else but the word is read and written under the lock alone. It is in relaxed atomics
+//! because that costs nothing and needs no promise. Only `used_in` is read and written by hits,
+//! too.
 #![allow(unsafe_code)]
 
 use super::meta::Meta;
@@ -109,7 +111,7 @@ impl<K, V> Entry<K, V> {
     }
 
     /// A vacant one.
-    #[cfg(any(shuttle, loom))]
+    #[cfg(shuttle)]
     pub(super) fn vacant() -> Self {
         Self {
             meta: Meta::new(),

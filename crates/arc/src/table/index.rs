@@ -1,25 +1,25 @@
 //! The index of a sublist: from a part of the hash to numbers of entries, read without a lock.
 //!
-//! Open addressing with linear probing in slots of 8 bytes: 32 bits of the hash and a number.
-//! The place of a key follows from those 32 bits, so tables grow and shrink without looking at
-//! a key. It is the beginning of a cache line, so that most searches read one line: at two thirds
-//! of all slots in use one number in thirty stands beyond it, at seven eighths one in eight.
+//! It is open addressing with linear probing, in slots of 8 bytes: 32 bits of the hash and a
+//! number. The home of a key follows from those 32 bits, so tables grow and shrink without looking
+//! at a key. A home is the beginning of a cache line, so most searches read one line. With two
+//! thirds of all slots in use, one number in thirty stands beyond its line; with seven eighths, one
+//! in eight.
 //!
-//! A line is filled from its beginning, and what belongs to it stands beyond it only if it is full: a
-//! search ends at a line that is not. One thread at a time writes, under the sublist's lock. Removal
-//! puts the last of the line into the hole, and fills a line that was full with one that has gone
-//! past it, so there are no tombstones.
+//! A line is filled from its beginning. A number stands beyond its line only if the line is full,
+//! so a search ends at a line that is not. One thread at a time writes, under the sublist's lock.
+//! Removal moves the last number of the line into the hole. If the line was full, it also moves
+//! back a number that had gone past it. So there are no tombstones.
 //!
-//! A reader may see a number that has just been removed or moved, or the hash of one and the number
-//! of another: it looks at the entry anyway to compare the key. It may miss a number that is being
-//! moved: so somebody who has found nothing knows that there is nothing only if
-//! [`Index::version`] has stayed the same. A slot that is empty gets its hash before its number, so
-//! that whoever sees the number sees the hash.
+//! A reader may see a number that has just been removed or moved, or the hash of one number with
+//! another. That is harmless: it looks at the entry to compare the key. It may also miss a number
+//! that is being moved. So a reader that has found nothing knows that there is nothing only if
+//! [`Index::version`] has stayed the same. An empty slot gets its hash before its number, so
+//! whoever sees the number sees the hash.
 //!
-//! Tables have 64 slots times a power of two, or one and a half times that. Each is allocated
-//! once and reused; one that is not in use is zero, with its pages given back, and freed with the
-//! index. So a reader that has been sleeping in an old table finds nothing there, and a new
-//! version.
+//! Tables have 64 slots times a power of two, or one and a half times that. Each is allocated once,
+//! reused, and freed with the index. A table that is not in use is zero, with its pages given back.
+//! So a reader that was delayed in an old table finds nothing there, and a new version.
 
 use super::pages::{Line, SLOTS, Tables, give_back, home_line, table_len};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -42,9 +42,10 @@ pub(crate) const ENTRY_BYTES_MAX: usize = (8_usize * 8 * 3).div_ceil(LOAD_EIGHTH
 struct Lines<'a>(&'a [Line]);
 
 impl Line {
-    /// The first slot that has this hash, or none: then more than there are. An empty one may do.
+    /// The first slot that has this hash. If none has, a number beyond the last slot. An empty slot
+    /// may be taken for one.
     ///
-    /// Which it is cannot be foretold, so there is no branch for it.
+    /// The result cannot be predicted, so there is no branch for it.
     #[inline(always)]
     fn first_with(&self, hash: u32, order: Ordering) -> usize {
         let mut at = SLOTS;
@@ -57,7 +58,8 @@ impl Line {
     /// The slots that have this hash. Empty ones may be among them.
     #[inline(always)]
     fn slots_with(&self, hash: u32) -> impl Iterator<Item = usize> {
-        // Who finds nothing looks at the version next, and has to see it as new as what was moved.
+        // A reader that finds nothing looks at the version next. It must see it at least as new as
+        // the moves that it saw.
         let has_it = move |&at: &usize| self.hashes[at].load(Ordering::Acquire) == hash;
         (self.first_with(hash, Ordering::Acquire)..SLOTS).filter(has_it)
     }
@@ -144,7 +146,7 @@ impl<'a> Lines<'a> {
         loop {
             let line = &self.0[number];
             let len = line.len();
-            // What stands beyond has gone past this line only if it was full.
+            // Numbers have gone past this line only if it was full.
             if len == SLOTS
                 && let Some((beyond, at, found)) = self.gone_past(number)
             {
@@ -192,8 +194,8 @@ impl Index {
         version.is_multiple_of(2).then_some(version)
     }
 
-    /// From now on nobody can be sure that a key is not here. Only under the lock. Returns what
-    /// [`Index::end`] has to be told, if it is the caller who has begun this.
+    /// From now on no reader can be sure that a key is absent. Only under the lock. Returns what
+    /// [`Index::end`] needs; `None` if an outer call has begun this already.
     pub(crate) fn begin(&self) -> Option<u64> {
         let version = self.version()?;
         self.version.store(version + 1, Ordering::Release);
@@ -207,12 +209,12 @@ impl Index {
         }
     }
 
-    /// A number with this hash, if there is one in the line of its home: most are, and what is not
-    /// found here may be elsewhere. It may be another key's, or nobody's any more.
+    /// A number with this hash, if there is one in its home line, as for most. A number that is not
+    /// found here may be elsewhere. One that is found may be another key's, or nobody's any more.
     #[inline(always)]
     pub(crate) fn near(&self, hash: u32) -> Option<u32> {
         let line = self.tables.line(hash);
-        // A hint: whose entry it is, and what is seen of it, is for the pin to say.
+        // Only a hint: after the pin the caller compares the key.
         let at = line.first_with(hash, Ordering::Relaxed);
         let number = line.numbers.get(at)?.load(Ordering::Acquire);
         number.checked_sub(1)
@@ -221,7 +223,7 @@ impl Index {
     /// The first number with this hash that `is_it` agrees to.
     pub(crate) fn find<R>(&self, hash: u32, mut is_it: impl FnMut(u32) -> Option<R>) -> Option<R> {
         let lines = self.lines();
-        // A full turn ends it, should a reader find a table full that is changed under it.
+        // Ends after a full turn, in case a reader finds a full table that is being changed.
         for (_, line) in lines.from(lines.home(hash)) {
             for at in line.slots_with(hash) {
                 if let Some(id) = line.numbers[at].load(Ordering::Acquire).checked_sub(1)
@@ -294,7 +296,7 @@ impl Index {
     }
 }
 
-#[cfg(all(test, not(shuttle), not(loom)))]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
     use std::collections::HashMap;

@@ -5,7 +5,7 @@ use super::ages::Ages;
 use super::entry::Entry;
 use super::ghosts::{Ghosts, Marks};
 use super::slab::Slab;
-use crate::cache::Flight;
+use crate::flight::Flight;
 use crate::policy::{EMPTY, Kind, LISTS, List, is_ghost_list, list_index, window_index};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -135,10 +135,10 @@ impl Inside {
         }
     }
 
-    /// The stamp for what is used now: arrivals in the whole cache, then uses in this sublist
-    /// since the last one. So sublists agree on what came before or after an arrival, and
-    /// between two arrivals, where no hit may write what others read, they agree as far as
-    /// hits are spread evenly.
+    /// The stamp for a use that happens now: arrivals in the whole cache, then uses in this sublist
+    /// since the last arrival. So sublists agree on what came before or after an arrival. Between
+    /// two arrivals no hit may write what others read. There they agree as far as hits are spread
+    /// evenly.
     pub(super) fn stamp(&mut self, arrivals: u64) -> u64 {
         let start = arrivals << ARRIVAL_SHIFT;
         let last = start | ((1 << ARRIVAL_SHIFT) - 1);
@@ -188,9 +188,9 @@ impl Inside {
         }
     }
 
-    /// Puts entries at the old end of MFU where they belong, until one stands there that has not
-    /// been used since it was placed; or, after so many looks, the least recently used of those
-    /// seen.
+    /// Places entries at the old end of MFU anew, until one stands there that has not been used
+    /// since it was placed. After a fixed number of looks, the least recently used of those seen is
+    /// put there.
     pub(super) fn sort_tail<K, V>(&mut self, slab: &Slab<K, V>, kind: Kind) {
         let id = self.lists[At::mfu(kind).live()].tail;
         let Some(mut tail) = slab.get(id).filter(|_| id != NONE).map(|entry| (id, entry)) else {
@@ -222,14 +222,14 @@ impl Inside {
         entry.set_uses(super::window::one_more(entry.uses()));
         let (older, stamp) = self.ages[kind as usize].place((id, entry));
         let ends = &mut self.lists[At::mfu(kind).live()];
-        let beside = slab.get(older).filter(|_| older != NONE);
-        let stamp = entry.stamp().max(stamp).max(beside.map_or(0, Entry::stamp));
+        let neighbour = slab.get(older).filter(|_| older != NONE);
+        let stamp = entry.stamp().max(stamp).max(neighbour.map_or(0, Entry::stamp));
         entry.set_stamp(stamp);
-        let newer = beside.map_or(ends.tail, Entry::newer);
+        let newer = neighbour.map_or(ends.tail, Entry::newer);
         entry.set_newer(newer);
         entry.set_older(older);
-        match beside {
-            Some(beside) => beside.set_newer(id),
+        match neighbour {
+            Some(neighbour) => neighbour.set_newer(id),
             None => ends.tail = id,
         }
         match slab.get(newer) {
@@ -273,13 +273,13 @@ impl Inside {
         (tail != NONE).then_some(tail)
     }
 
-    /// What the sublist publishes of a list: the stamp of its eldest entry or ghost.
+    /// What the sublist publishes of a list: the stamp of its oldest entry or ghost.
     pub(super) fn tail_stamp<K, V>(&self, slab: &Slab<K, V>, index: usize) -> u64 {
         if let Some(at) = At::of(index) {
             return self.tail(at).and_then(|id| slab.get(id)).map_or(EMPTY, Entry::stamp);
         }
         let (kind, list) = (Kind::ALL[index / 4], List::ALL[index % 2]);
-        self.ghosts.eldest_stamp(kind, list).unwrap_or(EMPTY)
+        self.ghosts.oldest_stamp(kind, list).unwrap_or(EMPTY)
     }
 
     pub(super) fn ghosts_changed(&mut self, kind: Kind, list: List) {

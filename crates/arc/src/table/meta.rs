@@ -9,15 +9,15 @@
 //! ```
 //!
 //! The protocol:
-//! - a reader may turn a word whose state is live into the same with one pin more, and no
-//!   other word: so nothing is ever written to a slot that is not an entry, and a slot may be
-//!   given back to the system while it is vacant, whatever readers do;
-//! - the state and all flags but *touched* and *promoted* are changed under the sublist's lock
-//!   only, but that a hit may lower *prefetched*, *to be demoted* and *watched*; a live entry
-//!   becomes vacant only from no pins, in one step;
-//! - what makes an entry live is a release, a pin an acquire: who has pinned a live entry sees
-//!   its key and its value, and both stay until it lets go;
-//! - the last pin of a *special* entry (parked, to be demoted, dead) is let go under the lock.
+//! - A reader may add a pin to a word whose state is live, and to no other word. So nothing is ever
+//!   written to a slot that is not an entry, and a vacant slot may be given back to the system,
+//!   whatever readers do.
+//! - The state, and all flags but *touched* and *promoted*, are changed under the sublist's lock
+//!   only. A hit may lower *prefetched*, *to be demoted* and *watched*. A live entry becomes vacant
+//!   only from no pins, in one step.
+//! - The store that makes an entry live is a release, a pin is an acquire. So a thread that has
+//!   pinned a live entry sees its key and its value, and both stay until it lets go.
+//! - The last pin of a *special* entry (parked, to be demoted, dead) is let go under the lock.
 
 use super::lists::At;
 use crate::policy::{Kind, List};
@@ -29,7 +29,9 @@ const STATE: u64 = 7 << STATE_SHIFT;
 const METADATA: u64 = 1 << 35;
 const USE_SHIFT: u32 = 45;
 
-/// More pins than a machine can have holds of one entry: somebody forgets them in a loop.
+/// More pins than a machine can have holds of one entry: so many are only reached by forgetting
+/// holds in a loop. It is half of what the bits can count. So threads that have not seen it yet
+/// cannot carry into the state.
 const PINS_MAX: u64 = 1 << 31;
 
 /// Nothing.
@@ -188,7 +190,7 @@ pub(crate) struct Meta(AtomicU64);
 
 impl Meta {
     /// A vacant one.
-    #[cfg(any(test, shuttle, loom))]
+    #[cfg(any(test, shuttle))]
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(VACANT))
     }
@@ -198,11 +200,14 @@ impl Meta {
         Word(self.0.load(Ordering::Acquire))
     }
 
-    /// Pins the entry if it is live; returns the word before.
+    /// Pins the entry if it is live; returns the word before. Ends the program with too many pins.
     #[inline(always)]
     pub(crate) fn pin_live(&self) -> Option<Word> {
         let mut word = Word(self.0.load(Ordering::Relaxed));
         while word.is_live() {
+            if word.pins() >= PINS_MAX {
+                too_many_pins();
+            }
             let (old, new) = (word.0, word.pinned().0);
             match self.0.compare_exchange_weak(old, new, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Some(word),
@@ -212,17 +217,23 @@ impl Meta {
         None
     }
 
-    /// Adds a pin; the caller has one, or the lock.
+    /// Adds a pin; the caller has one, or the lock. Ends the program with too many pins.
     pub(crate) fn pin_again(&self) {
-        let before = self.0.fetch_add(1, Ordering::Relaxed);
-        if before & PINS >= PINS_MAX {
-            // As `Arc` does: one step more and the count would run over into the state.
-            std::process::abort();
+        let before = Word(self.0.fetch_add(1, Ordering::Relaxed));
+        if before.pins() >= PINS_MAX {
+            too_many_pins();
         }
     }
 
-    /// Lets a pin go, unless that has to be done under the lock: it is the last one and the
-    /// entry is special, or the caller wants it so for the last one. Returns whether it went.
+    /// Counts pins as if holds had been forgotten, until only `left` more are allowed. The entry
+    /// has one hold.
+    #[cfg(test)]
+    pub(crate) fn forget_pins_but(&self, left: u64) {
+        self.0.fetch_add(PINS_MAX - 1 - left, Ordering::Relaxed);
+    }
+
+    /// Lets a pin go and returns true. Returns false if the last pin has to go under the lock: the
+    /// entry is special, or the caller wants it so.
     #[inline(always)]
     pub(crate) fn unpin(&self, last_under_lock: bool) -> bool {
         let mut word = Word(self.0.load(Ordering::Relaxed));
@@ -265,6 +276,14 @@ impl Meta {
     pub(crate) fn lower(&self, flags: u64) -> Word {
         Word(self.0.fetch_and(!flags, Ordering::AcqRel))
     }
+}
+
+/// Ends the program, as `Arc` does when its count would overflow: with more pins the count would
+/// run over into the state, and a value could be dropped that somebody reads.
+#[cold]
+#[inline(never)]
+fn too_many_pins() -> ! {
+    std::process::abort();
 }
 
 impl Word {

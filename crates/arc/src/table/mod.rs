@@ -1,15 +1,16 @@
 //! The table: entries, their index, their lists and their ghosts, in sublists.
 //!
-//! One half of a sublist is for readers without a lock: the [`slab`] of entries, the [`index`]
-//! of their keys, and the [`recency`] rings in which hits leave word for the lists. The other
-//! half, the lists and the [`ghosts`], is behind the sublist's lock ([`shard`]). Between the two
-//! stands the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
+//! One half of a sublist is for readers without a lock: the [`slab`] of entries, the [`index`] of
+//! their keys, and the [`recency`] rings in which hits leave notes for the lists. The other half,
+//! the lists and the [`ghosts`], is behind the sublist's lock ([`sublist`]). Between the two stands
+//! the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
 //!
-//! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge pages.
+//! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge
+//! pages.
 //!
-//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), `pages` (system calls)
-//! and in the two callers that know why an entry stays: `shard` with `shrink`, which have the lock, and the
-//! cache's `hold`, which has a pin.
+//! Unsafe code is in `entry` (keys and values), `slab` and `blocks` (memory), `pages` (system
+//! calls), and in the callers that know why an entry stays: `sublist` and `shrink` have the lock,
+//! and the cache's `hold` has a pin.
 
 mod ages;
 mod blocks;
@@ -20,9 +21,10 @@ mod lists;
 mod meta;
 mod pages;
 mod recency;
-mod shard;
 mod shrink;
 mod slab;
+mod sublist;
+mod tails;
 mod validate;
 mod window;
 
@@ -35,7 +37,8 @@ pub(crate) use meta::{
     WATCHED, Word,
 };
 pub(crate) use recency::{Note, Now};
-pub(crate) use shard::{Gone, Shard, ShardGuard, Taken, Unpinned};
+pub(crate) use sublist::{RemovedEntry, Sublist, SublistGuard, Taken, Unpinned};
+pub(crate) use tails::{Pick, SUBLISTS_MAX, Tails};
 pub(crate) use window::Demoted;
 
 /// Bytes of an entry beside its key and its value, at most: its slot, and its place in an index

@@ -1,8 +1,8 @@
-//! Memory that readers go by without a lock: tables of zeroed cache lines which stay where they are,
+//! Memory that readers use without a lock: tables of zeroed cache lines that stay where they are,
 //! and pages that are given back to the system without giving up their addresses.
 //!
-//! Of a set of [`Tables`] one is in use. Where it begins and how long it is are in one word, so
-//! that a reader cannot mix up two, and reads nothing else before the table itself.
+//! Of a set of [`Tables`] one is in use. One word says where it begins and how long it is. So a
+//! reader cannot mix up two tables, and needs no other word before it reads the table.
 #![allow(unsafe_code)]
 
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -26,13 +26,13 @@ const FIRST: usize = 8;
 const TABLES: usize = 54;
 const _: () = assert!(TABLES <= align_of::<Line>());
 
-/// Drops the contents of the whole pages within a range of private memory, which is of atomics
+/// Drops the contents of the whole pages within a range of private memory. The range is of atomics
 /// that are all zero, or may become so: the next read finds zeros.
 ///
-/// To drop a part of a huge page would free nothing until memory is short: the page stays whole, with
-/// a part that is not mapped. To declare that part free for the taking first has the page split
+/// To drop a part of a huge page frees nothing until memory is short: the page stays whole, with a
+/// part that is not mapped. To declare that part free first (MADV_FREE) splits the page
 /// (`madvise_free_huge_pmd` in the kernel's mm/huge_memory.c).
-#[cfg(all(target_os = "linux", not(miri), not(shuttle), not(loom)))]
+#[cfg(all(target_os = "linux", not(miri), not(shuttle)))]
 pub(super) fn give_back(start: usize, len: usize) {
     use rustix::mm::{Advice, madvise};
     let page = rustix::param::page_size();
@@ -40,8 +40,9 @@ pub(super) fn give_back(start: usize, len: usize) {
     let to = (start + len) / page * page;
     if from < to {
         for advice in [Advice::LinuxFree, Advice::LinuxDontNeed] {
-            // SAFETY: the range lies within one allocation of the caller's, which consists of atomics
-            // for which zero is a valid value at this moment. A failure leaves everything as it is.
+            // SAFETY: the range lies within one allocation of the caller's, which consists of
+            // atomics for which zero is a valid value at this moment. A failure leaves everything
+            // as it is.
             let _ = unsafe { madvise(from as *mut _, to - from, advice) };
         }
     }
@@ -49,7 +50,7 @@ pub(super) fn give_back(start: usize, len: usize) {
 
 /// Has the system back the whole pages of a range of private memory by huge ones from now on, where
 /// it has any, or by none.
-#[cfg(all(target_os = "linux", not(miri), not(shuttle), not(loom)))]
+#[cfg(all(target_os = "linux", not(miri), not(shuttle)))]
 pub(super) fn ask_for_huge_pages(start: usize, len: usize, huge: bool) {
     use rustix::mm::{Advice, madvise};
     let page = rustix::param::page_size();
@@ -62,10 +63,10 @@ pub(super) fn ask_for_huge_pages(start: usize, len: usize, huge: bool) {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(miri), not(shuttle), not(loom))))]
+#[cfg(not(all(target_os = "linux", not(miri), not(shuttle))))]
 pub(super) fn give_back(_: usize, _: usize) {}
 
-#[cfg(not(all(target_os = "linux", not(miri), not(shuttle), not(loom))))]
+#[cfg(not(all(target_os = "linux", not(miri), not(shuttle))))]
 pub(super) fn ask_for_huge_pages(_: usize, _: usize, _: bool) {}
 
 /// Lines of a table: 8 times a power of two, or one and a half times that.
@@ -79,13 +80,13 @@ pub(super) const fn table_len(number: usize) -> usize {
     lines(number) * SLOTS
 }
 
-#[cfg(not(any(shuttle, loom)))]
+#[cfg(not(shuttle))]
 fn make(number: usize) -> Box<[Line]> {
     // SAFETY: a line is integers, for which zero is a value.
     unsafe { Box::new_zeroed_slice(lines(number)).assume_init() }
 }
 
-#[cfg(any(shuttle, loom))]
+#[cfg(shuttle)]
 fn make(number: usize) -> Box<[Line]> {
     let zeros = || std::array::from_fn(|_| AtomicU32::new(0));
     (0..lines(number)).map(|_| Line { hashes: zeros(), numbers: zeros() }).collect()
@@ -156,7 +157,7 @@ pub(super) const fn home_line(hash: u32, lines: usize) -> usize {
     ((hash as u64 * lines as u64) >> 32) as usize
 }
 
-#[cfg(all(test, not(shuttle), not(loom)))]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
 

@@ -1,17 +1,16 @@
-//! What hits leave behind for the lists: small rings, one for each processor, that whoever has
-//! the sublist's lock empties into the lists.
+//! What hits note for the lists: small rings, one for each processor. A thread that has the
+//! sublist's lock empties them into the lists.
 //!
-//! A hit that has to move its entry notes the entry's number here and goes on. Rings are hints:
-//! an entry whose note is lost has its *touched* flag, and the eviction that meets it gives it
-//! its move then. So notes may be lost when threads share a ring, or when it is full and the
-//! lock is taken.
+//! A hit that has to move its entry notes the entry's number here. Rings are hints: an entry whose
+//! note is lost has its *touched* flag, and the eviction that meets it moves it then. So a note may
+//! be lost when threads share a ring, or when the ring is full and the lock is taken.
 //!
-//! A hit on an MFU entry notes nothing: it writes the current age into the entry, if another is
-//! there (see [`ages`](super::ages)), and counts that, by thread, so that ages advance.
+//! A hit on an MFU entry notes nothing. It writes the current age into the entry, unless it is
+//! there already (see [`ages`](super::ages)), and counts that, by thread, so that ages advance.
 //!
-//! A ring also has the credit of its thread: hits of watched entries that may be shown to the
-//! referee of their kind. Arrivals give credit, so that the referee's work is in proportion to
-//! what misses, not to what hits; a run of hits lives on what was saved up.
+//! A ring also has the credit of its thread: how many hits of watched entries may be shown to the
+//! referee of their kind. Arrivals give credit, so the referee's work is in proportion to misses,
+//! not to hits. A run of hits uses what was saved up.
 
 use super::meta::Word;
 use crate::policy::Kind;
@@ -24,8 +23,8 @@ const NOTES: usize = 14;
 /// Hits that may be shown to a referee for each arrival.
 const CREDIT_PER_ARRIVAL: u64 = 64;
 
-/// The most credit that is saved up: the entries of the largest shadow. In a loop that turns
-/// round, a cacheful of hits comes after a cacheful of misses.
+/// The most credit that is saved up: the entries of the largest shadow. In a loop that turns round,
+/// a cacheful of hits follows a cacheful of misses.
 const CREDIT_MAX: u16 = 2048;
 
 /// Uses that a thread gathers at most.
@@ -63,7 +62,7 @@ struct Ring {
     credit: [AtomicU16; 2],
     /// Arrivals for which credit has been given, modulo 2^16.
     credited: AtomicU16,
-    /// Uses of MFU entries for the first time in an age, by kind, that are not counted yet.
+    /// First uses of MFU entries in an age, by kind, that are not counted yet.
     uses: [AtomicU32; 2],
     notes: [AtomicU64; NOTES],
 }
@@ -117,24 +116,24 @@ impl Recency {
         self.exact
     }
 
-    /// What to go by when an MFU entry of a kind is hit.
+    /// The age to note when an MFU entry of a kind is hit.
     #[inline]
     pub(crate) fn now(&self, kind: Kind) -> Now {
         Now(self.now[kind as usize].load(Ordering::Relaxed))
     }
 
-    /// Sets the age of a kind, of which each use by so many entries is the first. Only under the
-    /// lock.
+    /// Sets the age of a kind; it lasts for `width` uses. Only under the lock.
     pub(crate) fn set_now(&self, kind: Kind, age: u16, width: u64) {
         let batch = (width / self.rings.len() as u64).clamp(1, BATCH_MAX);
         let exact = if self.exact { EXACT } else { 0 };
         self.now[kind as usize].store((batch << 32) | u64::from(age) | exact, Ordering::Relaxed);
     }
 
-    /// Counts a use of an MFU entry if it is the first in this age. Returns whether it is time to
-    /// have what this thread has counted taken over, under the lock.
+    /// Counts a use of an MFU entry if it is the first in this age. Returns whether this thread has
+    /// gathered so many that they should be taken over, under the lock.
     ///
-    /// `thread` is the number of this thread. Whether it is the first cannot be foretold, so there is no branch for it.
+    /// `thread` is the number of this thread. The outcome cannot be predicted, so there is no
+    /// branch for it.
     #[inline(always)]
     pub(crate) fn count_use(&self, kind: Kind, now: Now, first: bool, thread: usize) -> bool {
         // Threads that share a ring may lose some counts to each other.
@@ -159,9 +158,8 @@ impl Recency {
         sum
     }
 
-    /// Whether this thread has no credit left to show a hit to the referee of a kind, and there has
-    /// been no arrival that would give any; there have been so many. `thread` is the number of this
-    /// thread.
+    /// Whether this thread has no credit left to show a hit to the referee of a kind, and no
+    /// arrival has come since that would give any. `arrivals` is how many there have been.
     #[inline(always)]
     pub(crate) fn is_spent(&self, kind: Kind, thread: usize, arrivals: u64) -> bool {
         let ring = self.ring(thread);
@@ -169,8 +167,8 @@ impl Recency {
             && ring.credited.load(Ordering::Relaxed) == arrivals as u16
     }
 
-    /// Takes the credit for a hit, and before that what arrivals have given if there is none.
-    /// Returns whether the hit may be shown. Threads that share a ring may spend some twice.
+    /// Takes the credit for a hit. If there is none, first adds what arrivals have given. Returns
+    /// whether the hit may be shown. Threads that share a ring may spend some twice.
     pub(crate) fn spend(&self, kind: Kind, thread: usize, arrivals: u64) -> bool {
         let ring = self.ring(thread);
         let own = &ring.credit[kind as usize];
@@ -230,7 +228,7 @@ impl Recency {
     }
 }
 
-#[cfg(all(test, not(shuttle), not(loom)))]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
 

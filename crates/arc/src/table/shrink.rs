@@ -1,19 +1,19 @@
-//! Giving a sublist's memory back: entries move into vacant slots, and the pages after the last one
+//! Giving a sublist's memory back. Entries move into vacant slots, and the pages after the last one
 //! go back to the system.
 #![allow(unsafe_code)]
 
 use super::lists::NONE;
 use super::meta::{PARKED, Word};
-use super::shard::{ShardGuard, short};
+use super::sublist::{SublistGuard, short};
 use crate::policy::List;
 
-impl<K, V> ShardGuard<'_, K, V> {
-    /// Gives memory back: ghosts' queues and index if they are far too large, and if most slots
-    /// are vacant, the pages after the last one in use, entries which nobody holds going into
-    /// vacant slots first.
+impl<K, V> SublistGuard<'_, K, V> {
+    /// Gives memory back. Shrinks the ghosts' queues and index if they are far too large. If most
+    /// slots are vacant, moves entries that nobody holds into vacant slots, and gives back the
+    /// pages after the last slot in use.
     pub(crate) fn shrink(&mut self) {
         self.inside.ghosts.shrink();
-        self.shard.index.shrink(self.inside.indexed);
+        self.sublist.index.shrink(self.inside.indexed);
         if self.inside.vacant_len / 3 < (self.inside.end - self.inside.vacant_len) {
             return;
         }
@@ -40,7 +40,7 @@ impl<K, V> ShardGuard<'_, K, V> {
             self.inside.vacant = id;
         }
         self.inside.vacant_len = vacant.len() as u32;
-        self.shard.slab.give_back(end..before);
+        self.sublist.slab.give_back(end..before);
     }
 
     /// Moves a live entry which nobody holds into a vacant slot. Returns whether it could.
@@ -72,17 +72,17 @@ impl<K, V> ShardGuard<'_, K, V> {
             self.inside.ages[word.kind() as usize].renumbered(entry.placed_in(), from, to);
         }
         let ends = &mut self.inside.lists[word.at().live()];
-        match self.shard.slab.get(newer) {
+        match self.sublist.slab.get(newer) {
             Some(neighbour) if newer != NONE => neighbour.set_older(to),
             _ => ends.head = to,
         }
-        match self.shard.slab.get(older) {
+        match self.sublist.slab.get(older) {
             Some(neighbour) if older != NONE => neighbour.set_newer(to),
             _ => ends.tail = to,
         }
         let moved = place.meta.change(|vacant| Some(vacant.as_live(word)));
         debug_assert!(moved.is_ok());
-        self.shard.index.replace(short(entry.hash()), from, to);
+        self.sublist.index.replace(short(entry.hash()), from, to);
         true
     }
 }

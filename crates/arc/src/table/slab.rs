@@ -1,13 +1,13 @@
-//! The memory of a sublist's entries: chunks that are never moved and never freed while the
-//! cache lives, so a reader without a lock can look at any slot it has a number of.
+//! The memory of a sublist's entries: chunks that are never moved, and never freed while the cache
+//! lives. So a reader without a lock can look at any slot whose number it has.
 //!
-//! Chunk `n` has 64 * 2^n slots; all zero is a vacant slot, so a chunk costs memory only where
-//! slots are used, and vacant pages can be given back to the system: they are zero again when
-//! they are next read, which is what they say anyway.
+//! Chunk `n` has 64 * 2^n slots. All zero is a vacant slot, so a chunk costs memory only where
+//! slots are used. Pages of vacant slots can be given back to the system: they read as zero
+//! afterwards, which is vacant.
 //!
-//! Chunk `n` of all sublists is one [block](super::blocks), in which they take turns every 512 slots.
-//! Sublists fill at the same pace, so a large block is used from its beginning to where they all
-//! are, and can have huge pages without taking memory that nobody asked for.
+//! Chunk `n` of all sublists is one [block](super::blocks), in which they take turns every 512
+//! slots. Sublists fill at the same pace. So a large block is filled from its beginning, and can
+//! have huge pages without taking memory that nobody asked for.
 #![allow(unsafe_code)]
 
 use super::blocks::{Blocks, CHUNKS, RUN, chunk_len};
@@ -121,7 +121,7 @@ impl<K, V> Slab<K, V> {
     }
 }
 
-#[cfg(all(test, not(shuttle), not(loom)))]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;

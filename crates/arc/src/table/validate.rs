@@ -2,10 +2,10 @@
 
 use super::lists::{At, NONE};
 use super::meta::{DEAD, DOOMED, LOADING, OVERSIZE, PARKED};
-use super::shard::ShardGuard;
+use super::sublist::SublistGuard;
 use crate::policy::{Census, Kind, List, list_index};
 
-impl<K: Eq, V> ShardGuard<'_, K, V> {
+impl<K: Eq, V> SublistGuard<'_, K, V> {
     /// Recounts every list, the index and all sizes.
     ///
     /// # Errors
@@ -24,8 +24,10 @@ impl<K: Eq, V> ShardGuard<'_, K, V> {
                 continue;
             }
             self.validate_entry(id, &mut census)?;
-            let found =
-                self.shard.index.find(self.entry(id).hash() as u32, |it| (it == id).then_some(()));
+            let found = self
+                .sublist
+                .index
+                .find(self.entry(id).hash() as u32, |it| (it == id).then_some(()));
             let expected = word.state() != DEAD && !word.is(DOOMED);
             if found.is_some() != expected {
                 return Err(format!("entry {id}, {word:?}: in index {}", found.is_some()));

@@ -1,43 +1,40 @@
 //! What a sublist does for the duel's rules: the window, and the uses an entry remembers.
 //!
-//! A window is a list beside MRU for entries of MRU that wait. An entry's byte of uses has its uses
-//! since it came or was given another round, at most three, and one bit for *stale*: it was the
-//! eldest of MRU and MFU when it went to the window, and has not been used since. So every list,
-//! the window too, is in the order of its stamps, and a stale one is known all the same.
+//! The window is a list beside MRU, for entries of MRU that wait. An entry's byte of uses has two
+//! things. One is its uses since it came or was given another round, at most three. The other is a
+//! bit for *stale*: the entry was the oldest of MRU and MFU when it went to the window, and has not
+//! been used since. So every list, the window too, is in the order of its stamps.
 
 use super::lists::At;
 use super::meta::{MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, WATCHED, Word};
 use super::recency::Note;
-use super::shard::ShardGuard;
+use super::sublist::SublistGuard;
+use crate::policy::duel::kernel::{self, USES_MAX};
 use crate::policy::{Balance, EMPTY, Kind, List};
-
-/// Uses an entry remembers (S3-FIFO: two bits).
-const USES_MAX: u8 = 3;
 
 /// Used before all of MRU and MFU.
 const STALE: u8 = 1 << 7;
 
 /// Uses, and whether stale, after one use more.
 pub(super) const fn one_more(uses: u8) -> u8 {
-    let count = uses & USES_MAX;
-    if count == USES_MAX { count } else { count + 1 }
+    kernel::one_use_more(uses & USES_MAX)
 }
 
-/// What came of an attempt to demote.
+/// The outcome of an attempt to demote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Demoted {
-    /// The eldest has gone to the window.
+    /// The oldest has gone to the window.
     Moved,
-    /// The eldest has been used, and stands there still.
+    /// The oldest has been used, and stands there still.
     Used(u32),
     /// There is nothing to demote.
     Nothing,
 }
 
-impl<K, V> ShardGuard<'_, K, V> {
+impl<K, V> SublistGuard<'_, K, V> {
     /// The word of the entry a note is of, if it is that entry still and live.
     pub(crate) fn noted(&self, note: Note) -> Option<Word> {
-        let word = self.shard.entry(note.id)?.meta.load();
+        let word = self.sublist.entry(note.id)?.meta.load();
         (word.uses() == note.uses && word.is_live()).then_some(word)
     }
 
@@ -51,22 +48,22 @@ impl<K, V> ShardGuard<'_, K, V> {
         self.entry(id).uses() & USES_MAX
     }
 
-    /// Has the old end of MFU in order, where hits have only said when they were.
+    /// Puts the old end of MFU in order, if hits have only noted their age.
     pub(crate) fn sort(&mut self, at: At) {
         if at.list == List::Mfu {
-            self.inside.sort_tail(&self.shard.slab, at.kind);
+            self.inside.sort_tail(&self.sublist.slab, at.kind);
         }
     }
 
-    /// When the eldest of MRU and MFU was used last, or [`EMPTY`]. Of MFU nobody knows more than
-    /// the age; its end is taken, for in a loop what is asked for now was used but a little before
-    /// the eldest.
+    /// When the oldest of MRU and MFU was used last, or [`EMPTY`]. Of an MFU entry only the age of
+    /// its last use is known. The end of that age is taken: in a loop, what is asked for now was
+    /// used only a little before the oldest.
     pub(crate) fn horizon(&mut self, kind: Kind) -> u64 {
         self.sort(At::mfu(kind));
         let mru = self.tail_stamp(At::mru(kind).index());
         let mfu = self.inside.tail(At::mfu(kind)).map_or(EMPTY, |id| {
             let entry = self.entry(id);
-            if self.shard.recency.is_exact() {
+            if self.sublist.recency.is_exact() {
                 return entry.stamp();
             }
             self.inside.ages[kind as usize].end_of(entry).unwrap_or(self.inside.last_stamp())
@@ -74,8 +71,8 @@ impl<K, V> ShardGuard<'_, K, V> {
         mru.min(mfu)
     }
 
-    /// The eldest entry of a list.
-    pub(crate) fn eldest(&self, at: At) -> Option<u32> {
+    /// The oldest entry of a list.
+    pub(crate) fn oldest(&self, at: At) -> Option<u32> {
         self.inside.tail(at)
     }
 
@@ -85,7 +82,7 @@ impl<K, V> ShardGuard<'_, K, V> {
         let word = entry.meta.lower(TOUCHED | PROMOTED);
         if by_demand || word.is(PROMOTED) {
             let stale = entry.uses() & STALE;
-            entry.set_uses(stale | (self.uses(id) + 1).min(USES_MAX));
+            entry.set_uses(stale | kernel::one_use_more(self.uses(id)));
         }
     }
 
@@ -100,14 +97,14 @@ impl<K, V> ShardGuard<'_, K, V> {
         self.move_up(id, arrivals);
     }
 
-    /// Gives the eldest of the window or of MFU another round, at the head of MFU, with so many
-    /// uses left. The balance has been told of all else.
+    /// Gives the oldest of the window or of MFU another round at the head of MFU, with so many uses
+    /// left. The caller has told the balance of everything else.
     pub(crate) fn another_round(&mut self, id: u32, uses: u8, arrivals: u64) {
         self.admit(id, arrivals);
         self.entry(id).set_uses(uses);
     }
 
-    /// Moves the eldest entry of the window to the head of MRU. Returns whether there was one.
+    /// Moves the oldest entry of the window to the head of MRU. Returns whether there was one.
     pub(crate) fn readmit(&mut self, kind: Kind, balance: &mut Balance, arrivals: u64) -> bool {
         let Some(id) = self.inside.tail(At::window(kind)) else {
             return false;
@@ -122,9 +119,9 @@ impl<K, V> ShardGuard<'_, K, V> {
         true
     }
 
-    /// Moves the eldest entry of MRU or MFU to the head of the window, unless it has been used, or
+    /// Moves the oldest entry of MRU or MFU to the head of the window, unless it has been used, or
     /// is all there is.
-    pub(crate) fn demote_eldest(
+    pub(crate) fn demote_oldest(
         &mut self,
         (kind, list): (Kind, List),
         balance: &mut Balance,
@@ -138,7 +135,7 @@ impl<K, V> ShardGuard<'_, K, V> {
         let entry = self.entry(id);
         let weight_bytes = entry.weight_bytes();
         if balance.main_bytes(kind) <= weight_bytes {
-            balance.forgive_demotions(kind);
+            balance.cancel_demotions(kind);
             return Demoted::Nothing;
         }
         let demoted = |word: Word| (!word.is(TOUCHED)).then(|| word.with_state(MRU).with(WAITING));

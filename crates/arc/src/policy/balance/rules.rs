@@ -1,40 +1,107 @@
-//! The balance of a cache that goes by one of the duel's rules: the same as
-//! [`Ruled`](crate::policy::duel), on bytes of all sublists and with two kinds.
+//! The balance of a cache that goes by one of the duel's rules. The rules are in [`kernel`]. This
+//! file answers their questions, from the bytes of all sublists, and combines two kinds.
 //!
 //! Each kind has a rule of its own, over the capacity the kind has at the moment. The window of a
-//! kind is a part of its MRU bytes, so ARC's arithmetic need not know of it; what is not in the
-//! window is *main*. Ghosts of both kinds are within twice the target; under ARC those of the kind
-//! within one capacity, but for those a change of rule left, which go a few with each arrival.
+//! kind is a part of its MRU bytes; what is not in the window is *main*. Ghosts of both kinds are
+//! within twice the target. Under ARC those of a kind are within one capacity, except for ghosts
+//! that a change of rule has left. A few of these go with each arrival.
 
 use super::{Balance, Incoming, Step};
+use crate::policy::duel::kernel::{self, Arrival, Lists, On, Returning};
 use crate::policy::duel::{Constants, Rule};
 use crate::policy::state::{Kind, List};
 
-/// Ghosts, and entries of the window, left by a change of rule, that one arrival takes away.
-pub(crate) const LEFTOVERS_PER_ARRIVAL: u8 = 4;
-
-/// What the balance has to be told of the lists.
-pub(crate) trait Lists {
+/// What the sublists have published of their lists.
+pub(crate) trait ListEnds {
     /// Whether a list of main has an entry.
     fn any(&self, kind: Kind, list: List) -> bool;
     /// Whether the window has one.
     fn any_waiting(&self, kind: Kind) -> bool;
-    /// The list of main whose eldest entry is the elder.
-    fn elder(&self, kind: Kind) -> Option<List>;
-    /// The list whose eldest ghost is the elder.
-    fn elder_ghosts(&self, kind: Kind) -> Option<List>;
+    /// The list of main with the older tail.
+    fn older(&self, kind: Kind) -> Option<List>;
+    /// The list whose oldest ghost is the older.
+    fn older_ghosts(&self, kind: Kind) -> Option<List>;
 }
 
-/// What only a cache with rules has.
+/// The lists of one kind, as the rules see them.
+struct OneKind<'a, T> {
+    balance: &'a Balance,
+    rules: &'a Rules,
+    kind: Kind,
+    ends: &'a T,
+}
+
+/// Stands for the lists where only sizes are asked for.
+struct NoEnds;
+
+impl ListEnds for NoEnds {
+    fn any(&self, _: Kind, _: List) -> bool {
+        false
+    }
+
+    fn any_waiting(&self, _: Kind) -> bool {
+        false
+    }
+
+    fn older(&self, _: Kind) -> Option<List> {
+        None
+    }
+
+    fn older_ghosts(&self, _: Kind) -> Option<List> {
+        None
+    }
+}
+
+impl<T: ListEnds> Lists for OneKind<'_, T> {
+    fn rule(&self) -> Rule {
+        self.rules.of[self.kind as usize]
+    }
+
+    fn constants(&self) -> &Constants {
+        &self.rules.constants
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.balance.capacity_bytes(self.kind) as u64
+    }
+
+    fn mru_target_bytes(&self) -> f64 {
+        self.balance.mru_target_bytes(self.kind)
+    }
+
+    fn bytes(&self, on: On) -> u64 {
+        let window_bytes = self.rules.window_bytes[self.kind as usize];
+        match on {
+            On::Window => window_bytes,
+            On::Mru => self.balance.size_bytes(self.kind, List::Mru, false) - window_bytes,
+            On::Mfu => self.balance.size_bytes(self.kind, List::Mfu, false),
+            On::MruGhosts => self.balance.size_bytes(self.kind, List::Mru, true),
+            On::MfuGhosts => self.balance.size_bytes(self.kind, List::Mfu, true),
+        }
+    }
+
+    fn any(&self, on: On) -> bool {
+        match on {
+            On::Window => self.ends.any_waiting(self.kind),
+            _ => self.ends.any(self.kind, on.list()),
+        }
+    }
+
+    fn older(&self) -> Option<On> {
+        self.ends.older(self.kind).map(On::main)
+    }
+}
+
+/// The state that only a cache with rules has.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     of: [Rule; 2],
-    /// The part of each kind's MRU bytes that waits.
+    /// Bytes of each kind's window; MRU's bytes include them.
     window_bytes: [u64; 2],
     /// Bytes that have left the window.
     left_bytes: [u64; 2],
-    /// Something came to MFU, so main's eldest have to go back to the window.
-    owes: [bool; 2],
+    /// Something came to MFU, so the oldest of main have to go back to the window.
+    demotions_due: [bool; 2],
     constants: Constants,
 }
 
@@ -45,7 +112,7 @@ impl Balance {
             of: [Rule::FIRST; 2],
             window_bytes: [0; 2],
             left_bytes: [0; 2],
-            owes: [false; 2],
+            demotions_due: [false; 2],
             constants: Constants::DEFAULT,
         };
         Self { rules: Some(rules), ..self }
@@ -75,14 +142,14 @@ impl Balance {
         self.rules.as_ref().map_or(0, |rules| rules.left_bytes[kind as usize])
     }
 
-    /// Bytes of MRU wait from now on.
+    /// Counts bytes of MRU into the window.
     pub(crate) fn add_waiting(&mut self, kind: Kind, bytes: u64) {
         if let Some(rules) = &mut self.rules {
             rules.window_bytes[kind as usize] += bytes;
         }
     }
 
-    /// Bytes do not wait any more.
+    /// Counts bytes out of the window.
     pub(crate) fn sub_waiting(&mut self, kind: Kind, bytes: u64) {
         if let Some(rules) = &mut self.rules {
             rules.window_bytes[kind as usize] -= bytes;
@@ -101,21 +168,26 @@ impl Balance {
         self.live_bytes(kind) - self.window_bytes(kind)
     }
 
-    /// Whether main has bytes that the rule wants for the window.
-    pub(crate) fn main_is_over(&self, kind: Kind, more_bytes: u64) -> bool {
-        let Some(rules) = &self.rules else {
-            return false;
-        };
-        rules.constants.window_divisor(rules.of[kind as usize]).is_some_and(|divisor| {
-            let bytes = u128::from(self.main_bytes(kind).saturating_add(more_bytes));
-            let capacity = self.capacity_bytes(kind) as u64;
-            bytes * u128::from(divisor) > u128::from(capacity) * u128::from(divisor - 1)
-        })
+    /// A question about the lists of a kind, if the cache goes by rules.
+    fn ask<T: ListEnds, R>(
+        &self,
+        kind: Kind,
+        ends: &T,
+        question: impl FnOnce(&OneKind<'_, T>) -> R,
+    ) -> Option<R> {
+        let rules = self.rules.as_ref()?;
+        Some(question(&OneKind { balance: self, rules, kind, ends }))
     }
 
     /// Whether a newcomer waits in the window.
     pub(crate) fn waits(&self, kind: Kind, weight_bytes: u64) -> bool {
-        self.main_is_over(kind, weight_bytes)
+        self.ask(kind, &NoEnds, |lists| kernel::waits(lists, weight_bytes)).unwrap_or(false)
+    }
+
+    /// What a use does to an entry of the window (see [`kernel::used_in_window`]).
+    pub(crate) fn used_in_window(&self, kind: Kind, is_recent: bool) -> kernel::Used {
+        let used = self.ask(kind, &NoEnds, |lists| kernel::used_in_window(lists, || is_recent));
+        used.unwrap_or(kernel::Used::Mfu)
     }
 
     /// Whether entries are left in the window although the rule has none.
@@ -123,53 +195,45 @@ impl Balance {
         self.window_bytes(kind) > 0 && self.rule(kind).is_some_and(|rule| !rule.has_window())
     }
 
-    /// Whether a ghost of a list that is asked for goes to MFU: `is_recent` says whether it was used
-    /// since the eldest of main was, `left_at_bytes` what had left the window when it left.
+    /// Whether a ghost that is asked for goes to MFU. `is_recent` says whether it was used since
+    /// the oldest of main was. `left_at_bytes` is how many bytes had left the window when it left.
     pub(crate) fn comes_back(
         &self,
         (kind, list): (Kind, List),
         is_recent: bool,
         left_at_bytes: u64,
     ) -> bool {
-        match self.rule(kind) {
-            None | Some(Rule::Lru | Rule::Arc) => true,
-            Some(Rule::Lirs) => is_recent,
-            // S3-FIFO: ghosts of the window alone, as many as main has entries.
-            Some(Rule::TwoQueues) => {
-                let away_bytes = self.left_bytes(kind).saturating_sub(left_at_bytes);
-                list == List::Mru && away_bytes <= self.capacity_bytes(kind) as u64 / 10 * 9
-            }
-        }
+        let away_bytes = self.left_bytes(kind).saturating_sub(left_at_bytes);
+        let ghost = Returning { list, away_bytes };
+        let answer = |lists: &OneKind<'_, _>| kernel::comes_back(lists, ghost, || is_recent);
+        self.ask(kind, &NoEnds, answer).unwrap_or(true)
     }
 
-    /// Something went to MFU that was not on main: main's eldest have to make room there.
-    pub(crate) fn owe_demotions(&mut self, kind: Kind) {
+    /// Something went to MFU that was not on main: main's oldest have to make room there.
+    pub(crate) fn require_demotions(&mut self, kind: Kind) {
         if let Some(rules) = &mut self.rules {
-            rules.owes[kind as usize] = rules.of[kind as usize] == Rule::Lirs;
+            rules.demotions_due[kind as usize] = rules.of[kind as usize] == Rule::Lirs;
         }
     }
 
-    /// Nothing can be demoted.
-    pub(crate) fn forgive_demotions(&mut self, kind: Kind) {
+    /// Nothing can be demoted, so nothing is due.
+    pub(crate) fn cancel_demotions(&mut self, kind: Kind) {
         if let Some(rules) = &mut self.rules {
-            rules.owes[kind as usize] = false;
+            rules.demotions_due[kind as usize] = false;
         }
     }
 
-    /// Whether main's eldest is to go to the window, under LIRS. Forgets what is paid.
-    pub(crate) fn owes_demotion(&self, kind: Kind) -> bool {
-        self.rules.as_ref().is_some_and(|rules| {
-            rules.owes[kind as usize]
-                && rules.of[kind as usize] == Rule::Lirs
-                && self.main_is_over(kind, 0)
-        })
+    /// Whether main's oldest is to go to the window, under LIRS.
+    pub(crate) fn demotion_is_due(&self, kind: Kind) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.demotions_due[kind as usize])
+            && self.ask(kind, &NoEnds, |lists| kernel::demotes(lists)) == Some(true)
     }
 
-    /// Demotions that were owed and are made.
+    /// Notes where no more demotions are due.
     pub(crate) fn settle_demotions(&mut self) {
         for kind in Kind::ALL {
-            if !self.owes_demotion(kind) {
-                self.forgive_demotions(kind);
+            if !self.demotion_is_due(kind) {
+                self.cancel_demotions(kind);
             }
         }
     }
@@ -181,110 +245,73 @@ impl Balance {
     }
 
     /// As [`Balance::step`], by the rules.
-    pub(crate) fn step_by_rule(&self, incoming: Option<&Incoming>, lists: &impl Lists) -> Step {
+    pub(crate) fn step_by_rule(&self, incoming: Option<&Incoming>, ends: &impl ListEnds) -> Step {
         for kind in Kind::ALL {
-            if self.owes_demotion(kind)
-                && let Some(list) = lists.elder(kind)
+            if self.demotion_is_due(kind)
+                && let Some(list) = ends.older(kind)
             {
                 return Step::Demote { kind, list };
             }
         }
         if let Some(entry) = incoming
             && entry.leftovers > 0
-            && let Some(list) = self.surplus_ghosts(entry)
+            && let Some(on) = self.surplus_ghosts(entry)
         {
-            return Step::Forget { kind: entry.kind, list };
+            return Step::Forget { kind: entry.kind, list: on.list() };
         }
         let weight = incoming.map_or(0, |entry| entry.weight_bytes);
         let over = self.used_bytes() + weight > self.target_bytes;
-        if over && let Some(step) = self.victim_by_rule(incoming, lists) {
+        if over && let Some(step) = self.victim_by_rule(incoming, ends) {
             return step;
         }
         if self.ghosts_are_over() {
             let more_data = self.ghost_bytes(Kind::Data) >= self.ghost_bytes(Kind::Metadata);
             let kind = if more_data { Kind::Data } else { Kind::Metadata };
-            if let Some(list) = lists.elder_ghosts(kind) {
+            if let Some(list) = ends.older_ghosts(kind) {
                 return Step::Forget { kind, list };
             }
         }
         if over { Step::NotEnough } else { Step::Fits }
     }
 
-    /// ARC: the ghosts that have to give for an arrival, if there are too many of its kind.
-    fn surplus_ghosts(&self, entry: &Incoming) -> Option<List> {
-        let kind = entry.kind;
-        if self.rule(kind) != Some(Rule::Arc) {
-            return None;
-        }
-        let capacity = self.capacity_bytes(kind) as u64;
-        let ghosts = |list| self.size_bytes(kind, list, true);
-        let (mru, mfu) = (ghosts(List::Mru), ghosts(List::Mfu));
-        let joins = if entry.list == List::Mfu { 0 } else { entry.weight_bytes };
-        let once = self.size_bytes(kind, List::Mru, false) + mru;
-        if mru > 0 && once + joins > capacity {
-            return Some(List::Mru);
-        }
-        let often = self.size_bytes(kind, List::Mfu, false) + mfu;
-        // These bytes will leave without a ghost.
-        let spared = (once + joins).saturating_sub(capacity);
-        let all = once + often + entry.weight_bytes;
-        if all.saturating_sub(spared) <= capacity.saturating_mul(2) || mru + mfu == 0 {
-            return None;
-        }
-        let take_mru = mfu == 0 || (once > often && mru > 0);
-        Some(if take_mru { List::Mru } else { List::Mfu })
+    /// ARC: the ghosts that have to go for an arrival, if there are too many of its kind.
+    fn surplus_ghosts(&self, entry: &Incoming) -> Option<On> {
+        let surplus = |lists: &OneKind<'_, _>| kernel::surplus_ghosts(lists, entry.as_arrival());
+        self.ask(entry.kind, &NoEnds, surplus).flatten()
     }
 
-    fn victim_by_rule(&self, incoming: Option<&Incoming>, lists: &impl Lists) -> Option<Step> {
+    fn victim_by_rule(&self, incoming: Option<&Incoming>, ends: &impl ListEnds) -> Option<Step> {
         let first = self.first_to_give(incoming);
         let kinds = [first, first.other()];
-        kinds.into_iter().find_map(|kind| self.victim_of(kind, incoming, lists))
+        kinds.into_iter().find_map(|kind| self.victim_of(kind, incoming, ends))
     }
 
     fn victim_of(
         &self,
         kind: Kind,
         incoming: Option<&Incoming>,
-        lists: &impl Lists,
+        ends: &impl ListEnds,
     ) -> Option<Step> {
-        let from = match self.rule(kind)? {
-            Rule::Lirs | Rule::TwoQueues => {
-                if lists.any_waiting(kind) && !self.main_is_over(kind, 0) {
-                    None
-                } else {
-                    lists.elder(kind)
-                }
-            }
-            Rule::Lru => lists.elder(kind),
-            Rule::Arc => {
-                let preferred = self.preferred(kind, incoming);
-                let waiting = lists.any_waiting(kind);
-                let order = [preferred, preferred.other()].into_iter();
-                let mut order = order.filter(|&list| lists.any(kind, list));
-                match order.next() {
-                    // The window counts as MRU's young end.
-                    Some(List::Mfu) if preferred == List::Mru && waiting => None,
-                    from => from,
-                }
-            }
+        let own = incoming.filter(|entry| entry.kind == kind).map(Incoming::as_arrival);
+        let was_mfu_ghost = own.is_some_and(|arrival| arrival.was_mfu_ghost);
+        let victim = |lists: &OneKind<'_, _>| {
+            let from = kernel::victim(lists, was_mfu_ghost)?;
+            Some((from, kernel::leaves_a_ghost(lists, from, own)))
         };
-        let keep_ghost = self.leaves_a_ghost(kind, from, incoming);
-        match from {
-            Some(list) => Some(Step::Evict { kind, list, keep_ghost }),
-            None if lists.any_waiting(kind) => Some(Step::EvictWaiting { kind, keep_ghost }),
-            None => None,
-        }
+        let (from, keep_ghost) = self.ask(kind, ends, victim)??;
+        Some(match from {
+            On::Window => Step::EvictWaiting { kind, keep_ghost },
+            _ => Step::Evict { kind, list: from.list(), keep_ghost },
+        })
     }
+}
 
-    /// ARC: when MRU alone fills the cache, its eldest leaves without a ghost.
-    fn leaves_a_ghost(&self, kind: Kind, from: Option<List>, incoming: Option<&Incoming>) -> bool {
-        let Some(entry) = incoming.filter(|entry| entry.kind == kind) else {
-            return true;
-        };
-        let once = self.size_bytes(kind, List::Mru, false) + self.size_bytes(kind, List::Mru, true);
-        self.rule(kind) != Some(Rule::Arc)
-            || entry.list == List::Mfu
-            || from == Some(List::Mfu)
-            || once + entry.weight_bytes <= self.capacity_bytes(kind) as u64
+impl Incoming {
+    fn as_arrival(&self) -> Arrival {
+        Arrival {
+            weight_bytes: self.weight_bytes,
+            to_mfu: self.list == List::Mfu,
+            was_mfu_ghost: self.was_mfu_ghost,
+        }
     }
 }

@@ -1,39 +1,13 @@
-//! Keys on lists: the book-keeping under [`Ruled`](super::Ruled), without a rule.
+//! Keys on lists: the book-keeping under [`RuledCache`](super::RuledCache), without a rule.
 //!
-//! Five lists: newcomers in the window, MRU, MFU, and the ghosts of those that left MRU (or the
-//! window) and MFU. Every key is on one list, or on none while it is held. A node has the stamp
-//! of its last use, which its ghost keeps.
+//! There are five lists: newcomers in the window, MRU, MFU, the ghosts of what left MRU or the
+//! window, and the ghosts of what left MFU. Every key is on one list, or on none while it is held.
+//! A node has the stamp of its last use, which its ghost keeps.
 
+use super::kernel::On;
 use hashbrown::HashTable;
 
-/// The lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum On {
-    Window = 0,
-    Mru = 1,
-    Mfu = 2,
-    MruGhosts = 3,
-    MfuGhosts = 4,
-}
-
-impl On {
-    pub(super) const ALL: [Self; LISTS] =
-        [Self::Window, Self::Mru, Self::Mfu, Self::MruGhosts, Self::MfuGhosts];
-
-    pub(super) const fn is_ghost(self) -> bool {
-        matches!(self, Self::MruGhosts | Self::MfuGhosts)
-    }
-
-    pub(super) const fn ghosts(self) -> Self {
-        match self {
-            Self::Mfu | Self::MfuGhosts => Self::MfuGhosts,
-            _ => Self::MruGhosts,
-        }
-    }
-}
-
-pub(super) const LISTS: usize = 5;
+const LISTS: usize = On::ALL.len();
 
 const NONE: u32 = u32::MAX;
 
@@ -47,7 +21,7 @@ pub(super) struct Node<K> {
     pub(super) weight_bytes: u64,
     /// When it was used last.
     pub(super) stamp: u64,
-    /// It was main's eldest, and has not been used since.
+    /// It was the oldest of main when it went to the window, and has not been used since.
     pub(super) stale: bool,
     /// A ghost: bytes that had left the window when it left.
     pub(super) left_at_bytes: u64,
@@ -197,14 +171,14 @@ impl<K: Eq> Directory<K> {
         self.link(id);
     }
 
-    /// The eldest of a list.
+    /// The oldest of a list.
     pub(super) fn tail(&self, on: On) -> Option<u32> {
         let tail = self.lists[on as usize].tail;
         (tail != NONE).then_some(tail)
     }
 
-    /// The list whose eldest is the elder of two.
-    pub(super) fn elder(&self, a: On, b: On) -> Option<On> {
+    /// The list whose oldest is the older of two.
+    pub(super) fn older(&self, a: On, b: On) -> Option<On> {
         let stamp = |on| self.tail(on).map(|id| self.node(id).stamp);
         match (stamp(a), stamp(b)) {
             (Some(of_a), Some(of_b)) => Some(if of_a < of_b { a } else { b }),

@@ -1,22 +1,22 @@
-//! The duel: four rules, four small shadows of the cache that play them, and a cache that goes
+//! The duel: four rules, four small shadows of the cache that each play one, and a cache that goes
 //! by the rule whose shadow does best.
 //!
-//! [`Duel`] is the whole policy in one thread, for one kind of entries. `docs/policy.md`
-//! explains it and has its table.
+//! [`Duel`] is the whole policy in one thread, for one kind of entries. `docs/policy.md` explains
+//! it and has its table.
 
 mod directory;
+pub(crate) mod kernel;
 mod referee;
 mod rule;
-mod ruled;
+mod ruled_cache;
 
 pub(crate) use referee::is_sampled;
 pub use referee::{Referee, Verdict};
-pub(crate) use rule::USES_TO_ADMIT;
 pub use rule::{Constants, Rule};
 
 use super::Outcome;
 use foldhash::quality::FixedState;
-use ruled::Ruled;
+use ruled_cache::RuledCache;
 use std::hash::{BuildHasher, Hash};
 
 /// The duel over keys alone, without values, for one thread and one kind.
@@ -31,7 +31,7 @@ use std::hash::{BuildHasher, Hash};
 /// ```
 #[derive(Debug)]
 pub struct Duel<K> {
-    cache: Ruled<K>,
+    cache: RuledCache<K>,
     referee: Referee,
     hasher: FixedState,
 }
@@ -47,7 +47,7 @@ impl<K: Eq + Hash> Duel<K> {
     #[must_use]
     pub fn with_constants(capacity_bytes: u64, constants: Constants) -> Self {
         Self {
-            cache: Ruled::new(capacity_bytes, Rule::FIRST, constants),
+            cache: RuledCache::new(capacity_bytes, Rule::FIRST, constants),
             referee: Referee::with_constants(capacity_bytes, constants),
             hasher: FixedState::with_seed(0),
         }
@@ -163,7 +163,7 @@ impl<K: Eq + Hash> Duel<K> {
 /// One rule alone, without a duel: what a shadow plays, over all keys.
 #[derive(Debug)]
 pub struct Alone<K> {
-    cache: Ruled<K>,
+    cache: RuledCache<K>,
     hasher: FixedState,
 }
 
@@ -172,7 +172,7 @@ impl<K: Eq + Hash> Alone<K> {
     #[must_use]
     pub fn new(capacity_bytes: u64, rule: Rule) -> Self {
         Self {
-            cache: Ruled::new(capacity_bytes, rule, Constants::DEFAULT),
+            cache: RuledCache::new(capacity_bytes, rule, Constants::DEFAULT),
             hasher: FixedState::with_seed(0),
         }
     }

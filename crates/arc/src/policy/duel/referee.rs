@@ -1,21 +1,21 @@
-//! The referee: four small directories of sampled keys, one for each rule, which all see the
-//! same requests; the rule with the most hits there is the one for the cache.
+//! The referee: four small directories of sampled keys, one for each rule. All see the same
+//! requests. The rule whose directory has the most hits is the one for the cache.
 //!
-//! Keys are sampled by their hash, and the directories are as much smaller than the cache as
-//! the sample is smaller than the key space (SHARDS, Waldspurger et al., FAST '15), so each
-//! tells what the cache would hit had it always been under that rule. A small cache is not
-//! sampled: its directories see every key.
+//! Keys are sampled by their hash. The directories are as much smaller than the cache as the sample
+//! is smaller than the key space (SHARDS, Waldspurger et al., FAST '15). So each has the hit ratio
+//! that the cache would have had, had it always been under that rule. A small cache is not sampled:
+//! its directories see every key.
 //!
 //! A change of rule costs: what one rule has gathered is not what another would have. So:
-//! - the new rule must lead by more than the noise, the square root of how often the two rules
-//!   have disagreed, and by a quarter of a cacheful of hits;
-//! - but to go home to ARC needs no more than the noise, so that the cache is hardly ever worse
-//!   than ARC for long.
+//! - A new rule must lead by more than the noise, which is the square root of how often the two
+//!   rules have disagreed, and by a quarter of a cacheful of hits.
+//! - To go home to ARC the noise is enough. So the cache is hardly ever worse than ARC for long.
 //!
 //! Scores are halved every 16 cachefuls of requests: older times count less.
 
+use super::kernel::Lists;
 use super::rule::{Constants, Rule};
-use super::ruled::Ruled;
+use super::ruled_cache::RuledCache;
 
 const RULES: usize = Rule::ALL.len();
 
@@ -34,7 +34,7 @@ pub struct Verdict {
 /// batches, and some may be missing.
 #[derive(Debug)]
 pub struct Referee {
-    shadows: [Ruled<u64>; RULES],
+    shadows: [RuledCache<u64>; RULES],
     constants: Constants,
     capacity_bytes: u64,
     /// A key is sampled if so many of its hash's bits are zero.
@@ -58,7 +58,7 @@ impl Referee {
     #[must_use]
     pub fn with_constants(capacity_bytes: u64, constants: Constants) -> Self {
         Self {
-            shadows: Rule::ALL.map(|rule| Ruled::new(capacity_bytes, rule, constants)),
+            shadows: Rule::ALL.map(|rule| RuledCache::new(capacity_bytes, rule, constants)),
             constants,
             capacity_bytes,
             thinning: 0,
@@ -115,7 +115,7 @@ impl Referee {
             let shadows = self.shadows.each_mut();
             shadows.map(|shadow| shadow.access(hash, hash, weight_bytes).is_hit())
         };
-        let resident = self.shadows.iter().map(Ruled::resident).max().unwrap_or(0);
+        let resident = self.shadows.iter().map(RuledCache::resident).max().unwrap_or(0);
         if self.until_halving == 0 {
             self.until_halving = self.constants.half_life_cachefuls * resident as u64;
             self.scores = self.scores.map(|score| score / 2.0);

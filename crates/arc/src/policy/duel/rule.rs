@@ -1,11 +1,13 @@
 //! The four rules among which the duel chooses, and the constants they have.
 //!
-//! | rule | a newcomer | a ghost comes back | leaves next |
-//! |---|---|---|---|
-//! | LIRS | waits in a window of 1% | to MFU if it was away for less long than the eldest entry has been idle | the window's eldest |
-//! | LRU | to MRU | to MFU | the eldest of all |
-//! | 2Q | waits in a window of 10%, must be used twice there | to MFU if it left the window lately | the window's eldest |
-//! | ARC | to MRU | to MFU, and moves `p` | by `p` |
+//! - LIRS: a newcomer waits in a window of 1%; a ghost that comes back goes to MFU if it was away
+//!   for less long than the oldest entry has been idle; the window's oldest leaves next
+//! - LRU: a newcomer goes to MRU; a ghost that comes back goes to MFU; the oldest of all leaves
+//!   next
+//! - 2Q: a newcomer waits in a window of 10%, must be used twice there; a ghost that comes back
+//!   goes to MFU if it left the window lately; the window's oldest leaves next
+//! - ARC: a newcomer goes to MRU; a ghost that comes back goes to MFU, and moves `p`; `p` says
+//!   what leaves next
 //!
 //! The constants of LIRS and of the queues are their authors'; none was fitted here.
 
@@ -49,15 +51,15 @@ impl Rule {
     }
 }
 
-/// Every number in the duel that could be another. `docs/policy.md` has what changes if it is.
+/// Every number in the duel that could be another. `docs/policy.md` says what changes with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     /// LIRS's window: one in so many bytes of the capacity (its authors: 1%).
     pub lirs_window_divisor: u64,
     /// 2Q's window: one in so many bytes of the capacity (S3-FIFO: 10%).
     pub two_queues_window_divisor: u64,
-    /// Entries of a shadow, at least, before keys are sampled more thinly, and at most twice as
-    /// many: below, two rules are hard to tell apart; above, only the memory grows.
+    /// The least entries of a shadow. With twice as many, keys are sampled more thinly. With fewer,
+    /// two rules are hard to tell apart; with more, only the memory grows.
     pub shadow_entries: usize,
     /// The part of a cacheful of hits by which a rule must lead to be changed to.
     pub change_cost: f64,
@@ -84,9 +86,6 @@ impl Constants {
     }
 }
 
-/// Two uses in the window admit an entry under 2Q: a burst of two that belong together is one
-/// use too few (S3-FIFO).
-pub(crate) const USES_TO_ADMIT: u8 = 2;
-
-/// Uses an entry remembers: two bits (S3-FIFO).
-pub(super) const USES_MAX: u8 = 3;
+/// Under 2Q, two uses in the window admit an entry. A burst of two requests that belong together is
+/// one use after the arrival, which is too few (S3-FIFO).
+pub(super) const USES_TO_ADMIT: u8 = 2;

@@ -97,7 +97,7 @@ proptest! {
     fn any_changes_of_rule_keep_the_invariants(
         accesses in proptest::collection::vec((0_u16..48, 1_u64..5, 0_usize..60), 1..600),
     ) {
-        let mut cache = Ruled::new(30, Rule::FIRST, Constants::DEFAULT);
+        let mut cache = RuledCache::new(30, Rule::FIRST, Constants::DEFAULT);
         for (key, weight_bytes, rule) in accesses {
             if let Some(&rule) = Rule::ALL.get(rule) {
                 cache.set_rule(rule, f64::from(key) / 48.0);
@@ -114,7 +114,7 @@ proptest! {
         capacity in 1_u64..40,
     ) {
         let mut rule = Alone::new(capacity, Rule::Arc);
-        let mut paper = super::super::Policy::new(capacity);
+        let mut paper = super::super::PlainArc::new(capacity);
         for key in keys {
             prop_assert_eq!(rule.access(key, 1), paper.access(key, 1, super::super::Kind::Data));
         }
@@ -165,9 +165,9 @@ fn two_queues_keep_a_loop_that_was_out_of_order_for_a_time() {
         hits
     };
     assert!(rounds(10, 1) >= 300);
-    // Keys come back sooner than they did, and those that left the window go to MFU. What has to
-    // leave there for them is what the loop asks for next. If that came back to MFU, too, it would
-    // take the place of the next, and so on, round and round.
+    // Keys come back sooner than they did, so those that left the window go to MFU. What has to
+    // leave MFU for them is what the loop asks for next. If that came back to MFU too, it would
+    // take the place of the next, and so on for ever.
     for step in [7, 993, 457, 543] {
         rounds(1, step);
     }

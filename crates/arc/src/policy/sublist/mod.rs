@@ -1,26 +1,21 @@
 //! One sublist: a slab of nodes, an index of their keys, and eight lists through them.
 //!
-//! A node is an entry of the cache, the ghost of one, or a load in flight. Nodes live in a
-//! slab and refer to each other by number, so a hit allocates nothing and no pointer can
-//! dangle.
+//! It is for one thread, under [`PlainArc`](super::PlainArc); the cache's own is `table::Sublist`.
+//! A node is an entry, the ghost of one, or an entry on its way in. Nodes live in a slab and refer
+//! to each other by number, so a hit allocates nothing and no pointer can dangle.
 //!
 //! Invariants, recounted by [`Sublist::validate`]:
-//! - a node in state MRU or MFU is on the list of its state and kind exactly when nobody
-//!   holds it; a ghost is always on its list and never held; loading and dead nodes are on
-//!   no list;
-//! - every node is in the index except dead nodes and loading nodes which are doomed;
+//! - an entry or a ghost is on the list of its state and kind; a loading node is on no list;
+//! - every node is in the index;
 //! - along a list from head to tail the stamps never grow, so the tail is the oldest;
 //! - no weight is zero.
 //!
-//! A sublist has no lock of its own and knows nothing of bytes in other sublists: see
-//! [`Balance`](super::Balance) for those.
+//! It knows nothing of bytes: see [`Balance`](super::Balance) for those.
 
-mod shrink;
 mod validate;
 
 pub use validate::Census;
 
-use super::flags::Flags;
 use super::state::{Kind, LISTS, List, State, list_index};
 use hashbrown::HashTable;
 
@@ -38,22 +33,14 @@ struct Node<K, P> {
     hash: u64,
     weight_bytes: u64,
     stamp: u64,
-    holds: u32,
     /// Towards the head. In a vacant node the vacant one before.
     newer: NodeId,
     /// Towards the tail. In a vacant node the next vacant one.
     older: NodeId,
     state: State,
     kind: Kind,
-    flags: u8,
+    prefetched: bool,
     linked: bool,
-}
-
-/// Bytes of one node, ghost or not, without what the key or the value own on the heap. The
-/// index adds 4 to 10 bytes (a number and a tag byte, at a load between 7/16 and 7/8).
-#[must_use]
-pub const fn node_bytes<K, P>() -> usize {
-    size_of::<Node<K, P>>()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +62,6 @@ pub struct Sublist<K, P> {
     vacant: NodeId,
     vacant_len: usize,
     lists: [Ends; LISTS],
-    changed_tails: u8,
-    index_len_max: usize,
     resident_len: usize,
 }
 
@@ -97,8 +82,6 @@ impl<K, P> Sublist<K, P> {
             vacant: NONE,
             vacant_len: 0,
             lists: [empty; LISTS],
-            changed_tails: 0,
-            index_len_max: 0,
             resident_len: 0,
         }
     }
@@ -153,15 +136,15 @@ impl<K, P> Sublist<K, P> {
         node.weight_bytes = weight_bytes;
     }
 
-    /// The flags of a node.
+    /// Whether a node was brought in by a prefetch, and no demand has asked for it yet.
     #[must_use]
-    pub fn flags(&self, id: NodeId) -> Flags {
-        Flags::unpack(self.node(id).flags)
+    pub fn is_prefetched(&self, id: NodeId) -> bool {
+        self.node(id).prefetched
     }
 
-    /// Replaces the flags of a node.
-    pub fn set_flags(&mut self, id: NodeId, flags: Flags) {
-        self.node_mut(id).flags = flags.pack();
+    /// Says whether a node was brought in by a prefetch.
+    pub fn set_prefetched(&mut self, id: NodeId, prefetched: bool) {
+        self.node_mut(id).prefetched = prefetched;
     }
 
     /// The payload of a node.
@@ -184,62 +167,6 @@ impl<K, P> Sublist<K, P> {
         self.node(id).key.as_ref().expect("only vacant nodes have no key")
     }
 
-    /// How many hold a node.
-    #[must_use]
-    pub fn holds(&self, id: NodeId) -> u32 {
-        self.node(id).holds
-    }
-
-    /// Adds a hold; takes the node off its list with the first one.
-    pub fn hold(&mut self, id: NodeId) {
-        if self.node(id).linked {
-            self.unlink(id);
-        }
-        let node = self.node_mut(id);
-        node.holds = node.holds.checked_add(1).expect("fewer than 2^32 holds of one entry");
-    }
-
-    /// Takes a hold away and returns how many are left. The caller decides what becomes of
-    /// a node nobody holds.
-    pub fn unhold(&mut self, id: NodeId) -> u32 {
-        let node = self.node_mut(id);
-        node.holds = node.holds.checked_sub(1).expect("a hold is released once");
-        node.holds
-    }
-
-    /// Nodes in the index.
-    #[must_use]
-    pub fn index_len(&self) -> usize {
-        self.index.len()
-    }
-
-    /// Entries in state MRU or MFU.
-    #[must_use]
-    pub const fn resident_len(&self) -> usize {
-        self.resident_len
-    }
-
-    /// The most nodes there have been in the index.
-    #[must_use]
-    pub const fn index_len_max(&self) -> usize {
-        self.index_len_max
-    }
-
-    /// Bytes the slab and the index take, vacant room included.
-    #[must_use]
-    pub fn overhead_bytes(&self) -> u64 {
-        let slab = self.nodes.capacity() * node_bytes::<K, P>();
-        // One number and one control byte a bucket.
-        let buckets = self.index.capacity().saturating_mul(8) / 7;
-        (slab + buckets * (size_of::<NodeId>() + 1)) as u64
-    }
-
-    /// Bytes on a list.
-    #[must_use]
-    pub fn list_bytes(&self, list: usize) -> u64 {
-        self.lists[list].bytes
-    }
-
     /// Nodes on a list.
     #[must_use]
     pub fn list_len(&self, list: usize) -> u64 {
@@ -253,17 +180,6 @@ impl<K, P> Sublist<K, P> {
         (tail != NONE).then_some(tail)
     }
 
-    /// The stamp at the old end of a list, or [`EMPTY`].
-    #[must_use]
-    pub fn tail_stamp(&self, list: usize) -> u64 {
-        self.tail(list).map_or(EMPTY, |id| self.node(id).stamp)
-    }
-
-    /// One bit a list: its tail may have another stamp than at the last call.
-    pub fn take_changed_tails(&mut self) -> u8 {
-        std::mem::take(&mut self.changed_tails)
-    }
-
     /// Puts a node at the head of the list of its state.
     pub fn link(&mut self, id: NodeId, stamp: u64) {
         let (kind, state) = (self.node(id).kind, self.node(id).state);
@@ -272,7 +188,7 @@ impl<K, P> Sublist<K, P> {
         let head = self.lists[list].head;
         debug_assert!(head == NONE || self.node(head).stamp <= stamp, "stamps only grow");
         let node = self.node_mut(id);
-        debug_assert!(!node.linked && node.holds == 0, "held entries are on no list");
+        debug_assert!(!node.linked, "a node is on one list");
         node.stamp = stamp;
         node.newer = NONE;
         node.older = head;
@@ -280,7 +196,6 @@ impl<K, P> Sublist<K, P> {
         let weight_bytes = node.weight_bytes;
         if head == NONE {
             self.lists[list].tail = id;
-            self.changed_tails |= 1 << list;
         } else {
             self.node_mut(head).newer = id;
         }
@@ -306,19 +221,12 @@ impl<K, P> Sublist<K, P> {
         }
         if older == NONE {
             self.lists[list].tail = newer;
-            self.changed_tails |= 1 << list;
         } else {
             self.node_mut(older).newer = newer;
         }
         let ends = &mut self.lists[list];
         ends.bytes -= weight_bytes;
         ends.len -= 1;
-    }
-
-    /// Whether a node is on a list.
-    #[must_use]
-    pub fn is_linked(&self, id: NodeId) -> bool {
-        self.node(id).linked
     }
 
     /// Takes a node out of the index; it keeps its number.
@@ -334,8 +242,7 @@ impl<K, P> Sublist<K, P> {
     pub fn free(&mut self, id: NodeId) -> (Option<K>, Option<P>) {
         self.set_state(id, State::Vacant);
         let node = self.node_mut(id);
-        node.holds = 0;
-        node.flags = 0;
+        node.prefetched = false;
         let owned = (node.key.take(), node.payload.take());
         self.vacate(id);
         owned
@@ -368,11 +275,6 @@ impl<K, P> Sublist<K, P> {
         }
         self.vacant_len -= 1;
     }
-
-    /// Numbers of all nodes that are not vacant.
-    pub fn ids(&self) -> impl Iterator<Item = NodeId> + '_ {
-        (0..self.nodes.len() as NodeId).filter(|&id| self.node(id).state != State::Vacant)
-    }
 }
 
 impl<K: Eq, P> Sublist<K, P> {
@@ -395,12 +297,11 @@ impl<K: Eq, P> Sublist<K, P> {
             hash,
             weight_bytes: 0,
             stamp: 0,
-            holds: 0,
             newer: NONE,
             older: NONE,
             state: State::Loading,
             kind,
-            flags: 0,
+            prefetched: false,
             linked: false,
         };
         let id = if self.vacant == NONE {
@@ -415,7 +316,6 @@ impl<K: Eq, P> Sublist<K, P> {
         };
         let nodes = &self.nodes;
         self.index.insert_unique(hash, id, |&other| nodes[other as usize].hash);
-        self.index_len_max = self.index_len_max.max(self.index.len());
         id
     }
 }

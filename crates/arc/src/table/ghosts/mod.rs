@@ -1,19 +1,19 @@
 //! The ghosts of a sublist: what was evicted lately, without its key.
 //!
-//! A ghost is one word, 46 bits of its key's hash and its weight as a number with ten
-//! significant bits, in a queue for each kind and list, and one place of 4 bytes in an index of
-//! all. So a ghost costs 8 bytes, half a byte for its part of a mark, at most a twelfth more for
-//! places that a ghost hit has left empty, and 5 to 6.4 bytes of index: at most 16.
-//! [`queue`] and [`places`] have the details.
+//! A ghost is one word: 46 bits of its key's hash, and its weight as a number with ten significant
+//! bits. It stands in a queue for its kind and list, and has one place of 4 bytes in an index of
+//! all. A ghost costs at most 16 bytes: 8 for the word, half a byte for its part of a mark, a
+//! twelfth more for places that ghost hits have left empty, and 5 to 6.4 of index. [`queue`] and
+//! [`places`] have the details.
 //!
-//! Two keys with the same 46 bits take each other for their ghost. With a million ghosts that
-//! happens to one miss in 10^8, and means that one entry starts on MFU and not on MRU.
+//! Two keys with the same 46 bits are taken for each other. With a million ghosts that happens at
+//! one miss in 10^8. It means that one entry starts on MFU and not on MRU.
 //!
-//! A mark says which sublist has the eldest ghost of a list; and to the duel, when a ghost was used
-//! last and how much had left the window when it left. All of that grows along a queue, so every
-//! thirty-second ghost has its [`Mark`] kept, and what lies between is taken in proportion. A ghost
-//! that was *stale* when it left, used before all of MRU and MFU, says so itself. A duel that is to
-//! be exact keeps every mark.
+//! A mark says when a ghost was used last, and how much had left the window when the ghost left.
+//! The first tells which sublist has the oldest ghost of a list; the duel needs both. Both grow
+//! along a queue. So every 32nd ghost has its [`Mark`] kept, and those between are interpolated. A
+//! ghost that was *stale* when it left, that is used before all of MRU and MFU, has a flag for
+//! that. An exact duel keeps every mark.
 
 mod places;
 mod queue;
@@ -55,7 +55,7 @@ pub(crate) struct Ghost {
     pub(crate) mark: Mark,
 }
 
-/// What a ghost's place in its queue says of it.
+/// What is known of a ghost by its place in its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// When it was used last, by the cache's clock; under ARC alone, when it left.
@@ -103,20 +103,20 @@ impl Ghosts {
         Self { queues: [const { Queue::new() }; QUEUES], index: Places::new(), len: 0, marks }
     }
 
-    /// The mark of the eldest ghost of a list.
+    /// The mark of the oldest ghost of a list.
     #[cfg(test)]
-    fn eldest(&self, kind: Kind, list: List) -> Option<Mark> {
-        self.queues[queue_of(kind, list)].eldest_mark()
+    fn oldest(&self, kind: Kind, list: List) -> Option<Mark> {
+        self.queues[queue_of(kind, list)].oldest_mark()
     }
 
     /// The stamp of that mark.
-    pub(crate) fn eldest_stamp(&self, kind: Kind, list: List) -> Option<u64> {
-        self.queues[queue_of(kind, list)].eldest_stamp()
+    pub(crate) fn oldest_stamp(&self, kind: Kind, list: List) -> Option<u64> {
+        self.queues[queue_of(kind, list)].oldest_stamp()
     }
 
-    /// Whether the mark of the eldest ghost of a list stays as it is when another is pushed.
-    pub(crate) fn eldest_is_settled(&self, kind: Kind, list: List) -> bool {
-        self.queues[queue_of(kind, list)].eldest_is_settled(self.marks)
+    /// Whether the mark of the oldest ghost of a list stays as it is when another is pushed.
+    pub(crate) fn oldest_is_settled(&self, kind: Kind, list: List) -> bool {
+        self.queues[queue_of(kind, list)].oldest_is_settled(self.marks)
     }
 
     /// Forgets them all.
@@ -172,7 +172,7 @@ impl Ghosts {
         self.index.remove(at, word_in(&self.queues));
         let queue = &mut self.queues[place.queue()];
         queue.take(place.position());
-        queue.eldest();
+        queue.oldest();
         self.len -= 1;
         let holes = queue.holes();
         if holes > CHUNK && holes * HOLES_DIVISOR > queue.len() {
@@ -200,17 +200,17 @@ impl Ghosts {
         true
     }
 
-    /// Forgets the eldest ghost of a list. Returns its weight in bytes.
+    /// Forgets the oldest ghost of a list. Returns its weight in bytes.
     pub(crate) fn forget(&mut self, kind: Kind, list: List) -> Option<u64> {
         let number = queue_of(kind, list);
-        let position = self.queues[number].eldest()?;
+        let position = self.queues[number].oldest()?;
         let place = Place::new(number, position);
         let at = self.index.slot_of(word_in(&self.queues)(place), place)?;
         self.index.remove(at, word_in(&self.queues));
         self.len -= 1;
         let queue = &mut self.queues[number];
         let word = queue.take(position);
-        queue.eldest();
+        queue.oldest();
         Some(decode(word))
     }
 
@@ -237,7 +237,7 @@ impl Ghosts {
     /// Rewrites a queue without its holes.
     fn close_up(&mut self, number: usize) {
         let old = std::mem::replace(&mut self.queues[number], Queue::new());
-        // Positions no ghost has, so that none is taken for another on the way.
+        // Positions that no ghost has, so that none is taken for another meanwhile.
         let mut new = Queue::beginning_at(old.end_position().next_multiple_of(CHUNK as u32));
         for (position, word) in old.ghosts() {
             let at = self.index.slot_of(word, Place::new(number, position));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_eldest_goes_first_whatever_was_taken_out_of_the_middle() {
+    fn the_oldest_goes_first_whatever_was_taken_out_of_the_middle() {
         let mut ghosts = Ghosts::new(Marks::Some);
         let count = if cfg!(miri) { 400 } else { 10_000_u64 };
         let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -307,7 +307,7 @@ mod tests {
         ghosts.validate().expect("whole");
         for n in (0..count).filter(|n| n % 6 == 0) {
             let found = ghosts.find(hash(n)).expect("it has not been taken");
-            let mark = ghosts.eldest(Kind::Data, List::Mru).expect("there is one");
+            let mark = ghosts.oldest(Kind::Data, List::Mru).expect("there is one");
             // One in three is left, and of those one in 32 has its mark kept.
             assert!(mark.stamp.abs_diff(1000 + n) <= 192, "{mark:?} for {n}");
             assert!(mark.left_bytes.abs_diff(7 * n) <= 7 * 192, "{mark:?} for {n}");
@@ -316,7 +316,7 @@ mod tests {
             assert!(ghosts.find(hash(n)).is_none());
         }
         assert_eq!(ghosts.forget(Kind::Data, List::Mru), None);
-        assert_eq!(ghosts.eldest(Kind::Data, List::Mru), None);
+        assert_eq!(ghosts.oldest(Kind::Data, List::Mru), None);
         assert!(ghosts.forget(Kind::Metadata, List::Mru).is_some());
         ghosts.validate().expect("whole");
     }
@@ -338,13 +338,13 @@ mod tests {
             let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let mut settled = 0;
             for n in 0..400 {
-                let before = ghosts.eldest(Kind::Data, List::Mru);
-                let stays = ghosts.eldest_is_settled(Kind::Data, List::Mru);
-                let stamp = ghosts.eldest_stamp(Kind::Data, List::Mru);
+                let before = ghosts.oldest(Kind::Data, List::Mru);
+                let stays = ghosts.oldest_is_settled(Kind::Data, List::Mru);
+                let stamp = ghosts.oldest_stamp(Kind::Data, List::Mru);
                 assert_eq!(stamp, before.map(|mark| mark.stamp));
                 let mark = Mark { stamp: n * n, left_bytes: n };
                 ghosts.push(hash(n), &Ghost { mark, ..ghost(Kind::Data, List::Mru) });
-                assert!(!stays || ghosts.eldest(Kind::Data, List::Mru) == before, "{n}");
+                assert!(!stays || ghosts.oldest(Kind::Data, List::Mru) == before, "{n}");
                 settled += u32::from(stays);
                 if n % 4 == 3 {
                     ghosts.forget(Kind::Data, List::Mru);

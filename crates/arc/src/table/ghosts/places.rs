@@ -1,11 +1,11 @@
-//! Where ghosts are, by hash: open addressing in slots of 4 bytes, without a look at the ghosts
-//! themselves as far as that goes.
+//! Where ghosts are, by hash: open addressing in slots of 4 bytes, mostly without reading the
+//! ghosts themselves.
 //!
 //! Places stand in the order of their homes, as in Robin Hood hashing (Celis, Larson and Munro,
-//! FOCS '85), and each says how far from its home it stands. So a search looks at those ghosts alone
-//! that share its home, and ends where a place is nearer to its own; and to put a place in, or to
-//! close the gap that one leaves, is to move numbers within the index. A ghost is read only when it
-//! stands further from its home than six bits can say, as hardly any does.
+//! FOCS '85). Each says how far from its home it stands, in six bits. So a search reads only the
+//! ghosts that share its home, and ends at a place that is nearer to its own home. To insert a
+//! place, or to close a gap, only moves numbers within the index. A ghost is read for its distance
+//! only if six bits are too few, which is rare.
 
 use super::queue::{POSITION_BITS, POSITIONS};
 
@@ -30,8 +30,8 @@ impl Place {
     }
 }
 
-/// What a slot says of a distance from home that is too far for it to say. One more than the
-/// distance is what others say, for a slot that is 0 is empty.
+/// Stands in a slot for a distance from home that is too far for its bits. All others hold the
+/// distance plus one, because a slot that is 0 is empty.
 const FAR: u32 = (1 << (Place::QUEUE_SHIFT - POSITION_BITS)) - 1;
 
 /// The index.

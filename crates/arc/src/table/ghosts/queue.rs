@@ -1,9 +1,9 @@
-//! A queue of ghosts, first come, first forgotten, in chunks that are used again; with holes where
-//! ghosts were asked for.
+//! A queue of ghosts, first come, first forgotten. It is in chunks that are used again, and has
+//! holes where ghosts were asked for.
 //!
-//! A ghost's position stays what it is until the queue is rewritten without its holes. Positions go
-//! round after 2^24, so that one finds room in a place of the index beside two numbers more: a queue
-//! that has half as many takes no other, for it may have to be rewritten at positions it has not got.
+//! A ghost's position stays the same until the queue is rewritten without its holes. Positions have
+//! 24 bits and go round, so that one fits into a place of the index beside two small numbers. A
+//! queue that takes half of all positions is full: a rewrite needs as many again.
 
 use super::{Mark, Marks};
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub(super) struct Queue {
     spare: Option<Box<Chunk>>,
     /// Position of the first slot of the first chunk, always at a chunk's begin.
     base: u32,
-    /// Slots before the eldest ghost, in the first chunk; and slots in all.
+    /// Slots before the oldest ghost, in the first chunk; and slots in all.
     start: usize,
     end: usize,
     len: usize,
@@ -73,8 +73,8 @@ impl Queue {
         self.bytes
     }
 
-    /// Whether there is no position left for another. Rewritten, it takes no more than twice as
-    /// many positions at once.
+    /// Whether there is no position left for another. A rewrite takes at most as many positions
+    /// again, at the same time.
     pub(super) const fn is_full(&self) -> bool {
         self.end >= (POSITIONS as usize) / 2
     }
@@ -99,7 +99,7 @@ impl Queue {
         self.chunks[at / CHUNK].words[at % CHUNK]
     }
 
-    /// All ghosts with their positions, the eldest first.
+    /// All ghosts with their positions, the oldest first.
     pub(super) fn ghosts(&self) -> impl Iterator<Item = (u32, u64)> {
         (self.start..self.end).filter_map(|at| {
             let word = self.chunks[at / CHUNK].words[at % CHUNK];
@@ -107,14 +107,14 @@ impl Queue {
         })
     }
 
-    /// The mark of the eldest ghost.
+    /// The mark of the oldest ghost.
     #[cfg(test)]
-    pub(super) fn eldest_mark(&self) -> Option<Mark> {
+    pub(super) fn oldest_mark(&self) -> Option<Mark> {
         (self.len > 0).then(|| self.mark_at(self.start))
     }
 
     /// The stamp of that mark.
-    pub(super) fn eldest_stamp(&self) -> Option<u64> {
+    pub(super) fn oldest_stamp(&self) -> Option<u64> {
         if self.len == 0 {
             return None;
         }
@@ -125,7 +125,7 @@ impl Queue {
     }
 
     /// Whether that stays as it is when another is pushed.
-    pub(super) fn eldest_is_settled(&self, marks: Marks) -> bool {
+    pub(super) fn oldest_is_settled(&self, marks: Marks) -> bool {
         let next_kept = (self.start / MARKED_EVERY + 1) * MARKED_EVERY;
         self.len > 0 && (marks == Marks::Each || next_kept < self.end)
     }
@@ -187,8 +187,8 @@ impl Queue {
         self.base.wrapping_add(at as u32) & POSITIONS
     }
 
-    /// Position of the eldest ghost.
-    pub(super) fn eldest(&mut self) -> Option<u32> {
+    /// Position of the oldest ghost.
+    pub(super) fn oldest(&mut self) -> Option<u32> {
         while self.start < self.end && self.chunks[0].words[self.start] == 0 {
             self.start += 1;
             if self.start == CHUNK {
@@ -209,7 +209,7 @@ impl Queue {
         word
     }
 
-    /// Holes between the eldest and the newest.
+    /// Holes between the oldest and the newest.
     pub(super) const fn holes(&self) -> usize {
         self.end - self.start - self.len
     }
@@ -251,8 +251,8 @@ impl Slot {
     #[inline(always)]
     const fn between(&self, from: u64, to: u64) -> u64 {
         let far = to.saturating_sub(from);
-        // Whole slots and the rest apart, or the product would need 128 bits. Nearly all lie between
-        // two that are kept, where dividing is a matter of shifting.
+        // Whole slots and the rest apart, or the product would need 128 bits. Nearly all lie
+        // between two that are kept, where dividing is a matter of shifting.
         if self.of == MARKED_EVERY as u64 {
             const ALL: u64 = MARKED_EVERY as u64;
             return from + far / ALL * self.number + far % ALL * self.number / ALL;

@@ -1,25 +1,25 @@
-//! Which sublist has the eldest entry of a list: one stamp for each sublist and list,
-//! published by whoever changed it, under that sublist's lock, and read without locks.
+//! Which sublist has the oldest entry of a list: one stamp for each sublist and list. Whoever
+//! changes a tail publishes its stamp, under that sublist's lock. Stamps are read without locks.
 //!
-//! The stamps of one list lie side by side, eight to a cache line, and the eldest of each eight
-//! is kept beside the others': what every miss asks, how old the eldest of all is, takes eight
-//! loads of one line. They are written only when a tail changes: evictions do that, and hits on the
-//! very eldest entry. One bit a sublist says whether its list has an entry at all, so that with
-//! nothing to evict one load tells so.
+//! The stamps of one list lie side by side, eight to a cache line. The oldest of each eight is
+//! kept, too, and these lie side by side. So to find how old the oldest of all is, a miss reads
+//! eight words of one line. Stamps are written only when a tail changes: by evictions, and by hits
+//! on the very oldest entry. One bit for each sublist says whether its list has an entry at all. So
+//! with nothing to evict, one load shows it.
 //!
-//! Two sublists of the same eight that publish at the same time may leave the wrong one for the
-//! eldest of them, until one of those concerned publishes again, or somebody who looks for the eldest
+//! Two sublists of the same eight that publish at the same time may leave a wrong oldest of them.
+//! It is put right when one of them publishes again, or when somebody looks for that stamp and
 //! finds that no sublist has it. In one thread it is always right.
 //!
-//! With many sublists the eldest of all is nearly always in another than the one that needs room,
-//! and would cost the lock and the cache lines of that. So what is nearly as old will do: with 64
-//! sublists, what is younger by no more than a sixteenth of the eldest's age, with half as many half
-//! of that, and with eight or fewer, or where every hit counts, nothing but the eldest. Ages of tails
-//! are as far apart anyway: a sublist of a thousand keys has as many as its share, give or take a
-//! thirtieth.
+//! With many sublists the oldest of all is nearly always in another sublist than the one that needs
+//! room. Evicting there would cost its lock and its cache lines. So an entry that is nearly as old
+//! will do: with 64 sublists, one that is younger by at most a sixteenth of the oldest's age; with
+//! 32, by a 32nd; with 16, by a 64th. With eight or fewer, or if every hit counts, only the oldest
+//! will do. The ages of tails differ by as much anyway: the number of keys in a sublist of a
+//! thousand varies by a thirtieth.
 //!
-//! What is read here may be old by the time the sublist's lock is taken; the evictor looks
-//! again under the lock.
+//! A stamp that is read here may be outdated by the time the sublist's lock is taken. The eviction
+//! looks again under the lock.
 
 use crate::policy::{EMPTY, ENGINE_LISTS};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,18 +31,19 @@ pub(crate) const SUBLISTS_MAX: usize = 64;
 #[repr(align(128))]
 struct ListTails {
     stamps: [AtomicU64; SUBLISTS_MAX],
-    /// The eldest of each group.
-    eldest: [AtomicU64; SUBLISTS_MAX / GROUP],
+    /// The oldest of each group.
+    oldest: [AtomicU64; SUBLISTS_MAX / GROUP],
     filled: AtomicU64,
 }
 
 /// Sublists whose stamps share a cache line.
 const GROUP: usize = 8;
 
-/// Up to so many sublists the eldest of all is looked for.
+/// With at most so many sublists, only the oldest of all will do.
 const STRICT_SUBLISTS_MAX: usize = 8;
 
-/// With how many sublists all tails would be nearly as old as the eldest, as a power of two.
+/// With 2^n sublists, an entry may be younger than the oldest by this part of its age: one in
+/// 2^(this - n).
 const SLACK_SUBLISTS_LOG: u32 = 10;
 
 /// The published tails of all lists of all sublists.
@@ -51,7 +52,7 @@ pub(crate) struct Tails {
     lists: [ListTails; ENGINE_LISTS],
     /// Groups there are.
     groups: usize,
-    /// Which part of the eldest's age another may be younger, as a power of two.
+    /// An entry may be younger by one in 2^this of the oldest's age; `None`: not at all.
     slack_shift: Option<u32>,
 }
 
@@ -60,26 +61,26 @@ pub(crate) struct Tails {
 pub(crate) struct Pick {
     /// Its number.
     pub(crate) sublist: usize,
-    /// The stamp of its eldest entry.
+    /// The stamp of its oldest entry.
     pub(crate) stamp: u64,
-    /// The stamp of the eldest entry elsewhere: what is younger here has to wait.
+    /// The stamp of the oldest entry elsewhere: a younger entry of this sublist has to wait.
     pub(crate) next_stamp: u64,
 }
 
 impl ListTails {
-    fn find_eldest(&self, group: usize) {
+    fn find_oldest(&self, group: usize) {
         let stamps = self.stamps[group * GROUP..][..GROUP].iter();
-        let eldest = stamps.map(|stamp| stamp.load(Relaxed)).fold(EMPTY, u64::min);
-        self.eldest[group].store(eldest, Relaxed);
+        let oldest = stamps.map(|stamp| stamp.load(Relaxed)).fold(EMPTY, u64::min);
+        self.oldest[group].store(oldest, Relaxed);
     }
 }
 
 impl Tails {
-    /// For so many sublists, a power of two; with `exact`, the eldest of all is always looked for.
+    /// For so many sublists, a power of two; with `exact`, the oldest of all is always looked for.
     pub(crate) fn new(sublists: usize, exact: bool) -> Self {
         let lists = std::array::from_fn(|_| ListTails {
             stamps: std::array::from_fn(|_| AtomicU64::new(EMPTY)),
-            eldest: std::array::from_fn(|_| AtomicU64::new(EMPTY)),
+            oldest: std::array::from_fn(|_| AtomicU64::new(EMPTY)),
             filled: AtomicU64::new(0),
         });
         let strict = exact || sublists <= STRICT_SUBLISTS_MAX;
@@ -96,8 +97,8 @@ impl Tails {
         let before = tails.stamps[sublist].load(Relaxed);
         if before != stamp {
             tails.stamps[sublist].store(stamp, Relaxed);
-            if before.min(stamp) <= tails.eldest[sublist / GROUP].load(Relaxed) {
-                tails.find_eldest(sublist / GROUP);
+            if before.min(stamp) <= tails.oldest[sublist / GROUP].load(Relaxed) {
+                tails.find_oldest(sublist / GROUP);
             }
         }
         if (before == EMPTY) == (stamp == EMPTY) {
@@ -115,10 +116,10 @@ impl Tails {
         self.lists[list].filled.load(Relaxed) != 0
     }
 
-    /// The stamp of the eldest of all, [`EMPTY`] if there is none.
-    pub(crate) fn eldest_stamp(&self, list: usize) -> u64 {
-        let groups = &self.lists[list].eldest[..self.groups];
-        groups.iter().map(|eldest| eldest.load(Relaxed)).fold(EMPTY, u64::min)
+    /// The stamp of the oldest of all, [`EMPTY`] if there is none.
+    pub(crate) fn oldest_stamp(&self, list: usize) -> u64 {
+        let groups = &self.lists[list].oldest[..self.groups];
+        groups.iter().map(|oldest| oldest.load(Relaxed)).fold(EMPTY, u64::min)
     }
 
     /// What a sublist has published.
@@ -126,40 +127,40 @@ impl Tails {
         self.lists[list].stamps[sublist].load(Relaxed)
     }
 
-    /// By how much another may be younger than the eldest to leave in its place.
-    pub(crate) fn slack(&self, eldest_age: u64) -> u64 {
-        self.slack_shift.map_or(0, |shift| eldest_age >> shift)
+    /// By how much an entry may be younger than the oldest, to leave in its place.
+    pub(crate) fn slack(&self, oldest_age: u64) -> u64 {
+        self.slack_shift.map_or(0, |shift| oldest_age >> shift)
     }
 
-    /// A sublist whose tail has this stamp; none if it has another by now. Then the eldest of each
-    /// group is looked for again.
+    /// A sublist whose tail has this stamp. If none has it any more, `None`, and the oldest of each
+    /// group is found anew.
     pub(crate) fn sublist_with(&self, list: usize, stamp: u64) -> Option<usize> {
         let tails = &self.lists[list];
-        let group = tails.eldest.iter().position(|eldest| eldest.load(Relaxed) == stamp);
+        let group = tails.oldest.iter().position(|oldest| oldest.load(Relaxed) == stamp);
         let stamps = group.map(|group| (group, &tails.stamps[group * GROUP..][..GROUP]));
         let found = stamps.and_then(|(group, stamps)| {
             let at = stamps.iter().position(|tail| tail.load(Relaxed) == stamp)?;
             Some(group * GROUP + at)
         });
         if found.is_none() {
-            (0..self.groups).for_each(|group| tails.find_eldest(group));
+            (0..self.groups).for_each(|group| tails.find_oldest(group));
         }
         found
     }
 
-    /// The sublist whose tail is eldest.
-    pub(crate) fn eldest(&self, list: usize) -> Option<Pick> {
-        let (mut eldest, mut next_stamp, mut sublist) = (EMPTY, EMPTY, 0);
+    /// The sublist whose tail is oldest.
+    pub(crate) fn oldest(&self, list: usize) -> Option<Pick> {
+        let (mut oldest, mut next_stamp, mut sublist) = (EMPTY, EMPTY, 0);
         let stamps = &self.lists[list].stamps[..self.groups * GROUP];
         for (number, stamp) in stamps.iter().enumerate() {
             let stamp = stamp.load(Relaxed);
-            if stamp < eldest {
-                (next_stamp, eldest, sublist) = (eldest, stamp, number);
+            if stamp < oldest {
+                (next_stamp, oldest, sublist) = (oldest, stamp, number);
             } else {
                 next_stamp = next_stamp.min(stamp);
             }
         }
-        (eldest != EMPTY).then_some(Pick { sublist, stamp: eldest, next_stamp })
+        (oldest != EMPTY).then_some(Pick { sublist, stamp: oldest, next_stamp })
     }
 }
 
@@ -168,19 +169,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_eldest_tail_is_picked_and_the_next_is_its_limit() {
+    fn the_oldest_tail_is_picked_and_the_next_is_its_limit() {
         let tails = Tails::new(SUBLISTS_MAX, false);
         assert!(!tails.any(3));
-        assert_eq!(tails.eldest(3), None);
+        assert_eq!(tails.oldest(3), None);
         for (sublist, stamp) in [(0, 9), (7, 4), (63, 6)] {
             tails.publish(3, sublist, stamp);
         }
-        assert_eq!(tails.eldest(3), Some(Pick { sublist: 7, stamp: 4, next_stamp: 6 }));
+        assert_eq!(tails.oldest(3), Some(Pick { sublist: 7, stamp: 4, next_stamp: 6 }));
         tails.publish(3, 7, EMPTY);
-        assert_eq!(tails.eldest(3), Some(Pick { sublist: 63, stamp: 6, next_stamp: 9 }));
+        assert_eq!(tails.oldest(3), Some(Pick { sublist: 63, stamp: 6, next_stamp: 9 }));
         tails.publish(3, 0, EMPTY);
         tails.publish(3, 63, 11);
-        assert_eq!(tails.eldest(3), Some(Pick { sublist: 63, stamp: 11, next_stamp: EMPTY }));
+        assert_eq!(tails.oldest(3), Some(Pick { sublist: 63, stamp: 11, next_stamp: EMPTY }));
         assert_eq!(tails.sublist_with(3, 11), Some(63));
         tails.publish(3, 63, EMPTY);
         assert!(!tails.any(3) && !tails.any(2));
@@ -194,18 +195,18 @@ mod tests {
         {
             let tails = Tails::new(sublists, exact);
             tails.publish(1, 0, 77);
-            assert_eq!((tails.slack(1600), tails.eldest_stamp(1)), (slack, 77));
+            assert_eq!((tails.slack(1600), tails.oldest_stamp(1)), (slack, 77));
         }
     }
 
     #[test]
-    fn the_eldest_stamp_is_the_picks_with_any_number_of_sublists() {
+    fn the_oldest_stamp_is_the_picks_with_any_number_of_sublists() {
         for sublists in [1, 2, 8, 16, 64] {
             let tails = Tails::new(sublists, false);
             let same = || {
-                let pick = tails.eldest(0);
-                assert_eq!(tails.eldest_stamp(0), pick.map_or(EMPTY, |pick| pick.stamp));
-                let found = tails.sublist_with(0, tails.eldest_stamp(0));
+                let pick = tails.oldest(0);
+                assert_eq!(tails.oldest_stamp(0), pick.map_or(EMPTY, |pick| pick.stamp));
+                let found = tails.sublist_with(0, tails.oldest_stamp(0));
                 assert_eq!(found.filter(|_| pick.is_some()), pick.map(|pick| pick.sublist));
             };
             same();
@@ -222,11 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn an_eldest_that_nobody_has_is_forgotten_by_whoever_looks_for_it() {
+    fn an_oldest_that_nobody_has_is_forgotten_by_whoever_looks_for_it() {
         let tails = Tails::new(64, false);
         tails.publish(2, 9, 50);
-        tails.lists[2].eldest[5].store(7, Relaxed);
-        assert_eq!((tails.eldest_stamp(2), tails.sublist_with(2, 7)), (7, None));
-        assert_eq!((tails.eldest_stamp(2), tails.sublist_with(2, 50)), (50, Some(9)));
+        tails.lists[2].oldest[5].store(7, Relaxed);
+        assert_eq!((tails.oldest_stamp(2), tails.sublist_with(2, 7)), (7, None));
+        assert_eq!((tails.oldest_stamp(2), tails.sublist_with(2, 50)), (50, Some(9)));
     }
 }

@@ -1,6 +1,6 @@
 //! One sublist: what readers see of it, and everything that is done under its lock.
 //!
-//! Invariants, recounted by [`ShardGuard::validate`]:
+//! Invariants, recounted by [`SublistGuard::validate`]:
 //! - a live entry is on the list of its state and kind, unless it is parked: then it was held
 //!   when an eviction met it, and its last release puts it back;
 //! - every entry is in the index except dead ones and loading ones which are doomed;
@@ -19,17 +19,18 @@ use super::meta::{
 };
 use super::recency::Recency;
 use super::slab::Slab;
+use super::tails::Tails;
 use super::window::one_more;
-use crate::cache::Tails;
 use crate::counters::{Counters, Event};
 use crate::policy::{Balance, EMPTY, Kind, LISTS, List, list_index};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
+use std::ops::Range;
 use std::sync::Arc;
 
-/// One sublist. What hits read lies together at the beginning, and is hardly ever written; what is
+/// One sublist. What hits read lies together at the beginning and is hardly ever written. What is
 /// written under the lock lies elsewhere.
 #[repr(C, align(64))]
-pub(crate) struct Shard<K, V> {
+pub(crate) struct Sublist<K, V> {
     pub(crate) index: Index,
     pub(crate) recency: Recency,
     pub(super) slab: Slab<K, V>,
@@ -37,14 +38,14 @@ pub(crate) struct Shard<K, V> {
     inside: Box<Mutex<Inside>>,
 }
 
-#[cfg(all(target_pointer_width = "64", not(any(shuttle, loom))))]
-const _: () = assert!(std::mem::offset_of!(Shard<u64, u64>, slab) <= 64);
+#[cfg(all(target_pointer_width = "64", not(shuttle)))]
+const _: () = assert!(std::mem::offset_of!(Sublist<u64, u64>, slab) <= 64);
 
 /// What an eviction came to.
 pub(crate) enum Taken<K, V> {
-    /// What the eldest entry owned, and what it was.
-    Entry(Stored<K, V>, Gone),
-    /// It is held: it has left its list, and what is wanted may be another list now.
+    /// What the oldest entry owned, and what it was.
+    Entry(Stored<K, V>, RemovedEntry),
+    /// It is held, and has left its list. The next victim may be of another list now.
     Parked,
     /// It has been used since it was put there, and stands there still.
     Used(u32),
@@ -59,12 +60,12 @@ pub(crate) enum Unpinned<K, V> {
     /// It was the last one of a dead entry.
     Buried(Stored<K, V>, Word),
     /// It was the last one of an entry to be demoted.
-    Demoted(Stored<K, V>, Gone),
+    Demoted(Stored<K, V>, RemovedEntry),
 }
 
 /// What an entry was that has left.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gone {
+pub(crate) struct RemovedEntry {
     pub(crate) hash: u64,
     pub(crate) word: Word,
     pub(crate) weight_bytes: u64,
@@ -77,7 +78,7 @@ pub(super) const fn short(hash: u64) -> u32 {
     hash as u32
 }
 
-impl<K, V> Shard<K, V> {
+impl<K, V> Sublist<K, V> {
     /// One of those that share the blocks.
     pub(crate) fn new(
         blocks: &Arc<Blocks<K, V>>,
@@ -115,9 +116,9 @@ impl<K, V> Shard<K, V> {
         &'a self,
         tails: &'a Tails,
         counters: &Counters,
-    ) -> ShardGuard<'a, K, V> {
+    ) -> SublistGuard<'a, K, V> {
         let inside = lock_counted(&self.inside, counters);
-        ShardGuard { inside, shard: self, tails, replacing: None }
+        SublistGuard { inside, sublist: self, tails, replacing: None }
     }
 
     /// Takes the lock if nobody has it.
@@ -125,31 +126,31 @@ impl<K, V> Shard<K, V> {
         &'a self,
         tails: &'a Tails,
         counters: &Counters,
-    ) -> Option<ShardGuard<'a, K, V>> {
+    ) -> Option<SublistGuard<'a, K, V>> {
         let inside = try_lock(&self.inside)?;
         counters.count(Event::Locks);
-        Some(ShardGuard { inside, shard: self, tails, replacing: None })
+        Some(SublistGuard { inside, sublist: self, tails, replacing: None })
     }
 }
 
 /// A sublist, locked. Publishes its tails and ages when it is unlocked.
-pub(crate) struct ShardGuard<'a, K, V> {
+pub(crate) struct SublistGuard<'a, K, V> {
     pub(crate) inside: MutexGuard<'a, Inside>,
-    pub(crate) shard: &'a Shard<K, V>,
+    pub(crate) sublist: &'a Sublist<K, V>,
     tails: &'a Tails,
     replacing: Option<u64>,
 }
 
-impl<'a, K, V> ShardGuard<'a, K, V> {
-    /// An entry is about to be replaced: until the lock is given back, nobody without it is to
-    /// find for sure that its key has none.
+impl<'a, K, V> SublistGuard<'a, K, V> {
+    /// An entry is about to be replaced. Until the lock is given back, no reader without it may
+    /// conclude that the key is absent.
     pub(crate) fn begin_replacing(&mut self) {
-        self.replacing = self.replacing.or_else(|| self.shard.index.begin());
+        self.replacing = self.replacing.or_else(|| self.sublist.index.begin());
     }
 
     /// The entry of a slot that is in use.
     pub(crate) fn entry(&self, id: u32) -> &'a Entry<K, V> {
-        self.shard.slab.get(id).expect("a number under the lock is of a slot")
+        self.sublist.slab.get(id).expect("a number under the lock is of a slot")
     }
 
     /// The word of an entry.
@@ -189,16 +190,16 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     pub(crate) fn occupy(&mut self, hash: u64, key: K, kind: Kind, flags: u64) -> u32 {
         let inside = &mut *self.inside;
         let id = if inside.vacant == NONE {
-            assert!(self.shard.slab.provide(inside.end), "fewer than 2^32 entries in a sublist");
+            assert!(self.sublist.slab.provide(inside.end), "fewer than 2^32 entries in a sublist");
             inside.end += 1;
             inside.end - 1
         } else {
             let id = inside.vacant;
-            inside.vacant = self.shard.slab.get(id).map_or(NONE, Entry::newer);
+            inside.vacant = self.sublist.slab.get(id).map_or(NONE, Entry::newer);
             inside.vacant_len -= 1;
             id
         };
-        let entry = self.shard.slab.get(id).expect("it was provided");
+        let entry = self.sublist.slab.get(id).expect("it was provided");
         // SAFETY: the slot is vacant, and this guard has the lock.
         unsafe { entry.put_key(key) };
         entry.set_hash(hash);
@@ -209,7 +210,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         };
         let changed = entry.meta.change(loading);
         debug_assert!(changed.is_ok_and(|(before, _)| before.state() == 0 && before.pins() == 0));
-        self.shard.index.insert(short(hash), id, inside.indexed);
+        self.sublist.index.insert(short(hash), id, inside.indexed);
         inside.indexed += 1;
         inside.indexed_max = inside.indexed_max.max(inside.indexed + inside.ghosts.len());
         id
@@ -217,7 +218,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     /// Takes an entry out of the index; it keeps its slot.
     pub(crate) fn unindex(&mut self, id: u32) {
-        if self.shard.index.remove(short(self.entry(id).hash()), id) {
+        if self.sublist.index.remove(short(self.entry(id).hash()), id) {
             self.inside.indexed -= 1;
         }
     }
@@ -247,17 +248,17 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     pub(crate) fn link(&mut self, id: u32, word: Word, stamp: u64) {
         let entry = self.entry(id);
-        self.inside.link(&self.shard.slab, (id, entry), word.at(), stamp);
+        self.inside.link(&self.sublist.slab, (id, entry), word.at(), stamp);
     }
 
     pub(crate) fn unlink(&mut self, id: u32, word: Word) {
         let entry = self.entry(id);
-        self.inside.unlink(&self.shard.slab, (id, entry), word.at());
+        self.inside.unlink(&self.sublist.slab, (id, entry), word.at());
     }
 
-    /// Makes an entry vacant that has `pins` pins, its caller's; it is on no list and not in the
-    /// index. Gives back what it owned, for the caller to drop outside the lock, or the word as
-    /// it is if the entry is not as said.
+    /// Makes an entry vacant that is on no list and not in the index, and has `pins` pins, all of
+    /// them the caller's. Returns what it owned, for the caller to drop outside the lock; the word
+    /// as it is, if the entry is not as said.
     pub(crate) fn vacate(&mut self, id: u32, pins: u64) -> Result<Stored<K, V>, Word> {
         let entry = self.entry(id);
         let vacated = |word: Word| (word.pins() == pins).then(|| word.vacated());
@@ -281,7 +282,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Counts the uses that hits of this thread, or with `all` of every one, have counted.
     pub(crate) fn take_uses(&mut self, all: bool, arrivals: u64) {
         for kind in Kind::ALL {
-            let uses = self.shard.recency.take_uses(all, kind);
+            let uses = self.sublist.recency.take_uses(all, kind);
             if uses > 0 {
                 let stamp = self.inside.stamp(arrivals);
                 self.inside.used(kind, uses, stamp);
@@ -331,8 +332,8 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         }
     }
 
-    /// Takes the eldest entry of a list, unless it has been used since or is held.
-    pub(crate) fn take_eldest(&mut self, at: At, counters: &Counters) -> Taken<K, V> {
+    /// Takes the oldest entry of a list, unless it has been used since or is held.
+    pub(crate) fn take_oldest(&mut self, at: At, counters: &Counters) -> Taken<K, V> {
         self.sort(at);
         let Some(id) = self.inside.tail(at) else {
             return Taken::Nothing;
@@ -362,9 +363,9 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     }
 
     /// What an entry was that had this word, and is about to leave or has just left.
-    fn gone(&self, id: u32, word: Word) -> Gone {
+    fn gone(&self, id: u32, word: Word) -> RemovedEntry {
         let entry = self.entry(id);
-        Gone {
+        RemovedEntry {
             hash: entry.hash(),
             word,
             weight_bytes: entry.weight_bytes(),
@@ -396,7 +397,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     /// Takes a live entry out of index and list if nobody holds it; otherwise marks it, so that
     /// the last release does. Returns what it owned, and what it was.
-    pub(crate) fn demote(&mut self, id: u32) -> Option<(Stored<K, V>, Gone)> {
+    pub(crate) fn demote(&mut self, id: u32) -> Option<(Stored<K, V>, RemovedEntry)> {
         let demote =
             |word: Word| Some(if word.pins() == 0 { word.vacated() } else { word.with(DEMOTE) });
         let Ok((before, _)) = self.entry(id).meta.change(demote) else {
@@ -405,7 +406,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         (before.pins() == 0).then(|| self.withdraw(id, before))
     }
 
-    fn withdraw(&mut self, id: u32, before: Word) -> (Stored<K, V>, Gone) {
+    fn withdraw(&mut self, id: u32, before: Word) -> (Stored<K, V>, RemovedEntry) {
         if !before.is(PARKED) {
             self.unlink(id, before);
         }
@@ -448,7 +449,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// there is no room for another.
     pub(crate) fn remember(&mut self, hash: u64, ghost: Ghost) -> u64 {
         let ghost = Ghost { weight_bytes: remembered(ghost.weight_bytes), ..ghost };
-        if !self.inside.ghosts.eldest_is_settled(ghost.kind, ghost.list) {
+        if !self.inside.ghosts.oldest_is_settled(ghost.kind, ghost.list) {
             self.inside.ghosts_changed(ghost.kind, ghost.list);
         }
         if self.inside.ghosts.push(hash, &ghost) { ghost.weight_bytes } else { 0 }
@@ -466,7 +467,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
         Some(ghost)
     }
 
-    /// Forgets the eldest ghost of a list. Returns its weight in bytes.
+    /// Forgets the oldest ghost of a list. Returns its weight in bytes.
     pub(crate) fn forget_ghost(&mut self, kind: Kind, list: List) -> Option<u64> {
         self.inside.ghosts_changed(kind, list);
         self.inside.ghosts.forget(kind, list)
@@ -486,31 +487,30 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
             for kind in Kind::ALL {
                 let len = inside.lists[At::mfu(kind).live()].len;
                 let age = inside.ages[kind as usize].now();
-                self.shard.recency.set_now(kind, age, Ages::width(len));
+                self.sublist.recency.set_now(kind, age, Ages::width(len));
             }
         }
         let mut changed = std::mem::take(&mut inside.changed_tails);
         while changed != 0 {
             let list = changed.trailing_zeros() as usize;
             changed &= changed - 1;
-            let stamp = inside.tail_stamp(&self.shard.slab, list);
-            self.tails.publish(list, self.shard.number, stamp);
+            let stamp = inside.tail_stamp(&self.sublist.slab, list);
+            self.tails.publish(list, self.sublist.number, stamp);
         }
     }
 
-    /// The stamp of the eldest of a list.
+    /// The stamp of the oldest of a list.
     pub(crate) fn tail_stamp(&self, list: usize) -> u64 {
-        self.inside.tail_stamp(&self.shard.slab, list)
+        self.inside.tail_stamp(&self.sublist.slab, list)
     }
 
-    /// Whether the eldest of a list in this sublist is as old as the eldest of all, or nearly: then
-    /// nobody need lock the sublist of that.
-    /// Goes by what is published.
-    pub(crate) fn has_nearly_eldest(&self, list: usize, eldest_stamp: u64) -> bool {
-        let own = self.tails.stamp_of(list, self.shard.number);
+    /// Whether the oldest of a list in this sublist is as old as the oldest of all, or nearly, so
+    /// that no other sublist need be locked. Goes by the published stamps.
+    pub(crate) fn has_nearly_oldest(&self, list: usize, oldest_stamp: u64) -> bool {
+        let own = self.tails.stamp_of(list, self.sublist.number);
         let now = self.inside.last_stamp();
-        let slack = self.tails.slack(now.saturating_sub(eldest_stamp));
-        own != EMPTY && own <= eldest_stamp.saturating_add(slack)
+        let slack = self.tails.slack(now.saturating_sub(oldest_stamp));
+        own != EMPTY && own <= oldest_stamp.saturating_add(slack)
     }
 
     /// Forgets all ghosts.
@@ -523,7 +523,18 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
 
     /// Numbers of all slots in use.
     pub(crate) fn ids(&self) -> Vec<u32> {
-        (0..self.inside.end).filter(|&id| self.word(id).state() != 0).collect()
+        self.ids_among(0..self.inside.end).collect()
+    }
+
+    /// Numbers of those among these slots that are in use.
+    pub(crate) fn ids_among(&self, slots: Range<u32>) -> impl Iterator<Item = u32> {
+        let slots = slots.start..slots.end.min(self.inside.end);
+        slots.filter(|&id| self.word(id).state() != 0)
+    }
+
+    /// Slots that are or have been in use.
+    pub(crate) fn slots(&self) -> u32 {
+        self.inside.end
     }
 
     /// Bytes on the lists of entries, by [`list_index`].
@@ -554,7 +565,7 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     /// Bytes of the slots that have been used, of the index and of the ghosts.
     pub(crate) fn overhead_bytes(&self) -> u64 {
         let slots = self.inside.end as usize * size_of::<Entry<K, V>>();
-        (slots + self.shard.index.bytes() + self.inside.ghosts.heap_bytes()) as u64
+        (slots + self.sublist.index.bytes() + self.inside.ghosts.heap_bytes()) as u64
     }
 
     /// Takes a loading entry out of the index, so that it will be dead when it is loaded.
@@ -564,16 +575,16 @@ impl<'a, K, V> ShardGuard<'a, K, V> {
     }
 }
 
-impl<K: Eq, V> ShardGuard<'_, K, V> {
+impl<K: Eq, V> SublistGuard<'_, K, V> {
     /// The entry of a key.
     pub(crate) fn find(&self, hash: u64, key: &K) -> Option<u32> {
-        self.shard.index.find(short(hash), |id| (self.key(id) == key).then_some(id))
+        self.sublist.index.find(short(hash), |id| (self.key(id) == key).then_some(id))
     }
 }
 
-impl<K, V> Drop for ShardGuard<'_, K, V> {
+impl<K, V> Drop for SublistGuard<'_, K, V> {
     fn drop(&mut self) {
-        self.shard.index.end(self.replacing.take());
+        self.sublist.index.end(self.replacing.take());
         self.publish();
     }
 }

@@ -1,25 +1,25 @@
 //! A cache directory under one of the four rules, which can be changed at any time.
 //!
-//! The lists mean the same under every rule, so a change of rule moves nothing: it only changes
-//! which tail leaves next. *Main* is MRU and MFU together, merged by the stamps of last use;
-//! LIRS's stack needs no list of its own: an entry or a ghost is in the stack if its last use is
-//! not before that of the eldest of main. What was main's eldest and went to the window is *stale*:
-//! out of the stack until it is used again. So every list is in the order of its stamps.
+//! The lists mean the same under every rule. So a change of rule moves nothing; it only changes
+//! which tail leaves next. *Main* is MRU and MFU together, merged by the stamps of last use.
 //!
-//! Invariant: live bytes are within the capacity and what is held; ghosts are within twice
-//! the capacity. Under ARC they are within one capacity, as printed, but for those a change of
-//! rule left, which go a few with each arrival.
+//! LIRS's stack needs no list of its own. An entry or a ghost is in the stack if its last use is
+//! not before that of the oldest of main. An entry that was the oldest of main and went to the
+//! window is *stale*: out of the stack until it is used again. So every list is in the order of its
+//! stamps.
+//!
+//! Invariant: live bytes are within the capacity, or held. Ghosts are within twice the capacity.
+//! Under ARC they are within one capacity, as printed, except for ghosts that a change of rule has
+//! left; a few of these go with each arrival.
 
-use super::directory::{Directory, On};
-use super::rule::{Constants, Rule, USES_MAX, USES_TO_ADMIT};
+use super::directory::Directory;
+use super::kernel::{self, Arrival, LEFTOVERS_PER_ARRIVAL, Lists, On, Returning, Used};
+use super::rule::{Constants, Rule};
 use crate::policy::{List, Outcome};
-
-/// Ghosts and window entries a change of rule left over that one arrival takes away.
-const LEFTOVERS_PER_ARRIVAL: usize = 4;
 
 /// Keys and ghosts within a capacity, under a rule.
 #[derive(Debug)]
-pub(super) struct Ruled<K> {
+pub(super) struct RuledCache<K> {
     pub(super) directory: Directory<K>,
     constants: Constants,
     rule: Rule,
@@ -32,7 +32,37 @@ pub(super) struct Ruled<K> {
     evictions: u64,
 }
 
-impl<K: Eq> Ruled<K> {
+impl<K: Eq> Lists for RuledCache<K> {
+    fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    fn mru_target_bytes(&self) -> f64 {
+        self.mru_target_bytes
+    }
+
+    fn bytes(&self, on: On) -> u64 {
+        self.directory.bytes(on)
+    }
+
+    fn any(&self, on: On) -> bool {
+        self.directory.len(on) > 0
+    }
+
+    fn older(&self) -> Option<On> {
+        self.directory.older(On::Mru, On::Mfu)
+    }
+}
+
+impl<K: Eq> RuledCache<K> {
     pub(super) fn new(capacity_bytes: u64, rule: Rule, constants: Constants) -> Self {
         Self {
             directory: Directory::new(),
@@ -48,10 +78,6 @@ impl<K: Eq> Ruled<K> {
 
     pub(super) const fn rule(&self) -> Rule {
         self.rule
-    }
-
-    pub(super) const fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
     }
 
     pub(super) const fn evictions(&self) -> u64 {
@@ -73,25 +99,22 @@ impl<K: Eq> Ruled<K> {
         let share = self.mru_share();
         self.capacity_bytes = capacity_bytes;
         self.mru_target_bytes = share * capacity_bytes as f64;
-        self.make_room(0, On::Mfu, false);
-        while self.ghosts_over(0, On::Mfu).is_some_and(|on| self.forget_eldest(on)) {}
+        self.make_room(None);
+        let nothing = Arrival { weight_bytes: 0, to_mfu: true, was_mfu_ghost: false };
+        while kernel::surplus_ghosts(self, nothing).is_some_and(|on| self.forget_oldest(on)) {}
         self.bound_ghosts();
     }
 
-    const fn bytes(&self, on: On) -> u64 {
-        self.directory.bytes(on)
-    }
-
     const fn main_bytes(&self) -> u64 {
-        self.bytes(On::Mru) + self.bytes(On::Mfu)
+        self.directory.bytes(On::Mru) + self.directory.bytes(On::Mfu)
     }
 
     pub(super) const fn live_bytes(&self) -> u64 {
-        self.bytes(On::Window) + self.main_bytes()
+        self.directory.bytes(On::Window) + self.main_bytes()
     }
 
     pub(super) const fn ghost_bytes(&self) -> u64 {
-        self.bytes(On::MruGhosts) + self.bytes(On::MfuGhosts)
+        self.directory.bytes(On::MruGhosts) + self.directory.bytes(On::MfuGhosts)
     }
 
     /// Entries on lists.
@@ -99,18 +122,10 @@ impl<K: Eq> Ruled<K> {
         self.directory.len(On::Window) + self.directory.len(On::Mru) + self.directory.len(On::Mfu)
     }
 
-    /// Whether main has bytes that the rule wants for the window.
-    fn main_is_over(&self, more_bytes: u64) -> bool {
-        self.constants.window_divisor(self.rule).is_some_and(|divisor| {
-            let bytes = self.main_bytes() + more_bytes;
-            bytes * divisor > self.capacity_bytes * (divisor - 1)
-        })
-    }
-
-    /// When the eldest of main was used last: what was used since is in LIRS's stack.
+    /// When the oldest of main was used last: what was used since is in LIRS's stack.
     fn horizon(&self) -> u64 {
-        let elder = self.directory.elder(On::Mru, On::Mfu).and_then(|on| self.directory.tail(on));
-        elder.map_or(0, |id| self.directory.node(id).stamp)
+        let older = self.older().and_then(|on| self.directory.tail(on));
+        older.map_or(0, |id| self.directory.node(id).stamp)
     }
 
     /// Whether a key is in LIRS's stack.
@@ -147,19 +162,21 @@ impl<K: Eq> Ruled<K> {
         }
     }
 
-    /// A hit on a live entry, at once or delivered later.
+    /// A hit on a live entry, now or delivered later.
     pub(super) fn touch(&mut self, id: u32) {
         self.clock += 1;
         let clock = self.clock;
         let (on, held) = {
             let node = self.directory.node_mut(id);
-            node.uses = (node.uses + 1).min(USES_MAX);
+            node.uses = kernel::one_use_more(node.uses);
             (node.on, node.holds > 0)
         };
-        let to = match (on, self.rule) {
-            // Its uses decide when it leaves the window.
-            (On::Window, Rule::TwoQueues) => return,
-            (On::Window, Rule::Lirs) if !self.is_recent(id) && self.main_is_over(0) => On::Window,
+        let to = match on {
+            On::Window => match kernel::used_in_window(self, || self.is_recent(id)) {
+                Used::Stays => return,
+                Used::Window => On::Window,
+                Used::Mfu => On::Mfu,
+            },
             _ => On::Mfu,
         };
         let node = self.directory.node_mut(id);
@@ -170,15 +187,14 @@ impl<K: Eq> Ruled<K> {
             self.directory.move_to(id, to);
         }
         if on == On::Window && to == On::Mfu {
-            self.demote_elders();
+            self.demote_oldest();
         }
     }
 
-    /// LIRS: what main has too much of goes back to the window, the eldest first.
-    fn demote_elders(&mut self) {
-        while self.rule == Rule::Lirs
-            && self.main_is_over(0)
-            && let Some(on) = self.directory.elder(On::Mru, On::Mfu)
+    /// LIRS: moves the oldest of main to the window while main has too much.
+    fn demote_oldest(&mut self) {
+        while kernel::demotes(self)
+            && let Some(on) = self.older()
             && let Some(id) = self.directory.tail(on)
             && self.main_bytes() > self.directory.node(id).weight_bytes
         {
@@ -198,50 +214,42 @@ impl<K: Eq> Ruled<K> {
         if weight_bytes > self.capacity_bytes {
             return;
         }
-        let to = to.unwrap_or_else(|| {
-            let waits = self.rule.has_window() && self.main_is_over(weight_bytes);
-            if waits { On::Window } else { On::Mru }
-        });
-        self.clear_leftovers(weight_bytes, to);
-        self.make_room(weight_bytes, to, was_mfu_ghost);
+        let to =
+            to.unwrap_or_else(
+                || {
+                    if kernel::waits(self, weight_bytes) { On::Window } else { On::Mru }
+                },
+            );
+        let arrival = Arrival { weight_bytes, to_mfu: to == On::Mfu, was_mfu_ghost };
+        self.clear_leftovers(arrival);
+        self.make_room(Some(arrival));
         self.bound_ghosts();
         let id = self.directory.add(hash, key, weight_bytes, to);
         self.clock += 1;
         self.directory.node_mut(id).stamp = self.clock;
         self.directory.link(id);
         if to == On::Mfu {
-            self.demote_elders();
+            self.demote_oldest();
         }
     }
 
     /// Whether a ghost that is asked for goes to MFU. ARC's `p` moves.
     fn comes_back(&mut self, id: u32) -> bool {
         let node = self.directory.node(id);
-        match self.rule {
-            Rule::Lru => true,
-            Rule::Lirs => self.is_recent(id),
-            Rule::TwoQueues => {
-                // S3-FIFO: ghosts of the window alone, as many as main has entries.
-                let away_bytes = self.left_bytes - node.left_at_bytes;
-                node.on == On::MruGhosts && away_bytes <= self.capacity_bytes / 10 * 9
-            }
-            Rule::Arc => {
-                let (on, weight) = (node.on, node.weight_bytes as f64);
-                let mru = self.bytes(On::MruGhosts) as f64;
-                let mfu = self.bytes(On::MfuGhosts) as f64;
-                let p = self.mru_target_bytes;
-                self.mru_target_bytes = if on == On::MruGhosts {
-                    (p + weight * (mfu / mru).max(1.0)).min(self.capacity_bytes as f64)
-                } else {
-                    (p - weight * (mru / mfu).max(1.0)).max(0.0)
-                };
-                true
-            }
+        let (list, weight_bytes) = (node.on.list(), node.weight_bytes);
+        let ghost = Returning { list, away_bytes: self.left_bytes - node.left_at_bytes };
+        let comes_back = kernel::comes_back(self, ghost, || self.is_recent(id));
+        if self.rule == Rule::Arc {
+            let ghosts = [On::MruGhosts, On::MfuGhosts].map(|on| self.directory.bytes(on));
+            let (p, capacity) = (self.mru_target_bytes, self.capacity_bytes as f64);
+            self.mru_target_bytes =
+                kernel::adapted_target(p, capacity, (list, weight_bytes), ghosts);
         }
+        comes_back
     }
 
     /// Takes a few of the ghosts and of the window's entries that a change of rule has left.
-    fn clear_leftovers(&mut self, weight_bytes: u64, to: On) {
+    fn clear_leftovers(&mut self, arrival: Arrival) {
         if !self.rule.has_window() {
             for _ in 0..LEFTOVERS_PER_ARRIVAL {
                 let Some(id) = self.directory.tail(On::Window) else { break };
@@ -249,105 +257,41 @@ impl<K: Eq> Ruled<K> {
             }
         }
         for _ in 0..LEFTOVERS_PER_ARRIVAL {
-            let Some(on) = self.ghosts_over(weight_bytes, to) else { break };
-            self.forget_eldest(on);
+            let Some(on) = kernel::surplus_ghosts(self, arrival) else { break };
+            self.forget_oldest(on);
         }
-    }
-
-    /// The list of ghosts that has to give, if there are too many.
-    fn ghosts_over(&self, weight_bytes: u64, to: On) -> Option<On> {
-        let (mru, mfu) = (self.bytes(On::MruGhosts), self.bytes(On::MfuGhosts));
-        let capacity = self.capacity_bytes;
-        if self.rule != Rule::Arc {
-            let over = mru + mfu > capacity.saturating_mul(2);
-            return over.then(|| self.directory.elder(On::MruGhosts, On::MfuGhosts)).flatten();
-        }
-        let joins = if to == On::Mfu { 0 } else { weight_bytes };
-        let once = self.bytes(On::Window) + self.bytes(On::Mru) + mru;
-        if mru > 0 && once + joins > capacity {
-            return Some(On::MruGhosts);
-        }
-        let often = self.bytes(On::Mfu) + mfu;
-        // These bytes will leave without a ghost.
-        let spared = (once + joins).saturating_sub(capacity);
-        if once + often + weight_bytes - spared <= capacity.saturating_mul(2) || mru + mfu == 0 {
-            return None;
-        }
-        let take_mru = mfu == 0 || (once > often && mru > 0);
-        Some(if take_mru { On::MruGhosts } else { On::MfuGhosts })
     }
 
     /// The bound under every rule, however many entries one arrival or a smaller capacity evicts.
     fn bound_ghosts(&mut self) {
         while self.ghost_bytes() > self.capacity_bytes.saturating_mul(2)
-            && let Some(on) = self.directory.elder(On::MruGhosts, On::MfuGhosts)
+            && let Some(on) = self.directory.older(On::MruGhosts, On::MfuGhosts)
         {
-            self.forget_eldest(on);
+            self.forget_oldest(on);
         }
     }
 
-    fn forget_eldest(&mut self, on: On) -> bool {
+    fn forget_oldest(&mut self, on: On) -> bool {
         let Some(id) = self.directory.tail(on) else { return false };
         self.directory.unlink(id);
         self.directory.drop_key(id);
         true
     }
 
-    /// Evicts until `weight_bytes` fit, or everything is held.
-    fn make_room(&mut self, weight_bytes: u64, to: On, was_mfu_ghost: bool) {
+    /// Evicts until an arrival fits, or everything is held.
+    fn make_room(&mut self, arrival: Option<Arrival>) {
+        let weight_bytes = arrival.map_or(0, |arrival| arrival.weight_bytes);
+        let was_mfu_ghost = arrival.is_some_and(|arrival| arrival.was_mfu_ghost);
         while self.live_bytes() + weight_bytes > self.capacity_bytes {
-            let from = match self.rule {
-                Rule::Lirs | Rule::TwoQueues => self.victim_beside_window(),
-                Rule::Lru => self.directory.elder(On::Mru, On::Mfu),
-                Rule::Arc => self.victim_by_target(was_mfu_ghost),
-            };
-            let any = [On::Window, On::Mru, On::Mfu].into_iter();
-            let from = from.or_else(|| any.into_iter().find(|&on| self.directory.len(on) > 0));
-            let Some(from) = from else { return };
-            // ARC: when MRU alone fills the cache, its eldest leaves without a ghost.
-            let once = self.bytes(On::Window) + self.bytes(On::Mru) + self.bytes(On::MruGhosts);
-            let keeps_ghost = self.rule != Rule::Arc
-                || to == On::Mfu
-                || from == On::Mfu
-                || once + weight_bytes <= self.capacity_bytes;
-            self.evict_eldest(from, keeps_ghost);
-        }
-    }
-
-    /// LIRS and 2Q: main if it has too much, else the window. 2Q lets what was used twice into
-    /// main, and gives what was used in MFU another round.
-    fn victim_beside_window(&mut self) -> Option<On> {
-        loop {
-            let on = if self.main_is_over(0) || self.directory.len(On::Window) == 0 {
-                self.directory.elder(On::Mru, On::Mfu)?
-            } else {
-                On::Window
-            };
-            let id = self.directory.tail(on)?;
+            let Some(from) = kernel::victim(self, was_mfu_ghost) else { return };
+            let Some(id) = self.directory.tail(from) else { return };
             let uses = self.directory.node(id).uses;
-            let left = match on {
-                _ if self.rule != Rule::TwoQueues => return Some(on),
-                On::Window if uses >= USES_TO_ADMIT => 0,
-                On::Mfu if uses > 0 => uses - 1,
-                _ => return Some(on),
-            };
-            self.directory.node_mut(id).uses = left;
-            self.put_first(id, On::Mfu, false);
-        }
-    }
-
-    /// REPLACE of ARC.
-    fn victim_by_target(&self, was_mfu_ghost: bool) -> Option<On> {
-        let mru = (self.bytes(On::Mru) + self.bytes(On::Window)) as f64;
-        let p = self.mru_target_bytes;
-        let takes_mru = mru > 0.0 && (mru > p || (was_mfu_ghost && mru >= p));
-        let order =
-            if takes_mru { [On::Mru, On::Window, On::Mfu] } else { [On::Mfu, On::Mru, On::Window] };
-        order.into_iter().find(|&on| self.directory.len(on) > 0)
-    }
-
-    fn evict_eldest(&mut self, from: On, keeps_ghost: bool) {
-        if let Some(id) = self.directory.tail(from) {
+            if let Some(left) = kernel::another_round(self.rule, from, uses) {
+                self.directory.node_mut(id).uses = left;
+                self.put_first(id, On::Mfu, false);
+                continue;
+            }
+            let keeps_ghost = kernel::leaves_a_ghost(self, from, arrival);
             self.directory.unlink(id);
             self.evict(id, keeps_ghost);
         }
@@ -405,7 +349,7 @@ impl<K: Eq> Ruled<K> {
         node.holds -= 1;
         if node.holds == 0 {
             self.directory.link(id);
-            self.make_room(0, On::Mfu, false);
+            self.make_room(None);
             self.bound_ghosts();
         }
     }

@@ -1,0 +1,108 @@
+//! A load in flight: where those who want the same key wait for the one who loads it.
+//!
+//! The first to wait makes the flight. Waiters join under the sublist's lock, and each pins the
+//! loading entry. So when the load lands, the entry is held for every waiter before anybody can
+//! evict it. A waiter that has something else to do leaves a continuation instead. Whoever lands
+//! the flight runs it.
+//!
+//! The flight's own lock is a leaf: nothing is locked under it, and nothing of the user's runs
+//! under it.
+
+use crate::sync::{Condition, Mutex, lock};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// How a load ended.
+#[derive(Debug, Clone)]
+pub(crate) enum Landing {
+    /// With a value; the entry is held for every waiter.
+    Loaded,
+    /// With an error of the loader's type.
+    Failed(Arc<dyn Any + Send + Sync>),
+    /// The loader panicked.
+    Panicked,
+    /// Nobody loads it any more: whoever still wants it starts again.
+    Abandoned,
+}
+
+/// What is to be done when a load ends.
+pub(crate) type Continuation = Box<dyn FnOnce(Landing) + Send>;
+
+/// What a flight's lock guards.
+struct FlightState {
+    landing: Option<Landing>,
+    /// Somebody sleeps until it lands. Waking costs a system call even if nobody does.
+    awaited: bool,
+    then: Vec<Continuation>,
+}
+
+/// One load.
+pub(crate) struct Flight {
+    course: Mutex<FlightState>,
+    landed: Condition,
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Flight {
+    fn new() -> Self {
+        let course = FlightState { landing: None, awaited: false, then: Vec::new() };
+        Self { course: Mutex::new(course), landed: Condition::new() }
+    }
+
+    /// Ends the flight, wakes all who wait and runs what was left to be done.
+    pub(crate) fn land(&self, landing: Landing) {
+        let mut course = lock(&self.course);
+        let then = std::mem::take(&mut course.then);
+        let landings = vec![landing.clone(); then.len()];
+        let before = course.landing.replace(landing);
+        debug_assert!(before.is_none(), "a flight lands once");
+        let awaited = course.awaited;
+        drop(course);
+        if awaited {
+            self.landed.notify_all();
+        }
+        then.into_iter().zip(landings).for_each(|(then, landing)| then(landing));
+    }
+
+    /// Runs `then` when the load ends; at once if it has ended.
+    pub(crate) fn then(&self, then: Continuation) {
+        let mut course = lock(&self.course);
+        match &course.landing {
+            Some(landing) => {
+                let landing = landing.clone();
+                drop(course);
+                then(landing);
+            }
+            None => course.then.push(then),
+        }
+    }
+
+    /// Waits for the end.
+    pub(crate) fn wait(&self) -> Landing {
+        let mut course = lock(&self.course);
+        loop {
+            if let Some(landing) = &course.landing {
+                return landing.clone();
+            }
+            course.awaited = true;
+            course = self.landed.wait(course);
+        }
+    }
+}
+
+impl fmt::Debug for Flight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let course = lock(&self.course);
+        f.debug_struct("Flight")
+            .field("landing", &course.landing)
+            .field("awaited", &course.awaited)
+            .field("continuations", &course.then.len())
+            .finish()
+    }
+}

@@ -1,0 +1,260 @@
+//! What the four rules say: where an arrival goes, what a use does, which list gives next, and
+//! whether what leaves is remembered. A rule's choice is written here and nowhere else.
+//!
+//! The engine's lists are spread over sublists, so a few other places ask for a rule by name:
+//! `cache/{miss,uses,evict}.rs`, `balance/rules.rs` and `duel/ruled_cache.rs`. docs/policy.md
+//! ("Another rule") lists them.
+//!
+//! A rule sees five lists of one kind through [`Lists`]. Two things have such lists. A shadow
+//! directory ([`RuledCache`](super::ruled_cache::RuledCache)) knows all of them exactly. The
+//! engine's are spread over its sublists (`balance/rules.rs`). In a directory a held entry is on no
+//! list; in the engine it stays on its list until an eviction meets it. No rule has to know.
+//!
+//! The arithmetic is on bytes. *Main* is MRU and MFU together. ARC counts the window, if a change
+//! of rule has left one, as the young end of MRU.
+
+use super::rule::{Constants, Rule, USES_TO_ADMIT};
+use crate::policy::List;
+
+/// How many ghosts and window entries that a change of rule has left, one arrival takes away.
+pub(crate) const LEFTOVERS_PER_ARRIVAL: u8 = 4;
+
+/// Uses an entry remembers: two bits (S3-FIFO).
+pub(crate) const USES_MAX: u8 = 3;
+
+/// The lists a rule knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum On {
+    Window = 0,
+    Mru = 1,
+    Mfu = 2,
+    MruGhosts = 3,
+    MfuGhosts = 4,
+}
+
+impl On {
+    pub(in crate::policy) const ALL: [Self; 5] =
+        [Self::Window, Self::Mru, Self::Mfu, Self::MruGhosts, Self::MfuGhosts];
+
+    pub(in crate::policy) const fn is_ghost(self) -> bool {
+        matches!(self, Self::MruGhosts | Self::MfuGhosts)
+    }
+
+    /// Where the ghosts of a list are.
+    pub(in crate::policy) const fn ghosts(self) -> Self {
+        match self {
+            Self::Mfu | Self::MfuGhosts => Self::MfuGhosts,
+            _ => Self::MruGhosts,
+        }
+    }
+
+    /// The list of main.
+    pub(crate) const fn main(list: List) -> Self {
+        match list {
+            List::Mru => Self::Mru,
+            List::Mfu => Self::Mfu,
+        }
+    }
+
+    /// MRU or MFU, of which this is the window, the list or its ghosts.
+    pub(in crate::policy) const fn list(self) -> List {
+        match self {
+            Self::Mfu | Self::MfuGhosts => List::Mfu,
+            Self::Window | Self::Mru | Self::MruGhosts => List::Mru,
+        }
+    }
+}
+
+/// The lists of one kind, and what their rule goes by.
+pub(crate) trait Lists {
+    /// The rule in force.
+    fn rule(&self) -> Rule;
+    /// Its constants.
+    fn constants(&self) -> &Constants;
+    /// What the kind may have.
+    fn capacity_bytes(&self) -> u64;
+    /// ARC's `p`.
+    fn mru_target_bytes(&self) -> f64;
+    /// Bytes of a list, held entries included.
+    fn bytes(&self, on: On) -> u64;
+    /// Whether a list has an entry that can be taken.
+    fn any(&self, on: On) -> bool;
+    /// Of MRU and MFU, the list with the older tail.
+    fn older(&self) -> Option<On>;
+}
+
+/// An entry on its way in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) weight_bytes: u64,
+    /// It goes to MFU.
+    pub(crate) to_mfu: bool,
+    /// Its ghost was one of MFU.
+    pub(crate) was_mfu_ghost: bool,
+}
+
+/// A ghost that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Returning {
+    /// The list it left.
+    pub(crate) list: List,
+    /// Bytes that have left the window since.
+    pub(crate) away_bytes: u64,
+}
+
+/// Where an entry goes that was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Used {
+    /// It stays where it is, with one use more.
+    Stays,
+    /// To the head of the window.
+    Window,
+    /// To the head of MFU.
+    Mfu,
+}
+
+fn main_bytes(lists: &impl Lists) -> u64 {
+    lists.bytes(On::Mru) + lists.bytes(On::Mfu)
+}
+
+/// Whether main, with so many bytes more, has bytes that the rule wants for the window.
+pub(crate) fn main_is_over(lists: &impl Lists, more_bytes: u64) -> bool {
+    lists.constants().window_divisor(lists.rule()).is_some_and(|divisor| {
+        let bytes = u128::from(main_bytes(lists).saturating_add(more_bytes));
+        bytes * u128::from(divisor) > u128::from(lists.capacity_bytes()) * u128::from(divisor - 1)
+    })
+}
+
+/// Whether a ghost that is asked for goes to MFU. `is_recent` says whether it was used since the
+/// oldest of main was.
+pub(crate) fn comes_back(
+    lists: &impl Lists,
+    ghost: Returning,
+    is_recent: impl FnOnce() -> bool,
+) -> bool {
+    match lists.rule() {
+        Rule::Lru | Rule::Arc => true,
+        Rule::Lirs => is_recent(),
+        // S3-FIFO: ghosts of the window alone, as many as main has entries.
+        Rule::TwoQueues => {
+            let divisor = lists.constants().two_queues_window_divisor;
+            let main_bytes = lists.capacity_bytes() / divisor * (divisor - 1);
+            ghost.list == List::Mru && ghost.away_bytes <= main_bytes
+        }
+    }
+}
+
+/// Whether a newcomer waits in the window.
+pub(crate) fn waits(lists: &impl Lists, weight_bytes: u64) -> bool {
+    main_is_over(lists, weight_bytes)
+}
+
+/// What a use does to an entry of the window. `is_recent` as for [`comes_back`].
+pub(crate) fn used_in_window(lists: &impl Lists, is_recent: impl FnOnce() -> bool) -> Used {
+    match lists.rule() {
+        // Its uses decide when it leaves the window.
+        Rule::TwoQueues => Used::Stays,
+        Rule::Lirs if !is_recent() && main_is_over(lists, 0) => Used::Window,
+        Rule::Lirs | Rule::Lru | Rule::Arc => Used::Mfu,
+    }
+}
+
+/// Uses an entry remembers, after one more.
+pub(crate) const fn one_use_more(uses: u8) -> u8 {
+    if uses < USES_MAX { uses + 1 } else { USES_MAX }
+}
+
+/// LIRS: whether the oldest of main has to go back to the window, because main has too much.
+pub(crate) fn demotes(lists: &impl Lists) -> bool {
+    lists.rule() == Rule::Lirs && main_is_over(lists, 0)
+}
+
+/// The list whose oldest leaves next.
+pub(crate) fn victim(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
+    let from = match lists.rule() {
+        Rule::Lirs | Rule::TwoQueues => {
+            let main = !lists.any(On::Window) || main_is_over(lists, 0);
+            if main { lists.older() } else { None }
+        }
+        Rule::Lru => lists.older(),
+        Rule::Arc => return replace(lists, was_mfu_ghost),
+    };
+    from.or_else(|| lists.any(On::Window).then_some(On::Window))
+}
+
+/// REPLACE of ARC.
+fn replace(lists: &impl Lists, was_mfu_ghost: bool) -> Option<On> {
+    let mru = (lists.bytes(On::Mru) + lists.bytes(On::Window)) as f64;
+    let p = lists.mru_target_bytes();
+    let takes_mru = mru > 0.0 && (mru > p || (was_mfu_ghost && mru >= p));
+    let order =
+        if takes_mru { [On::Mru, On::Window, On::Mfu] } else { [On::Mfu, On::Mru, On::Window] };
+    order.into_iter().find(|&on| lists.any(on))
+}
+
+/// 2Q: an entry used twice in the window goes to MFU, and one used on MFU stays there. For a victim
+/// that gets another round at the head of MFU: how many uses it has left.
+pub(crate) fn another_round(rule: Rule, on: On, uses: u8) -> Option<u8> {
+    match on {
+        _ if rule != Rule::TwoQueues => None,
+        On::Window if uses >= USES_TO_ADMIT => Some(0),
+        On::Mfu if uses > 0 => Some(uses - 1),
+        _ => None,
+    }
+}
+
+/// Whether what leaves a list for an arrival is remembered. Under ARC, when MRU alone fills the
+/// cache, its oldest leaves without a ghost.
+pub(crate) fn leaves_a_ghost(lists: &impl Lists, from: On, arrival: Option<Arrival>) -> bool {
+    let Some(arrival) = arrival else {
+        return true;
+    };
+    lists.rule() != Rule::Arc
+        || arrival.to_mfu
+        || from == On::Mfu
+        || once_bytes(lists) + arrival.weight_bytes <= lists.capacity_bytes()
+}
+
+/// Bytes of what was seen once: the window, MRU, and its ghosts.
+fn once_bytes(lists: &impl Lists) -> u64 {
+    lists.bytes(On::Window) + lists.bytes(On::Mru) + lists.bytes(On::MruGhosts)
+}
+
+/// ARC: the ghosts that have to give for an arrival, if there are too many.
+pub(crate) fn surplus_ghosts(lists: &impl Lists, arrival: Arrival) -> Option<On> {
+    if lists.rule() != Rule::Arc {
+        return None;
+    }
+    let capacity = lists.capacity_bytes();
+    let (mru, mfu) = (lists.bytes(On::MruGhosts), lists.bytes(On::MfuGhosts));
+    let joins = if arrival.to_mfu { 0 } else { arrival.weight_bytes };
+    let once = once_bytes(lists);
+    if mru > 0 && once + joins > capacity {
+        return Some(On::MruGhosts);
+    }
+    let often = lists.bytes(On::Mfu) + mfu;
+    // These bytes will leave without a ghost.
+    let spared = (once + joins).saturating_sub(capacity);
+    let all = once + often + arrival.weight_bytes;
+    if all.saturating_sub(spared) <= capacity.saturating_mul(2) || mru + mfu == 0 {
+        return None;
+    }
+    let take_mru = mfu == 0 || (once > often && mru > 0);
+    Some(if take_mru { On::MruGhosts } else { On::MfuGhosts })
+}
+
+/// ARC's `p` after a ghost of a list was asked for, with the bytes of all ghosts while it still
+/// counts (FAST '03, Fig. 4, cases II and III).
+pub(in crate::policy) fn adapted_target(
+    p: f64,
+    capacity_bytes: f64,
+    (list, weight_bytes): (List, u64),
+    [mru_ghosts, mfu_ghosts]: [u64; 2],
+) -> f64 {
+    let (mru, mfu, weight) = (mru_ghosts as f64, mfu_ghosts as f64, weight_bytes as f64);
+    match list {
+        List::Mru => (p + weight * (mfu / mru).max(1.0)).min(capacity_bytes),
+        List::Mfu => (p - weight * (mru / mfu).max(1.0)).max(0.0),
+    }
+}
