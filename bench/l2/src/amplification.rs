@@ -1,4 +1,5 @@
-//! What is written for what was admitted, while the log goes round and carries over what was of use.
+//! What is written for what was admitted, while the log goes round and carries over what was of
+//! use.
 
 use crate::measure::wait_for;
 use crate::{Failure, RECORD, tier};

@@ -12,8 +12,8 @@ mod seals;
 
 use ogive_l2::device::Device;
 use ogive_l2::{
-    Admission, Cipher, Compression, FormatPolicy, KeySource, MasterKey, OpenOptions, StoreOptions,
-    Tier, TierOptions,
+    Admission, Cipher, Compression, KeySource, MasterKey, OpenOptions, StoreOptions, Tier,
+    TierOptions,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -70,10 +70,9 @@ fn run(work: &Path, parts: &[String], traces: &[String]) -> Result<(), Failure> 
 /// A second level on one device, sealed by AES-256-GCM, that takes all it is offered.
 fn tier(device: Arc<dyn Device>, record_bytes: u64, how: Compression) -> Result<Tier, Failure> {
     let open = OpenOptions {
-        size_bytes: None,
         cipher: Some(Cipher::Gcm),
         key: KeySource::Master(MasterKey::from_material(&[1; 32])?),
-        format: FormatPolicy::IfEmpty,
+        ..OpenOptions::default()
     };
     let store = StoreOptions {
         compression: how,

@@ -7,15 +7,16 @@
 
 use crate::measure::{Rounds, process_cpu_ns, show};
 use crate::{Failure, ROUNDS, tier};
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
 use ogive_l2::device::{self, AlignedBuffer, Device, Engine, MemoryDevice, OpenMode};
 use ogive_l2::format::{
-    NUMBER_OF_HEADER, NUMBER_OF_SUMMARY, SEGMENT_BLOCK_BYTES, SEGMENTS_START, SegmentHeader,
-    SegmentTrailer, SummaryEntry, Superblock, record_units, summary_bytes,
+    NUMBER_OF_SUMMARY, SEGMENT_BLOCK_BYTES, SEGMENTS_START, SegmentHeader, SegmentTrailer,
+    SummaryEntry, Superblock, WearAccount, record_units, summary_bytes,
 };
 use ogive_l2::{
-    Cipher, Compression, FormatPolicy, KeySource, MasterKey, Offered, OpenOptions, Seal, Tier,
-    format_device, nonce,
+    Cipher, Compression, FormatPolicy, KeySource, MasterKey, Offered, OpenOptions, Purpose,
+    SegmentKey, Tier, format_device,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -69,10 +70,10 @@ fn a_hundred_gib(work: &Path) -> Result<(), Failure> {
     std::fs::File::create(&path)?.set_len(LARGE_BYTES)?;
     let device = device::open(&path, OpenMode::Create, Engine::Probe)?;
     let how = OpenOptions {
-        size_bytes: None,
         cipher: Some(Cipher::Gcm),
         key: KeySource::Master(MasterKey::from_material(&MASTER)?),
         format: FormatPolicy::Force,
+        ..OpenOptions::default()
     };
     let superblock = format_device(&device, &how)?;
     write_segments(&*device, &superblock)?;
@@ -105,22 +106,32 @@ impl hkdf::KeyType for KeyLength {
     }
 }
 
-/// The key of an epoch, as the format's table of keys has it.
-fn epoch_key(superblock: &Superblock, salt: &[u8; 32]) -> Result<Seal, Failure> {
-    let cipher = superblock.cipher.number().to_le_bytes();
-    let info: [&[u8]; 3] = [b"ogive l2 seal v1", &superblock.device, &cipher];
+fn derive(secret: &[u8], salt: &[u8; 32], info: &[&[u8]]) -> Result<[u8; 32], Failure> {
     let mut key = [0; 32];
     hkdf::Salt::new(hkdf::HKDF_SHA256, salt)
-        .extract(&MASTER)
-        .expand(&info, KeyLength)
+        .extract(secret)
+        .expand(info, KeyLength)
         .and_then(|output| output.fill(&mut key))
         .map_err(|_| "HKDF gives no 32 bytes")?;
-    Ok(Seal::new(superblock.cipher, &key))
+    Ok(key)
+}
+
+/// The volume key out of the keyring, as the format's table of keys has it.
+fn volume_key(superblock: &Superblock) -> Result<[u8; 32], Failure> {
+    let Superblock { device, salt, keyring, keyring_tag, .. } = superblock;
+    let key = derive(&MASTER, salt, &[b"ogive l2 keyring v2", device])?;
+    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, &key).map_err(|_| "a bad key")?);
+    let (nonce, mut plain) = (Nonce::assume_unique_for_key([0; 12]), [0; 64]);
+    let covered = Aad::from(superblock.keyring_covers());
+    key.open_separate_gather(nonce, covered, keyring, keyring_tag, &mut plain)
+        .map_err(|_| "the keyring does not open")?;
+    Ok(*plain.first_chunk().ok_or("a keyring is longer")?)
 }
 
 fn write_segments(device: &dyn Device, superblock: &Superblock) -> Result<(), Failure> {
     let salt = [5; 32];
-    let seal = epoch_key(superblock, &salt)?;
+    let key =
+        SegmentKey::derive(&volume_key(superblock)?, superblock.cipher, &superblock.device, &salt);
     let units = record_units(STORED_BYTES as usize) as u32;
     let each = superblock.segment_bytes / (u64::from(units) * 512) - 1;
     let length = summary_bytes(each) as usize + SEGMENT_BLOCK_BYTES;
@@ -130,19 +141,19 @@ fn write_segments(device: &dyn Device, superblock: &Superblock) -> Result<(), Fa
         let sequence = u64::from(segment) + 1;
         let (device_id, start) = (superblock.device, SEGMENTS_START);
         let start = start + u64::from(segment) * superblock.segment_bytes;
-        let mut header =
-            SegmentHeader { segment, sequence, device: device_id, epoch_salt: salt, tag: [0; 16] };
-        let additional = header.additional_data();
-        header.tag = seal.seal(nonce(sequence, NUMBER_OF_HEADER), &additional, &mut []);
+        let account = WearAccount { sent_bytes: 0, clock_seconds: 0, allowance_bytes: i64::MAX };
+        let tag = [0; 16];
+        let mut header = SegmentHeader { segment, sequence, device: device_id, salt, account, tag };
+        header.tag = key.code(Purpose::Header, &header.covered());
         buffer.first(SEGMENT_BLOCK_BYTES).copy_from_slice(&header.to_bytes());
         device.write_at(start, &buffer.bytes()[..SEGMENT_BLOCK_BYTES])?;
         let (summary, trailer) = buffer.first(length).split_at_mut(length - SEGMENT_BLOCK_BYTES);
         let (entries, _) = summary.as_chunks_mut::<32>();
         for (number, bytes) in (0..each as u32).zip(entries) {
-            let mut key = [0; 16];
-            random.fill(&mut key);
+            let mut name = [0; 16];
+            random.fill(&mut name);
             let entry = SummaryEntry {
-                key,
+                key: name,
                 place: 8 + number * units,
                 provenance: 0,
                 plain_bytes: STORED_BYTES * 2,
@@ -156,11 +167,14 @@ fn write_segments(device: &dyn Device, superblock: &Superblock) -> Result<(), Fa
             device: device_id,
             records: each as u32,
             data_bytes: 4096 + each as u32 * units * 512,
+            salt: [0; 8],
             tag: [0; 16],
+            code: [0; 16],
         };
-        let additional = end.additional_data();
         let sealed = &mut summary[..each as usize * 32];
-        end.tag = seal.seal(nonce(sequence, NUMBER_OF_SUMMARY), &additional, sealed);
+        end.salt = key.salt_of(&end.additional_data(), sealed);
+        end.tag = key.seal(end.salt, NUMBER_OF_SUMMARY, &end.additional_data(), sealed);
+        end.code = key.code(Purpose::Trailer, &end.covered());
         trailer.copy_from_slice(&end.to_bytes());
         let at = start + superblock.segment_bytes - length as u64;
         device.write_at(at, &buffer.bytes()[..length])?;

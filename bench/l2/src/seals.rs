@@ -31,7 +31,7 @@ fn rates(cipher: Cipher, length: usize) -> (Rounds, Rounds) {
     for round in 1..=ROUNDS as u64 {
         let (mut sealed_ns, mut opened_ns) = (0, 0);
         for number in 0..RECORDS {
-            let nonce = nonce(round, number);
+            let nonce = nonce(round.to_le_bytes(), number);
             let start = thread_cpu_ns();
             let tag = seal.seal(nonce, &ADDITIONAL, &mut bytes);
             let middle = thread_cpu_ns();
@@ -56,7 +56,7 @@ fn bare_rates(length: usize) -> (Rounds, Rounds) {
     for round in 1..=ROUNDS as u64 {
         let (mut sealed_ns, mut opened_ns) = (0, 0);
         for number in 0..RECORDS {
-            let nonce = || Nonce::assume_unique_for_key(nonce(round, number));
+            let nonce = || Nonce::assume_unique_for_key(nonce(round.to_le_bytes(), number));
             let aad = || Aad::from(ADDITIONAL);
             let start = thread_cpu_ns();
             let tag = key.seal_in_place_separate_tag(nonce(), aad(), &mut bytes);

@@ -10,8 +10,10 @@
 //! 5. The rest is by chance, with the share of the budget that is left.
 //! 6. Nothing is beyond the budget.
 
+use crate::format::WearAccount;
 use parking_lot::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes that may be written at once after a pause, in seconds of the rate.
 const BURST: Duration = Duration::from_secs(8);
@@ -69,13 +71,18 @@ pub(crate) struct Gate {
     rate: Option<Mutex<Bucket>>,
     wear: Option<Mutex<Wear>>,
     random: Mutex<u64>,
+    /// Bytes sent to the device since it was formatted.
+    sent_bytes: AtomicU64,
 }
 
+/// Wear that is limited.
 #[derive(Debug)]
 struct Wear {
     /// Bytes that are free of charge: the first fill.
     free_bytes: f64,
     bucket: Bucket,
+    /// What was written before is known; until then nothing may be.
+    is_known: bool,
 }
 
 /// A token bucket of bytes.
@@ -118,23 +125,54 @@ impl Gate {
             let per_second = writes * device_bytes as f64 / 86_400.0;
             // What was saved in an hour may be written at once.
             let bucket = Bucket::new(per_second, Duration::from_secs(3600), now);
-            Wear { free_bytes: device_bytes as f64, bucket }
+            Wear { free_bytes: device_bytes as f64, bucket, is_known: false }
         });
         Self {
             admission,
             rate: rate.map(Mutex::new),
             wear: wear.map(Mutex::new),
             random: Mutex::new(0x9e37_79b9_7f4a_7c15),
+            sent_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Notes that so many bytes of the device have been written by others before: only the rest is
-    /// free of charge.
-    pub(crate) fn found(&self, used_bytes: u64) {
-        if let Some(wear) = &self.wear {
-            let mut wear = wear.lock();
-            wear.free_bytes = (wear.free_bytes - used_bytes as f64).max(0.0);
+    /// Goes on with the account that is on the device, and with what was sent after that was
+    /// written; without one the device is new. Until this is called, a limit of wear lets nothing
+    /// through.
+    pub(crate) fn found(&self, account: Option<(WearAccount, u64)>, now: Instant) {
+        let (account, since) = match account {
+            Some((account, since)) => (Some(account), since),
+            None => (None, 0),
+        };
+        let sent_bytes = account.map_or(0, |account| account.sent_bytes).saturating_add(since);
+        self.sent_bytes.store(sent_bytes, Ordering::Relaxed);
+        let Some(wear) = &self.wear else { return };
+        let mut wear = wear.lock();
+        wear.is_known = true;
+        let free = (wear.free_bytes - sent_bytes as f64).max(0.0);
+        // What was free of charge since then was not taken from the allowance.
+        let charged =
+            (since as f64 - (wear.free_bytes - (sent_bytes - since) as f64).max(0.0)).max(0.0);
+        wear.free_bytes = free;
+        if let Some(account) = account.filter(|account| account.allowance_bytes != i64::MAX) {
+            // A clock that was put back gives nothing.
+            let passed = clock_seconds().saturating_sub(account.clock_seconds) as f64;
+            let saved = passed * wear.bucket.per_second;
+            let level = account.allowance_bytes as f64 - charged + saved;
+            wear.bucket.level = level.min(wear.bucket.most);
+            wear.bucket.filled = now;
         }
+    }
+
+    /// The account as it is now, to be kept on the device.
+    pub(crate) fn account(&self, now: Instant) -> WearAccount {
+        let allowance_bytes = self.wear.as_ref().map_or(i64::MAX, |wear| {
+            let mut wear = wear.lock();
+            wear.bucket.fill(now);
+            wear.bucket.level as i64
+        });
+        let sent_bytes = self.sent_bytes.load(Ordering::Relaxed);
+        WearAccount { sent_bytes, clock_seconds: clock_seconds(), allowance_bytes }
     }
 
     /// Whether to take a record, with `pending_bytes` waiting to be written. What is written for it
@@ -159,6 +197,7 @@ impl Gate {
 
     /// Notes that so many bytes were sent to the device, of whatever kind.
     pub(crate) fn charge(&self, bytes: u64, now: Instant) {
+        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
         let bytes = bytes as f64;
         if let Some(rate) = &self.rate {
             let mut rate = rate.lock();
@@ -182,6 +221,9 @@ impl Gate {
         });
         let wear = self.wear.as_ref().map_or(1.0, |wear| {
             let mut wear = wear.lock();
+            if !wear.is_known {
+                return 0.0;
+            }
             wear.bucket.fill(now);
             let free = wear.free_bytes;
             if free > pending_bytes { 1.0 } else { wear.bucket.share(pending_bytes - free) }
@@ -199,6 +241,11 @@ impl Gate {
         *random = x;
         ((x >> 11) as f64) / ((1u64 << 53) as f64) < chance
     }
+}
+
+/// Seconds since 1970 by the clock of the machine.
+fn clock_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]
@@ -229,6 +276,8 @@ mod tests {
         let capacity = 10 << 30;
         let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(2.0) };
         let gate = Gate::new(Admission::Careful, limits, capacity, start);
+        assert_eq!(gate.judge(Offered::default(), 0, start), Verdict::Budget, "nothing is known");
+        gate.found(None, start);
         let (mut written, mut frequent) = (0, 0);
         for second in 0..86_400_u64 {
             let now = start + Duration::from_secs(second);
@@ -248,21 +297,60 @@ mod tests {
         assert!(frequent * 3 > written, "what was used again goes first");
     }
 
+    /// Writes all it may, and returns how much that was.
+    fn write_all(gate: &Gate, now: Instant) -> u64 {
+        let mut written = 0;
+        while gate.judge(Offered::default(), 0, now) == Verdict::Yes {
+            gate.charge(MIB, now);
+            written += MIB;
+        }
+        written
+    }
+
     #[test]
     fn the_first_fill_is_free_once_and_not_with_every_mount() {
         let now = Instant::now();
         let capacity = 10 << 30;
         let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(0.5) };
         let gate = Gate::new(Admission::All, limits, capacity, now);
-        gate.found(capacity - 100 * MIB);
-        let mut written = 0;
-        while gate.judge(Offered::default(), 0, now) == Verdict::Yes {
-            gate.charge(MIB, now);
-            written += MIB;
-        }
+        let account = WearAccount {
+            sent_bytes: capacity - 100 * MIB,
+            clock_seconds: clock_seconds(),
+            allowance_bytes: i64::MAX,
+        };
+        gate.found(Some((account, 0)), now);
+        let written = write_all(&gate, now);
         // The rest of the first fill, and an hour's worth of the budget.
         let allowed = 100 * MIB + capacity / 48 + 2 * MIB;
         assert!(written > 100 * MIB && written <= allowed, "{written} of {allowed}");
+    }
+
+    #[test]
+    fn the_daily_budget_is_one_over_all_mounts() {
+        let now = Instant::now();
+        let capacity = 256 * MIB;
+        let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(1.0) };
+        let (mut written, mut account, mut since) = (0, None, 0);
+        for _ in 0..12 {
+            let gate = Gate::new(Admission::All, limits, capacity, now);
+            gate.found(account.map(|account| (account, since)), now);
+            // A header is written, and behind it what there is allowance for.
+            account = Some(gate.account(now));
+            since = write_all(&gate, now);
+            written += since;
+            assert_eq!(gate.account(now).sent_bytes, written);
+        }
+        // The first fill, and the least burst, once.
+        assert!(written >= capacity && written <= capacity + 20 * MIB, "{written}");
+        // What was left for an hour is allowed again then, and a clock put back gives nothing.
+        for (seconds, most) in [(-3600, MIB), (0, MIB), (3600, 12 * MIB)] {
+            let gate = Gate::new(Admission::All, limits, capacity, now);
+            let mut earlier = account.unwrap();
+            earlier.clock_seconds = earlier.clock_seconds.saturating_add_signed(-seconds);
+            gate.found(Some((earlier, since)), now);
+            let written = write_all(&gate, now);
+            assert!(written <= most && (seconds <= 0 || written > 0), "{seconds}: {written}");
+        }
     }
 
     #[test]

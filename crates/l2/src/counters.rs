@@ -74,6 +74,8 @@ counters! {
     l2_rebuild_bufs
     /// Summaries read in rebuilds.
     l2_rebuild_log_blks
+    /// Seals of records that were tried in segments without a summary.
+    l2_rebuild_unseals
     /// Bytes evicted from the first level that a device held.
     evict_l2_cached
     /// Bytes evicted that a device could take.
@@ -93,6 +95,8 @@ counters! {
     l2_plain_bytes_written
     /// Bytes of them as stored.
     l2_stored_bytes_written
+    /// Of those, bytes that were added so that lengths tell less.
+    l2_padding_bytes
     /// Records that were carried over before their segment was overwritten.
     l2_reinserted
     /// Bytes of them as stored.
@@ -107,6 +111,8 @@ counters! {
     l2_refused_budget
     /// Offers refused: too large for a segment, or empty.
     l2_refused_size
+    /// Records loaded that may not be kept because of the path of their file.
+    l2_refused_path
     /// Offers dropped: the queue was full.
     l2_dropped_queue
     /// Offers dropped: the device was bypassed or its write failed.

@@ -2,8 +2,10 @@
 //!
 //! Errors and reads that take too long are counted over a minute. Too many, and the device is
 //! bypassed: nothing is read from it or offered to it for a while, twice as long each time. Then a
-//! few are tried again; success makes everything as before.
+//! few are tried again; success makes everything as before. What is said of that in the log is said
+//! once a minute at most, however often it changes.
 
+use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +15,15 @@ const FAILURES_MAX: u32 = 8;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Longest time without a try.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
+
+/// What happened to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bypass {
+    /// How long it is left alone.
+    pub(crate) pause: Duration,
+    /// Whether that is to be said in the log.
+    pub(crate) is_news: bool,
+}
 
 /// Health of a device.
 #[derive(Debug)]
@@ -31,12 +42,14 @@ struct State {
     window_start: Instant,
     until: Instant,
     pause: Duration,
+    said: Recurring,
 }
 
 impl Health {
     pub(crate) fn new(pause_first: Duration) -> Self {
         let now = Instant::now();
-        let state = State { failures: 0, window_start: now, until: now, pause: pause_first };
+        let said = Recurring::new(WINDOW, Duration::ZERO);
+        let state = State { failures: 0, window_start: now, until: now, pause: pause_first, said };
         Self { bypassed: AtomicBool::new(false), state: Mutex::new(state), pause_first }
     }
 
@@ -46,20 +59,23 @@ impl Health {
         self.bypassed.load(Ordering::Relaxed) && Instant::now() < self.state.lock().until
     }
 
-    /// Something failed; whether the device is bypassed because of that.
-    pub(crate) fn failed(&self) -> bool {
-        let now = Instant::now();
+    /// Something failed; what came of it, if the device is bypassed because of that.
+    pub(crate) fn failed(&self) -> Option<Bypass> {
+        self.failed_at(Instant::now())
+    }
+
+    fn failed_at(&self, now: Instant) -> Option<Bypass> {
         let mut state = self.state.lock();
         let on_trial = self.bypassed.load(Ordering::Relaxed);
         if on_trial && now < state.until {
-            return false;
+            return None;
         }
         if now.duration_since(state.window_start) > WINDOW {
             (state.window_start, state.failures) = (now, 0);
         }
         state.failures += 1;
         if !on_trial && state.failures < FAILURES_MAX {
-            return false;
+            return None;
         }
         if on_trial {
             state.pause = (state.pause * 2).min(PAUSE_MAX);
@@ -67,17 +83,29 @@ impl Health {
         state.until = now + state.pause;
         state.failures = 0;
         self.bypassed.store(true, Ordering::Relaxed);
-        true
+        let is_news = state.said.say(true, now) == Some(Change::Came);
+        Some(Bypass { pause: state.pause, is_news })
     }
 
-    /// Something went well.
-    pub(crate) fn succeeded(&self) {
-        if self.bypassed.load(Ordering::Relaxed) {
-            let mut state = self.state.lock();
-            if Instant::now() >= state.until {
-                self.bypassed.store(false, Ordering::Relaxed);
-                (state.failures, state.pause) = (0, self.pause_first);
-            }
+    /// Something went well. How long the device was bypassed, if it is asked again from now on and
+    /// that is to be said.
+    pub(crate) fn succeeded(&self) -> Option<Duration> {
+        if !self.bypassed.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.succeeded_at(Instant::now())
+    }
+
+    fn succeeded_at(&self, now: Instant) -> Option<Duration> {
+        let mut state = self.state.lock();
+        if now < state.until {
+            return None;
+        }
+        self.bypassed.store(false, Ordering::Relaxed);
+        (state.failures, state.pause) = (0, self.pause_first);
+        match state.said.say(false, now) {
+            Some(Change::Went(after)) => Some(after),
+            _ => None,
         }
     }
 }
@@ -90,20 +118,37 @@ mod tests {
     fn many_failures_bypass_and_one_success_later_ends_it() {
         let health = Health::new(Duration::ZERO);
         for _ in 1..FAILURES_MAX {
-            assert!(!health.failed() && !health.is_bypassed());
+            assert!(health.failed().is_none() && !health.is_bypassed());
         }
-        assert!(health.failed(), "now it is bypassed");
+        assert!(health.failed().is_some(), "now it is bypassed");
         // Without a pause it is tried at once, and a failure brings the next pause.
-        assert!(!health.is_bypassed() && health.failed());
-        health.succeeded();
-        assert!(!health.is_bypassed() && !health.failed());
+        assert!(!health.is_bypassed() && health.failed().is_some());
+        let _ = health.succeeded();
+        assert!(!health.is_bypassed() && health.failed().is_none());
 
         let health = Health::new(Duration::from_secs(3600));
         for _ in 0..FAILURES_MAX {
             let _ = health.failed();
         }
         assert!(health.is_bypassed());
-        health.succeeded();
+        assert_eq!(health.succeeded(), None);
         assert!(health.is_bypassed(), "a late success of a read begun before proves nothing");
+    }
+
+    #[test]
+    fn a_device_that_fails_and_works_in_turn_is_told_of_once_a_minute() {
+        let health = Health::new(Duration::ZERO);
+        let (start, mut bypasses, mut lines) = (Instant::now(), 0, Vec::new());
+        for second in 0..120 {
+            let now = start + Duration::from_secs(second);
+            for _ in 0..FAILURES_MAX {
+                let Some(bypass) = health.failed_at(now) else { continue };
+                bypasses += 1;
+                lines.extend(bypass.is_news.then_some((second, "bypassed")));
+            }
+            lines.extend(health.succeeded_at(now).map(|_| (second, "back")));
+        }
+        assert_eq!(bypasses, 120);
+        assert_eq!(lines, [(0, "bypassed"), (0, "back"), (60, "bypassed"), (60, "back")]);
     }
 }

@@ -11,6 +11,7 @@
 //! | [`device`] | where the bytes go |
 //! | `cipher` | seals, and the keys they are made with |
 //! | `compression` | fewer bytes, where it pays |
+//! | `padding` | lengths that tell less |
 //! | [`index`] | which records are where, in eight bytes each |
 //! | `admission` | what is worth wearing an SSD for |
 //! | `store` | one device: write, reclaim, recover |
@@ -18,7 +19,8 @@
 //! | `tier` | all of it together: [`Tier`] |
 //! | `health` | when to leave a device alone |
 //!
-//! `unsafe` is in `device::uring` alone: in the two functions that lend the kernel a buffer.
+//! `unsafe` is in `device::uring`, in the two functions that lend the kernel a buffer, and in
+//! `cipher::guarded`, which locks the pages of keys.
 
 #![deny(unsafe_code)]
 
@@ -30,18 +32,23 @@ pub mod device;
 pub mod format;
 mod health;
 pub mod index;
+mod padding;
 mod readers;
 mod store;
 mod tier;
 
 pub use admission::{Admission, Offered, WriteLimits};
-pub use cipher::{Cipher, MasterKey, Seal, SecretError, derive_from_passphrase, nonce};
+pub use cipher::{
+    Cipher, MasterKey, Passphrase, Purpose, Seal, SecretError, SegmentKey, derive_from_passphrase,
+    nonce,
+};
 pub use compression::{Compression, Compressor, Decompressor, Stored};
 pub use counters::Counts;
 pub use format::KdfParameters;
+pub use padding::Padding;
 pub use readers::READER_NAME;
 pub use store::{
-    DeviceError, FormatPolicy, KeySource, OpenOptions, SharedBytes, StoreOptions, Usage,
-    Verification, format_device, read_superblock, verify,
+    DeviceError, Discarded, FormatPolicy, KDF_WORK_MAX_KIB, KeySource, OpenOptions, SharedBytes,
+    StoreOptions, Usage, Verification, change_key, discard, format_device, read_superblock, verify,
 };
-pub use tier::{Tier, TierOptions};
+pub use tier::{DeviceInUse, Removed, Tier, TierOptions};

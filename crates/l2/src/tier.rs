@@ -1,13 +1,27 @@
-//! The second level: one or several devices, and the threads that read them.
+//! The second level: devices, and the threads that read them.
+//!
+//! Devices come and go while it is in use ([`Tier::add`], [`Tier::remove`]). The list of them is
+//! behind a lock that is held to look for one or to change the list, never while anything is read,
+//! written, opened or waited for: whoever uses a device holds it itself. So one that is taken away
+//! is asked for nothing from that moment on, and closed when the last who uses it has ended.
+//!
+//! # Locks
+//! The list's is a leaf, and so are all of the devices' ([`crate::store`]).
 
 use crate::admission::Offered;
+use crate::cipher::Cipher;
 use crate::counters::{Counters, Counts, Stopwatch, add};
 use crate::device::Device;
 use crate::index::{Shrunk, Slot};
 use crate::readers::Readers;
-use crate::store::{DeviceError, OpenOptions, SharedBytes, Store, StoreOptions, Usage, open};
+use crate::store::{
+    DeviceError, OpenOptions, Opened, SharedBytes, Store, StoreOptions, Usage, open,
+};
+use ogive_threads::Alive;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// How a second level is used.
 #[derive(Clone, Debug)]
@@ -40,12 +54,12 @@ const THREADS_BLOCKING: usize = 32;
 ///
 /// ```
 /// use ogive_l2::device::MemoryDevice;
-/// use ogive_l2::{FormatPolicy, KeySource, MasterKey, Offered, OpenOptions, Tier, TierOptions};
+/// use ogive_l2::{KeySource, MasterKey, Offered, OpenOptions, Tier, TierOptions};
 /// use std::sync::Arc;
 ///
 /// let device = Arc::new(MemoryDevice::new(8 << 20));
 /// let key = KeySource::Master(MasterKey::random()?);
-/// let open = OpenOptions { size_bytes: None, cipher: None, key, format: FormatPolicy::IfEmpty };
+/// let open = OpenOptions { key, ..OpenOptions::default() };
 /// let tier = Tier::open(vec![(device, open)], TierOptions::default())
 ///     .map_err(|(_, error)| error)?;
 /// tier.settle();
@@ -55,20 +69,56 @@ const THREADS_BLOCKING: usize = 32;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Tier {
-    /// The devices, each with threads of its own: one that hangs holds up no other.
-    stores: Vec<Member>,
+    members: RwLock<Members>,
+    options: TierOptions,
     counters: Arc<Counters>,
+    versions: Zeroizing<[u8; 32]>,
+}
+
+/// The devices, each with threads of its own: one that hangs holds up no other.
+#[derive(Default)]
+struct Members {
+    list: Vec<Arc<Member>>,
+    /// Nothing is added any more.
+    is_closed: bool,
 }
 
 /// A device and who reads it.
 struct Member {
     store: Arc<Store>,
     readers: Readers,
+    /// Somebody has the device open.
+    in_use: Alive,
+}
+
+/// A device that is in use.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct DeviceInUse {
+    /// Its name, as the superblock has it.
+    pub device: [u8; 16],
+    /// How it is sealed.
+    pub cipher: Cipher,
+    /// How it is read and written.
+    pub engine: &'static str,
+    /// Bytes that its log has room for.
+    pub room_bytes: u64,
+    /// What it holds.
+    pub usage: Usage,
+}
+
+/// What became of a device that was taken out of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// All of it is written, and nobody has it open any more.
+    Closed,
+    /// It is asked for nothing more, but somebody still waits for it. It is closed when it answers.
+    Hangs,
 }
 
 impl std::fmt::Debug for Tier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let stores: Vec<_> = self.stores.iter().map(|member| &member.store).collect();
+        let stores: Vec<_> = self.list().iter().map(|member| member.store.clone()).collect();
         f.debug_struct("Tier").field("stores", &stores).finish_non_exhaustive()
     }
 }
@@ -86,37 +136,102 @@ impl Tier {
         let counters = Arc::new(Counters::default());
         let mut opened = Vec::with_capacity(devices.len());
         for (position, (device, how)) in devices.into_iter().enumerate() {
-            let (superblock, keys) = open(&device, &how).map_err(|error| (position, error))?;
-            opened.push((device, superblock, keys));
+            let found = open(&device, &how).map_err(|error| (position, error))?;
+            opened.push((device, found));
         }
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut tier = Self { stores: Vec::with_capacity(opened.len()), counters };
-        for (position, (device, superblock, keys)) in opened.into_iter().enumerate() {
-            let threads_max = match (options.threads_max, device.depth()) {
-                (0, 1) => THREADS_BLOCKING.max(processors),
-                (0, _) => processors * 2,
-                (given, _) => given,
-            };
-            let patience = options.read_patience;
-            let readers = Readers::new(threads_max, patience, tier.counters.clone());
-            let store_options = options.store.clone();
-            let counters = tier.counters.clone();
-            let store = Store::start(device, superblock, keys, store_options, counters).map_err(
-                |error| (position, DeviceError::System { action: "start a thread", error }),
-            )?;
-            tier.stores.push(Member { store, readers });
+        // One secret for all: that of the first which has been in use before.
+        let oldest = opened.iter().find(|(_, opened)| !opened.is_new).or(opened.first());
+        let versions =
+            Zeroizing::new(oldest.map_or([0; 32], |(_, oldest)| *oldest.keys.versions()));
+        for (position, (device, opened)) in opened.iter_mut().enumerate() {
+            opened.adopt_versions(&**device, &versions).map_err(|error| (position, error))?;
         }
-        Ok(tier)
+        let mut members = Members::default();
+        for (position, (device, opened)) in opened.into_iter().enumerate() {
+            let member = Member::new(device, opened, &options, &counters);
+            let taken = member.and_then(|member| members.take(&Arc::new(member)));
+            taken.map_err(|error| (position, error))?;
+        }
+        Ok(Self { members: RwLock::new(members), options, counters, versions })
     }
 
-    /// The device of a name: by rendezvous hashing (Thaler and Ravishankar, 1998), so that another
-    /// device takes its share from all and changes nothing else.
-    fn member(&self, name: &[u8]) -> Option<&Member> {
-        if let [only] = &self.stores[..] {
-            return Some(only);
+    /// Takes another device into use, which from then on has its share of the records: that share
+    /// misses until it has come there. Names mean on it what they mean on the others. Returns the
+    /// device's name.
+    ///
+    /// # Errors
+    /// See [`DeviceError`]; nothing has changed then.
+    pub fn add(&self, device: Arc<dyn Device>, how: &OpenOptions) -> Result<[u8; 16], DeviceError> {
+        let mut opened = open(&device, how)?;
+        let id = opened.superblock.device;
+        self.members.read().check(&id)?;
+        opened.adopt_versions(&*device, &self.versions)?;
+        let member = Arc::new(Member::new(device, opened, &self.options, &self.counters)?);
+        // The member outlives the lock: one that is not taken is closed when it is dropped.
+        self.members.write().take(&member)?;
+        Ok(id)
+    }
+
+    /// Takes a device out of use: what is being read ends, what waits is written, and it is closed.
+    /// Its records are misses from the start, and found again when it is added again. `None` if
+    /// there is no such device.
+    pub fn remove(&self, device: &[u8; 16]) -> Option<Removed> {
+        let removed = {
+            let mut members = self.members.write();
+            let is_it = |member: &Arc<Member>| member.id() == device;
+            let position = members.list.iter().position(is_it)?;
+            members.list.remove(position)
+        };
+        removed.close();
+        let in_use = removed.in_use.clone();
+        drop(removed);
+        let left = in_use.wait(self.options.read_patience);
+        Some(if left == 0 { Removed::Closed } else { Removed::Hangs })
+    }
+
+    /// What is in use now.
+    pub fn devices(&self) -> Vec<DeviceInUse> {
+        let in_use = |member: &Arc<Member>| {
+            let store = &member.store;
+            DeviceInUse {
+                device: *store.id(),
+                cipher: store.cipher(),
+                engine: store.device().engine(),
+                room_bytes: store.room_bytes(),
+                usage: store.usage(),
+            }
+        };
+        self.list().iter().map(in_use).collect()
+    }
+
+    /// The devices as they are now, to be used without the lock.
+    fn list(&self) -> Vec<Arc<Member>> {
+        self.members.read().list.clone()
+    }
+
+    /// Thirty-two random bytes that all devices keep, sealed as they are: for names that nobody can
+    /// foresee and that mean the same to whoever uses these devices next.
+    pub fn version_secret(&self) -> &[u8; 32] {
+        &self.versions
+    }
+
+    /// How each device is sealed.
+    pub fn ciphers(&self) -> Vec<Cipher> {
+        self.list().iter().map(|member| member.store.cipher()).collect()
+    }
+
+    /// The device of a name: by rendezvous hashing (Thaler and Ravishankar, 1998), weighted by size
+    /// (Schindelhauer and Schomaker, 2005), so that another device takes its share from all and
+    /// changes nothing else.
+    fn member(&self, name: &[u8]) -> Option<Arc<Member>> {
+        let members = self.members.read();
+        if let [only] = &members.list[..] {
+            return Some(only.clone());
         }
         let hash = twox_hash::XxHash3_64::oneshot(name);
-        self.stores.iter().max_by_key(|member| member.store.affinity(hash))
+        let affinity = |member: &Member| member.store.affinity(hash);
+        let chosen = members.list.iter();
+        chosen.max_by(|one, other| affinity(one).total_cmp(&affinity(other))).cloned()
     }
 
     /// The bytes of a record, if they are to be had. Waits for a device at most for the patience
@@ -138,7 +253,7 @@ impl Tier {
         name: &[u8],
         read: impl FnOnce(&Readers, &Arc<Store>, [u8; 16], Slot) -> Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
-        let bytes = self.member(name).and_then(|member| self.read_from(member, name, read));
+        let bytes = self.member(name).and_then(|member| self.read_from(&member, name, read));
         let counter = match bytes {
             Some(_) => &self.counters.l2_hits,
             None => &self.counters.l2_misses,
@@ -153,7 +268,7 @@ impl Tier {
         name: &[u8],
         read: impl FnOnce(&Readers, &Arc<Store>, [u8; 16], Slot) -> Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
-        let Member { store, readers } = member;
+        let Member { store, readers, .. } = member;
         let key = store.key(name);
         if let Some(bytes) = store.in_flight(&key) {
             let mut watch = Stopwatch::start();
@@ -172,7 +287,8 @@ impl Tier {
     /// Whether a record of this name is worth asking for: the index knows it, or one that looks the
     /// same to it, and its device is not left alone at the moment; or it is on its way there.
     pub fn may_have(&self, name: &[u8]) -> bool {
-        self.member(name).is_some_and(|Member { store, .. }| {
+        self.member(name).is_some_and(|member| {
+            let store = &member.store;
             let key = store.key(name);
             (store.look(&key).is_some() && !store.health.is_bypassed())
                 || store.in_flight(&key).is_some()
@@ -195,6 +311,11 @@ impl Tier {
         add(&self.counters.evict_l2_ineligible, bytes);
     }
 
+    /// Notes a record that must not come here because of the path of its file.
+    pub fn note_refused_path(&self) {
+        add(&self.counters.l2_refused_path, 1);
+    }
+
     /// Everything counted.
     pub fn counts(&self) -> Counts {
         self.counters.counts()
@@ -202,21 +323,17 @@ impl Tier {
 
     /// What each device holds.
     pub fn usage(&self) -> Vec<Usage> {
-        self.stores.iter().map(|member| member.store.usage()).collect()
+        self.list().iter().map(|member| member.store.usage()).collect()
     }
 
-    /// How each device is read and written.
-    pub fn engines(&self) -> Vec<&'static str> {
-        self.stores.iter().map(|member| member.store.device().engine()).collect()
-    }
-
-    /// Gives back about `want_bytes` of the memory that the indexes take, as far as they have it, and
-    /// says how much it was and how many records are unknown now that were known. They stay on
+    /// Gives back about `want_bytes` of the memory that the indexes take, as far as they have it,
+    /// and says how much it was and how many records are unknown now that were known. They stay on
     /// their devices and are found again at the next opening. For a minute no index grows.
     pub fn shrink_index(&self, want_bytes: u64) -> Shrunk {
-        let all: u64 = self.stores.iter().map(|member| member.store.index_bytes()).sum();
+        let members = self.list();
+        let all: u64 = members.iter().map(|member| member.store.index_bytes()).sum();
         let mut sum = Shrunk::default();
-        for Member { store, .. } in &self.stores {
+        for store in members.iter().map(|member| &member.store) {
             // Each gives its share of what all have.
             let share = u128::from(want_bytes) * u128::from(store.index_bytes());
             let share = share.div_ceil(u128::from(all.max(1))).min(u128::from(u64::MAX));
@@ -233,10 +350,11 @@ impl Tier {
         let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline {
             let is_settled = |store: &Store| store.is_recovered() && store.is_quiet();
-            if self.stores.iter().all(|member| is_settled(&member.store)) {
+            let members = self.list();
+            if members.iter().all(|member| is_settled(&member.store)) {
                 return true;
             }
-            self.stores.iter().for_each(|member| member.store.hurry());
+            members.iter().for_each(|member| member.store.write_soon());
             std::thread::sleep(Duration::from_millis(1));
         }
         false
@@ -244,8 +362,76 @@ impl Tier {
 
     /// Seals what is open and ends all threads. Also done when it is dropped.
     pub fn close(&self) {
-        self.stores.iter().for_each(|member| member.readers.stop());
-        self.stores.iter().for_each(|member| member.store.close());
+        let members = {
+            let mut members = self.members.write();
+            members.is_closed = true;
+            members.list.clone()
+        };
+        members.iter().for_each(|member| member.readers.stop());
+        members.iter().for_each(|member| member.store.close());
+    }
+}
+
+impl Members {
+    /// Whether a device of this name may come.
+    fn check(&self, device: &[u8; 16]) -> Result<(), DeviceError> {
+        if self.is_closed {
+            return Err(DeviceError::Ended);
+        }
+        match self.list.iter().any(|member| member.id() == device) {
+            true => Err(DeviceError::Twin),
+            false => Ok(()),
+        }
+    }
+
+    fn take(&mut self, member: &Arc<Member>) -> Result<(), DeviceError> {
+        self.check(member.id())?;
+        self.list.push(member.clone());
+        Ok(())
+    }
+}
+
+impl Member {
+    /// Begins to use a device that was opened, and its recovery in the background.
+    fn new(
+        device: Arc<dyn Device>,
+        opened: Opened,
+        options: &TierOptions,
+        counters: &Arc<Counters>,
+    ) -> Result<Self, DeviceError> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads_max = match (options.threads_max, device.depth()) {
+            (0, 1) => THREADS_BLOCKING.max(processors),
+            (0, _) => processors * 2,
+            (given, _) => given,
+        };
+        let readers = Readers::new(threads_max, options.read_patience, counters.clone());
+        let in_use = Alive::default();
+        let store = Store::start(
+            device,
+            opened,
+            options.store.clone(),
+            counters.clone(),
+            Some(in_use.enter()),
+        )
+        .map_err(|error| DeviceError::System { action: "start a thread", error })?;
+        Ok(Self { store, readers, in_use })
+    }
+
+    fn id(&self) -> &[u8; 16] {
+        self.store.id()
+    }
+
+    /// Seals what is open and ends the threads. The second time it does nothing.
+    fn close(&self) {
+        self.readers.stop();
+        self.store.close();
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

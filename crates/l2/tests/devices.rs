@@ -1,5 +1,5 @@
-//! The same promises on files: with O_DIRECT and io_uring, with O_DIRECT alone, and through the page
-//! cache. Where the system refuses one of them, the next best is what is tested.
+//! The same promises on files: with O_DIRECT and io_uring, with O_DIRECT alone, and through the
+//! page cache. Where the system refuses one of them, the next best is what is tested.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -65,6 +65,36 @@ fn many_readers_at_once_all_get_theirs() {
 }
 
 #[test]
+fn devices_of_unequal_size_take_by_their_share_and_wear_alike() {
+    // Seven segments of 1 MiB, and four times as many.
+    let sizes = [DEVICE_BYTES, (4 * 7 + 1) << 20];
+    let devices = sizes.map(|bytes| {
+        let device: Arc<dyn Device> = Arc::new(device::MemoryDevice::new(bytes));
+        (device, how(Cipher::Gcm))
+    });
+    let tier = Tier::open(devices.into(), options()).unwrap();
+    assert!(tier.settle());
+    fill(&tier, 2000, 4000);
+    assert_eq!(found(&tier, 2000, 4000), 2000);
+    let usage = tier.usage();
+    // A fifth of them, and by chance 18 more or fewer.
+    let records = usage[0].records;
+    assert!((250..550).contains(&records), "{records} of 2000 are on the smaller one");
+    assert_eq!(records + usage[1].records, 2000);
+    // Twice as much as there is room for: both are full of what came last.
+    for object in 2000..9000 {
+        put(&tier, object, 1, 16_000);
+        if object % 64 == 63 {
+            assert!(tier.settle());
+        }
+    }
+    assert!(tier.settle());
+    for (usage, bytes) in tier.usage().iter().zip(sizes) {
+        assert!(usage.stored_bytes > bytes / 2, "{} of {bytes} bytes in use", usage.stored_bytes);
+    }
+}
+
+#[test]
 fn many_reads_at_once_fill_their_own_buffers_and_the_end_is_an_error() {
     let directory = directory();
     for engine in ENGINES {
@@ -96,12 +126,37 @@ fn many_reads_at_once_fill_their_own_buffers_and_the_end_is_an_error() {
 }
 
 #[test]
+fn a_file_that_was_made_and_came_to_nothing_goes_again() {
+    let directory = directory();
+    for engine in ENGINES {
+        let path = directory.path().join(format!("{engine:?}"));
+        let make = || device::open(&path, OpenMode::Create, engine).unwrap();
+        drop(make());
+        assert!(!path.exists(), "{engine:?}");
+        make().set_len_bytes(4096).unwrap();
+        assert!(path.exists(), "{engine:?}: it has a size");
+        // What was there before is somebody's, even if it is empty.
+        std::fs::write(&path, "").unwrap();
+        drop(make());
+        assert!(path.exists(), "{engine:?}: it was not made here");
+        std::fs::remove_file(&path).unwrap();
+        let made = make();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        drop(made);
+        assert!(path.exists(), "{engine:?}: another file has the name");
+    }
+}
+
+#[test]
 fn a_device_has_one_user_and_others_may_look() {
     let directory = directory();
     let path = directory.path().join("device");
     let tier = open_file(&path, Engine::Probe);
     let second = device::open(&path, OpenMode::Write, Engine::Probe);
     assert!(matches!(second, Err(OpenError::Busy { .. })));
+    let verifier = device::open(&path, OpenMode::ReadAlone, Engine::Probe);
+    assert!(matches!(verifier, Err(OpenError::Busy { .. })));
     let looker = device::open(&path, OpenMode::Read, Engine::Pread).unwrap();
     assert!(ogive_l2::read_superblock(&*looker).unwrap().is_ok());
     drop(tier);
@@ -116,7 +171,7 @@ fn verifying_counts_what_is_whole_and_what_is_not() {
     let path = directory.path().join("device");
     fill(&open_file(&path, Engine::Probe), 100, 20_000);
     let check = || -> Verification {
-        let device = device::open(&path, OpenMode::Write, Engine::Probe).unwrap();
+        let device = device::open(&path, OpenMode::ReadAlone, Engine::Probe).unwrap();
         verify(&device, &how(Cipher::Gcm), |_, _| true).unwrap()
     };
     let before = check();

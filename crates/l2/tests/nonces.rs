@@ -1,37 +1,44 @@
-//! No two records are ever sealed with one nonce under one key, whatever crashes, reopenings, clones
-//! and rollbacks come between them.
+//! No two records are ever sealed with one nonce under one key, whatever crashes, reopenings,
+//! clones and rollbacks come between them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
 use common::*;
 use ogive_l2::device::{CrashDevice, Device};
-use ogive_l2::format::{RecordHeader, SegmentHeader, SegmentTrailer};
+use ogive_l2::format::{
+    NUMBER_OF_SUMMARY, RecordHeader, SEGMENTS_START, SegmentHeader, SegmentTrailer,
+};
+use ogive_l2::nonce;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// Everything that was ever sealed: salt of the key, sequence, number, and the tag it got.
-type Sealed = Arc<Mutex<HashMap<([u8; 32], u64, u32), [u8; 16]>>>;
+/// Everything that was ever sealed: salt of the segment's key, nonce, and the tag it got.
+type Sealed = Arc<Mutex<HashMap<([u8; 32], [u8; 12]), [u8; 16]>>>;
+
+/// Bytes of a segment on the devices here.
+const SEGMENT_BYTES: u64 = 1 << 20;
 
 /// A device that looks at what is written to it.
 #[derive(Debug)]
 struct Recorder {
     inner: CrashDevice,
     sealed: Sealed,
-    /// Salt of each sequence that this opening has begun.
-    epochs: Mutex<HashMap<u64, [u8; 32]>>,
+    /// Salt of the segment that was begun last in each place.
+    salts: Mutex<HashMap<u64, [u8; 32]>>,
     repeated: Arc<Mutex<Vec<String>>>,
 }
 
 impl Recorder {
-    fn note(&self, sequence: u64, number: u32, tag: [u8; 16]) {
-        let Some(salt) = self.epochs.lock().unwrap().get(&sequence).copied() else { return };
-        let before = self.sealed.lock().unwrap().insert((salt, sequence, number), tag);
+    fn note(&self, offset: u64, nonce: [u8; 12], tag: [u8; 16]) {
+        let segment = (offset - SEGMENTS_START) / SEGMENT_BYTES;
+        let Some(salt) = self.salts.lock().unwrap().get(&segment).copied() else { return };
+        let before = self.sealed.lock().unwrap().insert((salt, nonce), tag);
         // The same bytes once more are no second message.
         if before.is_some_and(|before| before != tag) {
-            self.repeated.lock().unwrap().push(format!("sequence {sequence}, number {number}"));
+            self.repeated.lock().unwrap().push(format!("segment {segment}, nonce {nonce:?}"));
         }
     }
 }
@@ -43,15 +50,21 @@ impl Device for Recorder {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         if let Some(header) = SegmentHeader::parse(bytes) {
-            self.epochs.lock().unwrap().insert(header.sequence, header.epoch_salt);
-            self.note(header.sequence, u32::MAX - 1, header.tag);
+            let segment = (offset - SEGMENTS_START) / SEGMENT_BYTES;
+            assert!(
+                self.salts.lock().unwrap().values().all(|salt| *salt != header.salt),
+                "each segment has a salt of its own"
+            );
+            self.salts.lock().unwrap().insert(segment, header.salt);
         }
-        for unit in bytes.chunks(512) {
+        for (at, unit) in (offset..).step_by(512).zip(bytes.chunks(512)) {
             if let Some(record) = RecordHeader::parse(unit) {
-                self.note(record.sequence, record.number, record.tag);
+                self.note(at, nonce(record.salt, record.number), record.tag);
             }
-            if let Some(trailer) = SegmentTrailer::parse(unit, 1 << 20) {
-                self.note(trailer.sequence, u32::MAX, trailer.tag);
+        }
+        for (at, block) in (offset..).step_by(4096).zip(bytes.chunks(4096)) {
+            if let Some(trailer) = SegmentTrailer::parse(block, SEGMENT_BYTES) {
+                self.note(at, nonce(trailer.salt, NUMBER_OF_SUMMARY), trailer.tag);
             }
         }
         self.inner.write_at(offset, bytes)
@@ -108,7 +121,7 @@ proptest! {
         let device = |bytes: Vec<u8>| Arc::new(Recorder {
             inner: CrashDevice::from_bytes(bytes, 5),
             sealed: sealed.clone(),
-            epochs: Mutex::default(),
+            salts: Mutex::default(),
             repeated: repeated.clone(),
         });
         let mut now = device(vec![0; 6 << 20]);

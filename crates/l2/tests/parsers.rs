@@ -38,10 +38,13 @@ proptest! {
         }
         if let Some(header) = SegmentHeader::parse(&bytes) {
             prop_assert!(header.sequence != 0);
+            prop_assert_eq!(&header.to_bytes()[..112], &bytes[..112]);
         }
         if let Some(trailer) = SegmentTrailer::parse(&bytes, 1 << 20) {
             prop_assert!(u64::from(trailer.data_bytes) < 1 << 20);
             prop_assert!(u64::from(trailer.records) * 32 < 1 << 20);
+            prop_assert!(trailer.sent_bytes() <= 1 << 20);
+            prop_assert_eq!(&trailer.to_bytes()[..80], &bytes[..80]);
         }
         for entry in parse_summary(&bytes, 1 << 20) {
             prop_assert!(u64::from(entry.place) * 512 + u64::from(entry.stored_bytes) < 1 << 20);

@@ -52,7 +52,7 @@ fn a_stale_version_is_a_miss() {
 }
 
 #[test]
-fn the_log_goes_round_and_the_eldest_goes() {
+fn the_log_goes_round_and_the_oldest_goes() {
     let device = memory();
     let tier = open(&device);
     // Twenty times round.

@@ -1,23 +1,15 @@
-//! A device of which the fuzzer has overwritten pieces, with cipher off: nothing but checksums stands
-//! between its bytes and the reader, so every line behind the checks is reached.
+//! A device of which the fuzzer has overwritten pieces, with cipher off: nothing but checksums
+//! stands between its bytes and the reader, so every line behind the checks is reached.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use ogive_l2::device::MemoryDevice;
-use ogive_l2::{
-    Admission, Cipher, FormatPolicy, KeySource, Offered, OpenOptions, StoreOptions, Tier,
-    TierOptions,
-};
+use ogive_l2::{Admission, Cipher, Offered, OpenOptions, Padding, StoreOptions, Tier, TierOptions};
 use std::sync::Arc;
 
-fn open(device: &Arc<MemoryDevice>) -> Option<Tier> {
-    let how = OpenOptions {
-        size_bytes: None,
-        cipher: Some(Cipher::Off),
-        key: KeySource::None,
-        format: FormatPolicy::IfEmpty,
-    };
-    let store = StoreOptions { admission: Admission::All, ..StoreOptions::default() };
+fn open(device: &Arc<MemoryDevice>, padding: Padding) -> Option<Tier> {
+    let how = OpenOptions { cipher: Some(Cipher::Off), ..OpenOptions::default() };
+    let store = StoreOptions { admission: Admission::All, padding, ..StoreOptions::default() };
     let options = TierOptions { store, ..TierOptions::default() };
     let tier = Tier::open(vec![(device.clone(), how)], options).ok()?;
     tier.settle();
@@ -26,7 +18,9 @@ fn open(device: &Arc<MemoryDevice>) -> Option<Tier> {
 
 fuzz_target!(|bytes: &[u8]| {
     let device = Arc::new(MemoryDevice::new(5 << 20));
-    if let Some(tier) = open(&device) {
+    let kinds = [Padding::Off, Padding::Step(512), Padding::PowerOfTwo];
+    let padding = kinds[bytes.len() % kinds.len()];
+    if let Some(tier) = open(&device, padding) {
         for number in 0..20_u8 {
             tier.offer(&[number], Arc::new(vec![number; 3000]), Offered::default());
         }
@@ -41,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
             rest = &tail[length..];
         }
     });
-    if let Some(tier) = open(&device) {
+    if let Some(tier) = open(&device, Padding::Off) {
         for number in 0..20_u8 {
             if let Some(found) = tier.read(&[number]) {
                 assert_eq!(found, vec![number; 3000]);

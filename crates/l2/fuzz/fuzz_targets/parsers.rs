@@ -11,9 +11,14 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(superblock) = Superblock::parse(bytes) {
         assert!(superblock.device_bytes() <= 1 << 44);
     }
-    let _ = SegmentHeader::parse(bytes);
+    if let Some(header) = SegmentHeader::parse(bytes) {
+        assert_eq!(&header.to_bytes()[..112], &bytes[..112]);
+        assert_eq!(&header.covered(), &bytes[..96]);
+    }
     if let Some(trailer) = SegmentTrailer::parse(bytes, 1 << 20) {
         assert!(u64::from(trailer.records) * 32 < 1 << 20);
+        assert!(trailer.sent_bytes() <= 1 << 20);
+        assert_eq!(&trailer.to_bytes()[..80], &bytes[..80]);
     }
     for entry in parse_summary(bytes, 1 << 20) {
         assert!(u64::from(entry.place) * 512 + entry.units() * 512 <= (1 << 20) + 512);

@@ -1,32 +1,45 @@
-//! Keys of a device and of its epochs, derived from the master key (`docs/l2-format.md`).
+//! Keys of a device (`docs/l2-format.md`).
 //!
-//! An epoch's key belongs to one opening of a device: 32 random bytes name it. Keys of earlier
-//! epochs are derived when a segment of theirs is first met, and kept.
+//! The *master key* is somebody's: it opens the superblock, and in it the *keyring*, from which
+//! everything else comes ([`HolderKeys`], [`Keyring`]). So a change of the master key changes the
+//! superblock and nothing else.
+//!
+//! A segment's keys are derived when it is begun, or first met, and kept in the table of segments.
 
-use super::{Cipher, MasterKey, Seal, SecretError};
-use crate::format::Superblock;
-use aws_lc_rs::{hkdf, hmac};
-use parking_lot::RwLock;
-use std::collections::HashMap;
+use super::guarded::Guarded;
+use super::segment::{SegmentKey, derive};
+use super::{Cipher, MasterKey, SecretError};
+use crate::format::{KEYRING_BYTES, Superblock};
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac;
 use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The key of one epoch.
-pub(crate) type EpochKey = Arc<Seal>;
+/// The keys of a segment, for all who read in it.
+pub(crate) type SharedKey = Arc<SegmentKey>;
 
-/// Epochs whose keys are kept; a device with more is asked to derive again.
-const EPOCHS_MAX: usize = 4096;
+/// What the master key opens: the superblock.
+pub(crate) struct HolderKeys {
+    check: [u8; 16],
+    superblock: hmac::Key,
+    keyring: LessSafeKey,
+}
 
-/// All keys of a device.
+/// The two secrets of a device that outlive a change of its master key.
+#[derive(Clone)]
+pub(crate) struct Keyring(Arc<Guarded<KEYRING_BYTES>>);
+
+/// All keys of a device that is in use.
 pub(crate) struct DeviceKeys {
-    master: MasterKey,
+    keyring: Keyring,
     device: [u8; 16],
     cipher: Cipher,
-    names: hmac::Key,
-    superblock: hmac::Key,
-    /// A leaf lock, held for a probe.
-    epochs: RwLock<HashMap<[u8; 32], EpochKey>>,
+    names: Zeroizing<[u8; 32]>,
+    /// What a restored copy of a running machine would draw, one after the other.
+    #[cfg(test)]
+    pub(crate) restored: Option<std::sync::atomic::AtomicU8>,
 }
 
 impl fmt::Debug for DeviceKeys {
@@ -35,92 +48,139 @@ impl fmt::Debug for DeviceKeys {
     }
 }
 
-/// Length of derived keys, in the words of the library.
-struct KeyLength;
-
-impl hkdf::KeyType for KeyLength {
-    fn len(&self) -> usize {
-        32
-    }
-}
-
-impl DeviceKeys {
-    /// Derives the keys of a device that is named by these parts of its superblock.
-    pub(crate) fn new(
-        master: &MasterKey,
-        cipher: Cipher,
-        device: [u8; 16],
-        salt: &[u8; 32],
-    ) -> Self {
-        let names = derive(master, salt, &[b"ogive l2 name v1", &device]);
-        let superblock = derive(master, salt, &[b"ogive l2 superblock v1", &device]);
+impl HolderKeys {
+    /// The keys to the superblock of a device that is named by these parts of it.
+    pub(crate) fn new(master: &MasterKey, device: &[u8; 16], salt: &[u8; 32]) -> Self {
+        let derive = |purpose: &[u8]| derive(master.expose(), salt, &[purpose, device]);
+        let keyring = derive(b"ogive l2 keyring v2");
+        let keyring = UnboundKey::new(&AES_256_GCM_SIV, &*keyring).expect("the key has 32 bytes");
         Self {
-            names: hmac::Key::new(hmac::HMAC_SHA256, &*names),
-            superblock: hmac::Key::new(hmac::HMAC_SHA256, &*superblock),
-            master: master.clone(),
-            device,
-            cipher,
-            epochs: RwLock::default(),
+            check: first_half(&*derive(b"ogive l2 check v2")),
+            superblock: hmac::Key::new(hmac::HMAC_SHA256, &*derive(b"ogive l2 superblock v2")),
+            keyring: LessSafeKey::new(keyring),
         }
     }
 
     /// Sixteen bytes that tell whether a key is the device's.
-    pub(crate) fn check(master: &MasterKey, device: &[u8; 16], salt: &[u8; 32]) -> [u8; 16] {
-        let check = derive(master, salt, &[b"ogive l2 check v1", device]);
-        first_half(&*check)
+    pub(crate) fn check(&self) -> [u8; 16] {
+        self.check
     }
 
-    /// Whether `master` is the key of a device.
-    pub(crate) fn is_right(master: &MasterKey, superblock: &Superblock) -> bool {
-        let check = Self::check(master, &superblock.device, &superblock.salt);
-        aws_lc_rs::constant_time::verify_slices_are_equal(&check, &superblock.key_check).is_ok()
+    /// Whether these are the keys of a device.
+    pub(crate) fn are_right(&self, superblock: &Superblock) -> bool {
+        verify_slices_are_equal(&self.check, &superblock.key_check).is_ok()
     }
 
     /// The message authentication code of a superblock.
-    pub(crate) fn superblock_mac(&self, covered: &[u8]) -> [u8; 16] {
+    pub(crate) fn mac(&self, covered: &[u8]) -> [u8; 16] {
         first_half(hmac::sign(&self.superblock, covered).as_ref())
+    }
+
+    /// Whether the bytes of a superblock are as somebody wrote them who has the key.
+    pub(crate) fn vouch_for(&self, bytes: &[u8]) -> bool {
+        Superblock::mac_of(bytes)
+            .is_some_and(|(covered, mac)| verify_slices_are_equal(&self.mac(covered), &mac).is_ok())
+    }
+
+    /// Seals a keyring into a superblock. AES-GCM-SIV (RFC 8452) because the nonce is the same
+    /// each time: two keyrings under one key show that they differ, and nothing else.
+    pub(crate) fn lock_up(&self, keyring: &Keyring, superblock: &mut Superblock) {
+        superblock.keyring = **keyring.0;
+        let nonce = Nonce::assume_unique_for_key([0; 12]);
+        let covered = superblock.keyring_covers();
+        let tag = self
+            .keyring
+            .seal_in_place_separate_tag(nonce, Aad::from(covered), &mut superblock.keyring)
+            .expect("the message is short enough");
+        superblock.keyring_tag.copy_from_slice(tag.as_ref());
+    }
+
+    /// Opens the keyring in a superblock, if it is as it was sealed.
+    pub(crate) fn unlock(&self, superblock: &Superblock) -> Option<Keyring> {
+        let mut keyring = Guarded::zeroed();
+        let nonce = Nonce::assume_unique_for_key([0; 12]);
+        let covered = Aad::from(superblock.keyring_covers());
+        let (sealed, tag) = (&superblock.keyring, &superblock.keyring_tag);
+        self.keyring
+            .open_separate_gather(nonce, covered, sealed, tag, &mut *keyring)
+            .is_ok()
+            .then(|| Keyring(Arc::new(keyring)))
+    }
+}
+
+impl Keyring {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the system has no random bytes.
+    pub(crate) fn random() -> Result<Self, SecretError> {
+        let mut keyring = Guarded::zeroed();
+        getrandom::fill(&mut *keyring).map_err(SecretError::Random)?;
+        Ok(Self(Arc::new(keyring)))
+    }
+
+    fn volume(&self) -> &[u8] {
+        &self.0[..32]
+    }
+
+    /// What versions of files are made unforeseeable with: the same on all devices of a tier.
+    pub(crate) fn versions(&self) -> &[u8; 32] {
+        self.0.last_chunk().expect("a keyring is longer")
+    }
+
+    /// The same with another secret of versions.
+    pub(crate) fn with_versions(&self, secret: &[u8; 32]) -> Self {
+        let mut keyring = Guarded::zeroed();
+        keyring[..32].copy_from_slice(self.volume());
+        keyring[32..].copy_from_slice(secret);
+        Self(Arc::new(keyring))
+    }
+}
+
+impl DeviceKeys {
+    /// Derives the keys of a device.
+    pub(crate) fn new(keyring: Keyring, cipher: Cipher, device: [u8; 16]) -> Self {
+        let names = derive(keyring.volume(), &[0; 32], &[b"ogive l2 name v2", &device]);
+        Self {
+            names,
+            keyring,
+            device,
+            cipher,
+            #[cfg(test)]
+            restored: None,
+        }
     }
 
     /// The keyed hash by which a record is known on the device.
     pub(crate) fn name(&self, name: &[u8]) -> [u8; 16] {
-        first_half(hmac::sign(&self.names, name).as_ref())
+        first_half(blake3::keyed_hash(&self.names, name).as_bytes())
     }
 
-    /// The key of an epoch.
-    pub(crate) fn epoch(&self, salt: &[u8; 32]) -> EpochKey {
-        if let Some(key) = self.epochs.read().get(salt) {
-            return key.clone();
-        }
-        let cipher = self.cipher.number().to_le_bytes();
-        let key = derive(&self.master, salt, &[b"ogive l2 seal v1", &self.device, &cipher]);
-        let seal = Arc::new(Seal::new(self.cipher, &key));
-        let mut epochs = self.epochs.write();
-        if epochs.len() >= EPOCHS_MAX {
-            epochs.clear();
-        }
-        epochs.entry(*salt).or_insert(seal).clone()
+    /// The secret of versions.
+    pub(crate) fn versions(&self) -> &[u8; 32] {
+        self.keyring.versions()
     }
 
-    /// Begins an epoch of this process: a key that nobody has sealed with before.
+    /// The keys of the segment with this salt.
+    pub(crate) fn segment(&self, salt: &[u8; 32]) -> SharedKey {
+        Arc::new(SegmentKey::derive(self.keyring.volume(), self.cipher, &self.device, salt))
+    }
+
+    /// The salt and the keys of a segment that is begun.
     ///
     /// # Errors
     /// If the system has no random bytes.
-    pub(crate) fn begin_epoch(&self) -> Result<([u8; 32], EpochKey), SecretError> {
-        let salt = *MasterKey::random()?.expose();
-        Ok((salt, self.epoch(&salt)))
+    pub(crate) fn begin_segment(&self) -> Result<([u8; 32], SharedKey), SecretError> {
+        let mut salt = [0; 32];
+        getrandom::fill(&mut salt).map_err(SecretError::Random)?;
+        #[cfg(test)]
+        if let Some(restored) = &self.restored {
+            salt = [restored.fetch_add(1, std::sync::atomic::Ordering::Relaxed); 32];
+        }
+        Ok((salt, self.segment(&salt)))
     }
 }
 
-fn derive(master: &MasterKey, salt: &[u8; 32], info: &[&[u8]]) -> Zeroizing<[u8; 32]> {
-    let mut key = Zeroizing::new([0; 32]);
-    hkdf::Salt::new(hkdf::HKDF_SHA256, salt)
-        .extract(master.expose())
-        .expand(info, KeyLength)
-        .and_then(|output| output.fill(&mut *key))
-        .expect("32 bytes are a length that HKDF-SHA256 gives");
-    key
-}
-
 fn first_half(bytes: &[u8]) -> [u8; 16] {
-    bytes[..16].try_into().expect("an output of SHA-256 is longer")
+    bytes[..16].try_into().expect("a hash has 32 bytes")
 }

@@ -5,11 +5,14 @@
 //! what a failed opening left in the destination is wiped before anybody can look.
 
 mod checksum;
+mod guarded;
 mod keys;
 mod secret;
+mod segment;
 
-pub(crate) use keys::{DeviceKeys, EpochKey};
-pub use secret::{MasterKey, SecretError, derive_from_passphrase};
+pub(crate) use keys::{DeviceKeys, HolderKeys, Keyring, SharedKey};
+pub use secret::{MasterKey, Passphrase, SecretError, derive_from_passphrase};
+pub use segment::{Purpose, SegmentKey};
 
 use aes::Aes256;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -156,10 +159,10 @@ impl Seal {
     }
 }
 
-/// The nonce of a message: the segment's sequence and the number in it.
-pub fn nonce(sequence: u64, number: u32) -> [u8; 12] {
+/// The nonce of a message: what depends on the message, and its number in the segment.
+pub fn nonce(salt: [u8; 8], number: u32) -> [u8; 12] {
     let mut nonce = [0; 12];
-    nonce[..8].copy_from_slice(&sequence.to_be_bytes());
+    nonce[..8].copy_from_slice(&salt);
     nonce[8..].copy_from_slice(&number.to_be_bytes());
     nonce
 }

@@ -1,9 +1,12 @@
 //! The master key, and how it comes from what a person can remember.
 
+use super::guarded::Guarded;
 use crate::format::KdfParameters;
 use argon2::{Algorithm, Argon2, Params, Version};
+use parking_lot::Mutex;
 use std::fmt;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// Length of the master key in bytes.
 const MASTER_KEY_BYTES: usize = 32;
@@ -26,9 +29,46 @@ pub enum SecretError {
     Empty,
 }
 
-/// 32 bytes from which all keys of a device are derived. Wiped when dropped; never shown.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct MasterKey([u8; MASTER_KEY_BYTES]);
+/// 32 bytes that open a device. There is one copy, locked in memory, left out of core dumps and
+/// wiped when the last clone is dropped; it is never shown.
+#[derive(Clone)]
+pub struct MasterKey(Arc<Guarded<MASTER_KEY_BYTES>>);
+
+/// What a person typed, until all devices have been opened with it: clones share it, and all of
+/// them have forgotten it when one is told to. Never shown.
+#[derive(Clone)]
+pub struct Passphrase(Arc<Mutex<Zeroizing<Vec<u8>>>>);
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase([redacted])")
+    }
+}
+
+impl From<Zeroizing<Vec<u8>>> for Passphrase {
+    fn from(typed: Zeroizing<Vec<u8>>) -> Self {
+        Self(Arc::new(Mutex::new(typed)))
+    }
+}
+
+impl Passphrase {
+    /// Wipes it, in all clones. From then on it is empty, and gives no key.
+    pub fn forget(&self) {
+        *self.0.lock() = Zeroizing::default();
+    }
+
+    /// The key that argon2id makes of it: see [`derive_from_passphrase`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn derive(
+        &self,
+        salt: &[u8; 32],
+        parameters: KdfParameters,
+    ) -> Result<MasterKey, SecretError> {
+        derive_from_passphrase(&self.0.lock(), salt, parameters)
+    }
+}
 
 impl fmt::Debug for MasterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,9 +82,9 @@ impl MasterKey {
     /// # Errors
     /// If the system has none.
     pub fn random() -> Result<Self, SecretError> {
-        let mut key = Self([0; _]);
-        getrandom::fill(&mut key.0).map_err(SecretError::Random)?;
-        Ok(key)
+        let mut key = Guarded::zeroed();
+        getrandom::fill(&mut *key).map_err(SecretError::Random)?;
+        Ok(Self(Arc::new(key)))
     }
 
     /// The key in a key file: 32 raw bytes, or 64 hexadecimal digits with white space around.
@@ -52,11 +92,12 @@ impl MasterKey {
     /// # Errors
     /// [`SecretError::Length`].
     pub fn from_material(material: &[u8]) -> Result<Self, SecretError> {
-        if let Ok(raw) = material.try_into() {
-            return Ok(Self(raw));
+        let mut key = Guarded::<MASTER_KEY_BYTES>::zeroed();
+        if material.len() == MASTER_KEY_BYTES {
+            key.copy_from_slice(material);
+            return Ok(Self(Arc::new(key)));
         }
         let digits = material.trim_ascii();
-        let mut key = Self([0; _]);
         let wrong = SecretError::Length(material.len());
         let (pairs, []) = digits.as_chunks::<2>() else {
             return Err(wrong);
@@ -64,14 +105,14 @@ impl MasterKey {
         if pairs.len() != MASTER_KEY_BYTES {
             return Err(wrong);
         }
-        for (byte, pair) in key.0.iter_mut().zip(pairs) {
+        for (byte, pair) in key.iter_mut().zip(pairs) {
             let digit = |digit: u8| char::from(digit).to_digit(16);
             match (digit(pair[0]), digit(pair[1])) {
                 (Some(high), Some(low)) => *byte = (high << 4 | low) as u8,
                 _ => return Err(wrong),
             }
         }
-        Ok(key)
+        Ok(Self(Arc::new(key)))
     }
 
     /// The bytes, for whoever keeps them in a file.
@@ -96,9 +137,9 @@ pub fn derive_from_passphrase(
     let params = Params::new(memory_kib, passes, lanes, Some(MASTER_KEY_BYTES));
     let argon2 =
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params.map_err(SecretError::Kdf)?);
-    let mut key = Zeroizing::new([0; MASTER_KEY_BYTES]);
+    let mut key = Guarded::<MASTER_KEY_BYTES>::zeroed();
     argon2.hash_password_into(passphrase, salt, &mut *key).map_err(SecretError::Kdf)?;
-    Ok(MasterKey(*key))
+    Ok(MasterKey(Arc::new(key)))
 }
 
 #[cfg(test)]
@@ -122,6 +163,17 @@ mod tests {
         let shown = format!("{key:?}");
         assert!(shown.contains("redacted") && !shown.contains("65") && !shown.contains("41"));
         assert_ne!(MasterKey::random().unwrap().expose(), MasterKey::random().unwrap().expose());
+    }
+
+    #[test]
+    fn a_passphrase_is_forgotten_in_all_its_copies() {
+        let quick = KdfParameters { memory_kib: 64, passes: 1, lanes: 1 };
+        let typed = Passphrase::from(Zeroizing::new(b"correct horse".to_vec()));
+        let copy = typed.clone();
+        assert!(copy.derive(&[1; 32], quick).is_ok());
+        assert!(!format!("{copy:?}").contains("horse"));
+        typed.forget();
+        assert!(matches!(copy.derive(&[1; 32], quick), Err(SecretError::Empty)));
     }
 
     #[test]

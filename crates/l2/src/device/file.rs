@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Alignment that every device accepts.
@@ -21,6 +21,8 @@ pub enum OpenMode {
     Create,
     /// To read and write, alone.
     Write,
+    /// To read, while nobody writes.
+    ReadAlone,
     /// To look, while somebody else may be writing.
     Read,
 }
@@ -44,7 +46,8 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Another process has it.
-    #[error("{} is in use by another process; unmount that mount first", path.display())]
+    #[error("{} is in use by another process; unmount that mount first, or take it out of that \
+        with `ogive l2 remove`", path.display())]
     Busy {
         /// The path.
         path: PathBuf,
@@ -58,6 +61,21 @@ pub struct FileDevice {
     is_block: bool,
     is_direct: bool,
     alignment_bytes: usize,
+    /// Where the file was made, if there was none.
+    made: Option<PathBuf>,
+}
+
+/// A file that was made and came to nothing, because its size or its key was refused, goes again.
+/// Nobody else can have put something into it: it is locked until it is closed.
+impl Drop for FileDevice {
+    fn drop(&mut self) {
+        let Some(path) = &self.made else { return };
+        let (Ok(own), Ok(there)) = (self.file.metadata(), path.symlink_metadata()) else { return };
+        if own.len() == 0 && (own.dev(), own.ino()) == (there.dev(), there.ino()) {
+            // What cannot be removed is an empty file, and does no harm.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl FileDevice {
@@ -78,7 +96,8 @@ impl FileDevice {
             Some(_) => return Err(OpenError::Kind { path: path.into() }),
         };
         let mut flags = OFlags::CLOEXEC;
-        flags |= if mode == OpenMode::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        let writes = matches!(mode, OpenMode::Create | OpenMode::Write);
+        flags |= if writes { OFlags::RDWR } else { OFlags::RDONLY };
         flags.set(OFlags::CREATE, mode == OpenMode::Create && !is_block);
         // Of a block device it asks that nobody has it mounted or open in this way.
         flags.set(OFlags::EXCL, is_block && mode != OpenMode::Read);
@@ -96,12 +115,19 @@ impl FileDevice {
             },
         };
         if mode != OpenMode::Read {
-            match rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
+            let lock = if writes {
+                FlockOperation::NonBlockingLockExclusive
+            } else {
+                FlockOperation::NonBlockingLockShared
+            };
+            match rustix::fs::flock(&descriptor, lock) {
                 Err(Errno::WOULDBLOCK) => return Err(busy()),
                 other => other.map_err(system)?,
             }
         }
-        let mut device = Self { file: descriptor.into(), is_block, is_direct, alignment_bytes: 1 };
+        let made = kind.is_none().then(|| path.to_owned());
+        let file = descriptor.into();
+        let mut device = Self { file, is_block, is_direct, alignment_bytes: 1, made };
         if is_direct {
             device.alignment_bytes = device.probe_alignment();
         }
@@ -183,8 +209,12 @@ impl Device for FileDevice {
         if !self.is_block {
             return Err(io::ErrorKind::Unsupported.into());
         }
+        self.discard_range(0, self.len_bytes()?)
+    }
+
+    fn discard_range(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(&self.file, flags, 0, self.len_bytes()?)?)
+        Ok(rustix::fs::fallocate(&self.file, flags, offset, len_bytes)?)
     }
 
     fn alignment_bytes(&self) -> usize {

@@ -70,6 +70,14 @@ impl Device for MemoryDevice {
         Ok(())
     }
 
+    fn discard_range(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        let mut bytes = self.bytes.write();
+        let length = usize::try_from(len_bytes).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        let range = range(bytes.len(), offset, length)?;
+        bytes[range].fill(0);
+        Ok(())
+    }
+
     fn engine(&self) -> &'static str {
         "memory"
     }

@@ -82,6 +82,15 @@ pub trait Device: Send + Sync + fmt::Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Makes a part of it read as zeroes, and tells an SSD or a file system that it is free.
+    ///
+    /// # Errors
+    /// `Unsupported` where that cannot be had.
+    fn discard_range(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        let _ = (offset, len_bytes);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// What offsets, lengths and buffers are to be multiples of.
     fn alignment_bytes(&self) -> usize {
         1

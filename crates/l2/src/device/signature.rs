@@ -34,7 +34,8 @@ const KNOWN: [(usize, &[u8], &str); 16] = [
     (510, &[0x55, 0xaa], "a partition table or boot sector"),
 ];
 
-/// What is on a device, in words; `None` if all that was looked at is zero or it has no bytes at all.
+/// What is on a device, in words; `None` if all that was looked at is zero or it has no bytes at
+/// all.
 ///
 /// # Errors
 /// If it cannot be read.

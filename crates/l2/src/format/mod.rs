@@ -8,12 +8,12 @@ mod record;
 mod segment;
 mod superblock;
 
-pub use record::{RECORD_HEADER_BYTES, RecordHeader, provenance, record_units};
+pub use record::{Location, RECORD_HEADER_BYTES, RecordHeader, provenance, record_units};
 pub use segment::{
     SEGMENT_BLOCK_BYTES, SUMMARY_ENTRY_BYTES, SegmentHeader, SegmentTrailer, SummaryEntry,
-    parse_summary, summary_bytes,
+    WearAccount, parse_summary, summary_bytes,
 };
-pub use superblock::{FormatError, KdfParameters, SUPERBLOCK_BYTES, Superblock};
+pub use superblock::{FormatError, KEYRING_BYTES, KdfParameters, SUPERBLOCK_BYTES, Superblock};
 
 /// Place of the two copies of the superblock.
 pub const SUPERBLOCK_PLACES: [u64; 2] = [0, 64 << 10];
@@ -36,8 +36,6 @@ pub const RECORD_MAX_BYTES: usize = 1 << 20;
 pub const RECORD_NUMBER_MAX: u32 = u32::MAX - 16;
 /// Number in the nonce of a segment's summary.
 pub const NUMBER_OF_SUMMARY: u32 = u32::MAX;
-/// Number in the nonce of a segment's header.
-pub const NUMBER_OF_HEADER: u32 = u32::MAX - 1;
 
 /// Largest device, in bytes: what 35 bits of units can address.
 pub const DEVICE_MAX_BYTES: u64 = (1 << 35) * UNIT_BYTES;

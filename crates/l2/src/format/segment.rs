@@ -1,7 +1,7 @@
 //! Header, summary and trailer of a segment.
 
 use super::{RECORD_HEADER_BYTES, RECORD_MAX_BYTES, UNIT_BYTES, record_units};
-use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Size of header and trailer, in bytes.
@@ -10,8 +10,9 @@ pub const SEGMENT_BLOCK_BYTES: usize = 4096;
 pub const SUMMARY_ENTRY_BYTES: usize = 32;
 const HEADER_MAGIC: [u8; 4] = *b"OGsh";
 const TRAILER_MAGIC: [u8; 4] = *b"OGst";
-const HEADER_TAG_AT: usize = 64;
+const HEADER_TAG_AT: usize = 96;
 const TRAILER_TAG_AT: usize = 48;
+const TRAILER_CODE_AT: usize = 64;
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -20,9 +21,13 @@ struct HeaderLayout {
     segment: U32,
     sequence: U64,
     device: [u8; 16],
-    epoch_salt: [u8; 32],
+    salt: [u8; 32],
+    sent_bytes: U64,
+    clock_seconds: U64,
+    allowance_bytes: I64,
+    zero: [u8; 8],
     tag: [u8; 16],
-    zero: [u8; SEGMENT_BLOCK_BYTES - 80],
+    zero_too: [u8; SEGMENT_BLOCK_BYTES - 112],
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -34,9 +39,10 @@ struct TrailerLayout {
     device: [u8; 16],
     records: U32,
     data_bytes: U32,
-    zero: [u8; 8],
+    salt: [u8; 8],
     tag: [u8; 16],
-    zero_too: [u8; SEGMENT_BLOCK_BYTES - 64],
+    code: [u8; 16],
+    zero: [u8; SEGMENT_BLOCK_BYTES - 80],
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -56,6 +62,7 @@ const _: () = assert!(size_of::<TrailerLayout>() == SEGMENT_BLOCK_BYTES);
 const _: () = assert!(size_of::<EntryLayout>() == SUMMARY_ENTRY_BYTES);
 const _: () = assert!(std::mem::offset_of!(HeaderLayout, tag) == HEADER_TAG_AT);
 const _: () = assert!(std::mem::offset_of!(TrailerLayout, tag) == TRAILER_TAG_AT);
+const _: () = assert!(std::mem::offset_of!(TrailerLayout, code) == TRAILER_CODE_AT);
 
 /// Header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +73,23 @@ pub struct SegmentHeader {
     pub sequence: u64,
     /// The device it belongs to.
     pub device: [u8; 16],
-    /// Names the key of its seals.
-    pub epoch_salt: [u8; 32],
-    /// Seal of the fields above.
+    /// Names its keys: random, and its own.
+    pub salt: [u8; 32],
+    /// The device's account when the segment was begun.
+    pub account: WearAccount,
+    /// Code of the fields above.
     pub tag: [u8; 16],
+}
+
+/// What was written to a device, and what may be: kept in the header of each segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WearAccount {
+    /// Bytes that were sent to the device since it was formatted.
+    pub sent_bytes: u64,
+    /// When this was so, in seconds since 1970.
+    pub clock_seconds: u64,
+    /// Bytes that might be written then within the limit of drive writes; `i64::MAX` without one.
+    pub allowance_bytes: i64,
 }
 
 impl SegmentHeader {
@@ -80,14 +100,18 @@ impl SegmentHeader {
             segment: self.segment.into(),
             sequence: self.sequence.into(),
             device: self.device,
-            epoch_salt: self.epoch_salt,
+            salt: self.salt,
+            sent_bytes: self.account.sent_bytes.into(),
+            clock_seconds: self.account.clock_seconds.into(),
+            allowance_bytes: self.account.allowance_bytes.into(),
+            zero: [0; 8],
             tag: self.tag,
-            zero: [0; _],
+            zero_too: [0; _],
         })
     }
 
-    /// Additional data of the seal.
-    pub fn additional_data(&self) -> [u8; HEADER_TAG_AT] {
+    /// What the code covers.
+    pub fn covered(&self) -> [u8; HEADER_TAG_AT] {
         let mut data = [0; HEADER_TAG_AT];
         data.copy_from_slice(&self.to_bytes()[..HEADER_TAG_AT]);
         data
@@ -100,10 +124,16 @@ impl SegmentHeader {
             segment: layout.segment.get(),
             sequence: layout.sequence.get(),
             device: layout.device,
-            epoch_salt: layout.epoch_salt,
+            salt: layout.salt,
+            account: WearAccount {
+                sent_bytes: layout.sent_bytes.get(),
+                clock_seconds: layout.clock_seconds.get(),
+                allowance_bytes: layout.allowance_bytes.get(),
+            },
             tag: layout.tag,
         };
-        (layout.magic == HEADER_MAGIC && header.sequence != 0).then_some(header)
+        let possible = layout.magic == HEADER_MAGIC && layout.zero == [0; 8];
+        (possible && header.sequence != 0).then_some(header)
     }
 }
 
@@ -120,8 +150,12 @@ pub struct SegmentTrailer {
     pub records: u32,
     /// End of the last record, from the start of the segment.
     pub data_bytes: u32,
+    /// The part of the summary's nonce that depends on it.
+    pub salt: [u8; 8],
     /// Seal of the summary.
     pub tag: [u8; 16],
+    /// Code of the fields above: before it has been checked, no length here is followed.
+    pub code: [u8; 16],
 }
 
 impl SegmentTrailer {
@@ -134,9 +168,10 @@ impl SegmentTrailer {
             device: self.device,
             records: self.records.into(),
             data_bytes: self.data_bytes.into(),
-            zero: [0; 8],
+            salt: self.salt,
             tag: self.tag,
-            zero_too: [0; _],
+            code: self.code,
+            zero: [0; _],
         })
     }
 
@@ -145,6 +180,19 @@ impl SegmentTrailer {
         let mut data = [0; TRAILER_TAG_AT];
         data.copy_from_slice(&self.to_bytes()[..TRAILER_TAG_AT]);
         data
+    }
+
+    /// What the code covers.
+    pub fn covered(&self) -> [u8; TRAILER_CODE_AT] {
+        let mut data = [0; TRAILER_CODE_AT];
+        data.copy_from_slice(&self.to_bytes()[..TRAILER_CODE_AT]);
+        data
+    }
+
+    /// Bytes of a segment that were sent to the device, when it has this trailer.
+    pub fn sent_bytes(&self) -> u64 {
+        let summary = summary_bytes(u64::from(self.records));
+        u64::from(self.data_bytes) + summary + SEGMENT_BLOCK_BYTES as u64
     }
 
     /// Reads a trailer of a segment of `segment_bytes`; the summary it tells of fits in there.
@@ -156,7 +204,9 @@ impl SegmentTrailer {
             device: layout.device,
             records: layout.records.get(),
             data_bytes: layout.data_bytes.get(),
+            salt: layout.salt,
             tag: layout.tag,
+            code: layout.code,
         };
         let needed = summary_bytes(u64::from(trailer.records))
             + u64::from(trailer.data_bytes)

@@ -1,4 +1,7 @@
 //! The superblock: what a device is, and by which key.
+//!
+//! Who holds the key of a device holds the key of a *keyring*, two secrets that never change while
+//! the device is not formatted. So the key can be changed, and what is on the device stays.
 
 use super::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::cipher::Cipher;
@@ -8,10 +11,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Size of a copy, in bytes.
 pub const SUPERBLOCK_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"OGIVEL2\n";
-const VERSION: u32 = 1;
-/// Bytes that the message authentication code covers, and the checksum.
-const MAC_COVERS: usize = 120;
-const CHECKSUM_COVERS: usize = 136;
+const VERSION: u32 = 2;
+/// Length of the keyring: the volume key and the secret of versions.
+pub const KEYRING_BYTES: usize = 64;
+/// Bytes that the keyring's seal covers besides, the message authentication code, the checksum.
+const KEYRING_AT: usize = 120;
+const MAC_COVERS: usize = 200;
+const CHECKSUM_COVERS: usize = 216;
 /// argon2id's parameters beyond these are an attack on the reader.
 const KDF_MEMORY_KIB_MAX: u32 = 4 << 20;
 const KDF_PASSES_MAX: u32 = 64;
@@ -33,12 +39,15 @@ struct Layout {
     kdf_lanes: U32,
     salt: [u8; 32],
     key_check: [u8; 16],
+    keyring: [u8; KEYRING_BYTES],
+    keyring_tag: [u8; 16],
     mac: [u8; 16],
     checksum: U32,
-    zero: [u8; SUPERBLOCK_BYTES - 140],
+    zero: [u8; SUPERBLOCK_BYTES - 220],
 }
 
 const _: () = assert!(size_of::<Layout>() == SUPERBLOCK_BYTES);
+const _: () = assert!(std::mem::offset_of!(Layout, keyring) == KEYRING_AT);
 const _: () = assert!(std::mem::offset_of!(Layout, mac) == MAC_COVERS);
 const _: () = assert!(std::mem::offset_of!(Layout, checksum) == CHECKSUM_COVERS);
 
@@ -94,6 +103,10 @@ pub struct Superblock {
     pub salt: [u8; 32],
     /// Tells a wrong key.
     pub key_check: [u8; 16],
+    /// What all other keys are derived from, sealed.
+    pub keyring: [u8; KEYRING_BYTES],
+    /// Seal of the keyring.
+    pub keyring_tag: [u8; 16],
 }
 
 impl Superblock {
@@ -114,6 +127,8 @@ impl Superblock {
             kdf_lanes: kdf.lanes.into(),
             salt: self.salt,
             key_check: self.key_check,
+            keyring: self.keyring,
+            keyring_tag: self.keyring_tag,
             mac: [0; 16],
             checksum: 0.into(),
             zero: [0; _],
@@ -133,11 +148,12 @@ impl Superblock {
         if layout.magic != MAGIC {
             return Err(FormatError::Foreign);
         }
-        if crc32c::crc32c(&bytes[..CHECKSUM_COVERS]) != layout.checksum.get() {
-            return Err(FormatError::Damaged);
-        }
+        // Another version may have its checksum elsewhere, and is never taken for a damaged one.
         if layout.version.get() != VERSION {
             return Err(FormatError::Version(layout.version.get()));
+        }
+        if crc32c::crc32c(&bytes[..CHECKSUM_COVERS]) != layout.checksum.get() {
+            return Err(FormatError::Damaged);
         }
         let kdf = KdfParameters {
             memory_kib: layout.kdf_memory_kib.get(),
@@ -168,7 +184,17 @@ impl Superblock {
             kdf,
             salt: layout.salt,
             key_check: layout.key_check,
+            keyring: layout.keyring,
+            keyring_tag: layout.keyring_tag,
         })
+    }
+
+    /// What the keyring's seal covers besides: which device it is of, and how it is sealed.
+    pub fn keyring_covers(&self) -> [u8; 20] {
+        let mut covered = [0; 20];
+        covered[..16].copy_from_slice(&self.device);
+        covered[16..].copy_from_slice(&self.cipher.number().to_le_bytes());
+        covered
     }
 
     /// What the code of a copy covers, and the code. `bytes` have been parsed.

@@ -164,7 +164,7 @@ impl Table {
         }
     }
 
-    /// Takes the place of the slot that was of least use, and of several such the eldest's.
+    /// Takes the place of the slot that was of least use, and of several such the oldest's.
     pub(super) fn displace(&self, place: Place, slot: Slot) -> Slot {
         let home = self.home(place);
         let cells = [home, self.other(home, place.tag)]
@@ -267,8 +267,8 @@ fn walk_back(steps: &[Step<'_>], last: usize, free: &AtomicU64, slot: Slot) -> b
     true
 }
 
-/// Larger for what was written later. The log goes round, so what lies just ahead of its head is the
-/// eldest; the addresses' own wrapping serves for that of the device.
+/// Larger for what was written later. The log goes round, so what lies just ahead of its head is
+/// the oldest; the addresses' own wrapping serves for that of the device.
 fn youth(slot: Slot, head: u64) -> u64 {
     slot.address().wrapping_sub(head) & ADDRESS_MASK
 }

@@ -69,7 +69,7 @@ fn shrinking_gives_memory_back_and_keeps_what_was_of_use_and_the_young() {
     for number in 0..RECORDS {
         index.insert(Place::of(&key(number)), 3, number + 1);
     }
-    // Some of the eldest were of use.
+    // Some of the oldest were of use.
     (0..RECORDS / 10).for_each(|number| index.touch(Place::of(&key(number))));
     let full_bytes = index.size_bytes();
     let there = |number: &u64| {
@@ -93,7 +93,7 @@ fn shrinking_gives_memory_back_and_keeps_what_was_of_use_and_the_young() {
     }
     assert_eq!(index.size_bytes(), small_bytes);
     let all = (RECORDS..RECORDS + MORE).filter(there).count() as u64;
-    assert!(all > MORE * 9 / 10, "{all} of {MORE}: the eldest give way, not the young");
+    assert!(all > MORE * 9 / 10, "{all} of {MORE}: the oldest give way, not the young");
     index.allow_growth(u64::MAX);
     for number in RECORDS + MORE..RECORDS * 2 {
         index.insert(Place::of(&key(number)), 3, number + 1);

@@ -1,7 +1,7 @@
 //! A read on the calling thread, which is one of those that read the second level.
 //!
-//! It costs no hand-over: the thread waits in the kernel for the device, for a bounded time, and then
-//! unseals. What a thread needs for that it keeps.
+//! It costs no hand-over: the thread waits in the kernel for the device, for a bounded time, and
+//! then unseals. What a thread needs for that it keeps.
 
 use super::{Readers, finish};
 use crate::counters::{Stopwatch, add};
@@ -25,7 +25,7 @@ impl Readers {
         key: &[u8; 16],
         slot: Slot,
     ) -> Option<Vec<u8>> {
-        let counters = &self.shared.counters;
+        let counters = &self.counters;
         let plan = store.plan(slot)?;
         let (start, mut watch) = (Instant::now(), Stopwatch::start());
         let (mut found, mut is_late) = (None, false);

@@ -2,10 +2,13 @@
 //!
 //! Whoever has threads of that name reads on them ([`Readers::read_here`]), and waits for the
 //! device alone. Everybody else has them read: a miss of the first level that the
-//! index knows an answer to is queued here, and its thread waits. Both wait for a bounded time, so that
-//! no device can hang a reader. A thread of the pool takes as many
-//! reads at once as its device can do at once. Threads are started when there is work and wait on
-//! a condition variable when there is none.
+//! index knows an answer to is queued here, and its thread waits. Both wait for a bounded time, so
+//! that no device can hang a reader. A thread of the pool takes as many reads at once as its device
+//! can do at once. Threads are started when there is work and wait on a condition variable when
+//! there is none.
+//!
+//! Starting, waking and ending threads is `ogive_threads`' work. Here jobs are reads, and one that
+//! cannot be run is a miss.
 
 mod here;
 
@@ -13,12 +16,11 @@ use crate::counters::{Counters, Stopwatch, add};
 use crate::device::{AlignedBuffer, ReadRequest};
 use crate::index::Slot;
 use crate::store::{Plan, Store, Unsealer};
-use parking_lot::{Condvar, Mutex};
+use ogive_threads::{Pool, Pushed, Queue};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What threads are called that read a second level.
@@ -37,47 +39,53 @@ struct Job {
 
 /// The pool.
 pub(crate) struct Readers {
-    shared: Arc<Shared>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Pool<Jobs>,
+    counters: Arc<Counters>,
     patience: Duration,
 }
 
-struct Shared {
-    state: Mutex<State>,
-    wake: Condvar,
-    threads_max: usize,
-    counters: Arc<Counters>,
-}
-
 #[derive(Default)]
-struct State {
-    jobs: VecDeque<Job>,
-    idle: usize,
-    threads: usize,
-    stopped: bool,
+struct Jobs(VecDeque<Job>);
+
+impl Queue for Jobs {
+    /// Reads of one device, one at least.
+    type Work = Vec<Job>;
+
+    fn waiting(&self) -> usize {
+        self.0.len()
+    }
+
+    fn take(&mut self, idle: usize) -> Option<Vec<Job>> {
+        let first = self.0.pop_front()?;
+        // Threads that have nothing to do shall have their share.
+        let share = self.0.len() / (idle + 1);
+        let more = first.store.device().depth().saturating_sub(1).min(share);
+        let is_same = |job: &&Job| Arc::ptr_eq(&job.store, &first.store);
+        let more = self.0.iter().take(more).take_while(is_same).count();
+        Some(std::iter::once(first).chain(self.0.drain(..more)).collect())
+    }
 }
 
 /// What a thread reuses from batch to batch.
 #[derive(Default)]
-struct Desk {
+struct Scratch {
     buffers: Vec<AlignedBuffer>,
     unsealer: Unsealer,
 }
 
 impl Readers {
     pub(crate) fn new(threads_max: usize, patience: Duration, counters: Arc<Counters>) -> Self {
-        let shared = Shared {
-            state: Mutex::default(),
-            wake: Condvar::new(),
-            threads_max: threads_max.max(1),
-            counters,
-        };
-        Self { shared: Arc::new(shared), threads: Mutex::default(), patience }
+        let counted = counters.clone();
+        let threads = Pool::new(READER_NAME, threads_max, move || {
+            let (counters, mut scratch) = (counted.clone(), Scratch::default());
+            Box::new(move |batch| read(&counters, &mut scratch, batch))
+        });
+        Self { threads, counters, patience }
     }
 
     /// Reads a record; `None` is a miss, for whatever reason.
     pub(crate) fn read(&self, store: &Arc<Store>, key: [u8; 16], slot: Slot) -> Option<Vec<u8>> {
-        let counters = &self.shared.counters;
+        let counters = &self.counters;
         let start = Instant::now();
         let (reply, answer) = sync_channel(1);
         if !self.push(Job { store: store.clone(), key, slot, reply }) {
@@ -98,127 +106,60 @@ impl Readers {
     }
 
     fn push(&self, job: Job) -> bool {
-        let mut state = self.shared.state.lock();
-        if state.stopped || state.jobs.len() >= QUEUE_MAX {
-            drop(state);
-            return false;
-        }
-        state.jobs.push_back(job);
-        if state.idle >= state.jobs.len() || state.threads >= self.shared.threads_max {
-            drop(state);
-            self.shared.wake.notify_one();
-            return true;
-        }
-        state.threads += 1;
-        drop(state);
-        let shared = self.shared.clone();
-        let thread =
-            std::thread::Builder::new().name(READER_NAME.into()).spawn(move || shared.run());
-        match thread {
-            Ok(thread) => self.threads.lock().push(thread),
-            Err(error) => {
-                log::warn!("cannot start another thread to read the second level: {error}");
-                self.shared.state.lock().threads -= 1;
+        let pushed = self.threads.push(|jobs| {
+            let has_room = jobs.0.len() < QUEUE_MAX;
+            if has_room {
+                jobs.0.push_back(job);
             }
+            has_room
+        });
+        if pushed == Pushed::NoThread {
+            // Nobody would come for them: those who wait are told at once.
+            drop(self.threads.take_back());
         }
-        true
+        pushed == Pushed::Queued
     }
 
     /// Ends the threads; what is queued is a miss. A thread that hangs in its device is left.
     pub(crate) fn stop(&self) {
-        let jobs = {
-            let mut state = self.shared.state.lock();
-            state.stopped = true;
-            std::mem::take(&mut state.jobs)
-        };
-        drop(jobs);
-        self.shared.wake.notify_all();
-        let deadline = Instant::now() + self.patience;
-        for thread in std::mem::take(&mut *self.threads.lock()) {
-            while !thread.is_finished() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            if thread.is_finished() && thread.join().is_err() {
-                log::error!("a thread that reads the second level panicked");
-            }
+        let left = self.threads.stop(self.patience, std::mem::take);
+        if left > 0 {
+            log::warn!("{left} threads still wait for a device of the second level");
         }
     }
 }
 
-impl Shared {
-    fn run(&self) {
-        let mut desk = Desk::default();
-        let mut batch = Vec::new();
-        while self.take(&mut batch) {
-            self.read(&mut desk, &mut batch);
-        }
-    }
-
-    /// Takes jobs for one device; false at the end.
-    fn take(&self, batch: &mut Vec<Job>) -> bool {
-        let mut state = self.state.lock();
-        let first = loop {
-            if let Some(job) = state.jobs.pop_front() {
-                break job;
+/// What a thread does with its batch.
+fn read(counters: &Counters, scratch: &mut Scratch, mut batch: Vec<Job>) {
+    let store = batch[0].store.clone();
+    let plans: Vec<Option<Plan>> = batch.iter().map(|job| store.plan(job.slot)).collect();
+    scratch.buffers.resize_with(batch.len().max(scratch.buffers.len()), AlignedBuffer::default);
+    let mut reads: Vec<ReadRequest<'_>> = plans
+        .iter()
+        .zip(&mut scratch.buffers)
+        .filter_map(|(plan, buffer)| {
+            let plan = plan.as_ref()?;
+            let buffer = buffer.first(plan.length);
+            Some(ReadRequest { offset: plan.offset, buffer, result: Ok(()) })
+        })
+        .collect();
+    let mut watch = Stopwatch::start();
+    let started = Instant::now();
+    store.device().read_many(&mut reads);
+    watch.lap(&counters.l2_read_cpu_ns);
+    store.note_time(started.elapsed(), reads.iter().any(|read| read.result.is_ok()));
+    let mut reads = reads.into_iter();
+    for (job, plan) in batch.drain(..).zip(plans) {
+        let read = plan.and_then(|plan| Some((plan, reads.next()?)));
+        let bytes = match read {
+            Some((plan, read)) => {
+                let bytes = read.result.map(|()| &*read.buffer);
+                finish(&job.store, &job.key, job.slot, &plan, bytes, &mut scratch.unsealer)
             }
-            if state.stopped {
-                state.threads -= 1;
-                return false;
-            }
-            state.idle += 1;
-            self.wake.wait(&mut state);
-            state.idle -= 1;
+            None => None,
         };
-        // Threads that have nothing to do shall have their share.
-        let share = state.jobs.len() / (state.idle + 1);
-        let more = first.store.device().depth().saturating_sub(1).min(share);
-        batch.push(first);
-        while batch.len() <= more {
-            let same =
-                state.jobs.front().is_some_and(|job| Arc::ptr_eq(&job.store, &batch[0].store));
-            match state.jobs.pop_front() {
-                Some(job) if same => batch.push(job),
-                Some(job) => {
-                    state.jobs.push_front(job);
-                    break;
-                }
-                None => break,
-            }
-        }
-        true
-    }
-
-    fn read(&self, desk: &mut Desk, batch: &mut Vec<Job>) {
-        let store = batch[0].store.clone();
-        let plans: Vec<Option<Plan>> = batch.iter().map(|job| store.plan(job.slot)).collect();
-        desk.buffers.resize_with(batch.len().max(desk.buffers.len()), AlignedBuffer::default);
-        let mut reads: Vec<ReadRequest<'_>> = plans
-            .iter()
-            .zip(&mut desk.buffers)
-            .filter_map(|(plan, buffer)| {
-                let plan = plan.as_ref()?;
-                let buffer = buffer.first(plan.length);
-                Some(ReadRequest { offset: plan.offset, buffer, result: Ok(()) })
-            })
-            .collect();
-        let mut watch = Stopwatch::start();
-        let started = Instant::now();
-        store.device().read_many(&mut reads);
-        watch.lap(&self.counters.l2_read_cpu_ns);
-        store.note_time(started.elapsed(), reads.iter().any(|read| read.result.is_ok()));
-        let mut reads = reads.into_iter();
-        for (job, plan) in batch.drain(..).zip(plans) {
-            let read = plan.and_then(|plan| Some((plan, reads.next()?)));
-            let bytes = match read {
-                Some((plan, read)) => {
-                    let bytes = read.result.map(|()| &*read.buffer);
-                    finish(&job.store, &job.key, job.slot, &plan, bytes, &mut desk.unsealer)
-                }
-                None => None,
-            };
-            // Whoever asked may have lost patience.
-            let _ = job.reply.send(bytes);
-        }
+        // Whoever asked may have lost patience.
+        let _ = job.reply.send(bytes);
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! # Threads
 //! One thread writes (`l2_write`): it recovers the index first and then takes offers from a bounded
-//! queue. Readers of the pool ([`crate::readers`]) look records up and unseal them. Nobody waits for
-//! the writer but whoever closes the device.
+//! queue. Readers of the pool ([`crate::readers`]) look records up and unseal them. Nobody waits
+//! for the writer but whoever closes the device.
 //!
 //! # What makes it safe
 //! A record is believed only if its seal is right for the place it was read from, the sequence that
@@ -18,6 +18,9 @@
 //! All are leaves: the queue's, the table of segments', the index's. None is held during I/O or
 //! while anything is sealed.
 
+#[cfg(test)]
+mod clones;
+mod discard;
 mod open;
 mod queue;
 mod read;
@@ -27,21 +30,27 @@ mod segments;
 mod verify;
 mod writer;
 
-pub(crate) use open::open;
-pub use open::{DeviceError, FormatPolicy, KeySource, OpenOptions, format_device, read_superblock};
+pub use discard::{Discarded, discard};
+pub use open::{
+    DeviceError, FormatPolicy, KDF_WORK_MAX_KIB, KeySource, OpenOptions, change_key, format_device,
+    read_superblock,
+};
+pub(crate) use open::{Opened, open};
 use queue::Popped;
 pub use queue::SharedBytes;
 pub(crate) use read::{Plan, Unsealer};
 pub use verify::{Verification, verify};
 
 use crate::admission::{Gate, Offered, Verdict};
-use crate::cipher::DeviceKeys;
+use crate::cipher::{Cipher, DeviceKeys};
 use crate::compression::Compression;
 use crate::counters::{Counters, add};
 use crate::device::Device;
 use crate::format::{Superblock, UNIT_BYTES, provenance, record_max_bytes, record_units};
 use crate::health::Health;
 use crate::index::{Index, LengthClasses, Place, Shrunk};
+use crate::padding::Padding;
+use ogive_threads::Present;
 use parking_lot::Mutex;
 use queue::{Offer, Queue};
 use segments::Segments;
@@ -61,6 +70,8 @@ const INDEX_GROWTH_PAUSE: Duration = Duration::from_secs(60);
 pub struct StoreOptions {
     /// What to try on records.
     pub compression: Compression,
+    /// To what the lengths of records are made longer.
+    pub padding: Padding,
     /// Which records are taken.
     pub admission: crate::Admission,
     /// How much may be written.
@@ -82,6 +93,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             compression: Compression::default(),
+            padding: Padding::default(),
             admission: crate::Admission::default(),
             limits: crate::WriteLimits::default(),
             queue_bytes_max: 64 << 20,
@@ -113,6 +125,8 @@ pub(crate) struct Store {
     recovered: AtomicBool,
     recovery_ns: AtomicU64,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// The last field, so that it goes when the device has been closed.
+    _in_use: Option<Present>,
 }
 
 impl std::fmt::Debug for Store {
@@ -152,19 +166,36 @@ pub struct Usage {
 }
 
 impl Store {
-    /// Begins to use a device, and its recovery in the background.
+    /// Begins to use a device, and its recovery in the background. `in_use` is dropped when nobody
+    /// has the device open any more.
     pub(crate) fn start(
         device: Arc<dyn Device>,
-        superblock: Superblock,
-        keys: DeviceKeys,
+        opened: Opened,
         options: StoreOptions,
         counters: Arc<Counters>,
+        in_use: Option<Present>,
     ) -> std::io::Result<Arc<Self>> {
+        let mut store = Self::new(device, opened, options, counters);
+        store._in_use = in_use;
+        let store = Arc::new(store);
+        let writer = writer::spawn(store.clone())?;
+        *store.writer.lock() = Some(writer);
+        Ok(store)
+    }
+
+    /// A device that nobody has begun to use: without a writer, nothing is written to it.
+    fn new(
+        device: Arc<dyn Device>,
+        opened: Opened,
+        options: StoreOptions,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let Opened { superblock, keys, .. } = opened;
         let record_max = record_max_bytes(superblock.segment_bytes);
         let room = superblock.segments * superblock.segment_bytes;
         let expected = options.expected_record_bytes.max(UNIT_BYTES);
         let gate = Gate::new(options.admission, options.limits, room, Instant::now());
-        let store = Arc::new(Self {
+        Self {
             index: Index::new(room / expected, options.index_bytes_max),
             classes: LengthClasses::new(record_units(record_max)),
             segments: Segments::new(superblock.segments),
@@ -181,15 +212,32 @@ impl Store {
             recovered: AtomicBool::new(false),
             recovery_ns: AtomicU64::new(0),
             writer: Mutex::new(None),
-        });
-        let writer = writer::spawn(store.clone())?;
-        *store.writer.lock() = Some(writer);
-        Ok(store)
+            _in_use: None,
+        }
     }
 
-    /// Number by which a device is chosen for a record.
-    pub(crate) fn affinity(&self, name: u64) -> u64 {
-        twox_hash::XxHash3_64::oneshot_with_seed(name, &self.superblock.device)
+    /// Its name.
+    pub(crate) fn id(&self) -> &[u8; 16] {
+        &self.superblock.device
+    }
+
+    /// Bytes that its log has room for.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        self.superblock.segments * self.superblock.segment_bytes
+    }
+
+    /// How it is sealed.
+    pub(crate) fn cipher(&self) -> Cipher {
+        self.superblock.cipher
+    }
+
+    /// Number by which a device is chosen for a record, that with the greatest: by its size, so
+    /// that one four times as large takes four times as much, and all turn over at one pace.
+    pub(crate) fn affinity(&self, name: u64) -> f64 {
+        let hash = twox_hash::XxHash3_64::oneshot_with_seed(name, &self.superblock.device);
+        // Of 52 bits, with which it is neither 0 nor 1.
+        let uniform = ((hash >> 12) as f64 + 0.5) / (1_u64 << 52) as f64;
+        -(self.room_bytes() as f64) / uniform.ln()
     }
 
     pub(crate) fn key(&self, name: &[u8]) -> [u8; 16] {
@@ -211,7 +259,8 @@ impl Store {
         let counters = &self.counters;
         add(&counters.l2_offers, 1);
         let key = self.key(name);
-        if length == 0 || length > record_max_bytes(self.superblock.segment_bytes) as u64 {
+        let room = self.options.padding.room((*bytes).as_ref().len());
+        if length == 0 || room > record_max_bytes(self.superblock.segment_bytes) {
             add(&counters.l2_refused_size, 1);
             add(&counters.evict_l2_ineligible, length);
             return false;
@@ -255,11 +304,29 @@ impl Store {
 
     /// A read or write failed.
     pub(crate) fn note_failure(&self) {
-        if self.health.failed() {
-            add(&self.counters.l2_bypasses, 1);
+        let Some(bypass) = self.health.failed() else { return };
+        add(&self.counters.l2_bypasses, 1);
+        if bypass.is_news {
             log::warn!(
+                event = "l2_bypassed",
+                engine = self.device.engine(),
+                pause_seconds = bypass.pause.as_secs();
                 "the second level's device ({}) fails or is slow; it is left alone for a while",
                 self.device.engine()
+            );
+        }
+    }
+
+    /// A read or write went well.
+    fn note_success(&self) {
+        if let Some(after) = self.health.succeeded() {
+            log::info!(
+                event = "l2_back",
+                engine = self.device.engine(),
+                seconds = after.as_secs();
+                "the second level's device ({}) works and is asked again after {} s",
+                self.device.engine(),
+                after.as_secs()
             );
         }
     }
@@ -275,7 +342,7 @@ impl Store {
         if took > self.options.slow {
             self.note_slow();
         } else if went_well {
-            self.health.succeeded();
+            self.note_success();
         }
     }
 
@@ -294,8 +361,8 @@ impl Store {
     }
 
     /// Asks the writer to write what it has, without waiting for more.
-    pub(crate) fn hurry(&self) {
-        self.queue.hurry();
+    pub(crate) fn write_soon(&self) {
+        self.queue.write_soon();
     }
 
     /// Gives back about so much of the index's memory: what it knows of the coldest segments.

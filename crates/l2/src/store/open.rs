@@ -1,6 +1,11 @@
 //! Making a device ours, finding it ours, and changing its size.
+//!
+//! Whoever can write to a device can write any superblock. So before the code of a copy has been
+//! checked under the key, only these things of it are used: the format's version, which can only be
+//! refused; how the key comes from a passphrase, within bounds; and whether it is sealed at all,
+//! which has to be as was asked for and is never concluded from the device.
 
-use crate::cipher::{Cipher, DeviceKeys, MasterKey, SecretError, derive_from_passphrase};
+use crate::cipher::{Cipher, DeviceKeys, HolderKeys, Keyring, MasterKey, Passphrase, SecretError};
 use crate::device::{AlignedBuffer, Device, foreign_contents};
 use crate::format::{
     DEVICE_MIN_BYTES, FormatError, KdfParameters, SEGMENTS_START, SUPERBLOCK_BYTES,
@@ -8,7 +13,6 @@ use crate::format::{
 };
 use std::io;
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// Why a device cannot be used. None of these loses anything but a cache.
 #[derive(Debug, thiserror::Error)]
@@ -22,18 +26,55 @@ pub enum DeviceError {
         /// What it said.
         error: io::Error,
     },
+    /// It cannot be made as large as it is to be.
+    #[error("cannot give it its size, {size_bytes} bytes: {error}")]
+    Size {
+        /// What was asked for.
+        size_bytes: u64,
+        /// What the system said.
+        error: io::Error,
+    },
     /// Something else is on it.
     #[error("it holds {0}; to overwrite that, run `ogive l2 format --force` on it")]
     Foreign(&'static str),
     /// It was made by another version.
     #[error("{0}; to make it anew, run `ogive l2 format --force` on it")]
     Format(FormatError),
+    /// Nothing on it is sealed, and nobody said that it need not be.
+    #[error(
+        "nothing on it is sealed (cipher off), and what is sealed was asked for; if somebody has \
+         formatted it anew, run `ogive l2 format --force` on it; if it is meant to be so, give \
+         --cipher off"
+    )]
+    Unsealed,
+    /// Its superblock is not as it was written by those who have the key.
+    #[error(
+        "its superblock was changed by somebody who has not its key; to make it anew, run `ogive \
+         l2 format --force` on it"
+    )]
+    Changed,
+    /// It asks for more work than a derivation may be.
+    #[error(
+        "the key of it would take {passes} passes over {memory_kib} KiB, more than is allowed; \
+         somebody may have changed it; if it was formatted so, allow it with --l2-kdf-max \
+         {}M", u64::from(*memory_kib) * u64::from(*passes) / 1024 + 1
+    )]
+    Costly {
+        /// Memory of the derivation, in KiB.
+        memory_kib: u32,
+        /// Passes over it.
+        passes: u32,
+    },
     /// It is sealed with another key.
-    #[error("it is sealed with another key; give that key, or run `ogive l2 format --force` on it")]
+    #[error(
+        "it is sealed with another key; give that key with --key-file or --passphrase \
+         (docs/l2.md), or run `ogive l2 format --force` on it, which empties it"
+    )]
     WrongKey,
     /// It is sealed with another cipher than the one asked for.
     #[error(
-        "it is sealed with {found}, not with {wanted}; leave --cipher out, or run `ogive l2 format --force` on it"
+        "it is sealed with {found}, not with {wanted}; leave --cipher out, or run `ogive l2 format \
+         --force` on it"
     )]
     WrongCipher {
         /// What it has.
@@ -47,6 +88,15 @@ pub enum DeviceError {
     /// Nothing says how large it should be.
     #[error("it is empty; say with --l2-size how large it shall be")]
     NoSize,
+    /// A device of this name is in use.
+    #[error(
+        "it is a copy of a device that is in use; to make it another one, run `ogive l2 \
+         format --force` on it"
+    )]
+    Twin,
+    /// Whoever would use it is at its end.
+    #[error("the mount is being unmounted")]
+    Ended,
     /// No log fits on it.
     #[error("{0} bytes are too few; the least is {DEVICE_MIN_BYTES} bytes (5 MiB)")]
     TooSmall(u64),
@@ -63,7 +113,16 @@ pub enum KeySource {
     /// It is this.
     Master(MasterKey),
     /// argon2id makes it of a passphrase, with parameters that the device remembers.
-    Passphrase(Zeroizing<Vec<u8>>, KdfParameters),
+    Passphrase(Passphrase, KdfParameters),
+}
+
+impl KeySource {
+    /// Forgets a passphrase, in all clones: to be called when all devices have been opened.
+    pub fn forget(&self) {
+        if let Self::Passphrase(phrase, _) = self {
+            phrase.forget();
+        }
+    }
 }
 
 impl std::fmt::Debug for KeySource {
@@ -93,27 +152,80 @@ pub enum FormatPolicy {
 pub struct OpenOptions {
     /// Size it shall have, in bytes; `None`: what it has.
     pub size_bytes: Option<u64>,
-    /// How it shall be sealed; `None`: as it is, or GCM for a new one.
+    /// How it shall be sealed; `None`: sealed as it is, or GCM for a new one. Only
+    /// `Some(Cipher::Off)` takes one that is not sealed.
     pub cipher: Option<Cipher>,
     /// The key.
     pub key: KeySource,
     /// Whether to format it.
     pub format: FormatPolicy,
+    /// Most KiB that making the key from a passphrase may fill, over all passes.
+    pub kdf_work_max_kib: u64,
+}
+
+/// A derivation over so many KiB, passes counted, is done unasked: five times what is the default.
+pub const KDF_WORK_MAX_KIB: u64 = 1 << 20;
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            size_bytes: None,
+            cipher: None,
+            key: KeySource::None,
+            format: FormatPolicy::default(),
+            kdf_work_max_kib: KDF_WORK_MAX_KIB,
+        }
+    }
+}
+
+/// A device that was taken into use.
+pub(crate) struct Opened {
+    pub(crate) superblock: Superblock,
+    pub(crate) keys: DeviceKeys,
+    /// It was formatted just now.
+    pub(crate) is_new: bool,
+    holder: HolderKeys,
+    keyring: Keyring,
+}
+
+impl Opened {
+    fn new(superblock: Superblock, holder: HolderKeys, keyring: Keyring, is_new: bool) -> Self {
+        let keys = DeviceKeys::new(keyring.clone(), superblock.cipher, superblock.device);
+        Self { superblock, keys, is_new, holder, keyring }
+    }
+
+    /// Has the device make versions with the secret of others, so that they are used together. What
+    /// was kept on it under its own is not found any more.
+    pub(crate) fn adopt_versions(
+        &mut self,
+        device: &dyn Device,
+        secret: &[u8; 32],
+    ) -> Result<(), DeviceError> {
+        if self.keys.versions() == secret {
+            return Ok(());
+        }
+        self.keyring = self.keyring.with_versions(secret);
+        let Superblock { cipher, device: id, .. } = self.superblock;
+        self.keys = DeviceKeys::new(self.keyring.clone(), cipher, id);
+        self.superblock.generation += 1;
+        self.holder.lock_up(&self.keyring, &mut self.superblock);
+        write_superblock(device, &self.superblock, &self.holder)
+            .map_err(system("write the superblock"))
+    }
 }
 
 fn system(action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
     move |error| DeviceError::System { action, error }
 }
 
-/// The valid copy of the superblock that counts, with its bytes.
-///
-/// # Errors
-/// [`FormatError::Foreign`] if neither copy has our magic.
-pub fn read_superblock(
-    device: &dyn Device,
-) -> io::Result<Result<(Superblock, Vec<u8>), FormatError>> {
+/// A copy of the superblock, and its bytes.
+type Copied = (Superblock, Vec<u8>);
+
+/// The copies of the superblock that have its shape, the youngest first, with their bytes; nothing
+/// of them has been authenticated. If there is none: why.
+fn read_copies(device: &dyn Device) -> io::Result<Result<Vec<Copied>, FormatError>> {
     let length = device.len_bytes()?;
-    let mut best = Err(FormatError::Foreign);
+    let (mut copies, mut reason) = (Vec::<Copied>::new(), FormatError::Foreign);
     for place in SUPERBLOCK_PLACES {
         if place + SUPERBLOCK_BYTES as u64 > length {
             continue;
@@ -122,63 +234,132 @@ pub fn read_superblock(
         if device.read_at(place, buffer.bytes_mut()).is_err() {
             continue;
         }
-        match (Superblock::parse(buffer.bytes()), &best) {
-            (Ok(found), Ok((known, _))) if found.generation <= Superblock::generation(known) => {}
-            (Ok(found), _) => best = Ok((found, buffer.bytes().to_vec())),
-            (Err(error), Err(FormatError::Foreign)) => best = Err(error),
-            (Err(_), _) => {}
+        match Superblock::parse(buffer.bytes()) {
+            Ok(found) => copies.push((found, buffer.bytes().to_vec())),
+            Err(error) if reason == FormatError::Foreign => reason = error,
+            Err(_) => {}
         }
     }
-    Ok(best)
+    copies.sort_by_key(|(copy, _)| std::cmp::Reverse(copy.generation));
+    Ok(if copies.is_empty() { Err(reason) } else { Ok(copies) })
 }
 
-impl Superblock {
-    fn generation(&self) -> u64 {
-        self.generation
+/// What the youngest copy of the superblock says, for people to look at: nobody vouches for it.
+///
+/// # Errors
+/// [`FormatError::Foreign`] if neither copy has our magic.
+pub fn read_superblock(device: &dyn Device) -> io::Result<Result<Superblock, FormatError>> {
+    Ok(read_copies(device)?.map(|copies| copies[0].0))
+}
+
+/// The youngest copy that the key vouches for, opened.
+fn authenticate(copies: &[Copied], options: &OpenOptions) -> Result<Opened, DeviceError> {
+    let mut refusal = None;
+    for (copy, bytes) in copies {
+        match vouch(copy, bytes, options) {
+            Ok(opened) => {
+                if refusal.is_some() {
+                    log::warn!("a copy of the superblock was changed; the other one is used");
+                }
+                return Ok(opened);
+            }
+            Err(error) => _ = refusal.get_or_insert(error),
+        }
     }
+    Err(refusal.unwrap_or(DeviceError::Format(FormatError::Foreign)))
 }
 
-/// Opens a device, formatting or resizing it where that is asked for.
-pub(crate) fn open(
-    device: &Arc<dyn Device>,
-    options: &OpenOptions,
-) -> Result<(Superblock, DeviceKeys), DeviceError> {
-    let found = read_superblock(&**device).map_err(system("read the superblock"))?;
-    let (found, bytes) = match (found, options.format) {
-        (_, FormatPolicy::Force) => return make(device, options),
-        (Ok(found), _) => found,
-        (Err(error), FormatPolicy::Never) => return Err(DeviceError::Format(error)),
-        (Err(error @ FormatError::Version(_)), _) => return Err(DeviceError::Format(error)),
-        (Err(FormatError::Damaged), _) => {
-            log::warn!("the second level's superblock is damaged; it begins anew");
-            return make(device, options);
+/// Opens a copy of the superblock that the key vouches for.
+fn vouch(found: &Superblock, bytes: &[u8], options: &OpenOptions) -> Result<Opened, DeviceError> {
+    match (found.cipher, options.cipher) {
+        (Cipher::Off, Some(Cipher::Off)) => {}
+        (Cipher::Off, _) => return Err(DeviceError::Unsealed),
+        (found, Some(wanted @ Cipher::Off)) => {
+            return Err(DeviceError::WrongCipher { found, wanted });
         }
-        (Err(_), FormatPolicy::IfEmpty) => {
-            let contents = foreign_contents(&**device).map_err(system("read it"))?;
-            return match contents {
-                Some(contents) => Err(DeviceError::Foreign(contents)),
-                None => make(device, options),
-            };
-        }
-    };
+        _ => {}
+    }
+    let master = master_key(options, found.cipher, found.kdf, &found.salt)?;
+    let holder = HolderKeys::new(&master, &found.device, &found.salt);
+    if !holder.are_right(found) {
+        return Err(DeviceError::WrongKey);
+    }
+    if !holder.vouch_for(bytes) {
+        return Err(DeviceError::Changed);
+    }
+    let keyring = holder.unlock(found).ok_or(DeviceError::Changed)?;
+    // From here on its owner has said all of it.
     if let Some(wanted) = options.cipher.filter(|wanted| *wanted != found.cipher) {
         return Err(DeviceError::WrongCipher { found: found.cipher, wanted });
     }
-    let master = master_key(&options.key, found.cipher, found.kdf, &found.salt)?;
-    if !DeviceKeys::is_right(&master, &found) {
-        return Err(DeviceError::WrongKey);
-    }
-    let keys = DeviceKeys::new(&master, found.cipher, found.device, &found.salt);
-    let authentic = Superblock::mac_of(&bytes)
-        .is_some_and(|(covered, mac)| keys.superblock_mac(covered) == mac);
-    if !authentic {
-        if options.format == FormatPolicy::Never {
-            return Err(DeviceError::Format(FormatError::Damaged));
-        }
-        log::warn!("the second level's superblock was changed by somebody; it begins anew");
+    Ok(Opened::new(*found, holder, keyring, false))
+}
+
+/// Opens a device, formatting or resizing it where that is asked for.
+pub(crate) fn open(device: &Arc<dyn Device>, options: &OpenOptions) -> Result<Opened, DeviceError> {
+    if options.format == FormatPolicy::Force {
         return make(device, options);
     }
-    resize(device, &found, options, keys)
+    match read_copies(&**device).map_err(system("read the superblock"))? {
+        Ok(copies) => resize(device, authenticate(&copies, options)?, options),
+        Err(error @ FormatError::Version(_)) => Err(DeviceError::Format(error)),
+        Err(error) if options.format == FormatPolicy::Never => Err(DeviceError::Format(error)),
+        Err(FormatError::Damaged) => {
+            log::warn!("the second level's superblock is damaged; it begins anew");
+            make(device, options)
+        }
+        Err(FormatError::Foreign) => {
+            match foreign_contents(&**device).map_err(system("read it"))? {
+                Some(contents) => Err(DeviceError::Foreign(contents)),
+                None => make(device, options),
+            }
+        }
+    }
+}
+
+/// Opens a device to be looked at: nothing is written to it, and it has no segments behind its end.
+pub(crate) fn open_to_look(
+    device: &dyn Device,
+    options: &OpenOptions,
+) -> Result<Opened, DeviceError> {
+    let copies = read_copies(device).map_err(system("read the superblock"))?;
+    let mut opened = authenticate(&copies.map_err(DeviceError::Format)?, options)?;
+    let length = device.len_bytes().map_err(system("find out its size"))?;
+    let superblock = &mut opened.superblock;
+    superblock.segments = superblock.segments.min(segments_in(length, superblock.segment_bytes));
+    Ok(opened)
+}
+
+/// Gives a device another key. What is on it stays, for the keyring stays: whoever had the old key
+/// and a copy of the old superblock still has what opens it. A cut of the power leaves
+/// one copy of the superblock under each key, so that both open it.
+///
+/// # Errors
+/// See [`DeviceError`]; with `key` being none, or the device without seals, too.
+pub fn change_key(
+    device: &Arc<dyn Device>,
+    options: &OpenOptions,
+    key: &KeySource,
+) -> Result<Superblock, DeviceError> {
+    let copies = read_copies(&**device).map_err(system("read the superblock"))?;
+    let Opened { mut superblock, keyring, .. } =
+        authenticate(&copies.map_err(DeviceError::Format)?, options)?;
+    if superblock.cipher == Cipher::Off {
+        return Err(DeviceError::Unsealed);
+    }
+    superblock.kdf = match key {
+        KeySource::Passphrase(_, parameters) => Some(*parameters),
+        _ => None,
+    };
+    getrandom::fill(&mut superblock.salt).map_err(SecretError::Random)?;
+    let with = OpenOptions { key: key.clone(), ..options.clone() };
+    let master = master_key(&with, superblock.cipher, superblock.kdf, &superblock.salt)?;
+    let holder = HolderKeys::new(&master, &superblock.device, &superblock.salt);
+    superblock.key_check = holder.check();
+    superblock.generation += 1;
+    holder.lock_up(&keyring, &mut superblock);
+    write_superblock(&**device, &superblock, &holder).map_err(system("write the superblock"))?;
+    Ok(superblock)
 }
 
 /// Makes a device ours and empty, whatever is on it.
@@ -189,13 +370,10 @@ pub fn format_device(
     device: &Arc<dyn Device>,
     options: &OpenOptions,
 ) -> Result<Superblock, DeviceError> {
-    make(device, options).map(|(superblock, _)| superblock)
+    make(device, options).map(|opened| opened.superblock)
 }
 
-fn make(
-    device: &Arc<dyn Device>,
-    options: &OpenOptions,
-) -> Result<(Superblock, DeviceKeys), DeviceError> {
+fn make(device: &Arc<dyn Device>, options: &OpenOptions) -> Result<Opened, DeviceError> {
     let now = device.len_bytes().map_err(system("find out its size"))?;
     let size_bytes = match options.size_bytes {
         Some(size_bytes) => size_bytes,
@@ -205,21 +383,26 @@ fn make(
     if size_bytes < DEVICE_MIN_BYTES {
         return Err(DeviceError::TooSmall(size_bytes));
     }
-    device.set_len_bytes(size_bytes).map_err(system("give it its size"))?;
-    if let Err(error) = device.discard() {
-        log::debug!("what is there is overwritten, not discarded: {error}");
-    }
-    let size_bytes = size_bytes.min(device.len_bytes().map_err(system("find out its size"))?);
     let cipher = options.cipher.unwrap_or_default();
     let kdf = match &options.key {
         KeySource::Passphrase(_, parameters) if cipher != Cipher::Off => Some(*parameters),
         _ => None,
     };
-    let salt = *MasterKey::random()?.expose();
-    let device_id = MasterKey::random()?.expose()[..16].try_into().expect("16 of 32 bytes");
-    let master = master_key(&options.key, cipher, kdf, &salt)?;
+    let mut salt = [0; 32];
+    let mut device_id = [0; 16];
+    getrandom::fill(&mut salt).map_err(SecretError::Random)?;
+    getrandom::fill(&mut device_id).map_err(SecretError::Random)?;
+    let keyring = Keyring::random()?;
+    // Before anything is overwritten: there may be no key.
+    let master = master_key(options, cipher, kdf, &salt)?;
+    device.set_len_bytes(size_bytes).map_err(|error| DeviceError::Size { size_bytes, error })?;
+    if let Err(error) = device.discard() {
+        log::debug!("what is there is overwritten, not discarded: {error}");
+    }
+    let size_bytes = size_bytes.min(device.len_bytes().map_err(system("find out its size"))?);
     let segment_bytes = segment_bytes_for(size_bytes);
-    let superblock = Superblock {
+    let holder = HolderKeys::new(&master, &device_id, &salt);
+    let mut superblock = Superblock {
         cipher,
         device: device_id,
         generation: 1,
@@ -227,21 +410,23 @@ fn make(
         segments: segments_in(size_bytes, segment_bytes),
         kdf,
         salt,
-        key_check: DeviceKeys::check(&master, &device_id, &salt),
+        key_check: holder.check(),
+        keyring: [0; _],
+        keyring_tag: [0; _],
     };
-    let keys = DeviceKeys::new(&master, cipher, device_id, &salt);
-    write_superblock(&**device, &superblock, &keys).map_err(system("write the superblock"))?;
-    Ok((superblock, keys))
+    holder.lock_up(&keyring, &mut superblock);
+    write_superblock(&**device, &superblock, &holder).map_err(system("write the superblock"))?;
+    Ok(Opened::new(superblock, holder, keyring, true))
 }
 
 /// Writes both copies, so that one is valid at any moment.
 fn write_superblock(
     device: &dyn Device,
     superblock: &Superblock,
-    keys: &DeviceKeys,
+    holder: &HolderKeys,
 ) -> io::Result<()> {
     let mut buffer = AlignedBuffer::zeroed(SUPERBLOCK_BYTES);
-    let bytes = superblock.to_bytes(|covered| keys.superblock_mac(covered));
+    let bytes = superblock.to_bytes(|covered| holder.mac(covered));
     buffer.bytes_mut().copy_from_slice(&bytes);
     for place in SUPERBLOCK_PLACES.into_iter().rev() {
         device.write_at(place, buffer.bytes())?;
@@ -254,14 +439,14 @@ fn write_superblock(
 /// that was truncated gets its length back.
 fn resize(
     device: &Arc<dyn Device>,
-    found: &Superblock,
+    mut opened: Opened,
     options: &OpenOptions,
-    keys: DeviceKeys,
-) -> Result<(Superblock, DeviceKeys), DeviceError> {
-    let mut wanted = *found;
+) -> Result<Opened, DeviceError> {
+    let found = opened.superblock;
+    let wanted = &mut opened.superblock;
     if let Some(size_bytes) = options.size_bytes {
-        if size_bytes < SEGMENTS_START + 4 * found.segment_bytes {
-            let least = SEGMENTS_START + 4 * found.segment_bytes;
+        let least = SEGMENTS_START + 4 * found.segment_bytes;
+        if size_bytes < least {
             return if size_bytes < DEVICE_MIN_BYTES {
                 Err(DeviceError::TooSmall(size_bytes))
             } else {
@@ -272,27 +457,27 @@ fn resize(
         wanted.segments = segments_in(size_bytes, found.segment_bytes);
     }
     let length = device.len_bytes().map_err(system("find out its size"))?;
-    if wanted.segments < found.segments {
-        wanted.generation += 1;
-        write_superblock(&**device, &wanted, &keys).map_err(system("write the superblock"))?;
-        device.set_len_bytes(wanted.device_bytes()).map_err(system("make it smaller"))?;
-        return Ok((wanted, keys));
-    }
-    if length < wanted.device_bytes() {
+    let is_smaller = wanted.segments < found.segments;
+    if !is_smaller && length < wanted.device_bytes() {
         device.set_len_bytes(wanted.device_bytes()).map_err(system("make it larger"))?;
         let length = device.len_bytes().map_err(system("find out its size"))?;
         wanted.segments = wanted.segments.min(segments_in(length, found.segment_bytes));
     }
     if wanted.segments != found.segments {
         wanted.generation += 1;
-        write_superblock(&**device, &wanted, &keys).map_err(system("write the superblock"))?;
+        let Opened { superblock, holder, .. } = &opened;
+        write_superblock(&**device, superblock, holder).map_err(system("write the superblock"))?;
     }
-    Ok((wanted, keys))
+    if is_smaller {
+        let device_bytes = opened.superblock.device_bytes();
+        device.set_len_bytes(device_bytes).map_err(system("make it smaller"))?;
+    }
+    Ok(opened)
 }
 
 /// The master key of a device that was or is to be formatted so.
 fn master_key(
-    source: &KeySource,
+    options: &OpenOptions,
     cipher: Cipher,
     kdf: Option<KdfParameters>,
     salt: &[u8; 32],
@@ -301,10 +486,14 @@ fn master_key(
         // Nothing is secret; the derivations are the same, so that there is one way through.
         return Ok(MasterKey::from_material(&[0; 32])?);
     }
-    match (source, kdf) {
+    match (&options.key, kdf) {
         (KeySource::Master(master), None) => Ok(master.clone()),
         (KeySource::Passphrase(phrase, _), Some(kdf)) => {
-            Ok(derive_from_passphrase(phrase, salt, kdf)?)
+            let KdfParameters { memory_kib, passes, .. } = kdf;
+            if u64::from(memory_kib) * u64::from(passes) > options.kdf_work_max_kib {
+                return Err(DeviceError::Costly { memory_kib, passes });
+            }
+            Ok(phrase.derive(salt, kdf)?)
         }
         (KeySource::Passphrase(..), None) => Err(DeviceError::WrongKind("a key")),
         (_, Some(_)) => Err(DeviceError::WrongKind("a passphrase")),

@@ -44,7 +44,7 @@ pub(crate) struct Queue {
 struct State {
     offers: VecDeque<Offer>,
     in_flight: HashMap<[u8; 16], SharedBytes>,
-    hurry: bool,
+    write_soon: bool,
     stopped: bool,
     ended: bool,
 }
@@ -118,7 +118,7 @@ impl Queue {
             if state.stopped {
                 return Popped::Stop;
             }
-            if std::mem::take(&mut state.hurry) {
+            if std::mem::take(&mut state.write_soon) {
                 return Popped::Idle;
             }
             match deadline {
@@ -156,8 +156,8 @@ impl Queue {
     }
 
     /// The writer does not wait for more to write at once.
-    pub(crate) fn hurry(&self) {
-        self.state.lock().hurry = true;
+    pub(crate) fn write_soon(&self) {
+        self.state.lock().write_soon = true;
         self.wake.notify_one();
     }
 

@@ -1,11 +1,12 @@
 //! From a slot to bytes that can be believed.
 
 use super::Store;
-use crate::cipher::{EpochKey, nonce};
+use crate::cipher::{Purpose, SharedKey};
 use crate::compression::{Decompressor, Stored};
 use crate::counters::{Stopwatch, add};
-use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SEGMENTS_START, UNIT_BYTES};
+use crate::format::{Location, RECORD_HEADER_BYTES, RecordHeader, SEGMENTS_START, UNIT_BYTES};
 use crate::index::{Place, Slot};
+use crate::padding::unpad;
 
 /// Where to read for a slot, and what is expected there.
 #[derive(Clone)]
@@ -15,10 +16,8 @@ pub(crate) struct Plan {
     pub(crate) length: usize,
     /// Where in what is read the record begins.
     start: usize,
-    segment: u32,
-    place: u32,
-    sequence: u64,
-    seal: EpochKey,
+    location: Location,
+    key: SharedKey,
 }
 
 /// Why a record cannot be had.
@@ -51,16 +50,18 @@ impl Plan {
         self.start
     }
 
-    pub(super) fn sequence(&self) -> u64 {
-        self.sequence
+    pub(super) fn location(&self) -> Location {
+        self.location
     }
 
-    pub(super) fn seal(&self) -> &EpochKey {
-        &self.seal
+    pub(super) fn key(&self) -> &SharedKey {
+        &self.key
     }
 
-    pub(super) fn additional_data(&self, header: &RecordHeader, device: &[u8; 16]) -> [u8; 72] {
-        header.additional_data(device, self.segment, self.place)
+    /// Whether a header was written for this place in this segment; its lengths are then what they
+    /// were when the record was sealed.
+    pub(super) fn vouches_for(&self, header: &RecordHeader) -> bool {
+        self.key.is_code(Purpose::Record, &header.covered(self.location), &header.code)
     }
 }
 
@@ -105,7 +106,7 @@ impl Store {
             return None;
         }
         let segment = u32::try_from(segment).ok()?;
-        let (sequence, seal) = self.segments.seal_of(segment)?;
+        let (sequence, key) = self.segments.seal_of(segment)?;
         let end = within + length.min(segment_bytes - within);
         let alignment = self.device.alignment_bytes() as u64;
         let first = within / alignment * alignment;
@@ -114,10 +115,13 @@ impl Store {
             offset: SEGMENTS_START + u64::from(segment) * segment_bytes + first,
             length: usize::try_from(length).ok()?,
             start: (within - first) as usize,
-            segment,
-            place: u32::try_from(within / UNIT_BYTES).ok()?,
-            sequence,
-            seal,
+            location: Location {
+                device: self.superblock.device,
+                segment,
+                place: u32::try_from(within / UNIT_BYTES).ok()?,
+                sequence,
+            },
+            key,
         })
     }
 
@@ -131,33 +135,46 @@ impl Store {
     ) -> Result<Vec<u8>, Fault> {
         let record = read.get(plan.start..).ok_or(Fault::Stale)?;
         let header = RecordHeader::parse(record).ok_or(Fault::Stale)?;
-        if header.key != *key || header.sequence != plan.sequence {
+        if header.key != *key {
             return Err(Fault::Stale);
         }
+        // Only for counting: a record of another time in this place is no damage.
+        let fault = || if plan.vouches_for(&header) { Fault::Bad } else { Fault::Stale };
         let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
         let sealed = record.get(RECORD_HEADER_BYTES..end).ok_or(Fault::Bad)?;
-        let mut plain = unsealer.destination(header.plain_bytes as usize);
-        let additional = plan.additional_data(&header, &self.superblock.device);
-        let nonce = nonce(header.sequence, header.number);
+        // Of a padded record it is known only when it is open.
+        let known = if header.is_padded { 0 } else { header.plain_bytes as usize };
+        let mut plain = unsealer.destination(known);
+        let additional = header.additional_data(plan.location);
+        let nonce = (header.salt, header.number);
         let counters = &self.counters;
         let mut watch = Stopwatch::start();
-        let cpu = if plan.seal.is_checksum() {
+        let cpu = if plan.key.is_checksum() {
             &counters.l2_copy_cpu_ns
         } else {
             &counters.l2_unseal_cpu_ns
         };
-        if header.stored == Stored::Plain {
-            let right = plan.seal.open(nonce, &additional, header.tag, sealed, &mut plain);
+        if header.stored == Stored::Plain && !header.is_padded {
+            let right = plan.key.open(nonce, &additional, header.tag, sealed, &mut plain);
             watch.lap(cpu);
             add(&counters.l2_unsealed_bytes, u64::from(header.stored_bytes));
-            return if right { Ok(plain) } else { Err(Fault::Bad) };
+            return if right { Ok(plain) } else { Err(fault()) };
         }
         unsealer.scratch.resize(sealed.len(), 0);
         let scratch = &mut unsealer.scratch[..sealed.len()];
-        let right = plan.seal.open(nonce, &additional, header.tag, sealed, scratch);
+        let right = plan.key.open(nonce, &additional, header.tag, sealed, scratch);
         watch.lap(cpu);
         add(&counters.l2_unsealed_bytes, u64::from(header.stored_bytes));
-        let right = right && unsealer.decompressor.decompress(header.stored, scratch, &mut plain);
+        if !right {
+            return Err(fault());
+        }
+        let mut bytes = &scratch[..];
+        if header.is_padded {
+            let plain_bytes;
+            (bytes, plain_bytes) = unpad(scratch).ok_or(Fault::Bad)?;
+            plain = vec![0; plain_bytes];
+        }
+        let right = unsealer.decompressor.decompress(header.stored, bytes, &mut plain);
         watch.lap(&counters.l2_decompress_cpu_ns);
         if right { Ok(plain) } else { Err(Fault::Bad) }
     }

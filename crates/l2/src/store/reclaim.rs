@@ -5,11 +5,11 @@ use super::Store;
 use super::read::Unsealer;
 use super::recover::read_summary;
 use super::writer::{Ready, Writer, start_of};
-use crate::cipher::nonce;
 use crate::compression::Stored;
 use crate::device::AlignedBuffer;
 use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SummaryEntry, UNIT_BYTES, provenance};
 use crate::index::Place;
+use crate::padding::unpad;
 
 /// Share of a segment that may be carried over, one in so many, if the account of what was written
 /// allows it: rewriting is never more than what is promised beyond what was admitted.
@@ -19,6 +19,7 @@ const CARRIED_SHARE: u64 = 10;
 pub(super) struct Carried {
     key: [u8; 16],
     stored: Stored,
+    is_padded: bool,
     plain_bytes: u32,
     provenance: u8,
     pub(super) bytes: Vec<u8>,
@@ -29,6 +30,7 @@ impl Carried {
         Ready {
             key: self.key,
             stored: self.stored,
+            is_padded: self.is_padded,
             plain_bytes: self.plain_bytes,
             bytes: &self.bytes,
             provenance: self.provenance,
@@ -81,6 +83,7 @@ fn read_stored(store: &Store, address: u64, entry: &SummaryEntry) -> Option<Carr
     (header.key == entry.key).then_some(Carried {
         key: header.key,
         stored: header.stored,
+        is_padded: header.is_padded,
         plain_bytes: header.plain_bytes,
         provenance: header.provenance | provenance::REINSERTED,
         bytes,
@@ -96,21 +99,26 @@ impl Store {
     ) -> Option<(RecordHeader, Vec<u8>)> {
         let record = read.get(plan.start()..)?;
         let header = RecordHeader::parse(record)?;
-        if header.sequence != plan.sequence() {
-            return None;
-        }
         let end = RECORD_HEADER_BYTES + header.stored_bytes as usize;
         let sealed = record.get(RECORD_HEADER_BYTES..end)?;
         let mut bytes = vec![0; sealed.len()];
-        let additional = plan.additional_data(&header, &self.superblock.device);
-        let nonce = nonce(header.sequence, header.number);
-        let right = plan.seal().open(nonce, &additional, header.tag, sealed, &mut bytes);
+        let additional = header.additional_data(plan.location());
+        let nonce = (header.salt, header.number);
+        let right = plan.key().open(nonce, &additional, header.tag, sealed, &mut bytes);
         right.then_some((header, bytes))
     }
 
-    /// Whether a record that was opened also decompresses to what it says.
-    pub(super) fn is_whole(header: &RecordHeader, stored: &[u8], unsealer: &mut Unsealer) -> bool {
-        let mut plain = vec![0; header.plain_bytes as usize];
-        unsealer.decompress(header.stored, stored, &mut plain)
+    /// Whether a record that was opened also decompresses to what it says; and of its bytes, how
+    /// many are padding.
+    pub(super) fn is_whole(
+        header: &RecordHeader,
+        stored: &[u8],
+        unsealer: &mut Unsealer,
+    ) -> Option<usize> {
+        let whole = (stored, header.plain_bytes as usize);
+        let (bytes, plain_bytes) = if header.is_padded { unpad(stored)? } else { whole };
+        let mut plain = vec![0; plain_bytes];
+        let right = unsealer.decompress(header.stored, bytes, &mut plain);
+        right.then_some(stored.len() - bytes.len())
     }
 }

@@ -1,20 +1,26 @@
-//! Finding out what is on a device: headers and trailers first, then the summaries, eldest first.
+//! Finding out what is on a device: headers and trailers first, then the summaries, oldest first.
 //!
 //! A segment without a summary was open when the power went, or the process. It is read through,
 //! and every record whose seal is right is kept.
+//!
+//! # What a hostile device can make of it
+//! Nothing that takes long. No length is followed before its code has been checked under the
+//! segment's key. Of the segments without a trailer the youngest are read through, as many as
+//! crashes leave behind ([`WALKS_MAX`]), and a walk ends when as many bytes as the segment has did
+//! not keep what their headers promised.
 
-use super::Store;
 use super::segments::Segment;
 use super::writer::{publish, start_of};
-use crate::cipher::nonce;
+use super::{Plan, Store};
+use crate::cipher::{Purpose, SharedKey};
 use crate::counters::add;
 use crate::device::{AlignedBuffer, ReadRequest};
 use crate::format::{
-    NUMBER_OF_HEADER, NUMBER_OF_SUMMARY, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_BLOCK_BYTES,
-    SUMMARY_ENTRY_BYTES, SegmentHeader, SegmentTrailer, SummaryEntry, UNIT_BYTES, parse_summary,
-    summary_bytes,
+    NUMBER_OF_SUMMARY, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_BLOCK_BYTES, SUMMARY_ENTRY_BYTES,
+    SegmentHeader, SegmentTrailer, SummaryEntry, UNIT_BYTES, parse_summary, summary_bytes,
 };
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Headers, or summaries, that are asked for at once.
 const DEPTH: usize = 64;
@@ -23,10 +29,18 @@ const SUMMARIES_BYTES_MAX: u64 = 8 << 20;
 /// A trailer and the header behind it.
 const BORDER_BYTES: usize = 2 * SEGMENT_BLOCK_BYTES;
 
+/// Segments without a trailer that are read through: each crash leaves one or two behind, and the
+/// log goes over them in its time.
+const WALKS_MAX: usize = 64;
+
+/// A seal that is tried and found wrong costs at least as much as so many bytes.
+const UNSEAL_COST_BYTES: usize = 4096;
+
 /// A segment whose header is right.
 struct Found {
     header: SegmentHeader,
-    /// If it has one of the header's sequence.
+    key: SharedKey,
+    /// If it has one of the header's sequence that is right.
     trailer: Option<SegmentTrailer>,
 }
 
@@ -35,27 +49,56 @@ pub(super) fn recover(store: &Store) -> u64 {
     let mut found = read_borders(store);
     found.sort_unstable_by_key(|found| found.header.sequence);
     let last = found.last().map_or(0, |found| found.header.sequence);
-    for Found { header, .. } in &found {
-        let segment = Segment {
-            sequence: header.sequence,
-            key: Some(store.keys.epoch(&header.epoch_salt)),
-            ..Segment::default()
-        };
+    for Found { header, key, .. } in &found {
+        let segment =
+            Segment { sequence: header.sequence, key: Some(key.clone()), ..Segment::default() };
         store.segments.set(header.segment, segment);
         store.head.store(start_of(store, header.segment) / UNIT_BYTES, Ordering::Relaxed);
     }
+    settle_account(store, found.last());
+    let open = found.iter().filter(|found| found.trailer.is_none()).count();
+    let mut walks = Walks { skipped: open.saturating_sub(WALKS_MAX), left: 2 * WALKS_MAX };
     let mut rest = &found[..];
     let mut buffers = Vec::new();
     while !rest.is_empty() && !store.queue.is_stopped() {
         let (group, others) = rest.split_at(group_of(rest));
-        recover_group(store, group, &mut buffers);
+        recover_group(store, group, &mut buffers, &mut walks);
         rest = others;
     }
     if rest.is_empty() {
         add(&store.counters.l2_rebuild_success, 1);
     }
-    store.gate.found(found.len() as u64 * store.superblock.segment_bytes);
     last
+}
+
+/// Goes on with the account that the youngest segment was begun with. What was sent since is what
+/// it holds; if nobody knows that, it is full.
+fn settle_account(store: &Store, youngest: Option<&Found>) {
+    let account = youngest.map(|found| {
+        let full = store.superblock.segment_bytes;
+        let since = found.trailer.map_or(full, |trailer| trailer.sent_bytes());
+        (found.header.account, since)
+    });
+    store.gate.found(account, Instant::now());
+}
+
+/// Which segments are still to be read through.
+struct Walks {
+    /// So many without a trailer are not: they are the oldest.
+    skipped: usize,
+    left: usize,
+}
+
+impl Walks {
+    fn may_walk(&mut self, has_trailer: bool) -> bool {
+        if !has_trailer && self.skipped > 0 {
+            self.skipped -= 1;
+            return false;
+        }
+        let may = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        may
+    }
 }
 
 /// How many segments to go on with: as many summaries as are worth asking for at once.
@@ -68,7 +111,12 @@ fn group_of(rest: &[Found]) -> usize {
     fit.count().max(1)
 }
 
-fn recover_group(store: &Store, group: &[Found], buffers: &mut Vec<AlignedBuffer>) {
+fn recover_group(
+    store: &Store,
+    group: &[Found],
+    buffers: &mut Vec<AlignedBuffer>,
+    walks: &mut Walks,
+) {
     buffers.resize_with(group.len().max(buffers.len()), AlignedBuffer::default);
     let mut reads = Vec::with_capacity(group.len());
     for (found, buffer) in group.iter().zip(&mut *buffers) {
@@ -100,7 +148,8 @@ fn recover_group(store: &Store, group: &[Found], buffers: &mut Vec<AlignedBuffer
                 store.segments.update(number, |contents| contents.summary_bytes = bytes);
                 summary
             }
-            None => walk(store, number),
+            None if walks.may_walk(found.trailer.is_some()) => walk(store, number),
+            None => Vec::new(),
         };
         publish(store, number, &summary);
         add(&store.counters.l2_rebuild_bufs, summary.len() as u64);
@@ -115,8 +164,7 @@ fn recover_group(store: &Store, group: &[Found], buffers: &mut Vec<AlignedBuffer
 /// and the header of the next are read at once.
 fn read_borders(store: &Store) -> Vec<Found> {
     let segments = store.superblock.segments as u32;
-    let mut headers = Vec::new();
-    let mut trailers = vec![None; segments as usize];
+    let mut found = Vec::<Found>::new();
     let mut buffer = AlignedBuffer::zeroed(DEPTH * BORDER_BYTES);
     for first in (0..=segments).step_by(DEPTH) {
         if store.queue.is_stopped() {
@@ -146,50 +194,53 @@ fn read_borders(store: &Store) -> Vec<Found> {
                 continue;
             }
             let (trailer, header) = read.buffer.split_at(SEGMENT_BLOCK_BYTES);
-            headers.extend(check_header(store, border, header));
-            if let Some(before) = border.checked_sub(1) {
-                trailers[before as usize] = check_trailer(store, before, trailer);
+            if let (Some(before), Some(last)) = (border.checked_sub(1), found.last_mut())
+                && last.header.segment == before
+            {
+                let expected = (before, last.header.sequence);
+                last.trailer = check_trailer(store, expected, &last.key, trailer);
             }
+            found.extend(check_header(store, border, header));
         }
     }
-    let with_trailer = |header: SegmentHeader| {
-        let trailer = trailers[header.segment as usize]
-            .filter(|trailer: &SegmentTrailer| trailer.sequence == header.sequence);
-        Found { header, trailer }
-    };
-    headers.into_iter().map(with_trailer).collect()
+    found
 }
-
 /// First byte behind a segment.
 fn end_of(store: &Store, number: u32) -> u64 {
     start_of(store, number) + store.superblock.segment_bytes
 }
 
-fn check_header(store: &Store, number: u32, bytes: &[u8]) -> Option<SegmentHeader> {
+fn check_header(store: &Store, number: u32, bytes: &[u8]) -> Option<Found> {
     let header = SegmentHeader::parse(bytes)?;
     if header.segment != number || header.device != store.superblock.device {
         return None;
     }
-    let key = store.keys.epoch(&header.epoch_salt);
-    let nonce = nonce(header.sequence, NUMBER_OF_HEADER);
-    key.open(nonce, &header.additional_data(), header.tag, &[], &mut []).then_some(header)
+    let key = store.keys.segment(&header.salt);
+    let right = key.is_code(Purpose::Header, &header.covered(), &header.tag);
+    right.then_some(Found { header, key, trailer: None })
 }
 
-/// A trailer that stands where it says; its seal is the summary's.
-fn check_trailer(store: &Store, number: u32, bytes: &[u8]) -> Option<SegmentTrailer> {
+/// A trailer of a segment and its sequence whose lengths are as they were written.
+fn check_trailer(
+    store: &Store,
+    (segment, sequence): (u32, u64),
+    key: &SharedKey,
+    bytes: &[u8],
+) -> Option<SegmentTrailer> {
     let trailer = SegmentTrailer::parse(bytes, store.superblock.segment_bytes)?;
-    let ours = trailer.segment == number && trailer.device == store.superblock.device;
-    ours.then_some(trailer)
+    let ours = trailer.segment == segment
+        && trailer.device == store.superblock.device
+        && trailer.sequence == sequence;
+    (ours && key.is_code(Purpose::Trailer, &trailer.covered(), &trailer.code)).then_some(trailer)
 }
 
 /// The summary of a segment, if it has one of the sequence that is expected there.
 pub(super) fn read_summary(store: &Store, number: u32) -> Option<Vec<SummaryEntry>> {
-    let (sequence, _) = store.segments.seal_of(number)?;
+    let (sequence, key) = store.segments.seal_of(number)?;
     let trailer_at = end_of(store, number) - SEGMENT_BLOCK_BYTES as u64;
     let mut block = AlignedBuffer::zeroed(SEGMENT_BLOCK_BYTES);
     store.device.read_at(trailer_at, block.bytes_mut()).ok()?;
-    let trailer = check_trailer(store, number, block.bytes())
-        .filter(|trailer| trailer.sequence == sequence)?;
+    let trailer = check_trailer(store, (number, sequence), &key, block.bytes())?;
     let length = summary_bytes(u64::from(trailer.records));
     let mut buffer = AlignedBuffer::zeroed(length as usize);
     store.device.read_at(trailer_at - length, buffer.first(length as usize)).ok()?;
@@ -201,10 +252,10 @@ fn unseal_summary(
     trailer: &SegmentTrailer,
     bytes: &[u8],
 ) -> Option<Vec<SummaryEntry>> {
-    let (sequence, key) = store.segments.seal_of(trailer.segment)?;
+    let (_, key) = store.segments.seal_of(trailer.segment)?;
     let sealed = bytes.get(..trailer.records as usize * SUMMARY_ENTRY_BYTES)?;
     let mut plain = vec![0; sealed.len()];
-    let nonce = nonce(sequence, NUMBER_OF_SUMMARY);
+    let nonce = (trailer.salt, NUMBER_OF_SUMMARY);
     if !key.open(nonce, &trailer.additional_data(), trailer.tag, sealed, &mut plain) {
         add(&store.counters.l2_rebuild_cksum_lb_errors, 1);
         return None;
@@ -224,29 +275,45 @@ pub(super) fn walk(store: &Store, number: u32) -> Vec<SummaryEntry> {
     let bytes = &buffer.bytes()[..segment_bytes];
     let base = start_of(store, number) / UNIT_BYTES;
     let mut at = SEGMENT_BLOCK_BYTES;
+    // Bytes that may turn out to be other than their header says.
+    let mut patience = segment_bytes;
     while at + RECORD_HEADER_BYTES <= segment_bytes {
-        let entry = RecordHeader::parse(&bytes[at..]).map(|header| SummaryEntry {
+        let unit = at + UNIT_BYTES as usize;
+        let Some((header, plan)) = promised(store, base + at as u64 / UNIT_BYTES, &bytes[at..])
+        else {
+            // A lost sector ends a record, not the segment.
+            at = unit;
+            continue;
+        };
+        let entry = SummaryEntry {
             key: header.key,
             place: (at as u64 / UNIT_BYTES) as u32,
             provenance: header.provenance,
             plain_bytes: header.plain_bytes,
             stored_bytes: header.stored_bytes,
-        });
-        let whole = entry.filter(|entry| {
-            let length = entry.units() * UNIT_BYTES;
-            let Some(record) = bytes.get(at..at + length as usize) else { return false };
-            let plan = store.plan_at(base + u64::from(entry.place), length);
-            // The bytes are in hand already: the plan only says what seal they must have.
-            plan.is_some_and(|plan| store.open_stored(&plan.at_start(), record).is_some())
-        });
-        match whole {
-            Some(entry) => {
-                at += (entry.units() * UNIT_BYTES) as usize;
-                found.push(entry);
-            }
-            // A lost sector ends a record, not the segment.
-            None => at += UNIT_BYTES as usize,
+        };
+        let length = (entry.units() * UNIT_BYTES) as usize;
+        add(&store.counters.l2_rebuild_unseals, 1);
+        let record = bytes.get(at..at + length);
+        if record.is_some_and(|record| store.open_stored(&plan, record).is_some()) {
+            at += length;
+            found.push(entry);
+            continue;
         }
+        patience = patience.saturating_sub(length.max(UNSEAL_COST_BYTES));
+        if patience == 0 {
+            break;
+        }
+        at = unit;
     }
     found
+}
+
+/// The header at an address, if it was written for that place in that segment, and what seal the
+/// record that begins there must have.
+fn promised(store: &Store, address: u64, bytes: &[u8]) -> Option<(RecordHeader, Plan)> {
+    let header = RecordHeader::parse(bytes)?;
+    // The bytes are in hand already: the plan only says what seal they must have.
+    let plan = store.plan_at(address, UNIT_BYTES)?.at_start();
+    plan.vouches_for(&header).then_some((header, plan))
 }

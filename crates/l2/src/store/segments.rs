@@ -1,14 +1,14 @@
 //! The table of segments: what is expected where.
 
 use super::Usage;
-use crate::cipher::EpochKey;
+use crate::cipher::{SegmentKey, SharedKey};
 use parking_lot::RwLock;
 
 /// What is known of a segment. Without a sequence there is nothing in it that could be believed.
 #[derive(Clone, Default)]
 pub(super) struct Segment {
     pub(super) sequence: u64,
-    pub(super) key: Option<EpochKey>,
+    pub(super) key: Option<SharedKey>,
     pub(super) contents: Contents,
 }
 
@@ -43,17 +43,17 @@ impl Segments {
     }
 
     /// Sequence and key that records of a segment are sealed with.
-    pub(super) fn seal_of(&self, number: u32) -> Option<(u64, EpochKey)> {
+    pub(super) fn seal_of(&self, number: u32) -> Option<(u64, SharedKey)> {
         let table = self.0.read();
         let segment = table.get(number as usize)?;
         Some((segment.sequence, segment.key.clone()?))
     }
 
-    /// The segment to write next: one that was never written, or the eldest.
-    pub(super) fn eldest(&self) -> Option<(u32, u64)> {
+    /// The segment to write next: one that was never written, or the oldest.
+    pub(super) fn oldest(&self) -> Option<(u32, u64)> {
         let table = self.0.read();
-        let eldest = table.iter().enumerate().min_by_key(|(_, segment)| segment.sequence);
-        eldest.map(|(number, segment)| (number as u32, segment.sequence))
+        let oldest = table.iter().enumerate().min_by_key(|(_, segment)| segment.sequence);
+        oldest.map(|(number, segment)| (number as u32, segment.sequence))
     }
 
     /// From now on this is expected there.
@@ -71,7 +71,9 @@ impl Segments {
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
-        (self.0.read().capacity() * size_of::<Segment>()) as u64
+        let table = self.0.read();
+        let keys = table.iter().filter(|segment| segment.key.is_some()).count();
+        (table.capacity() * size_of::<Segment>() + keys * SegmentKey::size_bytes()) as u64
     }
 
     pub(super) fn usage(&self) -> Usage {

@@ -1,8 +1,8 @@
 //! Reading a whole device through and checking every seal.
 
-use super::open::{DeviceError, FormatPolicy, OpenOptions, open};
+use super::open::{DeviceError, OpenOptions, open_to_look};
 use super::read::Unsealer;
-use super::recover::{read_summary, walk};
+use super::recover::{read_summary, recover, walk};
 use super::writer::start_of;
 use super::{Store, StoreOptions};
 use crate::counters::Counters;
@@ -24,12 +24,14 @@ pub struct Verification {
     pub plain_bytes: u64,
     /// Their bytes on the device.
     pub stored_bytes: u64,
+    /// Of those, padding.
+    pub padding_bytes: u64,
     /// Records whose seal is wrong or that cannot be read. Reading them through a mount is a miss.
     pub bad_records: u64,
 }
 
-/// Reads a device through. `progress` is called after each segment with how many are done, and
-/// says whether to go on.
+/// Reads a device through and writes nothing. `progress` is called after each segment with how many
+/// are done, and says whether to go on.
 ///
 /// # Errors
 /// If the device cannot be opened; what is wrong with records is counted.
@@ -38,30 +40,21 @@ pub fn verify(
     options: &OpenOptions,
     mut progress: impl FnMut(u64, u64) -> bool,
 ) -> Result<Verification, DeviceError> {
-    let options = OpenOptions { format: FormatPolicy::Never, size_bytes: None, ..options.clone() };
-    let (superblock, keys) = open(device, &options)?;
-    let store = Store::start(
-        device.clone(),
-        superblock,
-        keys,
-        StoreOptions::default(),
-        Arc::new(Counters::default()),
-    )
-    .map_err(|error| DeviceError::System { action: "start a thread", error })?;
+    let opened = open_to_look(&**device, options)?;
+    let segments = opened.superblock.segments;
+    let counters = Arc::new(Counters::default());
+    let store = Store::new(device.clone(), opened, StoreOptions::default(), counters);
+    recover(&store);
     let mut found = Verification::default();
-    while !store.is_recovered() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
     let mut unsealer = Unsealer::default();
-    for number in 0..superblock.segments as u32 {
+    for number in 0..segments as u32 {
         if store.segments.seal_of(number).is_some() {
             verify_segment(&store, number, &mut found, &mut unsealer);
         }
-        if !progress(u64::from(number) + 1, superblock.segments) {
+        if !progress(u64::from(number) + 1, segments) {
             break;
         }
     }
-    store.close();
     Ok(found)
 }
 
@@ -75,15 +68,16 @@ fn verify_segment(store: &Store, number: u32, found: &mut Verification, unsealer
     let mut buffer = AlignedBuffer::default();
     for entry in &summary {
         let length = entry.units() * UNIT_BYTES;
-        let whole = store.plan_at(base + u64::from(entry.place), length).is_some_and(|plan| {
+        let plan = store.plan_at(base + u64::from(entry.place), length);
+        let whole = plan.and_then(|plan| {
             let read = buffer.first(plan.length);
-            store.device.read_at(plan.offset, read).is_ok()
-                && store
-                    .open_stored(&plan, read)
-                    .is_some_and(|(header, bytes)| Store::is_whole(&header, &bytes, unsealer))
+            store.device.read_at(plan.offset, read).ok()?;
+            let (header, bytes) = store.open_stored(&plan, read)?;
+            Store::is_whole(&header, &bytes, unsealer)
         });
-        if whole {
+        if let Some(padding_bytes) = whole {
             found.records += 1;
+            found.padding_bytes += padding_bytes as u64;
             found.plain_bytes += u64::from(entry.plain_bytes);
             found.stored_bytes += length;
         } else {

@@ -2,21 +2,22 @@
 //!
 //! Records are sealed into a buffer that is written whenever a MiB has come together, or when
 //! nothing more came for a second; only then the index learns of them. Until then they are found
-//! in the queue. A segment ends with its summary, and the next is the eldest of the log.
+//! in the queue. A segment ends with its summary, and the next is the oldest of the log.
 
 use super::recover::recover;
 use super::segments::Segment;
 use super::{Popped, Store};
-use crate::cipher::{EpochKey, nonce};
+use crate::cipher::{Purpose, SharedKey};
 use crate::compression::{Compressor, Stored};
 use crate::counters::{Stopwatch, add};
 use crate::device::AlignedBuffer;
 use crate::format::{
-    NUMBER_OF_HEADER, NUMBER_OF_SUMMARY, RECORD_HEADER_BYTES, RECORD_NUMBER_MAX, RecordHeader,
+    Location, NUMBER_OF_SUMMARY, RECORD_HEADER_BYTES, RECORD_NUMBER_MAX, RecordHeader,
     SEGMENT_BLOCK_BYTES, SEGMENTS_START, SegmentHeader, SegmentTrailer, SummaryEntry, UNIT_BYTES,
     provenance, record_units, summary_bytes,
 };
 use crate::index::{Inserted, Place};
+use crate::padding::{Padded, Padder};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -28,8 +29,6 @@ const CHUNK_BYTES: usize = 1 << 20;
 const LINGER: Duration = Duration::from_secs(1);
 /// What is written is a multiple of this, whatever the device says today.
 const BLOCK_BYTES: u64 = SEGMENT_BLOCK_BYTES as u64;
-/// Segments of one epoch: with 32 MiB each, 32 TiB under one key.
-const EPOCH_SEGMENTS_MAX: u64 = 1 << 20;
 
 /// A write of a chunk may take so many times what a read may before it counts as a failure: nobody
 /// waits for it.
@@ -62,7 +61,7 @@ pub(super) fn spawn(store: Arc<Store>) -> std::io::Result<JoinHandle<()>> {
 pub(super) struct Writer<'a> {
     pub(super) store: &'a Store,
     compressor: Compressor,
-    epoch: Epoch,
+    padder: Padder,
     /// The sequence given out last.
     sequence: u64,
     open: Option<Open>,
@@ -90,18 +89,11 @@ impl Account {
     }
 }
 
-/// The key of this opening.
-struct Epoch {
-    salt: [u8; 32],
-    key: EpochKey,
-    segments: u64,
-}
-
 /// A segment that is being written.
 struct Open {
     number: u32,
     sequence: u64,
-    key: EpochKey,
+    key: SharedKey,
     /// Where in the segment the chunk begins, and how much of it is filled.
     chunk_start: u64,
     chunk_filled: usize,
@@ -117,6 +109,7 @@ struct Open {
 pub(super) struct Ready<'a> {
     pub(super) key: [u8; 16],
     pub(super) stored: Stored,
+    pub(super) is_padded: bool,
     pub(super) plain_bytes: u32,
     pub(super) bytes: &'a [u8],
     pub(super) provenance: u8,
@@ -127,7 +120,7 @@ impl<'a> Writer<'a> {
         Ok(Self {
             store,
             compressor: Compressor::new(store.options.compression)?,
-            epoch: Epoch::begin(store)?,
+            padder: Padder::new(store.options.padding),
             sequence,
             open: None,
             chunk: AlignedBuffer::zeroed(CHUNK_BYTES),
@@ -156,14 +149,20 @@ impl<'a> Writer<'a> {
     /// Compresses and seals one record of the queue; failing that, gives it up.
     fn write(&mut self, key: [u8; 16], plain: &[u8], provenance: u8) {
         let mut watch = Stopwatch::start();
-        // The compressor's buffer is borrowed while the segment is filled.
+        // Their buffers are borrowed while the segment is filled.
         let mut compressor = std::mem::replace(&mut self.compressor, Compressor::none());
-        let (stored, bytes) = compressor.compress(plain);
+        let mut padder = std::mem::take(&mut self.padder);
+        let compressed = compressor.compress(plain);
+        let Padded { stored, bytes, plain_bytes, padding_bytes } = padder.pad(plain, compressed);
         watch.lap(&self.store.counters.l2_compress_cpu_ns);
-        let plain_bytes = u32::try_from(plain.len()).unwrap_or(u32::MAX);
-        let ready = Ready { key, stored, plain_bytes, bytes, provenance };
-        let taken = self.append(&ready);
+        let plain_bytes = u32::try_from(plain_bytes).unwrap_or(u32::MAX);
+        let is_padded = padding_bytes > 0;
+        let taken = self.append(&Ready { key, stored, is_padded, plain_bytes, bytes, provenance });
         self.compressor = compressor;
+        self.padder = padder;
+        if taken {
+            add(&self.store.counters.l2_padding_bytes, padding_bytes as u64);
+        }
         if !taken {
             add(&self.store.counters.l2_dropped_device, 1);
             self.store.queue.done(std::iter::once(key));
@@ -208,12 +207,14 @@ impl<'a> Writer<'a> {
         let stored_bytes = ready.bytes.len();
         let mut header = RecordHeader {
             stored: ready.stored,
+            is_padded: ready.is_padded,
             provenance: ready.provenance,
             key: ready.key,
-            sequence: open.sequence,
+            salt: [0; 8],
             number: open.next_record,
             plain_bytes: ready.plain_bytes,
             stored_bytes: stored_bytes as u32,
+            code: [0; 4],
             tag: [0; 16],
         };
         open.next_record += 1;
@@ -224,9 +225,16 @@ impl<'a> Writer<'a> {
         let (body, padding) = rest.split_at_mut(stored_bytes);
         body.copy_from_slice(ready.bytes);
         padding.fill(0);
-        let device = &self.store.superblock.device;
-        let additional = header.additional_data(device, open.number, place as u32);
-        header.tag = open.key.seal(nonce(header.sequence, header.number), &additional, body);
+        let location = Location {
+            device: self.store.superblock.device,
+            segment: open.number,
+            place: place as u32,
+            sequence: open.sequence,
+        };
+        header.salt = open.key.salt_of(&header.covered(location), body);
+        header.code = open.key.code(Purpose::Record, &header.covered(location));
+        let additional = header.additional_data(location);
+        header.tag = open.key.seal(header.salt, header.number, &additional, body);
         head.copy_from_slice(&header.to_bytes());
         open.chunk_filled += length;
         open.unpublished_bytes += u64::from(ready.plain_bytes);
@@ -293,11 +301,15 @@ impl<'a> Writer<'a> {
             device: store.superblock.device,
             records: open.summary.len() as u32,
             data_bytes: open.chunk_start as u32,
+            salt: [0; 8],
             tag: [0; 16],
+            code: [0; 16],
         };
         let sealed = &mut summary[..open.summary.len() * 32];
-        let nonce = nonce(open.sequence, NUMBER_OF_SUMMARY);
-        written.tag = open.key.seal(nonce, &written.additional_data(), sealed);
+        written.salt = open.key.salt_of(&written.additional_data(), sealed);
+        let additional = written.additional_data();
+        written.tag = open.key.seal(written.salt, NUMBER_OF_SUMMARY, &additional, sealed);
+        written.code = open.key.code(Purpose::Trailer, &written.covered());
         trailer.copy_from_slice(&written.to_bytes());
         let end = start_of(store, open.number) + store.superblock.segment_bytes;
         self.account.sent_bytes += length as u64;
@@ -307,31 +319,26 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes the eldest segment for the next one; what of it was of use is carried over.
+    /// Takes the oldest segment for the next one; what of it was of use is carried over.
     fn begin_segment(&mut self) -> bool {
         let store = self.store;
-        let Some((number, old)) = store.segments.eldest() else { return false };
-        if self.epoch.segments >= EPOCH_SEGMENTS_MAX {
-            let Ok(epoch) = Epoch::begin(store) else { return false };
-            self.epoch = epoch;
-        }
+        let Some((number, old)) = store.segments.oldest() else { return false };
+        let Ok((salt, key)) = store.keys.begin_segment() else { return false };
         let Some(sequence) = self.sequence.checked_add(1) else { return false };
         let spare_bytes = self.account.spare_bytes();
         let carried = if old == 0 { Vec::new() } else { self.reclaim(number, spare_bytes) };
         store.head.store(start_of(store, number) / UNIT_BYTES, Ordering::Relaxed);
         store.allow_index_growth();
         self.sequence = sequence;
-        self.epoch.segments += 1;
-        let key = self.epoch.key.clone();
         let mut header = SegmentHeader {
             segment: number,
             sequence,
             device: store.superblock.device,
-            epoch_salt: self.epoch.salt,
+            salt,
+            account: store.gate.account(Instant::now()),
             tag: [0; 16],
         };
-        let nonce = nonce(sequence, NUMBER_OF_HEADER);
-        header.tag = key.seal(nonce, &header.additional_data(), &mut []);
+        header.tag = key.code(Purpose::Header, &header.covered());
         self.chunk.first(SEGMENT_BLOCK_BYTES).copy_from_slice(&header.to_bytes());
         let segment = Segment { sequence, key: Some(key.clone()), ..Segment::default() };
         store.segments.set(number, segment);
@@ -355,13 +362,6 @@ impl<'a> Writer<'a> {
             }
         }
         self.open.is_some()
-    }
-}
-
-impl Epoch {
-    fn begin(store: &Store) -> std::io::Result<Self> {
-        let (salt, key) = store.keys.begin_epoch().map_err(std::io::Error::other)?;
-        Ok(Self { salt, key, segments: 0 })
     }
 }
 
@@ -423,7 +423,7 @@ fn write(store: &Store, offset: u64, bytes: &[u8]) -> bool {
             if started.elapsed() > store.options.slow * SLOW_WRITE_FACTOR {
                 store.note_slow();
             } else {
-                store.health.succeeded();
+                store.note_success();
             }
             true
         }

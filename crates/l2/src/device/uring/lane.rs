@@ -1,9 +1,9 @@
 //! One read that may be given up.
 //!
 //! A lane is a ring and a buffer of its own, registered with the kernel where it lets us, so that
-//! its pages are not looked up again for each read. Whoever reads waits in the kernel until the read
-//! has ended or its time is up. In the second case the kernel may still write to the buffer: the
-//! lane is *under way* until the completion was seen, and nobody reads from it or through it
+//! its pages are not looked up again for each read. Whoever reads waits in the kernel until the
+//! read has ended or its time is up. In the second case the kernel may still write to the buffer:
+//! the lane is *under way* until the completion was seen, and nobody reads from it or through it
 //! before. A lane that is dropped under way leaves its buffer to the kernel for ever.
 
 #![allow(unsafe_code)]
@@ -27,7 +27,8 @@ pub(super) struct Lane {
 
 impl Lane {
     /// # Errors
-    /// What the kernel says; `Unsupported` if it cannot wait for a bounded time (before Linux 5.11).
+    /// What the kernel says; `Unsupported` if it cannot wait for a bounded time (before Linux
+    /// 5.11).
     pub(super) fn new() -> io::Result<Self> {
         let ring = IoUring::new(1)?;
         if !ring.params().is_feature_ext_arg() {
@@ -37,8 +38,8 @@ impl Lane {
         Ok(Self { ring, buffer, registered_bytes: 0, under_way: false })
     }
 
-    /// Makes room for so many bytes. Where memory may not be locked (`RLIMIT_MEMLOCK`) the buffer is
-    /// used without being registered.
+    /// Makes room for so many bytes. Where memory may not be locked (`RLIMIT_MEMLOCK`) the buffer
+    /// is used without being registered.
     fn make_room(&mut self, len_bytes: usize) {
         if self.buffer.bytes().len() >= len_bytes {
             return;

@@ -180,6 +180,10 @@ impl Device for UringDevice {
         self.file.discard()
     }
 
+    fn discard_range(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        self.file.discard_range(offset, len_bytes)
+    }
+
     fn alignment_bytes(&self) -> usize {
         self.file.alignment_bytes()
     }

@@ -1,0 +1,203 @@
+//! Devices that come and go while the second level is in use.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::*;
+use ogive_l2::device::{self, CrashDevice, Device, Engine, Faults, MemoryDevice, OpenMode};
+use ogive_l2::{Cipher, DeviceError, OpenOptions, Removed, Tier};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const COUNT: u64 = 200;
+const LENGTH: usize = 20_000;
+
+fn memory(segments: u64) -> Arc<MemoryDevice> {
+    Arc::new(MemoryDevice::new((1 + segments) << 20))
+}
+
+fn add(tier: &Tier, device: &Arc<impl Device + 'static>) -> [u8; 16] {
+    let id = tier.add(device.clone(), &how(Cipher::Gcm)).unwrap();
+    assert!(tier.settle());
+    id
+}
+
+#[test]
+fn a_device_that_comes_takes_its_share_and_the_rest_stays_where_it_is() {
+    let first = memory(16);
+    let tier = open(&first);
+    fill(&tier, COUNT, LENGTH);
+    assert_eq!(found(&tier, COUNT, LENGTH), COUNT);
+
+    let second = memory(16);
+    let id = add(&tier, &second);
+    // Half of the room is new, so about half of the records are looked for there, and missed.
+    let stayed = found(&tier, COUNT, LENGTH);
+    assert!((COUNT / 4..COUNT * 3 / 4).contains(&stayed), "{stayed} of {COUNT}");
+    for object in 0..COUNT {
+        put(&tier, object, 1, LENGTH);
+    }
+    assert!(tier.settle());
+    assert_eq!(found(&tier, COUNT, LENGTH), COUNT);
+    let records: Vec<_> = tier.devices().iter().map(|device| device.usage.records).collect();
+    assert_eq!(records[1], COUNT - stayed, "only its share has gone there: {records:?}");
+
+    // It goes, and what had stayed is still where it was, with the old copies of the rest.
+    assert_eq!(tier.remove(&id), Some(Removed::Closed));
+    assert_eq!(tier.remove(&id), None, "it has gone");
+    assert_eq!(found(&tier, COUNT, LENGTH), COUNT);
+    assert_eq!(tier.devices().len(), 1);
+}
+
+#[test]
+fn what_is_on_a_device_that_goes_is_a_miss_and_comes_back_with_it() {
+    let devices = [memory(8), memory(8)];
+    let tier = open(&devices[0]);
+    let id = add(&tier, &devices[1]);
+    fill(&tier, COUNT, LENGTH);
+    assert_eq!(tier.remove(&id), Some(Removed::Closed));
+    let left = found(&tier, COUNT, LENGTH);
+    assert!(left > 0 && left < COUNT, "{left} of {COUNT}");
+    assert_eq!(add(&tier, &devices[1]), id);
+    assert_eq!(found(&tier, COUNT, LENGTH), COUNT, "nothing was lost on the way");
+
+    // The last may go, too: then nothing is kept, and nothing fails.
+    for device in tier.devices() {
+        assert_eq!(tier.remove(&device.device), Some(Removed::Closed));
+    }
+    assert_eq!(found(&tier, COUNT, LENGTH), 0);
+    assert!(!put(&tier, 1, 2, LENGTH) && !tier.may_have(&name(1, 1)));
+    devices.iter().for_each(|device| _ = add(&tier, device));
+    assert_eq!(found(&tier, COUNT, LENGTH), COUNT);
+}
+
+#[test]
+fn what_is_still_queued_is_written_before_a_device_goes() {
+    let devices = [memory(8), memory(8)];
+    let tier = open(&devices[0]);
+    let id = add(&tier, &devices[1]);
+    (0..COUNT).for_each(|object| assert!(put(&tier, object, 1, LENGTH)));
+    assert_eq!(tier.remove(&id), Some(Removed::Closed));
+    add(&tier, &devices[1]);
+    assert_eq!(found(&tier, COUNT, LENGTH), COUNT);
+}
+
+#[test]
+fn a_device_that_comes_makes_versions_with_the_secret_that_is_in_use() {
+    let (first, second) = (memory(4), memory(4));
+    drop(open(&second));
+    let tier = open(&first);
+    let secret = *tier.version_secret();
+    assert_ne!(open(&second).version_secret(), &secret);
+    add(&tier, &second);
+    drop(tier);
+    assert_eq!(open(&second).version_secret(), &secret);
+}
+
+#[test]
+fn what_may_not_come_is_refused_and_changes_nothing() {
+    let first = memory(8);
+    let tier = open(&first);
+    fill(&tier, 20, LENGTH);
+    let copy = Arc::new(MemoryDevice::from_bytes(first.contents()));
+    let refused = tier.add(copy, &how(Cipher::Gcm)).unwrap_err();
+    assert!(matches!(refused, DeviceError::Twin), "{refused}");
+    let other = memory(8);
+    drop(open_as(&other, OpenOptions { key: key(2), ..how(Cipher::Gcm) }).unwrap());
+    let before = other.contents();
+    let refused = tier.add(other.clone(), &how(Cipher::Gcm)).unwrap_err();
+    assert!(matches!(refused, DeviceError::WrongKey), "{refused}");
+    assert!(other.contents() == before, "a refused device is written to");
+    assert_eq!((tier.devices().len(), found(&tier, 20, LENGTH)), (1, 20));
+    tier.close();
+    let refused = tier.add(memory(8), &how(Cipher::Gcm)).unwrap_err();
+    assert!(matches!(refused, DeviceError::Ended), "{refused}");
+}
+
+#[test]
+fn a_copy_beside_its_original_is_refused_from_the_start() {
+    let original = memory(8);
+    drop(open(&original));
+    let copy = Arc::new(MemoryDevice::from_bytes(original.contents()));
+    let list: Vec<(Arc<dyn Device>, _)> =
+        vec![(original.clone(), how(Cipher::Gcm)), (copy, how(Cipher::Gcm))];
+    let (position, refused) = Tier::open(list, options()).unwrap_err();
+    assert!(position == 1 && matches!(refused, DeviceError::Twin), "{position}: {refused}");
+    drop(open(&original));
+}
+
+#[test]
+fn readers_and_writers_notice_nothing_but_misses() {
+    let devices = [memory(16), memory(16), memory(8)];
+    let tier = open(&devices[0]);
+    fill(&tier, COUNT, LENGTH);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (tier, is_over) = (&tier, &is_over);
+            scope.spawn(move || {
+                let mut object = thread;
+                while !is_over.load(Ordering::Relaxed) {
+                    object = (object + 7) % COUNT;
+                    // Whatever is found is right: `holds` looks.
+                    if !holds(tier, object, 1, LENGTH) {
+                        put(tier, object, 1, LENGTH);
+                    }
+                }
+            });
+        }
+        for round in 0..20 {
+            let device = &devices[1 + round % 2];
+            let id = tier.add(device.clone(), &how(Cipher::Gcm)).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(tier.remove(&id), Some(Removed::Closed), "round {round}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert!(tier.settle());
+    assert!(found(&tier, COUNT, LENGTH) > COUNT / 2);
+    assert_eq!(tier.counts().l2_cksum_bad, 0);
+}
+
+#[test]
+fn a_device_that_hangs_goes_as_far_as_it_can() {
+    let device = Arc::new(CrashDevice::from_bytes(vec![0; 8 << 20], 1));
+    let mut options = options();
+    options.read_patience = Duration::from_millis(50);
+    let list: Vec<(Arc<dyn Device>, _)> = vec![(memory(8), how(Cipher::Gcm))];
+    let tier = Tier::open(list, options).map_err(|(_, error)| error).unwrap();
+    let id = add(&tier, &device);
+    fill(&tier, COUNT, LENGTH);
+    device.set_faults(Faults { delay: Duration::from_millis(400), ..Faults::default() });
+    let mut objects = 0..COUNT;
+    while tier.counts().l2_timeouts == 0 {
+        let object = objects.next().expect("one of the records is on the device that hangs");
+        let _ = tier.read(&name(object, 1));
+    }
+    assert!(tier.remove(&id).is_some());
+    device.set_faults(Faults::default());
+    // Nobody is asked to wait for it any more.
+    assert!(!tier.devices().iter().any(|device| device.device == id));
+    assert!(found(&tier, COUNT, LENGTH) > 0, "the other serves");
+}
+
+fn file(path: &Path) -> Arc<dyn Device> {
+    device::open(path, OpenMode::Create, Engine::Probe).unwrap()
+}
+
+#[test]
+fn a_file_that_has_gone_is_free_for_others_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let (one, other) = (directory.path().join("one"), directory.path().join("other"));
+    let sized = OpenOptions { size_bytes: Some(DEVICE_BYTES), ..how(Cipher::Gcm) };
+    let list = vec![(file(&one), sized.clone())];
+    let tier = Tier::open(list, options()).map_err(|(_, error)| error).unwrap();
+    let id = tier.add(file(&other), &sized).unwrap();
+    fill(&tier, 40, LENGTH);
+    let is_free = || device::open(&other, OpenMode::Write, Engine::Pread).is_ok();
+    assert!(!is_free(), "it is locked while it is used");
+    assert_eq!(tier.remove(&id), Some(Removed::Closed));
+    assert!(is_free(), "nobody has it any more");
+}
