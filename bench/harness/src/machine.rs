@@ -26,6 +26,27 @@ pub fn describe(session: &Session, group: &str) -> Value {
     })
 }
 
+/// Has so many bytes of free memory really there, twice: in small pages, as a page cache takes them,
+/// and in huge ones, as caches do. A virtual machine gives memory that was free for some seconds back
+/// to its host, and the first who touches it again waits for the host: a program that caches would
+/// be measured by that, and one that keeps nothing would not.
+pub fn take_memory_back(bytes: u64) {
+    for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_HUGEPAGE] {
+        let length = usize::try_from(bytes).unwrap_or(0);
+        let mut memory = vec![0_u8; length];
+        let page = 2 << 20;
+        let start = memory.as_mut_ptr().align_offset(page).min(length);
+        let whole = (length - start) / page * page;
+        // SAFETY: the range lies within `memory`, whose bytes stay what they are; an error means
+        // that pages are as they come.
+        unsafe {
+            libc::madvise(memory.as_mut_ptr().add(start).cast(), whole, advice);
+        }
+        memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        std::hint::black_box(&memory);
+    }
+}
+
 /// Processes that ran or wanted to, mean of the last minute.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();

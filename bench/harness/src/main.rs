@@ -17,6 +17,7 @@ mod process;
 mod random;
 mod reader;
 mod report;
+mod requests;
 mod session;
 mod spread;
 
@@ -31,7 +32,7 @@ use crate::session::{Mode, Session};
 const USAGE: &str = "\
 usage: bench/run.sh [quick|full] [GROUP...]     measure (default: quick, all groups)
        bench/run.sh clean                       remove file sets and what a run left behind
-groups: arc sequential metadata idle caching
+groups: arc sequential metadata idle caching workloads
 ";
 
 fn main() -> ExitCode {

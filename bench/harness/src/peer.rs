@@ -35,6 +35,9 @@ pub enum Peer {
         /// Options of `ogive mount`.
         options: Vec<String>,
     },
+    /// libfuse's fastest pass-through, example/passthrough_hp.cc, built by whoever measures;
+    /// `PASSTHROUGH_HP` says where it is.
+    PassthroughHp,
     /// bindfs.
     Bindfs,
     /// gocryptfs, over an encrypted copy.
@@ -65,6 +68,17 @@ impl Peer {
         Self::Ogive { name: OVER_URING.into(), options }
     }
 
+    /// The same with further options, and another name.
+    pub fn with(self, name: &str, further: &[&str]) -> Self {
+        match self {
+            Self::Ogive { mut options, .. } => {
+                options.extend(further.iter().map(|option| (*option).to_owned()));
+                Self::Ogive { name: name.into(), options }
+            }
+            other => other,
+        }
+    }
+
     /// Name in the tables.
     pub fn name(&self) -> &str {
         match self {
@@ -73,6 +87,7 @@ impl Peer {
             Self::Passthrough { direct: true } => "passthrough, direct I/O",
             Self::Memory => "FUSE limit, direct I/O",
             Self::Ogive { name, .. } => name,
+            Self::PassthroughHp => "passthrough_hp",
             Self::Bindfs => "bindfs",
             Self::Gocryptfs => "gocryptfs",
             Self::Rclone => "rclone, VFS cache full",
@@ -84,6 +99,7 @@ impl Peer {
         let program = match self {
             Self::Bare | Self::Passthrough { .. } | Self::Memory => return None,
             Self::Ogive { .. } => return session.ogive.clone().err(),
+            Self::PassthroughHp => return passthrough_hp().err(),
             Self::Bindfs => "bindfs",
             Self::Gocryptfs => "gocryptfs",
             Self::Rclone => "rclone",
@@ -131,6 +147,11 @@ impl Peer {
                 unmount = Some(end);
                 Start::Background(command)
             }
+            Self::PassthroughHp => {
+                let mut command = Command::new(passthrough_hp()?);
+                command.arg("--foreground").args([source, &point]);
+                Start::Foreground(command)
+            }
             Self::Bindfs => {
                 let mut command = Command::new("bindfs");
                 command.arg("-f").args([source, &point]);
@@ -153,6 +174,16 @@ impl Peer {
         Mounted::start(&session.work, &point, start, unmount, cgroup)
             .context(|| format!("{} on {}", self.name(), point.display()))
     }
+}
+
+/// Where libfuse's pass-through is.
+fn passthrough_hp() -> Result<PathBuf> {
+    let path = std::env::var_os("PASSTHROUGH_HP").map(PathBuf::from);
+    path.filter(|path| path.is_file()).ok_or_else(|| {
+        "PASSTHROUGH_HP names no binary: build example/passthrough_hp.cc of libfuse and say where \
+         it is"
+            .into()
+    })
 }
 
 /// Leaves out the peers that cannot run; says which and why.

@@ -74,6 +74,19 @@ impl Report {
         chosen.filter_map(|sample| sample[metric].as_f64()).collect()
     }
 
+    /// Names of everything in the samples that agree with `key`.
+    pub fn metrics(&self, key: &Value) -> Vec<String> {
+        let agrees = |sample: &&Value| {
+            key.as_object()
+                .is_some_and(|key| key.iter().all(|(name, value)| sample[name] == *value))
+        };
+        let chosen = self.samples.iter().filter(agrees).filter_map(Value::as_object);
+        let mut names: Vec<String> = chosen.flat_map(|sample| sample.keys().cloned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// Median and spread of `metric`, or a dash.
     pub fn cell(&self, key: &Value, metric: &str) -> String {
         Spread::of(self.values(key, metric)).map_or("-".into(), |spread| spread.render())

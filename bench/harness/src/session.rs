@@ -45,6 +45,8 @@ pub struct Plan {
     pub tree_rounds: usize,
     /// Whether slow peers walk a tree too.
     pub slow_peers_walk: bool,
+    /// Rounds of `workloads`.
+    pub workload_rounds: usize,
     /// Seconds `idle` watches.
     pub idle_seconds: u64,
     /// Memory limit of `caching`; the working set is twice, the scan eight times as large.
@@ -66,6 +68,7 @@ impl Plan {
                 tree_files: &[100_000],
                 tree_rounds: 1,
                 slow_peers_walk: false,
+                workload_rounds: 1,
                 idle_seconds: 15,
                 limit_bytes: 192 * MIB,
                 caching_rounds: 1,
@@ -79,6 +82,7 @@ impl Plan {
                 tree_files: &[100_000, 500_000],
                 tree_rounds: 3,
                 slow_peers_walk: true,
+                workload_rounds: 5,
                 idle_seconds: 60,
                 limit_bytes: 512 * MIB,
                 caching_rounds: 2,

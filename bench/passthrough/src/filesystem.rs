@@ -43,13 +43,15 @@ pub struct Options {
     pub memory: Option<Vec<u8>>,
     /// How long the kernel may use an entry or attributes without asking.
     pub ttl: Duration,
+    /// What each request that the kernel waits for takes besides.
+    pub delay: Duration,
 }
 
 /// Largest read that is answered from memory alone, in bytes.
 const FROM_MEMORY_MAX_BYTES: usize = 64 << 10;
 
-/// A place in `memory` for each place in each file, so that reading all over a set of files reads all
-/// over the memory: what a processor's caches hold anyway would be answered too fast.
+/// A place in `memory` for each place in each file, so that reading all over a set of files reads
+/// all over the memory: what a processor's caches hold anyway would be answered too fast.
 fn somewhere(memory: &[u8], handle: u64, offset: u64, size: usize) -> &[u8] {
     let pages = ((memory.len() - FROM_MEMORY_MAX_BYTES) / 4096) as u64;
     let page = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(offset / 4096) % pages;
@@ -75,6 +77,14 @@ impl Passthrough {
         let stat = stat_at(root.as_fd(), c"")?;
         let inodes = Inodes::new(INodeNo::ROOT.0, root.try_clone()?);
         Ok(Self { options, root, device: stat.st_dev, inodes })
+    }
+
+    /// Takes as long as a source far away does. Requests that come together wait together, as many
+    /// as there are threads.
+    fn delay(&self) {
+        if !self.options.delay.is_zero() {
+            std::thread::sleep(self.options.delay);
+        }
     }
 
     fn directory(&self, ino: INodeNo) -> io::Result<Arc<OwnedFd>> {
@@ -190,6 +200,7 @@ impl Filesystem for Passthrough {
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.delay();
         if parent == INodeNo::ROOT && name == counters::FILE_NAME {
             return reply.entry(&Duration::ZERO, &counters_attributes(), Generation(0));
         }
@@ -208,6 +219,7 @@ impl Filesystem for Passthrough {
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
+        self.delay();
         match self.attributes_of(ino, fh) {
             Ok(attr) => reply.attr(&self.options.ttl, &attr),
             Err(error) => reply.error(error.into()),
@@ -215,6 +227,7 @@ impl Filesystem for Passthrough {
     }
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
+        self.delay();
         let mut target = [0_u8; libc::PATH_MAX as usize];
         let read = self.open_inode(ino, libc::O_PATH | libc::O_NOFOLLOW).and_then(|link| {
             // SAFETY: the buffer is as long as stated; an empty name means the descriptor itself.
@@ -235,6 +248,7 @@ impl Filesystem for Passthrough {
     }
 
     fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        self.delay();
         if ino.0 == COUNTERS_INO {
             return reply.opened(FileHandle(COUNTERS_HANDLE), FopenFlags::FOPEN_DIRECT_IO);
         }
@@ -270,6 +284,7 @@ impl Filesystem for Passthrough {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        self.delay();
         if fh.0 == COUNTERS_HANDLE {
             let text = counters::render();
             let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
@@ -316,6 +331,7 @@ impl Filesystem for Passthrough {
     }
 
     fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        self.delay();
         let opened = self.directory(ino).and_then(|directory| {
             let fd = open_at(directory.as_fd(), c".", libc::O_RDONLY | libc::O_DIRECTORY)?;
             Ok(Box::new((directory, Mutex::new(Listing::new(fd)))))
@@ -336,6 +352,7 @@ impl Filesystem for Passthrough {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
+        self.delay();
         let mut list = || -> io::Result<()> {
             let mut listing = borrow_listing(fh).1.lock().unwrap_or_else(PoisonError::into_inner);
             listing.seek(offset)?;
@@ -363,6 +380,7 @@ impl Filesystem for Passthrough {
         offset: u64,
         mut reply: ReplyDirectoryPlus,
     ) {
+        self.delay();
         match self.list_plus(fh, offset, &mut reply) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error.into()),
@@ -384,6 +402,7 @@ impl Filesystem for Passthrough {
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
+        self.delay();
         // SAFETY: all zeroes is a valid `statvfs`.
         let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
         // SAFETY: the descriptor is ours and `stat` is where the call may write.
@@ -410,6 +429,7 @@ impl Filesystem for Passthrough {
         _size: u32,
         reply: fuser::ReplyXattr,
     ) {
+        self.delay();
         // The kernel remembers ENOSYS and asks no more.
         reply.error(Errno::ENOSYS);
     }

@@ -23,7 +23,7 @@ use fuser::{Config, MountOption, SessionACL};
 use crate::filesystem::{Options, Passthrough};
 
 const USAGE: &str = "\
-usage: bench-passthrough [--direct-io | --from-memory] [--allow-other] [--threads N] [--ttl SECONDS] SRC MNT
+usage: bench-passthrough [--direct-io | --from-memory] [--allow-other] [--threads N] [--ttl SECONDS] [--delay SECONDS] SRC MNT
 
   --direct-io      every read asks the origin (default: the kernel keeps pages across opens)
   --from-memory    every read comes here; one of 64 KiB or less is answered with any bytes out of
@@ -31,6 +31,7 @@ usage: bench-passthrough [--direct-io | --from-memory] [--allow-other] [--thread
   --allow-other    other users may use the mount
   --threads N      threads that answer the kernel (default: two for each CPU, 16 at most)
   --ttl SECONDS    how long the kernel may use names and attributes without asking (default: 1)
+  --delay SECONDS  what each request that the kernel waits for takes besides (default: 0)
 ";
 
 /// What `--from-memory` answers from.
@@ -92,7 +93,12 @@ fn serve(arguments: Arguments) -> Result<(), String> {
 
 fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Arguments, String> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { direct_io: false, memory: None, ttl: Duration::from_secs(1) };
+    let mut options = Options {
+        direct_io: false,
+        memory: None,
+        ttl: Duration::from_secs(1),
+        delay: Duration::ZERO,
+    };
     let mut allow_other = false;
     let mut threads = (2 * cpus).min(16);
     let mut paths = Vec::new();
@@ -115,6 +121,7 @@ fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Argument
             }
             Some("--allow-other") => allow_other = true,
             Some("--threads") => threads = (number("--threads")? as usize).clamp(1, 64),
+            Some("--delay") => options.delay = Duration::from_secs_f64(number("--delay")?),
             Some("--ttl") => options.ttl = Duration::from_secs_f64(number("--ttl")?),
             Some(unknown) if unknown.starts_with('-') => {
                 return Err(format!("unknown option {unknown}"));

@@ -1,38 +1,62 @@
 //! The control directory: `MNT/.ogive/`, files that are not in the origin.
 //!
-//! | file | read | write |
-//! |---|---|---|
-//! | `arcstats`, `zfetchstats` | counters, byte for byte in OpenZFS's format | |
-//! | `dmu_tx`, `zil`, `vdev_cache_stats`, `vdev_mirror_stats` | zeroes, for tools that insist on them | |
-//! | `ogivestats` | counters that OpenZFS has no name for, same format | |
-//! | `mount` | what is mounted, how, by which process (JSON) | |
-//! | `memory` | what tells the mount of memory pressure | |
-//! | `trace` | records of what is read, from opening to closing (`docs/trace-format.md`) | |
-//! | `arc_max` | largest size of the cache in bytes | another one |
-//! | `reclaim` | what the last request gave | bytes of cache to give back, or `all` |
-//! | `prune` | what the last request gave | bytes of inodes to let go of, or `all` |
+//! - `arcstats`, `zfetchstats`: counters, byte for byte in OpenZFS's format
+//! - `dmu_tx`, `zil`, `vdev_cache_stats`, `vdev_mirror_stats`: zeroes, for tools that insist on
+//!   them
+//! - `ogivestats`: counters that OpenZFS has no name for, same format
+//! - `mount`: what is mounted, how, by which process, and whether the source has gone (JSON)
+//! - `memory`: what tells the mount of memory pressure
+//! - `objects`: what is in the cache by file and directory, and who reads it (JSON)
+//! - `reads`: the last reads of a sample of the records (`docs/objects.md`)
+//! - `hidden`: what the origin has and no directory can show, and why: keys of a bucket
+//! - `trace`: records of what is read, from opening to closing (`docs/trace-format.md`)
+//! - `arc_max`: largest size of the cache in bytes; written, another one
+//! - `reclaim`: what the last request gave; written, bytes of cache to give back, or `all`
+//! - `prune`: what the last request gave; written, bytes of inodes to let go of, or `all`
+//! - `l2`: the devices of the second level, and what became of the last request (JSON); written,
+//!   `add PATH` or `remove PATH`
+//! - `proc/`, `sys/`: the trees below which OpenZFS's own tools look ([`tree`])
 //!
 //! The directory can be entered and its files opened by name, but no listing of the root shows it.
+//! What `--arc-max` refuses is `EINVAL` here, and the log says why.
 //! A file's contents are made when it is opened, so a reader sees one moment. The exception is
 //! `trace`: a read of it gives what has come in since the last one, and nothing if nothing has; it
-//! never waits. One program at a time can have it open, and only the daemon's user.
+//! never waits. One program at a time can have it open. `trace`, `reads` and `objects` are for the
+//! daemon's user alone. `objects` is made by one thread at a time, which may take as long as
+//! walking the cache does; whoever opens it meanwhile gets `EBUSY`.
 
-use crate::number::CONTROL_FIRST;
+mod tree;
+
+use crate::mount::RECORDS_MIN;
+use crate::second_level;
 use crate::statistics::{INODE_BYTES, Statistics};
 use crate::view::{Result, View};
 use hashbrown::HashMap;
-use ogive_kstat::tables;
-use ogive_origin::{Errno, FileKind, OFlags, Origin};
+use ogive_origin::{Errno, FileKind, OFlags, Origin, Standing};
 use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
-/// The files of the directory, in the order of their numbers.
+/// What a file of the directory tells or takes.
 #[derive(Clone, Copy, Debug)]
 enum File {
     Arcstats,
+    /// The same with the rows that tools of before OpenZFS 2.2 look for besides.
+    ArcstatsForAll,
     Zfetchstats,
     Companion(&'static ogive_kstat::Table),
+    /// The mount as a dataset of a pool.
+    Dataset,
+    /// The mount's state as that of a pool.
+    State,
+    /// What stands where tools look for the version of OpenZFS.
+    Version,
+    /// As `ArcMax`, where it cannot be set.
+    ArcMaxShown,
+    /// The size of a cache that there is not.
+    None,
     Ogivestats,
     Mount,
     Memory,
@@ -40,25 +64,15 @@ enum File {
     Reclaim,
     Prune,
     Trace,
+    Objects,
+    Reads,
+    /// The devices of the second level.
+    L2,
+    /// What the origin cannot show.
+    Hidden,
 }
 
-const FILES: [(&str, File); 13] = [
-    ("arcstats", File::Arcstats),
-    ("zfetchstats", File::Zfetchstats),
-    ("dmu_tx", File::Companion(&tables::DMU_TX)),
-    ("zil", File::Companion(&tables::ZIL)),
-    ("vdev_cache_stats", File::Companion(&tables::VDEV_CACHE_STATS)),
-    ("vdev_mirror_stats", File::Companion(&tables::VDEV_MIRROR_STATS)),
-    ("ogivestats", File::Ogivestats),
-    ("mount", File::Mount),
-    ("memory", File::Memory),
-    ("arc_max", File::ArcMax),
-    ("reclaim", File::Reclaim),
-    ("prune", File::Prune),
-    ("trace", File::Trace),
-];
-
-/// Longest request that can be written.
+/// Longest request that can be written, but for those about devices.
 const REQUEST_MAX_BYTES: usize = 64;
 
 /// The control directory of a mount.
@@ -72,6 +86,8 @@ pub(crate) struct Control<O: Origin> {
     transport: OnceLock<&'static str>,
     owner: (u32, u32),
     release_memory: fn(),
+    /// Somebody has the cache walked.
+    is_walked: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -87,7 +103,7 @@ struct State {
 #[derive(Clone)]
 struct Handle {
     file: File,
-    contents: Arc<str>,
+    contents: Arc<[u8]>,
     writable: bool,
 }
 
@@ -108,6 +124,7 @@ impl<O: Origin> Control<O> {
             transport: OnceLock::new(),
             owner: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
             release_memory,
+            is_walked: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -117,15 +134,33 @@ impl<O: Origin> Control<O> {
         let _ = self.transport.set(transport);
     }
 
-    /// What is mounted and how.
-    fn describe(&self) -> String {
+    /// What is mounted and how, and whether it is there.
+    fn describe(&self, view: &View<O>) -> String {
+        let standing: Standing = view.origin.standing();
         let mut description = self.description.clone();
-        if let (Some(members), Some(transport)) =
-            (description.as_object_mut(), self.transport.get())
-        {
-            members.insert("transport".to_owned(), (*transport).into());
+        if let Some(members) = description.as_object_mut() {
+            let gone = standing.gone.map(|(errno, since)| {
+                serde_json::json!({
+                    "error": errno.to_string(),
+                    "since_seconds": since.seconds,
+                    "shows_stale": standing.shows_stale,
+                })
+            });
+            members.insert("source_gone".to_owned(), gone.into());
+            let second_level = view.second_level.as_ref().map(|level| level.describe());
+            members.insert("second_level".to_owned(), second_level.into());
+            if let Some(transport) = self.transport.get() {
+                members.insert("transport".to_owned(), (*transport).into());
+            }
+            let passthrough = self.view.upgrade().map(|view| view.passthrough.is_agreed());
+            members.insert("passthrough".to_owned(), passthrough.unwrap_or_default().into());
         }
         format!("{description:#}\n")
+    }
+
+    /// The path of what is mounted.
+    fn source(&self) -> &str {
+        self.description.get("source").and_then(serde_json::Value::as_str).unwrap_or_default()
     }
 
     /// Whether this is the directory's name.
@@ -133,25 +168,24 @@ impl<O: Origin> Control<O> {
         !self.name.is_empty() && self.name == name
     }
 
-    /// Number of the file of this name.
-    pub(crate) fn find(&self, name: &OsStr) -> Option<u64> {
-        let position = FILES.iter().position(|(file, _)| *file == name)?;
-        Some(CONTROL_FIRST + 1 + position as u64)
+    /// Number of what has this name in the directory `parent`.
+    pub(crate) fn find(&self, parent: u64, name: &OsStr) -> Option<u64> {
+        tree::find(parent, name)
     }
 
-    fn file(number: u64) -> Option<File> {
-        let position = number.checked_sub(CONTROL_FIRST + 1)?;
-        FILES.get(usize::try_from(position).ok()?).map(|(_, file)| *file)
+    /// Whether this is the number of the directory or of one in it.
+    pub(crate) fn is_directory(&self, number: u64) -> bool {
+        tree::is_directory(number)
     }
 
     /// Permission bits of the directory or a file of it.
     pub(crate) fn permissions(&self, number: u64) -> Option<u16> {
-        if number == CONTROL_FIRST {
+        if tree::is_directory(number) {
             return Some(0o555);
         }
-        Some(match Self::file(number)? {
-            // What is read is told to nobody else.
-            File::Trace => 0o400,
+        Some(match tree::file(number)? {
+            // What is read, and by which name, is told to nobody else.
+            File::Trace | File::Objects | File::Reads | File::Hidden => 0o400,
             file if file.is_writable() => 0o644,
             _ => 0o444,
         })
@@ -162,21 +196,14 @@ impl<O: Origin> Control<O> {
         self.owner
     }
 
-    /// Name, number and kind of everything in the directory.
-    pub(crate) fn entries(&self) -> Vec<(&'static str, u64, FileKind)> {
-        let own = [
-            (".", CONTROL_FIRST, FileKind::Directory),
-            ("..", crate::number::ROOT, FileKind::Directory),
-        ];
-        let files = FILES.iter().zip(CONTROL_FIRST + 1..);
-        own.into_iter()
-            .chain(files.map(|((name, _), number)| (*name, number, FileKind::Regular)))
-            .collect()
+    /// Name, number and kind of everything in the directory or one in it.
+    pub(crate) fn entries(&self, directory: u64) -> Vec<(&'static str, u64, FileKind)> {
+        tree::entries(directory)
     }
 
     /// Opens a file, making its contents.
     pub(crate) fn open(&self, number: u64, flags: OFlags) -> Result<u64> {
-        let file = Self::file(number).ok_or(Errno::ISDIR)?;
+        let file = tree::file(number).ok_or(Errno::ISDIR)?;
         let writable = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         if writable && !file.is_writable() {
             return Err(Errno::ACCESS);
@@ -189,23 +216,90 @@ impl<O: Origin> Control<O> {
         Ok(handle)
     }
 
-    fn contents(&self, file: File) -> Result<String> {
+    fn contents(&self, file: File) -> Result<Vec<u8>> {
         let view = self.view.upgrade().ok_or(Errno::NODEV)?;
-        Ok(match file {
+        let text = match file {
             File::Arcstats => self.statistics.arcstats(&view),
+            File::ArcstatsForAll => self.statistics.arcstats_for_all(&view),
             File::Zfetchstats => self.statistics.zfetchstats(&view),
             File::Companion(table) => self.statistics.zeroes(table),
+            File::Dataset => self.statistics.dataset(&view, self.source()),
+            File::State => format!("{}\n", state(&view.origin.standing())),
             File::Ogivestats => self.statistics.ogivestats(&view),
-            File::Mount => self.describe(),
+            File::Mount => self.describe(&view),
             File::Memory => self.statistics.memory(),
-            File::ArcMax => format!("{}\n", view.cache.max_bytes()),
+            File::Version => concat!("ogive ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
+            File::None => "0\n".to_owned(),
+            File::ArcMax | File::ArcMaxShown => format!("{}\n", view.cache.max_bytes()),
             File::Reclaim => self.state.lock().reclaimed.clone(),
             File::Prune => self.state.lock().pruned.clone(),
+            // What the kernel reads itself is not seen here, so a recording would lack it.
+            File::Trace if view.passthrough.is_agreed() => return Err(Errno::NOTSUP),
             File::Trace => {
-                view.recording.start(view.settings.record_size_bytes)?;
+                view.observers.start_recording(view.settings.record_size_bytes)?;
                 String::new()
             }
-        })
+            File::Objects => self.objects(&view)?,
+            File::Reads => return self.reads(&view),
+            File::Hidden => {
+                let mut lines = String::new();
+                // A line each, whatever is in them.
+                view.origin.hidden(&mut |what, why| {
+                    lines.extend(what.escape_debug());
+                    lines.push('\t');
+                    lines.push_str(why);
+                    lines.push('\n');
+                });
+                lines
+            }
+            File::L2 => match &view.second_level {
+                Some(level) => level.status(),
+                None => "{}\n".to_owned(),
+            },
+        };
+        Ok(text.into_bytes())
+    }
+
+    /// The last reads of a sample of the records.
+    fn reads(&self, view: &View<O>) -> Result<Vec<u8>> {
+        if view.passthrough.is_agreed() {
+            // As with the trace.
+            return Err(Errno::NOTSUP);
+        }
+        let stats = view.cache.stats();
+        let reads = stats.demand_data_hits + stats.demand_data_iohits + stats.demand_data_misses;
+        Ok(view.observers.sampled_reads(Instant::now(), reads))
+    }
+
+    /// What is in the cache by object. One at a time: others can have it when that is done.
+    fn objects(&self, view: &View<O>) -> Result<String> {
+        struct End<'a>(&'a AtomicBool);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Release);
+            }
+        }
+        if self.is_walked.swap(true, Ordering::Acquire) {
+            return Err(Errno::BUSY);
+        }
+        let _end = End(&self.is_walked);
+        Ok(crate::objects::told(view, Instant::now()))
+    }
+
+    /// Whether opening this takes as long as walking the cache does.
+    pub(crate) fn takes_time(&self, number: u64) -> bool {
+        matches!(tree::file(number), Some(File::Objects))
+    }
+
+    /// The contents of a file of counters; none of another file, or after the mount's end.
+    pub(crate) fn kstat(&self, name: &str) -> Option<String> {
+        let file = tree::file(self.find(crate::number::CONTROL_FIRST, OsStr::new(name))?)?;
+        match file {
+            File::Arcstats | File::Zfetchstats | File::Ogivestats => {
+                String::from_utf8(self.contents(file).ok()?).ok()
+            }
+            _ => None,
+        }
     }
 
     /// Bytes of an open file.
@@ -213,9 +307,9 @@ impl<O: Origin> Control<O> {
         let handle = self.state.lock().handles.get(&handle).cloned().ok_or(Errno::BADF)?;
         if matches!(handle.file, File::Trace) {
             let view = self.view.upgrade().ok_or(Errno::NODEV)?;
-            return Ok(view.recording.take(length_bytes));
+            return Ok(view.observers.take_recorded(length_bytes));
         }
-        let bytes = handle.contents.as_bytes();
+        let bytes = &handle.contents;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length_bytes as usize).min(bytes.len());
         Ok(bytes[start..end].to_vec())
@@ -227,10 +321,21 @@ impl<O: Origin> Control<O> {
         if !handle.writable {
             return Err(Errno::BADF);
         }
-        let amount_bytes = amount(request)?;
         let view = self.view.upgrade().ok_or(Errno::NODEV)?;
+        if matches!(handle.file, File::L2) {
+            return change_devices(&view, request);
+        }
+        let amount_bytes = amount(request)?;
         match handle.file {
-            File::ArcMax => view.cache.resize(amount_bytes),
+            File::ArcMax => {
+                let record_size_bytes = view.settings.record_size_bytes;
+                let total_bytes = self.statistics.memory_bytes();
+                if let Err(why) = check_arc_max(amount_bytes, record_size_bytes, total_bytes) {
+                    log::warn!("arc_max stays at {} bytes: {why}", view.cache.max_bytes());
+                    return Err(Errno::INVAL);
+                }
+                view.cache.resize(amount_bytes);
+            }
             File::Reclaim => {
                 let freed_bytes = view.cache.reclaim(amount_bytes);
                 self.state.lock().reclaimed = format!("freed_bytes {freed_bytes}\n");
@@ -260,14 +365,51 @@ impl<O: Origin> Control<O> {
         let removed = self.state.lock().handles.remove(&handle);
         if let (Some(Handle { file: File::Trace, .. }), Some(view)) = (removed, self.view.upgrade())
         {
-            view.recording.stop();
+            view.observers.stop_recording();
         }
     }
 }
 
 impl File {
     fn is_writable(self) -> bool {
-        matches!(self, Self::ArcMax | Self::Reclaim | Self::Prune)
+        matches!(self, Self::ArcMax | Self::Reclaim | Self::Prune | Self::L2)
+    }
+}
+
+/// Has the second level do with another device, or with one less.
+fn change_devices<O: Origin>(view: &View<O>, request: &[u8]) -> Result<usize> {
+    if request.len() > second_level::REQUEST_MAX_BYTES {
+        return Err(Errno::INVAL);
+    }
+    let Some(level) = &view.second_level else {
+        log::warn!("there is no second level to change: the mount was begun without --l2");
+        return Err(Errno::OPNOTSUPP);
+    };
+    level.change(request)?;
+    Ok(request.len())
+}
+
+/// The state of a pool that has this standing, in OpenZFS's words (`zpool_get_state_str`).
+fn state(standing: &Standing) -> &'static str {
+    if standing.gone.is_some() { "UNAVAIL" } else { "ONLINE" }
+}
+
+/// Whether a cache may have this size: what `--arc-max` refuses is refused later, too.
+fn check_arc_max(
+    max_bytes: u64,
+    record_size_bytes: u64,
+    total_bytes: Option<u64>,
+) -> std::result::Result<(), String> {
+    if max_bytes < RECORDS_MIN * record_size_bytes {
+        return Err(format!(
+            "{max_bytes} bytes have no room for {RECORDS_MIN} records of {record_size_bytes}"
+        ));
+    }
+    match total_bytes {
+        Some(total_bytes) if max_bytes > total_bytes => Err(format!(
+            "{max_bytes} bytes are more than the memory of this machine, {total_bytes} bytes"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -294,6 +436,17 @@ fn amount(request: &[u8]) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_that_no_mount_could_begin_with_is_refused_later_too() {
+        let check = |max_bytes| check_arc_max(max_bytes, 4096, Some(1 << 30));
+        assert_eq!(check(16 * 4096), Ok(()));
+        assert_eq!(check(1 << 30), Ok(()));
+        assert!(check(16 * 4096 - 1).unwrap_err().contains("no room for 16 records of 4096"));
+        let refusal = check(u64::MAX).unwrap_err();
+        assert!(refusal.contains("the memory of this machine, 1073741824 bytes"), "{refusal}");
+        assert_eq!(check_arc_max(u64::MAX, 4096, None), Ok(()), "nobody knows how much there is");
+    }
 
     #[test]
     fn amounts_are_numbers_with_units_or_all() {

@@ -3,7 +3,9 @@
 //! Counters are striped by thread, so that threads which answer reads do not pass a cache line to
 //! and fro; a reader adds the stripes up.
 
+use crate::latency::Latency;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 const STRIPES: usize = 16;
 
@@ -15,6 +17,7 @@ enum Counter {
     ReadBytes,
     OriginReads,
     OriginBytes,
+    WriteRequests,
     WrittenBytes,
     StreamHits,
     StreamMisses,
@@ -25,8 +28,9 @@ enum Counter {
     RingAnswered,
     RingWaited,
     RingQueued,
-    RingBridged,
     RingNudged,
+    PassthroughOpens,
+    PassthroughRefused,
     Last,
 }
 
@@ -41,8 +45,6 @@ pub(crate) enum Way {
     Waited,
     /// Another thread, which may wait for the origin, took it.
     Queued,
-    /// The protocol library's session took it.
-    Bridged,
     /// It was made so that the kernel looks at its queue again.
     Nudged,
 }
@@ -57,6 +59,8 @@ struct Stripe([AtomicU64; COUNTERS]);
 pub(crate) struct Counters {
     stripes: [Stripe; STRIPES],
     streams_max: AtomicU64,
+    /// How long reads of the origin took.
+    pub(crate) origin_latency: Latency,
 }
 
 /// The counters at one moment.
@@ -70,6 +74,8 @@ pub(crate) struct Counts {
     pub(crate) origin_reads: u64,
     /// Bytes they brought.
     pub(crate) origin_bytes: u64,
+    /// Writes of programs, or of the kernel for them.
+    pub(crate) write_requests: u64,
     /// Bytes written through.
     pub(crate) written_bytes: u64,
     /// Reads that went on where a sequential stream stood.
@@ -92,10 +98,12 @@ pub(crate) struct Counts {
     pub(crate) ring_waited: u64,
     /// Those that were queued for threads which wait for the origin.
     pub(crate) ring_queued: u64,
-    /// Those that went to the protocol library's session.
-    pub(crate) ring_bridged: u64,
     /// Those that were made so that the kernel looks at a queue that got a slot.
     pub(crate) ring_nudged: u64,
+    /// Opens of files that the kernel then read and wrote itself.
+    pub(crate) passthrough_opens: u64,
+    /// Those of files that it was to read and write itself, and could not.
+    pub(crate) passthrough_refused: u64,
 }
 
 thread_local! {
@@ -122,14 +130,16 @@ impl Counters {
         self.add(Counter::ReadBytes, bytes);
     }
 
-    /// The origin was read.
-    pub(crate) fn origin_read(&self, bytes: u64) {
+    /// The origin was read, in so much time.
+    pub(crate) fn origin_read(&self, bytes: u64, took: Duration) {
+        self.origin_latency.add(took);
         self.add(Counter::OriginReads, 1);
         self.add(Counter::OriginBytes, bytes);
     }
 
     /// Bytes reached the origin.
     pub(crate) fn written(&self, bytes: u64) {
+        self.add(Counter::WriteRequests, 1);
         self.add(Counter::WrittenBytes, bytes);
     }
 
@@ -151,6 +161,13 @@ impl Counters {
         self.add(Counter::PrefetchEnded, 1);
     }
 
+    /// Prefetches under way.
+    pub(crate) fn prefetch_active(&self) -> u64 {
+        // Those that have ended first: one that is issued meanwhile makes too many, not too few.
+        let ended = self.sum(Counter::PrefetchEnded);
+        self.sum(Counter::PrefetchIssued).saturating_sub(ended)
+    }
+
     /// A record was left to the page cache.
     pub(crate) fn handed_over(&self) {
         self.add(Counter::HandedOver, 1);
@@ -167,9 +184,15 @@ impl Counters {
             Way::Answered => Counter::RingAnswered,
             Way::Waited => Counter::RingWaited,
             Way::Queued => Counter::RingQueued,
-            Way::Bridged => Counter::RingBridged,
             Way::Nudged => Counter::RingNudged,
         };
+        self.add(counter, 1);
+    }
+
+    /// A file was opened that the kernel was to read and write itself, and does so or does not.
+    pub(crate) fn opened(&self, by_kernel: bool) {
+        let counter =
+            if by_kernel { Counter::PassthroughOpens } else { Counter::PassthroughRefused };
         self.add(counter, 1);
     }
 
@@ -182,6 +205,7 @@ impl Counters {
             read_bytes: self.sum(Counter::ReadBytes),
             origin_reads: self.sum(Counter::OriginReads),
             origin_bytes: self.sum(Counter::OriginBytes),
+            write_requests: self.sum(Counter::WriteRequests),
             written_bytes: self.sum(Counter::WrittenBytes),
             stream_hits: self.sum(Counter::StreamHits),
             stream_misses: self.sum(Counter::StreamMisses),
@@ -193,8 +217,9 @@ impl Counters {
             ring_answered: self.sum(Counter::RingAnswered),
             ring_waited: self.sum(Counter::RingWaited),
             ring_queued: self.sum(Counter::RingQueued),
-            ring_bridged: self.sum(Counter::RingBridged),
             ring_nudged: self.sum(Counter::RingNudged),
+            passthrough_opens: self.sum(Counter::PassthroughOpens),
+            passthrough_refused: self.sum(Counter::PassthroughRefused),
         }
     }
 }
@@ -210,7 +235,7 @@ mod tests {
             for _ in 0..40 {
                 scope.spawn(|| {
                     counters.read(10);
-                    counters.origin_read(7);
+                    counters.origin_read(7, Duration::ZERO);
                     counters.stream(true, 3);
                     counters.prefetch_issued();
                 });

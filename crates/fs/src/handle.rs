@@ -3,15 +3,15 @@
 //! A handle's number is looked up on every read, so the table is sharded and read-locked for the
 //! length of one probe. Numbers are never reused.
 
-use crate::inode::Inode;
+use crate::inode::{Inode, Sharing};
 use crate::listing::Listing;
 use crate::prefetch::Streams;
 use crate::record::Version;
 use hashbrown::HashMap;
 use ogive_origin::Origin;
 use parking_lot::{Mutex, RwLock};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A file that a program has open.
 pub(crate) struct OpenFile<O: Origin> {
@@ -20,16 +20,36 @@ pub(crate) struct OpenFile<O: Origin> {
     /// Writes go to the end wherever the kernel thinks that is.
     pub(crate) append: bool,
     pub(crate) writable: bool,
+    /// What is read by it may go to the second level.
+    pub(crate) may_be_kept: bool,
+    /// The version it was opened at.
+    pub(crate) version: Version,
+    /// The kernel drops the file's pages while it opens this, and is not known to have done so.
+    pub(crate) drops_pages: AtomicBool,
     /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.
     pub(crate) streams: Mutex<Streams>,
+}
+
+impl<O: Origin> OpenFile<O> {
+    /// A request by this handle has come, so the kernel has opened it, and dropped what it was to.
+    pub(crate) fn is_opened(&self) {
+        if self.drops_pages.load(Ordering::Relaxed)
+            && self.drops_pages.swap(false, Ordering::AcqRel)
+        {
+            self.inode.pages_were_dropped(self.version);
+        }
+    }
 }
 
 /// A directory that a program has open.
 pub(crate) struct OpenDirectory<O: Origin> {
     pub(crate) inode: Arc<Inode<O>>,
-    pub(crate) directory: O::Directory,
+    /// Opened when the origin has to be asked for something.
+    pub(crate) directory: OnceLock<O::Directory>,
     /// Device it is on: its entries' numbers are of that device.
     pub(crate) device: u64,
+    /// It shows what the kernel keeps of the directory, and what it reads is kept.
+    pub(crate) sharing: Option<Sharing>,
     pub(crate) view: Mutex<DirectoryView>,
 }
 
@@ -87,6 +107,11 @@ impl<T> Handles<T> {
     pub(crate) fn remove(&self, number: u64) -> Option<Arc<T>> {
         self.shard(number).write().remove(&number)
     }
+
+    /// Takes all handles away.
+    pub(crate) fn remove_all(&mut self) -> impl Iterator<Item = Arc<T>> {
+        self.shards.iter_mut().flat_map(|shard| std::mem::take(shard.get_mut()).into_values())
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_number_names_its_handle_until_it_is_removed() {
-        let handles = Handles::new();
+        let mut handles = Handles::new();
         assert_eq!(handles.any(), None);
         let numbers: Vec<u64> = (0..100).map(|i| handles.insert(Arc::new(i))).collect();
         assert_eq!(handles.get(numbers[42]).as_deref(), Some(&42));
@@ -104,5 +129,7 @@ mod tests {
         assert!(handles.remove(numbers[42]).is_none());
         assert!(handles.any().is_some_and(|some| *some < 100 && *some != 42));
         assert!(!numbers.contains(&handles.insert(Arc::new(7))));
+        assert_eq!(handles.remove_all().count(), 100);
+        assert_eq!(handles.any(), None);
     }
 }

@@ -1,18 +1,29 @@
 //! What the daemon tells the kernel of its own accord: that it should stop believing something, or
 //! make a request.
 //!
-//! Notifications go through the session's library, except two that it does not know and that are
-//! written to the device here (`include/uapi/linux/fuse.h`): `FUSE_NOTIFY_PRUNE` (Linux 6.18; a
-//! kernel without it says `EINVAL`, and names are invalidated one by one instead), and
-//! `FUSE_NOTIFY_RETRIEVE`, by which the kernel is made to make a request.
+//! Notifications are messages to the device that answer no request
+//! (`include/uapi/linux/fuse.h`). `FUSE_NOTIFY_PRUNE` is of Linux 6.18; a kernel without it says
+//! `EINVAL`, and names are invalidated one by one instead. By `FUSE_NOTIFY_RETRIEVE` the kernel is
+//! made to make a request.
+
+mod backing;
+
+pub(crate) use backing::Backing;
 
 use ogive_origin::Errno;
 use parking_lot::RwLock;
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
 use std::io::IoSlice;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// `FUSE_NOTIFY_INVAL_INODE` and `struct fuse_notify_inval_inode_out`.
+const NOTIFY_INVAL_INODE: i32 = 2;
+const INVAL_INODE_BYTES: usize = 24;
+/// `FUSE_NOTIFY_INVAL_ENTRY` and `struct fuse_notify_inval_entry_out`, without the name.
+const NOTIFY_INVAL_ENTRY: i32 = 3;
+const INVAL_ENTRY_BYTES: usize = 16;
 /// `FUSE_NOTIFY_RETRIEVE`.
 const NOTIFY_RETRIEVE: i32 = 5;
 /// `struct fuse_notify_retrieve_out`.
@@ -36,17 +47,15 @@ pub(crate) struct Kernel {
 
 #[derive(Clone)]
 struct Connection {
-    notifier: fuser::Notifier,
     device: std::sync::Arc<OwnedFd>,
     prunes: bool,
 }
 
 impl Kernel {
     /// Sets the session to talk to and finds out whether it can prune by number.
-    pub(crate) fn connect(&self, notifier: fuser::Notifier, device: OwnedFd) {
+    pub(crate) fn connect(&self, device: std::sync::Arc<OwnedFd>) {
         let prunes = send_prune(&device, &[]).is_ok();
-        let device = std::sync::Arc::new(device);
-        *self.connection.write() = Some(Connection { notifier, device, prunes });
+        *self.connection.write() = Some(Connection { device, prunes });
     }
 
     /// Lets go of the session, so that its device can be closed.
@@ -56,6 +65,25 @@ impl Kernel {
 
     fn connection(&self) -> Option<Connection> {
         self.connection.read().clone()
+    }
+
+    /// Registers a file that the kernel is to read and write itself.
+    ///
+    /// # Errors
+    /// Those of [`Backing::open`], and `ENODEV` after the session ended.
+    pub(crate) fn open_backing(&self, file: BorrowedFd<'_>) -> Result<Backing, Errno> {
+        let connection = self.connection().ok_or(Errno::NODEV)?;
+        Backing::open(&connection.device, file)
+    }
+
+    /// Gives such a file up. With the session they all go.
+    pub(crate) fn close_backing(&self, backing: Backing) {
+        let Some(connection) = self.connection() else {
+            return;
+        };
+        if let Err(errno) = backing.close(&connection.device) {
+            log::debug!("cannot give up a file that the kernel reads itself: {errno}");
+        }
     }
 
     /// Whether inodes can be pruned by number; if not, names have to be remembered.
@@ -80,8 +108,13 @@ impl Kernel {
             return;
         };
         // The inode may have gone meanwhile, and so may the session: there is nothing to do then.
-        if let Err(error) = connection.notifier.inval_inode(fuser::INodeNo(number), offset, 0) {
-            log::debug!("cannot invalidate inode {number}: {error}");
+        let mut message = notification(NOTIFY_INVAL_INODE, INVAL_INODE_BYTES);
+        message.extend_from_slice(&number.to_ne_bytes());
+        message.extend_from_slice(&offset.to_ne_bytes());
+        // To its end.
+        message.extend_from_slice(&0i64.to_ne_bytes());
+        if let Err(errno) = send(&connection.device, &message) {
+            log::debug!("cannot invalidate inode {number}: {errno}");
         }
     }
 
@@ -112,8 +145,15 @@ impl Kernel {
         let Some(connection) = self.connection() else {
             return;
         };
-        if let Err(error) = connection.notifier.inval_entry(fuser::INodeNo(parent), name) {
-            log::debug!("cannot invalidate a name in inode {parent}: {error}");
+        let length = name.len() + 1;
+        let mut message = notification(NOTIFY_INVAL_ENTRY, INVAL_ENTRY_BYTES + length);
+        message.extend_from_slice(&parent.to_ne_bytes());
+        message.extend_from_slice(&(name.len() as u32).to_ne_bytes());
+        message.extend_from_slice(&0u32.to_ne_bytes());
+        message.extend_from_slice(name.as_bytes());
+        message.push(0);
+        if let Err(errno) = send(&connection.device, &message) {
+            log::debug!("cannot invalidate a name in inode {parent}: {errno}");
         }
     }
 }

@@ -27,10 +27,12 @@
 //! | `workers` | who waits for the origin |
 //! | `affinity` | who stays at a processor |
 //! | `pruning`, `memory` | giving memory back |
-//! | `control`, `statistics`, `counters` | the control directory and what it tells |
-//! | `recording` | what is read, for a simulator |
+//! | `control`, `statistics`, `counters`, `latency` | the control directory and what it tells |
+//! | `objects` | what is in the cache, by file and directory |
+//! | `observers`, `recording`, `sampling` | what is read, while somebody wants to know |
 //!
-//! `unsafe` is in one module, `session::uring::ring`, which says why it may.
+//! `unsafe` is in `session::uring::ring`, which says why it may, and in `session::device` and
+//! `kernel::backing` for a system call each.
 //!
 //! What the view promises its users about other people's changes is in `docs/coherence.md`.
 
@@ -42,24 +44,38 @@ mod counters;
 mod handle;
 mod inode;
 mod kernel;
+mod latency;
 mod listing;
 mod memory;
 mod mount;
+mod notable;
 mod number;
+mod objects;
+mod observers;
+mod pace;
 mod prefetch;
 mod pruning;
 mod record;
 mod recording;
 mod retries;
+mod sampling;
 mod second_level;
 mod session;
-mod statistics;
 #[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+mod statistics;
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), allow(dead_code))]
 mod testing;
 mod version;
 mod view;
 mod wanted;
 mod workers;
 
-pub use mount::{Caching, Mount, MountError, MountOptions, Summary, Transport, Unmounter};
-pub use second_level::{SecondLevelError, SecondLevelOptions};
+pub use mount::{
+    Caching, Kstats, Mount, MountError, MountOptions, RECORDS_MIN, Summary, Transport, Unmounter,
+};
+pub use second_level::{PathRuleError, PathRules, SecondLevelError, SecondLevelOptions};
+#[cfg(any(test, feature = "fuzzing"))]
+pub use session::fuzzing::requests as carry_out_any_requests;

@@ -1,19 +1,29 @@
 //! The names in a directory, read once and kept as one piece.
 //!
 //! A listing is immutable. It is read whole when a program starts to read a directory, so that
-//! reading on is never disturbed by changes, and offsets into it are simply positions. Directories
-//! larger than [`NAMES_MAX`] are not kept: they are read through, with the origin's own cookies.
+//! reading on is never disturbed by changes, and offsets into it are positions, with a number of
+//! the listing above: the kernel keeps names of several readers in one list, in the order of their
+//! offsets, and would go on in one listing where another ended. They have 31 bits, as programs of
+//! 32 bits expect. Directories larger than [`NAMES_MAX`] are not kept: they are read through, with
+//! the origin's own cookies.
 
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most names that a listing keeps; about 2 MiB with names of 32 bytes.
 const NAMES_MAX: usize = 1 << 15;
+/// Bits of a cookie for the position, up to [`NAMES_MAX`], and above them for the listing's number.
+const POSITION_BITS: u32 = 16;
+const NUMBER_BITS: u32 = 15;
 
 /// The names of one directory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Listing {
+    /// Above the positions in its cookies: not 0, and another one than those of all listings of
+    /// late.
+    number: u64,
     names: Vec<u8>,
     entries: Vec<Name>,
 }
@@ -26,17 +36,29 @@ struct Name {
 }
 
 impl Listing {
-    /// Reads the directory; `None` if it has too many names to keep.
+    fn empty() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) % ((1 << NUMBER_BITS) - 1) + 1;
+        Self { number, names: Vec::new(), entries: Vec::new() }
+    }
+
+    /// Reads the directory, with attributes for those who are about to ask for them; `None` if it
+    /// has too many names to keep.
     pub(crate) fn read<O: Origin>(
         origin: &O,
         directory: &O::Directory,
+        attributes: bool,
     ) -> Result<Option<Self>, Errno> {
-        let mut listing = Self::default();
+        let mut listing = Self::empty();
         let mut fits = true;
-        origin.read_directory(directory, 0, &mut |entry| {
+        let mut visit = |entry: DirectoryEntry<'_>| {
             fits = listing.push(entry);
             fits
-        })?;
+        };
+        match attributes {
+            true => read_with_attributes(origin, directory, &mut visit)?,
+            false => origin.read_directory(directory, 0, &mut visit)?,
+        }
         listing.names.shrink_to_fit();
         listing.entries.shrink_to_fit();
         Ok(fits.then_some(listing))
@@ -57,7 +79,9 @@ impl Listing {
 
     /// Calls `visit` for each entry from position `cookie` on until it returns false.
     pub(crate) fn visit(&self, cookie: u64, visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) {
-        let first = usize::try_from(cookie).unwrap_or(usize::MAX).min(self.entries.len());
+        // A cookie of another listing is of before a rewind; its position is as good as any.
+        let position = cookie & ((1 << POSITION_BITS) - 1);
+        let first = (position as usize).min(self.entries.len());
         let mut start = match first {
             0 => 0,
             _ => self.entries[first - 1].end as usize,
@@ -69,7 +93,7 @@ impl Listing {
                 name: OsStr::from_bytes(name),
                 inode: entry.inode,
                 kind: entry.kind,
-                cookie: position as u64 + 1,
+                cookie: self.number << POSITION_BITS | (position as u64 + 1),
             });
             if !proceed {
                 return;
@@ -83,13 +107,38 @@ impl Listing {
     }
 }
 
+/// Reads a directory of an origin that is told attributes with names, from its start, so that they
+/// need not be asked for one by one right afterwards.
+///
+/// FUSE below tells them with the first piece of a directory, and with the next one if something of
+/// the piece before was wanted. So something is wanted of each.
+pub(crate) fn read_with_attributes<O: Origin>(
+    origin: &O,
+    directory: &O::Directory,
+    visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+) -> Result<(), Errno> {
+    /// Fewer than stand in any piece: 32 KiB of the longest names, each with 152 bytes besides.
+    const NAMES_A_LOOK: usize = 64;
+    let mut count = 0;
+    origin.read_directory(directory, 0, &mut |entry| {
+        if entry.name != "." && entry.name != ".." {
+            if count % NAMES_A_LOOK == 0 {
+                // Whether it is there still is found out by whoever wants it.
+                let _ = origin.lookup_in(directory, entry.name);
+            }
+            count += 1;
+        }
+        visit(entry)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn reading_on_from_any_cookie_gives_the_rest() {
-        let mut listing = Listing::default();
+        let mut listing = Listing::empty();
         let names: Vec<String> = (0..100).map(|i| "x".repeat(i % 7) + &i.to_string()).collect();
         for (inode, name) in names.iter().enumerate() {
             let name = OsStr::new(name);
@@ -99,17 +148,19 @@ mod tests {
         for from in 0..=101u64 {
             let mut seen = Vec::new();
             listing.visit(from, &mut |entry| {
-                assert_eq!(entry.cookie, entry.inode + 1);
+                assert_eq!(entry.cookie, listing.number << 16 | (entry.inode + 1));
+                assert!(entry.cookie < 1 << 31, "programs of 32 bits read on as well");
                 seen.push(entry.name.to_str().unwrap().to_owned());
                 true
             });
             assert_eq!(seen, names[(from as usize).min(100)..]);
         }
+        assert_ne!(Listing::empty().number, Listing::empty().number);
     }
 
     #[test]
     fn a_listing_has_a_limit() {
-        let mut listing = Listing::default();
+        let mut listing = Listing::empty();
         let name = OsStr::new("n");
         for inode in 0..NAMES_MAX as u64 {
             assert!(listing.push(DirectoryEntry { name, inode, kind: None, cookie: 0 }));

@@ -1,7 +1,8 @@
 //! The system's memory: how much of it the cache may take, and when to give some back.
 
+use crate::notable::{self, EventReporter, Figures};
 use crate::view::View;
-use ogive_arc::reclaim::{Awakening, GovernorConfig, Pressure, Reading, Waker};
+use ogive_arc::reclaim::{Decision, GovernorConfig, Pressure, Reading, WakeReason, Waker};
 use ogive_origin::Origin;
 use ogive_pressure::{Sources, Waiter};
 use std::sync::{Arc, Weak};
@@ -16,6 +17,8 @@ const ARC_MIN_SHARE: u64 = 4;
 const RESERVE_SHARE: u64 = 32;
 const RESERVE_MIN_BYTES: u64 = 64 << 20;
 const HEADROOM_MIN_BYTES: u64 = 8 << 20;
+/// What the cache gives back each time its cgroup is squeezed without being full.
+const SQUEEZED_SHARE: u64 = 4;
 /// With less than so many times that left, a stall is taken to be this cache's business.
 const TIGHT_RESERVES: u64 = 4;
 
@@ -60,6 +63,7 @@ pub(crate) struct SystemPressure<O: Origin> {
     view: Weak<View<O>>,
     release_memory: fn(),
     target_bytes: u64,
+    notable: EventReporter,
 }
 
 impl<O: Origin> SystemPressure<O> {
@@ -77,7 +81,8 @@ impl<O: Origin> SystemPressure<O> {
         let target_bytes = view.cache.level().target_bytes;
         let view = Arc::downgrade(view);
         let sources = Arc::new(sources);
-        Ok(Self { sources, config, waiter, view, release_memory, target_bytes })
+        let notable = EventReporter::new();
+        Ok(Self { sources, config, waiter, view, release_memory, target_bytes, notable })
     }
 
     /// Tasks stall for memory also when a group of theirs is at its limit and the machine is not.
@@ -93,6 +98,51 @@ impl<O: Origin> SystemPressure<O> {
         is_short(&reading, &config)
     }
 
+    /// Gives back a good part of the cache at once, whatever the kernel says of the present limit.
+    ///
+    /// A limit of cgroup v1 that is to be lowered below the usage is refused with `EBUSY` as soon
+    /// as the kernel finds nothing to reclaim, and the limit stays as it was. Whoever lowers it can
+    /// only try again, and should not have to do so a hundred times.
+    fn give_way(&mut self) {
+        let Some(view) = self.view.upgrade() else {
+            return;
+        };
+        let level = view.cache.level();
+        let reading = read(&self.sources);
+        view.cache.reclaim(level.size_bytes / SQUEEZED_SHARE);
+        self.say_short(&view, reading, view.cache.level().target_bytes);
+        view.cache.deny_growth(Instant::now() + self.config.grow_retry);
+        (self.release_memory)();
+        view.wanted.ring();
+    }
+
+    /// Says that memory is short, unless that was said lately. The target was the one of the last
+    /// look, and is `target_bytes` now.
+    fn say_short(&mut self, view: &View<O>, reading: Reading, target_bytes: u64) {
+        let targets = (self.target_bytes.max(target_bytes), target_bytes);
+        let reclaimed_bytes = || view.cache.stats().reclaim_bytes;
+        let event = self.notable.short(reading, targets, reclaimed_bytes, Instant::now());
+        if let Some(event) = event {
+            event.log();
+        }
+    }
+
+    /// Says what is worth saying of the mount, since this thread is awake.
+    fn say_what_is_notable(&mut self, view: &View<O>) {
+        let now = Instant::now();
+        if !self.notable.is_time(now) {
+            return;
+        }
+        let stats = view.cache.stats();
+        let figures = Figures {
+            target_bytes: self.target_bytes,
+            reclaimed_bytes: stats.reclaim_bytes,
+            rules: [stats.rule_data, stats.rule_metadata],
+            refused_by_budget: view.second_level.as_ref().map_or(0, |l2| l2.refused_by_budget()),
+        };
+        self.notable.look(&figures, now, &mut notable::Event::log);
+    }
+
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
     /// last time, that is changed.
     fn release_what_was_reclaimed(&mut self) {
@@ -105,31 +155,43 @@ impl<O: Origin> SystemPressure<O> {
             view.wanted.ring();
         }
         self.target_bytes = target_bytes;
+        self.say_what_is_notable(&view);
     }
 }
 
 impl<O: Origin> Pressure for SystemPressure<O> {
-    fn wait(&mut self, timeout: Option<Duration>) -> Awakening {
+    fn wait(&mut self, timeout: Option<Duration>) -> WakeReason {
         self.release_what_was_reclaimed();
         match self.waiter.wait(timeout) {
             Ok(events) if (events.pressure || events.limit) && self.is_tight() => {
-                Awakening::Pressure
+                WakeReason::Pressure
             }
-            Ok(events) if events.pressure || events.limit => Awakening::Woken,
-            Ok(events) if events.woken || events.threshold || events.stopped => Awakening::Woken,
-            Ok(_) => Awakening::TimedOut,
+            Ok(events) if events.squeezed => {
+                self.give_way();
+                WakeReason::Woken
+            }
+            Ok(events) if events.pressure || events.limit => WakeReason::Woken,
+            Ok(events) if events.woken || events.threshold || events.stopped => WakeReason::Woken,
+            Ok(_) => WakeReason::TimedOut,
             Err(error) => {
                 // Without events the growth of the cache is still followed; waiting in a loop
                 // that fails would burn the CPU that this project exists to save.
                 log::warn!("cannot wait for memory pressure: {error}");
                 std::thread::park_timeout(timeout.unwrap_or(Duration::from_secs(60)));
-                Awakening::TimedOut
+                WakeReason::TimedOut
             }
         }
     }
 
     fn read(&mut self) -> Reading {
         read(&self.sources)
+    }
+
+    fn carried_out(&mut self, reading: &Reading, decision: &Decision) {
+        if let (Some(view), true) = (self.view.upgrade(), decision.give_bytes > 0) {
+            let target_bytes = notable::target_after(decision, self.target_bytes);
+            self.say_short(&view, *reading, target_bytes);
+        }
     }
 
     /// The thread that brings the next record calls this each time the cache has grown by

@@ -7,31 +7,32 @@
 
 mod attach;
 mod error;
+mod fusermount;
 mod options;
 mod summary;
 mod transport;
 
 pub use attach::Unmounter;
 pub use error::MountError;
-pub use options::{Caching, MountOptions, Transport};
+pub use options::{Caching, MountOptions, RECORDS_MIN, Transport};
 pub use summary::Summary;
 
 use crate::control::Control;
 use crate::memory::{self, Bounds, SystemPressure};
 use crate::pruning::{InodeLimit, InodePruner};
 use crate::record::{Entry, Key};
-use crate::second_level::{SecondLevel, SecondLevelOptions};
+use crate::second_level::SecondLevel;
+use crate::session::in_flight::InFlight;
 use crate::session::uring::Rings;
-use crate::session::{Role, Session};
-use crate::statistics::{INODE_BYTES, Statistics};
+use crate::session::{Session, device};
+use crate::statistics::{INODE_BYTES, PLACE_BYTES, Statistics};
 use crate::version::Versions;
 use crate::view::{Settings, View};
-use crate::workers::{Leave, Workers};
+use crate::workers::{Permits, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
-use ogive_origin::{DirectoryOrigin, Origin};
+use ogive_origin::{DirectoryOrigin, Origin, Watched};
 use ogive_pressure::Sources;
-use rustix::fd::AsFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -48,30 +49,75 @@ const INODES_SHARE: u64 = 16;
 const INODES_MIN: u64 = 1 << 16;
 
 /// A file system that is mounted and answers.
-pub struct Mount {
-    view: Arc<View<DirectoryOrigin>>,
+pub struct Mount<O: Origin = DirectoryOrigin> {
+    view: Arc<View<Watched<O>>>,
     session: JoinHandle<std::io::Result<()>>,
     unmounter: Unmounter,
     started: Instant,
     mount_point: std::path::PathBuf,
+    kstats: Kstats,
     // Dropped in this order once the session has ended.
     _reclaimer: Option<Reclaimer>,
     _registration: Registration,
     _index_registration: Option<Registration>,
 }
 
+/// The counters of a mount, for this process.
+#[derive(Clone)]
+pub struct Kstats {
+    read: Arc<ReadKstat>,
+}
+
+/// The text of the counters of this name.
+type ReadKstat = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl Kstats {
+    /// The text of `arcstats`, `zfetchstats` or `ogivestats` at this moment, as the file of this
+    /// name in the control directory has it; `None` for another name, and once the mount has ended.
+    pub fn read(&self, name: &str) -> Option<String> {
+        (self.read)(name)
+    }
+}
+
 impl Mount {
-    /// Mounts; when this returns the file system answers.
+    /// Mounts a directory; when this returns the file system answers.
     ///
     /// # Errors
     /// See [`MountError`]; nothing is left mounted.
     pub fn start(options: MountOptions) -> Result<Self, MountError> {
-        options.check()?;
+        let options = options.checked()?;
         let source = std::path::absolute(&options.source)
             .and_then(|path| path.canonicalize())
             .map_err(|error| MountError::source(&options.source, error))?;
-        let origin = DirectoryOrigin::open(&source)?;
-        let keeps_handles = origin.keeps_handles();
+        let origin = options.open(&source)?;
+        let inode_bytes = INODE_BYTES + if origin.keeps_handles() { 0 } else { PLACE_BYTES };
+        let mount_point = options.mount_point.clone();
+        let attached = |origin: &DirectoryOrigin| tell_origin_of_mount(origin, &mount_point);
+        Self::begin(origin, &source, inode_bytes, options, attached)
+    }
+}
+
+impl<O: Origin> Mount<O> {
+    /// Mounts any origin, under the name that `options` have as its source; when this returns the
+    /// file system answers.
+    ///
+    /// # Errors
+    /// See [`MountError`]; nothing is left mounted.
+    pub fn of(origin: O, options: MountOptions) -> Result<Self, MountError> {
+        let options = options.checked()?;
+        let source = options.source.clone();
+        Self::begin(origin, &source, INODE_BYTES + PLACE_BYTES, options, |_| {})
+    }
+
+    /// `attached` is called when the kernel has mounted, and before it is answered.
+    fn begin(
+        origin: O,
+        source: &std::path::Path,
+        inode_bytes: u64,
+        options: MountOptions,
+        attached: impl FnOnce(&O),
+    ) -> Result<Self, MountError> {
+        let origin = Watched::new(origin, source.display().to_string());
         let pressure = Sources::probe().map_err(MountError::memory)?;
         let limit_bytes = pressure.limit_bytes().map_err(MountError::memory)?;
         let bounds = Bounds::new(limit_bytes, options.arc_max_bytes, options.arc_min_bytes);
@@ -79,55 +125,58 @@ impl Mount {
         let session_threads = options.session_threads();
         let second_level = SecondLevel::open(
             options.second_level.as_ref(),
-            &source,
+            (source, &options.mount_point),
             u64::from(options.record_size_bytes),
             bounds.max_bytes,
         )?
         .map(Arc::new);
+        let secret = SecondLevel::version_secret(second_level.as_deref())?;
         let view = Arc::new(
             View::new(
                 origin,
                 options.settings(),
                 cache(bounds, &options, second_level.clone()),
-                Versions::new(options.racy_window(), options.sole_writer, salt()),
+                Versions::new(options.racy_window(), options.sole_writer, salt(), secret),
                 Workers::new(or(options.origin_threads, ORIGIN_THREADS)),
                 InodeLimit::new(
-                    options.inode_limit(keeps_handles, bounds.max_bytes),
+                    options.inode_limit(inode_bytes, bounds.max_bytes),
                     options.release_memory,
                 ),
                 second_level,
             )
-            .map_err(|errno| MountError::source(&source, errno.into()))?,
+            .map_err(|errno| MountError::source(source, errno.into()))?,
         );
         let control = Arc::new(Control::new(
             &view,
             options.control_name.clone(),
             Statistics::new(Sources::probe().ok()),
-            options.describe(&source, bounds),
+            options.describe(source, bounds),
             options.release_memory,
         ));
-        let mut session = Session {
+        let session = Arc::new(Session {
             view: view.clone(),
             control: control.clone(),
+            in_flight: Arc::new(InFlight::new(options.origin_timeout)),
             device_nodes: options.dev || rustix::process::geteuid().is_root(),
-            leave: Leave::new(session_threads),
-            role: Role::Device(None),
-        };
-        let prepared = transport::prepare(&mut session, &options)?;
-        let (session, unmounter) = attach::attach(session, &options, &source, session_threads)?;
-        let device = session.as_fd().try_clone_to_owned().map_err(MountError::device)?;
-        let connection = device.try_clone().map_err(MountError::device)?;
-        view.kernel.connect(session.notifier(), connection);
-        let rings = transport::start(prepared, &device, &options, &control, &unmounter)?;
-
-        let session = run(session, rings).map_err(MountError::thread)?;
+            permits: Permits::new(session_threads),
+            owner: (!options.allow_other).then(|| rustix::process::geteuid().as_raw()),
+        });
+        let prepared = transport::prepare(&session, &options)?;
+        let (device, unmounter) = attach::attach(&options, source, session.in_flight.clone())?;
+        attached(view.origin.origin());
+        let started = transport::start(prepared, &session, device, &options);
+        let (threads, rings) = started.inspect_err(|_| {
+            if let Err(error) = unmounter.unmount() {
+                log::warn!("cannot undo the mount: {error}");
+            }
+        })?;
+        let session = run(session, threads, rings).map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
         // After the inodes: what they pin comes back from the origin in a moment, the index of the
         // second level only with the next mount.
-        let second_level = view.second_level.clone();
-        let index_registration =
-            second_level.map(|level| view.cache.register_prune("l2_index", level));
+        let index = view.second_level.clone();
+        let index_registration = index.map(|level| view.cache.register_prune("l2_index", level));
         let reclaimer = reclaimer(pressure, limit_bytes, &view, options.release_memory);
         Ok(Self {
             view,
@@ -135,6 +184,7 @@ impl Mount {
             unmounter,
             started: Instant::now(),
             mount_point: options.mount_point,
+            kstats: Kstats { read: Arc::new(move |name| control.kstat(name)) },
             _reclaimer: reclaimer,
             _registration: registration,
             _index_registration: index_registration,
@@ -144,6 +194,11 @@ impl Mount {
     /// A handle to end the mount with.
     pub fn unmounter(&self) -> Unmounter {
         self.unmounter.clone()
+    }
+
+    /// A handle to read the mount's counters by.
+    pub fn kstats(&self) -> Kstats {
+        self.kstats.clone()
     }
 
     /// Waits until the file system was unmounted, by whomever, and tells what it did.
@@ -171,6 +226,15 @@ impl Mount {
     }
 }
 
+/// Tells the origin which file system is served from it: before the first request is answered,
+/// since one of them may lead back here.
+fn tell_origin_of_mount(origin: &DirectoryOrigin, mount_point: &std::path::Path) {
+    if let Some(device) = attach::device_at(mount_point) {
+        // Nobody has told it before.
+        let _ = origin.served_as().set(device);
+    }
+}
+
 fn cache(
     bounds: Bounds,
     options: &MountOptions,
@@ -190,25 +254,32 @@ fn cache(
     }
 }
 
-/// Runs the session, and after its end the rings, to theirs.
+/// Waits for the end of the connection, and then for what was under way. What is caught in an
+/// origin that hangs is left behind.
 fn run<O: Origin>(
-    session: fuser::Session<Session<O>>,
+    session: Arc<Session<O>>,
+    threads: device::Threads,
     rings: Option<Rings<O>>,
 ) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
     std::thread::Builder::new().name("fuse_session".into()).spawn(move || {
-        let ended = session.run();
-        if let Some(rings) = rings {
-            rings.join();
+        let ended = threads.join();
+        session.view.kernel.disconnect();
+        let in_rings = rings.map_or(0, Rings::join);
+        let in_pools = session.view.workers.stop(device::PATIENCE);
+        session.in_flight.stop();
+        let left = ended.as_ref().map_or(0, |left| *left) + in_rings + in_pools;
+        if left > 0 {
+            log::warn!("{left} threads still wait for the source, which does not answer");
         }
-        ended
+        ended.map(drop)
     })
 }
 
 /// Starts giving memory back. A mount that cannot be told of pressure is still a mount.
-fn reclaimer(
+fn reclaimer<O: Origin>(
     pressure: Sources,
     limit_bytes: u64,
-    view: &Arc<View<DirectoryOrigin>>,
+    view: &Arc<View<Watched<O>>>,
     release_memory: fn(),
 ) -> Option<Reclaimer> {
     let total_bytes = pressure.read().map_or(limit_bytes, |reading| reading.total_bytes);
@@ -243,7 +314,13 @@ impl MountOptions {
             negative_ttl: self.negative_ttl,
             prefetch_max_bytes: self.prefetch_max_bytes,
             read_only: self.read_only,
+            immutable: self.immutable,
         }
+    }
+
+    fn open(&self, source: &std::path::Path) -> Result<DirectoryOrigin, MountError> {
+        let origin = DirectoryOrigin::open(source)?;
+        Ok(origin.sparing_access_times(self.no_atime, self.no_atime || self.no_diratime))
     }
 
     fn session_threads(&self) -> usize {
@@ -252,18 +329,12 @@ impl MountOptions {
         or(self.threads, wanted.clamp(SESSION_THREADS_MIN, SESSION_THREADS_MAX))
     }
 
-    /// With a descriptor for each inode, half of what the process may open.
-    fn inode_limit(&self, keeps_handles: bool, arc_max_bytes: u64) -> usize {
+    fn inode_limit(&self, inode_bytes: u64, arc_max_bytes: u64) -> usize {
         let wanted = match self.inode_limit {
-            0 => (arc_max_bytes / INODES_SHARE / INODE_BYTES).max(INODES_MIN),
+            0 => (arc_max_bytes / INODES_SHARE / inode_bytes).max(INODES_MIN),
             limit => limit,
         };
-        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let possible = match files {
-            Some(files) if !keeps_handles => files / 2,
-            _ => u64::MAX,
-        };
-        usize::try_from(wanted.min(possible).max(1)).unwrap_or(usize::MAX)
+        usize::try_from(wanted).unwrap_or(usize::MAX)
     }
 
     fn describe(&self, source: &std::path::Path, bounds: Bounds) -> serde_json::Value {
@@ -283,10 +354,10 @@ impl MountOptions {
             "policy": self.policy.name(),
             "read_only": self.read_only,
             "sole_writer": self.sole_writer,
+            "immutable": self.immutable,
             "metadata_ttl_seconds": self.metadata_ttl.as_secs_f64(),
             "negative_ttl_seconds": self.negative_ttl.as_secs_f64(),
             "prefetch_max_bytes": self.prefetch_max_bytes,
-            "second_level": self.second_level.as_ref().map(SecondLevelOptions::describe),
         })
     }
 }

@@ -1,15 +1,19 @@
 //! Inode numbers of the view.
 //!
-//! FUSE names an inode by one number, and the same number is what programs see in `st_ino`. Tools
-//! remember it (git's index, tar's incremental lists, hard-link detection), so it has to be the
-//! origin's own wherever that is possible, and the same after every remount:
+//! FUSE names an inode by a *node id*, and programs see a number in `st_ino`. Tools remember the
+//! latter (git's index, tar's incremental lists, hard-link detection), so it has to be the origin's
+//! own wherever that is possible, and the same after every remount. The node id is the same number,
+//! but for a *later* object: one that the origin gave the number of another which the kernel still
+//! knows. Were it to have that node id, too, the kernel would take the known inode for bad, and
+//! everybody who has it open would get `EIO` (`fuse_stale_inode` of `fs/fuse/fuse_i.h`).
 //!
 //! | range | inodes |
 //! |---|---|
 //! | 1 | the root of the view, as FUSE demands |
 //! | up to `0xdfff_…` | the origin's number, for objects on the root's device |
 //! | `0xe000_…` to `0xefff_…` | 12 bits of device index, 48 bits of the number there |
-//! | `0xf000_…` up | numbers that fit nowhere else, handed out one by one |
+//! | `0xf000_…` to `0xf7ff_…` | numbers that fit nowhere else, handed out one by one |
+//! | `0xf800_…` up | node ids of later objects; never shown |
 //! | the last 256 | the control directory and its files |
 //!
 //! The lock guards the two small tables of devices and odd numbers, and nothing is called under
@@ -22,6 +26,9 @@ use parking_lot::{Mutex, RwLock};
 pub(crate) const ROOT: u64 = 1;
 /// First number of the control directory's inodes.
 pub(crate) const CONTROL_FIRST: u64 = u64::MAX - 0xff;
+
+/// First node id of later objects.
+pub(crate) const LATER_FIRST: u64 = 0xf800 << 48;
 
 const OTHER_DEVICES_FIRST: u64 = 0xe000 << 48;
 const ODD_FIRST: u64 = 0xf000 << 48;

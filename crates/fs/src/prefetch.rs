@@ -8,8 +8,10 @@
 //! never hit, and nothing is prefetched for it.
 //!
 //! Pure: offsets in, a range to prefetch out. What is already cached or being loaded is the
-//! caller's to skip.
+//! caller's to skip. When it starts, and how far it goes, is as the origin asks for
+//! ([`ReadAhead`]).
 
+use ogive_origin::ReadAhead;
 use std::ops::Range;
 
 /// Streams per handle, as OpenZFS's `zfetch_max_streams`.
@@ -21,11 +23,6 @@ const STREAMS_MAX: usize = 8;
 const SLACK_LENGTHS: u64 = 2;
 /// But never by more than this, in bytes.
 const SLACK_MAX_BYTES: u64 = 256 * 1024;
-/// Hits before prefetching starts: with two, one in twenty streams of a program that reads whole
-/// records at random in a file of a hundred would be taken for sequential.
-const HITS_MIN: u32 = 3;
-/// How far ahead the first prefetch of a stream goes.
-const DISTANCE_FIRST_BYTES: u64 = 256 * 1024;
 
 /// The sequential streams of one open file.
 #[derive(Debug, Default)]
@@ -41,6 +38,8 @@ struct Stream {
     /// Everything before this was asked for by a prefetch.
     ahead: u64,
     distance_bytes: u64,
+    /// What was read since it started.
+    read_bytes: u64,
     hits: u32,
     used: u64,
 }
@@ -55,42 +54,55 @@ pub(crate) enum Progress {
 }
 
 impl Streams {
-    /// Notes a read of `length_bytes` at `offset` of a file of `size_bytes`, prefetching up to
-    /// `distance_max_bytes` ahead.
+    /// Notes a read of `length_bytes` at `offset` of a file of `size_bytes`.
     pub(crate) fn on_read(
         &mut self,
         offset: u64,
         length_bytes: u64,
         size_bytes: u64,
-        distance_max_bytes: u64,
+        reach: &ReadAhead,
     ) -> Progress {
         self.clock += 1;
         let end = offset.saturating_add(length_bytes);
         let slack = length_bytes.saturating_mul(SLACK_LENGTHS).min(SLACK_MAX_BYTES);
         let expected = |stream: &&mut Stream| offset.abs_diff(stream.next) <= slack;
         let Some(stream) = self.streams.iter_mut().find(expected) else {
-            self.start(end);
+            self.start(end, length_bytes);
             return Progress::Miss;
         };
         stream.used = self.clock;
         // A gap is not sequential yet; the read that fills it, a straggler, makes it so.
         stream.hits = stream.hits.saturating_add(u32::from(offset <= stream.next));
+        stream.read_bytes = stream.read_bytes.saturating_add(length_bytes);
         if end <= stream.next {
             return Progress::Hit(end..end);
         }
         stream.next = end;
-        if stream.hits < HITS_MIN {
+        if stream.hits < reach.hits_min {
             return Progress::Hit(end..end);
         }
-        let distance = match stream.distance_bytes {
-            0 => DISTANCE_FIRST_BYTES,
-            distance => distance.saturating_mul(2),
+        let before = stream.distance_bytes;
+        let distance = match (reach.times_read, before) {
+            (_, 0) => reach.first_bytes,
+            (Some(times), _) => stream.read_bytes.saturating_mul(times).max(reach.first_bytes),
+            (None, before) => before.saturating_mul(2),
         };
-        stream.distance_bytes = distance.min(distance_max_bytes);
-        // In steps of half the distance, so that loads are issued in runs and not one by one.
-        if stream.ahead > end.saturating_add(stream.distance_bytes / 2) {
-            return Progress::Hit(end..end);
+        let distance = distance.min(reach.most_bytes);
+        // In steps of half the distance, so that loads are issued in runs and not one by one. What
+        // grows by what was read grows when half of what is ahead has been read: or each read would
+        // be a request.
+        let is_far = |distance: u64| stream.ahead > end.saturating_add(distance / 2);
+        match reach.times_read {
+            Some(_) if before > 0 && is_far(before.min(distance)) => {
+                return Progress::Hit(end..end);
+            }
+            None if is_far(distance) => {
+                stream.distance_bytes = distance;
+                return Progress::Hit(end..end);
+            }
+            _ => {}
         }
+        stream.distance_bytes = distance;
         let from = stream.ahead.max(end);
         let to = end.saturating_add(stream.distance_bytes).min(size_bytes);
         if to <= from {
@@ -100,13 +112,21 @@ impl Streams {
         Progress::Hit(from..to)
     }
 
+    /// A range that was to be prefetched is not: the next read of its stream gets it again.
+    pub(crate) fn take_back(&mut self, range: &Range<u64>) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.ahead == range.end) {
+            stream.ahead = range.start;
+        }
+    }
+
     /// Number of streams.
     pub(crate) fn len(&self) -> usize {
         self.streams.len()
     }
 
-    fn start(&mut self, next: u64) {
-        let stream = Stream { next, ahead: 0, distance_bytes: 0, hits: 0, used: self.clock };
+    fn start(&mut self, next: u64, read_bytes: u64) {
+        let used = self.clock;
+        let stream = Stream { next, ahead: 0, distance_bytes: 0, read_bytes, hits: 0, used };
         if self.streams.len() < STREAMS_MAX {
             self.streams.push(stream);
         } else if let Some(oldest) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
@@ -123,6 +143,10 @@ mod tests {
     const MIB: u64 = 1024 * KIB;
     const MAX: u64 = 8 * MIB;
 
+    fn up_to(most_bytes: u64) -> ReadAhead {
+        ReadAhead { most_bytes, ..ReadAhead::default() }
+    }
+
     fn range(progress: Progress) -> Range<u64> {
         match progress {
             Progress::Hit(range) => range,
@@ -138,7 +162,7 @@ mod tests {
             let mut prefetched_to = None;
             for read in 0..size / step {
                 let offset = read * step;
-                let range = range(streams.on_read(offset, step, size, MAX));
+                let range = range(streams.on_read(offset, step, size, &up_to(MAX)));
                 if range.is_empty() {
                     continue;
                 }
@@ -159,7 +183,7 @@ mod tests {
         for _ in 0..1000 {
             offset = offset.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let at = (offset >> 20) % (1 << 40);
-            assert_eq!(streams.on_read(at, 8 * KIB, 1 << 41, MAX), Progress::Miss);
+            assert_eq!(streams.on_read(at, 8 * KIB, 1 << 41, &up_to(MAX)), Progress::Miss);
         }
         assert_eq!(streams.len(), STREAMS_MAX);
     }
@@ -172,7 +196,7 @@ mod tests {
         for step in 0..64 {
             for (lane, prefetched) in prefetched.iter_mut().enumerate() {
                 let offset = (lane as u64 + 1) * (1 << 36) + step * 128 * KIB;
-                let range = range(streams.on_read(offset, 128 * KIB, size, MAX));
+                let range = range(streams.on_read(offset, 128 * KIB, size, &up_to(MAX)));
                 *prefetched += range.end - range.start;
             }
         }
@@ -189,7 +213,7 @@ mod tests {
         for window in 0..64u64 {
             for part in [1u64, 0] {
                 let offset = (window * 2 + part) * 128 * KIB;
-                if streams.on_read(offset, 128 * KIB, size, MAX) == Progress::Miss {
+                if streams.on_read(offset, 128 * KIB, size, &up_to(MAX)) == Progress::Miss {
                     misses += 1;
                 }
             }
@@ -200,15 +224,58 @@ mod tests {
     #[test]
     fn nothing_is_prefetched_past_the_end_or_without_a_distance() {
         let mut streams = Streams::default();
-        streams.on_read(0, 64 * KIB, 128 * KIB, MAX);
+        streams.on_read(0, 64 * KIB, 128 * KIB, &up_to(MAX));
         assert_eq!(
-            streams.on_read(64 * KIB, 64 * KIB, 128 * KIB, MAX),
+            streams.on_read(64 * KIB, 64 * KIB, 128 * KIB, &up_to(MAX)),
             Progress::Hit(131_072..131_072)
         );
         let mut streams = Streams::default();
         for read in 0..100 {
-            assert!(range(streams.on_read(read * KIB, KIB, MIB, 0)).is_empty());
+            assert!(range(streams.on_read(read * KIB, KIB, MIB, &up_to(0))).is_empty());
         }
-        assert_eq!(streams.on_read(u64::MAX, u64::MAX, u64::MAX, u64::MAX), Progress::Miss);
+        assert_eq!(streams.on_read(u64::MAX, u64::MAX, u64::MAX, &up_to(u64::MAX)), Progress::Miss);
+    }
+
+    #[test]
+    fn how_soon_and_how_far_is_as_the_origin_asks_for() {
+        let far =
+            ReadAhead { hits_min: 2, first_bytes: MIB, times_read: Some(4), ..up_to(4 * MIB) };
+        let mut streams = Streams::default();
+        let mut ahead = Vec::new();
+        for read in 0..40 {
+            let (offset, length) = (read * 128 * KIB, 128 * KIB);
+            let range = range(streams.on_read(offset, length, 1 << 40, &far));
+            if !range.is_empty() {
+                ahead.push((read, (range.end - offset - length) / MIB, range.end - range.start));
+            }
+        }
+        assert_eq!(ahead[0], (2, 1, MIB), "{ahead:?}");
+        let (read, distance, _) = ahead[1];
+        // Of seven reads four times as much.
+        assert_eq!((read, distance), (6, 3), "half of it was read first: {ahead:?}");
+        assert!(ahead[2..].iter().all(|(_, distance, _)| *distance == 4), "{ahead:?}");
+    }
+
+    #[test]
+    fn what_was_not_prefetched_is_asked_for_again_by_the_next_read() {
+        let mut streams = Streams::default();
+        let mut read = 0;
+        let mut next = || {
+            read += 1;
+            let length = 128 * KIB;
+            let progress = streams.on_read((read - 1) * length, length, 1 << 40, &up_to(MAX));
+            let range = range(progress);
+            if read == 5 || read == 6 {
+                streams.take_back(&range);
+            }
+            (read * length, range)
+        };
+        for _ in 0..4 {
+            next();
+        }
+        let (_, held_back) = next();
+        let ((_, again), (end, then)) = (next(), next());
+        assert!(held_back.start == again.start && !again.is_empty(), "{held_back:?} {again:?}");
+        assert_eq!(then.start, again.start.max(end));
     }
 }

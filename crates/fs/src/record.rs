@@ -4,6 +4,11 @@
 //! ever replaced under a key while the key can be asked for by somebody who must not see it, so a
 //! stale record is unreachable rather than removed, and forgetting everything about an object is
 //! giving it another version.
+//!
+//! A record has three names on its way. Here it is [`Key`]: version and index. For the second level
+//! `second_level` makes a name of version, index and record size, of which `ogive_l2` keeps a keyed
+//! hash of 16 bytes (`Store::key`), so that a device tells nobody what it holds. The version itself
+//! is made in [`crate::version`] from what the origin says of the object.
 
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Recording what is read: the file `trace` of the control directory.
 //!
 //! Whoever opens the file starts a recording, takes records out by reading it and ends it by
-//! closing it; there is one at a time. While nobody records, a read costs one relaxed load. While
-//! somebody does, each record read is put into a ring of bounded size under a leaf lock; when
-//! the ring is full what comes is counted instead, and the count stands in the trace where the
-//! reads are missing. The format is `ogive_kstat::trace`.
+//! closing it; there is one at a time. While nobody records, nobody calls this
+//! ([`crate::observers`]). While somebody does, each record read is put into a ring of bounded size
+//! under a leaf lock; when the ring is full what comes is counted instead, and the count stands in
+//! the trace where the reads are missing. The format is `ogive_kstat::trace`.
 //!
 //! What the kernel's page cache answers never comes here and is not recorded.
 
@@ -13,7 +13,6 @@ use ogive_kstat::trace::{Access, Event, HEADER_BYTES, Header, Kind, RECORD_BYTES
 use ogive_origin::Errno;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 /// Most records that wait to be taken: 2 MiB, at 100 ms between two looks 650,000 a second.
@@ -22,7 +21,6 @@ const RING_RECORDS_MAX: usize = 1 << 16;
 /// The recording of a mount.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
-    is_on: AtomicBool,
     /// A leaf lock.
     ring: Mutex<Option<Ring>>,
 }
@@ -56,22 +54,15 @@ impl Recording {
             waiting: VecDeque::new(),
             dropped: 0,
         });
-        self.is_on.store(true, Ordering::Relaxed);
         Ok(())
     }
 
     /// Ends the recording; what was not taken is lost.
     pub(crate) fn stop(&self) {
-        self.is_on.store(false, Ordering::Relaxed);
         *self.ring.lock() = None;
     }
 
-    /// Whether somebody records.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
-    }
-
-    /// Notes that a record was read. To be called if [`Recording::is_on`].
+    /// Notes that a record was read, if somebody records.
     pub(crate) fn note(&self, version: Version, index: u64, bytes: usize, access: Access) {
         let mut ring = self.ring.lock();
         // It may have ended since.
@@ -138,11 +129,9 @@ mod tests {
     #[test]
     fn what_is_read_while_somebody_records_comes_out_once() {
         let recording = Recording::default();
-        assert!(!recording.is_on());
         recording.note(1, 1, 1, Access::Demand);
         assert!(recording.take(4096).is_empty());
         recording.start(131_072).unwrap();
-        assert!(recording.is_on());
         assert_eq!(recording.start(131_072), Err(Errno::BUSY));
         recording.note(7 << 64 | 3, 5, 100, Access::Demand);
         recording.note(9, 6, 200, Access::Prefetch);
@@ -159,7 +148,7 @@ mod tests {
         assert!(matches!(second[..], [Event::Read { object: 9, access: Access::Prefetch, .. }]));
         assert!(recording.take(4096).is_empty());
         recording.stop();
-        assert!(!recording.is_on() && recording.take(4096).is_empty());
+        assert!(recording.take(4096).is_empty());
         recording.start(4096).unwrap();
     }
 

@@ -5,11 +5,22 @@
 //! `fs/namei.c`). The second request has nothing left to check, and must not be refused again: the
 //! program would see the error. So threads that were refused are remembered until they are back.
 //!
-//! One that does not come back, because the path is gone or its process was killed, is forgotten
-//! after a while. The lock is a leaf.
+//! Not every thread comes back. Its path is gone; or the walk found an object of another type, and
+//! the system call ended there. A later request of that thread is no second one. So what the walk
+//! found is remembered, too. A walk ends with the object that is then asked for, by whatever name:
+//! not always the one by which the object was known, for it may have several, and its old one may
+//! be that of a directory on the way by now. Who walked no path (`open(".")`), or one of another
+//! file system on top of this (overlayfs), comes back without such a lookup; not, though, if the
+//! name that was known led elsewhere. After a second refusal the program was told, and only a new
+//! lookup makes its next request one that has nothing to check.
+//!
+//! A thread that was killed is forgotten after a while. The lock is a leaf.
 
+use crate::inode::Name;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a thread may take to come back, in which it looks a path up.
@@ -19,28 +30,75 @@ const THREADS_MAX: usize = 1024;
 
 /// Threads that are expected back.
 #[derive(Default)]
-pub(crate) struct Retries(Mutex<HashMap<u32, Instant>>);
+pub(crate) struct Retries {
+    threads: Mutex<HashMap<u32, Refused>>,
+    /// How many they are, so that lookups of other threads need no lock.
+    count: AtomicUsize,
+}
+
+/// What is known of a thread since it was refused.
+struct Refused {
+    since: Instant,
+    /// The name by which the object was known that it asked for.
+    name: Name,
+    /// What it found under that name since.
+    found: Option<u64>,
+    /// What it found last, under any name.
+    found_last: Option<u64>,
+    /// It had come back already: nothing but a lookup brings it again.
+    is_second: bool,
+}
 
 impl Retries {
-    /// Notes that a thread is about to be refused.
-    pub(crate) fn expect(&self, thread: u32) {
-        let now = Instant::now();
-        let mut threads = self.0.lock();
+    /// Notes that a thread is about to be refused; `is_second` if it had come back.
+    pub(crate) fn expect(&self, thread: u32, name: Name, is_second: bool) {
+        let since = Instant::now();
+        let mut threads = self.threads.lock();
         if threads.len() >= THREADS_MAX {
-            threads.retain(|_, refused| now.duration_since(*refused) < PATIENCE);
+            threads.retain(|_, refused| since.duration_since(refused.since) < PATIENCE);
         }
-        threads.insert(thread, now);
+        let refused = Refused { since, name, found: None, found_last: None, is_second };
+        let replaced = threads.insert(thread, refused);
+        self.count.store(threads.len(), Ordering::Relaxed);
+        drop(threads);
+        drop(replaced);
     }
 
-    /// Whether a thread is back, which it can be only once.
-    pub(crate) fn is_retry(&self, thread: u32) -> bool {
-        let refused = self.0.lock().remove(&thread);
-        refused.is_some_and(|refused| refused.elapsed() < PATIENCE)
+    /// A thread has looked up a name, which led to an object.
+    pub(crate) fn found(&self, thread: u32, (parent, name): (u64, &OsStr), number: u64) {
+        // A thread's own refusal happened before its lookup, by way of the kernel.
+        if self.count.load(Ordering::Relaxed) > 0
+            && let Some(refused) = self.threads.lock().get_mut(&thread)
+        {
+            refused.found_last = Some(number);
+            if refused.name.is(parent, name) {
+                refused.found = Some(number);
+            }
+        }
+    }
+
+    /// Whether a thread that asks for an object is back, which it can be only once.
+    pub(crate) fn is_retry(&self, thread: u32, number: u64) -> bool {
+        self.take(thread).is_some_and(|refused| {
+            let is_expected = refused.found_last == Some(number)
+                || refused.found.map_or(!refused.is_second, |found| found == number);
+            is_expected && refused.since.elapsed() < PATIENCE
+        })
     }
 
     /// A thread does not come back: looking up its path has failed.
     pub(crate) fn give_up(&self, thread: u32) {
-        self.0.lock().remove(&thread);
+        self.take(thread);
+    }
+
+    fn take(&self, thread: u32) -> Option<Refused> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut threads = self.threads.lock();
+        let refused = threads.remove(&thread);
+        self.count.store(threads.len(), Ordering::Relaxed);
+        refused
     }
 }
 
@@ -48,16 +106,70 @@ impl Retries {
 mod tests {
     use super::*;
 
+    const PLACE: (u64, &str) = (1, "name");
+
+    fn refuse(retries: &Retries, thread: u32, is_second: bool) {
+        retries.expect(thread, Name::of(PLACE.0, PLACE.1.as_ref()), is_second);
+    }
+
+    fn find(retries: &Retries, thread: u32, name: &str, number: u64) {
+        retries.found(thread, (PLACE.0, name.as_ref()), number);
+    }
+
     #[test]
     fn a_thread_that_was_refused_may_come_back_once() {
         let retries = Retries::default();
-        assert!(!retries.is_retry(7));
-        retries.expect(7);
-        assert!(!retries.is_retry(8));
-        assert!(retries.is_retry(7));
-        assert!(!retries.is_retry(7));
-        retries.expect(7);
+        assert!(!retries.is_retry(7, 2));
+        refuse(&retries, 7, false);
+        assert!(!retries.is_retry(8, 2));
+        assert!(retries.is_retry(7, 2), "it walked no path");
+        assert!(!retries.is_retry(7, 2));
+        refuse(&retries, 7, false);
         retries.give_up(7);
-        assert!(!retries.is_retry(7));
+        assert!(!retries.is_retry(7, 2));
+    }
+
+    #[test]
+    fn a_thread_is_back_only_with_what_it_found_under_the_name() {
+        let retries = Retries::default();
+        refuse(&retries, 7, false);
+        find(&retries, 7, "name", 2);
+        find(&retries, 8, "name", 9);
+        find(&retries, 7, "other", 4);
+        find(&retries, 7, "name", 3);
+        assert!(retries.is_retry(7, 3));
+        // A walk of another file system's path on top of this one.
+        refuse(&retries, 7, false);
+        find(&retries, 7, "other", 4);
+        assert!(retries.is_retry(7, 3));
+        // The walk met a file where a directory was wanted; later the thread opens something else.
+        refuse(&retries, 7, false);
+        find(&retries, 7, "name", 3);
+        assert!(!retries.is_retry(7, 4));
+        assert!(!retries.is_retry(7, 3), "that was its one return");
+    }
+
+    #[test]
+    fn a_walk_may_end_under_another_name_and_pass_the_one_that_was_known() {
+        let retries = Retries::default();
+        refuse(&retries, 7, false);
+        // A directory has the name by which the file was known.
+        find(&retries, 7, "name", 9);
+        find(&retries, 7, "other", 3);
+        assert!(retries.is_retry(7, 3));
+        refuse(&retries, 7, false);
+        find(&retries, 7, "name", 9);
+        find(&retries, 7, "other", 4);
+        assert!(!retries.is_retry(7, 3));
+    }
+
+    #[test]
+    fn after_a_second_refusal_only_a_lookup_brings_a_thread_back() {
+        let retries = Retries::default();
+        refuse(&retries, 7, true);
+        assert!(!retries.is_retry(7, 3), "the program was told: this is a new call");
+        refuse(&retries, 7, true);
+        find(&retries, 7, "name", 3);
+        assert!(retries.is_retry(7, 3));
     }
 }

@@ -3,13 +3,15 @@
 use crate::counters::Counts;
 use crate::view::View;
 use ogive_arc::Stats;
-use ogive_kstat::{Entry, Kstat, Value, arcstats, named, tables};
+use ogive_kstat::{Entry, Kstat, Rows, Value, arcstats, exponential, named, tables};
 use ogive_origin::Origin;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes of the daemon's memory that a known inode takes, measured over trees of 500,000 files:
 /// the inode, its slot and its share of the index, as the allocator rounds them.
 pub(crate) const INODE_BYTES: u64 = 176;
+/// What an inode takes besides where the origin keeps its place: the object, and its name.
+pub(crate) const PLACE_BYTES: u64 = 144;
 
 /// Makes kstats of a mount.
 pub(crate) struct Statistics {
@@ -23,8 +25,33 @@ impl Statistics {
         Self { created_ns: monotonic_ns(), pressure }
     }
 
+    /// Memory of the machine in bytes, if that is known.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        self.pressure.as_ref()?.read().ok().map(|reading| reading.total_bytes)
+    }
+
     /// `arcstats`, with every row that OpenZFS has.
     pub(crate) fn arcstats<O: Origin>(&self, view: &View<O>) -> String {
+        self.arcstats_rows(view).to_text()
+    }
+
+    /// The same and at its end the rows that OpenZFS 2.2 removed: `arc_summary` of earlier
+    /// releases fails without them, and that of later ones passes over them.
+    pub(crate) fn arcstats_for_all<O: Origin>(&self, view: &View<O>) -> String {
+        let mut rows = self.arcstats_rows(view);
+        let value = |name| rows.value(name).unwrap_or_default();
+        let share = |bytes: u64, name| (u128::from(bytes) * u128::from(value(name))) >> 32;
+        // Metadata has a share of the target, and MRU one of either kind; the target of MRU was one
+        // number then, and metadata had limits, where it now has all that it earns.
+        let c = value("c");
+        let metadata = u64::try_from(share(c, "meta")).unwrap_or(c).min(c);
+        let p = share(metadata, "pm") + share(c - metadata, "pd");
+        let used = value("arc_meta_used");
+        arcstats::append_removed_rows(&mut rows, [u64::try_from(p).unwrap_or(c), c, used, 0]);
+        rows.to_text()
+    }
+
+    fn arcstats_rows<O: Origin>(&self, view: &View<O>) -> Rows {
         let stats = view.cache.stats();
         let dnode_bytes = view.inodes.len() as u64 * INODE_BYTES;
         let mut rows = arcstats::ARCSTATS.rows(self.created_ns, monotonic_ns());
@@ -48,7 +75,22 @@ impl Statistics {
         if let Some(second_level) = &view.second_level {
             second_level.arcstats(&mut set);
         }
-        rows.to_text()
+        rows
+    }
+
+    /// What programs read and wrote, as the dataset `name` of a pool.
+    pub(crate) fn dataset<O: Origin>(&self, view: &View<O>, name: &str) -> String {
+        let counts = view.counters.counts();
+        let mut rows = tables::OBJSET.rows(self.created_ns, monotonic_ns());
+        for (name, value) in [
+            ("writes", counts.write_requests),
+            ("nwritten", counts.written_bytes),
+            ("reads", counts.read_requests),
+            ("nread", counts.read_bytes),
+        ] {
+            let _ = rows.set(name, value);
+        }
+        tables::dataset(name, &rows)
     }
 
     /// `zfetchstats`.
@@ -94,6 +136,7 @@ impl Statistics {
             read_bytes,
             origin_reads,
             origin_bytes,
+            write_requests,
             written_bytes,
             stream_hits: _,
             stream_misses: _,
@@ -105,20 +148,35 @@ impl Statistics {
             ring_answered,
             ring_waited,
             ring_queued,
-            ring_bridged,
             ring_nudged,
+            passthrough_opens,
+            passthrough_refused,
         } = view.counters.counts();
         push("read_requests", read_requests);
         push("read_bytes", read_bytes);
         push("origin_reads", origin_reads);
         push("origin_bytes", origin_bytes);
+        let latency = &view.counters.origin_latency;
+        push("origin_read_ns", latency.total_ns());
+        for (bound_us, reads) in latency.within() {
+            push(&format!("origin_reads_within_us_{bound_us}"), reads);
+        }
+        for (class, reads) in latency.exponential() {
+            push(&exponential::row(class), reads);
+        }
+        push("write_requests", write_requests);
         push("written_bytes", written_bytes);
         push("handed_over", handed_over);
         push("ring_answered", ring_answered);
         push("ring_waited", ring_waited);
         push("ring_queued", ring_queued);
-        push("ring_bridged", ring_bridged);
         push("ring_nudged", ring_nudged);
+        push("passthrough_opens", passthrough_opens);
+        push("passthrough_refused", passthrough_refused);
+        let standing = view.origin.standing();
+        push("source_gone", u64::from(standing.gone.is_some()));
+        push("source_losses", standing.losses);
+        view.origin.counters(&mut push);
         push("inodes", view.inodes.len() as u64);
         push("inodes_forgotten", view.inodes.forgotten());
         push("inode_limit", view.inode_limit.limit());

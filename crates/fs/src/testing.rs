@@ -1,10 +1,15 @@
-//! An origin for tests of what never asks it anything.
+//! An origin for tests: one file that is read in the background, by the tests' own step, and has
+//! many names.
 
 use ogive_origin::{
-    Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileKind, FileSystemStatistics,
-    Found, Make, OFlags, Origin, RenameFlags, Result, Time, Whence, XattrFlags,
+    Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags, FileKind,
+    FileSystemStatistics, FlagsForm, Found, Identity, Make, OFlags, Origin, RenameFlags, Result,
+    Run, RunSink, Tag, Time, Whence, XattrFlags,
 };
+use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A node that is only compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +18,6 @@ pub(crate) struct FakeNode {
     /// Which object of this number it is.
     pub(crate) life: u64,
 }
-
-/// An origin that has nothing: every operation is refused.
-pub(crate) struct FakeOrigin;
 
 /// An empty regular file.
 pub(crate) fn found(number: u64, life: u64) -> Found<FakeNode> {
@@ -35,8 +37,99 @@ pub(crate) fn found(number: u64, life: u64) -> Found<FakeNode> {
         accessed: never,
         modified: never,
         changed: never,
+        tag: Tag::Times,
     };
     Found { node: FakeNode { number, life }, attributes, generation: life }
+}
+
+/// Bytes of a record of it.
+pub(crate) const RECORD: u64 = 4096;
+/// Bytes of the file: ten records and a half.
+pub(crate) const SIZE: u64 = 10 * RECORD + RECORD / 2;
+
+/// An origin that has one file, below its root; a run of it goes on when the test says so. What
+/// is no part of listing, looking up and reading it is refused.
+#[derive(Default)]
+pub(crate) struct FakeOrigin {
+    pub(crate) runs: Mutex<Vec<Going>>,
+    /// How often the file was overwritten; what is opened is vouched for as of then.
+    pub(crate) overwritten: AtomicU64,
+    /// Nothing may be asked for that nobody waits for.
+    pub(crate) is_sparing: AtomicBool,
+    /// The bytes of the file were found to be none of it.
+    pub(crate) is_spoilt: AtomicBool,
+    pub(crate) names: Mutex<Names>,
+    /// It keeps whoever asks for a run waiting, and does not give the record of this number.
+    pub(crate) gives_all_but: Mutex<Option<u64>>,
+}
+
+/// Names in its root, each of which leads to the file. They are told by the hundred: with
+/// attributes if they are the first, or if something of those before was wanted, as FUSE does.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// Those whose attributes were told.
+    pub(crate) told: HashSet<OsString>,
+    /// One that was told was wanted.
+    is_wanted: bool,
+    /// How often the attributes of one were asked for by themselves.
+    pub(crate) asked: u64,
+}
+
+/// How many names it has.
+pub(crate) const NAMES: u64 = 1000;
+const NAMES_TOLD: u64 = 100;
+
+/// A run that was asked for, and how it goes on: with its next record, or with its end.
+pub(crate) struct Going {
+    pub(crate) run: Run,
+    step: Box<dyn FnMut(Option<Result<()>>) + Send>,
+}
+
+impl Going {
+    pub(crate) fn record(&mut self) {
+        (self.step)(None);
+    }
+
+    pub(crate) fn end(mut self, result: Result<()>) {
+        (self.step)(Some(result));
+    }
+}
+
+/// The root, or the file.
+pub(crate) fn attributes(inode: u64) -> Found<FakeNode> {
+    let mut found = found(inode, 0);
+    if inode == 1 {
+        found.attributes.kind = FileKind::Directory;
+    } else {
+        found.attributes.size_bytes = SIZE;
+    }
+    found
+}
+
+/// The file after so many times of overwriting.
+pub(crate) fn overwritten(times: u64) -> Found<FakeNode> {
+    let mut found = attributes(2);
+    found.attributes.modified.seconds += times as i64;
+    found
+}
+
+/// The bytes of a record of the file as it was first.
+pub(crate) fn contents(index: u64) -> Vec<u8> {
+    let length = RECORD.min(SIZE.saturating_sub(index * RECORD));
+    (0..length).map(|at| (index * 7 + at) as u8).collect()
+}
+
+/// Gives the records of a run at once, up to one that cannot be read.
+fn give(run: Run, fails_at: u64, mut sink: impl RunSink) {
+    for index in run.first..run.first + run.records {
+        if index == fails_at {
+            return sink.end(Err(Errno::IO));
+        }
+        if sink.record(index, contents(index)).is_break() {
+            break;
+        }
+    }
+    sink.end(Ok(()));
 }
 
 /// Refuses an operation.
@@ -48,40 +141,138 @@ macro_rules! refused {
 
 impl Origin for FakeOrigin {
     type Node = FakeNode;
-    type File = ();
+    type File = u64;
     type Directory = ();
 
+    fn root(&self) -> Result<Found<FakeNode>> {
+        Ok(attributes(1))
+    }
+
+    fn lookup(&self, _: &FakeNode, _: &OsStr) -> Result<Found<FakeNode>> {
+        Ok(attributes(2))
+    }
+
+    fn leads_to(&self, _: &FakeNode, _: &OsStr, _: &FakeNode) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn attributes(&self, node: &FakeNode, file: Option<&u64>) -> Result<Attributes> {
+        let known = file.map_or_else(|| attributes(node.number), |times| overwritten(*times));
+        Ok(known.attributes)
+    }
+
+    fn open(&self, _: &FakeNode, _: OFlags) -> Result<u64> {
+        Ok(self.overwritten.load(Ordering::SeqCst))
+    }
+
+    fn may_read_ahead(&self) -> bool {
+        !self.is_sparing.load(Ordering::SeqCst)
+    }
+
+    fn is_spoilt(&self, _: &u64) -> bool {
+        self.is_spoilt.load(Ordering::SeqCst)
+    }
+
+    fn read_run<S: RunSink>(&self, file: &u64, run: Run, sink: S) {
+        let times = *file as u8;
+        let fails_at = *self.gives_all_but.lock();
+        if let Some(fails_at) = fails_at {
+            return give(run, fails_at, sink);
+        }
+        let mut sink = Some(sink);
+        let mut next = run.first;
+        let step = move |end: Option<Result<()>>| match end {
+            None => {
+                let sink = sink.as_mut().expect("a run goes on until it ends");
+                let bytes = contents(next).iter().map(|byte| byte.wrapping_add(times)).collect();
+                let more = sink.record(next, bytes).is_continue();
+                next += 1;
+                assert_eq!(more, next < run.first + run.records, "as many as were asked for");
+            }
+            Some(result) => sink.take().expect("a run ends once").end(result),
+        };
+        self.runs.lock().push(Going { run, step: Box::new(step) });
+    }
+
+    fn reads_in_background(&self) -> bool {
+        self.gives_all_but.lock().is_none()
+    }
+
+    fn contents_of(&self, file: &u64) -> Option<Identity> {
+        Some(overwritten(*file).identity())
+    }
+
+    fn open_directory(&self, _: &FakeNode) -> Result<()> {
+        Ok(())
+    }
+
+    fn directory_attributes(&self, (): &()) -> Result<Attributes> {
+        Ok(attributes(1).attributes)
+    }
+
+    fn lists_with_attributes(&self, _: u64) -> bool {
+        true
+    }
+
+    fn read_directory(
+        &self,
+        (): &(),
+        cookie: u64,
+        visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let mut comes_with_attributes = false;
+        for number in cookie..NAMES {
+            if number.is_multiple_of(NAMES_TOLD) {
+                let was_wanted = std::mem::take(&mut self.names.lock().is_wanted);
+                comes_with_attributes = number == 0 || was_wanted;
+            }
+            let name = OsString::from(number.to_string());
+            if comes_with_attributes {
+                self.names.lock().told.insert(name.clone());
+            }
+            let kind = Some(FileKind::Regular);
+            let entry = DirectoryEntry { name: &name, inode: 2, kind, cookie: number + 1 };
+            if !visit(entry) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn lookup_in(&self, (): &(), name: &OsStr) -> Result<Found<FakeNode>> {
+        let mut names = self.names.lock();
+        if names.told.insert(name.to_owned()) {
+            names.asked += 1;
+        }
+        names.is_wanted = true;
+        Ok(attributes(2))
+    }
+
     refused! {
-        root() -> Found<FakeNode>;
-        lookup(&FakeNode, &OsStr) -> Found<FakeNode>;
-        lookup_in(&(), &OsStr) -> Found<FakeNode>;
-        leads_to(&FakeNode, &OsStr, &FakeNode) -> bool;
-        attributes(&FakeNode, Option<&()>) -> Attributes;
-        set_attributes(&FakeNode, Option<&()>, &Changes) -> Attributes;
+        sound() -> ();
+        set_attributes(&FakeNode, Option<&u64>, &Changes) -> Attributes;
         read_link(&FakeNode) -> OsString;
         make(&FakeNode, &OsStr, Make<'_>, Caller) -> Found<FakeNode>;
-        create(&FakeNode, &OsStr, OFlags, u32, Caller) -> (Found<FakeNode>, ());
-        link(&FakeNode, Option<&()>, &FakeNode, &OsStr) -> Found<FakeNode>;
+        create(&FakeNode, &OsStr, OFlags, u32, Caller) -> (Found<FakeNode>, u64);
+        link(&FakeNode, Option<&u64>, &FakeNode, &OsStr) -> Found<FakeNode>;
         unlink(&FakeNode, &OsStr) -> ();
         remove_directory(&FakeNode, &OsStr) -> ();
         rename((&FakeNode, &OsStr), (&FakeNode, &OsStr), RenameFlags) -> ();
-        open(&FakeNode, OFlags) -> ();
-        read_at(&(), u64, usize, &mut Vec<u8>) -> ();
-        write_at(&(), u64, &[u8]) -> usize;
-        flush(&()) -> ();
-        sync(&(), bool) -> ();
-        allocate(&(), Allocation) -> ();
-        seek(&(), u64, Whence) -> u64;
-        copy_range((&(), u64), (&(), u64), usize) -> usize;
-        open_directory(&FakeNode) -> ();
-        read_directory(&(), u64, &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> ();
-        directory_attributes(&()) -> Attributes;
+        read_at(&u64, u64, usize, &mut Vec<u8>) -> ();
+        write_at(&u64, u64, &[u8]) -> usize;
+        flush(&u64) -> ();
+        sync(&u64, bool) -> ();
+        allocate(&u64, Allocation) -> ();
+        seek(&u64, u64, Whence) -> u64;
+        copy_range((&u64, u64), (&u64, u64), usize) -> usize;
         sync_directory(&()) -> ();
         get_xattr(&FakeNode, &OsStr, &mut [u8]) -> usize;
         set_xattr(&FakeNode, &OsStr, &[u8], XattrFlags) -> ();
         list_xattrs(&FakeNode, &mut [u8]) -> usize;
         remove_xattr(&FakeNode, &OsStr) -> ();
         statistics(&FakeNode) -> FileSystemStatistics;
+        flags(&FakeNode, FlagsForm) -> FileFlags;
+        set_flags(&FakeNode, FileFlags) -> ();
     }
 
     fn has_access_control_lists(&self) -> bool {

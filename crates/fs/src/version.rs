@@ -27,10 +27,16 @@
 //! finds a later ticket than its own decides for a version of a kind, which is always right, if
 //! cold. Only if it arrives at the very version that is current has nothing been missed.
 //!
+//! # What makes versions unforeseeable
+//!
+//! All of them are keyed hashes under one secret ([`VersionSecret`]), because who may write to the
+//! origin chooses most of what an identity is made of. The second level keeps the secret, sealed,
+//! so that what it holds is found by the next mount; without one it is of this mount alone.
+//!
 //! The state is small and always used under the inode's lock; nothing is called while it is held.
 
 use crate::record::Version;
-use ogive_origin::{Identity, Time};
+use ogive_origin::{Identity, Time, VersionSecret};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -64,20 +70,31 @@ pub(crate) struct Versions {
     sole_writer: bool,
     /// Numbers the tickets, and the versions that are one of a kind.
     next: AtomicU64,
-    /// Keeps them apart from those of other mounts.
+    /// Keeps those apart from other mounts' with the same secret.
     salt: u64,
+    secret: VersionSecret,
 }
 
 impl Versions {
-    pub(crate) fn new(racy_window: Duration, sole_writer: bool, salt: u64) -> Self {
-        Self { racy_window, sole_writer, next: AtomicU64::new(1), salt }
+    pub(crate) fn new(
+        racy_window: Duration,
+        sole_writer: bool,
+        salt: u64,
+        secret: VersionSecret,
+    ) -> Self {
+        Self { racy_window, sole_writer, next: AtomicU64::new(1), salt, secret }
+    }
+
+    /// Whether a version is the one by which an identity is known once it is settled.
+    pub(crate) fn stands_for(&self, version: Version, identity: &Identity) -> bool {
+        identity.digest(&self.secret) == version
     }
 
     /// The version by which this identity is known: the same each time if it is settled at `now`,
     /// one of a kind otherwise.
     pub(crate) fn of(&self, identity: &Identity, now: Time) -> (Version, bool) {
         if identity.is_settled(now, self.racy_window) {
-            (identity.digest(0), true)
+            (identity.digest(&self.secret), true)
         } else {
             (self.one_of_a_kind(), false)
         }
@@ -132,16 +149,15 @@ impl Versions {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.salt.to_le_bytes());
         bytes[8..].copy_from_slice(&number.to_le_bytes());
-        xxhash_rust::xxh3::xxh3_128_with_seed(&bytes, UNIQUE_SEED)
+        // Shorter than any identity, and so never the same message as one.
+        self.secret.digest(&bytes)
     }
 }
-
-/// Separates versions that are one of a kind from digests of identities (seed 0).
-const UNIQUE_SEED: u64 = 0x6f67_6976_6500_0001;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ogive_origin::Tag;
 
     const WINDOW: Duration = Duration::from_secs(2);
 
@@ -151,11 +167,19 @@ mod tests {
 
     fn identity(size_bytes: u64, changed: i64) -> Identity {
         let changed = at(changed);
-        Identity { device: 1, inode: 2, generation: 3, size_bytes, modified: changed, changed }
+        Identity {
+            device: 1,
+            inode: 2,
+            generation: 3,
+            size_bytes,
+            modified: changed,
+            changed,
+            tag: Tag::Times,
+        }
     }
 
     fn versions(sole_writer: bool) -> Versions {
-        Versions::new(WINDOW, sole_writer, 42)
+        Versions::new(WINDOW, sole_writer, 42, VersionSecret::new([1; 32]))
     }
 
     /// Opens as a program would that nobody interferes with.
@@ -171,9 +195,12 @@ mod tests {
         let second = open(&versions, Some(first.contents), identity(9, 100), at(201));
         assert_eq!(second.contents.version, first.contents.version);
         assert!(second.keep_pages);
-        let restarted = Versions::new(WINDOW, false, 43);
+        let restarted = Versions::new(WINDOW, false, 43, VersionSecret::new([1; 32]));
         let elsewhere = open(&restarted, None, identity(9, 100), at(300));
         assert_eq!(elsewhere.contents.version, first.contents.version, "also after a restart");
+        let stranger = Versions::new(WINDOW, false, 43, VersionSecret::new([2; 32]));
+        let elsewhere = open(&stranger, None, identity(9, 100), at(300));
+        assert_ne!(elsewhere.contents.version, first.contents.version, "without the secret");
     }
 
     #[test]

@@ -15,23 +15,43 @@
 //! There, too, requests and loads have threads of their own. They never wait for the origin; what
 //! they do not find they queue for those who do.
 //!
-//! Threads are started when there is work for them, wait on a condition variable, and make no
-//! wake-ups while there is nothing to do. The lock guards two queues and is not held while a job
-//! runs.
+//! Nobody who ends a mount waits for them longer than some patience: an origin that hangs may never
+//! let go of a thread.
+//!
+//! Starting, waking and ending threads is `ogive_threads`' work. Here is what waits for them:
+//! whatever somebody waits for is run, also at the end and when no thread can be started.
 
 use crate::affinity;
 use ogive_l2::READER_NAME;
-use parking_lot::{Condvar, Mutex};
+use ogive_threads::{Pushed, Queue};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Work for another thread.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// Prefetches waiting for a thread; more are dropped and counted.
 const PREFETCH_QUEUE_MAX: usize = 256;
+
+/// What a job waits for. It must not wait for the other of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Origin,
+    SecondLevel,
+}
+
+/// Who waits for a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lane {
+    /// A request, for this and nothing else.
+    Request,
+    /// A request that waits for other records meanwhile. The job must not wait for another load.
+    Load,
+    /// Nobody yet. Nor must this.
+    Prefetch,
+}
 
 /// The threads of a mount that wait for the origin or for the second level.
 pub(crate) struct Workers {
@@ -43,55 +63,55 @@ pub(crate) struct Workers {
 
 /// How many of a session's threads may wait for the origin: all but one.
 #[derive(Debug)]
-pub(crate) struct Leave {
+pub(crate) struct Permits {
     taken: AtomicUsize,
     most: usize,
 }
 
 /// Threads that take jobs from two queues, the first before the second.
 struct Pool {
-    shared: Arc<Shared>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-struct Shared {
-    name: &'static str,
-    state: Mutex<State>,
-    wake: Condvar,
-    threads_max: usize,
+    threads: ogive_threads::Pool<Jobs>,
     queued: AtomicU64,
     prefetch_dropped: AtomicU64,
-    wakeups: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
+struct Jobs {
     demand: VecDeque<Job>,
     prefetch: VecDeque<Job>,
-    idle: usize,
-    threads: usize,
-    stopped: bool,
 }
 
-/// Leave to wait for the origin on the calling thread; given back when dropped.
-pub(crate) struct Inline<'a>(&'a AtomicUsize);
+impl Queue for Jobs {
+    type Work = Job;
 
-impl Drop for Inline<'_> {
+    fn waiting(&self) -> usize {
+        self.demand.len() + self.prefetch.len()
+    }
+
+    fn take(&mut self, _idle: usize) -> Option<Job> {
+        self.demand.pop_front().or_else(|| self.prefetch.pop_front())
+    }
+}
+
+/// Permission to wait for the origin on the calling thread; given back when dropped.
+pub(crate) struct Permit<'a>(&'a AtomicUsize);
+
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Leave {
+impl Permits {
     /// For a session with this many threads.
     pub(crate) fn new(session_threads: usize) -> Arc<Self> {
         Arc::new(Self { taken: AtomicUsize::new(0), most: session_threads.saturating_sub(1) })
     }
 
-    /// Leave to ask the origin on the calling thread, unless too many do so already.
-    pub(crate) fn try_take(&self) -> Option<Inline<'_>> {
+    /// Permission to ask the origin on the calling thread, unless too many do so already.
+    pub(crate) fn try_take(&self) -> Option<Permit<'_>> {
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.most {
-            return Some(Inline(&self.taken));
+            return Some(Permit(&self.taken));
         }
         self.taken.fetch_sub(1, Ordering::Relaxed);
         None
@@ -123,165 +143,112 @@ impl Workers {
         self.requests.demand(job);
     }
 
-    /// Queues a load that a request is going to wait for. It must not wait for another load.
-    pub(crate) fn load(&self, job: Job) {
-        self.loads.demand(job);
+    /// Queues what waits for the origin or for the second level. False if it is a prefetch and
+    /// there are too many: it is dropped then.
+    pub(crate) fn queue(
+        &self,
+        place: Place,
+        lane: Lane,
+        job: impl FnOnce() + Send + 'static,
+    ) -> bool {
+        let pool = match (place, lane) {
+            (Place::Origin, Lane::Request) => &self.requests,
+            (Place::Origin, Lane::Load | Lane::Prefetch) => &self.loads,
+            (Place::SecondLevel, Lane::Request) => &self.second_level_requests,
+            (Place::SecondLevel, Lane::Load | Lane::Prefetch) => &self.second_level_loads,
+        };
+        match lane {
+            Lane::Prefetch => pool.prefetch(Box::new(job)),
+            Lane::Request | Lane::Load => {
+                pool.demand(Box::new(job));
+                true
+            }
+        }
     }
 
-    /// Queues a load that nobody waits for; false if there are too many and it was dropped.
-    pub(crate) fn prefetch(&self, job: Job) -> bool {
-        self.loads.prefetch(job)
-    }
-
-    /// Queues a request that the second level is likely to answer. It must not wait for the origin.
-    pub(crate) fn second_level_request(&self, job: Job) {
-        self.second_level_requests.demand(job);
-    }
-
-    /// Queues a load from the second level that a request is going to wait for.
-    pub(crate) fn second_level_load(&self, job: Job) {
-        self.second_level_loads.demand(job);
-    }
-
-    /// Queues a load from the second level that nobody waits for; false if it was dropped.
-    pub(crate) fn second_level_prefetch(&self, job: Job) -> bool {
-        self.second_level_loads.prefetch(job)
-    }
-
-    /// Runs what is queued and ends the threads.
-    pub(crate) fn stop(&self) {
+    /// Runs what is queued and ends the threads, but waits for no longer than `patience`: an origin
+    /// may hang. Returns how many threads have not ended.
+    pub(crate) fn stop(&self, patience: Duration) -> usize {
+        let until = Instant::now() + patience;
         // Those of the second level queue for others, and requests may still wait for loads.
-        self.second_level_requests.stop();
-        self.second_level_loads.stop();
-        self.requests.stop();
-        self.loads.stop();
+        [&self.second_level_requests, &self.second_level_loads, &self.requests, &self.loads]
+            .into_iter()
+            .map(|pool| pool.stop(until.saturating_duration_since(Instant::now())))
+            .sum()
     }
 
     pub(crate) fn statistics(&self) -> WorkerStatistics {
         let pools =
             [&self.requests, &self.loads, &self.second_level_requests, &self.second_level_loads];
-        let sum = |counter: fn(&Shared) -> &AtomicU64| {
-            pools.iter().map(|pool| counter(&pool.shared).load(Ordering::Relaxed)).sum()
-        };
+        let sum = |counter: fn(&Pool) -> u64| pools.iter().map(|pool| counter(pool)).sum();
         WorkerStatistics {
-            threads: pools.iter().map(|pool| pool.shared.state.lock().threads as u64).sum(),
-            queued: sum(|shared| &shared.queued),
-            prefetch_dropped: sum(|shared| &shared.prefetch_dropped),
-            wakeups: sum(|shared| &shared.wakeups),
+            threads: sum(|pool| pool.threads.threads() as u64),
+            queued: sum(|pool| pool.queued.load(Ordering::Relaxed)),
+            prefetch_dropped: sum(|pool| pool.prefetch_dropped.load(Ordering::Relaxed)),
+            wakeups: sum(|pool| pool.threads.wakeups()),
         }
     }
 }
 
 impl Pool {
     fn new(name: &'static str, threads_max: usize) -> Self {
+        // A job that panics drops its reply, which answers with EIO.
+        let threads = ogive_threads::Pool::new(name, threads_max, || Box::new(|job: Job| job()));
         Self {
-            shared: Arc::new(Shared {
-                name,
-                state: Mutex::default(),
-                wake: Condvar::new(),
-                threads_max: threads_max.max(1),
-                queued: AtomicU64::new(0),
-                prefetch_dropped: AtomicU64::new(0),
-                wakeups: AtomicU64::new(0),
-            }),
-            threads: Mutex::default(),
+            threads: threads.before_start(affinity::let_go),
+            queued: AtomicU64::new(0),
+            prefetch_dropped: AtomicU64::new(0),
         }
     }
 
     /// Queues work that somebody waits for. After [`Pool::stop`] it runs at once instead.
     fn demand(&self, job: Job) {
-        let mut state = self.shared.state.lock();
-        if state.stopped {
-            drop(state);
-            return job();
+        let mut job = Some(job);
+        let pushed = self.threads.push(|jobs| {
+            jobs.demand.extend(job.take());
+            true
+        });
+        match pushed {
+            Pushed::Queued => {
+                self.queued.fetch_add(1, Ordering::Relaxed);
+            }
+            Pushed::Refused => job.into_iter().for_each(|job| job()),
+            Pushed::NoThread => self.run_here(),
         }
-        state.demand.push_back(job);
-        self.shared.queued.fetch_add(1, Ordering::Relaxed);
-        self.wake_or_start(state);
     }
 
     /// Queues work that nobody waits for; false if there is too much of it and it was dropped.
     fn prefetch(&self, job: Job) -> bool {
-        let mut state = self.shared.state.lock();
-        if state.stopped || state.prefetch.len() >= PREFETCH_QUEUE_MAX {
-            drop(state);
-            self.shared.prefetch_dropped.fetch_add(1, Ordering::Relaxed);
-            return false;
-        }
-        state.prefetch.push_back(job);
-        self.wake_or_start(state);
-        true
-    }
-
-    fn wake_or_start(&self, mut state: parking_lot::MutexGuard<'_, State>) {
-        let waiting = state.demand.len() + state.prefetch.len();
-        if state.idle >= waiting || state.threads >= self.shared.threads_max {
-            drop(state);
-            self.shared.wake.notify_one();
-            return;
-        }
-        state.threads += 1;
-        drop(state);
-        let shared = self.shared.clone();
-        affinity::let_go();
-        let started =
-            std::thread::Builder::new().name(shared.name.into()).spawn(move || shared.run());
-        match started {
-            Ok(thread) => self.threads.lock().push(thread),
-            Err(error) => {
-                log::warn!("cannot start another thread: {error}");
-                let mut state = self.shared.state.lock();
-                state.threads -= 1;
-                // With no thread at all nobody would ever come for the job.
-                if state.threads == 0 {
-                    let jobs: Vec<Job> = state.demand.drain(..).collect();
-                    state.prefetch.clear();
-                    drop(state);
-                    jobs.into_iter().for_each(|job| job());
-                }
+        let pushed = self.threads.push(|jobs| {
+            let has_room = jobs.prefetch.len() < PREFETCH_QUEUE_MAX;
+            if has_room {
+                jobs.prefetch.push_back(job);
+            }
+            has_room
+        });
+        match pushed {
+            Pushed::Queued => true,
+            Pushed::Refused => {
+                self.prefetch_dropped.fetch_add(1, Ordering::Relaxed);
+                false
+            }
+            Pushed::NoThread => {
+                self.run_here();
+                false
             }
         }
     }
 
-    /// Runs what is queued and ends the threads.
-    fn stop(&self) {
-        {
-            let mut state = self.shared.state.lock();
-            state.stopped = true;
-            state.prefetch.clear();
-        }
-        self.shared.wake.notify_all();
-        for thread in std::mem::take(&mut *self.threads.lock()) {
-            if thread.join().is_err() {
-                log::error!("a thread panicked");
-            }
-        }
+    /// With no thread at all nobody would ever come for the jobs.
+    fn run_here(&self) {
+        let jobs = self.threads.take_back();
+        self.prefetch_dropped.fetch_add(jobs.prefetch.len() as u64, Ordering::Relaxed);
+        jobs.demand.into_iter().for_each(|job| job());
     }
-}
 
-impl Shared {
-    fn run(&self) {
-        let mut state = self.state.lock();
-        loop {
-            if let Some(job) = state.demand.pop_front().or_else(|| state.prefetch.pop_front()) {
-                drop(state);
-                // A panic is a bug of ours, but the reader it would strand is not to blame: the
-                // reply that is dropped with the job answers with EIO.
-                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
-                    log::error!("a request panicked");
-                }
-                state = self.state.lock();
-                continue;
-            }
-            if state.stopped {
-                state.threads -= 1;
-                return;
-            }
-            state.idle += 1;
-            self.wake.wait(&mut state);
-            state.idle -= 1;
-            self.wakeups.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Runs what is queued and ends the threads; how many have not ended when patience does.
+    fn stop(&self, patience: Duration) -> usize {
+        self.threads.stop(patience, |jobs| std::mem::take(&mut jobs.prefetch))
     }
 }
 
@@ -292,12 +259,12 @@ mod tests {
 
     #[test]
     fn all_session_threads_but_one_may_wait_for_the_origin() {
-        let leave = Leave::new(3);
-        let first = leave.try_take().unwrap();
-        let second = leave.try_take().unwrap();
-        assert!(leave.try_take().is_none());
+        let permits = Permits::new(3);
+        let first = permits.try_take().unwrap();
+        let second = permits.try_take().unwrap();
+        assert!(permits.try_take().is_none());
         drop(first);
-        assert!(leave.try_take().is_some());
+        assert!(permits.try_take().is_some());
         drop(second);
     }
 
@@ -318,8 +285,8 @@ mod tests {
         hold.send(()).unwrap();
         let order: Vec<i32> = receive.iter().take(20).collect();
         assert_eq!(order, (0..10).chain(100..110).collect::<Vec<_>>());
-        assert_eq!(pool.shared.state.lock().threads, 1);
-        pool.stop();
+        assert_eq!(pool.threads.threads(), 1);
+        assert_eq!(pool.stop(Duration::MAX), 0);
     }
 
     #[test]
@@ -333,33 +300,23 @@ mod tests {
         }
         // The held job may or may not have been taken off its queue yet; prefetch is its own.
         assert_eq!(dropped, 5);
-        assert_eq!(pool.shared.prefetch_dropped.load(Ordering::Relaxed), 5);
+        assert_eq!(pool.prefetch_dropped.load(Ordering::Relaxed), 5);
         let (send, receive) = mpsc::channel();
         let late = send.clone();
         pool.demand(Box::new(move || send.send(1).unwrap()));
         hold.send(()).unwrap();
-        pool.stop();
+        assert_eq!(pool.stop(Duration::MAX), 0);
         pool.demand(Box::new(move || late.send(2).unwrap()));
         assert_eq!(receive.iter().collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]
-    fn threads_are_woken_at_most_once_a_job() {
-        let pool = Pool::new("test", 4);
-        let (send, receive) = mpsc::channel();
-        let mut jobs = 0;
-        for _ in 0..50 {
-            for _ in 0..4 {
-                let send = send.clone();
-                pool.demand(Box::new(move || send.send(()).unwrap()));
-                jobs += 1;
-            }
-            receive.iter().take(4).for_each(drop);
-        }
-        // Nothing is left to do, and however long that goes on nobody is woken for it.
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        let wakeups = pool.shared.wakeups.load(Ordering::Relaxed);
-        assert!(wakeups <= jobs, "{wakeups} wake-ups for {jobs} jobs");
-        pool.stop();
+    fn nobody_waits_for_a_thread_that_does_not_come_back() {
+        let pool = Pool::new("test", 1);
+        let (hold, held) = mpsc::channel::<()>();
+        pool.demand(Box::new(move || held.recv().unwrap_or(())));
+        assert_eq!(pool.stop(Duration::from_millis(1)), 1);
+        drop(hold);
+        assert_eq!(pool.stop(Duration::MAX), 0);
     }
 }

@@ -1,7 +1,10 @@
 //! What an origin says about an object: its attributes, and the part of them that is its version.
 
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
-use xxhash_rust::xxh3::Xxh3;
+use zeroize::Zeroize;
 
 /// A point in time as file systems keep it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,6 +143,21 @@ pub struct Attributes {
     pub modified: Time,
     /// Last change of contents or attributes. Unlike `modified` nobody can set it.
     pub changed: Time,
+    /// What tells the contents from others, where the times are not all there is.
+    pub tag: Tag,
+}
+
+/// How an origin tells the contents of an object from others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tag {
+    /// By its times, as file systems do.
+    #[default]
+    Times,
+    /// By this digest of what the origin calls them, such as a strong ETag: equal digests are equal
+    /// contents, however young they are.
+    Contents(u128),
+    /// By nothing: nobody can know whether they are the same as a moment ago.
+    Nothing,
 }
 
 impl Attributes {
@@ -154,6 +172,7 @@ impl Attributes {
             size_bytes: self.size_bytes,
             modified: self.modified,
             changed: self.changed,
+            tag: self.tag,
         }
     }
 }
@@ -173,6 +192,8 @@ pub struct Identity {
     pub modified: Time,
     /// Last change of contents or attributes.
     pub changed: Time,
+    /// What tells the contents from others, where the times are not all there is.
+    pub tag: Tag,
 }
 
 impl Identity {
@@ -183,27 +204,78 @@ impl Identity {
     /// settled once its times lie further back than `window`, which therefore has to exceed the
     /// clock's tick, the difference between this host's clock and the origin's, and the longest
     /// single `write(2)` (file systems stamp the time first and copy the bytes afterwards).
-    /// Times in the future are never settled.
+    /// Times in the future are never settled. Where the origin has a tag of the contents, times do
+    /// not matter.
     pub fn is_settled(&self, now: Time, window: Duration) -> bool {
-        self.modified.max(self.changed).after(window) < now
+        match self.tag {
+            Tag::Times => self.modified.max(self.changed).after(window) < now,
+            Tag::Contents(_) => true,
+            Tag::Nothing => false,
+        }
     }
 
-    /// 128-bit digest (XXH3) of the identity and of `salt`, in a fixed byte order.
-    pub fn digest(&self, salt: u64) -> u128 {
-        let mut hasher = Xxh3::with_seed(salt);
-        for word in [
+    /// The version of contents with this identity: the first 16 bytes of its keyed BLAKE3 hash.
+    ///
+    /// Size and times are for anybody to choose who may write to the origin, and so is which of
+    /// his files he names. A hash without a secret, or one made for speed alone, would let him find
+    /// a file that shares its version, and with it its records, with somebody else's.
+    pub fn digest(&self, secret: &VersionSecret) -> u128 {
+        let words = [
             self.device,
             self.inode,
             self.generation,
             self.size_bytes,
             self.modified.seconds as u64,
-            u64::from(self.modified.nanoseconds),
             self.changed.seconds as u64,
-            u64::from(self.changed.nanoseconds),
-        ] {
-            hasher.update(&word.to_le_bytes());
+            u64::from(self.modified.nanoseconds) << 32 | u64::from(self.changed.nanoseconds),
+        ];
+        let mut bytes = [0; 56];
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
         }
-        hasher.digest128()
+        let Tag::Contents(tag) = self.tag else { return secret.digest(&bytes) };
+        let mut tagged = [0; 72];
+        tagged[..56].copy_from_slice(&bytes);
+        tagged[56..].copy_from_slice(&tag.to_le_bytes());
+        secret.digest(&tagged)
+    }
+
+    /// A number that tells this identity from others of the same object within this process. It
+    /// names nothing: whoever made two of them alike would fool himself about his own file.
+    pub fn fingerprint(&self) -> u64 {
+        static SEEDS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        SEEDS.hash_one(self)
+    }
+}
+
+/// What makes versions unforeseeable for all who do not know it. Wiped when dropped; never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VersionSecret([u8; 32]);
+
+impl VersionSecret {
+    /// The secret with these bytes, which are to be random.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The first 16 bytes of the keyed BLAKE3 hash of a message. Messages that mean different
+    /// things are to have different lengths: an identity has 56 bytes, with a tag 72.
+    pub fn digest(&self, message: &[u8]) -> u128 {
+        let hash = blake3::keyed_hash(&self.0, message);
+        let (half, _) = hash.as_bytes().split_at(16);
+        u128::from_le_bytes(half.try_into().expect("half of 32 bytes"))
+    }
+}
+
+impl fmt::Debug for VersionSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VersionSecret([redacted])")
+    }
+}
+
+impl Drop for VersionSecret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 
@@ -213,7 +285,26 @@ mod tests {
     use proptest::prelude::*;
 
     fn identity(changed: Time) -> Identity {
-        Identity { device: 1, inode: 2, generation: 3, size_bytes: 4, modified: changed, changed }
+        Identity {
+            device: 1,
+            inode: 2,
+            generation: 3,
+            size_bytes: 4,
+            modified: changed,
+            changed,
+            tag: Tag::Times,
+        }
+    }
+
+    #[test]
+    fn a_tag_of_the_contents_settles_an_identity_at_once_and_nothing_never() {
+        let now = Time { seconds: 100, nanoseconds: 0 };
+        let window = Duration::from_secs(2);
+        let tagged = |tag| Identity { tag, ..identity(now) };
+        assert!(tagged(Tag::Contents(1)).is_settled(now, window));
+        let later = now.after(Duration::from_secs(1 << 40));
+        assert!(!tagged(Tag::Nothing).is_settled(later, window));
+        assert!(tagged(Tag::Times).is_settled(later, window));
     }
 
     #[test]
@@ -241,12 +332,74 @@ mod tests {
             Identity { modified: Time { seconds: 5, nanoseconds: 9 }, ..base },
             Identity { changed: Time { seconds: 9, nanoseconds: 6 }, ..base },
             Identity { changed: Time { seconds: 5, nanoseconds: 9 }, ..base },
+            Identity { tag: Tag::Contents(0), ..base },
+            Identity { tag: Tag::Contents(9), ..base },
         ];
+        let secret = VersionSecret::new([7; 32]);
         for variant in variants {
-            assert_ne!(variant.digest(0), base.digest(0), "{variant:?}");
+            assert_ne!(variant.digest(&secret), base.digest(&secret), "{variant:?}");
+            assert_ne!(variant.fingerprint(), base.fingerprint(), "{variant:?}");
         }
-        assert_ne!(base.digest(0), base.digest(1));
-        assert_eq!(base.digest(7), base.digest(7));
+        assert_ne!(base.digest(&secret), base.digest(&VersionSecret::new([8; 32])));
+        assert_eq!(base.digest(&secret), base.digest(&VersionSecret::new([7; 32])));
+        assert_eq!(base.fingerprint(), base.fingerprint());
+        assert!(!format!("{secret:?}").contains('7'), "a secret does not show itself");
+    }
+
+    /// Two files that XXH3-128 without a secret could not tell apart. A time that equals a
+    /// constant of XXH3 makes one factor of a product zero, and the other factor anything: what is
+    /// left of it are two sums, of which one repairs what the other has changed.
+    #[test]
+    fn files_made_to_collide_without_a_secret_have_different_versions() {
+        let unkeyed = |identity: &Identity| {
+            let words = [
+                identity.device,
+                identity.inode,
+                identity.generation,
+                identity.size_bytes,
+                identity.modified.seconds as u64,
+                u64::from(identity.modified.nanoseconds),
+                identity.changed.seconds as u64,
+                u64::from(identity.changed.nanoseconds),
+            ];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            twox_hash::XxHash3_128::oneshot(&bytes)
+        };
+        // Bytes 48 and 16 of the secret that XXH3 has by default (xxhash.h, XXH3_kSecret): what
+        // seconds of modification and of change are multiplied by.
+        const MODIFIED: u64 = 0x8e24_43f7_7446_08b8;
+        const CHANGED: u64 = 0xdb97_9083_e96d_d4de;
+        let forged = |modified_ns: u64, changed_ns: u64| Identity {
+            modified: Time { seconds: MODIFIED as i64, nanoseconds: modified_ns as u32 },
+            changed: Time { seconds: CHANGED as i64, nanoseconds: changed_ns as u32 },
+            ..identity(Time::default())
+        };
+        let folded = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        // XXH3's first accumulator, as far as it depends on the nanoseconds: bytes 32, 40, 0 and 8
+        // of the secret, and the prime that the length is multiplied by.
+        let before = 64_u64
+            .wrapping_mul(0x9e37_79b1_85eb_ca87)
+            .wrapping_add(folded(3 ^ 0x78e5_c0cc_4ee6_79cb, 4 ^ 0x2172_ffcc_7dd0_5a82));
+        let between = folded(1 ^ 0xbe4b_a423_396c_feb8, 2 ^ 0x1cad_21f7_2c81_017c);
+        let sum =
+            |modified_ns: u64| (before ^ MODIFIED.wrapping_add(modified_ns)).wrapping_add(between);
+        let (modified_ns, changed_ns) = (1000, 500_000_000);
+        let pairs = (modified_ns + 1..modified_ns + 1000).filter_map(|other_ns| {
+            let repaired = sum(modified_ns) ^ sum(other_ns) ^ CHANGED.wrapping_add(changed_ns);
+            let repaired_ns = repaired.wrapping_sub(CHANGED);
+            (repaired_ns < 1_000_000_000)
+                .then(|| (forged(modified_ns, changed_ns), forged(other_ns, repaired_ns)))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        assert!(pairs.len() > 10, "{} pairs", pairs.len());
+        let secret = VersionSecret::new([7; 32]);
+        for (one, other) in pairs {
+            assert!(one != other && unkeyed(&one) == unkeyed(&other), "{one:?} and {other:?}");
+            assert_ne!(one.digest(&secret), other.digest(&secret), "{one:?} and {other:?}");
+        }
     }
 
     proptest! {

@@ -2,11 +2,15 @@
 //!
 //! The trait is node-based, as the kernel's own VFS is, and it takes the caller's credentials only
 //! where an object comes into being: permission checks belong to whoever serves the mount.
-//! All methods may block for as long as the origin takes; none holds a lock of the origin's while
-//! it does.
+//! All methods may block for as long as the origin takes, except [`Origin::read_run`] of an origin
+//! that says so; none holds a lock of the origin's while it does.
 
-use crate::{Attributes, FileKind, Identity, OFlags, RenameFlags, Result, Time, XattrFlags};
+use crate::{
+    Attributes, Errno, FileKind, Identity, OFlags, ReadAhead, RenameFlags, Result, Time, XattrFlags,
+};
+use rustix::fd::BorrowedFd;
 use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
 
 /// A place that holds objects and is the authority over them.
 pub trait Origin: Send + Sync + 'static {
@@ -17,9 +21,31 @@ pub trait Origin: Send + Sync + 'static {
     /// An open directory.
     type Directory: Send + Sync;
 
-    /// The object at the top. Looked up anew on each call, so an origin that vanished and came
-    /// back is found again.
+    /// The object at the top: the one that was there in the beginning, wherever its path may lead
+    /// by now.
+    ///
+    /// # Errors
+    /// `ESTALE` if it was removed; whatever an origin says that has gone.
     fn root(&self) -> Result<Found<Self::Node>>;
+
+    /// Asks whether the origin as a whole is there still. One that has gone is taken up again here
+    /// if it has come back and proves to be the same.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn sound(&self) -> Result<()>;
+
+    /// What is known of that without asking.
+    fn standing(&self) -> Standing {
+        Standing::default()
+    }
+
+    /// Tells what the origin counts of its own work, name by name.
+    fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
+
+    /// Tells what it has and cannot show as a name of a directory, and why, as far as it came
+    /// across it.
+    fn hidden(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
@@ -89,6 +115,18 @@ pub trait Origin: Send + Sync + 'static {
     /// Opens a regular file.
     fn open(&self, node: &Self::Node, flags: OFlags) -> Result<Self::File>;
 
+    /// The same for a file whose first bytes are going to be read: an origin that is far away may
+    /// ask for both at once. `is_kept` says whether the caller has the first record of a file with
+    /// such an identity, and so does not need it. The default opens.
+    fn open_unread(
+        &self,
+        node: &Self::Node,
+        flags: OFlags,
+        _is_kept: &dyn Fn(&Identity) -> bool,
+    ) -> Result<Self::File> {
+        self.open(node, flags)
+    }
+
     /// Appends up to `length_bytes` bytes from `offset` to `into`. Fewer mean the end of the file.
     /// The room that `into` has is filled first and more is made only if there is more to read, so
     /// a caller who knows the size can avoid a large buffer for a small file.
@@ -99,6 +137,61 @@ pub trait Origin: Send + Sync + 'static {
         length_bytes: usize,
         into: &mut Vec<u8>,
     ) -> Result<()>;
+
+    /// Reads a run of records and hands each to `sink` as soon as its bytes are here, so that
+    /// whoever wants the first need not wait for the last.
+    ///
+    /// - *Order*: the records come in ascending order, without a gap, from one thread at a time.
+    /// - *End of the file*: a record shorter than the others is the last of the file, and of the
+    ///   run. It is empty where the file ends just before it or earlier.
+    /// - *Errors*: what came before an error is good. The error goes to [`RunSink::end`] and stands
+    ///   for every record that did not come.
+    /// - *Who may call*: any thread that may wait for the origin. Where
+    ///   [`Origin::reads_in_background`], any thread at all: the call returns before the run has
+    ///   ended, and `sink` is called by threads of the origin's. `file` is borrowed for the call
+    ///   alone; what the run needs of it the origin keeps for itself.
+    ///
+    /// The default reads one record after the other with [`Origin::read_at`] on the calling thread.
+    fn read_run<S: RunSink>(&self, file: &Self::File, run: Run, mut sink: S) {
+        let result = read_one_by_one(self, file, run, &mut sink);
+        sink.end(result);
+    }
+
+    /// Whether [`Origin::read_run`] returns before the run has ended.
+    fn reads_in_background(&self) -> bool {
+        false
+    }
+
+    /// How far ahead of sequential readers to read now. Asked often, so it must not wait.
+    fn read_ahead(&self) -> ReadAhead {
+        ReadAhead::default()
+    }
+
+    /// Whether something may be asked for now that nobody waits for. Where it may not, because
+    /// requests cost money or the origin is to be spared, the origin counts that; what somebody
+    /// waits for is asked for in any case.
+    fn may_read_ahead(&self) -> bool {
+        true
+    }
+
+    /// Whether what was read of `file` was found to be other bytes than the origin has: reads of it
+    /// then fail with `EIO`, whatever is cached. Asked with each read, so it must not wait.
+    fn is_spoilt(&self, _file: &Self::File) -> bool {
+        false
+    }
+
+    /// The identity of the contents that everything read of `file` is of, where the origin vouches
+    /// for that: once the object has others, reading fails with `ESTALE`. It is known without
+    /// asking, and so are the attributes of such a file.
+    fn contents_of(&self, _file: &Self::File) -> Option<Identity> {
+        None
+    }
+
+    /// A descriptor of `file` by which the kernel of this machine can read and write the same bytes
+    /// without asking here, if there is one.
+    fn descriptor<'a>(&self, _file: &'a Self::File) -> Option<BorrowedFd<'a>> {
+        None
+    }
 
     /// Writes and returns how many bytes reached the origin, all of them unless it ran full.
     fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> Result<usize>;
@@ -137,6 +230,13 @@ pub trait Origin: Send + Sync + 'static {
         visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
     ) -> Result<()>;
 
+    /// Whether, on this device, names come with the attributes of what they lead to, so that asking
+    /// for those right afterwards costs nothing. It does where a network or another program is
+    /// between, and there asking for each by itself is slow.
+    fn lists_with_attributes(&self, _device: u64) -> bool {
+        false
+    }
+
     /// Current attributes of an open directory.
     fn directory_attributes(&self, directory: &Self::Directory) -> Result<Attributes>;
 
@@ -161,11 +261,108 @@ pub trait Origin: Send + Sync + 'static {
     /// Removes an extended attribute.
     fn remove_xattr(&self, node: &Self::Node, name: &OsStr) -> Result<()>;
 
+    /// Flags of a regular file or a directory (`chattr(1)`), in one of their two forms.
+    fn flags(&self, node: &Self::Node, form: FlagsForm) -> Result<FileFlags>;
+
+    /// Sets them. Whether somebody may is not asked here.
+    fn set_flags(&self, node: &Self::Node, flags: FileFlags) -> Result<()>;
+
     /// Space and inodes of the file system that holds `node`.
     fn statistics(&self, node: &Self::Node) -> Result<FileSystemStatistics>;
 
+    /// Whether nodes remember where their objects were found, so that the origin has to be told
+    /// when one is found elsewhere, or is moved.
+    fn keeps_places(&self) -> bool {
+        false
+    }
+
+    /// `found` was looked up and is the object that `known` names, which is the node that stays.
+    fn met_again(&self, _known: &Self::Node, _found: &Self::Node) {}
+
+    /// `node` is about to be moved: until that is done it may be here as well as where it was.
+    fn expect_at(&self, _node: &Self::Node, _at: (&Self::Node, &OsStr)) {}
+
+    /// `node` was moved. If a move that was expected has failed, it was "moved" back.
+    fn has_moved(
+        &self,
+        _node: &Self::Node,
+        _from: (&Self::Node, &OsStr),
+        _to: (&Self::Node, &OsStr),
+    ) {
+    }
+
     /// Whether the origin keeps POSIX access control lists.
     fn has_access_control_lists(&self) -> bool;
+}
+
+/// Records of one file, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Number of the first record, which begins at so many times the size of a record.
+    pub first: u64,
+    /// How many records.
+    pub records: u64,
+    /// Size of a record in bytes.
+    pub record_size_bytes: usize,
+    /// Size of the file in bytes as far as it is known, `u64::MAX` if it is not. The file may have
+    /// another size by now: this says only how much room to make.
+    pub size_bytes: u64,
+    /// Whether somebody waits for a record of it.
+    pub is_demanded: bool,
+}
+
+impl Run {
+    /// Where a record begins, in bytes.
+    ///
+    /// # Errors
+    /// `EFBIG` if no file is that long.
+    pub fn start_of(&self, index: u64) -> Result<u64> {
+        index.checked_mul(self.record_size_bytes as u64).ok_or(Errno::FBIG)
+    }
+
+    /// How much room to make for the record that begins at `start`: one byte more than the file is
+    /// known to have there, because reading none of it proves the end. At most a record.
+    pub fn room_bytes(&self, start: u64) -> usize {
+        let left = self.size_bytes.saturating_sub(start).saturating_add(1);
+        usize::try_from(left)
+            .map_or(self.record_size_bytes, |left| left.min(self.record_size_bytes))
+    }
+}
+
+/// Takes the records of a run. It may be called by a thread that other runs wait for, so it must
+/// not block: not on the load of another record, not on the origin. It may ask an origin that reads
+/// in the background for another run, so no lock of the origin's is held while it is called.
+pub trait RunSink: Send + 'static {
+    /// The next record is about to be asked for by the calling thread, which has room for it. Not
+    /// called by an origin that reads in the background.
+    fn asks(&mut self) {}
+
+    /// A record of the run has come: `record_size_bytes`, or fewer where the file ends. After
+    /// `Break` no more is wanted; the run ends without an error.
+    fn record(&mut self, index: u64, bytes: Vec<u8>) -> ControlFlow<()>;
+
+    /// The run has ended, and no more records come. Called once; a sink that is dropped without it
+    /// belongs to a run that was given up, as after a panic.
+    fn end(self, result: Result<()>);
+}
+
+fn read_one_by_one<O: Origin + ?Sized>(
+    origin: &O,
+    file: &O::File,
+    run: Run,
+    sink: &mut impl RunSink,
+) -> Result<()> {
+    for index in run.first..run.first.saturating_add(run.records) {
+        let start = run.start_of(index)?;
+        let mut bytes = Vec::with_capacity(run.room_bytes(start));
+        sink.asks();
+        origin.read_at(file, start, run.record_size_bytes, &mut bytes)?;
+        let is_last = bytes.len() < run.record_size_bytes;
+        if sink.record(index, bytes).is_break() || is_last {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// An object that was looked up or made.
@@ -185,6 +382,17 @@ impl<Node> Found<Node> {
     pub fn identity(&self) -> Identity {
         self.attributes.identity(self.generation)
     }
+}
+
+/// Whether an origin as a whole is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The error it has gone with, and since when; `None` while it is there.
+    pub gone: Option<(rustix::io::Errno, Time)>,
+    /// How often it has gone so far.
+    pub losses: u64,
+    /// While it is gone, what is known of it is shown, and what is cached is read.
+    pub shows_stale: bool,
 }
 
 /// On whose behalf an object is made.
@@ -218,6 +426,24 @@ pub enum Make<'a> {
         /// Device number of a device node.
         device: u64,
     },
+}
+
+/// The two forms that flags of files have, of `linux/fs.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlagsForm {
+    /// A number (`FS_IOC_GETFLAGS`, `ioctl_iflags(2)`).
+    Plain,
+    /// `struct fsxattr`, with extent sizes and the number of a project (`FS_IOC_FSGETXATTR`).
+    Extended,
+}
+
+/// Flags of a file, as its file system has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFlags {
+    /// `FS_*_FL`.
+    Plain(u32),
+    /// `struct fsxattr`.
+    Extended([u32; 7]),
 }
 
 /// How to set a time.

@@ -2,8 +2,8 @@
 //!
 //! All peers stay mounted; each round goes through them one after the other, ogive next to the
 //! passthrough it is compared with. Before the first round every file is read through every peer
-//! twice, so that an ARC takes it for used more than once; after the last the page caches and ogive's
-//! own misses show whether the set was warm throughout.
+//! twice, so that an ARC takes it for used more than once; after the last the page caches and
+//! ogive's own misses show whether the set was warm throughout.
 
 use std::path::Path;
 

@@ -9,8 +9,8 @@
 //! passthrough every read it is asked for is a miss (it counts the large scanned file apart); for
 //! ogive the misses are the ARC's demand misses, those of the scan, if any, included against it.
 //! What was asked of the origin beyond one reading of the scan, prefetch that nobody used and
-//! records larger than the read included, stands beside it: hits bought by reading far too much show
-//! there.
+//! records larger than the read included, stands beside it: hits bought by reading far too much
+//! show there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

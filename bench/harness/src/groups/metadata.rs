@@ -28,11 +28,11 @@ use crate::session::Session;
 /// Most bytes of daemon memory an inode may cost with ogive.
 const TARGET_BYTES_PER_INODE: f64 = 300.0;
 const ARC_MAX: u64 = 512 << 20;
-/// All peers let the kernel use names and attributes for one second. A walk or storm begins only once
-/// those of the last have run out: else a fast peer would be asked less than a slow one.
+/// All peers let the kernel use names and attributes for one second. A walk or storm begins only
+/// once those of the last have run out: else a fast peer would be asked less than a slow one.
 const EXPIRY: Duration = Duration::from_millis(1500);
-/// Memory is at rest when it has not moved for this long. Allocators give freed pages back in steps,
-/// seconds apart; a shorter wait would take the first pause for the end.
+/// Memory is at rest when it has not moved for this long. Allocators give freed pages back in
+/// steps, seconds apart; a shorter wait would take the first pause for the end.
 const REST: Duration = Duration::from_secs(6);
 const REST_PATIENCE: Duration = Duration::from_secs(40);
 /// ogive gives back what it can when this is written to.

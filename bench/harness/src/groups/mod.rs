@@ -5,6 +5,7 @@ pub mod caching;
 pub mod idle;
 pub mod metadata;
 pub mod sequential;
+pub mod workloads;
 
 use crate::error::Result;
 use crate::session::Session;
@@ -13,10 +14,11 @@ use crate::session::Session;
 pub type Group = fn(&Session) -> Result<()>;
 
 /// All groups by name, in the order they run.
-pub const GROUPS: [(&str, Group); 5] = [
+pub const GROUPS: [(&str, Group); 6] = [
     ("arc", arc::run),
     ("sequential", sequential::run),
     ("metadata", metadata::run),
     ("idle", idle::run),
     ("caching", caching::run),
+    ("workloads", workloads::run),
 ];

@@ -3,7 +3,7 @@
 //! Each peer is mounted anew for each reading that must find its caches empty. "Origin cold": the
 //! origin's pages are dropped and `cachestat` agrees. "Origin warm": the origin's pages are all
 //! there, the peer has nothing. "Again": the same reading repeated at once, from whatever the peer
-//! and the page cache kept.
+//! and the page cache kept. With `--passthrough` the source's pages are all there are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::client;
 use crate::error::{Context, Result};
 use crate::fileset;
+use crate::machine;
 use crate::mounted::Mounted;
 use crate::pagecache;
 use crate::peer::{self, Peer};
@@ -35,6 +36,7 @@ pub fn run(session: &Session) -> Result<()> {
             Peer::ogive(false, arc_max),
             Peer::Passthrough { direct: true },
             Peer::ogive(true, arc_max),
+            Peer::ogive(false, arc_max).with("ogive, --passthrough", &["--passthrough"]),
             Peer::Bindfs,
             Peer::Gocryptfs,
             Peer::Rclone,
@@ -89,6 +91,8 @@ fn read_in_all_states(
         } else {
             pagecache::read_through(&origin)?;
         }
+        // What the peer may keep, and the page cache twice, with room to spare.
+        machine::take_memory_back(session.plan.sequential_bytes * 3);
         read(report, peer, &mounted, state, round)?;
         if state == "origin warm" {
             read(report, peer, &mounted, "again", round)?;

@@ -1,13 +1,22 @@
 //! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
 
 mod changing;
+mod names_kept;
+mod no_xattrs;
 mod table;
+mod way;
 
 pub(crate) use changing::Changing;
+pub(crate) use names_kept::Sharing;
+pub(crate) use no_xattrs::Mark;
 pub(crate) use table::InodeTable;
 
 use crate::handle::OpenFile;
+use crate::kernel::Backing;
+use crate::record::Version;
 use crate::version::Contents;
+use names_kept::NamesKept;
+use no_xattrs::NoXattrs;
 use ogive_origin::{Attributes, FileKind, Found, Origin};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
@@ -15,14 +24,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use way::Way;
 
 /// One object of the origin that the kernel has looked up.
 ///
 /// A mount over millions of files keeps millions of these, so what only open files need is in a
 /// box of its own. The lock is a leaf: nothing is called while it is held.
 pub(crate) struct Inode<O: Origin> {
-    /// Number in the view.
+    /// What the kernel calls it: its node id.
     pub(crate) number: u64,
+    /// What programs see in `st_ino`.
+    pub(crate) shown: u64,
     /// Tells it from earlier objects of that number.
     pub(crate) generation: u64,
     /// Name for the origin.
@@ -30,7 +42,10 @@ pub(crate) struct Inode<O: Origin> {
     /// Kind of object; an object of another kind is another object.
     pub(crate) kind: FileKind,
     /// Fingerprint of the attributes that the kernel was told last.
-    told: AtomicU64,
+    reported: AtomicU64,
+    no_xattrs: NoXattrs,
+    /// What the kernel keeps of a directory.
+    pub(crate) names_kept: NamesKept,
     opened: Mutex<Option<Box<OpenState<O>>>>,
     /// The name by which the kernel looked it up last.
     name: Mutex<Name>,
@@ -48,6 +63,17 @@ pub(crate) struct Name {
 }
 
 impl Name {
+    /// A name that is the only one.
+    #[cfg(test)]
+    pub(crate) fn of(parent: u64, name: &OsStr) -> Self {
+        Self { parent, name: name.into(), ambiguous_until: None }
+    }
+
+    /// Whether it is this name in this directory.
+    pub(crate) fn is(&self, parent: u64, name: &OsStr) -> bool {
+        self.parent == parent && *self.name == *name
+    }
+
     /// Whether this is the only name the kernel can have come by.
     pub(crate) fn is_certain(&self) -> bool {
         self.ambiguous_until.is_none_or(|until| until < Instant::now())
@@ -57,22 +83,40 @@ impl Name {
 /// What is kept of an inode once it has been opened.
 struct OpenState<O: Origin> {
     contents: Contents,
+    /// The kernel has no pages of an earlier version than this.
+    pages_of: Option<Version>,
     files: Vec<Arc<OpenFile<O>>>,
+    /// How they are served, where the kernel may do so itself.
+    way: Way,
     /// Where changes through the mount are under way, in bytes.
     changing: Vec<Range<u64>>,
 }
 
+impl<O: Origin> OpenState<O> {
+    fn new(contents: Contents) -> Self {
+        Self { contents, pages_of: None, files: Vec::new(), way: Way::Free, changing: Vec::new() }
+    }
+}
+
 impl<O: Origin> Inode<O> {
-    pub(crate) fn new(number: u64, found: Found<O::Node>) -> Self {
+    pub(crate) fn new(number: u64, shown: u64, found: Found<O::Node>) -> Self {
         Self {
             number,
+            shown,
             generation: found.generation,
             kind: found.attributes.kind,
             node: found.node,
-            told: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
+            no_xattrs: NoXattrs::default(),
+            names_kept: NamesKept::default(),
             opened: Mutex::new(None),
             name: Mutex::default(),
         }
+    }
+
+    /// The same for an object that takes the place of another, which the kernel does not see.
+    pub(crate) fn in_place_of_another(number: u64, shown: u64, found: Found<O::Node>) -> Self {
+        Self { names_kept: NamesKept::never(), ..Self::new(number, shown, found) }
     }
 
     /// Notes the name under which the kernel has just looked this inode up. If it was another
@@ -93,6 +137,20 @@ impl<O: Origin> Inode<O> {
         drop(replaced);
     }
 
+    /// Notes that it was renamed through the mount: the kernel believes in the new name and no
+    /// longer in the old one.
+    pub(crate) fn rename(&self, old: (u64, &OsStr), new: (u64, &OsStr)) {
+        let name = Box::from(new.1);
+        let mut known = self.name.lock();
+        if (known.parent, &*known.name) != old {
+            return;
+        }
+        known.parent = new.0;
+        let replaced = std::mem::replace(&mut known.name, name);
+        drop(known);
+        drop(replaced);
+    }
+
     /// The name by which it was looked up last.
     pub(crate) fn name(&self) -> Name {
         self.name.lock().clone()
@@ -101,8 +159,28 @@ impl<O: Origin> Inode<O> {
     /// Notes that the kernel is about to be told these attributes, and says whether it believed
     /// something else of the contents so far.
     pub(crate) fn tell(&self, attributes: &Attributes) -> bool {
-        let fingerprint = attributes.identity(self.generation).digest(0) as u64 | 1;
-        self.told.swap(fingerprint, Ordering::Relaxed) != fingerprint
+        let fingerprint = attributes.identity(self.generation).fingerprint() | 1;
+        self.reported.swap(fingerprint, Ordering::Relaxed) != fingerprint
+    }
+
+    /// Whether it is known to have no extended attributes.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.no_xattrs.is_known()
+    }
+
+    /// To be taken before the origin is asked for all extended attributes.
+    pub(crate) fn bare_mark(&self) -> Mark {
+        self.no_xattrs.mark()
+    }
+
+    /// The origin said that there are none.
+    pub(crate) fn is_bare_for(&self, mark: Mark, memory: Duration) {
+        self.no_xattrs.learn(mark, memory);
+    }
+
+    /// An extended attribute may have been set.
+    pub(crate) fn is_bare_no_more(&self) {
+        self.no_xattrs.forget();
     }
 
     /// Version and size of the contents, if the file has been opened.
@@ -123,18 +201,47 @@ impl<O: Origin> Inode<O> {
         let (contents, result) = decide(opened.as_ref().map(|opened| opened.contents));
         match opened.as_mut() {
             Some(opened) => opened.contents = contents,
-            None => {
-                *opened =
-                    Some(Box::new(OpenState { contents, files: Vec::new(), changing: Vec::new() }))
-            }
+            None => *opened = Some(Box::new(OpenState::new(contents))),
         }
         result
+    }
+
+    /// Whether the kernel is known to have dropped the pages of all versions before this one. The
+    /// answers to two opens overtake each other: before that is known, a second open that kept the
+    /// pages would be shown those that the first is about to have dropped.
+    pub(crate) fn has_pages_of(&self, version: Version) -> bool {
+        self.opened.lock().as_ref().is_some_and(|opened| opened.pages_of == Some(version))
+    }
+
+    /// The kernel has dropped them while it opened a file at this version.
+    pub(crate) fn pages_were_dropped(&self, version: Version) {
+        if let Some(opened) = self.opened.lock().as_mut()
+            && opened.contents.version == version
+        {
+            opened.pages_of = Some(version);
+        }
     }
 
     /// Any open file of this inode: the only way to reach an object without a name on some
     /// origins.
     pub(crate) fn any_file(&self) -> Option<Arc<OpenFile<O>>> {
         self.opened.lock().as_ref().and_then(|opened| opened.files.first().cloned())
+    }
+
+    /// Whether a file that is opened now may be served by the kernel itself or by this process.
+    pub(crate) fn may_choose_way(&self) -> bool {
+        self.opened.lock().as_ref().is_none_or(|opened| opened.way.is_free())
+    }
+
+    /// One more file is open, which would like to be served by the kernel itself, by that backing;
+    /// the one that it has to be answered with, if any.
+    pub(crate) fn join_way(&self, requested: Option<Backing>) -> Option<Backing> {
+        self.opened.lock().as_mut().and_then(|opened| opened.way.join(requested))
+    }
+
+    /// One file less is. A backing that none needs any more is to be given up.
+    pub(crate) fn leave_way(&self) -> Option<Backing> {
+        self.opened.lock().as_mut().and_then(|opened| opened.way.leave())
     }
 
     /// Adds an open file; true if it is the first one.

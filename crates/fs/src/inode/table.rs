@@ -7,12 +7,17 @@
 //! off the list until it is looked up again: what the kernel keeps, because a program has its
 //! working directory there, say, is never examined twice. Open inodes are on no list.
 //!
-//! Sharded by number. A shard's lock guards its slots, index and list, and nothing is called under
-//! it; dropping an inode, which may close a descriptor, happens after it is released.
+//! Origins give numbers out again. The kernel may still know the object that had one before, and it
+//! takes an inode for bad whose kind or generation changes. So an object that differs in these gets
+//! a node id of its own, and the earlier one keeps the known one, until the kernel forgets it.
+//!
+//! Sharded by number; a later node id is one of the shard of the number that is shown, so that one
+//! lock decides. A shard's lock guards its slots, index, list and later ids, and nothing is called
+//! under it; dropping an inode, which may close a descriptor, happens after it is released.
 
 use super::Inode;
-use crate::number::ROOT;
-use hashbrown::HashTable;
+use crate::number::{LATER_FIRST, ROOT};
+use hashbrown::{HashMap, HashTable};
 use ogive_origin::{Found, Origin};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -20,9 +25,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const SHARDS: usize = 16;
+/// A later node id has its shard above these bits.
+const LATER_BITS: u32 = 48;
 const NONE: u32 = u32::MAX;
 /// Slots are given back to the allocator once fewer than this share of them is used.
 const COMPACT_BELOW: usize = 4;
+/// Slots that are walked by under one lock.
+const STEP_SLOTS: usize = 512;
 /// Shards with fewer slots are not worth compacting.
 const COMPACT_MIN: usize = 1024;
 
@@ -51,6 +60,10 @@ struct Shard<O: Origin> {
     head: u32,
     /// Least recently looked up.
     tail: u32,
+    /// Node ids of objects that have the number of an earlier one which is known.
+    later: HashMap<u64, u64>,
+    /// How many of these were given out.
+    later_given: u64,
 }
 
 struct Slot<O: Origin> {
@@ -74,7 +87,7 @@ impl<O: Origin> InodeTable<O> {
     }
 
     fn shard(&self, number: u64) -> &Mutex<Shard<O>> {
-        &self.shards[(hash(number) >> 60) as usize % SHARDS]
+        &self.shards[shard_of(number)]
     }
 
     /// Number of inodes.
@@ -82,23 +95,29 @@ impl<O: Origin> InodeTable<O> {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Notes that the kernel is about to learn of this object, and returns its inode.
-    ///
-    /// An object that has the number of an earlier, different one takes its place; the kernel's
-    /// references to either are given back under that number, so they are counted together.
-    pub(crate) fn remember(&self, number: u64, found: Found<O::Node>) -> Arc<Inode<O>> {
+    /// Notes that the kernel is about to learn of an object that is shown with this number, and
+    /// returns its inode; and the node it was found by now, if it has been known by another.
+    pub(crate) fn remember(
+        &self,
+        shown: u64,
+        found: Found<O::Node>,
+    ) -> (Arc<Inode<O>>, Option<O::Node>) {
         let mut replaced = None;
-        let mut shard = self.shard(number).lock();
+        let mut again = None;
+        let mut shard = self.shard(shown).lock();
+        let number = shard.number_of(shown);
         let inode = match shard.find(number) {
-            Some(slot) => {
+            Some(slot) if number == ROOT || shard.is_of_one_kind(slot, &found) => {
                 let entry = &mut shard.slots[slot as usize];
                 entry.lookups += 1;
                 let known = entry.inode.as_ref().expect("an indexed slot holds an inode");
-                let same = known.node == found.node && known.kind == found.attributes.kind;
-                let inode = if same {
+                let inode = if known.node == found.node && known.kind == found.attributes.kind {
+                    again = Some(found.node);
                     known.clone()
                 } else {
-                    let inode = Arc::new(Inode::new(number, found));
+                    // The kernel cannot tell them apart: its references to either are given back
+                    // under one number, so they are counted together.
+                    let inode = Arc::new(Inode::in_place_of_another(number, shown, found));
                     replaced = entry.inode.replace(inode.clone());
                     entry.open = false;
                     inode
@@ -109,8 +128,9 @@ impl<O: Origin> InodeTable<O> {
                 }
                 inode
             }
-            None => {
-                let inode = Arc::new(Inode::new(number, found));
+            known => {
+                let number = if known.is_some() { shard.later_number(shown) } else { number };
+                let inode = Arc::new(Inode::new(number, shown, found));
                 shard.insert(number, inode.clone());
                 self.length.fetch_add(1, Ordering::Relaxed);
                 inode
@@ -118,7 +138,14 @@ impl<O: Origin> InodeTable<O> {
         };
         drop(shard);
         drop(replaced);
-        inode
+        (inode, again)
+    }
+
+    /// The inode that an object shown with this number has now, if the kernel knows it.
+    pub(crate) fn shown_as(&self, shown: u64) -> Option<Arc<Inode<O>>> {
+        let shard = self.shard(shown).lock();
+        let slot = shard.find(shard.number_of(shown))?;
+        shard.slots[slot as usize].inode.clone()
     }
 
     /// The inode of this number.
@@ -126,6 +153,28 @@ impl<O: Origin> InodeTable<O> {
         let shard = self.shard(number).lock();
         let slot = shard.find(number)?;
         shard.slots[slot as usize].inode.clone()
+    }
+
+    /// Shows every inode, in no order and under no lock; each shard is locked for some slots at a
+    /// time. What comes or goes meanwhile may be shown or not, or twice.
+    pub(crate) fn walk(&self, mut visit: impl FnMut(&Inode<O>)) {
+        let mut seen = Vec::with_capacity(STEP_SLOTS);
+        for shard in &self.shards {
+            let mut from = 0;
+            loop {
+                let slots = {
+                    let shard = shard.lock();
+                    let slots = shard.slots.iter().skip(from).take(STEP_SLOTS);
+                    seen.extend(slots.filter_map(|slot| slot.inode.clone()));
+                    shard.slots.len()
+                };
+                seen.drain(..).for_each(|inode| visit(&inode));
+                from += STEP_SLOTS;
+                if from >= slots {
+                    break;
+                }
+            }
+        }
     }
 
     /// Notes that the kernel gave back `lookups` references. True if that was reason to compact
@@ -142,6 +191,9 @@ impl<O: Origin> InodeTable<O> {
             return false;
         }
         let inode = shard.remove(slot);
+        if let Some(inode) = &inode {
+            shard.is_later_no_more(inode);
+        }
         let mostly_empty = shard.is_mostly_empty();
         if mostly_empty {
             shard.compact();
@@ -224,6 +276,11 @@ impl Forgotten {
     }
 }
 
+fn shard_of(number: u64) -> usize {
+    let place = if number >= LATER_FIRST { number >> LATER_BITS } else { hash(number) >> 60 };
+    place as usize % SHARDS
+}
+
 /// Fibonacci hashing: inode numbers are dense, and the high bits of the product are well mixed.
 fn hash(number: u64) -> u64 {
     let product = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -232,7 +289,44 @@ fn hash(number: u64) -> u64 {
 
 impl<O: Origin> Shard<O> {
     fn new() -> Self {
-        Self { slots: Vec::new(), index: HashTable::new(), free: NONE, head: NONE, tail: NONE }
+        Self {
+            slots: Vec::new(),
+            index: HashTable::new(),
+            free: NONE,
+            head: NONE,
+            tail: NONE,
+            later: HashMap::new(),
+            later_given: 0,
+        }
+    }
+
+    /// Node id of the object that is shown with this number now.
+    fn number_of(&self, shown: u64) -> u64 {
+        self.later.get(&shown).copied().unwrap_or(shown)
+    }
+
+    /// Whether the kernel takes what was found for the inode that it knows.
+    fn is_of_one_kind(&self, slot: u32, found: &Found<O::Node>) -> bool {
+        let known = self.slots[slot as usize].inode.as_ref();
+        known.is_some_and(|known| {
+            known.kind == found.attributes.kind && known.generation == found.generation
+        })
+    }
+
+    /// A node id for an object that has the number of another which is known.
+    fn later_number(&mut self, shown: u64) -> u64 {
+        let given = self.later_given;
+        self.later_given += 1;
+        let number = LATER_FIRST | (shard_of(shown) as u64) << LATER_BITS | given;
+        self.later.insert(shown, number);
+        number
+    }
+
+    /// This inode is known no more: its object, or the next of its number, gets another node id.
+    fn is_later_no_more(&mut self, inode: &Inode<O>) {
+        if self.later.get(&inode.shown) == Some(&inode.number) {
+            self.later.remove(&inode.shown);
+        }
     }
 
     fn find(&self, number: u64) -> Option<u32> {
@@ -323,6 +417,7 @@ impl<O: Origin> Shard<O> {
         order
             .extend((0..self.slots.len() as u32).filter(|s| is_unlisted(&self.slots[*s as usize])));
         let mut old = std::mem::replace(self, Self::new());
+        (self.later, self.later_given) = (std::mem::take(&mut old.later), old.later_given);
         self.slots.reserve_exact(order.len());
         self.index.reserve(order.len(), |_| 0);
         for (position, slot) in order.into_iter().enumerate() {

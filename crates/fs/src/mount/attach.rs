@@ -1,124 +1,97 @@
 //! Connecting to the kernel, and letting go of it.
 //!
 //! Root mounts with the system call, so that the table of mounts shows `fuse.ogive` and not any
-//! FUSE file system; everybody else goes through `fusermount3`, as the protocol's library does it.
+//! FUSE file system; everybody else goes through `fusermount3` ([`super::fusermount`]).
 
+use super::fusermount;
 use super::{MountError, MountOptions};
-use crate::session::Session;
-use fuser::{Config, MountOption, SessionACL, SessionUnmounter};
-use ogive_origin::Origin;
-use parking_lot::Mutex;
+use crate::session::device;
+use crate::session::in_flight::InFlight;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-const DEVICE: &str = "/dev/fuse";
+/// How long an unmount waits for what the source has not answered before it ends the connection.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Ends a mount; any number of threads may hold one.
 #[derive(Clone)]
 pub struct Unmounter(Arc<Way>);
 
-enum Way {
-    /// By the system call.
-    Direct(PathBuf),
-    /// As the library mounted it.
-    Library(Mutex<SessionUnmounter>),
+struct Way {
+    path: PathBuf,
+    /// By the system call, and not through `fusermount3`.
+    is_direct: bool,
+    in_flight: Arc<InFlight>,
 }
 
 impl Unmounter {
     /// Unmounts. If programs still use the file system it disappears from sight at once and goes
-    /// when the last of them lets go.
+    /// when the last of them lets go. Programs that wait for a source that does not answer are let
+    /// go with an error, after a moment in which it may: the connection is ended.
     ///
     /// # Errors
     /// What the system says; that it is not mounted any more is no error.
     pub fn unmount(&self) -> io::Result<()> {
-        match &*self.0 {
-            Way::Direct(path) => {
-                match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
-                    Err(Errno::BUSY) => {
-                        let flags = UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
-                        rustix::mount::unmount(path, flags)?;
-                    }
-                    // Somebody else was quicker.
-                    Err(Errno::INVAL | Errno::NOENT) => {}
-                    other => other?,
+        let Way { path, is_direct, in_flight } = &*self.0;
+        if !is_direct {
+            return fusermount::unmount(path);
+        }
+        match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
+            Err(Errno::BUSY) => {
+                let began = Instant::now();
+                while in_flight.waits_since(began) && began.elapsed() < PATIENCE {
+                    std::thread::sleep(PATIENCE / 20);
                 }
-                Ok(())
+                if in_flight.waits_since(began) {
+                    log::warn!("the source does not answer: programs that wait for it are let go");
+                    // The connection ends; the mount itself may still be in use.
+                    let flags = UnmountFlags::FORCE | UnmountFlags::NOFOLLOW;
+                    let _ = rustix::mount::unmount(path, flags);
+                }
+                let flags = UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
+                match rustix::mount::unmount(path, flags) {
+                    Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+                    other => other.map_err(io::Error::from),
+                }
             }
-            Way::Library(unmounter) => unmounter.lock().unmount(),
+            // Somebody else was quicker.
+            Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+            other => other.map_err(io::Error::from),
         }
     }
 }
 
-/// Whose requests are answered.
-pub(super) fn acl(options: &MountOptions) -> SessionACL {
-    if options.allow_other { SessionACL::All } else { SessionACL::Owner }
-}
-
-/// Mounts and answers the kernel's first request.
-pub(super) fn attach<O: Origin>(
-    session: Session<O>,
+/// Mounts; returns the connection, on which the kernel waits for an answer to its first request.
+pub(super) fn attach(
     options: &MountOptions,
     source: &Path,
-    threads: usize,
-) -> Result<(fuser::Session<Session<O>>, Unmounter), MountError> {
+    in_flight: Arc<InFlight>,
+) -> Result<(OwnedFd, Unmounter), MountError> {
     let name = match &options.name {
         Some(name) => name.clone(),
         None => source.to_string_lossy().into_owned(),
     };
-    let mut config = Config::default();
-    config.acl = acl(options);
-    config.n_threads = Some(threads);
-    config.clone_fd = true;
-    if rustix::process::geteuid().is_root() {
-        return attach_directly(session, options, &name, config);
-    }
-    config.mount_options = vec![
-        MountOption::FSName(name),
-        MountOption::Subtype("ogive".into()),
-        MountOption::DefaultPermissions,
-    ];
-    if options.read_only {
-        config.mount_options.push(MountOption::RO);
-    }
-    if !options.exec {
-        config.mount_options.push(MountOption::NoExec);
-    }
-    // Anything else is root's: fusermount3 would refuse it.
-    let mut session = fuser::Session::new(session, &options.mount_point, &config)
-        .map_err(|error| explain(&options.mount_point, error))?;
-    let unmounter = Way::Library(Mutex::new(session.unmount_callable()));
-    Ok((session, Unmounter(Arc::new(unmounter))))
-}
-
-fn attach_directly<O: Origin>(
-    session: Session<O>,
-    options: &MountOptions,
-    name: &str,
-    config: Config,
-) -> Result<(fuser::Session<Session<O>>, Unmounter), MountError> {
     let path = options
         .mount_point
         .canonicalize()
         .map_err(|error| MountError::mount_point(&options.mount_point, error))?;
-    let device = rustix::fs::openat(CWD, DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|errno| MountError::Fuse { error: errno.into(), hint: hint(errno) })?;
-    mount(&device, &path, options, name)?;
-    let unmounter = Unmounter(Arc::new(Way::Direct(path)));
-    match fuser::Session::from_fd(session, device, config.acl, config) {
-        Ok(session) => Ok((session, unmounter)),
-        Err(error) => {
-            if let Err(error) = unmounter.unmount() {
-                log::warn!("cannot undo the mount: {error}");
-            }
-            Err(MountError::session(error))
-        }
-    }
+    let is_direct = rustix::process::geteuid().is_root();
+    let connection = if is_direct {
+        let connection = device::open()
+            .map_err(|errno| MountError::Fuse { error: errno.into(), hint: hint(errno) })?;
+        mount(&connection, &path, options, &name)?;
+        connection
+    } else {
+        fusermount::mount(&path, options, &name).map_err(|error| explain(&path, error))?
+    };
+    Ok((connection, Unmounter(Arc::new(Way { path, is_direct, in_flight }))))
 }
 
 fn mount(
@@ -147,11 +120,21 @@ fn mount(
     flags.set(MountFlags::NODEV, !options.dev);
     flags.set(MountFlags::NOSUID, !options.suid);
     flags.set(MountFlags::NOEXEC, !options.exec);
+    // Said for the table of mounts: the kernel leaves access times of a FUSE mount to its process.
+    flags.set(MountFlags::NOATIME, options.no_atime);
+    flags.set(MountFlags::NODIRATIME, options.no_diratime);
     let data = CString::new(data).expect("numbers and words have no NUL byte");
     rustix::mount::mount(name, path, "fuse.ogive", flags, data.as_c_str()).map_err(fail)
 }
 
-/// What the library's errors mean to a user.
+/// The device number of what is mounted there, which is not asked for anything.
+pub(super) fn device_at(mount_point: &Path) -> Option<(u32, u32)> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let statx = rustix::fs::statx(CWD, mount_point, flags, StatxFlags::TYPE).ok()?;
+    Some((statx.stx_dev_major, statx.stx_dev_minor))
+}
+
+/// What the errors of `fusermount3` mean to a user.
 fn explain(mount_point: &Path, error: io::Error) -> MountError {
     let text = error.to_string();
     if text.contains("user_allow_other") {
@@ -159,7 +142,7 @@ fn explain(mount_point: &Path, error: io::Error) -> MountError {
         return MountError::Fuse { error, hint };
     }
     match error.kind() {
-        io::ErrorKind::NotFound if !Path::new(DEVICE).exists() => {
+        io::ErrorKind::NotFound if !Path::new(device::PATH).exists() => {
             MountError::Fuse { error, hint: hint(Errno::NOENT) }
         }
         io::ErrorKind::NotFound if mount_point.is_dir() => MountError::Fuse {

@@ -16,7 +16,8 @@ pub enum MountError {
         reason: String,
     },
     /// The source cannot be read.
-    #[error("cannot open the source directory {}: {error}; check that it exists and that you may read it", path.display())]
+    #[error("cannot open the source directory {}: {error}; check that it exists and that you may \
+        read it", path.display())]
     Source {
         /// The source.
         path: PathBuf,
@@ -24,7 +25,8 @@ pub enum MountError {
         error: io::Error,
     },
     /// The mount point cannot be used.
-    #[error("cannot mount at {}: {error}; the mount point must be an existing directory that you own", path.display())]
+    #[error("cannot mount at {}: {error}; the mount point must be an existing directory that you \
+        own", path.display())]
     MountPoint {
         /// The mount point.
         path: PathBuf,
@@ -80,10 +82,6 @@ impl MountError {
 
     pub(super) fn memory(error: ogive_pressure::PressureError) -> Self {
         Self::System { action: "find out how much memory there is", error: io::Error::other(error) }
-    }
-
-    pub(super) fn device(error: io::Error) -> Self {
-        Self::System { action: "duplicate the FUSE device", error }
     }
 
     pub(super) fn thread(error: io::Error) -> Self {

@@ -6,6 +6,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Longer than any mount; the kernel reckons with it without overflow.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// A cache must have room for a few records of each list, or every read evicts the one before it.
+pub const RECORDS_MIN: u64 = 16;
+
 /// Smallest and largest record.
 const RECORD_BYTES: std::ops::RangeInclusive<u32> = 4 << 10..=1 << 20;
 /// Below this window two changes could fall into one tick of the origin's clock.
@@ -47,6 +53,9 @@ pub struct MountOptions {
     pub allow_other: bool,
     /// Reads bypass the kernel's page cache, so that the ARC has the whole say.
     pub direct_io: bool,
+    /// The kernel reads and writes the files of the source itself, where it can: its page cache is
+    /// the only one for their bytes.
+    pub passthrough: bool,
     /// How the ARC goes together with a page cache above it.
     pub caching: Caching,
     /// Which record leaves when room is needed.
@@ -65,10 +74,16 @@ pub struct MountOptions {
     pub racy_window: Option<Duration>,
     /// Nobody changes the source but through this mount.
     pub sole_writer: bool,
+    /// Nobody changes the source as long as it is mounted, not even this mount: everything that is
+    /// known of it is believed until it is unmounted. Implies `read_only` and `sole_writer`; times
+    /// of belief are without meaning.
+    pub immutable: bool,
     /// Threads that receive requests; 0: by the number of processors.
     pub threads: usize,
     /// How requests come from the kernel.
     pub transport: Transport,
+    /// After how long a program that waits for the source is told `EIO`; never if `None`.
+    pub origin_timeout: Option<Duration>,
     /// Threads that wait for the origin, at most; 0: 32.
     pub origin_threads: usize,
     /// How far ahead of a sequential reader to read, in bytes; 0: not at all.
@@ -83,6 +98,10 @@ pub struct MountOptions {
     pub suid: bool,
     /// Let programs be executed.
     pub exec: bool,
+    /// Reads change no access times in the source.
+    pub no_atime: bool,
+    /// Listing directories changes no access times in the source.
+    pub no_diratime: bool,
     /// Name to show as the source in the table of mounts; the source's path if `None`.
     pub name: Option<String>,
     /// A second level on SSDs, if there is to be one.
@@ -100,6 +119,7 @@ impl Default for MountOptions {
             read_only: false,
             allow_other: false,
             direct_io: false,
+            passthrough: false,
             caching: Caching::default(),
             policy: ogive_arc::Policy::default(),
             arc_max_bytes: None,
@@ -109,8 +129,10 @@ impl Default for MountOptions {
             negative_ttl: Duration::from_secs(1),
             racy_window: None,
             sole_writer: false,
+            immutable: false,
             threads: 0,
             transport: Transport::default(),
+            origin_timeout: None,
             origin_threads: 0,
             prefetch_max_bytes: 8 << 20,
             inode_limit: 0,
@@ -118,6 +140,8 @@ impl Default for MountOptions {
             dev: false,
             suid: false,
             exec: true,
+            no_atime: false,
+            no_diratime: false,
             name: None,
             second_level: None,
             release_memory: || {},
@@ -130,9 +154,22 @@ impl MountOptions {
         self.racy_window.unwrap_or(RACY_WINDOW)
     }
 
+    /// These options with all that they imply.
+    ///
     /// # Errors
     /// [`MountError::Option`] for a value that no mount can have.
-    pub(super) fn check(&self) -> Result<(), MountError> {
+    pub(super) fn checked(self) -> Result<Self, MountError> {
+        self.check()?;
+        if !self.immutable {
+            return Ok(self);
+        }
+        let (metadata_ttl, negative_ttl) = (FOREVER, FOREVER);
+        Ok(Self { read_only: true, sole_writer: true, metadata_ttl, negative_ttl, ..self })
+    }
+
+    /// # Errors
+    /// [`MountError::Option`] for a value that no mount can have.
+    fn check(&self) -> Result<(), MountError> {
         let wrong = |option, reason: String| Err(MountError::Option { option, reason });
         let record = self.record_size_bytes;
         if !RECORD_BYTES.contains(&record) || !record.is_power_of_two() {
@@ -144,6 +181,9 @@ impl MountOptions {
             let reason = format!("{:?}: give a plain file name", self.control_name);
             return wrong("control-name", reason);
         }
+        if let (true, Some((option, why))) = (self.passthrough, self.contradicts_passthrough()) {
+            return wrong("passthrough", format!("it cannot go with {option}: {why}"));
+        }
         if let (Some(max), Some(min)) = (self.arc_max_bytes, self.arc_min_bytes)
             && min > max
         {
@@ -151,6 +191,27 @@ impl MountOptions {
             return wrong("arc-min", reason);
         }
         Ok(())
+    }
+}
+
+impl MountOptions {
+    /// What of these options means nothing, or something untrue, where the kernel reads and writes
+    /// files itself, and why.
+    pub fn contradicts_passthrough(&self) -> Option<(&'static str, &'static str)> {
+        if self.direct_io {
+            Some(("direct-io", "there is no other cache for these files than the page cache"))
+        } else if self.second_level.is_some() {
+            Some(("l2", "what the kernel reads itself never comes to a second level"))
+        } else if self.sole_writer && !self.immutable {
+            Some((
+                "sole-writer",
+                "what the kernel writes itself is not seen, as if others wrote it",
+            ))
+        } else if self.no_atime {
+            Some(("no-atime", "the kernel reads as the source is mounted; mount that with noatime"))
+        } else {
+            None
+        }
     }
 }
 
@@ -171,6 +232,12 @@ mod tests {
         assert!(refused(|o| o.record_size_bytes = 0).contains("recordsize"));
         assert!(refused(|o| o.control_name = "a/b".into()).contains("control-name"));
         assert!(refused(|o| o.control_name = "..".into()).contains("control-name"));
+        let through = refused(|o| (o.passthrough, o.direct_io) = (true, true));
+        assert!(through.contains("passthrough") && through.contains("direct-io"), "{through}");
+        assert!(refused(|o| (o.passthrough, o.no_atime) = (true, true)).contains("no-atime"));
+        assert!(refused(|o| (o.passthrough, o.sole_writer) = (true, true)).contains("sole-writer"));
+        let fixed = MountOptions { passthrough: true, immutable: true, ..MountOptions::default() };
+        assert!(fixed.checked().is_ok());
         assert!(
             refused(|o| (o.arc_max_bytes, o.arc_min_bytes) = (Some(1), Some(2)))
                 .contains("arc-min")

@@ -2,6 +2,7 @@
 
 use crate::counters::Counts;
 use ogive_arc::Stats;
+use ogive_text::Bytes;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,21 +94,6 @@ impl fmt::Display for Summary {
             Bytes(self.written_bytes),
             Span(self.duration)
         )
-    }
-}
-
-/// Bytes with a binary unit.
-struct Bytes(u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        if self.0 < 1024 {
-            return write!(f, "{} B", self.0);
-        }
-        let unit = (self.0.ilog2() / 10) as usize;
-        let amount = self.0 as f64 / (1u64 << (10 * unit)) as f64;
-        write!(f, "{amount:.1} {}", UNITS[unit - 1])
     }
 }
 

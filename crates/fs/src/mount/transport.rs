@@ -1,12 +1,12 @@
 //! Which way requests are going to come, and saying so.
 
-use super::attach::acl;
-use super::{MountError, MountOptions, Transport, Unmounter};
-use crate::control::Control;
+use super::{MountError, MountOptions, Transport};
+use crate::session::device::Threads;
 use crate::session::uring::{Prepared, Rings, Unavailable};
-use crate::session::{Role, Session};
+use crate::session::{Agreed, RequestedFeatures, Session, negotiate};
 use ogive_origin::Origin;
 use rustix::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Makes rings, if there are to be any and they can be made, for a session that is then going to
 /// accept the kernel's offer of them.
@@ -14,17 +14,14 @@ use rustix::fd::OwnedFd;
 /// # Errors
 /// If they were asked for by name and cannot be made.
 pub(super) fn prepare<O: Origin>(
-    session: &mut Session<O>,
+    session: &Arc<Session<O>>,
     options: &MountOptions,
 ) -> Result<Option<Prepared<O>>, MountError> {
     if !is_wanted(options) {
         return Ok(None);
     }
-    match Prepared::new(session, acl(options)) {
-        Ok(prepared) => {
-            session.role = Role::Device(Some(prepared.terms.clone()));
-            Ok(Some(prepared))
-        }
+    match Prepared::new(session) {
+        Ok(prepared) => Ok(Some(prepared)),
         Err(Unavailable { error, hint }) if options.transport == Transport::Uring => {
             Err(MountError::Fuse { error, hint })
         }
@@ -44,34 +41,74 @@ fn is_wanted(options: &MountOptions) -> bool {
     }
 }
 
-/// Begins to serve by the rings if the kernel has agreed to them, and notes the outcome.
+/// Answers the kernel's first request and begins to serve: by the rings if the kernel has agreed to
+/// them, and by the device, which brings what rings do not.
 ///
 /// # Errors
-/// If rings were asked for by name and the kernel does not take them; it is unmounted then.
+/// If the kernel speaks no protocol that we do, if there are no threads to be had, or if rings were
+/// asked for by name and the kernel does not take them.
 pub(super) fn start<O: Origin>(
     prepared: Option<Prepared<O>>,
-    device: &OwnedFd,
+    session: &Arc<Session<O>>,
+    device: OwnedFd,
     options: &MountOptions,
-    control: &Control<O>,
-    unmounter: &Unmounter,
+) -> Result<(Threads, Option<Rings<O>>), MountError> {
+    let device = Arc::new(device);
+    let requested = RequestedFeatures {
+        access_control_lists: session.view.origin.has_access_control_lists(),
+        ring_payload_bytes: prepared.as_ref().map(|prepared| prepared.payload_bytes),
+        passthrough_depth: options.passthrough.then(|| stacked_on(&options.source)),
+    };
+    let agreed = negotiate(&device, requested).map_err(MountError::session)?;
+    session.view.kernel.connect(device.clone());
+    if agreed.passthrough {
+        session.view.passthrough.begin();
+    } else if options.passthrough {
+        log::warn!(
+            "the kernel cannot read files of the source itself (it needs Linux 6.9 and \
+             CONFIG_FUSE_PASSTHROUGH): all are read through the cache"
+        );
+    }
+    let rings = start_rings(prepared, session, agreed, &device, options)?;
+    let threads = Threads::start(session, &device, agreed, options.session_threads());
+    Ok((threads.map_err(MountError::thread)?, rings))
+}
+
+/// On how many file systems, one upon the other, a mount stands whose files the kernel reads
+/// itself. It allows two (`FILESYSTEM_MAX_STACK_DEPTH`), and nothing that stacks can be put upon
+/// the second: so it is one, unless the source is upon another file system itself.
+fn stacked_on(source: &std::path::Path) -> u32 {
+    /// Magic numbers of overlayfs, eCryptfs and FUSE, which may be upon another.
+    const MAY_BE_UPON: [u64; 3] = [0x794c_7630, 0xf15f, 0x6573_5546];
+    match rustix::fs::statfs(source) {
+        Ok(statistics) if MAY_BE_UPON.contains(&(statistics.f_type as u64)) => 2,
+        _ => 1,
+    }
+}
+
+/// Begins to serve by the rings if the kernel has agreed to them, and notes the outcome.
+fn start_rings<O: Origin>(
+    prepared: Option<Prepared<O>>,
+    session: &Arc<Session<O>>,
+    agreed: Agreed,
+    device: &Arc<OwnedFd>,
+    options: &MountOptions,
 ) -> Result<Option<Rings<O>>, MountError> {
+    let control = &session.control;
     let Some(prepared) = prepared else {
         control.set_transport("device");
         return Ok(None);
     };
     let refused = |error: std::io::Error| {
-        if options.transport != Transport::Uring {
-            log::warn!("requests come by the device: the kernel refused io_uring: {error}");
-            return Ok(());
+        if options.transport == Transport::Uring {
+            return Err(MountError::Fuse { error, hint: "mount with --transport device" });
         }
-        if let Err(error) = unmounter.unmount() {
-            log::warn!("cannot undo the mount: {error}");
-        }
-        Err(MountError::Fuse { error, hint: "mount with --transport device" })
-    };
-    if !prepared.is_agreed() {
-        refused(std::io::Error::other("the kernel does not offer FUSE over io_uring"))?;
+        log::warn!("requests come by the device: the kernel refused io_uring: {error}");
         control.set_transport("device");
+        Ok(())
+    };
+    if !agreed.rings {
+        refused(std::io::Error::other("the kernel does not offer FUSE over io_uring"))?;
         return Ok(None);
     }
     let (rings, started) = prepared.start(device);
@@ -80,10 +117,7 @@ pub(super) fn start<O: Origin>(
             control.set_transport("uring");
             log::info!("requests come through io_uring");
         }
-        Err(error) => {
-            refused(error)?;
-            control.set_transport("device");
-        }
+        Err(error) => refused(error)?,
     }
     Ok(Some(rings))
 }

@@ -1,11 +1,12 @@
 //! The second level below the engine: records that left memory, sealed on an SSD.
 //!
 //! A record's name there is its version, its place and the size of records. A version is the digest
-//! of a settled identity, so a file that has changed has other names, and what is kept under the old
-//! ones is never asked for again. Two rules make that true ([`crate::version`]):
+//! of a settled identity under a secret that the devices keep, so a file that has changed has other
+//! names, and what is kept under the old ones is never asked for again. Two rules make that true
+//! ([`crate::version`]):
 //!
-//! 1. *Out:* only records are offered whose bytes were loaded while the file had that very identity,
-//!    before and after the load.
+//! 1. *Out:* only records are offered whose bytes were loaded while the file had that very
+//!    identity, before and after the load.
 //! 2. *In:* the second level is asked only while nothing was written through the mount under that
 //!    version. A write that begins later dooms the load.
 //!
@@ -15,15 +16,21 @@
 //! The index is memory that the engine may ask for ([`ogive_arc::prune`]): where evicting records
 //! does not free enough, it forgets the coldest of what it knows.
 
+mod devices;
 mod options;
+mod paths;
 mod statistics;
 
+pub(crate) use devices::REQUEST_MAX_BYTES;
 pub use options::{SecondLevelError, SecondLevelOptions};
+pub use paths::{PathRuleError, PathRules};
 
 use crate::record::{Entry, Key, Version, Worth};
+use devices::Devices;
 use ogive_arc::prune::{Prune, PruneResult};
 use ogive_arc::{Eviction, List};
-use ogive_l2::{Offered, StoreOptions, Tier, TierOptions};
+use ogive_l2::{MasterKey, Offered, StoreOptions, Tier, TierOptions};
+use ogive_origin::VersionSecret;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,6 +48,7 @@ const INDEX_SHARE: u64 = 8;
 pub(crate) struct SecondLevel {
     tier: Tier,
     record_size_bytes: u64,
+    devices: Devices,
 }
 
 /// A record that the engine has let go of, as bytes.
@@ -59,13 +67,14 @@ impl SecondLevel {
     /// See [`SecondLevelError`]; nothing is in use then.
     pub(crate) fn open(
         options: Option<&SecondLevelOptions>,
-        source: &Path,
+        (source, mount_point): (&Path, &Path),
         record_size_bytes: u64,
         arc_max_bytes: u64,
     ) -> Result<Option<Self>, SecondLevelError> {
         let Some(options) = options else { return Ok(None) };
         let store = StoreOptions {
             compression: options.compression,
+            padding: options.padding,
             admission: options.admission,
             limits: options.limits,
             queue_bytes_max: (arc_max_bytes / QUEUE_SHARE).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX),
@@ -75,8 +84,37 @@ impl SecondLevel {
             ..StoreOptions::default()
         };
         let tier_options = TierOptions { store, ..TierOptions::default() };
-        let tier = options.open(source, &tier_options)?;
-        Ok(Some(Self { tier, record_size_bytes }))
+        let (tier, paths) = options.open(source, &tier_options)?;
+        let devices = Devices::new(options.clone(), source, mount_point);
+        let names = tier.devices().into_iter().map(|device| device.device);
+        devices.are(paths.into_iter().zip(names).collect());
+        Ok(Some(Self { tier, record_size_bytes, devices }))
+    }
+
+    /// What the versions of this mount are made unforeseeable with: the devices' secret, so that
+    /// what is on them is found again, or one of this mount alone.
+    ///
+    /// # Errors
+    /// If there is no second level and the system has no random bytes.
+    pub(crate) fn version_secret(this: Option<&Self>) -> Result<VersionSecret, SecondLevelError> {
+        if let Some(this) = this {
+            return Ok(VersionSecret::new(*this.tier.version_secret()));
+        }
+        let random = MasterKey::random().map_err(SecondLevelError::Random)?;
+        Ok(VersionSecret::new(*random.expose()))
+    }
+
+    /// How its devices are sealed, in words: each way once.
+    fn ciphers(&self) -> String {
+        let mut names: Vec<_> = self.tier.ciphers().iter().map(|cipher| cipher.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(", ")
+    }
+
+    /// For the control directory; nothing secret.
+    pub(crate) fn describe(&self) -> serde_json::Value {
+        self.devices.options.describe(&self.paths(), &self.ciphers())
     }
 
     fn name(&self, version: Version, index: u64) -> [u8; 32] {
@@ -119,9 +157,24 @@ impl SecondLevel {
         read().filter(|bytes| bytes.len() as u64 <= self.record_size_bytes)
     }
 
+    /// Notes a miss of the first level about which this one is not asked.
+    pub(crate) fn note_miss(&self) {
+        self.tier.note_miss();
+    }
+
     /// What a record at `start` of a file is worth whose bytes are its version's.
     pub(crate) fn worth(&self, start: u64, sequential: bool) -> Worth {
         if sequential && start >= SEQUENTIAL_CUTOFF_BYTES { Worth::Passing } else { Worth::Lasting }
+    }
+
+    /// Which files may go there.
+    pub(crate) fn rules(&self) -> &PathRules {
+        &self.devices.options.paths
+    }
+
+    /// Notes a record that may not go there because of its file's path.
+    pub(crate) fn note_refused_path(&self) {
+        self.tier.note_refused_path();
     }
 
     /// Takes what the engine lets go of, if it is a record that may be kept.

@@ -1,9 +1,10 @@
 //! What a second level can be told, and why there is none.
 
+use super::paths::PathRules;
 use ogive_l2::device::{self, Device, Engine, OpenError, OpenMode};
 use ogive_l2::{
-    Admission, Cipher, Compression, DeviceError, FormatPolicy, KeySource, OpenOptions, Tier,
-    TierOptions, WriteLimits,
+    Admission, Cipher, Compression, DeviceError, FormatPolicy, KeySource, OpenOptions, Padding,
+    SecretError, Tier, TierOptions, WriteLimits,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,18 +12,24 @@ use std::sync::Arc;
 /// Options of a second level.
 #[derive(Clone, Debug)]
 pub struct SecondLevelOptions {
-    /// Files or block devices to keep records on; they share them evenly.
+    /// Files or block devices to keep records on; they share them by size.
     pub devices: Vec<PathBuf>,
     /// Size of each in bytes; `None`: what it has.
     pub size_bytes: Option<u64>,
-    /// How records are sealed; `None`: as the devices are, or AES-256-GCM for new ones.
+    /// How records are sealed; `None`: sealed as the devices are, or with AES-256-GCM on new ones.
     pub cipher: Option<Cipher>,
     /// The key that seals them.
     pub key: KeySource,
+    /// Most KiB that making the key from a passphrase may fill, over all passes.
+    pub kdf_work_max_kib: u64,
     /// What to try on records.
     pub compression: Compression,
+    /// To what the lengths of records are made longer.
+    pub padding: Padding,
     /// Which records are taken.
     pub admission: Admission,
+    /// Which files' records are taken.
+    pub paths: PathRules,
     /// How much may be written.
     pub limits: WriteLimits,
     /// How the devices are read and written.
@@ -44,8 +51,45 @@ pub enum SecondLevelError {
         /// Why.
         error: DeviceError,
     },
+    /// A device cannot come later, for the passphrase is not kept.
+    #[error("cannot use {} as a second level: this mount was begun with a passphrase, which is not \
+        kept; unmount, and mount with --l2 {} besides", path.display(), path.display())]
+    NotKept {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// It would lie in what it is to be a cache for.
+    #[error("cannot use {} as a second level: it lies inside the mount itself; keep it elsewhere, \
+        best on a faster disk", path.display())]
+    InMount {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// It is there already.
+    #[error("{} is in use by this mount already", path.display())]
+    InUse {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// It is not one of them.
+    #[error("{} is not in use by this mount", path.display())]
+    NotInUse {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// It does not answer.
+    #[error("{} is asked for nothing more, but does not answer; it is closed when it \
+        does", path.display())]
+    Hangs {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// There is no secret to make versions with.
+    #[error("cannot keep versions of files unforeseeable: {0}")]
+    Random(SecretError),
     /// It would lie in what it is to be a cache of.
-    #[error("cannot use {} as a second level: it lies inside the source {}; keep it elsewhere, best on a faster disk", path.display(), source_directory.display())]
+    #[error("cannot use {} as a second level: it lies inside the source {}; keep it elsewhere, \
+        best on a faster disk", path.display(), source_directory.display())]
     InSource {
         /// Its path.
         path: PathBuf,
@@ -66,6 +110,16 @@ fn does_not_answer(error: &std::io::Error) -> bool {
     errno.is_some_and(|errno| GONE.contains(&errno))
 }
 
+/// Whether a path leads to something below a directory, as far as that can be told.
+pub(super) fn lies_below(path: &Path, directory: &Path) -> bool {
+    if path.starts_with(directory) {
+        return true;
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let place = path.canonicalize().or_else(|_| parent.unwrap_or(Path::new(".")).canonicalize());
+    place.is_ok_and(|place| place.starts_with(directory))
+}
+
 fn warn(path: &Path, error: &std::io::Error) {
     log::warn!("the second level at {} is left out: {error}", path.display());
 }
@@ -77,17 +131,22 @@ impl SecondLevelOptions {
         &self,
         source: &Path,
         options: &TierOptions,
-    ) -> Result<Tier, SecondLevelError> {
+    ) -> Result<(Tier, Vec<PathBuf>), SecondLevelError> {
         let mut devices = self.open_devices(source)?;
         loop {
             let opened = devices.iter().map(|(device, how, _)| (device.clone(), how.clone()));
             let (number, error) = match Tier::open(opened.collect(), options.clone()) {
-                Ok(tier) => return Ok(tier),
+                Ok(tier) => {
+                    self.key.forget();
+                    return Ok((tier, devices.into_iter().map(|(.., path)| path).collect()));
+                }
                 Err(failed) => failed,
             };
             let path = devices.get(number).map_or_else(PathBuf::new, |(_, _, path)| path.clone());
             match error {
-                DeviceError::System { error, .. } if does_not_answer(&error) => {
+                DeviceError::System { error, .. } | DeviceError::Size { error, .. }
+                    if does_not_answer(&error) =>
+                {
                     warn(&path, &error);
                     devices.remove(number);
                 }
@@ -96,39 +155,50 @@ impl SecondLevelOptions {
         }
     }
 
-    fn open_devices(&self, source: &Path) -> Result<Vec<Opened>, SecondLevelError> {
+    /// Opens a path, and says how it is to be taken into use.
+    pub(super) fn open_device(
+        &self,
+        path: &Path,
+        source: &Path,
+        size_bytes: Option<u64>,
+    ) -> Result<(Arc<dyn Device>, OpenOptions), SecondLevelError> {
+        if lies_below(path, source) {
+            let (path, source_directory) = (path.into(), source.into());
+            return Err(SecondLevelError::InSource { path, source_directory });
+        }
         let how = OpenOptions {
-            size_bytes: self.size_bytes,
+            size_bytes,
             cipher: self.cipher,
             key: self.key.clone(),
             format: FormatPolicy::IfEmpty,
+            kdf_work_max_kib: self.kdf_work_max_kib,
         };
-        let open = |path: &PathBuf| {
-            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let directory = directory.unwrap_or(Path::new(".")).canonicalize();
-            if directory.is_ok_and(|directory| directory.starts_with(source)) {
-                let (path, source_directory) = (path.clone(), source.into());
-                return Err(SecondLevelError::InSource { path, source_directory });
+        let device = device::open(path, OpenMode::Create, self.engine);
+        Ok((device.map_err(SecondLevelError::Open)?, how))
+    }
+
+    fn open_devices(&self, source: &Path) -> Result<Vec<Opened>, SecondLevelError> {
+        let open = |path: &PathBuf| match self.open_device(path, source, self.size_bytes) {
+            Ok((device, how)) => Ok(Some((device, how, path.clone()))),
+            Err(SecondLevelError::Open(OpenError::System { error, .. }))
+                if does_not_answer(&error) =>
+            {
+                warn(path, &error);
+                Ok(None)
             }
-            match device::open(path, OpenMode::Create, self.engine) {
-                Ok(device) => Ok(Some((device, how.clone(), path.clone()))),
-                Err(OpenError::System { error, .. }) if does_not_answer(&error) => {
-                    warn(path, &error);
-                    Ok(None)
-                }
-                Err(error) => Err(SecondLevelError::Open(error)),
-            }
+            Err(error) => Err(error),
         };
         self.devices.iter().filter_map(|path| open(path).transpose()).collect()
     }
 
-    /// For the control directory; nothing secret.
-    pub(crate) fn describe(&self) -> serde_json::Value {
+    /// For the control directory; nothing secret. `devices` and `ciphers` are what is in use.
+    pub(super) fn describe(&self, devices: &[PathBuf], ciphers: &str) -> serde_json::Value {
         serde_json::json!({
-            "devices": self.devices.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "devices": devices.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
             "size_bytes": self.size_bytes,
-            "cipher": self.cipher.unwrap_or_default().to_string(),
+            "cipher": ciphers,
             "compression": self.compression.to_string(),
+            "padding": self.padding.to_string(),
             "write_max_bytes_per_second": self.limits.bytes_per_second,
             "drive_writes_per_day": self.limits.drive_writes_per_day,
         })

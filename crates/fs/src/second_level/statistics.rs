@@ -1,7 +1,28 @@
 //! The second level's part of `arcstats` and `ogivestats`.
 
 use super::SecondLevel;
-use ogive_l2::Usage;
+use ogive_l2::{DeviceInUse, Usage};
+use std::path::Path;
+
+/// What a device is and holds (JSON).
+pub(super) fn device(device: &DeviceInUse, path: Option<&Path>) -> serde_json::Value {
+    let usage = &device.usage;
+    let name = u128::from_be_bytes(device.device);
+    serde_json::json!({
+        "path": path.map(|path| path.to_string_lossy()),
+        "device": format!("{name:032x}"),
+        "cipher": device.cipher.name(),
+        "engine": device.engine,
+        "room_bytes": device.room_bytes,
+        "segments": usage.segments.1,
+        "segments_used": usage.segments.0,
+        "records": usage.records,
+        "plain_bytes": usage.plain_bytes,
+        "stored_bytes": usage.stored_bytes,
+        "recovered": usage.recovered,
+        "bypassed": usage.bypassed,
+    })
+}
 
 impl SecondLevel {
     /// Sets the rows of `arcstats` that are about the second level.
@@ -25,6 +46,11 @@ impl SecondLevel {
         set("l2_log_blk_avg_asize", bytes.checked_div(count).unwrap_or(0));
         let ratio = sum(|usage| usage.stored_bytes).checked_div(bytes).unwrap_or(0);
         set("l2_data_to_meta_ratio", ratio);
+    }
+
+    /// Records that were refused since nothing more may be written for now.
+    pub(crate) fn refused_by_budget(&self) -> u64 {
+        self.tier.counts().l2_refused_budget
     }
 
     /// Tells what `arcstats` has no row for, and much that it has: the caller leaves that out.

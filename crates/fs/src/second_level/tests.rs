@@ -8,7 +8,7 @@ use crate::view::{Read, Settings, View};
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_l2::device::MemoryDevice;
-use ogive_l2::{Admission, FormatPolicy, KeySource, MasterKey, OpenOptions};
+use ogive_l2::{Admission, KeySource, MasterKey, OpenOptions};
 use ogive_origin::{DirectoryOrigin, OFlags};
 use std::ffi::OsStr;
 use std::fs;
@@ -30,18 +30,47 @@ fn fixture() -> Fixture {
     Fixture { directory, device, view }
 }
 
-fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<DirectoryOrigin>> {
-    let how = OpenOptions {
-        size_bytes: None,
+/// Options for devices that are added later.
+fn unused_options() -> SecondLevelOptions {
+    SecondLevelOptions {
+        devices: Vec::new(),
+        size_bytes: Some(8 << 20),
         cipher: None,
         key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
-        format: FormatPolicy::IfEmpty,
+        kdf_work_max_kib: ogive_l2::KDF_WORK_MAX_KIB,
+        compression: ogive_l2::Compression::default(),
+        padding: ogive_l2::Padding::default(),
+        admission: Admission::All,
+        paths: PathRules::default(),
+        limits: ogive_l2::WriteLimits::default(),
+        engine: ogive_l2::device::Engine::Pread,
+    }
+}
+
+fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<DirectoryOrigin>> {
+    view_with(directory, device, PathRules::default())
+}
+
+fn view_with(
+    directory: &tempfile::TempDir,
+    device: &Arc<MemoryDevice>,
+    paths: PathRules,
+) -> Arc<View<DirectoryOrigin>> {
+    let how = OpenOptions {
+        key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
+        ..OpenOptions::default()
     };
     let mut options = TierOptions::default();
     options.store.admission = Admission::All;
     let tier = Tier::open(vec![(device.clone(), how)], options).unwrap();
     assert!(tier.settle());
-    let second_level = Arc::new(SecondLevel { tier, record_size_bytes: RECORD });
+    let devices = Devices::new(
+        SecondLevelOptions { paths, ..unused_options() },
+        directory.path(),
+        Path::new("/nowhere"),
+    );
+    let second_level = Arc::new(SecondLevel { tier, record_size_bytes: RECORD, devices });
+    let secret = SecondLevel::version_secret(Some(&second_level)).unwrap();
     let hook = second_level.clone();
     let settings = Settings {
         record_size_bytes: RECORD,
@@ -51,12 +80,13 @@ fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<D
         negative_ttl: Duration::from_secs(1),
         prefetch_max_bytes: 0,
         read_only: false,
+        immutable: false,
     };
     let view = View::new(
         DirectoryOrigin::open(directory.path()).unwrap(),
         settings,
         Cache::builder(64 << 20).on_evict(move |eviction| hook.offer(eviction)).build(),
-        Versions::new(Duration::ZERO, false, 1),
+        Versions::new(Duration::ZERO, false, 1, secret),
         Workers::new(4),
         InodeLimit::new(1 << 20, || {}),
         Some(second_level),
@@ -66,14 +96,14 @@ fn view(directory: &tempfile::TempDir, device: &Arc<MemoryDevice>) -> Arc<View<D
 
 fn answer(view: &View<DirectoryOrigin>, read: &Read<DirectoryOrigin>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    view.finish_read(read, |answer| bytes.extend_from_slice(answer));
+    view.finish_read(read, |answer| bytes = answer.concat());
     bytes
 }
 
 impl Fixture {
     fn open(&self, name: &str) -> u64 {
-        let told = self.view.lookup(ROOT, OsStr::new(name), 1).unwrap();
-        self.view.open(told.number, OFlags::RDWR, 1).unwrap().handle
+        let known = self.view.lookup(ROOT, OsStr::new(name), 1).unwrap();
+        self.view.open(known.number, OFlags::RDWR, 1).unwrap().handle
     }
 
     /// Reads as a session does: by a thread of the second level if that may have it.
@@ -81,11 +111,10 @@ impl Fixture {
         let mut read = self.view.begin_read(handle, 0, 1 << 20).unwrap();
         let (send, receive) = mpsc::channel();
         if !read.is_complete() {
-            let left =
-                self.view.complete_from_second_level(read, send, |view, read, result, reply| {
-                    result.unwrap();
-                    reply.send(answer(view, read)).unwrap();
-                });
+            let left = self.view.complete_elsewhere(read, send, |view, read, result, reply| {
+                result.unwrap();
+                reply.send(answer(view, read)).unwrap();
+            });
             match left {
                 None => return receive.recv().unwrap(),
                 Some((left, _)) => read = left,
@@ -236,14 +265,19 @@ fn what_is_wrong_with_a_second_level_is_said_and_several_are_one() {
         size_bytes: Some(8 << 20),
         cipher: None,
         key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
+        kdf_work_max_kib: 0,
         compression: ogive_l2::Compression::Off,
+        padding: ogive_l2::Padding::default(),
         admission: Admission::All,
+        paths: PathRules::default(),
         limits: ogive_l2::WriteLimits::default(),
         engine: ogive_l2::device::Engine::Probe,
     };
     let source = directory.path().join("source");
-    let open =
-        |path: &std::path::Path| SecondLevel::open(Some(&options(path)), &source, RECORD, 64 << 20);
+    let open = |path: &std::path::Path| {
+        let places = (source.as_path(), Path::new("/nowhere"));
+        SecondLevel::open(Some(&options(path)), places, RECORD, 64 << 20)
+    };
     let text = directory.path().join("text");
     fs::write(&text, "something that is nobody's cache".repeat(300_000)).unwrap();
     let refused = open(&text).unwrap_err().to_string();
@@ -251,4 +285,128 @@ fn what_is_wrong_with_a_second_level_is_said_and_several_are_one() {
     assert!(open(&directory.path().join("no/such/directory")).is_err());
     let both = open(&directory.path().join("other")).unwrap().unwrap();
     assert_eq!(both.tier.usage().len(), 2);
+}
+
+/// Asks for a change of the devices as the control file does.
+fn change(fixture: &Fixture, word: &str, path: &Path) -> Result<(), ogive_origin::Errno> {
+    let level = fixture.view.second_level.as_ref().unwrap();
+    let changed = level.change(format!("{word} {}\n", path.display()).as_bytes());
+    assert!(fixture.tier().settle());
+    changed
+}
+
+#[test]
+fn devices_come_and_go_while_it_is_mounted_and_every_byte_stays_right() {
+    let fixture = fixture();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let added = elsewhere.path().join("added");
+    let make = |number: u8| {
+        fs::write(fixture.directory.path().join(format!("file-{number}")), contents(number))
+            .unwrap();
+    };
+    let read = |numbers: std::ops::Range<u8>| {
+        for number in numbers {
+            let handle = fixture.open(&format!("file-{number}"));
+            assert_eq!(fixture.read(handle), contents(number));
+            fixture.view.release(handle);
+        }
+        fixture.forget();
+    };
+    let read_all = || read(0..20);
+    (0..20).for_each(make);
+    let level = fixture.view.second_level.as_ref().unwrap();
+    read_all();
+    change(&fixture, "add", &added).unwrap();
+    assert_eq!(fs::metadata(&added).unwrap().len(), 8 << 20, "it has the size of --l2-size");
+    read_all();
+    (20..30).for_each(make);
+    read(20..30);
+    let before = fixture.origin_reads();
+    read(0..30);
+    assert_eq!(fixture.origin_reads(), before, "both know their share");
+    assert!(level.status().contains(added.to_str().unwrap()));
+    let share = |level: &SecondLevel| level.tier.devices()[1].usage.records;
+    assert!(share(level) > 10, "{} records are its share", share(level));
+
+    change(&fixture, "remove", &added).unwrap();
+    read_all();
+    assert_eq!(fixture.origin_reads(), before, "the first has what it had before");
+    read(20..30);
+    assert!(fixture.origin_reads() > before, "what came since is a miss where it was there");
+    assert!(!level.status().contains(added.to_str().unwrap()) || level.status().contains("remove"));
+    change(&fixture, "add", &added).unwrap();
+    assert!(share(level) > 10, "it is found again");
+    read_all();
+}
+
+#[test]
+fn what_cannot_be_a_device_is_refused_in_words() {
+    use ogive_origin::Errno;
+    let fixture = fixture();
+    let level = fixture.view.second_level.as_ref().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let refused = |word: &str, path: &Path, errno, why: &str| {
+        assert_eq!(change(&fixture, word, path), Err(errno), "{word} {}", path.display());
+        assert!(level.status().contains(why), "{why}: {}", level.status());
+        assert_eq!(level.tier.devices().len(), 1);
+    };
+    let (source, link) = (fixture.directory.path(), elsewhere.path().join("link"));
+    fs::write(source.join("file"), b"of the source").unwrap();
+    refused("add", &source.join("cache"), Errno::INVAL, "lies inside the source");
+    std::os::unix::fs::symlink(source.join("file"), &link).unwrap();
+    refused("add", &link, Errno::INVAL, "lies inside the source");
+    refused("add", Path::new("/nowhere/cache"), Errno::INVAL, "inside the mount itself");
+    refused("add", Path::new("/dev/null"), Errno::INVAL, "neither a regular file");
+    refused("remove", &elsewhere.path().join("x"), Errno::NOENT, "is not in use by this mount");
+    let precious = elsewhere.path().join("precious");
+    fs::write(&precious, vec![7; 9 << 20]).unwrap();
+    refused("add", &precious, Errno::INVAL, "to overwrite that");
+    assert!(fs::read(&precious).unwrap() == vec![7; 9 << 20]);
+    let busy = elsewhere.path().join("busy");
+    change(&fixture, "add", &busy).unwrap();
+    assert_eq!(change(&fixture, "add", &busy), Err(Errno::BUSY));
+    assert!(level.status().contains("in use by this mount already"));
+    assert_eq!(level.change(b"add relative"), Err(Errno::INVAL));
+}
+
+#[test]
+fn what_a_path_excludes_is_read_and_never_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let device = Arc::new(MemoryDevice::new(8 << 20));
+    let rules = PathRules::new(&[], &["*.key".to_owned(), "private/".to_owned()]).unwrap();
+    let view = view_with(&directory, &device, rules);
+    let fixture = Fixture { directory, device, view };
+    let root = fixture.directory.path();
+    fs::create_dir(root.join("private")).unwrap();
+    for (number, name) in [(1, "open"), (2, "a.key"), (3, "private/file")] {
+        fs::write(root.join(name), contents(number)).unwrap();
+    }
+    let open = |name: &str| {
+        let looked_up = name.split('/').fold(ROOT, |parent, part| {
+            fixture.view.lookup(parent, OsStr::new(part), 1).unwrap().number
+        });
+        fixture.view.open(looked_up, OFlags::RDONLY, 1)
+    };
+    let read = |name: &str, number| {
+        // As the kernel does, which looks a name up once more that leads elsewhere now.
+        let handle = open(name).or_else(|_| open(name)).unwrap().handle;
+        assert_eq!(fixture.read(handle), contents(number), "{name}");
+        fixture.forget();
+        fixture.view.release(handle);
+    };
+    let records = || fixture.tier().usage()[0].records;
+    read("open", 1);
+    assert_eq!((records(), fixture.tier().counts().l2_refused_path), (4, 0));
+    read("a.key", 2);
+    read("private/file", 3);
+    assert_eq!((records(), fixture.tier().counts().l2_refused_path), (4, 8));
+    // By another name it is another matter: the name by which it is opened decides.
+    fs::rename(root.join("a.key"), root.join("renamed")).unwrap();
+    read("renamed", 2);
+    assert_eq!(records(), 8);
+    // And a link to what is there already leads to what is there.
+    fs::hard_link(root.join("renamed"), root.join("b.key")).unwrap();
+    let before = fixture.tier().counts().l2_refused_path;
+    read("b.key", 2);
+    assert_eq!((records(), fixture.tier().counts().l2_refused_path), (8, before + 4));
 }

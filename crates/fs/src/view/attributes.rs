@@ -1,20 +1,32 @@
 //! Operations on attributes, extended attributes and the file system as a whole.
 
-use super::{Result, Told, View};
+use super::{NodeAttributes, Result, View};
+use crate::inode::Inode;
 use crate::number::ROOT;
 use crate::version::Contents;
-use ogive_origin::{Changes, Errno, FileKind, FileSystemStatistics, Origin, XattrFlags};
+use ogive_origin::{
+    Changes, Errno, FileFlags, FileKind, FileSystemStatistics, FlagsForm, Origin, XattrFlags,
+};
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 impl<O: Origin> View<O> {
     /// Current attributes.
-    pub(crate) fn attributes(&self, number: u64, handle: Option<u64>) -> Result<Told> {
+    pub(crate) fn attributes(&self, number: u64, handle: Option<u64>) -> Result<NodeAttributes> {
         if number == ROOT {
-            return self.refresh_root().map(|(_, told)| told);
+            return self.root_attributes();
         }
         let inode = self.inode(number)?;
-        let file = handle.and_then(|handle| self.files.get(handle));
-        let file = file.as_ref().map(|open| &open.file);
+        let open = handle.and_then(|handle| self.files.get(handle));
+        let file = open.as_ref().map(|open| &open.file);
+        if let Some(open) = &open
+            && self.origin.contents_of(&open.file).is_some()
+        {
+            // They are of the moment when it was opened, and tell nothing of a change since.
+            self.contents_read_by(open)?;
+            let attributes = self.origin.attributes(&inode.node, file)?;
+            return Ok(self.tell(&inode, attributes));
+        }
         let attributes = match self.origin.attributes(&inode.node, file) {
             // The last name is gone, but somebody has the file open.
             Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
@@ -41,11 +53,11 @@ impl<O: Origin> View<O> {
         handle: Option<u64>,
         changes: &Changes,
         thread: u32,
-    ) -> Result<Told> {
+    ) -> Result<NodeAttributes> {
         self.writable()?;
         let inode = self.inode(number)?;
         let by_name = handle.is_none() && inode.any_file().is_none();
-        if changes.size_bytes.is_some() && by_name && self.must_check_name(thread) {
+        if changes.size_bytes.is_some() && by_name && self.must_check_name(number, thread) {
             let attributes = || self.origin.attributes(&inode.node, None);
             self.check_name(&inode, || attributes().map_or(0, |known| known.links), thread)?;
         }
@@ -76,12 +88,24 @@ impl<O: Origin> View<O> {
         Ok(self.tell(&inode, result?))
     }
 
+    /// Whether the answer for an extended attribute is known without asking the origin: that there
+    /// is none.
+    pub(crate) fn is_known_to_lack(&self, number: u64, name: &OsStr) -> bool {
+        let is_bare = |inode: Arc<Inode<O>>| inode.is_bare();
+        is_listed(name)
+            && !self.settings.metadata_ttl.is_zero()
+            && self.inodes.get(number).is_some_and(is_bare)
+    }
+
     /// Length of an extended attribute's value, and the value if `into` has room for it.
     pub(crate) fn get_xattr(&self, number: u64, name: &OsStr, into: &mut [u8]) -> Result<usize> {
         let inode = self.inode(number)?;
         // What a link or a special file could carry in this name is nothing; asking costs as much
         // as for any other file.
         if inode.kind != FileKind::Regular && name == "security.capability" {
+            return Err(Errno::NODATA);
+        }
+        if is_listed(name) && self.is_bare(&inode) {
             return Err(Errno::NODATA);
         }
         self.origin.get_xattr(&inode.node, name, into)
@@ -96,7 +120,10 @@ impl<O: Origin> View<O> {
         flags: XattrFlags,
     ) -> Result<()> {
         self.writable()?;
-        self.origin.set_xattr(&self.inode(number)?.node, name, value, flags)?;
+        let inode = self.inode(number)?;
+        let result = self.origin.set_xattr(&inode.node, name, value, flags);
+        inode.is_bare_no_more();
+        result?;
         // An access control list also changes the mode.
         self.kernel.invalidate_attributes(number);
         Ok(())
@@ -115,8 +142,73 @@ impl<O: Origin> View<O> {
         Ok(())
     }
 
+    /// Flags of a file in its file system (`lsattr(1)`).
+    pub(crate) fn flags(&self, number: u64, form: FlagsForm) -> Result<FileFlags> {
+        self.origin.flags(&self.with_flags(number)?.node, form)
+    }
+
+    /// Sets them for a user whom the kernel lets do so.
+    ///
+    /// # Errors
+    /// `EPERM` for what the origin's file system lets nobody do but root, which this process may
+    /// be: journaling data as ext4 does.
+    pub(crate) fn set_flags(&self, number: u64, flags: FileFlags, user: u32) -> Result<()> {
+        /// `FS_JOURNAL_DATA_FL` of `linux/fs.h`.
+        const JOURNAL_DATA: u32 = 0x4000;
+        self.writable()?;
+        let inode = self.with_flags(number)?;
+        if let FileFlags::Plain(wanted) = flags
+            && user != 0
+            && let FileFlags::Plain(known) = self.origin.flags(&inode.node, FlagsForm::Plain)?
+            && (wanted ^ known) & JOURNAL_DATA != 0
+        {
+            return Err(Errno::PERM);
+        }
+        self.origin.set_flags(&inode.node, flags)?;
+        self.kernel.invalidate_attributes(number);
+        Ok(())
+    }
+
+    /// An inode that can have flags. Others are not opened to find out.
+    fn with_flags(&self, number: u64) -> Result<Arc<Inode<O>>> {
+        let inode = self.inode(number)?;
+        match inode.kind {
+            FileKind::Regular | FileKind::Directory => Ok(inode),
+            _ => Err(Errno::NOTTY),
+        }
+    }
+
+    /// Whether an inode has no extended attributes, as far as was found out lately or is now.
+    fn is_bare(&self, inode: &Inode<O>) -> bool {
+        let memory = self.settings.metadata_ttl;
+        if memory.is_zero() {
+            return false;
+        }
+        if inode.is_bare() {
+            return true;
+        }
+        let mark = inode.bare_mark();
+        let is_bare = matches!(self.origin.list_xattrs(&inode.node, &mut []), Ok(0));
+        if is_bare {
+            inode.is_bare_for(mark, memory);
+        }
+        is_bare
+    }
+
     /// Space and inodes.
     pub(crate) fn statistics(&self, number: u64) -> Result<FileSystemStatistics> {
         self.origin.statistics(&self.inode(number)?.node)
     }
+}
+
+/// Whether an extended attribute of this name is in the list of a file that has it. Some file
+/// systems make up others that are in no list.
+fn is_listed(name: &OsStr) -> bool {
+    let listed = [
+        "security.capability",
+        "security.selinux",
+        "system.posix_acl_access",
+        "system.posix_acl_default",
+    ];
+    listed.iter().any(|listed| name == *listed)
 }

@@ -8,7 +8,7 @@ use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::inode::Changing;
 use crate::record::{Key, Version};
-use ogive_origin::{Allocation, Errno, Origin, Whence};
+use ogive_origin::{Allocation, Attributes, Changes, Errno, Origin, Whence};
 use std::sync::Arc;
 
 /// A write that touches more records than this gives the file a version of a kind instead of
@@ -141,6 +141,33 @@ impl<O: Origin> View<O> {
         result
     }
 
+    /// Attributes of a file that is about to be changed. Nobody is told them.
+    pub(crate) fn attributes_to_change(
+        &self,
+        number: u64,
+        handle: Option<u64>,
+    ) -> Result<Attributes> {
+        let inode = self.inode(number)?;
+        let open = handle.and_then(|handle| self.files.get(handle)).or_else(|| inode.any_file());
+        self.origin.attributes(&inode.node, open.as_ref().map(|open| &open.file))
+    }
+
+    /// Sets the permissions of a file of its own accord: the kernel has to ask for them again.
+    pub(crate) fn set_permissions(
+        &self,
+        number: u64,
+        handle: Option<u64>,
+        permissions: u16,
+    ) -> Result<()> {
+        let inode = self.inode(number)?;
+        let open = handle.and_then(|handle| self.files.get(handle)).or_else(|| inode.any_file());
+        let changes = Changes { permissions: Some(u32::from(permissions)), ..Changes::default() };
+        let file = open.as_ref().map(|open| &open.file);
+        self.origin.set_attributes(&inode.node, file, &changes)?;
+        self.kernel.invalidate_attributes(number);
+        Ok(())
+    }
+
     /// Makes a file durable.
     pub(crate) fn sync(&self, handle: u64, data_only: bool) -> Result<()> {
         self.origin.sync(&self.file(handle)?.file, data_only)
@@ -148,6 +175,10 @@ impl<O: Origin> View<O> {
 
     /// Next data or hole.
     pub(crate) fn seek(&self, handle: u64, offset: u64, whence: Whence) -> Result<u64> {
+        // The kernel hands on what a program asked for, and to a local file system nothing is there.
+        if i64::try_from(offset).is_err() {
+            return Err(Errno::NXIO);
+        }
         self.origin.seek(&self.file(handle)?.file, offset, whence)
     }
 

@@ -1,15 +1,18 @@
 //! Reading directories.
 
-use super::{Result, Told, View};
+use super::{NodeAttributes, Result, View};
 use crate::handle::{DirectoryView, OpenDirectory};
-use crate::listing::Listing;
+use crate::inode::{Inode, Sharing};
+use crate::listing::{Listing, read_with_attributes};
 use crate::number::ROOT;
-use crate::record::{Entry, Key};
+use crate::record::{Entry, Key, Version};
 use ogive_arc::{Access, Kind, LoadError};
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin, Time};
 use parking_lot::Mutex;
+use std::cell::Cell;
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// An entry on its way to the kernel.
 pub(crate) struct Listed<'a> {
@@ -20,7 +23,16 @@ pub(crate) struct Listed<'a> {
     pub(crate) number: u64,
     pub(crate) kind: Option<FileKind>,
     /// Inode and attributes, where they were asked for; the kernel counts a reference.
-    pub(crate) told: Option<Told>,
+    pub(crate) known: Option<NodeAttributes>,
+}
+
+/// A directory that was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenedDirectory {
+    /// Number of the handle.
+    pub(crate) handle: u64,
+    /// Whether the kernel shows what it keeps of the directory, and keeps what is read.
+    pub(crate) sharing: Option<Sharing>,
 }
 
 /// A directory too large for a listing: an answer of the loader, not an error.
@@ -35,31 +47,102 @@ impl<O: Origin> View<O> {
     ///
     /// # Errors
     /// `ESTALE` makes the kernel look the path up again and come back, once.
-    pub(crate) fn open_directory(&self, number: u64, thread: u32) -> Result<u64> {
+    pub(crate) fn open_directory(&self, number: u64, thread: u32) -> Result<OpenedDirectory> {
+        if self.settings.immutable
+            && let Some(known) = self.inodes.get(number)
+            && let Some(names) = known.names_kept.known()
+        {
+            // Nothing of it can have changed since it was opened before.
+            return Ok(self.add_directory(known, OnceLock::new(), (names.0, true), names.1));
+        }
         let inode = match number {
             ROOT => self.refresh_root()?.0,
             number => self.inode(number)?,
         };
-        if number != ROOT && self.must_check_name(thread) {
+        if number != ROOT && self.must_check_name(number, thread) {
             self.check_name(&inode, || 1, thread)?;
         }
         let now = Time::now();
         let directory = self.origin.open_directory(&inode.node)?;
         let attributes = self.origin.directory_attributes(&directory)?;
         let version = self.versions.of(&attributes.identity(inode.generation), now);
+        Ok(self.add_directory(inode, directory.into(), version, attributes.device))
+    }
+
+    fn add_directory(
+        &self,
+        inode: Arc<Inode<O>>,
+        directory: OnceLock<O::Directory>,
+        version: (Version, bool),
+        device: u64,
+    ) -> OpenedDirectory {
         let view = Mutex::new(DirectoryView::Fresh { version });
-        let device = attributes.device;
-        Ok(self.directories.insert(Arc::new(OpenDirectory { inode, directory, device, view })))
+        let settled = Some(version.0).filter(|_| version.1);
+        let memory = self.settings.metadata_ttl;
+        let sharing = settled.and_then(|version| inode.names_kept.open((version, device), memory));
+        let open = OpenDirectory { inode, directory, device, sharing, view };
+        let handle = self.directories.insert(Arc::new(open));
+        if sharing.is_some() {
+            self.shown.lock().insert(handle, Instant::now());
+        }
+        OpenedDirectory { handle, sharing }
+    }
+
+    /// The directory of a handle in the origin.
+    fn origin_directory<'a>(&self, open: &'a OpenDirectory<O>) -> Result<&'a O::Directory> {
+        if let Some(directory) = open.directory.get() {
+            return Ok(directory);
+        }
+        let directory = self.origin.open_directory(&open.inode.node)?;
+        Ok(open.directory.get_or_init(|| directory))
     }
 
     /// Lets go of a directory handle.
     pub(crate) fn release_directory(&self, handle: u64) {
-        self.directories.remove(handle);
+        let Some(open) = self.directories.remove(handle) else { return };
+        if let Some(sharing) = open.sharing {
+            self.shown.lock().remove(&handle);
+            open.inode.names_kept.is_opened(sharing);
+            open.inode.names_kept.close();
+        }
+    }
+
+    /// Has the kernel drop names that it has shown for too long to those who opened a directory
+    /// long ago: they would be shown them again when they rewind it. Returns whether there is more
+    /// to be looked after.
+    pub(crate) fn drop_old_names(&self) -> bool {
+        let memory = self.settings.metadata_ttl;
+        let mut old = Vec::new();
+        let mut shown = self.shown.lock();
+        shown.retain(|handle, since| {
+            let is_old = since.elapsed() >= memory;
+            if is_old {
+                old.push(*handle);
+            }
+            !is_old
+        });
+        let is_more_to_come = !shown.is_empty();
+        drop(shown);
+        for open in old.into_iter().filter_map(|handle| self.directories.get(handle)) {
+            self.kernel.invalidate_pages(open.inode.number);
+        }
+        is_more_to_come
+    }
+
+    /// Lets go of a directory handle that the kernel was never told.
+    pub(crate) fn undo_open_directory(&self, handle: u64) {
+        let Some(open) = self.directories.remove(handle) else { return };
+        if open.sharing.is_some() {
+            self.shown.lock().remove(&handle);
+            open.inode.names_kept.forget();
+            open.inode.names_kept.close();
+        }
     }
 
     /// Makes a directory's entries durable.
     pub(crate) fn sync_directory(&self, handle: u64) -> Result<()> {
-        self.origin.sync_directory(&self.directory(handle)?.directory)
+        let open = self.directory(handle)?;
+        self.origin.sync_directory(self.origin_directory(&open)?)
     }
 
     /// Calls `visit` for each entry after `cookie` until it returns false: it does so for an
@@ -75,7 +158,16 @@ impl<O: Origin> View<O> {
         visit: &mut dyn FnMut(Listed<'_>) -> bool,
     ) -> Result<()> {
         let open = self.directory(handle)?;
-        let listing = self.listing(&open, cookie)?;
+        if let Some(sharing) = open.sharing {
+            open.inode.names_kept.is_opened(sharing);
+            if cookie == 0 {
+                self.shown.lock().insert(handle, Instant::now());
+            }
+        }
+        // Asking for the attributes of each entry by itself is slow where they come with names.
+        let attributes_come =
+            attributes && cookie == 0 && self.origin.lists_with_attributes(open.device);
+        let listing = self.listing(&open, cookie, attributes_come)?;
         let mut each = |entry: DirectoryEntry<'_>| {
             let number = self.number_of(&open, &entry);
             let mut listed = Listed {
@@ -83,14 +175,17 @@ impl<O: Origin> View<O> {
                 cookie: entry.cookie,
                 number,
                 kind: entry.kind,
-                told: None,
+                known: None,
             };
             if attributes && entry.name != "." && entry.name != ".." {
-                match self.origin.lookup_in(&open.directory, entry.name) {
+                let found = self
+                    .origin_directory(&open)
+                    .and_then(|directory| self.origin.lookup_in(directory, entry.name));
+                match found {
                     Ok(found) => {
-                        let told = self.found(open.inode.number, entry.name, found);
-                        listed.number = told.number;
-                        listed.told = Some(told);
+                        let known = self.found(open.inode.number, entry.name, found);
+                        listed.number = known.shown;
+                        listed.known = Some(known);
                     }
                     // It is gone since the listing was read.
                     Err(Errno::NOENT) => return true,
@@ -98,16 +193,19 @@ impl<O: Origin> View<O> {
                     Err(_) => {}
                 }
             }
-            let told = listed.told;
+            let known = listed.known;
             let taken = visit(listed);
-            if let (false, Some(told)) = (taken, told) {
-                self.forget(told.number, 1);
+            if let (false, Some(known)) = (taken, known) {
+                self.forget(known.number, 1);
             }
             taken
         };
         match listing {
             Some(listing) => listing.visit(cookie, &mut each),
-            None => self.origin.read_directory(&open.directory, cookie, &mut each)?,
+            None => {
+                let directory = self.origin_directory(&open)?;
+                self.origin.read_directory(directory, cookie, &mut each)?;
+            }
         }
         Ok(())
     }
@@ -116,7 +214,7 @@ impl<O: Origin> View<O> {
     /// the number of what lies below, as it does everywhere.
     fn number_of(&self, open: &OpenDirectory<O>, entry: &DirectoryEntry<'_>) -> u64 {
         if entry.name == "." {
-            return open.inode.number;
+            return open.inode.shown;
         }
         if entry.name == ".." && open.inode.number == ROOT {
             return ROOT;
@@ -126,7 +224,12 @@ impl<O: Origin> View<O> {
 
     /// The listing that a handle reads from, `None` if the directory is too large for one. A read
     /// from the start makes a new one, as rewinding a directory must.
-    fn listing(&self, open: &OpenDirectory<O>, cookie: u64) -> Result<Option<Arc<Listing>>> {
+    fn listing(
+        &self,
+        open: &OpenDirectory<O>,
+        cookie: u64,
+        attributes_come: bool,
+    ) -> Result<Option<Arc<Listing>>> {
         let version = match &*open.view.lock() {
             DirectoryView::Listing(listing) if cookie > 0 => return Ok(Some(listing.clone())),
             DirectoryView::Through if cookie > 0 => return Ok(None),
@@ -136,18 +239,33 @@ impl<O: Origin> View<O> {
         let (version, settled) = match version {
             Some(version) => version,
             None => {
+                // What is read now is of another moment than what this handle was opened for.
+                if open.sharing.is_some() {
+                    open.inode.names_kept.forget();
+                }
                 let now = Time::now();
-                let attributes = self.origin.directory_attributes(&open.directory)?;
+                let attributes = self.origin.directory_attributes(self.origin_directory(open)?)?;
                 self.versions.of(&attributes.identity(open.inode.generation), now)
             }
         };
-        let read = || match Listing::read(&self.origin, &open.directory) {
-            Ok(Some(listing)) => Ok(Arc::new(listing)),
-            Ok(None) => Err(Unlisted::TooLarge),
-            Err(errno) => Err(Unlisted::Failed(errno)),
+        let is_read = Cell::new(false);
+        let all = || Listing::read(&self.origin, self.origin_directory(open)?, attributes_come);
+        let read = || {
+            is_read.set(true);
+            match all() {
+                Ok(Some(listing)) => Ok(Arc::new(listing)),
+                Ok(None) => Err(Unlisted::TooLarge),
+                Err(errno) => Err(Unlisted::Failed(errno)),
+            }
         };
         let result =
             if settled { self.cached_listing(Key::listing(version), read) } else { read() };
+        if attributes_come && !is_read.get() && result.is_ok() {
+            // The names are known, and what comes with them is wanted again. Without it all is well,
+            // only slower.
+            let directory = self.origin_directory(open)?;
+            let _ = read_with_attributes(&self.origin, directory, &mut |_| true);
+        }
         let listing = match result {
             Ok(listing) => Some(listing),
             Err(Unlisted::TooLarge) => None,

@@ -1,13 +1,16 @@
 //! Opening and closing files.
 
-use super::{Result, Told, View};
+use super::{NodeAttributes, Result, View};
 use crate::handle::OpenFile;
 use crate::inode::Inode;
+use crate::kernel::Backing;
 use crate::prefetch::Streams;
-use ogive_origin::{Caller, Errno, OFlags, Origin, Time};
+use crate::record::{Key, Version};
+use ogive_origin::{Caller, Errno, Identity, OFlags, Origin, Time};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A file that was opened.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct OpenedFile {
     pub(crate) keep_pages: bool,
     /// Closing may bring errors of earlier writes.
     pub(crate) writable: bool,
+    /// The kernel reads and writes it itself.
+    pub(crate) backing: Option<Backing>,
 }
 
 impl<O: Origin> View<O> {
@@ -30,13 +35,18 @@ impl<O: Origin> View<O> {
             self.writable()?;
         }
         let inode = self.inode(number)?;
-        let must_check = self.must_check_name(thread);
+        let must_check = self.must_check_name(number, thread);
         // Drawn and read before the identity, so that neither can be later than it.
         let ticket = self.versions.ticket();
         let now = Time::now();
-        let file = self.origin.open(&inode.node, flags).inspect_err(|errno| {
-            if must_check && *errno == Errno::STALE {
-                self.retries.expect(thread);
+        // Far away, whoever is asked for the file can send the first record in the same answer.
+        let is_kept = |identity: &Identity| {
+            let (version, is_settled) = self.versions.of(identity, now);
+            is_settled && (inode.has_pages_of(version) || self.has_first_record(version))
+        };
+        let file = self.origin.open_unread(&inode.node, flags, &is_kept).inspect_err(|errno| {
+            if *errno == Errno::STALE && self.names_may_be_old() {
+                self.retries.expect(thread, inode.name(), !must_check);
             }
         })?;
         let attributes = self.origin.attributes(&inode.node, Some(&file))?;
@@ -44,16 +54,26 @@ impl<O: Origin> View<O> {
             self.check_name(&inode, || attributes.links, thread)?;
         }
         let identity = attributes.identity(inode.generation);
-        let keep_pages = inode.open(|known| {
+        let opened = inode.open(|known| {
             let opened = self.versions.open(known, &identity, now, ticket);
-            (opened.contents, opened.keep_pages)
+            (opened.contents, opened)
         });
+        let version = opened.contents.version;
+        let keep_pages =
+            opened.keep_pages && (self.versions.is_sole_writer() || inode.has_pages_of(version));
         if inode.tell(&attributes) {
             // The kernel believes in another size or time than the file now has; it would not
             // ask before its own deadline.
             self.kernel.invalidate_attributes(number);
         }
-        Ok(self.add_file(inode, file, flags, keep_pages))
+        Ok(self.add_file(inode, file, flags, attributes.permissions, (version, keep_pages)))
+    }
+
+    /// Whether the first record of a file is in memory or, it seems, on the second level.
+    fn has_first_record(&self, version: Version) -> bool {
+        let level = self.second_level.as_ref();
+        self.cache.contains(&Key::record(version, 0))
+            || level.is_some_and(|level| level.may_have(version, 0))
     }
 
     /// Creates and opens a regular file.
@@ -64,11 +84,12 @@ impl<O: Origin> View<O> {
         flags: OFlags,
         mode: u32,
         caller: Caller,
-    ) -> Result<(Told, OpenedFile)> {
-        let (inode, told, file) = self.create_node(parent, name, flags, mode, caller)?;
-        let contents = self.versions.replaced(told.attributes.size_bytes);
+    ) -> Result<(NodeAttributes, OpenedFile)> {
+        let (inode, known, file) = self.create_node(parent, name, flags, mode, caller)?;
+        let contents = self.versions.replaced(known.attributes.size_bytes);
         inode.open(|_| (contents, ()));
-        Ok((told, self.add_file(inode, file, flags, false)))
+        let permissions = known.attributes.permissions;
+        Ok((known, self.add_file(inode, file, flags, permissions, (contents.version, false))))
     }
 
     fn add_file(
@@ -76,20 +97,27 @@ impl<O: Origin> View<O> {
         inode: Arc<Inode<O>>,
         file: O::File,
         flags: OFlags,
-        keep_pages: bool,
+        permissions: u16,
+        (version, keep_pages): (Version, bool),
     ) -> OpenedFile {
         let writable = is_writable(flags);
+        let backing = self.choose_way(&inode, &file, permissions, writable);
+        // Pages that the kernel kept of it before are none of what it writes now.
+        let keep_pages = keep_pages && backing.is_none();
         let open = Arc::new(OpenFile {
+            may_be_kept: self.may_be_kept(&inode),
             inode,
             file,
             append: writable && flags.contains(OFlags::APPEND),
             writable,
+            version,
+            drops_pages: AtomicBool::new(!keep_pages),
             streams: Mutex::new(Streams::default()),
         });
         if open.inode.add_file(open.clone()) {
             self.inodes.set_open(&open.inode, true);
         }
-        OpenedFile { handle: self.files.insert(open), keep_pages, writable }
+        OpenedFile { handle: self.files.insert(open), keep_pages, writable, backing }
     }
 
     /// Called whenever a descriptor of the handle is closed.
@@ -103,8 +131,31 @@ impl<O: Origin> View<O> {
         let Some(open) = self.files.remove(handle) else {
             return;
         };
+        open.is_opened();
+        self.close(open);
+    }
+
+    /// Lets go of a handle that the kernel was never told.
+    pub(crate) fn undo_open(&self, handle: u64) {
+        if let Some(open) = self.files.remove(handle) {
+            self.close(open);
+        }
+    }
+
+    fn close(&self, open: Arc<OpenFile<O>>) {
+        self.end_way(&open.inode);
         if open.inode.remove_file(&open) {
             self.inodes.set_open(&open.inode, false);
+        }
+    }
+}
+
+/// A mount may end with files open, by `umount -l` or because its connection was cut. An open file
+/// and its inode know each other, so neither would go by itself.
+impl<O: Origin> Drop for View<O> {
+    fn drop(&mut self) {
+        for open in self.files.remove_all() {
+            open.inode.remove_file(&open);
         }
     }
 }

@@ -19,11 +19,15 @@ mod attributes;
 mod changes;
 mod directories;
 mod files;
-mod loading;
+mod load;
 mod names;
+mod passthrough;
+mod paths;
 mod reading;
 
+pub(crate) use directories::OpenedDirectory;
 pub(crate) use files::OpenedFile;
+pub(crate) use passthrough::Passthrough;
 pub(crate) use reading::Read;
 
 use crate::counters::Counters;
@@ -31,19 +35,22 @@ use crate::handle::{Handles, OpenDirectory, OpenFile};
 use crate::inode::{Inode, InodeTable};
 use crate::kernel::Kernel;
 use crate::number::{Numbers, ROOT};
+use crate::observers::Observers;
+use crate::pace::Pace;
 use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
-use crate::recording::Recording;
 use crate::retries::Retries;
 use crate::second_level::SecondLevel;
 use crate::version::Versions;
 use crate::wanted::Wanted;
 use crate::workers::Workers;
+use hashbrown::HashMap;
 use ogive_arc::Cache;
 use ogive_origin::{Attributes, Errno, FileKind, Found, Origin};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
@@ -64,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) prefetch_max_bytes: u64,
     /// Nothing may be changed.
     pub(crate) read_only: bool,
+    /// Nobody changes the origin, ever: what is known of it is believed for ever.
+    pub(crate) immutable: bool,
 }
 
 /// A mount's state, shared by all its threads.
@@ -75,24 +84,34 @@ pub(crate) struct View<O: Origin> {
     pub(crate) kernel: Kernel,
     pub(crate) workers: Workers,
     pub(crate) counters: Counters,
-    pub(crate) recording: Recording,
+    pub(crate) observers: Observers,
+    pub(crate) passthrough: Passthrough,
     pub(crate) second_level: Option<Arc<SecondLevel>>,
     pub(crate) inode_limit: InodeLimit,
     /// Who else has memory to give back.
     pub(crate) wanted: Wanted,
     retries: Retries,
+    /// How fast the origin is at present.
+    pace: Pace,
     /// How far ahead to read now, in bytes.
     prefetch_distance: AtomicU64,
     numbers: Numbers,
+    /// Attributes of the root when it was looked at last.
+    root: Mutex<Attributes>,
     versions: Versions,
     files: Handles<OpenFile<O>>,
     directories: Handles<OpenDirectory<O>>,
+    /// Handles of directories of which the kernel shows names that it keeps, and since when.
+    shown: Mutex<HashMap<u64, Instant>>,
 }
 
 /// An inode and its attributes, as the kernel is told them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct NodeAttributes {
+    /// Its node id.
     pub(crate) number: u64,
+    /// What programs see.
+    pub(crate) shown: u64,
     pub(crate) generation: u64,
     pub(crate) attributes: Attributes,
 }
@@ -111,6 +130,7 @@ impl<O: Origin> View<O> {
         let root = origin.root()?;
         let view = Self {
             numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
+            root: Mutex::new(root.attributes),
             origin,
             settings,
             cache,
@@ -119,14 +139,17 @@ impl<O: Origin> View<O> {
             wanted: Wanted::default(),
             second_level,
             retries: Retries::default(),
+            pace: Pace::default(),
             prefetch_distance: AtomicU64::new(0),
             kernel: Kernel::default(),
             workers,
             counters: Counters::default(),
-            recording: Recording::default(),
+            observers: Observers::default(),
+            passthrough: Passthrough::default(),
             versions,
             files: Handles::new(),
             directories: Handles::new(),
+            shown: Mutex::default(),
         };
         view.inodes.remember(ROOT, root);
         view.limit_prefetch();
@@ -144,7 +167,9 @@ impl<O: Origin> View<O> {
     }
 
     fn file(&self, handle: u64) -> Result<Arc<OpenFile<O>>> {
-        self.files.get(handle).ok_or(Errno::BADF)
+        let open = self.files.get(handle).ok_or(Errno::BADF)?;
+        open.is_opened();
+        Ok(open)
     }
 
     fn directory(&self, handle: u64) -> Result<Arc<OpenDirectory<O>>> {
@@ -172,15 +197,19 @@ impl<O: Origin> View<O> {
         if name.is_certain() && leads_here() && has_one_name() {
             return Ok(());
         }
-        self.retries.expect(thread);
+        self.retries.expect(thread, name, false);
         Err(Errno::STALE)
     }
 
     /// Whether a request that was led here by a name must check it: not if the kernel has just
     /// asked for it, or if nobody else changes names.
-    fn must_check_name(&self, thread: u32) -> bool {
-        let names_are_asked_for = self.settings.metadata_ttl.is_zero();
-        !names_are_asked_for && !self.versions.is_sole_writer() && !self.retries.is_retry(thread)
+    fn must_check_name(&self, number: u64, thread: u32) -> bool {
+        self.names_may_be_old() && !self.retries.is_retry(thread, number)
+    }
+
+    /// Whether the kernel may believe in a name that leads elsewhere by now.
+    fn names_may_be_old(&self) -> bool {
+        !self.settings.metadata_ttl.is_zero() && !self.versions.is_sole_writer()
     }
 
     /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
@@ -200,26 +229,30 @@ impl<O: Origin> View<O> {
     }
 
     /// Notes that the kernel is about to learn of this object.
-    fn remember(&self, found: Found<O::Node>) -> (Arc<Inode<O>>, Told) {
+    fn remember(&self, found: Found<O::Node>) -> (Arc<Inode<O>>, NodeAttributes) {
         let attributes = found.attributes;
-        let number = self.numbers.of(attributes.device, attributes.inode);
-        let inode = self.inodes.remember(number, found);
-        let told = self.tell(&inode, attributes);
-        (inode, told)
+        let shown = self.numbers.of(attributes.device, attributes.inode);
+        let (inode, again) = self.inodes.remember(shown, found);
+        if let Some(again) = again {
+            self.origin.met_again(&inode.node, &again);
+        }
+        let known = self.tell(&inode, attributes);
+        (inode, known)
     }
 
     /// Notes that the kernel is about to be told these attributes of this inode.
-    fn tell(&self, inode: &Inode<O>, attributes: Attributes) -> Told {
+    fn tell(&self, inode: &Inode<O>, attributes: Attributes) -> NodeAttributes {
         inode.tell(&attributes);
-        Told { number: inode.number, generation: inode.generation, attributes }
+        let Inode { number, shown, generation, .. } = *inode;
+        NodeAttributes { number, shown, generation, attributes }
     }
 
-    /// Looks at the origin's root again: a directory that was renamed away, unmounted or deleted
-    /// must not look like an empty one, and when it returns it may be another object.
+    /// Looks at the origin's root again: one that has gone must not look like an empty directory,
+    /// and when it returns it may have another number.
     ///
     /// # Errors
     /// `EIO` while there is no root.
-    fn refresh_root(&self) -> Result<(Arc<Inode<O>>, Told)> {
+    fn refresh_root(&self) -> Result<(Arc<Inode<O>>, NodeAttributes)> {
         let root = self.origin.root().map_err(|errno| match errno {
             Errno::NOENT | Errno::NOTDIR | Errno::STALE | Errno::NODEV | Errno::NOTCONN => {
                 Errno::IO
@@ -231,19 +264,40 @@ impl<O: Origin> View<O> {
             return Err(Errno::IO);
         }
         self.numbers.set_root((attributes.device, attributes.inode));
-        let inode = self.inodes.remember(ROOT, root);
-        let told = self.tell(&inode, attributes);
-        Ok((inode, told))
+        *self.root.lock() = attributes;
+        let (inode, _) = self.inodes.remember(ROOT, root);
+        let known = self.tell(&inode, attributes);
+        Ok((inode, known))
+    }
+
+    /// Attributes of the root; after it has gone those that it had. The kernel wants them before it
+    /// lets anybody through to the control directory, which tells what has happened. Whatever else
+    /// is asked of the root is refused.
+    fn root_attributes(&self) -> Result<NodeAttributes> {
+        self.refresh_root().map(|(_, known)| known).or_else(|errno| {
+            let attributes = *self.root.lock();
+            let root = self.inode(ROOT).map_err(|_| errno)?;
+            Ok(NodeAttributes {
+                number: ROOT,
+                shown: ROOT,
+                generation: root.generation,
+                attributes,
+            })
+        })
     }
 
     /// Runs an operation in a directory, and if that directory is a root which turns out to have
-    /// been replaced, runs it again in the new one.
+    /// gone and come back, runs it again there.
     fn in_directory<T>(&self, parent: u64, operation: impl Fn(&O::Node) -> Result<T>) -> Result<T> {
         let inode = self.inode(parent)?;
+        let had_gone = parent == ROOT && self.origin.standing().gone.is_some();
         match operation(&inode.node) {
-            Err(errno @ (Errno::NOENT | Errno::STALE | Errno::NOTCONN)) if parent == ROOT => {
+            Err(errno @ (Errno::NOENT | Errno::STALE | Errno::NOTCONN | Errno::IO))
+                if parent == ROOT && (had_gone || errno != Errno::IO) =>
+            {
                 let (current, _) = self.refresh_root()?;
-                if Arc::ptr_eq(&current, &inode) { Err(errno) } else { operation(&current.node) }
+                let is_new = had_gone || !Arc::ptr_eq(&current, &inode);
+                if is_new { operation(&current.node) } else { Err(errno) }
             }
             other => other,
         }

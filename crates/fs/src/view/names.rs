@@ -1,18 +1,23 @@
 //! Operations on names: looking them up, making, linking, renaming and removing them.
 
-use super::{Result, Told, View};
+use super::{NodeAttributes, Result, View};
 use crate::inode::Inode;
 use crate::record::{Entry, Key};
 use ogive_arc::Access;
 use ogive_origin::{Caller, Errno, Found, Make, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
 use std::time::Duration;
 
 impl<O: Origin> View<O> {
     /// Finds a name for a thread. The kernel counts a reference for each success.
-    pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<Told> {
+    pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<NodeAttributes> {
         match self.in_directory(parent, |node| self.origin.lookup(node, name)) {
-            Ok(found) => Ok(self.found(parent, name, found)),
+            Ok(found) => {
+                let known = self.found(parent, name, found);
+                self.retries.found(thread, (parent, name), known.number);
+                Ok(known)
+            }
             Err(errno) => {
                 self.retries.give_up(thread);
                 Err(errno)
@@ -27,10 +32,10 @@ impl<O: Origin> View<O> {
     }
 
     /// Notes what was found under a name.
-    pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> Told {
-        let (inode, told) = self.remember(found);
+    pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> NodeAttributes {
+        let (inode, known) = self.remember(found);
         inode.remember_name(parent, name, self.name_memory());
-        told
+        known
     }
 
     /// Makes a directory, symbolic link or special file.
@@ -40,14 +45,14 @@ impl<O: Origin> View<O> {
         name: &OsStr,
         what: Make<'_>,
         caller: Caller,
-    ) -> Result<Told> {
+    ) -> Result<NodeAttributes> {
         self.writable()?;
         let found = self.in_directory(parent, |node| self.origin.make(node, name, what, caller))?;
         Ok(self.found(parent, name, found))
     }
 
     /// Gives an inode another name.
-    pub(crate) fn link(&self, number: u64, parent: u64, name: &OsStr) -> Result<Told> {
+    pub(crate) fn link(&self, number: u64, parent: u64, name: &OsStr) -> Result<NodeAttributes> {
         self.writable()?;
         let inode = self.inode(number)?;
         let found = self.in_directory(parent, |parent| {
@@ -83,10 +88,45 @@ impl<O: Origin> View<O> {
         flags: RenameFlags,
     ) -> Result<()> {
         self.writable()?;
+        let (old, new) = ((from, old_name), (to, new_name));
         let to = self.inode(to)?;
-        self.in_directory(from, |from| {
+        let moving = self.expect_move(old, new);
+        let back =
+            if flags.contains(RenameFlags::EXCHANGE) { self.expect_move(new, old) } else { None };
+        let result = self.in_directory(from, |from| {
             self.origin.rename((from, old_name), (&to.node, new_name), flags)
-        })
+        });
+        for (inode, old, new) in [(moving, old, new), (back, new, old)] {
+            let Some(inode) = inode else { continue };
+            match result {
+                Ok(()) => {
+                    inode.rename(old, new);
+                    self.has_moved(&inode, old, new);
+                }
+                Err(_) => self.has_moved(&inode, new, old),
+            }
+        }
+        result
+    }
+
+    /// Tells an origin that keeps places what a rename through the mount is about to move, and
+    /// returns it. The kernel has looked it up, so it is known, or nobody will ask for it.
+    fn expect_move(&self, old: (u64, &OsStr), new: (u64, &OsStr)) -> Option<Arc<Inode<O>>> {
+        if !self.origin.keeps_places() {
+            return None;
+        }
+        let (from, to) = (self.inodes.get(old.0)?, self.inodes.get(new.0)?);
+        let found = self.origin.lookup(&from.node, old.1).ok()?;
+        let shown = self.numbers.of(found.attributes.device, found.attributes.inode);
+        let inode = self.inodes.shown_as(shown).filter(|known| known.node == found.node)?;
+        self.origin.expect_at(&inode.node, (&to.node, new.1));
+        Some(inode)
+    }
+
+    fn has_moved(&self, inode: &Inode<O>, old: (u64, &OsStr), new: (u64, &OsStr)) {
+        if let (Some(from), Some(to)) = (self.inodes.get(old.0), self.inodes.get(new.0)) {
+            self.origin.has_moved(&inode.node, (&from.node, old.1), (&to.node, new.1));
+        }
     }
 
     /// Target of a symbolic link: kept as long as the link is unchanged.
@@ -131,12 +171,12 @@ impl<O: Origin> View<O> {
         flags: ogive_origin::OFlags,
         mode: u32,
         caller: Caller,
-    ) -> Result<(std::sync::Arc<Inode<O>>, Told, O::File)> {
+    ) -> Result<(Arc<Inode<O>>, NodeAttributes, O::File)> {
         self.writable()?;
         let (found, file) =
             self.in_directory(parent, |node| self.origin.create(node, name, flags, mode, caller))?;
-        let (inode, told) = self.remember(found);
+        let (inode, known) = self.remember(found);
         inode.remember_name(parent, name, self.name_memory());
-        Ok((inode, told, file))
+        Ok((inode, known, file))
     }
 }

@@ -1,25 +1,39 @@
 //! The way of one read.
 //!
 //! A read of a cached record looks it up, holds it and answers from its bytes: nothing is copied
-//! that was not asked for. Whatever is missing is loaded through the engine, one load a record
+//! that was not asked for. Whatever is missing is loaded ([`super::load`]), one load a record
 //! however many ask, from the handle that asked first. Sequential readers get the records ahead
 //! of them loaded before they ask.
+//!
+//! Two ways lead to the missing records. A thread that may wait for the origin loads the first one
+//! itself, and the others with it if they are soon there; else it joins the loads of the others
+//! ([`View::complete_read`]). Where the record comes from
+//! the second level, or from an origin that reads in the background, the read goes from record to
+//! record by continuations, and no thread waits for any ([`View::complete_elsewhere`]).
 
-use super::loading::{Loaded, Missing, Wanted};
+use super::load::{Asker, Load, Loaded, Start, Wanted};
 use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::prefetch::Progress;
 use crate::record::{Entry, Key, Version};
 use crate::version::Contents;
-use ogive_arc::{Access, Hold, Kind, LoadError};
-use ogive_kstat::trace;
-use ogive_origin::{Errno, Origin};
+use ogive_arc::{Access, Hold, Kind, LoadError, Lookup};
+use ogive_origin::{Errno, Origin, ReadAhead};
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// One thread reads at most so much at once. A large read is of as much.
+const RUN_MAX_BYTES: u64 = 1 << 20;
+/// Pieces of a read that take no allocation: those of 1 MiB in records of 128 KiB, and one more.
+const PIECES: usize = 9;
 /// One sequential reader is prefetched at most this share of the cache.
 const PREFETCH_SHARE: u64 = 32;
+/// The same where the origin reads in the background: it asks for as much as its way holds.
+const PREFETCH_SHARE_FAR: u64 = 16;
+/// All of them together, where the origin reads in the background and no queue bounds it.
+const PREFETCH_SHARE_OF_ALL: u64 = 8;
 
 /// One read on its way: what was asked and what is in hand.
 pub(crate) struct Read<O: Origin> {
@@ -33,6 +47,15 @@ pub(crate) struct Read<O: Origin> {
     direct: bool,
     /// It went on where an earlier one had ended.
     sequential: bool,
+    /// What would have been prefetched, were it not for what requests cost.
+    held_back: Range<u64>,
+}
+
+/// What a read means for those that follow.
+#[derive(Default)]
+struct Ahead {
+    is_sequential: bool,
+    held_back: Range<u64>,
 }
 
 /// Parts of records, one after the other. One is the common case and takes no allocation.
@@ -57,8 +80,8 @@ impl<O: Origin> View<O> {
         length_bytes: u64,
     ) -> Result<Read<O>> {
         let open = self.file(handle)?;
-        let contents = open.inode.contents().ok_or(Errno::BADF)?;
-        let sequential = self.prefetch(&open, &contents, offset, length_bytes);
+        let contents = self.contents_read_by(&open)?;
+        let ahead = self.prefetch(&open, &contents, offset, length_bytes);
         let mut read = Read {
             open,
             version: contents.version,
@@ -67,20 +90,47 @@ impl<O: Origin> View<O> {
             pieces: Pieces::None,
             complete: length_bytes == 0,
             direct: self.settings.direct_io,
-            sequential,
+            sequential: ahead.is_sequential,
+            held_back: ahead.held_back,
         };
-        read.collect(self.settings.record_size_bytes, |key, _| {
-            Ok(self.cache.get_cached_only(&key, Access::Demand))
-        })?;
+        let record_size = self.settings.record_size_bytes;
+        while !read.complete {
+            let key = Key::record(read.version, read.reached() / record_size);
+            let Some(hold) = self.cache.get_cached_only(&key, Access::Demand) else { break };
+            read.take(record_size, hold);
+        }
         Ok(read)
     }
 
-    /// Has a read completed by a thread of the second level, if that is likely to have what is
-    /// missing; gives it back otherwise. `done` gets it on that thread, or on another that has
-    /// waited for the origin.
-    pub(crate) fn complete_from_second_level<Done, Reply>(
+    /// The contents that a read by this open file is of.
+    ///
+    /// # Errors
+    /// `EIO` where the bytes of the file were found to be none of it;
+    /// `ESTALE` where the origin vouches for the contents that the file was opened with, and the
+    /// inode has others by now: what is cached of those is not this file's, and what this file
+    /// reads must neither be kept as theirs nor come among their pages.
+    pub(super) fn contents_read_by(&self, open: &OpenFile<O>) -> Result<Contents> {
+        let contents = open.inode.contents().ok_or(Errno::BADF)?;
+        if self.origin.is_spoilt(&open.file) {
+            return Err(Errno::IO);
+        }
+        if contents.version != open.version && self.origin.contents_of(&open.file).is_some() {
+            return Err(Errno::STALE);
+        }
+        Ok(contents)
+    }
+
+    /// Whether there are reads that no thread need wait for.
+    pub(crate) fn completes_elsewhere(&self) -> bool {
+        self.second_level.is_some() || self.origin.reads_in_background()
+    }
+
+    /// Has a read completed without the calling thread, if its first missing record comes from the
+    /// second level or from an origin that reads in the background; gives it back otherwise. `done`
+    /// gets it on the thread that brings the last of it.
+    pub(crate) fn complete_elsewhere<Done, Reply>(
         self: &Arc<Self>,
-        mut read: Read<O>,
+        read: Read<O>,
         reply: Reply,
         done: Done,
     ) -> Option<(Read<O>, Reply)>
@@ -88,55 +138,67 @@ impl<O: Origin> View<O> {
         Done: FnOnce(&Arc<Self>, &Read<O>, Result<()>, Reply) + Send + 'static,
         Reply: Send + 'static,
     {
-        let Some(missing) = self.claim_from_second_level(&read) else {
+        let wanted = read.next_wanted(self.settings.record_size_bytes);
+        if !self.origin.reads_in_background() && !self.may_be_in_second_level(&wanted) {
             return Some((read, reply));
-        };
-        self.load_rest_ahead(&read);
-        let view = self.clone();
-        self.workers.second_level_request(Box::new(move || {
-            let missing = match view.fill_from_second_level(missing) {
-                Ok(loaded) => {
-                    let collected = view.collect_loaded(&mut read, loaded);
-                    if collected.is_err() || read.is_complete() {
-                        return done(&view, &read, collected, reply);
-                    }
-                    None
-                }
-                // Somebody has to wait for the origin, but not this thread.
-                Err(missing) => Some(missing),
-            };
-            let waiting = view.clone();
-            view.workers.request(Box::new(move || {
-                let loaded = missing.map(|missing| waiting.fill_from_origin(*missing)).transpose();
-                let completed = loaded.and_then(|loaded| {
-                    loaded.map_or(Ok(()), |loaded| waiting.collect_loaded(&mut read, loaded))?;
-                    waiting.complete_read(&mut read)
-                });
-                done(&waiting, &read, completed, reply);
-            }));
-        }));
+        }
+        self.go_on(read, None, move |view, read, result| done(view, read, result, reply));
         None
     }
 
-    /// Takes the first missing record of a read, which its load has brought, and what else there is
-    /// now. Not by looking the first up: it was missed, and is not to be counted or kept as one that
-    /// was asked for twice.
-    fn collect_loaded(&self, read: &mut Read<O>, loaded: Loaded) -> Result<()> {
-        let mut first = Some(loaded);
-        read.collect(self.settings.record_size_bytes, |key, _| {
-            Ok(first.take().or_else(|| self.cache.get_cached_only(&key, Access::Demand)))
-        })
-    }
-
-    /// Claims the first missing record of a read if the second level may have it.
-    fn claim_from_second_level(&self, read: &Read<O>) -> Option<Missing<O>> {
-        let wanted = read.wanted(read.reached() / self.settings.record_size_bytes);
-        if !self.may_be_in_second_level(&wanted) {
-            return None;
+    /// Goes on with a read that has got a record: looks the next ones up, until one has to be
+    /// loaded or the read is complete.
+    fn go_on<Done>(self: &Arc<Self>, mut read: Read<O>, loaded: Option<Loaded>, done: Done)
+    where
+        Done: FnOnce(&Arc<Self>, &Read<O>, Result<()>) + Send + 'static,
+    {
+        let record_size = self.settings.record_size_bytes;
+        let is_first = loaded.is_none();
+        if let Some(hold) = loaded {
+            read.take(record_size, hold);
         }
-        let key = Key::record(wanted.version, wanted.index);
-        let claim = self.cache.try_claim(&key, Kind::Data, Access::Demand)?;
-        Some(Missing { wanted, claim })
+        while !read.complete {
+            let wanted = read.next_wanted(record_size);
+            let view = self.clone();
+            match self.cache.get_or_claim(&wanted.key(), Kind::Data, Access::Demand) {
+                Lookup::Hit(hold) => read.take(record_size, hold),
+                Lookup::Claimed(claim) => {
+                    let rest = is_first.then(|| self.claim_rest(&read));
+                    let held_back = std::mem::take(&mut read.held_back);
+                    let (open, version) = (read.open.clone(), read.version);
+                    let then = move |loaded| match loaded {
+                        Ok(loaded) => view.go_on(read, Some(loaded), done),
+                        Err(errno) => done(&view, &read, Err(errno)),
+                    };
+                    let asker = Asker::Request(Box::new(then));
+                    let mut start = Start::new(self.origin.read_ahead().run_bytes);
+                    start.demanded(Load::begin(self, wanted, claim, asker));
+                    rest.into_iter().flatten().flatten().for_each(|load| start.demanded(load));
+                    // The request is made in any case: longer it costs no more, and the next ones
+                    // need not be made.
+                    self.lengthen(&mut start, &open, version, held_back);
+                    return start.finish();
+                }
+                Lookup::Loading(joined) => {
+                    if is_first {
+                        self.load_rest_ahead(&read);
+                    }
+                    return joined.then(move |end| match end.map_err(errno) {
+                        Ok(loaded) => view.go_on(read, loaded, done),
+                        Err(errno) => done(&view, &read, Err(errno)),
+                    });
+                }
+            }
+        }
+        if read.is_complete() {
+            return done(self, &read, Ok(()));
+        }
+        // The origin has to be asked whether the file has grown.
+        let view = self.clone();
+        self.workers.request(Box::new(move || {
+            let completed = view.complete_read(&mut read);
+            done(&view, &read, completed);
+        }));
     }
 
     /// Completes a read, waiting for the origin where it must.
@@ -150,14 +212,28 @@ impl<O: Origin> View<O> {
 
     fn load_rest(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         let record_size = self.settings.record_size_bytes;
-        self.load_rest_ahead(read);
-        let mut wanted = read.wanted(0);
-        read.collect(record_size, |key, index| {
-            wanted.index = index;
-            let load = || self.load_record(&wanted);
-            let loaded = self.cache.get_or_load(&key, Kind::Data, Access::Demand, load);
-            loaded.map(|(hold, _)| Some(hold)).map_err(errno)
-        })
+        let records = (read.end - read.reached()).div_ceil(record_size);
+        let all_here = self.second_level.is_none() && records <= self.records_at_once();
+        if !all_here {
+            self.load_rest_ahead(read);
+        }
+        while !read.complete {
+            let wanted = read.next_wanted(record_size);
+            let hold = match self.cache.get_or_claim(&wanted.key(), Kind::Data, Access::Demand) {
+                Lookup::Hit(hold) => hold,
+                Lookup::Claimed(claim) => {
+                    let following = all_here.then(|| self.claim_rest(read).map_while(|load| load));
+                    Load::here(self, wanted, claim, following.into_iter().flatten())?
+                }
+                Lookup::Loading(joined) => match joined.wait().map_err(errno)? {
+                    Some(hold) => hold,
+                    // It was given up.
+                    None => continue,
+                },
+            };
+            read.take(record_size, hold);
+        }
+        Ok(())
     }
 
     /// A program that reads past the end of a file as it was may be following one that grows
@@ -169,7 +245,7 @@ impl<O: Origin> View<O> {
             return Ok(());
         }
         self.notice_size(&read.open.inode, attributes.size_bytes);
-        let contents = read.open.inode.contents().ok_or(Errno::BADF)?;
+        let contents = self.contents_read_by(&read.open)?;
         (read.version, read.pieces, read.complete) = (contents.version, Pieces::None, false);
         self.load_rest(read)
     }
@@ -189,84 +265,162 @@ impl<O: Origin> View<O> {
 
     /// Starts loading all missing records of a read but the first, which is the caller's.
     fn load_rest_ahead(self: &Arc<Self>, read: &Read<O>) {
+        let mut start = Start::new(self.origin.read_ahead().run_bytes);
+        self.claim_rest(read).flatten().for_each(|load| start.demanded(load));
+        start.finish();
+    }
+
+    /// Claims all missing records of a read but the first; nothing for those that somebody has.
+    fn claim_rest(
+        self: &Arc<Self>,
+        read: &Read<O>,
+    ) -> impl Iterator<Item = Option<Load<O>>> + use<O> {
         let record_size = self.settings.record_size_bytes;
         let next = read.reached() / record_size + 1;
         let size_bytes = read.open.inode.contents().map_or(0, |known| known.size_bytes);
         let last = read.end.saturating_sub(1).min(size_bytes.saturating_sub(1)) / record_size;
-        self.load_ahead(&read.open, read.version, next..=last, read.sequential);
+        let (view, open, version, sequential) =
+            (self.clone(), read.open.clone(), read.version, read.sequential);
+        (next..=last).map(move |index| {
+            let wanted = Wanted { open: open.clone(), version, index, sequential };
+            let claim = view.cache.try_claim(&wanted.key(), Kind::Data, Access::Demand)?;
+            Some(Load::begin(&view, wanted, claim, Asker::Rest))
+        })
     }
 
-    /// Starts loading what a sequential reader is going to ask for; whether this is one.
+    /// How many records one thread reads at once, of an origin that keeps a thread waiting.
+    pub(super) fn records_at_once(&self) -> u64 {
+        self.pace.records(RUN_MAX_BYTES / self.settings.record_size_bytes)
+    }
+
+    /// Starts loading what a sequential reader is going to ask for, or tells what is held back.
     fn prefetch(
         self: &Arc<Self>,
         open: &Arc<OpenFile<O>>,
         contents: &Contents,
         offset: u64,
         length_bytes: u64,
-    ) -> bool {
+    ) -> Ahead {
         let distance = self.prefetch_distance.load(Ordering::Relaxed);
         let record_size = self.settings.record_size_bytes;
         if distance == 0 || contents.size_bytes <= record_size {
-            return false;
+            return Ahead::default();
         }
+        let reach = self.origin.read_ahead();
+        let reach = ReadAhead { most_bytes: reach.most_bytes.min(distance), ..reach };
         let (progress, streams) = {
             let mut streams = open.streams.lock();
             let size = contents.size_bytes;
-            (streams.on_read(offset, length_bytes, size, distance), streams.len())
+            (streams.on_read(offset, length_bytes, size, &reach), streams.len())
         };
         self.counters.stream(progress != Progress::Miss, streams);
         let Progress::Hit(range) = progress else {
-            return false;
+            return Ahead::default();
         };
+        let sequential = Ahead { is_sequential: true, ..Ahead::default() };
         if range.is_empty() {
-            return true;
+            return sequential;
         }
         self.limit_prefetch();
+        if self.is_prefetching_enough() {
+            open.streams.lock().take_back(&range);
+            return sequential;
+        }
+        if !self.origin.may_read_ahead() {
+            open.streams.lock().take_back(&range);
+            return Ahead { held_back: range, ..sequential };
+        }
+        let mut start = Start::new(reach.run_bytes);
+        self.load_ahead(&mut start, open, contents.version, range);
+        start.finish();
+        sequential
+    }
+
+    /// Starts loading the records of a range that nobody has asked for yet.
+    fn load_ahead(
+        self: &Arc<Self>,
+        start: &mut Start<O>,
+        open: &Arc<OpenFile<O>>,
+        version: Version,
+        range: Range<u64>,
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        let record_size = self.settings.record_size_bytes;
+        let size_bytes = open.inode.contents().map_or(0, |known| known.size_bytes);
         for index in range.start / record_size..=(range.end - 1) / record_size {
-            let key = Key::record(contents.version, index);
+            let key = Key::record(version, index);
             let Some(claim) = self.cache.try_claim(&key, Kind::Data, Access::Prefetch) else {
                 continue;
             };
-            self.counters.prefetch_issued();
-            if self.recording.is_on() {
-                let left = contents.size_bytes.saturating_sub(index * record_size);
+            if self.observers.are_there() {
+                let left = size_bytes.saturating_sub(index * record_size);
                 let bytes = left.min(record_size) as usize;
-                self.recording.note(contents.version, index, bytes, trace::Access::Prefetch);
+                self.observers.read_ahead(version, index, bytes);
             }
-            let version = contents.version;
             let wanted = Wanted { open: open.clone(), version, index, sequential: true };
-            if !self.load_for_later(Missing { wanted, claim }) {
+            if !start.prefetch(Load::begin(self, wanted, claim, Asker::nobody(self))) {
                 break;
             }
         }
-        true
     }
 
-    /// Keeps the distance of prefetching to a share of the cache as large as it now is: what is
+    /// Makes the request that is about to be made longer, by records that follow in it.
+    fn lengthen(
+        self: &Arc<Self>,
+        start: &mut Start<O>,
+        open: &Arc<OpenFile<O>>,
+        version: Version,
+        range: Range<u64>,
+    ) {
+        let record_size = self.settings.record_size_bytes;
+        let start_of = |index: u64| index.saturating_mul(record_size);
+        let record = |index: u64| start_of(index)..start_of(index + 1);
+        let first = range.start / record_size;
+        for index in (first..).take_while(|index| record(*index).start < range.end) {
+            if !start.has_room_for(index) {
+                // It would be another request.
+                return;
+            }
+            self.load_ahead(start, open, version, record(index));
+        }
+    }
+
+    /// Whether as much is on its way that nobody has asked for as the cache has room for. Where
+    /// threads wait for the origin, the length of their queue says so.
+    fn is_prefetching_enough(&self) -> bool {
+        let room_bytes = self.cache.level().room_bytes() / PREFETCH_SHARE_OF_ALL;
+        let active = || self.counters.prefetch_active() * self.settings.record_size_bytes;
+        self.origin.reads_in_background() && active() >= room_bytes
+    }
+
+    /// Keeps the distance of prefetching to a share of the cache as large as it can be now: what is
     /// evicted before it is read was read for nothing.
     pub(super) fn limit_prefetch(&self) {
-        let room_bytes = self.cache.level().target_bytes / PREFETCH_SHARE;
+        let is_far = self.origin.reads_in_background();
+        let share = if is_far { PREFETCH_SHARE_FAR } else { PREFETCH_SHARE };
+        let room_bytes = self.cache.level().room_bytes() / share;
         let distance_bytes = self.settings.prefetch_max_bytes.min(room_bytes);
         self.prefetch_distance.store(distance_bytes, Ordering::Relaxed);
     }
 
-    /// Answers a read with its bytes, and lets go of what the page cache has now.
-    pub(crate) fn finish_read(&self, read: &Read<O>, answer: impl FnOnce(&[u8])) {
+    /// Answers a read with its bytes, as they stand in its records one after the other, and lets go
+    /// of what the page cache has now.
+    pub(crate) fn finish_read(&self, read: &Read<O>, answer: impl FnOnce(&[&[u8]])) {
         let length_bytes = read.reached() - read.offset;
         self.counters.read(length_bytes);
-        if self.recording.is_on() {
+        if self.observers.are_there() {
             for piece in read.pieces.iter() {
                 let bytes = piece.hold.bytes().len();
-                self.recording.note(read.version, piece.index, bytes, trace::Access::Demand);
+                self.observers.read(read.version, piece.index, bytes);
             }
         }
         match &read.pieces {
             Pieces::None => answer(&[]),
-            Pieces::One(piece) => answer(piece.bytes()),
+            Pieces::One(piece) => answer(&[piece.bytes()]),
             Pieces::Several(pieces) => {
-                let mut bytes = Vec::with_capacity(length_bytes as usize);
-                pieces.iter().for_each(|piece| bytes.extend_from_slice(piece.bytes()));
-                answer(&bytes);
+                answer(&pieces.iter().map(Piece::bytes).collect::<SmallVec<[_; PIECES]>>());
             }
         }
         if self.settings.exclusive && !read.direct {
@@ -294,8 +448,10 @@ impl<O: Origin> Read<O> {
         self.complete && !(self.direct && self.ends_short())
     }
 
-    fn wanted(&self, index: u64) -> Wanted<O> {
+    /// The first record that is not in hand.
+    fn next_wanted(&self, record_size: u64) -> Wanted<O> {
         let Self { open, version, sequential, .. } = self;
+        let index = self.reached() / record_size;
         Wanted { open: open.clone(), version: *version, index, sequential: *sequential }
     }
 
@@ -308,27 +464,17 @@ impl<O: Origin> Read<O> {
         self.complete && self.reached() < self.end
     }
 
-    /// Takes record after record from `get` until the read is complete, the file ends, or there
-    /// is no record to be had.
-    fn collect(
-        &mut self,
-        record_size: u64,
-        mut get: impl FnMut(Key, u64) -> Result<Option<Hold<Key, Entry>>>,
-    ) -> Result<()> {
-        while !self.complete {
-            let at = self.reached();
-            let index = at / record_size;
-            let Some(hold) = get(Key::record(self.version, index), index)? else {
-                return Ok(());
-            };
-            let length = hold.bytes().len();
-            let start = (at - index * record_size) as usize;
-            let wanted = start + (self.end - at).min(record_size - start as u64) as usize;
-            let range = start.min(length)..wanted.min(length);
-            self.complete = length < wanted || at + range.len() as u64 == self.end;
-            self.pieces.push(Piece { hold, range, index });
-        }
-        Ok(())
+    /// Takes the first record that is not in hand. The read is complete with the last that was
+    /// asked for, or where the file ends.
+    fn take(&mut self, record_size: u64, hold: Hold<Key, Entry>) {
+        let at = self.reached();
+        let index = at / record_size;
+        let length = hold.bytes().len();
+        let start = (at - index * record_size) as usize;
+        let wanted = start + (self.end - at).min(record_size - start as u64) as usize;
+        let range = start.min(length)..wanted.min(length);
+        self.complete = length < wanted || at + range.len() as u64 == self.end;
+        self.pieces.push(Piece { hold, range, index });
     }
 }
 

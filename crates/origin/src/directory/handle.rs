@@ -3,7 +3,8 @@
 //! `name_to_handle_at(2)` and `open_by_handle_at(2)` are what NFS servers are built on. The
 //! contents of a handle are the file system's business (inode number and generation, mostly);
 //! here they are opaque bytes. This is the only module of the crate with unsafe code: no safe
-//! wrapper of the two calls exists.
+//! wrapper of the two calls exists, nor of those that tell a file system's own identity and the
+//! flags of its files.
 
 use super::errno;
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -11,11 +12,28 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `MAX_HANDLE_SZ` of `linux/exportfs.h`.
 const HANDLE_MAX_BYTES: usize = 128;
 /// Handles of ext4, xfs, tmpfs and btrfs fit; longer ones (NFS) go to the heap.
 const INLINE_MAX_BYTES: usize = 22;
+
+/// `AT_HANDLE_MNT_ID_UNIQUE` of `linux/fcntl.h`, since Linux 6.12.
+const AT_HANDLE_MNT_ID_UNIQUE: c_int = 0x001;
+/// Type and number of `FS_IOC_GETFSUUID` of `linux/fs.h`, since Linux 6.9.
+const GET_UUID: (u8, u8) = (0x15, 0);
+/// File systems whose `f_fsid` is made of their UUID (`ext4_statfs`, `btrfs_statfs`), by their
+/// magic numbers. That of others may be the number of a device, which another disk has next time.
+const FSID_IS_UUID: [u64; 2] = [0xef53, 0x9123_683e];
+
+/// Which mount an object lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MountId {
+    number: u64,
+    /// No other mount ever gets this number.
+    pub(crate) is_unique: bool,
+}
 
 /// An opaque handle of one object on one mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +64,7 @@ impl FileHandle {
     /// # Errors
     /// `EOPNOTSUPP` where the file system has no handles; `EOVERFLOW` if one were longer than the
     /// kernel allows.
-    pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<(Self, c_int), Errno> {
+    pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<(Self, MountId), Errno> {
         Self::ask(fd, c"", libc::AT_EMPTY_PATH)
     }
 
@@ -55,28 +73,54 @@ impl FileHandle {
     ///
     /// # Errors
     /// As [`FileHandle::of`], and `ENOENT`.
-    pub(crate) fn at(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(Self, c_int), Errno> {
+    pub(crate) fn at(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(Self, MountId), Errno> {
         let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         Self::ask(directory, &name, 0)
     }
 
-    fn ask(fd: BorrowedFd<'_>, path: &CStr, flags: c_int) -> Result<(Self, c_int), Errno> {
+    /// Which mount an id means: since Linux 6.12 no id is given twice, before that another mount
+    /// may get the id of one that has gone.
+    fn ask(fd: BorrowedFd<'_>, path: &CStr, flags: c_int) -> Result<(Self, MountId), Errno> {
+        static HAS_UNIQUE_IDS: AtomicBool = AtomicBool::new(true);
+        if HAS_UNIQUE_IDS.load(Ordering::Relaxed) {
+            let mut id: u64 = 0;
+            match Self::ask_with(fd, path, flags | AT_HANDLE_MNT_ID_UNIQUE, (&raw mut id).cast()) {
+                Err(Errno::INVAL) => {}
+                other => {
+                    let id = MountId { number: id, is_unique: true };
+                    return other.map(|handle| (handle, id));
+                }
+            }
+        }
+        let mut id: c_int = 0;
+        let handle = Self::ask_with(fd, path, flags, &raw mut id)?;
+        HAS_UNIQUE_IDS.store(false, Ordering::Relaxed);
+        Ok((handle, MountId { number: id as u64, is_unique: false }))
+    }
+
+    /// `mount_id` points to 64 bits if the flags ask for a unique id, to an `int` otherwise.
+    fn ask_with(
+        fd: BorrowedFd<'_>,
+        path: &CStr,
+        flags: c_int,
+        mount_id: *mut c_int,
+    ) -> Result<Self, Errno> {
         let mut raw = RawHandle {
             handle_bytes: HANDLE_MAX_BYTES as u32,
             handle_type: 0,
             f_handle: [0; HANDLE_MAX_BYTES],
         };
-        let mut mount_id: c_int = 0;
         // SAFETY: `raw` starts with the two fields of `struct file_handle` and is followed by
         // `handle_bytes` writable bytes, as the call requires; the path is NUL-terminated; both
-        // out-pointers live until the call returns; `fd` is open while borrowed.
+        // out-pointers live until the call returns, and the callers above give one to 64 bits
+        // exactly if they ask for 64; `fd` is open while borrowed.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_name_to_handle_at,
                 fd.as_raw_fd(),
                 path.as_ptr(),
                 &raw mut raw,
-                &raw mut mount_id,
+                mount_id,
                 flags,
             )
         };
@@ -85,7 +129,7 @@ impl FileHandle {
         }
         let length = raw.handle_bytes as usize;
         let bytes = raw.f_handle.get(..length).ok_or(Errno::OVERFLOW)?;
-        Ok((Self { kind: raw.handle_type, bytes: Bytes::new(bytes) }, mount_id))
+        Ok(Self { kind: raw.handle_type, bytes: Bytes::new(bytes) })
     }
 
     /// Opens the object on the mounted file system that `mount` lies on.
@@ -117,8 +161,54 @@ impl FileHandle {
 
     /// A number that differs between objects that shared an inode number one after the other.
     pub(crate) fn generation(&self) -> u64 {
-        xxhash_rust::xxh3::xxh3_64_with_seed(self.bytes.as_slice(), self.kind as u64)
+        twox_hash::XxHash3_64::oneshot_with_seed(self.kind as u64, self.bytes.as_slice())
     }
+}
+
+/// `struct fsuuid2` of `linux/fs.h`.
+#[repr(C)]
+struct FsUuid {
+    length: u8,
+    uuid: [u8; 16],
+}
+
+/// What a file system got when it was made and keeps wherever it is mounted; `None` where it has no
+/// such thing. `fd` is open for reading.
+pub(crate) fn file_system_uuid(fd: BorrowedFd<'_>) -> Option<[u8; 16]> {
+    const OPCODE: rustix::ioctl::Opcode =
+        rustix::ioctl::opcode::read::<FsUuid>(GET_UUID.0, GET_UUID.1);
+    // SAFETY: the opcode is one that writes a `struct fsuuid2`, which `FsUuid` is, and any bytes
+    // are a valid one; the call keeps no pointer.
+    let asked = unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::Getter::<OPCODE, FsUuid>::new()) };
+    if let Ok(FsUuid { length: 16, uuid }) = asked {
+        return (uuid != [0; 16]).then_some(uuid);
+    }
+    let magic = rustix::fs::fstatfs(fd).ok()?.f_type as u64;
+    let fsid = rustix::fs::fstatvfs(fd).ok()?.f_fsid;
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&fsid.to_le_bytes());
+    (FSID_IS_UUID.contains(&magic) && fsid != 0).then_some(uuid)
+}
+
+/// `struct fsxattr` of a file (`FS_IOC_FSGETXATTR` of `linux/fs.h`).
+///
+/// # Errors
+/// `ENOTTY` or `EOPNOTSUPP` where the file system has none.
+pub(super) fn extended_flags(fd: BorrowedFd<'_>) -> Result<[u32; 7], Errno> {
+    const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<[u32; 7]>(b'X', 31);
+    // SAFETY: the opcode is one that writes a `struct fsxattr`, 28 bytes of which any are valid;
+    // the call keeps no pointer.
+    unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::Getter::<OPCODE, [u32; 7]>::new()) }
+}
+
+/// Sets them (`FS_IOC_FSSETXATTR`).
+///
+/// # Errors
+/// As [`extended_flags`], and what the file system refuses.
+pub(super) fn set_extended_flags(fd: BorrowedFd<'_>, flags: [u32; 7]) -> Result<(), Errno> {
+    const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::write::<[u32; 7]>(b'X', 32);
+    // SAFETY: the opcode is one that reads a `struct fsxattr`, 28 bytes; the call keeps no pointer.
+    unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::Setter::<OPCODE, [u32; 7]>::new(flags)) }
 }
 
 impl Bytes {
@@ -159,7 +249,10 @@ mod tests {
         std::fs::write(&path, "first").unwrap();
         let file = std::fs::File::open(&path).unwrap();
         let Ok((handle, mount_id)) = FileHandle::of(file.as_fd()) else {
-            eprintln!("skipped: no file handles on {}", directory.path().display());
+            crate::skipped::skipped(format_args!(
+                "no file handles on {}",
+                directory.path().display()
+            ));
             return;
         };
         std::fs::rename(&path, directory.path().join("b")).unwrap();
@@ -174,7 +267,7 @@ mod tests {
                 let text = std::io::read_to_string(std::fs::File::from(fd)).unwrap();
                 assert_eq!(text, "first");
             }
-            Err(Errno::PERM) => eprintln!("half skipped: may not open by handle"),
+            Err(Errno::PERM) => crate::skipped::skipped("may not open by handle"),
             Err(error) => panic!("{error}"),
         }
     }

@@ -4,31 +4,47 @@
 //! millions of files keeps no descriptors and follows no paths. Operations on an object go
 //! through an `O_PATH` descriptor opened for the occasion and, where a system call takes only
 //! paths, through its magic link in `/proc/self/fd`, which the kernel resolves to the very object
-//! without looking at names.
+//! without looking at names. Where there are no handles, or the process may not open by them,
+//! objects are named by place and identity ([`object`]), and a bounded number of them is open
+//! ([`descriptors`]). All of them begin at one descriptor of the directory ([`root`]), which is
+//! opened once.
 
 mod credentials;
+mod crossing;
+mod descriptors;
 mod handle;
+mod identity;
+mod mounts;
 mod node;
+mod object;
 mod operations;
 mod recent;
+mod reopen;
+mod root;
 
+pub use crossing::Device;
 pub use node::Node;
 
 use crate::Result;
+use descriptors::Descriptor;
 use node::Nodes;
 use parking_lot::Mutex;
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use root::Root;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// A directory that is the authority for a mount.
 #[derive(Debug)]
 pub struct DirectoryOrigin {
-    path: PathBuf,
+    root: Root,
     nodes: Nodes,
     access_control_lists: bool,
+    /// Reading files, and listing directories, changes no access times.
+    spares_times: (bool, bool),
 }
 
 /// Why a directory cannot be an origin.
@@ -55,22 +71,35 @@ impl DirectoryOrigin {
     /// What `open(2)` says: missing, not a directory, not permitted.
     pub fn open(path: &Path) -> std::result::Result<Self, OpenError> {
         let fail = |errno| OpenError { path: path.to_owned(), errno };
-        let root = open_root(path).map_err(fail)?;
-        let nodes = Nodes::probe(rustix::fd::AsFd::as_fd(&root));
-        let access_control_lists = !matches!(
-            rustix::fs::getxattr_query(path, c"system.posix_acl_access"),
-            Err(Errno::OPNOTSUPP)
-        );
-        Ok(Self { path: path.to_owned(), nodes, access_control_lists })
+        let root = Root::open(path).map_err(fail)?;
+        let descriptor = root.descriptor().map_err(fail)?;
+        let nodes = Nodes::probe(descriptor.as_fd());
+        // So that it is the first mounted file system that is known.
+        nodes.root(descriptor.as_fd()).map_err(fail)?;
+        let access_control_lists = root::keeps_access_control_lists(descriptor.as_fd());
+        Ok(Self { root, nodes, access_control_lists, spares_times: (false, false) })
     }
 
-    /// The directory.
+    /// Has reads of files, or listings of directories, change no access times, as far as the
+    /// process may: those of others' files are root's to spare.
+    #[must_use]
+    pub fn sparing_access_times(self, of_files: bool, of_directories: bool) -> Self {
+        Self { spares_times: (of_files, of_directories), ..self }
+    }
+
+    /// Where to say which file system is served from this origin, once it is mounted: what leads
+    /// back to it is refused with `ELOOP` from then on.
+    pub fn served_as(&self) -> Arc<OnceLock<Device>> {
+        self.nodes.inspector.crossings.own()
+    }
+
+    /// The path that the directory had when it was opened.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.root.path()
     }
 
-    /// Whether objects are kept by kernel file handle. If not, each known object keeps a file
-    /// descriptor open, and the process limit bounds how many can be known.
+    /// Whether objects are kept by kernel file handle. If not, they are kept by place and identity,
+    /// which takes more memory and a few more system calls.
     pub fn keeps_handles(&self) -> bool {
         self.nodes.by_handle()
     }
@@ -79,20 +108,22 @@ impl DirectoryOrigin {
 /// An open file of a directory origin.
 #[derive(Debug)]
 pub struct OpenFile {
-    fd: OwnedFd,
+    fd: Arc<Descriptor>,
 }
 
 /// An open directory of a directory origin.
 #[derive(Debug)]
 pub struct OpenDirectory {
-    fd: OwnedFd,
+    fd: Arc<Descriptor>,
+    node: Node,
     /// A descriptor has one position; reading moves it. Readers of one handle take turns.
     position: Mutex<()>,
 }
 
-fn open_root(path: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::openat(CWD, path, flags, Mode::empty())
+/// An `O_PATH` descriptor of what a name leads to; a symbolic link is not followed.
+fn open_name(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
 /// The path that resolves to exactly the object of `fd`.
@@ -105,3 +136,6 @@ fn magic_link(fd: BorrowedFd<'_>) -> CString {
 fn errno() -> Errno {
     std::io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,28 +1,32 @@
 //! Nodes of a directory origin, and how they are opened.
+//!
+//! A node is the object's handle where the process may open by handle, and otherwise an object
+//! with a place ([`super::object`]), which is opened by name when somebody needs it
+//! ([`super::reopen`]).
 
-use super::handle::FileHandle;
+use super::descriptors::{Descriptor, Descriptors};
+use super::handle::{FileHandle, MountId};
+use super::identity::{Inspector, Seen};
+use super::mounts::{Entrance, Mounts};
+use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::Recent;
-use crate::{Attributes, FileKind, Found, OFlags, Result, Time};
-use parking_lot::RwLock;
+use crate::{Attributes, FileKind, Found, OFlags, Result, Tag, Time};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, Stat};
 use rustix::io::Errno;
-use std::ffi::{OsStr, c_int};
+use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Most mounted file systems below one origin; a node on any further one keeps a descriptor.
-const MOUNTS_MAX: usize = u16::MAX as usize;
-
 /// An object below the origin's directory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Node(Name);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Name {
-    /// By handle: nothing is kept open.
+    /// By handle: opened wherever it is.
     Handle { mount: u16, handle: FileHandle },
-    /// By an open `O_PATH` descriptor.
-    Descriptor { fd: OwnedFd, device: u64, inode: u64, generation: u64 },
+    /// By place and identity.
+    Object(Arc<Object>),
 }
 
 impl PartialEq for Node {
@@ -32,18 +36,59 @@ impl PartialEq for Node {
                 Name::Handle { mount, handle },
                 Name::Handle { mount: other_mount, handle: other_handle },
             ) => mount == other_mount && handle == other_handle,
-            (
-                Name::Descriptor { device, inode, generation, .. },
-                Name::Descriptor { device: d, inode: i, generation: g, .. },
-            ) => (device, inode, generation) == (d, i, g),
+            (Name::Object(one), Name::Object(other)) => one.identity == other.identity,
             _ => false,
         }
     }
 }
 
-/// An `O_PATH` descriptor of a node, borrowed from it or opened for the occasion.
+impl Node {
+    /// The node as a place for others.
+    fn directory(&self) -> Directory {
+        match &self.0 {
+            Name::Handle { mount, handle } => Directory::Handle(Arc::new((*mount, handle.clone()))),
+            Name::Object(object) => Directory::Object(object.clone()),
+        }
+    }
+
+    /// The same object under a node that was known before: what the new one tells of its place is
+    /// taken over.
+    pub(super) fn met_again(&self, found: &Node) {
+        if let (Name::Object(known), Name::Object(found)) = (&self.0, &found.0) {
+            for (directory, name) in found.places().into_iter().rev() {
+                known.found_at(&directory, &name);
+            }
+            known.take_over(found);
+        }
+    }
+
+    /// The node may soon be found at another place too.
+    pub(super) fn expect_at(&self, directory: &Node, name: &OsStr) {
+        if let Name::Object(object) = &self.0 {
+            object.expect_at(&directory.directory(), name);
+        }
+    }
+
+    /// The node has moved.
+    pub(super) fn has_moved(&self, from: (&Node, &OsStr), to: (&Node, &OsStr)) {
+        if let Name::Object(object) = &self.0 {
+            object.found_at(&to.0.directory(), to.1);
+            object.gone_from(&from.0.directory(), from.1);
+        }
+    }
+
+    /// A program has opened it: while it does, everybody may use its descriptor.
+    pub(super) fn is_open(&self, descriptor: &Arc<Descriptor>) {
+        if let Name::Object(object) = &self.0 {
+            object.set_opened(descriptor, true);
+        }
+    }
+}
+
+/// A descriptor of a node, borrowed, shared, or opened for the occasion.
 pub(super) enum PathDescriptor<'a> {
     Borrowed(BorrowedFd<'a>),
+    Shared(Arc<Descriptor>),
     Owned(OwnedFd),
 }
 
@@ -51,26 +96,21 @@ impl AsFd for PathDescriptor<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Borrowed(fd) => *fd,
+            Self::Shared(descriptor) => descriptor.as_fd(),
             Self::Owned(fd) => fd.as_fd(),
         }
     }
 }
 
-/// A mounted file system that handles were seen on.
-#[derive(Debug)]
-struct MountedFileSystem {
-    id: c_int,
-    /// Any open object on it; `open_by_handle_at` wants one.
-    fd: Arc<OwnedFd>,
-}
-
-/// Turns descriptors into nodes and back. The lock guards only the short list of mounts and is
-/// never held across a system call that may reach the origin.
+/// Turns descriptors and names into nodes, and nodes into descriptors.
 #[derive(Debug)]
 pub(super) struct Nodes {
     by_handle: bool,
-    mounts: RwLock<Vec<MountedFileSystem>>,
+    mounts: Mounts<Directory>,
     recent: Recent,
+    pub(super) descriptors: Arc<Descriptors>,
+    pub(super) inspector: Inspector,
+    top: Arc<Top>,
 }
 
 impl Nodes {
@@ -83,47 +123,127 @@ impl Nodes {
             },
             Err(_) => false,
         };
-        Self { by_handle, mounts: RwLock::new(Vec::new()), recent: Recent::default() }
+        Self::new(by_handle, Descriptors::default())
     }
 
-    /// Whether nodes are kept by handle rather than by descriptor.
+    /// Nodes with a place each, of which no more than `limit` are open.
+    #[cfg(test)]
+    pub(super) fn by_place(limit: usize) -> Self {
+        Self::new(false, Descriptors::new(limit))
+    }
+
+    fn new(by_handle: bool, descriptors: Descriptors) -> Self {
+        let descriptors = Arc::new(descriptors);
+        Self {
+            by_handle,
+            mounts: Mounts::new(),
+            recent: Recent::new(descriptors.limit()),
+            descriptors,
+            inspector: Inspector::default(),
+            top: Arc::default(),
+        }
+    }
+
+    /// Whether nodes are kept by handle rather than by place.
     pub(super) fn by_handle(&self) -> bool {
         self.by_handle
     }
 
-    /// The object that `fd` refers to, as a node.
-    pub(super) fn found(&self, fd: OwnedFd) -> Result<Found<Node>> {
-        self.identify(fd).map(|(found, _)| found)
-    }
-
-    /// The same for an object that is likely to be opened next.
-    pub(super) fn found_and_kept(&self, fd: OwnedFd) -> Result<Found<Node>> {
-        let (found, fd) = self.identify(fd)?;
-        if let (Name::Handle { mount, handle }, Some(fd)) = (&found.node.0, fd) {
-            self.recent.keep(*mount, handle.clone(), fd);
+    /// Runs what opens something, with room for a descriptor: see [`Descriptors::with_room`].
+    pub(super) fn with_room<T>(&self, mut open: impl FnMut() -> Result<T>) -> Result<T> {
+        loop {
+            match self.descriptors.with_room(&mut open) {
+                Err(Errno::MFILE | Errno::NFILE) if self.recent.clear() => {}
+                other => return other,
+            }
         }
-        Ok(found)
     }
 
-    /// The node, and the descriptor if the node does not need it.
-    fn identify(&self, fd: OwnedFd) -> Result<(Found<Node>, Option<OwnedFd>)> {
-        let stat = rustix::fs::fstat(&fd)?;
-        let attributes = attributes(&stat)?;
-        let handle = FileHandle::of(fd.as_fd());
-        let generation = match &handle {
-            Ok((handle, _)) => handle.generation(),
-            Err(_) => birth_time(fd.as_fd()),
+    /// The directory at the top, of which this is a descriptor.
+    pub(super) fn root(&self, fd: BorrowedFd<'_>) -> Result<Found<Node>> {
+        let seen = self.inspector.look(fd, OsStr::new(""))?;
+        if let Some(name) = self.handle_node(&seen, fd, None) {
+            return Ok(found(name, &seen));
+        }
+        if self.top.descriptor().is_none() {
+            self.replace_top(Some(fd))?;
+        }
+        let root = Object::root(identity(&seen), &self.top, &self.descriptors);
+        Ok(found(Name::Object(root), &seen))
+    }
+
+    fn replace_top(&self, fd: Option<BorrowedFd<'_>>) -> Result<()> {
+        let copy = |fd| self.with_room(|| rustix::io::fcntl_dupfd_cloexec(fd, 0));
+        self.top.replace(fd.map(copy).transpose()?.map(Descriptor::new));
+        Ok(())
+    }
+
+    /// What a name in a directory leads to, which is likely to be opened next.
+    pub(super) fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        let directory = self.path_descriptor(parent)?;
+        let fd = self.with_room(|| super::open_name(&directory, name))?;
+        let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
+        Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
+            Some(node) => {
+                if let Name::Handle { mount, handle } = &node {
+                    self.recent.keep(*mount, handle.clone(), fd);
+                }
+                found(node, &seen)
+            }
+            None => {
+                let node = self.object(parent, name, &seen);
+                if let Name::Object(object) = &node {
+                    object.set_opened(&self.descriptors.keep(fd), false);
+                }
+                found(node, &seen)
+            }
+        })
+    }
+
+    /// What a name in a directory leads to.
+    pub(super) fn find(
+        &self,
+        (parent, directory): (&Node, BorrowedFd<'_>),
+        name: &OsStr,
+    ) -> Result<Found<Node>> {
+        if self.by_handle {
+            let fd = self.with_room(|| super::open_name(directory, name))?;
+            return self.found((parent, name), fd.as_fd());
+        }
+        let seen = self.inspector.look(directory, name)?;
+        Ok(found(self.object(parent, name, &seen), &seen))
+    }
+
+    /// The object that was opened or made by a name in a directory.
+    pub(super) fn found(
+        &self,
+        (parent, name): (&Node, &OsStr),
+        fd: BorrowedFd<'_>,
+    ) -> Result<Found<Node>> {
+        let seen = self.inspector.look(fd, OsStr::new(""))?;
+        let node = self.handle_node(&seen, fd, Some((parent, name)));
+        Ok(found(node.unwrap_or_else(|| self.object(parent, name, &seen)), &seen))
+    }
+
+    /// The node of an object that can be opened by handle; `place` is where it was found.
+    fn handle_node(
+        &self,
+        seen: &Seen,
+        fd: BorrowedFd<'_>,
+        place: Option<(&Node, &OsStr)>,
+    ) -> Option<Name> {
+        let (handle, id) = seen.handle.as_ref().filter(|_| self.by_handle)?;
+        let mount = match self.mounts.find(*id) {
+            Some(mount) => mount,
+            None => self.add_mount((handle, *id), seen.attributes.kind, fd, place)?,
         };
-        if self.by_handle
-            && let Ok((handle, mount_id)) = handle
-            && let Some(mount) = self.mount(mount_id, fd.as_fd())
-        {
-            let node = Node(Name::Handle { mount, handle });
-            return Ok((Found { node, attributes, generation }, Some(fd)));
-        }
-        let Attributes { device, inode, .. } = attributes;
-        let node = Node(Name::Descriptor { fd, device, inode, generation });
-        Ok((Found { node, attributes, generation }, None))
+        Some(Name::Handle { mount, handle: handle.clone() })
+    }
+
+    fn object(&self, parent: &Node, name: &OsStr, seen: &Seen) -> Name {
+        let is_directory = seen.attributes.kind == FileKind::Directory;
+        let place = (parent.directory(), name);
+        Name::Object(Object::at(identity(seen), is_directory, place, &self.descriptors))
     }
 
     /// Whether a name in a directory leads to the node.
@@ -136,63 +256,93 @@ impl Nodes {
         match &node.0 {
             Name::Handle { mount, handle } => {
                 let (found, mount_id) = FileHandle::at(parent, name)?;
-                let mounts = self.mounts.read();
-                let known = mounts.get(usize::from(*mount)).map(|mount| mount.id);
-                Ok(found == *handle && known == Some(mount_id))
+                Ok(found == *handle && self.mounts.is(*mount, mount_id))
             }
-            Name::Descriptor { .. } => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let fd = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-                Ok(self.identify(fd)?.0.node == *node)
+            Name::Object(object) => {
+                Ok(identity(&self.inspector.look(parent, name)?) == object.identity)
             }
         }
     }
 
-    /// Index of the mount with this id, on which `object` lies; `None` if it cannot be kept open.
-    fn mount(&self, id: c_int, object: BorrowedFd<'_>) -> Option<u16> {
-        let position = |mounts: &[MountedFileSystem]| mounts.iter().position(|m| m.id == id);
-        if let Some(index) = position(&self.mounts.read()) {
-            return u16::try_from(index).ok();
-        }
-        // Only directories and regular files: opening a pipe or a device has side effects. Most
-        // objects that are seen first on a mount are its root.
-        let stat = rustix::fs::fstat(object).ok()?;
-        if !matches!(
-            FileKind::from_mode(stat.st_mode),
-            Some(FileKind::Directory | FileKind::Regular)
-        ) {
+    /// Adds the mount that an object lies on, which is the first one seen there; `None` if it
+    /// cannot be kept open.
+    fn add_mount(
+        &self,
+        (handle, id): (&FileHandle, MountId),
+        kind: FileKind,
+        fd: BorrowedFd<'_>,
+        place: Option<(&Node, &OsStr)>,
+    ) -> Option<u16> {
+        // Only directories and regular files: opening a pipe or a device has side effects. The
+        // object that is seen first on a mount is its root.
+        if !matches!(kind, FileKind::Directory | FileKind::Regular) {
             return None;
         }
-        let fd = Arc::new(open_real(object, OFlags::RDONLY | OFlags::NONBLOCK).ok()?);
-        let mut mounts = self.mounts.write();
-        if let Some(index) = position(&mounts) {
-            return u16::try_from(index).ok();
-        }
-        if mounts.len() >= MOUNTS_MAX {
-            return None;
-        }
-        mounts.push(MountedFileSystem { id, fd });
-        u16::try_from(mounts.len() - 1).ok()
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let real = self.with_room(|| open_real(fd, flags)).ok()?;
+        let entrance = place.map(|(parent, name)| Entrance {
+            directory: parent.directory(),
+            name: name.into(),
+            found: handle.clone(),
+        });
+        self.mounts.add(id, real, entrance)
     }
 
     fn mount_descriptor(&self, mount: u16) -> Result<Arc<OwnedFd>> {
-        let mounts = self.mounts.read();
-        mounts.get(usize::from(mount)).map(|mount| mount.fd.clone()).ok_or(Errno::STALE)
+        self.mounts.descriptor(mount, |entrance| {
+            let directory = self.path_of(&entrance.directory)?;
+            let fd = self.with_room(|| super::open_name(&directory, &entrance.name))?;
+            let (handle, id) = FileHandle::of(fd.as_fd())?;
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+            let real = self.with_room(|| open_real(fd.as_fd(), flags))?;
+            Ok((handle, id, real))
+        })
     }
 
-    /// An `O_PATH` descriptor of the node.
+    /// The root has gone and was let go of, or `root` takes its place: on the same file system, so
+    /// that handles mean the same objects as before.
+    pub(super) fn root_replaced(&self, root: Option<BorrowedFd<'_>>) {
+        if !self.by_handle {
+            // What is below the old one would keep it from being unmounted.
+            let replaced = self.replace_top(root);
+            self.descriptors.close_all();
+            if let Err(errno) = replaced {
+                self.top.replace(None);
+                log::warn!("cannot keep the source's directory open: {errno}");
+            }
+        }
+        self.mounts.root_replaced(root.and_then(|root| {
+            let (_, id) = FileHandle::of(root).ok()?;
+            Some((id, open_real(root, OFlags::RDONLY | OFlags::DIRECTORY).ok()?))
+        }));
+    }
+
+    /// A descriptor of the node, good for everything but reading and writing.
     pub(super) fn path_descriptor<'a>(&self, node: &'a Node) -> Result<PathDescriptor<'a>> {
         match &node.0 {
             Name::Handle { mount, handle } => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW;
-                let opened = handle.open(self.mount_descriptor(*mount)?.as_fd(), flags);
-                let fd = match opened {
-                    Err(Errno::STALE) => self.recent.find(*mount, handle).ok_or(Errno::STALE),
-                    other => other,
-                };
-                fd.map(PathDescriptor::Owned)
+                self.path_by_handle(*mount, handle).map(PathDescriptor::Owned)
             }
-            Name::Descriptor { fd, .. } => Ok(PathDescriptor::Borrowed(fd.as_fd())),
+            Name::Object(object) => self.descriptor(object).map(PathDescriptor::Shared),
+        }
+    }
+
+    /// The same of a directory that something is in.
+    pub(super) fn path_of(&self, directory: &Directory) -> Result<PathDescriptor<'static>> {
+        match directory {
+            Directory::Handle(named) => {
+                self.path_by_handle(named.0, &named.1).map(PathDescriptor::Owned)
+            }
+            Directory::Object(object) => self.descriptor(object).map(PathDescriptor::Shared),
+        }
+    }
+
+    fn path_by_handle(&self, mount: u16, handle: &FileHandle) -> Result<OwnedFd> {
+        let mount_descriptor = self.mount_descriptor(mount)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
+            Err(Errno::STALE) => self.recent.find(mount, handle).ok_or(Errno::STALE),
+            other => other,
         }
     }
 
@@ -200,40 +350,40 @@ impl Nodes {
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         match &node.0 {
             Name::Handle { mount, handle } => {
-                match handle.open(self.mount_descriptor(*mount)?.as_fd(), flags) {
+                let mount_descriptor = self.mount_descriptor(*mount)?;
+                match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
                     Err(Errno::STALE) => {
                         let fd = self.recent.find(*mount, handle).ok_or(Errno::STALE)?;
-                        open_real(fd.as_fd(), flags)
+                        self.with_room(|| open_real(fd.as_fd(), flags))
                     }
                     other => other,
                 }
             }
-            Name::Descriptor { fd, .. } => open_real(fd.as_fd(), flags),
+            Name::Object(object) => {
+                let descriptor = self.descriptor(object)?;
+                self.with_room(|| open_real(descriptor.as_fd(), flags))
+            }
         }
     }
 }
 
+fn found(name: Name, seen: &Seen) -> Found<Node> {
+    Found { node: Node(name), attributes: seen.attributes, generation: seen.generation }
+}
+
+pub(super) fn identity(seen: &Seen) -> ObjectIdentity {
+    let Attributes { device, inode, .. } = seen.attributes;
+    ObjectIdentity { device, inode, generation: seen.generation }
+}
+
 /// Opens the object of an `O_PATH` descriptor for real.
-fn open_real(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
+pub(super) fn open_real(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
     rustix::fs::openat(
         CWD,
         super::magic_link(fd).as_c_str(),
         (flags | OFlags::CLOEXEC) - OFlags::NOFOLLOW,
         Mode::empty(),
     )
-}
-
-/// Where there are no handles the time of birth tells reused inode numbers apart; 0 where the
-/// file system does not keep it.
-fn birth_time(fd: BorrowedFd<'_>) -> u64 {
-    use rustix::fs::{AtFlags, StatxFlags};
-    match rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME) {
-        Ok(statx) if statx.stx_mask & StatxFlags::BTIME.bits() != 0 => (statx.stx_btime.tv_sec
-            as u64)
-            .wrapping_mul(1_000_000_000)
-            .wrapping_add(u64::from(statx.stx_btime.tv_nsec)),
-        _ => 0,
-    }
 }
 
 /// Attributes from what `fstat(2)` says.
@@ -256,6 +406,7 @@ pub(super) fn attributes(stat: &Stat) -> Result<Attributes> {
         accessed: time(stat.st_atime, stat.st_atime_nsec as i64),
         modified: time(stat.st_mtime, stat.st_mtime_nsec as i64),
         changed: time(stat.st_ctime, stat.st_ctime_nsec as i64),
+        tag: Tag::Times,
     })
 }
 

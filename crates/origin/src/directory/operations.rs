@@ -1,15 +1,20 @@
 //! The directory origin's side of [`Origin`]: one system call or two for each operation.
 
 use super::credentials::as_caller;
+use super::descriptors::Descriptor;
+use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, attributes};
-use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link, open_root};
+use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
-    Allocation, Attributes, Caller, Changes, DirectoryEntry, FileKind, FileSystemStatistics, Found,
-    Make, OFlags, Origin, RenameFlags, Result, SetTime, Time, Whence, XattrFlags,
+    Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
+    FileSystemStatistics, FlagsForm, Found, Make, OFlags, Origin, RenameFlags, Result, SetTime,
+    Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Gid, Mode, SeekFrom, Timespec, Uid};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, Timespec, Uid,
+};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -31,8 +36,22 @@ impl DirectoryOrigin {
         self.nodes.path_descriptor(node)
     }
 
-    fn find(&self, parent: impl AsFd, name: &OsStr) -> Result<Found<Node>> {
-        self.nodes.found(open_name(parent, name)?)
+    /// Opens a node for real, and if its access time is to be spared, so that it is.
+    fn open_sparing(&self, spares_time: bool, node: &Node, flags: OFlags) -> Result<OwnedFd> {
+        if spares_time {
+            match self.nodes.open(node, flags | OFlags::NOATIME) {
+                // The file is somebody else's.
+                Err(Errno::PERM) => {}
+                other => return other,
+            }
+        }
+        self.nodes.open(node, flags)
+    }
+
+    fn open_file(&self, node: &Node, fd: OwnedFd) -> OpenFile {
+        let fd = Descriptor::new(fd);
+        node.is_open(&fd);
+        OpenFile { fd }
     }
 }
 
@@ -42,11 +61,18 @@ impl Origin for DirectoryOrigin {
     type Directory = OpenDirectory;
 
     fn root(&self) -> Result<Found<Node>> {
-        self.nodes.found(open_root(&self.path)?)
+        let root = self.root.descriptor()?;
+        let found = self.nodes.root(root.as_fd())?;
+        self.root.check(&found.attributes)?;
+        Ok(found)
+    }
+
+    fn sound(&self) -> Result<()> {
+        self.root.sound(|fd| self.nodes.root_replaced(fd.map(AsFd::as_fd)))
     }
 
     fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        self.nodes.found_and_kept(open_name(self.path_descriptor(parent)?, name)?)
+        self.nodes.lookup(parent, name)
     }
 
     fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
@@ -55,7 +81,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn lookup_in(&self, parent: &OpenDirectory, name: &OsStr) -> Result<Found<Node>> {
-        self.find(&parent.fd, name)
+        self.nodes.find((&parent.node, parent.fd.as_fd()), name)
     }
 
     fn attributes(&self, node: &Node, file: Option<&OpenFile>) -> Result<Attributes> {
@@ -121,22 +147,22 @@ impl Origin for DirectoryOrigin {
         what: Make<'_>,
         caller: Caller,
     ) -> Result<Found<Node>> {
-        let parent = self.path_descriptor(parent)?;
+        let directory = self.path_descriptor(parent)?;
         match what {
             Make::Directory { mode } => {
-                as_caller(caller, mode, |mode| rustix::fs::mkdirat(&parent, name, mode))?;
+                as_caller(caller, mode, |mode| rustix::fs::mkdirat(&directory, name, mode))?;
             }
             Make::Symlink { target } => {
-                as_caller(caller, 0o777, |_| rustix::fs::symlinkat(target, &parent, name))?;
+                as_caller(caller, 0o777, |_| rustix::fs::symlinkat(target, &directory, name))?;
             }
             Make::Special { mode, device } => {
                 let kind = FileType::from_raw_mode(mode);
                 as_caller(caller, mode & 0o7777, |mode| {
-                    rustix::fs::mknodat(&parent, name, kind, mode, device)
+                    rustix::fs::mknodat(&directory, name, kind, mode, device)
                 })?;
             }
         }
-        self.find(&parent, name)
+        self.nodes.find((parent, directory.as_fd()), name)
     }
 
     /// Always exclusive. If the name turns out to exist, the caller's kernel did not know and so
@@ -149,17 +175,24 @@ impl Origin for DirectoryOrigin {
         mode: u32,
         caller: Caller,
     ) -> Result<(Found<Node>, OpenFile)> {
-        let parent = self.path_descriptor(parent)?;
+        let directory = self.path_descriptor(parent)?;
         let exclusive = (flags - STRIPPED) | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let created = as_caller(caller, mode & 0o7777, |mode| {
-            rustix::fs::openat(&parent, name, exclusive, mode)
+        let created = self.nodes.with_room(|| {
+            as_caller(caller, mode & 0o7777, |mode| {
+                rustix::fs::openat(&directory, name, exclusive, mode)
+            })
         });
         let fd = match created {
             Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => return Err(Errno::STALE),
             other => other?,
         };
-        let path_descriptor = self.nodes.found(path_only(&fd)?)?;
-        Ok((path_descriptor, OpenFile { fd }))
+        if self.spares_times.0 {
+            // What cannot be spared is not worth failing for.
+            let _ = rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::NOATIME);
+        }
+        let found = self.nodes.found((parent, name), fd.as_fd())?;
+        let file = self.open_file(&found.node, fd);
+        Ok((found, file))
     }
 
     fn link(
@@ -173,10 +206,10 @@ impl Origin for DirectoryOrigin {
             Some(file) => PathDescriptor::Borrowed(file.fd.as_fd()),
             None => self.path_descriptor(node)?,
         };
-        let parent = self.path_descriptor(parent)?;
+        let directory = self.path_descriptor(parent)?;
         let source = magic_link(source.as_fd());
-        rustix::fs::linkat(CWD, source.as_c_str(), &parent, name, AtFlags::SYMLINK_FOLLOW)?;
-        self.find(&parent, name)
+        rustix::fs::linkat(CWD, source.as_c_str(), &directory, name, AtFlags::SYMLINK_FOLLOW)?;
+        self.nodes.find((parent, directory.as_fd()), name)
     }
 
     fn unlink(&self, parent: &Node, name: &OsStr) -> Result<()> {
@@ -199,7 +232,9 @@ impl Origin for DirectoryOrigin {
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
-        Ok(OpenFile { fd: self.nodes.open(node, flags - STRIPPED - OFlags::NOFOLLOW)? })
+        let flags = flags - STRIPPED - OFlags::NOFOLLOW;
+        let fd = self.open_sparing(self.spares_times.0, node, flags)?;
+        Ok(self.open_file(node, fd))
     }
 
     fn read_at(
@@ -247,7 +282,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn flush(&self, file: &OpenFile) -> Result<()> {
-        let copy = rustix::io::dup(&file.fd)?;
+        let copy = self.nodes.with_room(|| rustix::io::dup(&file.fd))?;
         nix::unistd::close(copy).map_err(|errno| Errno::from_raw_os_error(errno as i32))
     }
 
@@ -291,8 +326,10 @@ impl Origin for DirectoryOrigin {
     }
 
     fn open_directory(&self, node: &Node) -> Result<OpenDirectory> {
-        let fd = self.nodes.open(node, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(OpenDirectory { fd, position: Mutex::new(()) })
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let fd = Descriptor::new(self.open_sparing(self.spares_times.1, node, flags)?);
+        node.is_open(&fd);
+        Ok(OpenDirectory { fd, node: node.clone(), position: Mutex::new(()) })
     }
 
     fn read_directory(
@@ -320,6 +357,14 @@ impl Origin for DirectoryOrigin {
             }
         }
         Ok(())
+    }
+
+    fn descriptor<'a>(&self, file: &'a OpenFile) -> Option<BorrowedFd<'a>> {
+        Some(file.fd.as_fd())
+    }
+
+    fn lists_with_attributes(&self, device: u64) -> bool {
+        self.nodes.inspector.lists_with_attributes(device)
     }
 
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
@@ -358,6 +403,24 @@ impl Origin for DirectoryOrigin {
         rustix::fs::removexattr(magic_link(descriptor.as_fd()).as_c_str(), name)
     }
 
+    fn flags(&self, node: &Node, form: FlagsForm) -> Result<FileFlags> {
+        let fd = self.nodes.open(node, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        match form {
+            FlagsForm::Plain => Ok(FileFlags::Plain(rustix::fs::ioctl_getflags(fd)?.bits())),
+            FlagsForm::Extended => extended_flags(fd.as_fd()).map(FileFlags::Extended),
+        }
+    }
+
+    fn set_flags(&self, node: &Node, flags: FileFlags) -> Result<()> {
+        let fd = self.nodes.open(node, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        match flags {
+            FileFlags::Plain(bits) => {
+                rustix::fs::ioctl_setflags(fd, IFlags::from_bits_retain(bits))
+            }
+            FileFlags::Extended(flags) => set_extended_flags(fd.as_fd(), flags),
+        }
+    }
+
     fn statistics(&self, node: &Node) -> Result<FileSystemStatistics> {
         let statistics = rustix::fs::fstatvfs(self.path_descriptor(node)?)?;
         Ok(FileSystemStatistics {
@@ -372,21 +435,25 @@ impl Origin for DirectoryOrigin {
         })
     }
 
+    fn keeps_places(&self) -> bool {
+        !self.nodes.by_handle()
+    }
+
+    fn met_again(&self, known: &Node, found: &Node) {
+        known.met_again(found);
+    }
+
+    fn expect_at(&self, node: &Node, (directory, name): (&Node, &OsStr)) {
+        node.expect_at(directory, name);
+    }
+
+    fn has_moved(&self, node: &Node, from: (&Node, &OsStr), to: (&Node, &OsStr)) {
+        node.has_moved(from, to);
+    }
+
     fn has_access_control_lists(&self) -> bool {
         self.access_control_lists
     }
-}
-
-/// An `O_PATH` descriptor of what a name leads to; a symbolic link is not followed.
-fn open_name(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(parent, name, flags, Mode::empty())
-}
-
-/// A second, `O_PATH` descriptor of an open file.
-fn path_only(fd: &OwnedFd) -> Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    rustix::fs::openat(CWD, magic_link(fd.as_fd()).as_c_str(), flags, Mode::empty())
 }
 
 fn timespec(time: Option<SetTime>) -> Timespec {

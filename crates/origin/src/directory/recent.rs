@@ -8,7 +8,9 @@
 //!
 //! Not for longer, because an open descriptor keeps the blocks of a deleted file allocated. A
 //! thread closes them; it sleeps until the oldest has had its time, and for as long as it takes
-//! when there are none. The lock guards the queue; descriptors are closed after it is released.
+//! when there are none. With the oldest it closes those that are nearly as old, so that a thousand
+//! lookups a second do not wake it a thousand times. The lock guards the queue; descriptors are
+//! closed after it is released.
 
 use super::handle::FileHandle;
 use parking_lot::{Condvar, Mutex};
@@ -20,12 +22,15 @@ use std::time::{Duration, Instant};
 
 /// How long a descriptor is kept.
 const TIME: Duration = Duration::from_secs(1);
+/// By how much less those are kept that are closed together with an older one.
+const ROUND: Duration = Duration::from_millis(125);
 /// How many are kept.
 const DESCRIPTORS_MAX: usize = 256;
 
 /// The descriptors of the last lookups.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recent {
+    limit: usize,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -51,15 +56,25 @@ struct Lookup {
 }
 
 impl Recent {
+    /// Of a process that can spare so many descriptors.
+    pub(super) fn new(spare: usize) -> Self {
+        let limit = spare.clamp(1, DESCRIPTORS_MAX);
+        Self { limit, shared: Arc::default(), thread: Mutex::default() }
+    }
+
+    /// Closes them all; false if there are none.
+    pub(super) fn clear(&self) -> bool {
+        let lookups = std::mem::take(&mut self.shared.state.lock().queue);
+        !lookups.is_empty()
+    }
+
     /// Keeps the descriptor of a lookup.
     pub(super) fn keep(&self, mount: u16, handle: FileHandle, fd: OwnedFd) {
         let until = Instant::now() + TIME;
         let mut state = self.shared.state.lock();
         let was_empty = state.queue.is_empty();
-        let oldest = match state.queue.len() {
-            DESCRIPTORS_MAX.. => state.queue.pop_front(),
-            _ => None,
-        };
+        let is_full = state.queue.len() >= self.limit;
+        let oldest = if is_full { state.queue.pop_front() } else { None };
         state.queue.push_back(Lookup { until, mount, handle, fd });
         drop(state);
         drop(oldest);
@@ -113,13 +128,12 @@ impl Shared {
                 self.wake.wait(&mut state);
                 continue;
             };
-            let now = Instant::now();
-            if until > now {
+            let due = due(state.queue.iter().map(|lookup| lookup.until), Instant::now());
+            if due == 0 {
                 self.wake.wait_until(&mut state, until);
                 continue;
             }
-            let expired = state.queue.iter().take_while(|lookup| lookup.until <= now).count();
-            let expired: Vec<Lookup> = state.queue.drain(..expired).collect();
+            let expired: Vec<Lookup> = state.queue.drain(..due).collect();
             drop(state);
             drop(expired);
             state = self.state.lock();
@@ -127,21 +141,52 @@ impl Shared {
     }
 }
 
+/// How many of them, oldest first, are to be closed now.
+fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
+    let mut until = until.peekable();
+    match until.peek() {
+        Some(oldest) if *oldest <= now => until.take_while(|until| *until <= now + ROUND).count(),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rustix::fd::AsFd;
+
+    #[test]
+    fn those_that_are_nearly_as_old_are_closed_with_the_oldest() {
+        let now = Instant::now();
+        let at = |ms: u64| now + Duration::from_millis(ms);
+        let due = |times: &[u64], now| due(times.iter().map(|ms| at(*ms)), now);
+        assert_eq!(due(&[], now), 0);
+        assert_eq!(due(&[1, 2], now), 0, "the oldest has time left");
+        assert_eq!(due(&[0, 1, 100, 125, 126, 900], now), 4);
+        // A lookup each millisecond: not one wake-up each, but one for all of a round.
+        let times: Vec<u64> = (0..1000).collect();
+        let (mut closed, mut wakes) = (0, 0);
+        while closed < times.len() {
+            closed += due(&times[closed..], at(times[closed]));
+            wakes += 1;
+        }
+        assert_eq!(wakes, 8);
+    }
+
     use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn a_descriptor_is_found_by_its_handle_and_closed_in_time() {
         let directory = tempfile::tempdir().unwrap();
-        let recent = Recent::default();
+        let recent = Recent::new(usize::MAX);
         let mut handles = Vec::new();
         for number in 0..DESCRIPTORS_MAX + 10 {
             let file = std::fs::File::create(directory.path().join(number.to_string())).unwrap();
             let Ok((handle, _)) = FileHandle::of(file.as_fd()) else {
-                eprintln!("skipped: no file handles on {}", directory.path().display());
+                crate::skipped::skipped(format_args!(
+                    "no file handles on {}",
+                    directory.path().display()
+                ));
                 return;
             };
             let inode = file.metadata().unwrap().ino();

@@ -2,20 +2,26 @@
 
 use super::*;
 use crate::testing::{FakeNode, FakeOrigin, found};
+use ogive_origin::FileKind;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
 type Table = InodeTable<FakeOrigin>;
 
 fn remember(table: &Table, number: u64) -> Arc<Inode<FakeOrigin>> {
-    table.remember(number, found(number, 0))
+    table.remember(number, found(number, 0)).0
 }
 
 /// Every slot is free, listed, or neither; the list and the index agree with the slots.
 fn validate(table: &Table) {
     let mut length = 0;
-    for shard in &table.shards {
+    for (index, shard) in table.shards.iter().enumerate() {
         let shard = shard.lock();
+        for (shown, number) in &shard.later {
+            let slot = shard.find(*number).expect("a later id is of an inode that is known");
+            let known = shard.slots[slot as usize].inode.as_ref().unwrap();
+            assert_eq!(known.shown, *shown);
+        }
         let used = shard.slots.iter().filter(|slot| slot.inode.is_some()).count();
         assert_eq!(used, shard.index.len());
         length += used;
@@ -33,6 +39,7 @@ fn validate(table: &Table) {
             if slot.inode.is_some() {
                 assert_eq!(shard.find(slot.number), Some(position as u32));
                 assert!(slot.lookups > 0);
+                assert_eq!(shard_of(slot.number), index);
             }
         }
     }
@@ -53,17 +60,62 @@ fn an_inode_stays_until_every_lookup_is_given_back() {
     validate(&table);
 }
 
+/// What the kernel cannot tell from what it knows: another node of the same generation.
 #[test]
-fn a_reused_number_names_the_new_object_and_keeps_the_count() {
+fn an_object_that_looks_the_same_takes_the_place_of_the_earlier_and_keeps_the_count() {
     let table = Table::new();
     let old = remember(&table, 7);
-    let new = table.remember(7, found(7, 1));
+    let new = table.remember(7, Found { generation: 0, ..found(7, 1) }).0;
     assert!(!Arc::ptr_eq(&old, &new));
     assert_eq!(table.get(7).unwrap().node, FakeNode { number: 7, life: 1 });
     table.forget(7, 1);
     assert!(table.get(7).is_some());
     table.forget(7, 1);
     assert!(table.get(7).is_none());
+    validate(&table);
+}
+
+#[test]
+fn a_later_object_of_a_number_leaves_the_earlier_its_node_id() {
+    let table = Table::new();
+    let first = remember(&table, 7);
+    let second = table.remember(7, found(7, 1)).0;
+    let third = table.remember(7, found(7, 2)).0;
+    assert_eq!((first.number, first.shown), (7, 7));
+    for (inode, life) in [(&first, 0), (&second, 1), (&third, 2)] {
+        assert_eq!(inode.shown, 7);
+        let known = table.get(inode.number).unwrap();
+        assert_eq!(known.node, FakeNode { number: 7, life }, "each goes by an id of its own");
+    }
+    assert!(second.number >= LATER_FIRST && third.number > second.number);
+    assert_eq!(table.shown_as(7).unwrap().number, third.number);
+    let again = table.remember(7, found(7, 2)).0;
+    assert!(Arc::ptr_eq(&again, &third), "the same object has the same id");
+    assert_eq!(table.len(), 3);
+    validate(&table);
+    // Whichever is forgotten first, the last one stays what the number shows.
+    table.forget(second.number, 1);
+    assert_eq!(table.shown_as(7).unwrap().number, third.number);
+    table.shards.iter().for_each(|shard| shard.lock().compact());
+    assert_eq!(table.shown_as(7).unwrap().number, third.number);
+    table.forget(third.number, 2);
+    assert_eq!(table.shown_as(7).unwrap().number, 7);
+    table.forget(7, 1);
+    assert!(table.shown_as(7).is_none() && table.len() == 0);
+    let next = table.remember(7, found(7, 3)).0;
+    assert_eq!(next.number, 7, "nobody knows an earlier one");
+    validate(&table);
+}
+
+#[test]
+fn an_object_of_another_kind_is_a_later_one() {
+    let table = Table::new();
+    remember(&table, 7);
+    let mut directory = found(7, 0);
+    directory.attributes.kind = FileKind::Directory;
+    assert_ne!(table.remember(7, directory).0.number, 7);
+    let root = table.remember(ROOT, found(1, 0)).0;
+    assert_eq!(table.remember(ROOT, found(1, 1)).0.number, root.number, "the root stays the root");
     validate(&table);
 }
 

@@ -1,14 +1,14 @@
 //! How many threads serve the queue of a processor, and which of them may wait for the origin.
 //!
 //! A request that the kernel has put into a slot can be taken only by the thread that gave it that
-//! slot. So a thread that waits for the origin must not leave a slot behind: each *member* of a crew
-//! has a ring with one slot, which holds the request it is at, and the kernel puts the next request
-//! into the slot of another. That costs no change of threads, as handing the request over would,
-//! and hits are answered as long as one member is free.
+//! slot. So a thread that waits for the origin must not leave a slot behind: each *member* of a
+//! crew has a ring with one slot, which holds the request it is at, and the kernel puts the next
+//! request into the slot of another. That costs no change of threads, as handing the request over
+//! would, and hits are answered as long as one member is free.
 //!
 //! All members but one may wait at the same time. When one more wants to, another is enlisted
-//! first, up to [`MEMBERS_MAX`]. They stay: a member with nothing to do sleeps, and since the kernel
-//! prefers the slot that became free last, few of them ever wake.
+//! first, up to [`MEMBERS_MAX`]. They stay: a member with nothing to do sleeps, and since the
+//! kernel prefers the slot that became free last, few of them ever wake.
 //!
 //! The lock is held while a member is enlisted, by which nobody waits but those who want one, too.
 
@@ -27,10 +27,10 @@ pub(super) struct Crew {
     is_full: Mutex<bool>,
 }
 
-/// Leave to wait for the origin; given back when dropped.
-pub(super) struct Leave<'a>(&'a Crew);
+/// Permission to wait for the origin; given back when dropped.
+pub(super) struct Permit<'a>(&'a Crew);
 
-impl Drop for Leave<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -46,25 +46,25 @@ impl Crew {
         }
     }
 
-    /// Leave for a member to wait, if another will be free meanwhile. `enlist` gets one more member
-    /// and says whether it could.
-    pub(super) fn leave(&self, enlist: impl FnOnce() -> bool) -> Option<Leave<'_>> {
+    /// Permission for a member to wait, if another will be free meanwhile. `add_member` gets one
+    /// more member and says whether it could.
+    pub(super) fn permit(&self, add_member: impl FnOnce() -> bool) -> Option<Permit<'_>> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let leave = Leave(self);
-        (self.has_one_free() || self.grow(enlist)).then_some(leave)
+        let permit = Permit(self);
+        (self.has_one_free() || self.grow(add_member)).then_some(permit)
     }
 
     fn has_one_free(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) < self.members.load(Ordering::Relaxed)
     }
 
-    fn grow(&self, enlist: impl FnOnce() -> bool) -> bool {
+    fn grow(&self, add_member: impl FnOnce() -> bool) -> bool {
         let mut is_full = self.is_full.lock();
         // Somebody else may have grown the crew while this one waited for the lock.
         if self.has_one_free() {
             return true;
         }
-        if *is_full || !enlist() {
+        if *is_full || !add_member() {
             *is_full = true;
             return false;
         }
@@ -83,17 +83,17 @@ mod tests {
     fn one_member_is_always_free() {
         let crew = Crew::new();
         let enlisted = Cell::new(0);
-        let enlist = || {
+        let add_member = || {
             enlisted.set(enlisted.get() + 1);
             true
         };
-        let first = crew.leave(enlist).unwrap();
+        let first = crew.permit(add_member).unwrap();
         assert_eq!(enlisted.get(), 1);
-        let second = crew.leave(enlist).unwrap();
+        let second = crew.permit(add_member).unwrap();
         assert_eq!(enlisted.get(), 2);
         drop((first, second));
         // Those who were enlisted are still there.
-        let again = [crew.leave(enlist).unwrap(), crew.leave(enlist).unwrap()];
+        let again = [crew.permit(add_member).unwrap(), crew.permit(add_member).unwrap()];
         assert_eq!(enlisted.get(), 2);
         drop(again);
     }
@@ -101,17 +101,17 @@ mod tests {
     #[test]
     fn a_crew_has_a_greatest_size() {
         let crew = Crew::new();
-        let leaves: Vec<_> = std::iter::from_fn(|| crew.leave(|| true)).take(1000).collect();
+        let leaves: Vec<_> = std::iter::from_fn(|| crew.permit(|| true)).take(1000).collect();
         assert_eq!(leaves.len(), MEMBERS_MAX - 1);
         drop(leaves);
-        assert!(crew.leave(|| panic!("there are enough")).is_some());
+        assert!(crew.permit(|| panic!("there are enough")).is_some());
     }
 
     #[test]
     fn when_nobody_can_be_had_that_is_asked_once() {
         let crew = Crew::new();
-        assert!(crew.leave(|| false).is_none());
-        assert!(crew.leave(|| panic!("asked again")).is_none());
+        assert!(crew.permit(|| false).is_none());
+        assert!(crew.permit(|| panic!("asked again")).is_none());
         assert_eq!(crew.waiting.load(Ordering::Relaxed), 0);
     }
 
@@ -123,7 +123,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..16 {
                 scope.spawn(|| {
-                    let leave = crew.leave(|| {
+                    let leave = crew.permit(|| {
                         enlisted.fetch_add(1, Ordering::Relaxed);
                         true
                     });

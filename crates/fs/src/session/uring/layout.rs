@@ -5,9 +5,9 @@
 //! holds one request until it is answered, with a buffer as large as the largest request.
 //!
 //! The queue of a processor that runs gets a ring with one slot, and more when all it has wait for
-//! the origin ([`super::crew`]): so buffers are as many as requests have ever waited at a time. Memory
-//! is taken when a buffer is used, by as much as it is used. The queues of all other processors
-//! share one ring.
+//! the origin ([`super::crew`]): so buffers are as many as requests have ever waited at a time.
+//! Memory is taken when a buffer is used, by as much as it is used. The queues of all other
+//! processors share one ring.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -3,83 +3,81 @@
 use super::RingLayout;
 use super::crew::Crew;
 use super::nudge;
-use super::perform::Performer;
+use super::rescue::Rescue;
 use super::serve::Server;
+use crate::session::Session;
+use crate::session::device::PATIENCE;
 use ogive_origin::Origin;
-use parking_lot::Mutex;
+use ogive_threads::Alive;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 
 /// What the threads of all rings share.
 pub(super) struct Members<O: Origin> {
-    pub(super) performer: Performer<O>,
+    pub(super) session: Arc<Session<O>>,
+    pub(super) rescue: Arc<Rescue>,
     /// Size of a slot's payload buffer.
     pub(super) payload_bytes: usize,
     /// How many processors run.
     pub(super) processors: usize,
     /// For their names.
     started: AtomicUsize,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    alive: Alive,
 }
 
 /// A thread with a ring that waits for a connection to serve. If this is dropped it ends.
-pub(super) struct Recruit {
+pub(super) struct NewMember {
     connection: mpsc::Sender<Arc<OwnedFd>>,
     ready: mpsc::Receiver<io::Result<()>>,
 }
 
 impl<O: Origin> Members<O> {
     pub(super) fn new(
-        performer: Performer<O>,
+        session: Arc<Session<O>>,
         payload_bytes: usize,
         processors: usize,
     ) -> Arc<Self> {
-        let (started, threads) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { performer, payload_bytes, processors, started, threads })
+        let (started, alive, rescue) = (AtomicUsize::new(0), Alive::default(), Rescue::new());
+        Arc::new(Self { session, rescue, payload_bytes, processors, started, alive })
     }
 
     /// Starts a thread.
     ///
     /// # Errors
     /// If there is none to be had, or no ring.
-    pub(super) fn recruit(
+    pub(super) fn new_member(
         self: &Arc<Self>,
         crew: Option<Arc<Crew>>,
         layout: RingLayout,
-    ) -> io::Result<Recruit> {
+    ) -> io::Result<NewMember> {
         let (connection, device) = mpsc::channel();
         let (report, ready) = mpsc::channel();
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let members = self.clone();
-        let thread =
-            std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
-                match Server::new(members, crew, layout) {
-                    Ok(server) => run(server, &device, &report),
-                    // If nobody listens there is nothing left to be done either.
-                    Err(error) => drop(report.send(Err(error))),
-                }
-            })?;
-        self.threads.lock().push(thread);
-        let recruit = Recruit { connection, ready };
-        recruit.report().map(|()| recruit)
+        let present = self.alive.enter();
+        std::thread::Builder::new().name(format!("fuse_uring-{number}")).spawn(move || {
+            match Server::new(members, crew, layout) {
+                Ok(server) => run(server, &device, &report),
+                // If nobody listens there is nothing left to be done either.
+                Err(error) => drop(report.send(Err(error))),
+            }
+            drop(present);
+        })?;
+        let new_member = NewMember { connection, ready };
+        new_member.report().map(|()| new_member)
     }
 
-    /// Waits until all threads have ended, which they do when the connection has.
-    pub(super) fn join(&self) {
-        loop {
-            let Some(thread) = self.threads.lock().pop() else { break };
-            if thread.join().is_err() {
-                log::error!("the thread of a ring panicked");
-            }
-        }
-        self.performer.bridge.close();
+    /// The connection has ended: waits for the threads, as long as patience lasts; how many of them
+    /// still wait for the origin.
+    pub(super) fn join(&self) -> usize {
+        self.rescue.end();
+        self.alive.wait(PATIENCE)
     }
 }
 
-impl Recruit {
+impl NewMember {
     /// Lets it serve a connection.
     ///
     /// # Errors
@@ -96,16 +94,16 @@ impl Recruit {
 }
 
 /// Gets one more member for a crew; whether it could.
-pub(super) fn enlist<O: Origin>(
+pub(super) fn add_member<O: Origin>(
     members: &Arc<Members<O>>,
     crew: &Arc<Crew>,
     layout: &RingLayout,
     device: Arc<OwnedFd>,
 ) -> bool {
-    let recruit = members.recruit(Some(crew.clone()), layout.clone());
-    recruit
-        .and_then(|recruit| recruit.serve(device))
-        .map(|()| nudge::queues(&members.performer.session.view, &layout.queues))
+    let new_member = members.new_member(Some(crew.clone()), layout.clone());
+    new_member
+        .and_then(|new_member| new_member.serve(device))
+        .map(|()| nudge::queues(&members.session.view, &layout.queues))
         .inspect_err(|error| log::warn!("a ring has no more threads: {error}"))
         .is_ok()
 }

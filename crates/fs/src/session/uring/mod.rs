@@ -7,10 +7,9 @@
 //!
 //! ```text
 //!                ┌─ threads of each processor ─► what the cache has, and what the origin is asked for
-//! kernel ────────┤        │  └─ when all but one wait ─► threads that wait for the origin ─┐
-//!                │        │                                          outbox ◄────────────────┘
-//!                │        └─ rare operations ─► bridge ─► sessions of the library
-//!                └─ device ─► session of the library: FORGET, INTERRUPT; notifications the other way
+//! kernel ────────┤           └─ when all but one wait ─► threads that wait for the origin ─┐
+//!                │                                                   outbox ◄────────────────┘
+//!                └─ device: FORGET, INTERRUPT; notifications the other way
 //! ```
 //!
 //! Whether rings are used is agreed on once, in the answer to the kernel's first request, and from
@@ -20,8 +19,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `protocol` | how a request lies in a slot |
-//! | `request`, `reply` | what it asks for, and what an answer looks like |
+//! | `head` | how a request lies in a slot |
 //! | `layout` | how many rings a mount begins with |
 //! | `ring` | one io_uring and its slots; all unsafe code |
 //! | `serve` | what a ring's thread does with a request |
@@ -29,37 +27,33 @@
 //! | `members` | the threads, from start to end |
 //! | `placement` | which of them stay at their processor |
 //! | `nudge` | makes the kernel look at a queue that got a slot |
-//! | `perform` | one operation after the other, in its slot |
 //! | `outbox` | answers of other threads |
-//! | `bridge` | requests for the library's sessions |
+//! | `rescue` | answers in the stead of a thread that is caught in the origin |
 
-mod bridge;
 mod crew;
+#[cfg(any(test, feature = "fuzzing"))]
+mod fuzzing;
+mod head;
 mod layout;
 mod members;
 mod nudge;
 mod outbox;
-mod perform;
 mod placement;
-mod protocol;
-mod reply;
-mod request;
+mod rescue;
 mod ring;
 mod serve;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) use fuzzing::{any_head, put_arguments, put_lengths, read_head};
+
 use super::Session;
-use crate::workers::Leave;
-use bridge::Bridge;
 use crew::Crew;
-use fuser::SessionACL;
 use layout::{Layout, RingLayout};
-use members::{Members, Recruit};
+use members::{Members, NewMember};
 use ogive_origin::Origin;
-use perform::Performer;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says whether the kernel offers rings.
 const SWITCH: &str = "/sys/module/fuse/parameters/enable_uring";
@@ -71,20 +65,12 @@ pub(crate) struct Unavailable {
     pub(crate) hint: &'static str,
 }
 
-/// What is negotiated with the kernel if there are rings.
-#[derive(Debug)]
-pub(crate) struct Terms {
-    /// Largest request, in bytes.
-    pub(crate) payload_bytes: u32,
-    /// The kernel has offered rings, and they were accepted.
-    pub(crate) agreed: AtomicBool,
-}
-
 /// Rings that wait for a connection to serve. If this is dropped they end.
 pub(crate) struct Prepared<O: Origin> {
-    pub(crate) terms: Arc<Terms>,
+    /// Largest request, in bytes.
+    pub(crate) payload_bytes: u32,
     members: Arc<Members<O>>,
-    recruits: Vec<Recruit>,
+    new_members: Vec<NewMember>,
 }
 
 /// Rings that serve a connection.
@@ -92,7 +78,7 @@ pub(crate) struct Rings<O: Origin>(Arc<Members<O>>);
 
 impl<O: Origin> Prepared<O> {
     /// Makes rings for the requests that `session` is going to answer.
-    pub(crate) fn new(session: &Session<O>, acl: SessionACL) -> Result<Self, Unavailable> {
+    pub(crate) fn new(session: &Arc<Session<O>>) -> Result<Self, Unavailable> {
         check_switch()?;
         let unavailable = |error| Unavailable {
             error,
@@ -101,47 +87,38 @@ impl<O: Origin> Prepared<O> {
         };
         let layout = Layout::of_this_machine().map_err(unavailable)?;
         let payload_bytes = layout.payload_bytes;
-        // Whoever passes a request on waits, so the session at the other end may wait as well.
-        let session = session.bridged(Leave::new(usize::MAX));
-        let owner = (acl != SessionACL::All).then(|| rustix::process::geteuid().as_raw());
-        let bridge = Bridge::new(session.clone(), acl);
-        let performer = Performer { session, bridge, owner };
         let processors = layout.rings.iter().filter(|ring| ring.has_crew).count();
-        let members = Members::new(performer, payload_bytes as usize, processors);
-        let recruits: io::Result<Vec<_>> = (layout.rings.into_iter())
+        let members = Members::new(session.clone(), payload_bytes as usize, processors);
+        let rescuer = RingLayout { queues: Vec::new(), has_crew: false };
+        let new_members: io::Result<Vec<_>> = (layout.rings.into_iter().chain([rescuer]))
             .map(|ring| {
                 let crew = ring.has_crew.then(|| Arc::new(Crew::new()));
-                members.recruit(crew, ring)
+                members.new_member(crew, ring)
             })
             .collect();
-        let recruits = recruits.map_err(unavailable)?;
-        let terms = Arc::new(Terms { payload_bytes, agreed: AtomicBool::new(false) });
-        Ok(Self { terms, members, recruits })
-    }
-
-    /// Whether the kernel has agreed.
-    pub(crate) fn is_agreed(&self) -> bool {
-        self.terms.agreed.load(Ordering::Acquire)
+        let new_members = new_members.map_err(unavailable)?;
+        Ok(Self { payload_bytes, members, new_members })
     }
 
     /// Hands the slots over to the connection of `device`. The rings are to be joined even if the
     /// kernel refuses some slots, which is told besides: it uses the device then.
-    pub(crate) fn start(self, device: &OwnedFd) -> (Rings<O>, io::Result<()>) {
-        let started = device.try_clone().map(Arc::new).and_then(|device| {
+    pub(crate) fn start(self, device: &Arc<OwnedFd>) -> (Rings<O>, io::Result<()>) {
+        let started = {
             let mut result = Ok(());
-            for recruit in &self.recruits {
-                result = result.and(recruit.serve(device.clone()));
+            for new_member in &self.new_members {
+                result = result.and(new_member.serve(device.clone()));
             }
             result
-        });
+        };
         (Rings(self.members), started)
     }
 }
 
 impl<O: Origin> Rings<O> {
-    /// Waits until all rings have ended, which they do when the connection has.
-    pub(crate) fn join(self) {
-        self.0.join();
+    /// The connection has ended: waits for the rings, as long as patience lasts; how many of their
+    /// threads still wait for the origin.
+    pub(crate) fn join(self) -> usize {
+        self.0.join()
     }
 }
 

@@ -68,11 +68,11 @@ mod tests {
     fn without_a_connection_it_does_no_harm() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), "bytes").unwrap();
-        let session = super::super::bridge::tests::session(directory.path());
+        let session = crate::session::tests::session(directory.path());
         queues(&session.view, &[0]);
-        let told = session.view.lookup(1, "file".as_ref(), 0).unwrap();
-        session.view.open(told.number, ogive_origin::OFlags::RDONLY, 0).unwrap();
-        assert_eq!(session.view.any_open_file(), Some(told.number));
+        let known = session.view.lookup(1, "file".as_ref(), 0).unwrap();
+        session.view.open(known.number, ogive_origin::OFlags::RDONLY, 0).unwrap();
+        assert_eq!(session.view.any_open_file(), Some(known.number));
         queues(&session.view, &[0, u16::MAX]);
     }
 }

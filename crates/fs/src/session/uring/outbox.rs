@@ -3,9 +3,11 @@
 //! Only the thread of a ring may commit, so answers are left here and it is woken: once for all
 //! that are left before it looks. The lock is a leaf, held for a push or a swap.
 
-use super::protocol::{self, Head};
+use super::head;
 use super::ring::Slot;
+use crate::session::exchange::Exchange;
 use crate::session::refuse;
+use crate::view::Result;
 use ogive_origin::Errno;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,40 +15,57 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
-/// Slots in which other threads have put an answer.
+/// What other threads leave for the thread of a ring.
+pub(super) enum Message {
+    /// A slot of this ring in which an answer stands.
+    Answered(Slot),
+    /// A slot of another ring, in which an answer stands; it is this ring's from now on.
+    Adopted(Slot, u16),
+    /// A slot of another ring, in which a request stands; it is this ring's from now on.
+    Requested(Slot, u16),
+}
+
+/// Where they leave it.
 pub(super) struct Outbox {
-    done: Mutex<Vec<Slot>>,
-    bell: OwnedFd,
+    left: Mutex<Vec<Message>>,
+    event_fd: OwnedFd,
 }
 
 impl Outbox {
     pub(super) fn new() -> io::Result<Arc<Self>> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Arc::new(Self { done: Mutex::default(), bell }))
+        let event_fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Arc::new(Self { left: Mutex::default(), event_fd }))
     }
 
-    fn push(&self, slot: Slot) {
+    pub(super) fn push(&self, message: Message) {
         let first = {
-            let mut waiting = self.done.lock();
-            waiting.push(slot);
-            waiting.len() == 1
+            let mut left = self.left.lock();
+            left.push(message);
+            left.len() == 1
         };
+        if first {
+            self.ring();
+        }
+    }
+
+    /// Wakes the thread of the ring.
+    pub(super) fn ring(&self) {
         // It cannot overflow: it is emptied before the list is.
-        if first && let Err(errno) = rustix::io::write(&self.bell, &1u64.to_ne_bytes()) {
+        if let Err(errno) = rustix::io::write(&self.event_fd, &1u64.to_ne_bytes()) {
             log::error!("cannot wake a ring: {errno}");
         }
     }
 
-    /// All that has been answered; whoever pushes after this rings the bell again.
-    pub(super) fn take(&self) -> Vec<Slot> {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
-        std::mem::take(&mut *self.done.lock())
+    /// All that was left; whoever pushes after this writes to the eventfd again.
+    pub(super) fn take(&self) -> Vec<Message> {
+        let _ = rustix::io::read(&self.event_fd, &mut [0u8; 8]);
+        std::mem::take(&mut *self.left.lock())
     }
 }
 
 impl AsFd for Outbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.event_fd.as_fd()
     }
 }
 
@@ -54,76 +73,96 @@ impl AsFd for Outbox {
 pub(super) struct Answer {
     slot: Option<Slot>,
     outbox: Arc<Outbox>,
+    /// Nobody else has answered and taken the slot away ([`super::rescue`]).
+    is_ours: bool,
 }
 
 impl Answer {
     pub(super) fn new(slot: Slot, outbox: Arc<Outbox>) -> Self {
-        Self { slot: Some(slot), outbox }
+        Self { slot: Some(slot), outbox, is_ours: true }
     }
 
     /// Where the request stands, and the answer is to be put.
-    pub(super) fn slot(&mut self) -> Option<&mut Slot> {
-        self.slot.as_mut()
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
     }
 
-    /// Puts an answer into the slot. Bytes beyond its payload buffer are none that were asked for.
-    pub(super) fn fill(&mut self, result: Result<&[u8], Errno>) {
-        if let Some(slot) = &mut self.slot {
-            fill(slot, result);
-        }
-    }
-
-    /// Leaves the answer for the thread of the ring.
-    pub(super) fn send(mut self) {
-        if let Some(slot) = self.slot.take() {
-            self.outbox.push(slot);
-        }
-    }
-
-    /// The slot, for the thread of the ring itself.
+    /// The slot, for the thread of the ring itself; `None` if it is somebody else's now.
     pub(super) fn into_slot(mut self) -> Option<Slot> {
-        self.slot.take()
+        self.slot.take().filter(|_| self.is_ours)
+    }
+}
+
+impl Exchange for Answer {
+    fn buffer(&mut self, _answer_max_bytes: usize) -> &mut [u8] {
+        self.slot.as_mut().map_or(&mut [], |slot| slot.parts_mut().1)
+    }
+
+    fn finish(&mut self, result: Result<usize>) -> bool {
+        if let Some(slot) = &mut self.slot {
+            finish(slot, result);
+        }
+        true
+    }
+
+    /// Bytes beyond the payload buffer are none that were asked for.
+    fn finish_with(&mut self, pieces: &[&[u8]]) -> bool {
+        if let Some(slot) = &mut self.slot {
+            fill(slot, Ok(pieces));
+        }
+        true
+    }
+
+    fn give_up(&mut self) {
+        self.is_ours = false;
+    }
+
+    fn send(mut self) {
+        if let Some(slot) = self.slot.take().filter(|_| self.is_ours) {
+            self.outbox.push(Message::Answered(slot));
+        }
     }
 }
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        if let Some(mut slot) = self.slot.take() {
-            fill(&mut slot, Err(Errno::IO));
-            self.outbox.push(slot);
+        if let Some(mut slot) = self.slot.take().filter(|_| self.is_ours) {
+            finish(&mut slot, Err(Errno::IO));
+            self.outbox.push(Message::Answered(slot));
         }
     }
 }
 
 /// Puts an answer into a slot.
-pub(super) fn fill(slot: &mut Slot, result: Result<&[u8], Errno>) {
-    let (head, payload) = slot.parts_mut();
-    let length = result.map(|bytes| {
-        let length = bytes.len().min(payload.len());
-        payload[..length].copy_from_slice(&bytes[..length]);
-        length
+pub(super) fn fill(slot: &mut Slot, result: Result<&[&[u8]]>) {
+    let payload = slot.parts_mut().1;
+    let length = result.map(|pieces| {
+        pieces.iter().fold(0, |at, bytes| {
+            let room = &mut payload[at..];
+            let length = bytes.len().min(room.len());
+            room[..length].copy_from_slice(&bytes[..length]);
+            at + length
+        })
     });
-    finish(head, length);
+    finish(slot, length);
 }
 
 /// Heads an answer that stands in the payload already, with its length.
-pub(super) fn finish(head: &mut Head, result: Result<usize, Errno>) {
+fn finish(slot: &mut Slot, result: Result<usize>) {
     // A payload is never larger than a request, which the kernel counts in 32 bits.
-    let result = result.map(|length| length as u32);
-    protocol::answer(head, result.map_err(|errno| refuse(errno).code()));
+    head::answer(slot.parts_mut().0, result.map(|length| length as u32).map_err(refuse));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::protocol::{parse_answer, u32_at};
     use super::super::ring::slots;
     use super::*;
+    use crate::session::protocol::u32_at;
 
-    fn answer_in(slot: &Slot) -> Result<Vec<u8>, i32> {
-        let header = slot.head().first_chunk().unwrap();
-        let total_bytes = u32_at(header, 0) as usize;
-        let (_, result) = parse_answer(header, total_bytes).unwrap();
-        result.map(|length| slot.payload()[..length].to_vec())
+    fn answer_in(message: &Message) -> std::result::Result<Vec<u8>, i32> {
+        let Message::Answered(slot) = message else { panic!("not an answer") };
+        let (total, error) = (u32_at(slot.head(), 0) as usize, u32_at(slot.head(), 4) as i32);
+        if error == 0 { Ok(slot.payload()[..total - 16].to_vec()) } else { Err(-error) }
     }
 
     #[test]
@@ -133,12 +172,12 @@ mod tests {
             Answer::new(slot, outbox.clone()).send();
         }
         let mut rung = [0u8; 8];
-        rustix::io::read(&outbox.bell, &mut rung).unwrap();
+        rustix::io::read(&outbox.event_fd, &mut rung).unwrap();
         assert_eq!(u64::from_ne_bytes(rung), 1);
         assert_eq!(outbox.take().len(), 3);
         assert!(outbox.take().is_empty());
         drop(Answer::new(slots(1, 64).pop().unwrap(), outbox.clone()));
-        rustix::io::read(&outbox.bell, &mut rung).unwrap();
+        rustix::io::read(&outbox.event_fd, &mut rung).unwrap();
         assert_eq!(outbox.take().len(), 1);
     }
 
@@ -148,9 +187,9 @@ mod tests {
         let mut slots = slots(4, 64);
         let mut next = || Answer::new(slots.pop().unwrap(), outbox.clone());
         let (mut good, mut bad, dropped) = (next(), next(), next());
-        good.fill(Ok(b"bytes"));
+        good.finish_with(&[b"by", b"tes"]);
         good.send();
-        bad.fill(Err(Errno::NOTCONN));
+        bad.finish(Err(Errno::NOTCONN));
         bad.send();
         drop(dropped);
         let panicking = next();
@@ -167,9 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn what_somebody_else_has_answered_is_not_answered_again() {
+        let outbox = Outbox::new().unwrap();
+        for send in [true, false] {
+            let mut answer = Answer::new(slots(1, 64).pop().unwrap(), outbox.clone());
+            answer.give_up();
+            answer.buffer(0)[0] = 1;
+            if send { answer.send() } else { assert!(answer.into_slot().is_none()) }
+        }
+        assert!(outbox.take().is_empty());
+    }
+
+    #[test]
     fn no_answer_is_longer_than_its_buffer() {
         let mut slot = slots(1, 8).pop().unwrap();
-        fill(&mut slot, Ok(b"0123456789"));
+        fill(&mut slot, Ok(&[b"0123456789"]));
         assert_eq!(slot.payload(), b"01234567");
         assert_eq!(slot.head()[..4], 24u32.to_ne_bytes());
     }

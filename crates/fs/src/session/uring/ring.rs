@@ -1,22 +1,31 @@
-//! One io_uring and the slots in which the kernel hands it requests. All unsafe code of the mount
-//! is here.
+//! One io_uring and the slots in which the kernel hands it requests. Nearly all unsafe code of the
+//! mount is here.
 //!
 //! A slot is a head and a payload buffer, and is always in one of two hands. The kernel has it from
 //! [`Ring::add`] or [`Ring::commit`] until the completion that brings a request; from then on
 //! whoever holds the [`Slot`] value has it, alone, until it is committed. There is one `Slot` for
 //! each buffer, or none: that is what makes references to the buffers sound, and a slot free to go
 //! to another thread. Only the thread that made the ring waits on it and commits.
+//!
+//! The kernel knows a buffer by its address, and needs it back before it lets whoever waits go. A
+//! thread that is caught in a call of the origin may still use it. So a buffer is mapped twice: the
+//! kernel has the *window*, we have another view of the same memory, and [`Slot::replace`] puts
+//! fresh memory behind the window while the old stays with whoever uses it. A slot may be committed
+//! by another ring than brought its request: the kernel goes by the request alone.
 
 #![allow(unsafe_code)]
 
-use super::protocol::{self, HEAD_BYTES, Head};
+use super::head::{self, HEAD_BYTES, Head};
 use io_uring::squeue::Entry128;
 use io_uring::{IoUring, cqueue, opcode, types};
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
+};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A head has a page of its own, so that payloads begin at one.
 const HEAD_STRIDE_BYTES: usize = 4096;
@@ -44,27 +53,54 @@ pub(super) enum Event {
     Readable { number: u32, watched: bool },
 }
 
-/// The buffers of a slot.
-struct Region {
+/// The buffers of a slot: memory that is mapped twice.
+pub(super) struct Region {
+    /// Where the kernel writes requests and reads answers.
+    window: NonNull<u8>,
+    /// Where we read and write.
     start: NonNull<u8>,
     payload_bytes: usize,
+    /// The window is another region's now.
+    is_replaced: AtomicBool,
 }
 
-// SAFETY: the pointer is to memory that belongs to the region alone and has no thread affinity.
+// SAFETY: the pointers are to memory that belongs to the region alone and has no thread affinity.
 unsafe impl Send for Region {}
 // SAFETY: a shared region only computes addresses; bytes are reached through `Slot`, of which there
-// is at most one.
+// is at most one. The flag is atomic.
 unsafe impl Sync for Region {}
 
 impl Region {
     fn new(payload_bytes: usize) -> io::Result<Self> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let length = HEAD_STRIDE_BYTES + payload_bytes;
         // SAFETY: a new mapping at an address that the kernel chooses disturbs no other.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, payload_bytes })
+        let window = unsafe { map(std::ptr::null_mut(), length, MapFlags::empty())? };
+        // SAFETY: the window was just mapped, is shared, and has this length.
+        unsafe { Self::behind(window, payload_bytes) }
+    }
+
+    /// A region with this window.
+    ///
+    /// # Safety
+    /// The window is a shared mapping, large enough for such a payload, and no other region's. If
+    /// this fails it is unmapped.
+    unsafe fn behind(window: NonNull<u8>, payload_bytes: usize) -> io::Result<Self> {
+        let length = HEAD_STRIDE_BYTES + payload_bytes;
+        // SAFETY: of a shared mapping a length of zero makes one more view, which disturbs no other
+        // mapping (mremap(2)).
+        let start = unsafe { mremap(window.as_ptr().cast(), 0, length, MremapFlags::MAYMOVE) };
+        let start = start.map_err(io::Error::from).and_then(|start| {
+            NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+        });
+        match start {
+            Ok(start) => {
+                Ok(Self { window, start, payload_bytes, is_replaced: AtomicBool::new(false) })
+            }
+            Err(error) => {
+                unmap(window, length);
+                Err(error)
+            }
+        }
     }
 
     fn head(&self) -> *mut Head {
@@ -76,10 +112,10 @@ impl Region {
     /// # Safety
     /// Nobody has a reference to the payload, and it holds nothing that somebody is to read.
     unsafe fn forget_payload(&self) {
-        // SAFETY: the range is the end of this mapping, private and anonymous: its bytes become
+        // SAFETY: the range is the end of this mapping, shared and anonymous: its bytes become
         // zero, of which the caller says that nobody minds.
         let given =
-            unsafe { madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxDontNeed) };
+            unsafe { madvise(self.payload().cast(), self.payload_bytes, Advice::LinuxRemove) };
         if let Err(errno) = given {
             log::debug!("cannot give back the memory of a slot: {errno}");
         }
@@ -94,11 +130,31 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let length = HEAD_STRIDE_BYTES + self.payload_bytes;
-        // SAFETY: the mapping was made by `new` with this length. A `Slot` holds its region, so
-        // there is no reference into it, and `Ring` keeps it for ever while the kernel may write.
-        if let Err(errno) = unsafe { munmap(self.start.as_ptr().cast(), length) } {
-            log::debug!("cannot unmap the buffers of a ring: {errno}");
+        // A `Slot` holds its region, so there is no reference into our view of it, and `Ring` keeps
+        // the region for ever while the kernel may write to the window.
+        unmap(self.start, length);
+        if !*self.is_replaced.get_mut() {
+            unmap(self.window, length);
         }
+    }
+}
+
+/// Shared memory of the process.
+///
+/// # Safety
+/// With `MapFlags::FIXED` nothing else may be mapped at the address, but what is to be replaced.
+unsafe fn map(address: *mut u8, length: usize, flags: MapFlags) -> io::Result<NonNull<u8>> {
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = flags | MapFlags::SHARED | MapFlags::NORESERVE;
+    // SAFETY: without a fixed address it disturbs no other mapping; with one the caller answers.
+    let start = unsafe { mmap_anonymous(address.cast(), length, protection, flags)? };
+    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+fn unmap(start: NonNull<u8>, length: usize) {
+    // SAFETY: callers own the mapping, of this length, and there is no reference into it.
+    if let Err(errno) = unsafe { munmap(start.as_ptr().cast(), length) } {
+        log::debug!("cannot unmap the buffers of a ring: {errno}");
     }
 }
 
@@ -109,6 +165,44 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// What [`Slot::replace`] needs to know of it.
+    pub(super) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// Takes a slot away from whoever has it, with fresh memory: from now on this is the slot that
+    /// the kernel knows, and the other one only memory. It has the numbers of the request that was
+    /// in the other, for an answer.
+    ///
+    /// # Errors
+    /// If there is no memory; the slot is as it was then.
+    ///
+    /// # Panics
+    /// Never, but the caller must not commit the other slot any more, and must not call this twice
+    /// for one request.
+    pub(super) fn replace(
+        region: &Arc<Region>,
+        number: usize,
+        (unique, commit_number): (u64, u64),
+    ) -> io::Result<Self> {
+        let (window, payload_bytes) = (region.window, region.payload_bytes);
+        let length = HEAD_STRIDE_BYTES + payload_bytes;
+        // SAFETY: the window is the region's, of this length. The kernel does not look at it while
+        // the request is in our hands, and we never do: references are to the other view.
+        unsafe { map(window.as_ptr(), length, MapFlags::FIXED)? };
+        region.is_replaced.store(true, Ordering::Release);
+        // SAFETY: as above; the old region has given the window up.
+        let region = Arc::new(unsafe { Region::behind(window, payload_bytes)? });
+        let mut slot = Self { region, number };
+        head::identify(slot.parts_mut().0, unique, commit_number);
+        Ok(slot)
+    }
+
+    /// Its number in the ring that has it.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     pub(super) fn head(&self) -> &Head {
         // SAFETY: the kernel has given this slot away and there is no other `Slot` of its region,
         // so nobody writes; the memory is mapped, initialised by the system, and bytes need no
@@ -153,6 +247,8 @@ struct Place {
     region: Arc<Region>,
     queue: u16,
     with_kernel: bool,
+    /// The connection has ended, or another ring has the slot.
+    is_gone: bool,
 }
 
 /// An io_uring with 128-byte entries, which the thread that made it waits on.
@@ -196,20 +292,51 @@ impl Ring {
     /// If there is no memory for it or the ring does not work.
     pub(super) fn add(&mut self, queue: u16) -> io::Result<()> {
         let region = Arc::new(Region::new(self.payload_bytes)?);
-        let head = IoVector { start: region.head().cast(), length: HEAD_BYTES };
-        let payload = IoVector { start: region.payload(), length: self.payload_bytes };
+        let head = IoVector { start: region.window.as_ptr(), length: HEAD_BYTES };
+        // SAFETY: the payload stands behind its head in the same mapping.
+        let start = unsafe { region.window.as_ptr().add(HEAD_STRIDE_BYTES) };
+        let payload = IoVector { start, length: self.payload_bytes };
         let number = self.places.len();
-        self.places.push(Place { region, queue, with_kernel: false });
-        let command = protocol::command(0, queue);
+        self.places.push(Place { region, queue, with_kernel: false, is_gone: false });
+        let command = head::command(0, queue);
         let vectors = [head, payload];
-        self.push_command(protocol::COMMAND_REGISTER, command, &vectors, number)?;
+        self.push_command(head::COMMAND_REGISTER, command, &vectors, number)?;
         // The kernel has read the vectors when this returns.
         self.enter(0)
     }
 
     /// How many slots there are.
     pub(super) fn slots(&self) -> usize {
-        self.places.len()
+        self.places.iter().filter(|place| !place.is_gone).count()
+    }
+
+    /// Takes over a slot of another ring, with what stands in it.
+    pub(super) fn adopt(&mut self, slot: Slot, queue: u16) -> Slot {
+        let Slot { region, .. } = slot;
+        let place = Place { region: region.clone(), queue, with_kernel: false, is_gone: false };
+        let number = match self.places.iter().position(|place| place.is_gone) {
+            Some(number) => {
+                self.places[number] = place;
+                number
+            }
+            None => {
+                self.places.push(place);
+                self.places.len() - 1
+            }
+        };
+        Slot { region, number }
+    }
+
+    /// Lets another ring have a slot.
+    pub(super) fn give_away(&mut self, number: usize) {
+        if let Some(place) = self.places.get_mut(number) {
+            place.is_gone = true;
+        }
+    }
+
+    /// The queue of a slot.
+    pub(super) fn queue_of(&self, slot: &Slot) -> Option<u16> {
+        self.places.get(slot.number).map(|place| place.queue)
     }
 
     /// Whether no slot is with the kernel, so that no request can come.
@@ -230,10 +357,14 @@ impl Ring {
     /// If the ring does not work.
     pub(super) fn commit(&mut self, slot: Slot) -> io::Result<()> {
         let number = slot.number;
-        let place = self.places.get(number).ok_or(io::ErrorKind::InvalidInput)?;
-        let command = protocol::command(protocol::commit_number(slot.head()), place.queue);
+        let place = self.places.get_mut(number).ok_or(io::ErrorKind::InvalidInput)?;
+        // It may have been given fresh memory.
+        if !Arc::ptr_eq(&place.region, &slot.region) {
+            place.region = slot.region.clone();
+        }
+        let command = head::command(head::commit_number(slot.head()), place.queue);
         drop(slot);
-        self.push_command(protocol::COMMAND_COMMIT_AND_FETCH, command, &[], number)
+        self.push_command(head::COMMAND_COMMIT_AND_FETCH, command, &[], number)
     }
 
     /// Reports whenever `descriptor`, which must stay open while the ring is used, can be read.
@@ -278,7 +409,10 @@ impl Ring {
             self.with_kernel -= 1;
             events.push(match completion.result() {
                 0 => Event::Request(Slot { region: place.region.clone(), number }),
-                error => Event::Gone(-error),
+                error => {
+                    place.is_gone = true;
+                    Event::Gone(-error)
+                }
             });
         }
     }
@@ -413,6 +547,26 @@ mod tests {
             assert!(matches!(events[..], [Event::Readable { number: 1, watched: true }]));
             rustix::io::read(&counter, &mut [0u8; 8]).unwrap();
         }
+    }
+
+    #[test]
+    fn a_slot_that_is_replaced_leaves_its_memory_to_whoever_has_it() {
+        let mut old = slots(1, 8192).pop().unwrap();
+        let (head, payload) = old.parts_mut();
+        head.fill(1);
+        payload.fill(2);
+        let mut new = Slot::replace(old.region(), 7, (3, 4)).unwrap();
+        assert_eq!(new.number(), 7);
+        assert_eq!(new.region.window, old.region.window);
+        assert_eq!((crate::session::protocol::u64_at(new.head(), 8)), 3);
+        assert_eq!(head::commit_number(new.head()), 4);
+        assert!(new.payload().iter().all(|byte| *byte == 0));
+        new.parts_mut().1.fill(5);
+        old.parts_mut().1[0] = 6;
+        assert!(old.head().iter().all(|byte| *byte == 1));
+        assert!(old.payload()[1..].iter().all(|byte| *byte == 2));
+        drop(old);
+        assert!(new.payload().iter().all(|byte| *byte == 5));
     }
 
     #[test]

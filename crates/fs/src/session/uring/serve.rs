@@ -7,19 +7,21 @@
 //! crew is free ([`super::crew`]). Otherwise the request is handed to the threads that wait for the
 //! origin ([`crate::workers`]), or to those of the second level if that is likely to have what is
 //! missing. They finish it in the buffers of its slot; if its queue had no other slot it gets one.
+//!
+//! A thread that was caught in the origin for too long has lost its slot ([`super::rescue`]).
 
 use super::RingLayout;
 use super::crew::Crew;
-use super::members::{Members, enlist};
+use super::head;
+use super::members::{Members, add_member};
 use super::nudge;
-use super::outbox::{Answer, Outbox};
-use super::perform::{Work, answer_completed};
+use super::outbox::{Answer, Message, Outbox};
 use super::placement::Placement;
-use super::request::{Operation, Request, Transfer};
+use super::rescue::Late;
 use super::ring::{Event, Ring, Slot};
 use crate::counters::Way;
-use crate::number::Numbers;
-use crate::view::{Read, Result, View};
+use crate::session::exchange::{Exchange, Work};
+use crate::session::request::{Operation, Request};
 use ogive_origin::{Errno, Origin};
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
@@ -45,8 +47,18 @@ pub(super) struct Server<O: Origin> {
     memory: Arc<OwnedFd>,
     /// Slots that other threads have.
     handed_over: usize,
-    /// Slots that are gone.
-    gone: usize,
+    /// It has no slot, and waits for one or for the end.
+    is_waiting: bool,
+}
+
+/// What became of a request.
+enum Outcome {
+    /// Its answer stands in its slot.
+    Answered(Slot),
+    /// Another thread has it.
+    HandedOver,
+    /// Another thread has answered it and taken its slot.
+    Lost,
 }
 
 impl<O: Origin> Server<O> {
@@ -57,10 +69,14 @@ impl<O: Origin> Server<O> {
     ) -> io::Result<Self> {
         let ring = Ring::new(members.payload_bytes)?;
         let outbox = Outbox::new()?;
-        let memory = members.performer.session.view.wanted.bell()?;
+        let memory = members.session.view.wanted.event_fd()?;
         let placement = Placement::new(&layout, members.processors);
-        let (handed_over, gone) = (0, 0);
-        Ok(Self { members, crew, layout, placement, ring, outbox, memory, handed_over, gone })
+        let is_rescuer = layout.queues.is_empty();
+        if is_rescuer {
+            members.rescue.set_rescuer(outbox.clone());
+        }
+        let (handed_over, is_waiting) = (0, is_rescuer);
+        Ok(Self { members, crew, layout, placement, ring, outbox, memory, handed_over, is_waiting })
     }
 
     /// Gives the kernel a slot for each queue.
@@ -90,7 +106,7 @@ impl<O: Origin> Server<O> {
     /// If the ring does not work any more; nobody serves its slots then.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut events = Vec::new();
-        while self.gone < self.ring.slots() {
+        while self.ring.slots() > 0 || (self.is_waiting && !self.members.rescue.is_over()) {
             self.ring.wait()?;
             self.ring.events(&mut events);
             let is_memory = |event: &Event| matches!(event, Event::Readable { number: MEMORY, .. });
@@ -107,7 +123,6 @@ impl<O: Origin> Server<O> {
             match event {
                 Event::Gone(error) => {
                     log::debug!("a slot of a ring is gone: error {error}");
-                    self.gone += 1;
                 }
                 Event::Request(slot) => self.begin(slot)?,
                 Event::Readable { number: MEMORY, watched } => {
@@ -121,9 +136,8 @@ impl<O: Origin> Server<O> {
                     if !watched {
                         self.ring.watch(self.outbox.as_fd(), OUTBOX)?;
                     }
-                    for slot in self.outbox.take() {
-                        self.handed_over -= 1;
-                        self.ring.commit(slot)?;
+                    for message in self.outbox.take() {
+                        self.receive(message)?;
                     }
                 }
             }
@@ -131,125 +145,156 @@ impl<O: Origin> Server<O> {
         Ok(())
     }
 
+    fn receive(&mut self, message: Message) -> io::Result<()> {
+        match message {
+            Message::Answered(slot) => {
+                self.handed_over -= 1;
+                self.ring.commit(slot)
+            }
+            Message::Adopted(slot, queue) => {
+                let slot = self.ring.adopt(slot, queue);
+                self.ring.commit(slot)
+            }
+            Message::Requested(slot, queue) => {
+                self.is_waiting = false;
+                let slot = self.ring.adopt(slot, queue);
+                self.begin(slot)
+            }
+        }
+    }
+
+    /// Gives a request to a thread of its queue that has lost its slot, if this is the rescuer.
+    fn give_back(&mut self, slot: Slot) -> Option<Slot> {
+        let is_rescuer = self.layout.queues.is_empty();
+        let queue = self.ring.queue_of(&slot).filter(|_| is_rescuer);
+        let Some((queue, waiting)) =
+            queue.and_then(|queue| Some((queue, self.members.rescue.take_waiting(queue)?)))
+        else {
+            return Some(slot);
+        };
+        self.ring.give_away(slot.number());
+        waiting.push(Message::Requested(slot, queue));
+        None
+    }
+
     fn begin(&mut self, slot: Slot) -> io::Result<()> {
+        let Some(slot) = self.give_back(slot) else { return Ok(()) };
+        let (number, own_queue) = (slot.number(), self.ring.queue_of(&slot));
         let queue = self.ring.closed_queue_of(&slot);
         let answer = Answer::new(slot, self.outbox.clone());
         // A panic is a bug of ours; the program that asked gets EIO by the answer that is dropped.
-        let answered =
-            catch_unwind(AssertUnwindSafe(|| self.answer(answer))).unwrap_or_else(|_| {
-                log::error!("a request panicked");
-                None
-            });
-        match answered.and_then(Answer::into_slot) {
-            Some(slot) => self.ring.commit(slot),
-            None => {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.answer(answer))).unwrap_or_else(|_| {
+            log::error!("a request panicked");
+            Outcome::HandedOver
+        });
+        match outcome {
+            Outcome::Answered(slot) => self.ring.commit(slot),
+            Outcome::HandedOver => {
                 self.handed_over += 1;
                 match queue {
-                    Some(queue) if self.ring.slots() < SLOTS_MAX => {
+                    Some(queue)
+                        if self.ring.slots() < SLOTS_MAX && !self.layout.queues.is_empty() =>
+                    {
                         self.ring.add(queue)?;
-                        nudge::queues(&self.members.performer.session.view, &[queue]);
+                        nudge::queues(&self.members.session.view, &[queue]);
                         Ok(())
                     }
                     _ => Ok(()),
                 }
             }
+            Outcome::Lost => {
+                self.ring.give_away(number);
+                self.is_waiting = true;
+                let queue = own_queue.unwrap_or_default();
+                self.members.rescue.wait_for_slot(queue, self.outbox.clone());
+                Ok(())
+            }
         }
     }
 
     /// Answers a request, or hands it over.
-    fn answer(&self, mut answer: Answer) -> Option<Answer> {
-        let request = answer.slot().map(|slot| Request::parse(slot.head(), slot.payload().len()));
-        let Some(Some(request)) = request else {
+    fn answer(&self, mut answer: Answer) -> Outcome {
+        let session = &self.members.session;
+        let request =
+            answer.slot().and_then(|slot| head::request(slot.head(), slot.payload().len()));
+        let Some(request) = request else {
             log::error!("a request whose lengths contradict each other");
-            answer.fill(Err(Errno::IO));
-            return Some(answer);
+            answer.finish(Err(Errno::IO));
+            return answered(answer);
         };
-        let counters = &self.members.performer.session.view.counters;
-        let work = match request.operation {
-            Operation::Read(transfer) => match self.read(request.node, transfer, &mut answer) {
-                None => return Some(answer),
-                Some(work) => work,
-            },
-            Operation::Nudge => {
-                counters.ring(Way::Nudged);
-                answer.fill(Ok(&[]));
-                return Some(answer);
+        let counters = &session.view.counters;
+        let Some(work) = session.at_once(&request, &mut answer) else {
+            match request.operation {
+                Operation::Read(_) => {
+                    counters.ring(Way::Answered);
+                    self.placement.answered();
+                }
+                Operation::Nudge => counters.ring(Way::Nudged),
+                _ => {}
             }
-            // There is none that a file here has. Programs ask whether it is a terminal.
-            Operation::Control => {
-                answer.fill(Err(Errno::NOTTY));
-                return Some(answer);
-            }
-            _ => Work::Request(request),
+            return answered(answer);
         };
         self.placement.something_else();
+        let may_wait = self.ring.is_closed() && self.handed_over == 0;
+        let permit = self.crew.as_ref().filter(|_| may_wait).and_then(|crew| {
+            crew.permit(|| {
+                let device = self.ring.device();
+                device.is_some_and(|device| add_member(&self.members, crew, &self.layout, device))
+            })
+        });
         let work = match work {
-            Work::Read(read) => {
-                let view = &self.members.performer.session.view;
-                match view.complete_from_second_level(read, answer, answer_read) {
-                    // A thread of the second level has it.
+            Work::Read(read) if session.view.completes_elsewhere() => {
+                self.in_flight(&request, &answer, true);
+                match session.complete_elsewhere(request, read, answer) {
+                    // Whoever brings the records has it.
                     None => {
                         counters.ring(Way::Queued);
-                        return None;
+                        return Outcome::HandedOver;
                     }
                     Some((read, back)) => {
                         answer = back;
+                        if !session.in_flight.end(request.unique) {
+                            // It was answered already, and comes back by the outbox.
+                            answer.give_up();
+                            return Outcome::HandedOver;
+                        }
                         Work::Read(read)
                     }
                 }
             }
-            other => other,
+            work => work,
         };
-        let may_wait = self.ring.is_closed() && self.handed_over == 0;
-        let leave = self.crew.as_ref().filter(|_| may_wait).and_then(|crew| {
-            crew.leave(|| {
-                let device = self.ring.device();
-                device.is_some_and(|device| enlist(&self.members, crew, &self.layout, device))
-            })
-        });
-        if leave.is_some() {
+        self.in_flight(&request, &answer, permit.is_none());
+        if permit.is_some() {
             counters.ring(Way::Waited);
-            self.members.performer.perform(work, &mut answer);
-            return Some(answer);
+            session.carry_out(&request, work, &mut answer);
+            return answered(answer);
         }
         counters.ring(Way::Queued);
-        let members = self.members.clone();
-        self.members.performer.session.view.workers.request(Box::new(move || {
-            members.performer.perform(work, &mut answer);
+        let session = session.clone();
+        self.members.session.view.workers.request(Box::new(move || {
+            session.carry_out_late(&request, work, &mut answer);
             answer.send();
         }));
-        None
+        Outcome::HandedOver
     }
 
-    /// Answers a read if that takes no waiting; returns what is left to be done otherwise.
-    fn read(&self, node: u64, transfer: Transfer, answer: &mut Answer) -> Option<Work<O>> {
-        let Transfer { handle, offset, length_bytes } = transfer;
-        let session = &self.members.performer.session;
-        if Numbers::is_control(node) {
-            let bytes = session.control.read(handle, offset, length_bytes);
-            answer.fill(bytes.as_deref().map_err(|errno| *errno));
-            return None;
-        }
-        match session.view.begin_read(handle, offset, u64::from(length_bytes)) {
-            Err(errno) => answer.fill(Err(errno)),
-            Ok(read) if read.is_complete() => {
-                session.view.counters.ring(Way::Answered);
-                self.placement.answered();
-                session.view.finish_read(&read, |bytes| answer.fill(Ok(bytes)));
-            }
-            Ok(read) => return Some(Work::Read(read)),
-        }
-        None
+    /// Notes that a request is about to wait; `is_handed_over`: not on this thread.
+    fn in_flight(&self, request: &Request, answer: &Answer, is_handed_over: bool) {
+        let Some(slot) = answer.slot() else { return };
+        let late = Late {
+            region: slot.region().clone(),
+            slot_number: slot.number(),
+            queue: self.ring.queue_of(slot).unwrap_or_default(),
+            commit_number: head::commit_number(slot.head()),
+            home: is_handed_over.then(|| self.outbox.clone()),
+            rescue: self.members.rescue.clone(),
+        };
+        self.members.session.in_flight.begin(request, Box::new(late));
     }
 }
 
-/// Answers a read that another thread has completed.
-fn answer_read<O: Origin>(
-    view: &Arc<View<O>>,
-    read: &Read<O>,
-    completed: Result<()>,
-    mut answer: Answer,
-) {
-    answer_completed(view, read, completed, &mut answer);
-    answer.send();
+/// What became of a request that was carried out on the thread of its ring.
+fn answered(answer: Answer) -> Outcome {
+    answer.into_slot().map_or(Outcome::Lost, Outcome::Answered)
 }

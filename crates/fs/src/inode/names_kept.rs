@@ -1,0 +1,181 @@
+//! Names of a directory that the kernel keeps (`FOPEN_CACHE_DIR`), and which of them it may show.
+//!
+//! A handle that *shares* shows what the kernel has kept, and what it reads is kept for the others.
+//! Nobody can tell the kernel which names are whose, so of one directory only handles of one
+//! version share at a time. What is kept stays for whoever opens the same version later; a handle
+//! that does not keep it has the kernel drop it while it is being opened. That is known to have
+//! happened when the first request by that handle comes: the answers to two opens overtake each
+//! other, and before that another open would be shown what is about to be dropped.
+//!
+//! Names are kept no longer than attributes are believed, which come with them: a program that
+//! wants those would have to ask for each file by itself afterwards.
+//!
+//! The lock is a leaf.
+
+use crate::record::Version;
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// What the kernel keeps of one directory.
+#[derive(Default)]
+pub(crate) struct NamesKept(Mutex<Option<Box<State>>>);
+
+struct State {
+    /// Of which version they are, while that is certain.
+    version: Option<Version>,
+    /// The device that the directory is on.
+    device: u64,
+    since: Instant,
+    /// The kernel has nothing left of what it kept before.
+    has_dropped: bool,
+    /// Handles that share.
+    open: usize,
+    /// The kernel may have handles of an object that was here before.
+    is_never_shared: bool,
+}
+
+/// A handle that shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sharing {
+    /// The version that was opened.
+    version: Version,
+    /// The kernel may show what it has; otherwise it drops that.
+    pub(crate) keeps: bool,
+}
+
+impl NamesKept {
+    /// For an object the number of which the kernel knew as another's.
+    pub(super) fn never() -> Self {
+        let state = State { is_never_shared: true, ..State::new() };
+        Self(Mutex::new(Some(Box::new(state))))
+    }
+
+    /// Decides for a handle that is being opened at this version, whether it shares. What was kept
+    /// for `memory` is dropped.
+    pub(crate) fn open(
+        &self,
+        (version, device): (Version, u64),
+        memory: Duration,
+    ) -> Option<Sharing> {
+        if memory.is_zero() {
+            return None;
+        }
+        let mut state = self.0.lock();
+        let state = state.get_or_insert_with(|| Box::new(State::new()));
+        if state.is_never_shared || (state.version != Some(version) && state.open > 0) {
+            return None;
+        }
+        if state.version != Some(version) {
+            **state = State { version: Some(version), device, ..State::new() };
+        }
+        state.open += 1;
+        let keeps = state.has_dropped && state.since.elapsed() < memory;
+        if !keeps {
+            state.since = Instant::now();
+        }
+        Some(Sharing { version, keeps })
+    }
+
+    /// The version and the device of the names that the kernel keeps, while that is certain.
+    pub(crate) fn known(&self) -> Option<(Version, u64)> {
+        let state = self.0.lock();
+        let state = state.as_ref()?;
+        state.version.map(|version| (version, state.device))
+    }
+
+    /// A request by this handle has come, so the kernel has opened it.
+    pub(crate) fn is_opened(&self, sharing: Sharing) {
+        if sharing.keeps {
+            return;
+        }
+        if let Some(state) = self.0.lock().as_mut()
+            && state.version == Some(sharing.version)
+        {
+            state.has_dropped = true;
+        }
+    }
+
+    /// A handle that shares was closed.
+    pub(crate) fn close(&self) {
+        if let Some(state) = self.0.lock().as_mut() {
+            state.open = state.open.saturating_sub(1);
+        }
+    }
+
+    /// Nobody knows any more what the kernel keeps.
+    pub(crate) fn forget(&self) {
+        if let Some(state) = self.0.lock().as_mut() {
+            (state.version, state.has_dropped) = (None, false);
+        }
+    }
+}
+
+impl State {
+    fn new() -> Self {
+        let since = Instant::now();
+        Self {
+            version: None,
+            device: 0,
+            since,
+            has_dropped: false,
+            open: 0,
+            is_never_shared: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+    const ONE: Version = 1;
+    const TWO: Version = 2;
+
+    #[test]
+    fn names_are_kept_for_the_same_version_only() {
+        let kept = NamesKept::default();
+        let first = kept.open((ONE, 0), LONG).unwrap();
+        assert!(!first.keeps, "nobody knows what the kernel has");
+        kept.is_opened(first);
+        assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
+        assert_eq!(kept.open((TWO, 0), LONG), None, "the kernel would mix them");
+        kept.close();
+        kept.close();
+        assert!(!kept.open((TWO, 0), LONG).unwrap().keeps);
+        kept.close();
+        assert!(!kept.open((ONE, 0), LONG).unwrap().keeps, "they are of the second");
+    }
+
+    #[test]
+    fn nothing_is_shown_before_the_kernel_has_dropped_what_it_kept_before() {
+        let kept = NamesKept::default();
+        let first = kept.open((ONE, 0), LONG).unwrap();
+        let overtakes = kept.open((ONE, 0), LONG).unwrap();
+        assert!(!overtakes.keeps);
+        kept.is_opened(first);
+        assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
+    }
+
+    #[test]
+    fn names_are_dropped_with_the_attributes_that_came_with_them() {
+        let kept = NamesKept::default();
+        kept.is_opened(kept.open((ONE, 0), LONG).unwrap());
+        assert!(!kept.open((ONE, 0), Duration::from_nanos(1)).unwrap().keeps);
+        assert_eq!(kept.open((ONE, 0), Duration::ZERO), None);
+        assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
+    }
+
+    #[test]
+    fn what_was_forgotten_or_is_of_another_object_is_never_shown() {
+        let kept = NamesKept::default();
+        let first = kept.open((ONE, 0), LONG).unwrap();
+        kept.is_opened(first);
+        kept.forget();
+        kept.is_opened(first);
+        assert_eq!(kept.open((ONE, 0), LONG), None, "a handle of who knows which names is open");
+        kept.close();
+        assert!(!kept.open((ONE, 0), LONG).unwrap().keeps);
+        assert_eq!(NamesKept::never().open((ONE, 0), LONG), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! Inodes without extended attributes.
+//!
+//! Programs and the kernel ask for access lists, capabilities and labels of every file they come
+//! by (`ls -l` two or three a file, the kernel one before a write), and nearly all files have none.
+//! The kernel keeps no answer but that nothing of the kind is supported. So when a file turns out
+//! to have no extended attributes at all, that is believed for as long as its other attributes are.
+//!
+//! What is being found out while one is set through the mount is not kept: whoever finds out takes
+//! a mark before asking, and a change puts another mark in its place.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Marks are below, times above.
+const FIRST_TIME: u64 = 1 << 48;
+
+/// Until when an inode is known to have none.
+#[derive(Debug, Default)]
+pub(super) struct NoXattrs(AtomicU64);
+
+/// How things stood before the origin was asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark(u64);
+
+impl NoXattrs {
+    /// Whether there are none.
+    pub(super) fn is_known(&self) -> bool {
+        self.0.load(Ordering::Acquire) > now()
+    }
+
+    /// To be taken before the origin is asked.
+    pub(super) fn mark(&self) -> Mark {
+        Mark(self.0.load(Ordering::Acquire))
+    }
+
+    /// The origin said that there are none, which is to be believed for `memory`.
+    pub(super) fn learn(&self, mark: Mark, memory: Duration) {
+        let memory = u64::try_from(memory.as_nanos()).unwrap_or(u64::MAX);
+        let until = now().saturating_add(memory);
+        let _ = self.0.compare_exchange(mark.0, until, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Some may have been set: to be called when that is done.
+    pub(super) fn forget(&self) {
+        static MARKS: AtomicU64 = AtomicU64::new(1);
+        let mark = MARKS.fetch_add(1, Ordering::Relaxed) % FIRST_TIME;
+        self.0.store(mark, Ordering::Release);
+    }
+}
+
+fn now() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    FIRST_TIME + u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX - FIRST_TIME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn what_was_learned_is_believed_until_its_time_or_a_change() {
+        let bare = NoXattrs::default();
+        assert!(!bare.is_known());
+        bare.learn(bare.mark(), LONG);
+        assert!(bare.is_known());
+        bare.forget();
+        assert!(!bare.is_known());
+        bare.learn(bare.mark(), Duration::ZERO);
+        assert!(!bare.is_known(), "its time is over");
+        bare.learn(bare.mark(), Duration::MAX);
+        assert!(bare.is_known());
+    }
+
+    #[test]
+    fn what_was_asked_before_a_change_is_not_believed_after_it() {
+        let bare = NoXattrs::default();
+        let mark = bare.mark();
+        bare.forget();
+        bare.learn(mark, LONG);
+        assert!(!bare.is_known());
+        let mark = bare.mark();
+        bare.forget();
+        bare.forget();
+        bare.learn(mark, LONG);
+        assert!(!bare.is_known());
+    }
+}

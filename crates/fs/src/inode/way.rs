@@ -1,0 +1,85 @@
+//! How the files of an inode that are open are served: by the kernel itself, or by this process.
+//!
+//! The kernel keeps to one way an inode (`fs/fuse/iomode.c`). While a file of it is open whose
+//! bytes it reads itself, every other open must name the same backing; while one is open whose
+//! pages it caches, none may name any. An answer that breaks this is an `EIO` to the program. So an
+//! open joins the way there is, and chooses only where no file is open.
+//!
+//! A file counts from before its open is answered until its release has come, which the kernel
+//! sends after it has let go itself. So the kernel never has a file that is not counted here, and
+//! what is counted here and not known to it keeps a file on the way that it would have had anyhow.
+
+use crate::kernel::Backing;
+
+/// The way of an inode, and how many files go it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Way {
+    /// None is open.
+    #[default]
+    Free,
+    /// This process is asked for the bytes of so many.
+    Here(u64),
+    /// The kernel reads those of so many itself.
+    Kernel(Backing, u64),
+}
+
+impl Way {
+    /// Whether a file that is opened now may choose.
+    pub(super) fn is_free(self) -> bool {
+        self == Self::Free
+    }
+
+    /// One more file, which would like that backing; what it has to be answered with.
+    pub(super) fn join(&mut self, requested: Option<Backing>) -> Option<Backing> {
+        match self {
+            Self::Here(files) => {
+                *files += 1;
+                None
+            }
+            Self::Kernel(backing, files) => {
+                *files += 1;
+                Some(*backing)
+            }
+            Self::Free => {
+                *self = requested.map_or(Self::Here(1), |backing| Self::Kernel(backing, 1));
+                requested
+            }
+        }
+    }
+
+    /// One file less. A backing that no file needs any more is to be given up.
+    pub(super) fn leave(&mut self) -> Option<Backing> {
+        match self {
+            Self::Here(files) | Self::Kernel(_, files) if *files > 1 => {
+                *files -= 1;
+                None
+            }
+            _ => match std::mem::take(self) {
+                Self::Kernel(backing, _) => Some(backing),
+                Self::Free | Self::Here(_) => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_joins_the_way_there_is_and_only_the_first_chooses() {
+        let (one, other) = (Some(Backing::numbered(1)), Some(Backing::numbered(2)));
+        let mut way = Way::default();
+        assert!(way.is_free());
+        assert_eq!(way.join(one), one);
+        assert_eq!(way.join(other), one, "one backing an inode");
+        assert_eq!(way.join(None), one, "whatever it would like");
+        assert!(!way.is_free());
+        assert_eq!((way.leave(), way.leave(), way.leave()), (None, None, one));
+        assert!(way.is_free());
+        assert_eq!((way.join(None), way.join(one)), (None, None), "the kernel caches its pages");
+        assert_eq!((way.leave(), way.leave()), (None, None));
+        assert_eq!(way.join(other), other);
+        assert_eq!((way.leave(), way.leave()), (other, None));
+    }
+}

@@ -1,0 +1,111 @@
+//! Files that the kernel reads and writes itself (`FUSE_DEV_IOC_BACKING_OPEN` and `_CLOSE` of
+//! `include/uapi/linux/fuse.h`, since Linux 6.9).
+//!
+//! A file that is registered with a connection has a number there. An answer to an open that names
+//! it has the kernel open the same file once more, with the flags of the program, and ask for none
+//! of its bytes.
+
+#![allow(unsafe_code)]
+
+use ogive_origin::Errno;
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl, opcode};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use std::ffi::c_void;
+
+/// `FUSE_DEV_IOC_BACKING_OPEN`.
+const OPEN: Opcode = opcode::write::<Map>(229, 1);
+/// `FUSE_DEV_IOC_BACKING_CLOSE`.
+const CLOSE: Opcode = opcode::write::<u32>(229, 2);
+
+/// `struct fuse_backing_map`.
+#[repr(C)]
+struct Map {
+    fd: i32,
+    flags: u32,
+    padding: u64,
+}
+
+/// A file that is registered with a connection, until it is closed there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Backing(u32);
+
+impl Backing {
+    /// The number to name it by in an answer.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    #[cfg(test)]
+    pub(crate) fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Registers a regular file, whatever it was opened for.
+    ///
+    /// The kernel writes to it in the name of the thread that calls this. That has none of the
+    /// right to keep set-id bits meanwhile, so that the file's own file system drops them at a
+    /// write, as it does for anybody who is not root.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_SYS_ADMIN` over the machine, `ELOOP` if the file's file system stands
+    /// on too many others, `ENOTTY` or `EINVAL` if the kernel does not know of this.
+    pub(super) fn open(device: &OwnedFd, file: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let _without = WithoutSetId::new()?;
+        // SAFETY: the operation reads a `struct fuse_backing_map`, which `Map` is and which lives
+        // during the call, writes nothing, and returns the number (`fuse_dev_ioctl_backing_open` of
+        // the kernel's `fs/fuse/dev.c`).
+        unsafe { ioctl(device, Register(Map { fd: file.as_raw_fd(), flags: 0, padding: 0 })) }
+            .map(Self)
+    }
+
+    /// Gives it up. Files that are open by it stay so.
+    pub(super) fn close(self, device: &OwnedFd) -> Result<(), Errno> {
+        // SAFETY: the operation reads a number of 32 bits (`fuse_dev_ioctl_backing_close`).
+        unsafe { ioctl(device, Setter::<CLOSE, u32>::new(self.0)) }
+    }
+}
+
+struct Register(Map);
+
+// SAFETY: the opcode is that of an operation that reads a `Map`, which is what the pointer leads
+// to, and that has a number for its return value.
+unsafe impl Ioctl for Register {
+    type Output = u32;
+
+    const IS_MUTATING: bool = false;
+
+    fn opcode(&self) -> Opcode {
+        OPEN
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        (&raw mut self.0).cast()
+    }
+
+    // SAFETY: nothing is read by the pointer.
+    unsafe fn output_from_ptr(output: IoctlOutput, _: *mut c_void) -> Result<u32, Errno> {
+        u32::try_from(output).map_err(|_| Errno::INVAL)
+    }
+}
+
+/// The calling thread goes without `CAP_FSETID` until this is dropped.
+struct WithoutSetId(CapabilitySets);
+
+impl WithoutSetId {
+    fn new() -> Result<Self, Errno> {
+        let all = capabilities(None)?;
+        let effective = all.effective - CapabilitySet::FSETID;
+        set_capabilities(None, CapabilitySets { effective, ..all })?;
+        Ok(Self(all))
+    }
+}
+
+impl Drop for WithoutSetId {
+    fn drop(&mut self) {
+        if let Err(errno) = set_capabilities(None, self.0) {
+            // What is permitted may be taken up again at any time, so this does not happen.
+            log::error!("a thread has lost a capability: {errno}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How long something took, as a distribution: how often it was within each of some bounds, and how
+//! often in each of many exponential classes.
+//!
+//! What is counted takes longer than the counting, a read of the origin for example, so the
+//! counters are shared by all threads, without stripes. They are read one after another, so a
+//! reader may see one event more in one than in another.
+
+use ogive_kstat::exponential;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Upper bounds in microseconds, from what a page cache answers in to what is hardly an answer.
+pub(crate) const BOUNDS_US: [u64; 15] = [
+    50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
+    5_000_000, 30_000_000,
+];
+
+/// A distribution.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Latency {
+    /// How many took as long as this bound allows and longer than the one before allows.
+    buckets: [AtomicU64; BOUNDS_US.len()],
+    exponential: [AtomicU64; exponential::CLASSES],
+    total_ns: AtomicU64,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self {
+            buckets: Default::default(),
+            exponential: [const { AtomicU64::new(0) }; exponential::CLASSES],
+            total_ns: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Latency {
+    /// Counts one.
+    pub(crate) fn add(&self, took: Duration) {
+        let us = took.as_nanos().div_ceil(1_000);
+        if let Some(bucket) = BOUNDS_US.iter().position(|bound| us <= u128::from(*bound)) {
+            self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        }
+        let class = exponential::class(took) - exponential::FIRST;
+        self.exponential[class as usize].fetch_add(1, Ordering::Relaxed);
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.total_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Each bound, with how many were within it.
+    pub(crate) fn within(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let mut within = 0_u64;
+        let counts = self.buckets.each_ref().map(|bucket| {
+            within = within.wrapping_add(bucket.load(Ordering::Relaxed));
+            within
+        });
+        BOUNDS_US.into_iter().zip(counts)
+    }
+
+    /// Each exponential class that has some, with how many.
+    pub(crate) fn exponential(&self) -> impl Iterator<Item = (i32, u64)> {
+        let counts = self.exponential.iter().map(|count| count.load(Ordering::Relaxed));
+        (exponential::FIRST..).zip(counts).filter(|(_, count)| *count > 0)
+    }
+
+    /// The time of all together, in nanoseconds.
+    pub(crate) fn total_ns(&self) -> u64 {
+        self.total_ns.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_within_the_bounds_that_it_did_not_exceed() {
+        let latency = Latency::default();
+        for us in [1, 50, 51, 1_000, 31_000_000] {
+            latency.add(Duration::from_micros(us));
+        }
+        latency.add(Duration::from_nanos(50_001));
+        let within: Vec<_> = latency.within().collect();
+        assert_eq!(within[..2], [(50, 2), (100, 4)]);
+        assert_eq!(within[4], (1_000, 5));
+        assert_eq!(within[BOUNDS_US.len() - 1], (30_000_000, 5), "the longest is within none");
+        // 50 and 51 µs are in one class, 50.001 too; 31 s are in that of up to 32.
+        let classes: Vec<_> = latency.exponential().collect();
+        assert_eq!(classes, [(-79, 1), (-57, 3), (-39, 1), (20, 1)]);
+        assert_eq!(latency.total_ns(), 31_001_102_000 + 50_001);
+    }
+}

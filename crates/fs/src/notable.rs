@@ -1,0 +1,261 @@
+//! What a mount says in the log of itself, of its own accord: that memory is short and the ARC
+//! shrinks, that the rule has changed by which the ARC goes, that the second level may write no
+//! more.
+//!
+//! It is looked at when the reclaim thread is awake anyhow, which is whenever some megabytes have
+//! come in or memory is short: nothing is woken up for a line in the log, so what ends while
+//! nothing happens is said when something does. Each kind of line is said at once, and then at most
+//! so often as the constants below say, however fast things change: an hour of the worst storm has
+//! 120 lines of memory, 12 of rules, and 12 of the second level's budget.
+
+use ogive_arc::policy::duel::Rule;
+use ogive_arc::reclaim::{Decision, Reading};
+use ogive_text::{Bytes, Change, Recurring};
+use std::time::{Duration, Instant};
+
+/// Memory is said to be short once in so long, and to be so no longer when it was not for so long.
+const MEMORY_PAUSE: Duration = Duration::from_secs(60);
+/// The same of what the second level may write, and how often the rule of each kind is said.
+const SLOW_PAUSE: Duration = Duration::from_secs(600);
+/// Counters are not looked at more often than this.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Kinds of content, as they are called in statistics.
+const CONTENTS: [&str; 2] = ["data", "metadata"];
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    /// The size the ARC aims at.
+    pub(crate) target_bytes: u64,
+    /// Bytes it was made to give back, since the mount.
+    pub(crate) reclaimed_bytes: u64,
+    /// The rules of data and metadata, as numbers of [`Rule`].
+    pub(crate) rules: [u64; 2],
+    /// What the second level refused since it had no budget left, since the mount, in records.
+    pub(crate) refused_by_budget: u64,
+}
+
+/// A line in the log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event {
+    MemoryShort { reading: Reading, from_bytes: u64, target_bytes: u64 },
+    MemoryAmple { seconds: u64, shrinks: u64, reclaimed_bytes: u64, target_bytes: u64 },
+    RuleChanged { content: &'static str, from: &'static str, to: &'static str },
+    BudgetReached,
+    BudgetBack { seconds: u64, refused_records: u64 },
+}
+
+/// What was said, and of what.
+#[derive(Debug)]
+pub(crate) struct EventReporter {
+    memory: Recurring,
+    /// Shrinks since memory was said to be short, and the bytes given back by then.
+    shrinks: u64,
+    reclaimed_before: u64,
+    rules: [Option<ReportedRule>; 2],
+    budget: Recurring,
+    refused: u64,
+    refused_before: u64,
+    looked: Option<Instant>,
+}
+
+/// A rule that was said to be gone by.
+#[derive(Clone, Copy, Debug)]
+struct ReportedRule {
+    rule: u64,
+    /// `None`: from the start.
+    at: Option<Instant>,
+}
+
+impl EventReporter {
+    pub(crate) const fn new() -> Self {
+        Self {
+            memory: Recurring::new(MEMORY_PAUSE, MEMORY_PAUSE),
+            shrinks: 0,
+            reclaimed_before: 0,
+            rules: [None; 2],
+            budget: Recurring::new(SLOW_PAUSE, SLOW_PAUSE),
+            refused: 0,
+            refused_before: 0,
+            looked: None,
+        }
+    }
+
+    /// Memory is short, and the ARC gives some back. `from_bytes` was its target before, and
+    /// `reclaimed_bytes` all that it had given back by then.
+    pub(crate) fn short(
+        &mut self,
+        reading: Reading,
+        (from_bytes, target_bytes): (u64, u64),
+        reclaimed_bytes: impl FnOnce() -> u64,
+        now: Instant,
+    ) -> Option<Event> {
+        let change = self.memory.say(true, now);
+        if change == Some(Change::Came) {
+            self.shrinks = 0;
+            self.reclaimed_before = reclaimed_bytes();
+        }
+        self.shrinks += u64::from(target_bytes < from_bytes);
+        change.map(|_| Event::MemoryShort { reading, from_bytes, target_bytes })
+    }
+
+    /// Whether to look at the figures now.
+    pub(crate) fn is_time(&self, now: Instant) -> bool {
+        self.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK_EVERY)
+    }
+
+    /// Looks at the figures, and says what is to be said.
+    pub(crate) fn look(&mut self, figures: &Figures, now: Instant, say: &mut impl FnMut(Event)) {
+        self.looked = Some(now);
+        if let Some(Change::Went(after)) = self.memory.say(false, now) {
+            say(Event::MemoryAmple {
+                seconds: after.as_secs(),
+                shrinks: self.shrinks,
+                reclaimed_bytes: figures.reclaimed_bytes.saturating_sub(self.reclaimed_before),
+                target_bytes: figures.target_bytes,
+            });
+        }
+        for ((said, rule), content) in self.rules.iter_mut().zip(figures.rules).zip(CONTENTS) {
+            let before = *said.get_or_insert(ReportedRule { rule, at: None });
+            let is_time =
+                before.at.is_none_or(|at| now.saturating_duration_since(at) >= SLOW_PAUSE);
+            if before.rule != rule && is_time {
+                *said = Some(ReportedRule { rule, at: Some(now) });
+                say(Event::RuleChanged { content, from: name(before.rule), to: name(rule) });
+            }
+        }
+        let refuses = figures.refused_by_budget > self.refused;
+        match self.budget.say(refuses, now) {
+            Some(Change::Came) => {
+                self.refused_before = self.refused;
+                say(Event::BudgetReached);
+            }
+            Some(Change::Went(after)) => say(Event::BudgetBack {
+                seconds: after.as_secs(),
+                refused_records: figures.refused_by_budget - self.refused_before,
+            }),
+            None => {}
+        }
+        self.refused = figures.refused_by_budget;
+    }
+}
+
+fn name(rule: u64) -> &'static str {
+    usize::try_from(rule).ok().and_then(|rule| Rule::ALL.get(rule)).map_or("?", |rule| rule.name())
+}
+
+/// What the reclaim thread was about when it lowered the target, or could not.
+pub(crate) fn target_after(decision: &Decision, from_bytes: u64) -> u64 {
+    decision.shrink_to_bytes.unwrap_or(from_bytes).min(from_bytes)
+}
+
+impl Event {
+    /// Writes it: as a sentence, with its figures as members of their own.
+    pub(crate) fn log(self) {
+        match self {
+            Self::MemoryShort { reading, from_bytes, target_bytes } => log::info!(
+                event = "memory_short",
+                target_before_bytes = from_bytes,
+                target_bytes,
+                available_bytes = reading.available_bytes,
+                headroom_bytes = reading.headroom_bytes,
+                stalled = reading.stalled;
+                "memory is short: the ARC, which aimed at {}, now aims at {}",
+                Bytes(from_bytes),
+                Bytes(target_bytes)
+            ),
+            Self::MemoryAmple { seconds, shrinks, reclaimed_bytes, target_bytes } => log::info!(
+                event = "memory_ample",
+                seconds,
+                shrinks,
+                reclaimed_bytes,
+                target_bytes;
+                "memory is short no longer: in {seconds} s the ARC gave back {} in {shrinks} \
+                 shrinks; it aims at {} and may grow",
+                Bytes(reclaimed_bytes),
+                Bytes(target_bytes)
+            ),
+            Self::RuleChanged { content, from, to } => log::info!(
+                event = "rule_changed",
+                content,
+                from,
+                to;
+                "the rule for {content} is now {to}, and was {from}"
+            ),
+            Self::BudgetReached => log::info!(
+                event = "l2_budget_reached";
+                "the second level has written what it may for now; records are refused"
+            ),
+            Self::BudgetBack { seconds, refused_records } => log::info!(
+                event = "l2_budget_back",
+                seconds,
+                refused_records;
+                "the second level may write again: {refused_records} records were refused in \
+                 {seconds} s"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Figures =
+        Figures { target_bytes: 100, reclaimed_bytes: 0, rules: [0, 3], refused_by_budget: 0 };
+
+    /// Looks at figures by second, and tells what was said when.
+    fn events(figures: impl IntoIterator<Item = (u64, Figures)>) -> Vec<(u64, Event)> {
+        let (start, mut notable, mut events) = (Instant::now(), EventReporter::new(), Vec::new());
+        for (second, figures) in figures {
+            let now = start + Duration::from_secs(second);
+            assert!(notable.is_time(now));
+            notable.look(&figures, now, &mut |event| events.push((second, event)));
+            assert!(!notable.is_time(now));
+        }
+        events
+    }
+
+    #[test]
+    fn a_rule_is_told_when_it_changes_and_in_a_storm_once_in_ten_minutes() {
+        let once = [0, 0, 3, 3].into_iter().zip(0..);
+        let once = once.map(|(rule, second)| (second, Figures { rules: [rule, 3], ..QUIET }));
+        let changed = |from, to| Event::RuleChanged { content: "data", from, to };
+        assert_eq!(events(once), [(2, changed("lirs", "arc"))]);
+        let storm = (0..3600_u64).map(|at| (at, Figures { rules: [at % 2, 3], ..QUIET }));
+        let events = events(storm);
+        assert_eq!(events.len(), 6, "{events:?}");
+        assert_eq!(events[..2], [(1, changed("lirs", "lru")), (602, changed("lru", "lirs"))]);
+    }
+
+    #[test]
+    fn a_budget_is_told_of_when_it_is_reached_and_when_nothing_was_refused_for_long() {
+        let refused = |at: u64| Figures { refused_by_budget: at.clamp(5, 50) - 5, ..QUIET };
+        let events = events((0..2000).map(|at| (at, refused(at))));
+        let back = Event::BudgetBack { seconds: 644, refused_records: 45 };
+        assert_eq!(events, [(6, Event::BudgetReached), (650, back)]);
+    }
+
+    #[test]
+    fn a_storm_of_shortage_is_two_lines() {
+        let (start, mut notable, mut events) = (Instant::now(), EventReporter::new(), Vec::new());
+        let reading = Reading { available_bytes: Some(7), ..Reading::default() };
+        for second in 0..1000 {
+            let now = start + Duration::from_secs(second);
+            if second < 800 && second % 20 == 0 {
+                events.extend(notable.short(reading, (100, 100 - second / 20), || 1000, now));
+            }
+            let figures = Figures { target_bytes: 61, reclaimed_bytes: 5000, ..QUIET };
+            notable.look(&figures, now, &mut |event| events.push(event));
+        }
+        let first = Event::MemoryShort { reading, from_bytes: 100, target_bytes: 100 };
+        let last = Event::MemoryAmple {
+            seconds: 840,
+            shrinks: 39,
+            reclaimed_bytes: 4000,
+            target_bytes: 61,
+        };
+        assert_eq!(events, [first, last]);
+    }
+}

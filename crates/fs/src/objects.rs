@@ -1,0 +1,166 @@
+//! What is in the cache by file and directory, for the file `objects` of the control directory.
+//!
+//! Nobody counts per file while nobody asks. Whoever asks has what is resident walked, record by
+//! record ([`tally`]), and gets with it what has been sampled since somebody began to ask
+//! ([`crate::sampling`]). Records know their object by its version alone; the inodes that the
+//! kernel knows say which file has which version, so names cost nothing either until somebody asks.
+//!
+//! What no inode has is told in one sum, `unnamed`: records of files that the kernel has forgotten,
+//! and records of earlier contents, which nobody can ask for and which leave in their turn. The
+//! name of a file is the one by which the kernel looked it up last.
+//!
+//! Memory is bounded by [`tally`], the inodes' directories, and [`ROWS_MAX`] rows an order. No lock
+//! is held longer than for one step of a walk.
+
+mod names;
+mod tally;
+
+use crate::inode::InodeTable;
+use crate::record::Version;
+use crate::sampling::{Counts, LEASE, Sampled};
+use crate::view::View;
+use hashbrown::HashMap;
+use names::{Directories, Named};
+use ogive_arc::Kind;
+use ogive_origin::Origin;
+use serde_json::{Value, json};
+use std::time::Instant;
+use tally::{Resident, Tally};
+
+/// Rows of one order: the files with most bytes, most reads, and so on.
+const ROWS_MAX: usize = 100;
+
+/// What is known of a file, a directory, or everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    resident: Resident,
+    counts: Counts,
+}
+
+/// The orders that rows are chosen by.
+const ORDERS: [fn(&Figures) -> u64; 4] = [
+    |figures| figures.resident.bytes(),
+    |figures| figures.counts.reads,
+    |figures| figures.counts.misses,
+    |figures| figures.counts.origin_bytes,
+];
+
+impl Figures {
+    fn add(&mut self, other: &Self) {
+        self.resident.add(&other.resident);
+        self.counts.add(&other.counts);
+    }
+
+    fn tell(&self) -> Value {
+        let Self { resident, counts } = self;
+        json!({
+            "records": resident.records,
+            "bytes": resident.bytes(),
+            "mru_bytes": resident.mru_bytes,
+            "mfu_bytes": resident.mfu_bytes,
+            "reads": counts.reads,
+            "hits": counts.reads.saturating_sub(counts.misses),
+            "misses": counts.misses,
+            "origin_bytes": counts.origin_bytes,
+            "l2_bytes": counts.second_level_bytes,
+        })
+    }
+
+    fn tell_with_path(&self, path: String) -> Value {
+        let mut told = self.tell();
+        told["path"] = path.into();
+        told
+    }
+}
+
+/// What is in the cache now, and what was sampled since somebody began to ask: a JSON object.
+pub(crate) fn told<O: Origin>(view: &View<O>, now: Instant) -> String {
+    let sampled = view.observers.sampled(now);
+    let mut tally = Tally::default();
+    let mut metadata = Resident::default();
+    view.cache.walk(|entry| match entry.kind {
+        Kind::Data => tally.add(entry.key.version, entry.list, entry.weight_bytes),
+        Kind::Metadata => metadata.note(entry.list, entry.weight_bytes),
+    });
+    format!("{:#}\n", tell(&view.inodes, tally, metadata, &sampled))
+}
+
+fn tell<O: Origin>(
+    inodes: &InodeTable<O>,
+    tally: Tally,
+    metadata: Resident,
+    sampled: &Sampled,
+) -> Value {
+    let (objects, undercount_max_bytes) = (tally.len(), tally.undercount_max_bytes());
+    let mut total = Figures { resident: tally.total(), counts: sampled.total };
+    let mut unnamed = total;
+    let mut files = tally.into_objects();
+    for (version, counts) in &sampled.counts {
+        files.entry(*version).or_default().counts = *counts;
+    }
+    let (files, directories) = name(inodes, files, &mut unnamed);
+    total.resident.add(&metadata);
+    let file_rows = rows(&files, |named| &named.figures);
+    let file_rows = file_rows.into_iter().filter_map(|named| {
+        let inode = inodes.get(named.number)?;
+        let path = directories.path(&inode.name())?;
+        Some(named.figures.tell_with_path(path))
+    });
+    let file_rows: Vec<Value> = file_rows.collect();
+    let all = directories.figures();
+    let directory_rows = rows(&all, |(_, figures)| figures);
+    let directory_rows = directory_rows.into_iter().filter_map(|(number, figures)| {
+        Some(figures.tell_with_path(directories.path_of(*number)?))
+    });
+    let directory_rows: Vec<Value> = directory_rows.collect();
+    json!({
+        "objects": objects,
+        "undercount_max_bytes": undercount_max_bytes,
+        "sampled_seconds": sampled.elapsed.as_secs_f64(),
+        "sampled_one_in": sampled.one_in,
+        "lease_seconds": LEASE.as_secs(),
+        "total": total.tell(),
+        "metadata": Figures { resident: metadata, ..Figures::default() }.tell(),
+        "unnamed": unnamed.tell(),
+        "files": file_rows,
+        "directories": directory_rows,
+    })
+}
+
+/// Finds the files that have these versions, and takes their figures out of what is unnamed.
+fn name<O: Origin>(
+    inodes: &InodeTable<O>,
+    mut versions: HashMap<Version, Figures>,
+    unnamed: &mut Figures,
+) -> (Vec<Named>, Directories) {
+    let mut files = Vec::new();
+    let mut directories = Directories::default();
+    inodes.walk(|inode| {
+        let Some(contents) = inode.contents() else { return };
+        let Some(figures) = versions.remove(&contents.version) else { return };
+        if directories.add(inodes, &inode.name(), &figures) {
+            unnamed.resident.sub(&figures.resident);
+            unnamed.counts.sub(&figures.counts);
+            files.push(Named { number: inode.number, figures });
+        }
+    });
+    (files, directories)
+}
+
+/// Those that come first by any order, the largest first.
+fn rows<T>(all: &[T], figures: impl Fn(&T) -> &Figures) -> Vec<&T> {
+    let mut chosen = vec![false; all.len()];
+    let mut positions: Vec<usize> = (0..all.len()).collect();
+    for order in ORDERS {
+        let key = |position: &usize| std::cmp::Reverse(order(figures(&all[*position])));
+        if positions.len() > ROWS_MAX {
+            positions.select_nth_unstable_by_key(ROWS_MAX, key);
+        }
+        let first = positions.iter().take(ROWS_MAX);
+        first.filter(|at| order(figures(&all[**at])) > 0).for_each(|at| chosen[*at] = true);
+    }
+    let mut rows: Vec<&T> =
+        all.iter().zip(chosen).filter_map(|(row, chosen)| chosen.then_some(row)).collect();
+    rows.sort_by_key(|row| ORDERS.map(|order| std::cmp::Reverse(order(figures(row)))));
+    rows
+}

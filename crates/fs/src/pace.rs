@@ -1,0 +1,132 @@
+//! How long the origin takes for a record at present, and so how many one thread is to read.
+//!
+//! Handing a record over to another thread costs two context switches. That is nothing beside a
+//! disk or a network, where as many threads as there are records have them all under way at once.
+//! It is more than the reading where the record comes out of the origin's own page cache, where one
+//! thread had better read several. Which of the two it is changes from one moment to the next, so
+//! it is measured, record by record.
+//!
+//! What counts is how long the thread waited for the origin. On a busy machine one that waits for
+//! nothing takes as long as one that waits for a disk, because it waits for a processor; more
+//! threads would have it wait longer. The kernel tells the two apart: it counts how often a thread
+//! has given its processor away by itself.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long one thread may be busy with records that others could read meanwhile.
+const AT_ONCE: Duration = Duration::from_micros(500);
+/// What a record takes that nothing is waited for: copying, at most.
+const COPIED: Duration = Duration::from_micros(50);
+/// The share that the latest record has in the average.
+const WEIGHT: u64 = 8;
+
+/// An average of late, in nanoseconds; 0 until there is one. Two that are noted at the same moment
+/// may count as one.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(AtomicU64);
+
+/// The calling thread asks the origin for a record.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    since: Instant,
+    given_away: Option<i64>,
+}
+
+impl Timed {
+    /// It asks now.
+    pub(crate) fn begin() -> Self {
+        let given_away = given_away();
+        Self { since: Instant::now(), given_away }
+    }
+
+    /// Since when.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Whether it has given its processor away since, of its own accord.
+    fn has_waited(&self) -> bool {
+        self.given_away.is_none() || self.given_away != given_away()
+    }
+}
+
+/// How often the calling thread has waited so far, for anything but a processor.
+fn given_away() -> Option<i64> {
+    getrusage(UsageWho::RUSAGE_THREAD).ok().map(|usage| usage.voluntary_context_switches())
+}
+
+impl Pace {
+    /// Notes a record that the calling thread has got, after so much time.
+    pub(crate) fn note(&self, timed: &Timed, took: Duration) {
+        self.note_record(if timed.has_waited() { took } else { took.min(COPIED) });
+    }
+
+    /// Notes how long a record took.
+    pub(crate) fn note_record(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).clamp(1, u64::MAX / WEIGHT);
+        let average = match self.0.load(Ordering::Relaxed) {
+            0 => took,
+            average => average - average / WEIGHT + took / WEIGHT,
+        };
+        self.0.store(average.max(1), Ordering::Relaxed);
+    }
+
+    /// How many records one thread is to read, one after the other: one at least, and `most` at
+    /// most. One while nothing is known.
+    pub(crate) fn records(&self, most: u64) -> u64 {
+        let average = self.0.load(Ordering::Relaxed);
+        let records = (AT_ONCE.as_nanos() as u64).checked_div(average).unwrap_or(0);
+        records.min(most).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(took: impl IntoIterator<Item = Duration>) -> Pace {
+        let pace = Pace::default();
+        took.into_iter().for_each(|took| pace.note_record(took));
+        pace
+    }
+
+    #[test]
+    fn records_out_of_memory_are_read_together_and_slow_ones_each_by_itself() {
+        let micros = Duration::from_micros;
+        assert_eq!(after([]).records(8), 1, "nothing is known");
+        assert_eq!(after([micros(25)]).records(8), 8);
+        assert_eq!(after([micros(125)]).records(8), 4);
+        assert_eq!(after([micros(20_000)]).records(8), 1);
+        assert_eq!(after([Duration::ZERO]).records(8), 8);
+        assert_eq!(after([Duration::MAX, Duration::MAX]).records(8), 1);
+        assert_eq!(after([micros(25)]).records(0), 1, "records of more than a run");
+    }
+
+    #[test]
+    fn it_follows_an_origin_that_becomes_slow_and_fast_again() {
+        let micros = Duration::from_micros;
+        let pace = after([micros(25); 100]);
+        pace.note_record(micros(20_000));
+        assert_eq!(pace.records(8), 1);
+        (0..50).for_each(|_| pace.note_record(micros(25)));
+        assert_eq!(pace.records(8), 8);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_something_waits_for_the_origin() {
+        let second = Duration::from_secs(1);
+        let records = |timed: Timed| {
+            let pace = Pace::default();
+            pace.note(&timed, second);
+            pace.records(8)
+        };
+        let timed = Timed::begin();
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(records(timed), 1);
+        assert_eq!(records(Timed { given_away: None, ..Timed::begin() }), 1, "nobody knows");
+        // What it did not wait for counts little, however long the machine kept it from running.
+        assert_eq!(records(Timed::begin()), 8);
+    }
+}

@@ -1,0 +1,318 @@
+//! Counters by object, from a sample of the records that are read.
+//!
+//! A record is sampled if the highest bits of a hash of its key are zero: all that happens to it is
+//! counted or nothing is. That is the spatial sampling of SHARDS (Waldspurger et al., "Efficient
+//! MRC Construction with SHARDS", FAST '15, section 3), which needs no memory of what was passed
+//! over, and keeps how often a record comes again as it is. Each count stands for as many as one
+//! record in how many is sampled at the time.
+//!
+//! The rate finds itself. A sampling begins with every record; whenever more than
+//! [`SAMPLES_A_SECOND`] would be counted it goes on with half of them. So a mount that answers a
+//! million hits a second spends some milliseconds of each second on it, and one that answers ten
+//! counts exactly.
+//!
+//! Somebody may want the sampled reads one by one, too ([`log`]).
+//!
+//! A sampling belongs to whoever has its lock, and knows the time from its caller.
+
+mod log;
+
+use self::log::Log;
+use crate::record::Version;
+use hashbrown::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long sampling goes on after somebody has looked.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+/// Samples of a second at most, at some hundred nanoseconds each.
+const SAMPLES_A_SECOND: u32 = 1 << 15;
+/// One record in 2^20 at least.
+const SHIFT_MAX: u32 = 20;
+/// Objects that are counted at most; of more, those with the fewest reads are forgotten.
+const OBJECTS_MAX: usize = 8192;
+
+/// What is counted of an object. All are estimates: each sample counts for all that it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Records that programs read.
+    pub(crate) reads: u64,
+    /// Those of them that had to be loaded.
+    pub(crate) misses: u64,
+    /// Bytes that came from the origin, read ahead or not.
+    pub(crate) origin_bytes: u64,
+    /// Bytes that came from the second level.
+    pub(crate) second_level_bytes: u64,
+}
+
+/// What happens to a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// With the length of the record.
+    Read(u32),
+    Miss,
+    Origin(u64),
+    SecondLevel(u64),
+}
+
+/// What came of a record whose hash says that it is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Picked {
+    Counted,
+    /// It was counted, and the mask is another one from now on.
+    LessFromNowOn,
+    /// The lease is over.
+    Over,
+}
+
+/// What was sampled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sampled {
+    /// Since when.
+    pub(crate) elapsed: Duration,
+    /// One record in so many is sampled now.
+    pub(crate) one_in: u64,
+    /// Everything, that of objects which were forgotten included.
+    pub(crate) total: Counts,
+    /// By object.
+    pub(crate) counts: HashMap<Version, Counts>,
+}
+
+/// A sampling under way.
+#[derive(Debug)]
+pub(crate) struct Sampling {
+    began: Instant,
+    until: Instant,
+    shift: u32,
+    /// Since when samples are counted for the rate, and how many there were.
+    second: (Instant, u32),
+    total: Counts,
+    counts: HashMap<Version, Counts>,
+    log: Option<Log>,
+}
+
+/// A hash of a record's key with bits that are as good as random: versions are keyed hashes.
+pub(crate) fn hash(version: Version, index: u64) -> u64 {
+    let version = (version >> 64) as u64 ^ version as u64;
+    let mixed = version ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // The finalizer of SplitMix64 (Steele et al., OOPSLA '14).
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+impl Counts {
+    /// Adds what is counted of something else.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.misses += other.misses;
+        self.origin_bytes += other.origin_bytes;
+        self.second_level_bytes += other.second_level_bytes;
+    }
+
+    /// Takes a part out.
+    pub(crate) fn sub(&mut self, part: &Self) {
+        self.reads = self.reads.saturating_sub(part.reads);
+        self.misses = self.misses.saturating_sub(part.misses);
+        self.origin_bytes = self.origin_bytes.saturating_sub(part.origin_bytes);
+        self.second_level_bytes = self.second_level_bytes.saturating_sub(part.second_level_bytes);
+    }
+
+    fn note(&mut self, event: Event, shift: u32) {
+        match event {
+            Event::Read(_) => self.reads += 1 << shift,
+            Event::Miss => self.misses += 1 << shift,
+            Event::Origin(bytes) => self.origin_bytes += bytes << shift,
+            Event::SecondLevel(bytes) => self.second_level_bytes += bytes << shift,
+        }
+    }
+}
+
+impl Sampling {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            began: now,
+            until: now + LEASE,
+            shift: 0,
+            second: (now, 0),
+            total: Counts::default(),
+            counts: HashMap::new(),
+            log: None,
+        }
+    }
+
+    /// Whether nobody has looked for as long as a lease.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        now >= self.until
+    }
+
+    /// Somebody looks.
+    pub(crate) fn renew(&mut self, now: Instant) {
+        self.until = now + LEASE;
+    }
+
+    /// Bits of a hash that are zero if its record is sampled: the highest.
+    pub(crate) fn mask(&self) -> u64 {
+        !(u64::MAX >> self.shift)
+    }
+
+    /// Counts what happened to a record with this hash.
+    pub(crate) fn note(
+        &mut self,
+        hash: u64,
+        version: Version,
+        event: Event,
+        now: Instant,
+    ) -> Picked {
+        if self.is_over(now) {
+            return Picked::Over;
+        }
+        // Whoever looked at the mask may have seen the one before.
+        if hash & self.mask() != 0 {
+            return Picked::Counted;
+        }
+        if let Event::Read(bytes) = event {
+            self.log.take_if(|log| log.is_over(now));
+            if let Some(log) = &mut self.log {
+                log.note(hash, bytes, self.shift);
+            }
+        }
+        self.total.note(event, self.shift);
+        self.counts.entry(version).or_default().note(event, self.shift);
+        if self.counts.len() > OBJECTS_MAX {
+            self.forget_half();
+        }
+        self.second.1 += 1;
+        if self.second.1 < SAMPLES_A_SECOND {
+            return Picked::Counted;
+        }
+        let was_fast = now.saturating_duration_since(self.second.0) < Duration::from_secs(1);
+        self.second = (now, 0);
+        if was_fast && self.shift < SHIFT_MAX {
+            self.shift += 1;
+            return Picked::LessFromNowOn;
+        }
+        Picked::Counted
+    }
+
+    fn forget_half(&mut self) {
+        let mut reads: Vec<u64> = self.counts.values().map(|counts| counts.reads).collect();
+        let middle = reads.len() / 2;
+        let (_, &mut bound, above) = reads.select_nth_unstable(middle);
+        // Of those with as many reads as the one in the middle, as many as there is room for.
+        let more = above.iter().filter(|reads| **reads > bound).count();
+        let mut room = (OBJECTS_MAX / 2).saturating_sub(more);
+        self.counts.retain(|_, counts| {
+            let takes_room = counts.reads == bound && room > 0;
+            room -= usize::from(takes_room);
+            counts.reads > bound || takes_room
+        });
+    }
+
+    /// The last sampled reads one by one, which are kept from now on; `reads` are all that programs
+    /// have asked for since the mount began.
+    pub(crate) fn reads(&mut self, now: Instant, reads: u64) -> Vec<u8> {
+        self.log.take_if(|log| log.is_over(now));
+        self.log.get_or_insert_with(|| Log::new(now, reads)).encode(now, reads)
+    }
+
+    pub(crate) fn sampled(&self, now: Instant) -> Sampled {
+        Sampled {
+            elapsed: now.saturating_duration_since(self.began),
+            one_in: 1 << self.shift,
+            total: self.total,
+            counts: self.counts.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_mount_is_counted_exactly() {
+        let start = Instant::now();
+        let mut sampling = Sampling::new(start);
+        for read in 0..100_000_u64 {
+            let now = start + Duration::from_micros(100 * read);
+            let (version, index) = (Version::from(read % 7), read % 100);
+            let hash = hash(version, index);
+            assert_eq!(sampling.note(hash, version, Event::Read(4096), now), Picked::Counted);
+            if read % 7 == 0 {
+                sampling.note(hash, version, Event::Origin(10), now);
+            }
+        }
+        let sampled = sampling.sampled(start + Duration::from_secs(10));
+        assert_eq!((sampled.one_in, sampled.total.reads), (1, 100_000));
+        assert_eq!(sampled.counts.len(), 7);
+        assert_eq!(sampled.counts[&1].reads, 14_286);
+        assert_eq!(sampled.counts[&0].origin_bytes, 142_860);
+        assert_eq!(sampled.counts[&1].origin_bytes, 0);
+    }
+
+    /// Two million reads a second of 200,000 records of ten objects, each read as often.
+    #[test]
+    fn a_fast_mount_is_sampled_and_the_estimates_stay_close() {
+        let start = Instant::now();
+        let mut sampling = Sampling::new(start);
+        let all = 4_000_000_u64;
+        let mut counted = 0_u64;
+        for read in 0..all {
+            let now = start + Duration::from_nanos(500 * read);
+            let (version, index) = (Version::from(read % 10), read / 10 % 20_000);
+            let hash = hash(version, index);
+            if hash & sampling.mask() == 0 {
+                counted += 1;
+                sampling.note(hash, version, Event::Read(4096), now);
+            }
+        }
+        let sampled = sampling.sampled(start + Duration::from_secs(2));
+        assert!(sampled.one_in >= 32, "{} in a second", sampled.one_in);
+        // Six times until the rate is found, and then as many a second.
+        assert!(counted <= 8 * u64::from(SAMPLES_A_SECOND), "{counted} were counted");
+        let share = sampled.total.reads as f64 / all as f64;
+        assert!((share - 1.0).abs() < 0.1, "{share} of all reads");
+        for (version, counts) in &sampled.counts {
+            let share = counts.reads as f64 / (all / 10) as f64;
+            assert!((share - 1.0).abs() < 0.25, "{share} of the reads of {version}");
+        }
+    }
+
+    #[test]
+    fn objects_are_forgotten_that_are_hardly_read() {
+        let start = Instant::now();
+        let mut sampling = Sampling::new(start);
+        let mut note = |object: u64, times: u64| {
+            for _ in 0..times {
+                // Slow enough for all to be counted.
+                sampling.second = (start, 0);
+                sampling.note(0, Version::from(object), Event::Read(4096), start);
+            }
+            assert!(sampling.counts.len() <= OBJECTS_MAX);
+        };
+        (0..100).for_each(|object| note(object, 5));
+        (100..50_000).for_each(|object| note(object, 1));
+        let sampled = sampling.sampled(start);
+        assert!((0..100).all(|object| sampled.counts[&object].reads == 5));
+        assert_eq!(sampled.total.reads, 500 + 49_900, "the total has them all");
+        assert_eq!(sampling.note(0, 1, Event::Read(4096), start + LEASE), Picked::Over);
+    }
+
+    #[test]
+    fn reads_are_kept_one_by_one_while_somebody_asks_for_them() {
+        use ogive_kstat::reads::{ENTRY_BYTES, HEADER_BYTES};
+        let start = Instant::now();
+        let mut sampling = Sampling::new(start);
+        let entries = |bytes: Vec<u8>| (bytes.len() - HEADER_BYTES) / ENTRY_BYTES;
+        sampling.note(0, 1, Event::Read(4096), start);
+        assert_eq!(entries(sampling.reads(start, 1)), 0, "nobody had asked");
+        sampling.note(0, 1, Event::Miss, start);
+        sampling.note(0, 1, Event::Read(4096), start);
+        assert_eq!(entries(sampling.reads(start, 2)), 1, "a miss is no read");
+        // Somebody else keeps the sampling going.
+        sampling.renew(start + LEASE);
+        sampling.note(0, 1, Event::Read(4096), start + LEASE);
+        assert!(sampling.log.is_none(), "nobody asks for reads any more");
+        assert_eq!(entries(sampling.reads(start + LEASE, 3)), 0, "those are others");
+    }
+}

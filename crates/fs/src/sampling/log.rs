@@ -1,0 +1,114 @@
+//! The reads that were sampled, one by one, for whoever makes a miss-ratio curve of them.
+//!
+//! A ring of the last ones, with their numbers. Whoever asks gets a copy of it and takes out what
+//! he has not seen: nothing is handed to one and missing for another, and nobody has to keep a file
+//! open. It is there while somebody asks, and has a lease as the sampling has that it belongs to.
+//! The format is `ogive_kstat::reads`.
+
+use super::LEASE;
+use ogive_kstat::reads::{Entry, HEADER_BYTES, Header};
+use std::collections::VecDeque;
+use std::time::{Instant, SystemTime};
+
+/// Reads that are kept at most: 1 MiB, what is sampled in two seconds.
+pub(super) const ENTRIES_MAX: usize = 1 << 16;
+
+/// The last reads of a sampling.
+#[derive(Debug)]
+pub(super) struct Log {
+    /// Tells it from those before and after it.
+    began_unix_ns: u64,
+    until: Instant,
+    /// Records that programs had asked for when it began.
+    reads_before: u64,
+    /// Number of the first entry.
+    first: u64,
+    entries: VecDeque<Entry>,
+}
+
+impl Log {
+    /// `reads` are the records that programs have asked for since the mount began.
+    pub(super) fn new(now: Instant, reads: u64) -> Self {
+        let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            began_unix_ns: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
+            until: now + LEASE,
+            reads_before: reads,
+            first: 0,
+            entries: VecDeque::new(),
+        }
+    }
+
+    /// Whether nobody has asked for as long as a lease.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        now >= self.until
+    }
+
+    /// A record with this hash was read.
+    pub(super) fn note(&mut self, hash: u64, bytes: u32, shift: u32) {
+        if self.entries.len() == ENTRIES_MAX {
+            self.entries.pop_front();
+            self.first += 1;
+        }
+        let shift = u8::try_from(shift).unwrap_or(u8::MAX);
+        self.entries.push_back(Entry { hash, bytes, shift });
+    }
+
+    /// What it has, and the wish for more.
+    pub(super) fn encode(&mut self, now: Instant, reads: u64) -> Vec<u8> {
+        self.until = now + LEASE;
+        let header = Header {
+            sampling: self.began_unix_ns,
+            first: self.first,
+            next: self.first + self.entries.len() as u64,
+            reads: reads.saturating_sub(self.reads_before),
+        };
+        let mut bytes =
+            Vec::with_capacity(HEADER_BYTES + self.entries.len() * ogive_kstat::reads::ENTRY_BYTES);
+        bytes.extend_from_slice(&header.encode());
+        self.entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.encode()));
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ogive_kstat::reads::ENTRY_BYTES;
+
+    fn read(bytes: &[u8]) -> (Header, Vec<Entry>) {
+        let (head, rest) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
+        let (entries, left) = rest.as_chunks::<ENTRY_BYTES>();
+        assert!(left.is_empty());
+        let entries = entries.iter().map(|entry| Entry::decode(entry).unwrap()).collect();
+        (Header::decode(head).unwrap(), entries)
+    }
+
+    #[test]
+    fn whoever_asks_sees_the_same_and_what_is_new_behind_it() {
+        let now = Instant::now();
+        let mut log = Log::new(now, 100);
+        log.note(7, 4096, 0);
+        let (header, entries) = read(&log.encode(now, 101));
+        assert_eq!((header.first, header.next, header.reads), (0, 1, 1));
+        assert_eq!(entries, [Entry { hash: 7, bytes: 4096, shift: 0 }]);
+        assert_eq!(read(&log.encode(now, 101)), (header, entries), "nobody takes anything away");
+        log.note(3, 100, 4);
+        let (after, entries) = read(&log.encode(now, 150));
+        assert_eq!((after.next, after.reads, after.sampling), (2, 50, header.sampling));
+        assert_eq!(entries[1], Entry { hash: 3, bytes: 100, shift: 4 });
+    }
+
+    #[test]
+    fn the_last_reads_are_kept_and_the_others_are_seen_to_have_gone() {
+        let now = Instant::now();
+        let mut log = Log::new(now, 0);
+        let all = ENTRIES_MAX as u64 + 10;
+        (0..all).for_each(|hash| log.note(hash, 1, 0));
+        let (header, entries) = read(&log.encode(now, all));
+        assert_eq!((header.first, header.next), (10, all));
+        assert_eq!((entries.len(), entries[0].hash), (ENTRIES_MAX, 10));
+        assert_eq!(header.place_of(9), None);
+        assert!(!log.is_over(now) && log.is_over(now + LEASE));
+    }
+}

@@ -1,0 +1,141 @@
+//! What `/proc` tells of the thread that waits for a request: whether it is about to die, and what
+//! it may do.
+//!
+//! `FUSE_INTERRUPT` says that a waiting thread has got some signal, of which most are no reason to
+//! fail its system call: the timers of a garbage collector, a child that ended. Programs do not
+//! expect `EINTR` of files. The kernel lets a waiting thread die of nothing but a signal that ends
+//! its process; every thread of that process has `SIGKILL` pending then (`complete_signal` of the
+//! kernel's `kernel/signal.c`), which is seen in `/proc` (`proc_pid_status(5)`). A thread that
+//! closes its files on its way out has none pending any more; that is seen in its flags
+//! (`proc_pid_stat(5)`).
+
+/// What `/proc` says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is going to end as soon as its request is answered.
+    Dying,
+    /// It goes on, whatever signals it may have.
+    Living,
+    /// It cannot be seen: it is of another process namespace, or hidden.
+    Unknown,
+}
+
+/// `SIGKILL` in a mask of pending signals.
+const SIGKILL_PENDING: u64 = 1 << 8;
+/// `PF_EXITING` of the kernel's `include/linux/sched.h`.
+const EXITING: u64 = 4;
+
+/// What a thread may do with files that it changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Credentials {
+    /// It may leave files with the privileges of their owner or group (`CAP_FSETID`).
+    pub(super) may_keep_privileges: bool,
+    /// It may change the mode of files of others (`CAP_FOWNER`).
+    pub(super) owns_all: bool,
+    /// Its groups.
+    pub(super) groups: Vec<u32>,
+}
+
+/// `CAP_FSETID` in a mask of capabilities.
+const MAY_KEEP_PRIVILEGES: u64 = 1 << 4;
+/// `CAP_FOWNER` in it.
+const OWNS_ALL: u64 = 1 << 3;
+
+/// The credentials of a thread that waits for its request; of one that cannot be seen, what its
+/// user and group tell.
+pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
+    let seen = status.ok().filter(|_| thread != 0).and_then(|status| {
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+        let capabilities = u64::from_str_radix(field("CapEff:")?.trim(), 16).ok()?;
+        let groups = field("Groups:")?.split_whitespace().filter_map(|one| one.parse().ok());
+        let groups = groups.chain([group]).collect();
+        let may_keep_privileges = capabilities & MAY_KEEP_PRIVILEGES != 0;
+        Some(Credentials { may_keep_privileges, owns_all: capabilities & OWNS_ALL != 0, groups })
+    });
+    let is_root = user == 0;
+    seen.unwrap_or_else(|| Credentials {
+        may_keep_privileges: is_root,
+        owns_all: is_root,
+        groups: vec![group],
+    })
+}
+
+/// What becomes of a thread, by its number; 0 is nobody's.
+pub(super) fn fate(thread: u32) -> Fate {
+    if thread == 0 {
+        return Fate::Unknown;
+    }
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{thread}/{file}")).ok();
+    let Some(is_killed) = read("status").as_deref().and_then(is_killed) else {
+        return Fate::Unknown;
+    };
+    if is_killed || read("stat").as_deref().and_then(is_exiting).unwrap_or(false) {
+        return Fate::Dying;
+    }
+    Fate::Living
+}
+
+/// Whether `SIGKILL` is pending, of the text of `/proc/N/status`.
+fn is_killed(status: &str) -> Option<bool> {
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    };
+    Some((mask("SigPnd:")? | mask("ShdPnd:")?) & SIGKILL_PENDING != 0)
+}
+
+/// Whether a thread is on its way out, of the text of `/proc/N/stat`: the seventh field after the
+/// name, which stands in parentheses and may contain any.
+fn is_exiting(stat: &str) -> Option<bool> {
+    let flags: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(6)?.parse().ok()?;
+    Some(flags & EXITING != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_killed_thread_is_told_from_one_with_another_signal() {
+        let status = |own, shared| format!("Name:\tx\nSigPnd:\t{own}\nShdPnd:\t{shared}\n");
+        let none = "0000000000000000";
+        assert_eq!(is_killed(&status(none, none)), Some(false));
+        assert_eq!(is_killed(&status("0000000000000100", none)), Some(true));
+        assert_eq!(is_killed(&status(none, "0000000000000100")), Some(true));
+        // SIGALRM and SIGCHLD.
+        assert_eq!(is_killed(&status("0000000000002000", "0000000000010000")), Some(false));
+        assert_eq!(is_killed("Name:\tx\n"), None);
+        assert_eq!(is_killed(&status("x", none)), None);
+    }
+
+    #[test]
+    fn flags_are_found_behind_any_name() {
+        assert_eq!(is_exiting("7 (a) b) S 1 7 7 0 -1 4194308 0 0"), Some(true));
+        assert_eq!(is_exiting("7 (cat) S 1 7 7 0 -1 4194304 0 0"), Some(false));
+        assert_eq!(is_exiting("7 (cat S 1"), None);
+    }
+
+    #[test]
+    fn of_a_thread_that_cannot_be_seen_its_user_tells() {
+        let unseen = |user| credentials(0, user, 9);
+        assert_eq!(
+            unseen(0),
+            Credentials { may_keep_privileges: true, owns_all: true, groups: vec![9] }
+        );
+        assert_eq!(
+            unseen(5),
+            Credentials { may_keep_privileges: false, owns_all: false, groups: vec![9] }
+        );
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        assert!(credentials(own, 0, 9).groups.contains(&9));
+    }
+
+    #[test]
+    fn this_thread_lives_and_nobody_is_unknown() {
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        assert_eq!(fate(own), Fate::Living);
+        assert_eq!(fate(0), Fate::Unknown);
+        assert_eq!(fate(u32::MAX), Fate::Unknown);
+    }
+}

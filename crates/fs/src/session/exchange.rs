@@ -1,0 +1,212 @@
+//! The way of a request, whichever way it came.
+//!
+//! An [`Exchange`] is a request in its buffers with the way back for its answer. What the cache or
+//! the control directory can answer is answered where it arrived ([`Session::at_once`]). The rest
+//! may wait for the origin: where it does so is decided by the codec, since only that knows which
+//! of its threads are free, and the work itself is the same ([`Session::carry_out`]).
+
+use super::Session;
+use super::request::{Operation, Request, Transfer};
+use crate::number::ROOT;
+use crate::view::{Read, Result, View};
+use ogive_origin::{Errno, Origin};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A request in its buffers, and the way back. One that is dropped unanswered is answered `EIO`.
+pub(super) trait Exchange: Send + 'static {
+    /// The payload of the request; the answer is put there. It has room for `answer_max_bytes` if
+    /// the buffer can have it.
+    fn buffer(&mut self, answer_max_bytes: usize) -> &mut [u8];
+
+    /// Answers with so many bytes of the buffer, or with an error; whether anybody gets it.
+    fn finish(&mut self, result: Result<usize>) -> bool;
+
+    /// Answers with bytes that stand elsewhere, in pieces.
+    fn finish_with(&mut self, pieces: &[&[u8]]) -> bool;
+
+    /// Somebody else has answered.
+    fn give_up(&mut self);
+
+    /// Lets whoever must know that it is answered.
+    fn send(self);
+}
+
+/// What is left to be done of a request that cannot be answered where it arrived.
+pub(super) enum Work<O: Origin> {
+    /// A read of which records are missing.
+    Read(Read<O>),
+    /// A request of which nothing has been done.
+    Request,
+}
+
+impl<O: Origin> Session<O> {
+    /// Answers a request if that takes no waiting; returns what is left to be done otherwise.
+    pub(super) fn at_once(
+        &self,
+        request: &Request,
+        exchange: &mut impl Exchange,
+    ) -> Option<Work<O>> {
+        match request.operation {
+            Operation::Read(wanted) => return self.read_at_once(request, wanted, exchange),
+            Operation::Forget { .. } | Operation::ForgetMany { .. } => {
+                // Nobody waits for an answer.
+                let result = self.try_perform(request, exchange);
+                if let Err(errno) = result {
+                    log::debug!("references were not given back: {errno}");
+                }
+                exchange.give_up();
+                return None;
+            }
+            Operation::Control
+            | Operation::Nudge
+            | Operation::Destroy
+            | Operation::Unknown
+            | Operation::Malformed => {}
+            Operation::Lookup if request.node == ROOT => {
+                let name = exchange.buffer(0).get(..request.payload_bytes).unwrap_or(&[]);
+                let name = name.strip_suffix(b"\0").unwrap_or(name);
+                if !self.control.is_named(std::os::unix::ffi::OsStrExt::from_bytes(name)) {
+                    return Some(Work::Request);
+                }
+            }
+            Operation::GetXattr { .. } if !request.is_control() => {
+                let payload = exchange.buffer(0).get(..request.payload_bytes).unwrap_or(&[]);
+                let name = payload.strip_suffix(b"\0").unwrap_or(payload);
+                let name = std::os::unix::ffi::OsStrExt::from_bytes(name);
+                if !self.view.is_known_to_lack(request.node, name) {
+                    return Some(Work::Request);
+                }
+            }
+            // These ask the origin, or have the kernel do things that may wait.
+            Operation::Statistics | Operation::Write { .. } => return Some(Work::Request),
+            Operation::Open { .. } if self.control.takes_time(request.node) => {
+                return Some(Work::Request);
+            }
+            _ if request.is_control() => {}
+            _ => return Some(Work::Request),
+        }
+        let result = self.try_perform(request, exchange);
+        exchange.finish(result);
+        None
+    }
+
+    fn read_at_once(
+        &self,
+        request: &Request,
+        wanted: Transfer,
+        exchange: &mut impl Exchange,
+    ) -> Option<Work<O>> {
+        let Transfer { handle, offset, length_bytes } = wanted;
+        if request.is_control() {
+            match self.control.read(handle, offset, length_bytes) {
+                Ok(bytes) => exchange.finish_with(&[&bytes]),
+                Err(errno) => exchange.finish(Err(errno)),
+            };
+            return None;
+        }
+        match self.view.begin_read(handle, offset, u64::from(length_bytes)) {
+            Err(errno) => {
+                exchange.finish(Err(errno));
+            }
+            Ok(read) if read.is_complete() => {
+                self.view.finish_read(&read, |pieces| {
+                    exchange.finish_with(pieces);
+                });
+            }
+            Ok(read) => return Some(Work::Read(read)),
+        }
+        None
+    }
+
+    /// Does what is left of a request that is in flight, on a thread that may wait, and answers it
+    /// unless somebody else has.
+    pub(super) fn carry_out(&self, request: &Request, work: Work<O>, exchange: &mut impl Exchange) {
+        match work {
+            Work::Read(mut read) => {
+                let complete = || self.view.complete_read(&mut read);
+                let completed = guarded(complete);
+                self.answer_read(request, &read, completed, exchange);
+            }
+            Work::Request => {
+                let result = self.try_perform(request, exchange);
+                let is_ours = self.in_flight.end(request.unique);
+                if !is_ours {
+                    exchange.give_up();
+                }
+                if !(is_ours && exchange.finish(result))
+                    && let Ok(length) = result
+                {
+                    self.undo(request, &exchange.buffer(0)[..length]);
+                }
+            }
+        }
+    }
+
+    /// The same for a request that had to wait for a thread. If it was answered meanwhile, because
+    /// whoever asked has died or it took too long, nothing of it is begun any more: a change that
+    /// nobody waits for is not made long after.
+    pub(super) fn carry_out_late(
+        &self,
+        request: &Request,
+        work: Work<O>,
+        exchange: &mut impl Exchange,
+    ) {
+        let may_be_dropped = matches!(work, Work::Request) && !request.ends_something();
+        if may_be_dropped && !self.in_flight.is_wanted(request.unique) {
+            self.in_flight.end(request.unique);
+            return exchange.give_up();
+        }
+        self.carry_out(request, work, exchange);
+    }
+
+    /// Answers a read that has been completed, unless somebody else has.
+    pub(super) fn answer_read(
+        &self,
+        request: &Request,
+        read: &Read<O>,
+        completed: Result<()>,
+        exchange: &mut impl Exchange,
+    ) {
+        if !self.in_flight.end(request.unique) {
+            return exchange.give_up();
+        }
+        match completed {
+            Ok(()) => self.view.finish_read(read, |pieces| {
+                exchange.finish_with(pieces);
+            }),
+            Err(errno) => {
+                exchange.finish(Err(errno));
+            }
+        }
+    }
+
+    /// Has a read completed by whoever brings what is missing, if no thread need wait for that;
+    /// gives it back otherwise.
+    pub(super) fn complete_elsewhere<E: Exchange>(
+        self: &Arc<Self>,
+        request: Request,
+        read: Read<O>,
+        exchange: E,
+    ) -> Option<(Read<O>, E)> {
+        let session = self.clone();
+        let done = move |_: &Arc<View<O>>, read: &Read<O>, completed, mut exchange: E| {
+            session.answer_read(&request, read, completed, &mut exchange);
+            exchange.send();
+        };
+        self.view.complete_elsewhere(read, exchange, done)
+    }
+
+    fn try_perform(&self, request: &Request, exchange: &mut impl Exchange) -> Result<usize> {
+        let buffer = exchange.buffer(request.answer_max_bytes());
+        guarded(|| self.perform(request, buffer))
+    }
+}
+
+/// A panic is a bug of ours; the program that asked gets `EIO`.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        log::error!("a request panicked");
+        Err(Errno::IO)
+    })
+}

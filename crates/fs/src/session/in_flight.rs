@@ -1,0 +1,246 @@
+//! Requests that may wait for the origin, and who answers them.
+//!
+//! Each has one place here, in which its answer is claimed exactly once: by the work that was begun
+//! for it, or by whoever answers in its stead because it takes too long. The work goes on all the
+//! same, since nobody can take back a call of the origin; what it brings is given up then
+//! ([`Session::undo`](super::Session::undo)).
+//!
+//! Who claims an answer, when, and what it says:
+//!
+//! - its work, when it has an answer: that
+//! - an interrupt, when the thread that waits is about to die: `EINTR`
+//! - the watch, when the same is so, but no interrupt came or it came before the signal that kills:
+//!   `EINTR`
+//! - the watch, when `--origin-timeout` has passed: `EIO`
+//! - the watch, when the attributes of the root are asked for, and no answer came in a moment:
+//!   those it had last
+//!
+//! The kernel tells of an interrupt once, whatever signal it was, and over io_uring of none that
+//! comes before the request has reached a slot (`fuse_uring_prepare_send` of
+//! `fs/fuse/dev_uring.c`). So what waits longer than [`TICK`] is looked at again and again by a
+//! thread of its own, which sleeps without a time as long as nothing waits.
+//!
+//! Locks: those of the shards and of the watch are leaves. Nobody is answered under one.
+
+use super::caller::{self, Fate};
+use super::reply::Reply;
+use super::request::{Operation, Request};
+use crate::number::ROOT;
+use crate::view::NodeAttributes;
+use hashbrown::HashMap;
+use ogive_origin::Errno;
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often what waits is looked at, and after how long for the first time.
+const TICK: Duration = Duration::from_millis(500);
+const SHARDS: usize = 16;
+
+/// The way back for an answer that does not come from the work.
+pub(super) trait ReplyRoute: Send + 'static {
+    /// Answers a request of this number, with bytes or an error.
+    fn answer(self: Box<Self>, unique: u64, result: Result<&[u8], Errno>);
+}
+
+/// All requests that wait.
+pub(crate) struct InFlight {
+    shards: [Mutex<HashMap<u64, Waiting>>; SHARDS],
+    watch: Mutex<Watch>,
+    wake: Condvar,
+    /// The watch sleeps until something waits.
+    is_parked: AtomicBool,
+    /// Something waits for longer than a moment.
+    is_hanging: AtomicBool,
+    timeout: Option<Duration>,
+    /// The root's attributes, as they were told last.
+    root: Mutex<Option<NodeAttributes>>,
+}
+
+#[derive(Default)]
+struct Watch {
+    has_ended: bool,
+}
+
+struct Waiting {
+    since: Instant,
+    /// Who waits.
+    thread: u32,
+    interrupted: bool,
+    is_root_asked_for: bool,
+    /// `None` once the answer is claimed: the work goes on for nobody.
+    back: Option<Box<dyn ReplyRoute>>,
+}
+
+/// Why a request is answered by somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnswerReason {
+    Interrupted,
+    TimedOut,
+    Root,
+}
+
+impl InFlight {
+    /// Where a request is answered with `EIO` after `timeout`, if there is one.
+    pub(crate) fn new(timeout: Option<Duration>) -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            watch: Mutex::default(),
+            wake: Condvar::new(),
+            is_parked: AtomicBool::new(true),
+            is_hanging: AtomicBool::new(false),
+            timeout,
+            root: Mutex::default(),
+        }
+    }
+
+    fn shard(&self, unique: u64) -> &Mutex<HashMap<u64, Waiting>> {
+        // The kernel counts by twos.
+        &self.shards[(unique / 2) as usize % SHARDS]
+    }
+
+    /// A request is about to wait. Its work must [`InFlight::end`] it.
+    pub(super) fn begin(&self, request: &Request, back: Box<dyn ReplyRoute>) {
+        let waiting = Waiting {
+            since: Instant::now(),
+            thread: request.thread,
+            interrupted: false,
+            is_root_asked_for: request.node == ROOT
+                && matches!(request.operation, Operation::Attributes { .. }),
+            back: Some(back),
+        };
+        self.shard(request.unique).lock().insert(request.unique, waiting);
+        if self.is_parked.load(Ordering::Relaxed) && self.is_parked.swap(false, Ordering::AcqRel) {
+            let _watch = self.watch.lock();
+            self.wake.notify_one();
+        }
+        // Whoever is already dying is not made to wait for the next look.
+        if self.is_hanging.load(Ordering::Relaxed) && caller::fate(request.thread) == Fate::Dying {
+            self.answer_instead(request.unique, AnswerReason::Interrupted);
+        }
+    }
+
+    /// The work for a request has ended; whether it may answer.
+    pub(super) fn end(&self, unique: u64) -> bool {
+        self.shard(unique).lock().remove(&unique).is_some_and(|waiting| waiting.back.is_some())
+    }
+
+    /// Whether anybody still waits for the answer of a request in flight.
+    pub(super) fn is_wanted(&self, unique: u64) -> bool {
+        self.shard(unique).lock().get(&unique).is_some_and(|waiting| waiting.back.is_some())
+    }
+
+    /// The thread that waits for a request has got a signal.
+    pub(super) fn interrupt(&self, unique: u64) {
+        let thread = {
+            let mut shard = self.shard(unique).lock();
+            // It has been answered meanwhile, or will be in a moment, where it arrived.
+            let Some(waiting) = shard.get_mut(&unique) else { return };
+            waiting.interrupted = true;
+            waiting.thread
+        };
+        if caller::fate(thread) == Fate::Dying {
+            self.answer_instead(unique, AnswerReason::Interrupted);
+        }
+    }
+
+    /// The root's attributes were told.
+    pub(super) fn remember_root(&self, known: &NodeAttributes) {
+        *self.root.lock() = Some(*known);
+    }
+
+    /// Whether something that waits has done so since this time.
+    pub(crate) fn waits_since(&self, time: Instant) -> bool {
+        self.shards.iter().any(|shard| shard.lock().values().any(|one| one.since <= time))
+    }
+
+    fn answer_instead(&self, unique: u64, why: AnswerReason) {
+        let claimed = self.shard(unique).lock().get_mut(&unique).and_then(|w| w.back.take());
+        let Some(back) = claimed else { return };
+        let mut bytes = [0; 128];
+        match why {
+            AnswerReason::Interrupted => back.answer(unique, Err(Errno::INTR)),
+            AnswerReason::TimedOut => back.answer(unique, Err(Errno::IO)),
+            AnswerReason::Root => {
+                let known = *self.root.lock();
+                let length = known.map(|known| {
+                    let mut reply = Reply::new(&mut bytes);
+                    reply.attributes(Duration::ZERO, &known);
+                    reply.length()
+                });
+                back.answer(unique, length.map(|length| &bytes[..length]).ok_or(Errno::IO));
+            }
+        }
+    }
+
+    /// Looks at what waits until [`InFlight::stop`], on a thread of its own. It also looks after
+    /// something else meanwhile, as often, as long as that returns that there is more to come:
+    /// what begins it must be a request that has been in flight.
+    pub(super) fn watch(&self, look_after: impl Fn() -> bool) {
+        let mut watch = self.watch.lock();
+        while !watch.has_ended {
+            if self.is_parked.load(Ordering::Acquire) {
+                self.wake.wait(&mut watch);
+                continue;
+            }
+            self.wake.wait_for(&mut watch, TICK);
+            drop(watch);
+            self.look();
+            // Asked when it is parked already: what begins later wakes it up.
+            if look_after() {
+                self.is_parked.store(false, Ordering::Release);
+            }
+            watch = self.watch.lock();
+        }
+    }
+
+    /// Ends the watch.
+    pub(crate) fn stop(&self) {
+        self.watch.lock().has_ended = true;
+        self.wake.notify_all();
+    }
+
+    fn look(&self) {
+        let mut is_empty = true;
+        let mut is_hanging = false;
+        let mut late = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            is_empty &= shard.is_empty();
+            for (unique, waiting) in shard.iter() {
+                let age = waiting.since.elapsed();
+                is_hanging |= age >= TICK;
+                if age >= TICK && waiting.back.is_some() {
+                    let Waiting { thread, interrupted, is_root_asked_for, .. } = *waiting;
+                    late.push((*unique, age, thread, interrupted, is_root_asked_for));
+                }
+            }
+        }
+        self.is_hanging.store(is_hanging, Ordering::Relaxed);
+        if is_empty {
+            self.is_parked.store(true, Ordering::Release);
+            // What began just before that was not told.
+            if self.shards.iter().any(|shard| !shard.lock().is_empty()) {
+                self.is_parked.store(false, Ordering::Release);
+            }
+        }
+        let has_root = self.root.lock().is_some();
+        for (unique, age, thread, interrupted, is_root_asked_for) in late {
+            let is_over = || match caller::fate(thread) {
+                Fate::Dying => true,
+                Fate::Unknown => interrupted,
+                Fate::Living => false,
+            };
+            if is_root_asked_for && has_root {
+                self.answer_instead(unique, AnswerReason::Root);
+            } else if is_over() {
+                self.answer_instead(unique, AnswerReason::Interrupted);
+            } else if self.timeout.is_some_and(|timeout| age >= timeout) {
+                self.answer_instead(unique, AnswerReason::TimedOut);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What waits, and who answers it.
+
+use super::super::protocol::{Header, opcode, u64_at};
+use super::*;
+use std::sync::Arc;
+
+type Answers = Arc<Mutex<Vec<(u64, Result<Vec<u8>, Errno>)>>>;
+
+struct Noted(Answers);
+
+impl ReplyRoute for Noted {
+    fn answer(self: Box<Self>, unique: u64, result: Result<&[u8], Errno>) {
+        self.0.lock().push((unique, result.map(<[u8]>::to_vec)));
+    }
+}
+
+fn request(unique: u64, node: u64, thread: u32) -> Request {
+    let header = Header {
+        total_bytes: 56,
+        opcode: opcode::GETATTR,
+        unique,
+        node,
+        user: 0,
+        group: 0,
+        thread,
+    };
+    Request::new(&header, &[0; 16], 0)
+}
+
+fn own_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+fn begin(in_flight: &InFlight, answers: &Answers, unique: u64, node: u64, thread: u32) {
+    in_flight.begin(&request(unique, node, thread), Box::new(Noted(answers.clone())));
+}
+
+/// As if it had waited for so long.
+fn age(in_flight: &InFlight, unique: u64, age: Duration) {
+    let mut shard = in_flight.shard(unique).lock();
+    let waiting = shard.get_mut(&unique).unwrap();
+    waiting.since = waiting.since.checked_sub(age).unwrap();
+}
+
+#[test]
+fn an_answer_is_claimed_once() {
+    let (in_flight, answers) = (InFlight::new(Some(TICK)), Answers::default());
+    begin(&in_flight, &answers, 2, 9, own_thread());
+    begin(&in_flight, &answers, 4, 9, own_thread());
+    in_flight.answer_instead(2, AnswerReason::Interrupted);
+    in_flight.answer_instead(2, AnswerReason::TimedOut);
+    assert!(!in_flight.end(2), "it was answered");
+    assert!(in_flight.end(4));
+    in_flight.answer_instead(4, AnswerReason::Interrupted);
+    assert_eq!(*answers.lock(), [(2, Err(Errno::INTR))]);
+}
+
+#[test]
+fn a_signal_that_does_not_kill_is_no_reason_to_fail() {
+    let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    begin(&in_flight, &answers, 2, 9, own_thread());
+    in_flight.interrupt(2);
+    in_flight.interrupt(6);
+    age(&in_flight, 2, 10 * TICK);
+    in_flight.look();
+    assert!(answers.lock().is_empty());
+    assert!(in_flight.is_hanging.load(Ordering::Relaxed));
+    assert!(in_flight.waits_since(Instant::now()));
+    assert!(in_flight.end(2));
+    assert!(!in_flight.waits_since(Instant::now()));
+    in_flight.look();
+    assert!(!in_flight.is_hanging.load(Ordering::Relaxed));
+}
+
+#[test]
+fn one_that_cannot_be_seen_may_be_dying_when_it_has_got_a_signal() {
+    let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    begin(&in_flight, &answers, 2, 9, 0);
+    begin(&in_flight, &answers, 4, 9, 0);
+    in_flight.interrupt(2);
+    assert!(answers.lock().is_empty(), "not before a moment has passed");
+    age(&in_flight, 2, TICK);
+    age(&in_flight, 4, TICK);
+    in_flight.look();
+    assert_eq!(*answers.lock(), [(2, Err(Errno::INTR))]);
+    assert!(!in_flight.end(2) && in_flight.end(4));
+}
+
+#[test]
+fn what_takes_too_long_is_an_error_of_the_device() {
+    let (in_flight, answers) = (InFlight::new(Some(4 * TICK)), Answers::default());
+    for unique in [2, 4] {
+        begin(&in_flight, &answers, unique, 9, own_thread());
+    }
+    age(&in_flight, 2, 4 * TICK);
+    age(&in_flight, 4, 2 * TICK);
+    in_flight.look();
+    assert_eq!(*answers.lock(), [(2, Err(Errno::IO))]);
+    assert!(
+        in_flight.is_hanging.load(Ordering::Relaxed),
+        "also by what is answered but has not ended"
+    );
+    assert!(!in_flight.end(2) && in_flight.end(4));
+}
+
+#[test]
+fn the_root_is_shown_as_it_was_while_the_origin_does_not_answer() {
+    let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    for unique in [2, 4] {
+        begin(&in_flight, &answers, unique, ROOT, own_thread());
+        age(&in_flight, unique, TICK);
+    }
+    in_flight.look();
+    assert!(answers.lock().is_empty(), "nothing is known of it");
+    assert!(in_flight.end(2));
+    let directory = tempfile::tempdir().unwrap();
+    let session = super::super::tests::session(directory.path());
+    let known = session.view.attributes(ROOT, None).unwrap();
+    in_flight.remember_root(&known);
+    in_flight.look();
+    let answers = answers.lock();
+    let bytes = answers[0].1.as_ref().unwrap();
+    assert_eq!((bytes.len(), u64_at(bytes, 0), u64_at(bytes, 16)), (104, 0, ROOT));
+    assert!(!in_flight.end(4));
+}
+
+#[test]
+fn the_watch_sleeps_while_nothing_waits_and_ends_when_told() {
+    let in_flight = Arc::new(InFlight::new(None));
+    let watching = in_flight.clone();
+    let watch = std::thread::spawn(move || watching.watch(|| false));
+    let answers = Answers::default();
+    begin(&in_flight, &answers, 2, 9, own_thread());
+    assert!(!in_flight.is_parked.load(Ordering::Relaxed));
+    assert!(in_flight.end(2));
+    in_flight.look();
+    assert!(in_flight.is_parked.load(Ordering::Relaxed));
+    begin(&in_flight, &answers, 4, 9, own_thread());
+    in_flight.look();
+    assert!(!in_flight.is_parked.load(Ordering::Relaxed));
+    in_flight.stop();
+    watch.join().unwrap();
+}

@@ -1,0 +1,47 @@
+//! Taking back what was done for a request that nobody waits for any more.
+//!
+//! A thread that died, or that was told `EIO` because it took too long, never learns of the file
+//! that was opened for it, so nobody would close it; and the kernel has not counted the references
+//! to inodes that an answer would have given it. What was changed in the origin stays changed: as
+//! with NFS mounts that are interrupted (`nfs(5)`, `soft` and `intr`), whoever is told of an error
+//! cannot know whether it has happened.
+
+use super::Session;
+use super::protocol::u64_at;
+use super::reply::{ENTRY_BYTES, listed_inodes};
+use super::request::{Operation, Request};
+use crate::number::Numbers;
+use ogive_origin::Origin;
+
+impl<O: Origin> Session<O> {
+    /// Takes back what this answer, which nobody got, would have given.
+    pub(super) fn undo(&self, request: &Request, answer: &[u8]) {
+        let handle = |at| u64_at(answer, at);
+        match request.operation {
+            Operation::Lookup
+            | Operation::MakeDirectory { .. }
+            | Operation::MakeNode { .. }
+            | Operation::Symlink
+            | Operation::Link { .. } => self.forget_one(u64_at(answer, 0)),
+            Operation::Create { .. } => {
+                self.view.undo_open(handle(ENTRY_BYTES));
+                self.forget_one(u64_at(answer, 0));
+            }
+            Operation::Open { .. } if request.is_control() => self.control.release(handle(0)),
+            Operation::Open { .. } => self.view.undo_open(handle(0)),
+            Operation::OpenDirectory if !request.is_control() => {
+                self.view.undo_open_directory(handle(0));
+            }
+            Operation::ListWithAttributes(_) => {
+                listed_inodes(answer).for_each(|node| self.forget_one(node));
+            }
+            _ => {}
+        }
+    }
+
+    fn forget_one(&self, node: u64) {
+        if node != 0 && !Numbers::is_control(node) {
+            self.view.forget(node, 1);
+        }
+    }
+}

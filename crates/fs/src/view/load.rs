@@ -1,0 +1,441 @@
+//! A miss: one record on its way into the cache.
+//!
+//! ```text
+//!                        nobody has it, nobody loads it
+//!                                      │
+//!                                 ┌─────────┐
+//!                                 │ claimed │
+//!                                 └────┬────┘
+//!            the second level's index ─┴─ the index knows it, and
+//!            does not know it         │   nothing was written to it
+//!                     ┌───────────────┴───────────────┐
+//!                     │                       ┌──────────────┐
+//!                     │ ◄──── not there ──────┤ second level │  threads `l2_read`
+//!                ┌────────┐                   └───────┬──────┘
+//!                │ origin │  threads `origin_read`    │
+//!                └────┬───┘  and `request`, or the    │
+//!       bytes or an   │      origin's own             │ bytes
+//!       error         └───────────────┬───────────────┘
+//!                               ┌──────────┐
+//!                               │ answered │
+//!                               └──────────┘
+//! ```
+//!
+//! A [`Load`] has the engine's claim on its record, so there is one load a record, and whoever else
+//! asks joins it. It goes from state to state by value: whoever has it must bring it on. One that is
+//! dropped leaves the record to the next who asks.
+//!
+//! It *begins* once, when it is claimed: it looks whether a change of its bytes is under way, and
+//! dooms itself if there is one ([`crate::inode`]). A change that begins later dooms it in any case.
+//!
+//! No thread waits for a load but one that may: a request leaves a continuation with it
+//! ([`Asker::Request`]). Only the states in the middle take a thread, while its device or its origin
+//! takes its time, and one that belongs to that state alone; an origin that reads in the background
+//! takes none.
+//!
+//! Consecutive records are read as one run. From an origin that reads in the background it is as
+//! long as what is asked for. Of another one it is as long as one thread is done with soon
+//! ([`crate::pace`]): where a record comes out of memory, waking a thread for each costs more than
+//! reading them, and a request reads all of its own itself; where a record takes a while, each has
+//! a thread.
+
+use super::{Result, View};
+use crate::handle::OpenFile;
+use crate::pace::Timed;
+use crate::record::{Entry, Key, Version, Worth};
+use crate::sampling::Event;
+use crate::second_level::SecondLevel;
+use crate::workers::{Lane, Place};
+use ogive_arc::{Claim, Hold};
+use ogive_origin::{Errno, Origin, Run, RunSink};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+/// A record with its bytes, as the engine holds it.
+pub(super) type Loaded = Hold<Key, Entry>;
+
+/// What a request does when the record has come, or has not. It must not block.
+pub(super) type Continuation = Box<dyn FnOnce(Result<Loaded>) + Send>;
+
+/// A record, and by which open file it is read.
+pub(super) struct Wanted<O: Origin> {
+    pub(super) open: Arc<OpenFile<O>>,
+    pub(super) version: Version,
+    pub(super) index: u64,
+    /// It was asked for by a reader that goes on from record to record.
+    pub(super) sequential: bool,
+}
+
+/// Who asked for a record: by that it is known where it waits and who is told of an error.
+pub(super) enum Asker<O: Origin> {
+    /// A request, which goes on with this.
+    Request(Continuation),
+    /// A request that is going to join the load when it has got the records before.
+    Rest,
+    /// Nobody yet. Whoever asks for the record itself is told of its error, if there is one then.
+    Nobody { _counted: Prefetch<O> },
+}
+
+/// A prefetch under way, which counts until it is dropped.
+pub(super) struct Prefetch<O: Origin>(Arc<View<O>>);
+
+/// One record on its way into the cache.
+pub(super) struct Load<O: Origin> {
+    view: Arc<View<O>>,
+    wanted: Wanted<O>,
+    claim: Claim<Key, Entry>,
+    asker: Asker<O>,
+    /// Nothing was written under this version before the load began.
+    pristine: bool,
+}
+
+/// Loads to be started in the order of their records, consecutive ones gathered to runs.
+pub(super) struct Start<O: Origin> {
+    run: VecDeque<Load<O>>,
+    /// The longest run that an origin wants that reads in the background.
+    run_bytes: u64,
+}
+
+/// The loads of a run whose records are still to come.
+struct Arriving<O: Origin> {
+    run: VecDeque<Load<O>>,
+    /// When the origin was asked.
+    asked: Instant,
+    /// The calling thread has asked for the next record.
+    here: Option<Timed>,
+}
+
+impl<O: Origin> Wanted<O> {
+    pub(super) fn key(&self) -> Key {
+        Key::record(self.version, self.index)
+    }
+}
+
+impl<O: Origin> Asker<O> {
+    /// A prefetch that begins.
+    pub(super) fn nobody(view: &Arc<View<O>>) -> Self {
+        view.counters.prefetch_issued();
+        Self::Nobody { _counted: Prefetch(view.clone()) }
+    }
+
+    fn lane(&self) -> Lane {
+        match self {
+            Self::Request(_) => Lane::Request,
+            Self::Rest => Lane::Load,
+            Self::Nobody { .. } => Lane::Prefetch,
+        }
+    }
+}
+
+impl<O: Origin> Drop for Prefetch<O> {
+    fn drop(&mut self) {
+        self.0.counters.prefetch_ended();
+    }
+}
+
+impl<O: Origin> View<O> {
+    /// Whether the second level is worth asking: nothing was written to the file, and the index
+    /// knows a record that looks like this one.
+    pub(super) fn may_be_in_second_level(&self, wanted: &Wanted<O>) -> bool {
+        self.second_level.as_ref().is_some_and(|level| {
+            self.is_pristine(wanted) && level.may_have(wanted.version, wanted.index)
+        })
+    }
+
+    fn is_pristine(&self, wanted: &Wanted<O>) -> bool {
+        let contents = wanted.open.inode.contents();
+        contents.is_some_and(|now| now.version == wanted.version && now.pristine)
+    }
+
+    /// Whether what was just read by an open file is its version's: the origin vouches for that, or
+    /// the file is now what its version says. Times only go forward.
+    fn is_still(&self, wanted: &Wanted<O>) -> bool {
+        let OpenFile { inode, file, .. } = &*wanted.open;
+        let identity = match self.origin.contents_of(file) {
+            Some(identity) => Some(identity),
+            None if self.origin.reads_in_background() => None,
+            None => {
+                let attributes = self.origin.attributes(&inode.node, Some(file));
+                attributes.ok().map(|now| now.identity(inode.generation))
+            }
+        };
+        identity.is_some_and(|identity| self.versions.stands_for(wanted.version, &identity))
+    }
+}
+
+impl<O: Origin> Load<O> {
+    /// *Claimed*: begins.
+    pub(super) fn begin(
+        view: &Arc<View<O>>,
+        wanted: Wanted<O>,
+        claim: Claim<Key, Entry>,
+        asker: Asker<O>,
+    ) -> Self {
+        let record_size = view.settings.record_size_bytes;
+        let start = wanted.index.saturating_mul(record_size);
+        if wanted.open.inode.is_changing(&(start..start.saturating_add(record_size))) {
+            view.cache.invalidate(&wanted.key());
+        }
+        if !matches!(asker, Asker::Nobody { .. }) {
+            view.observers.loads(wanted.version, wanted.index, Event::Miss);
+        }
+        let pristine = view.is_pristine(&wanted);
+        Self { view: view.clone(), wanted, claim, asker, pristine }
+    }
+
+    /// The whole way on the calling thread, which may wait for the second level and the origin.
+    /// The origin is asked for `following` as well, the records right behind this one.
+    pub(super) fn here(
+        view: &Arc<View<O>>,
+        wanted: Wanted<O>,
+        claim: Claim<Key, Entry>,
+        following: impl Iterator<Item = Self>,
+    ) -> Result<Loaded> {
+        let (send, receive) = sync_channel(1);
+        let then = move |loaded| {
+            // Nobody waits if the thread that did has panicked.
+            let _ = send.send(loaded);
+        };
+        let load = Self::begin(view, wanted, claim, Asker::Request(Box::new(then)));
+        if let Some(load) = load.ask_second_level(SecondLevel::read) {
+            Arriving::read(std::iter::once(load).chain(following).collect());
+        }
+        receive.recv().unwrap_or(Err(Errno::IO))
+    }
+
+    /// Whether the second level is the next state.
+    fn may_be_in_second_level(&self) -> bool {
+        let Wanted { version, index, .. } = self.wanted;
+        let level = self.view.second_level.as_ref();
+        self.pristine && level.is_some_and(|level| level.may_have(version, index))
+    }
+
+    /// *Second level*, on a thread of its own. What it does not find goes on to a thread that may
+    /// wait for the origin.
+    fn queue_for_second_level(self) -> bool {
+        let (workers, lane) = (self.view.clone(), self.asker.lane());
+        workers.workers.queue(Place::SecondLevel, lane, move || {
+            if let Some(load) = self.ask_second_level(SecondLevel::read_here) {
+                load.go_on_to_origin();
+            }
+        })
+    }
+
+    /// *Origin*, which may take its time: on a thread of its own, or on none.
+    fn go_on_to_origin(self) -> bool {
+        if self.view.origin.reads_in_background() {
+            self.ask_origin();
+            return true;
+        }
+        let (workers, lane) = (self.view.clone(), self.asker.lane());
+        workers.workers.queue(Place::Origin, lane, move || self.ask_origin())
+    }
+
+    /// Asks the second level, and is answered unless it comes back.
+    fn ask_second_level(
+        self,
+        read: impl FnOnce(&SecondLevel, Version, u64, bool) -> Option<Vec<u8>>,
+    ) -> Option<Self> {
+        let Wanted { version, index, sequential, .. } = self.wanted;
+        let found = self.view.second_level.as_ref().and_then(|level| {
+            let bytes = read(level, version, index, self.pristine)?;
+            let may_be_kept = self.wanted.open.may_be_kept;
+            let worth = may_be_kept.then(|| level.worth(self.start_bytes(), sequential));
+            Some((bytes, worth.unwrap_or_default()))
+        });
+        let Some((bytes, worth)) = found else { return Some(self) };
+        self.view.counters.second_level_read(bytes.len() as u64);
+        let event = Event::SecondLevel(bytes.len() as u64);
+        self.view.observers.loads(version, index, event);
+        let entry = self.entry(bytes, worth);
+        self.answer(Ok(entry));
+        None
+    }
+
+    /// Asks the origin, and is answered.
+    fn ask_origin(self) {
+        Arriving::read(VecDeque::from([self]));
+    }
+
+    /// The origin has sent the record, in so much time.
+    fn arrived(self, bytes: Vec<u8>, took: Duration) {
+        self.view.counters.origin_read(bytes.len() as u64, took);
+        let event = Event::Origin(bytes.len() as u64);
+        self.view.observers.loads(self.wanted.version, self.wanted.index, event);
+        let worth = match &self.view.second_level {
+            Some(level) if !self.wanted.open.may_be_kept => {
+                level.note_refused_path();
+                Worth::Fleeting
+            }
+            Some(level) if self.pristine && self.view.is_still(&self.wanted) => {
+                level.worth(self.start_bytes(), self.wanted.sequential)
+            }
+            _ => Worth::Fleeting,
+        };
+        let entry = self.entry(bytes, worth);
+        self.answer(Ok(entry));
+    }
+
+    /// *Answered*: the record is in the cache, or it is known why it is not.
+    fn answer(self, result: Result<Entry>) {
+        let Self { claim, asker, .. } = self;
+        let result = match result {
+            Ok(entry) => {
+                let weight_bytes = entry.weight_bytes();
+                Ok(claim.fill(entry, weight_bytes))
+            }
+            Err(errno) => {
+                match asker {
+                    Asker::Nobody { .. } => drop(claim),
+                    Asker::Request(_) | Asker::Rest => claim.fail(errno),
+                }
+                Err(errno)
+            }
+        };
+        if let Asker::Request(then) = asker {
+            then(result);
+        }
+    }
+
+    /// First byte of the record. No read is of a record that begins beyond what a `u64` can say.
+    fn start_bytes(&self) -> u64 {
+        self.wanted.index * self.view.settings.record_size_bytes
+    }
+
+    /// What the cache keeps of a record.
+    fn entry(&self, mut bytes: Vec<u8>, worth: Worth) -> Entry {
+        let end = self.start_bytes() + bytes.len() as u64;
+        if (bytes.len() as u64) < self.view.settings.record_size_bytes {
+            // Before the record can be found in the cache: a write beyond this end has to know
+            // that this record must go.
+            self.wanted.open.inode.update_contents(|contents| {
+                if contents.version == self.wanted.version {
+                    contents.size_bytes = contents.size_bytes.min(end);
+                }
+            });
+            bytes.shrink_to_fit();
+        }
+        Entry::Record(bytes, worth)
+    }
+}
+
+impl<O: Origin> Start<O> {
+    /// For an origin that wants runs of at most so many bytes.
+    pub(super) fn new(run_bytes: u64) -> Self {
+        Self { run: VecDeque::new(), run_bytes }
+    }
+
+    /// Starts a load that a request waits for.
+    pub(super) fn demanded(&mut self, load: Load<O>) {
+        let is_started = self.prefetch(load);
+        debug_assert!(is_started, "nothing is dropped that somebody waits for");
+    }
+
+    /// Starts a load. False if too many are waiting that nobody has asked for, and it was dropped,
+    /// or those before it were.
+    pub(super) fn prefetch(&mut self, load: Load<O>) -> bool {
+        if load.may_be_in_second_level() {
+            return load.queue_for_second_level();
+        }
+        if let Some(level) = &load.view.second_level {
+            level.note_miss();
+        }
+        let records = self.run.len() as u64;
+        let is_long = match load.view.origin.reads_in_background() {
+            true => records * load.view.settings.record_size_bytes >= self.run_bytes,
+            false => records >= load.view.records_at_once(),
+        };
+        let last = self.run.back().map(|last| last.wanted.index);
+        let is_gap = last.is_some_and(|last| last.checked_add(1) != Some(load.wanted.index));
+        let is_started = if is_long || is_gap { self.send() } else { true };
+        self.run.push_back(load);
+        is_started
+    }
+
+    /// Whether a record would come with the request that is being gathered.
+    pub(super) fn has_room_for(&self, index: u64) -> bool {
+        let Some(last) = self.run.back() else { return false };
+        let bytes = self.run.len() as u64 * last.view.settings.record_size_bytes;
+        last.wanted.index.checked_add(1) == Some(index) && bytes < self.run_bytes
+    }
+
+    /// Starts what is gathered.
+    pub(super) fn finish(mut self) {
+        self.send();
+    }
+
+    /// Starts what is gathered: on a thread that may wait, or on none. All of it is waited for in
+    /// the same way, or the first is what the request wants that waits for the others, too.
+    fn send(&mut self) -> bool {
+        let run = std::mem::take(&mut self.run);
+        let Some(first) = run.front() else { return true };
+        let (view, lane) = (first.view.clone(), first.asker.lane());
+        if view.origin.reads_in_background() {
+            Arriving::read(run);
+            return true;
+        }
+        view.workers.queue(Place::Origin, lane, move || Arriving::read(run))
+    }
+}
+
+impl<O: Origin> Arriving<O> {
+    /// Reads consecutive records of one open file.
+    fn read(run: VecDeque<Load<O>>) {
+        let Some(first) = run.front() else { return };
+        let (view, open) = (first.view.clone(), first.wanted.open.clone());
+        let records = Run {
+            first: first.wanted.index,
+            records: run.len() as u64,
+            record_size_bytes: view.settings.record_size_bytes as usize,
+            size_bytes: open.inode.contents().map_or(u64::MAX, |contents| contents.size_bytes),
+            is_demanded: run.iter().any(|load| !matches!(load.asker, Asker::Nobody { .. })),
+        };
+        view.origin.read_run(&open.file, records, Self { run, asked: Instant::now(), here: None });
+    }
+}
+
+impl<O: Origin> RunSink for Arriving<O> {
+    fn asks(&mut self) {
+        let timed = Timed::begin();
+        self.asked = timed.since();
+        self.here = Some(timed);
+    }
+
+    fn record(&mut self, index: u64, bytes: Vec<u8>) -> ControlFlow<()> {
+        let took = self.asked.elapsed();
+        if let (Some(timed), Some(load)) = (self.here.take(), self.run.front()) {
+            load.view.pace.note(&timed, took);
+        }
+        let is_next = self.run.front().is_some_and(|load| load.wanted.index == index);
+        if is_next && let Some(load) = self.run.pop_front() {
+            load.arrived(bytes, took);
+        }
+        if is_next && !self.run.is_empty() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+
+    /// Records that did not come although there was no error are beyond the end of the file: who
+    /// wants one asks for it alone. So does who wants one behind an error of an origin that is asked
+    /// for one record after the other: it is that record's.
+    fn end(self, result: Result<()>) {
+        let mut is_first = true;
+        for load in self.run {
+            let is_its = std::mem::take(&mut is_first) || load.view.origin.reads_in_background();
+            match (result, &load.asker) {
+                (Err(errno), _) if is_its => load.answer(Err(errno)),
+                (Err(_), _) => drop(load),
+                (Ok(()), Asker::Request(_)) => load.answer(Err(Errno::IO)),
+                (Ok(()), Asker::Rest | Asker::Nobody { .. }) => drop(load),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

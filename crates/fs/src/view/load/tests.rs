@@ -1,0 +1,327 @@
+//! Loads from an origin that reads in the background. The other ways are tested with the view.
+
+use super::super::Settings;
+use super::*;
+use crate::pruning::InodeLimit;
+use crate::testing::{FakeOrigin, Going, RECORD, SIZE, attributes, contents};
+use crate::version::Versions;
+use crate::workers::Workers;
+use ogive_arc::Cache;
+use ogive_origin::{OFlags, Time, VersionSecret};
+use parking_lot::Mutex;
+use std::ffi::OsStr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A view of that file, which is open.
+struct Fixture {
+    view: Arc<View<FakeOrigin>>,
+    handle: u64,
+}
+
+/// What a read ended with.
+type Answer = Arc<Mutex<Option<Result<Vec<u8>>>>>;
+
+fn fixture(prefetch_max_bytes: u64) -> Fixture {
+    let settings = Settings {
+        record_size_bytes: RECORD,
+        direct_io: false,
+        exclusive: false,
+        metadata_ttl: Duration::from_secs(1),
+        negative_ttl: Duration::from_secs(1),
+        prefetch_max_bytes,
+        read_only: false,
+        immutable: false,
+    };
+    let versions = Versions::new(Duration::ZERO, false, 1, VersionSecret::new([1; 32]));
+    let limit = InodeLimit::new(1 << 20, || {});
+    let (cache, workers) = (Cache::new(64 << 20), Workers::new(4));
+    let view = View::new(FakeOrigin::default(), settings, cache, versions, workers, limit, None);
+    let view = Arc::new(view.unwrap());
+    let known = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+    let handle = view.open(known.number, OFlags::RDONLY, 1).unwrap().handle;
+    Fixture { view, handle }
+}
+
+impl Fixture {
+    fn read(&self, first: u64, records: u64) -> Answer {
+        self.read_by(self.handle, first, records).unwrap()
+    }
+
+    fn read_by(&self, handle: u64, first: u64, records: u64) -> Result<Answer> {
+        let answer = Answer::default();
+        let (offset, length) = (first * RECORD, records * RECORD);
+        let read = self.view.begin_read(handle, offset, length)?;
+        let finish = |view: &View<FakeOrigin>, read: &_, result: Result<()>, answer: Answer| {
+            let mut bytes = Vec::new();
+            view.finish_read(read, |read| bytes = read.concat());
+            assert!(answer.lock().replace(result.map(|()| bytes)).is_none());
+        };
+        if read.is_complete() {
+            finish(&self.view, &read, Ok(()), answer.clone());
+        } else {
+            let done = move |view: &Arc<View<FakeOrigin>>, read: &_, result, answer| {
+                finish(view, read, result, answer);
+            };
+            assert!(self.view.complete_elsewhere(read, answer.clone(), done).is_none());
+        }
+        Ok(answer)
+    }
+
+    fn open(&self) -> u64 {
+        let known = self.view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+        self.view.open(known.number, OFlags::RDONLY, 1).unwrap().handle
+    }
+
+    fn runs(&self) -> Vec<Going> {
+        std::mem::take(&mut *self.view.origin.runs.lock())
+    }
+
+    /// The only run there is.
+    fn run(&self) -> Going {
+        let mut runs = self.runs();
+        assert_eq!(runs.len(), 1);
+        runs.remove(0)
+    }
+
+    fn threads(&self) -> u64 {
+        self.view.workers.statistics().threads
+    }
+}
+
+fn bytes(first: u64, records: u64) -> Option<Result<Vec<u8>>> {
+    Some(Ok((first..first + records).flat_map(contents).collect()))
+}
+
+#[test]
+fn a_read_is_one_run_that_no_thread_waits_for() {
+    let fixture = fixture(0);
+    let answer = fixture.read(2, 3);
+    let mut going = fixture.run();
+    assert_eq!((going.run.first, going.run.records, going.run.size_bytes), (2, 3, SIZE));
+    for _ in 0..3 {
+        assert!(answer.lock().is_none());
+        going.record();
+    }
+    assert!(answer.lock().take() == bytes(2, 3), "before the run has ended");
+    going.end(Ok(()));
+    assert_eq!(fixture.threads(), 0);
+    assert!(fixture.read(2, 3).lock().take() == bytes(2, 3));
+    assert!(fixture.runs().is_empty(), "the cache has it");
+    // The last record is short, and what begins behind it is not asked for.
+    let answer = fixture.read(9, 9);
+    let mut going = fixture.run();
+    assert_eq!((going.run.first, going.run.records), (9, 2));
+    going.record();
+    going.record();
+    going.end(Ok(()));
+    assert!(answer.lock().take() == bytes(9, 2));
+}
+
+#[test]
+fn who_wants_a_record_in_flight_waits_for_that_record_alone_and_on_no_thread() {
+    let fixture = fixture(0);
+    let first = fixture.read(0, 4);
+    let mut going = fixture.run();
+    let (second, others) = (fixture.read(1, 1), fixture.read(3, 3));
+    let mut rest = fixture.run();
+    assert_eq!((rest.run.first, rest.run.records), (4, 2), "of what is not in flight");
+    going.record();
+    assert!(second.lock().is_none());
+    going.record();
+    assert!(second.lock().take() == bytes(1, 1));
+    going.record();
+    going.record();
+    going.end(Ok(()));
+    assert!(first.lock().take() == bytes(0, 4));
+    assert!(others.lock().is_none());
+    rest.record();
+    rest.record();
+    rest.end(Ok(()));
+    assert!(others.lock().take() == bytes(3, 3));
+    assert_eq!((fixture.threads(), fixture.view.counters.counts().origin_reads), (0, 6));
+}
+
+#[test]
+fn an_error_part_way_is_of_those_records_that_have_not_come() {
+    let fixture = fixture(0);
+    let answer = fixture.read(0, 3);
+    let mut going = fixture.run();
+    let waiting = fixture.read(2, 1);
+    going.record();
+    going.end(Err(Errno::STALE));
+    assert_eq!(answer.lock().take(), Some(Err(Errno::STALE)));
+    assert_eq!(waiting.lock().take(), Some(Err(Errno::STALE)));
+    assert!(fixture.read(0, 1).lock().take() == bytes(0, 1), "this one had come");
+    let again = fixture.read(1, 2);
+    let mut going = fixture.run();
+    assert_eq!((going.run.first, going.run.records), (1, 2), "an error is not kept");
+    going.record();
+    going.record();
+    assert!(again.lock().take() == bytes(1, 2));
+}
+
+#[test]
+fn of_an_origin_that_is_waited_for_an_error_is_of_its_record_alone() {
+    let fixture = fixture(0);
+    *fixture.view.origin.gives_all_but.lock() = Some(2);
+    fixture.view.pace.note_record(Duration::from_micros(1));
+    let read = |first, records| {
+        let handle = fixture.handle;
+        let mut read = fixture.view.begin_read(handle, first * RECORD, records * RECORD)?;
+        fixture.view.complete_read(&mut read)?;
+        let mut bytes = Vec::new();
+        fixture.view.finish_read(&read, |pieces| bytes = pieces.concat());
+        Ok(bytes)
+    };
+    assert_eq!(read(0, 5), Err(Errno::IO));
+    assert!(Some(read(0, 2)) == bytes(0, 2), "they had come");
+    assert!(Some(read(3, 2)) == bytes(3, 2));
+    assert_eq!(read(1, 2), Err(Errno::IO), "asked for again");
+    *fixture.view.origin.gives_all_but.lock() = Some(u64::MAX);
+    assert!(Some(read(0, 5)) == bytes(0, 5), "and no error is kept");
+    assert_eq!(fixture.threads(), 0, "what comes at once is read by whoever asks");
+}
+
+#[test]
+fn a_run_that_ends_too_early_or_is_given_up_leaves_nobody_waiting() {
+    let fixture = fixture(0);
+    let answer = fixture.read(0, 2);
+    let joined = fixture.read(1, 1);
+    let mut going = fixture.run();
+    going.record();
+    going.end(Ok(()));
+    // Each asks for the record itself now, one of them first.
+    let mut again = fixture.run();
+    assert_eq!((again.run.first, again.run.records), (1, 1));
+    again.record();
+    assert!(answer.lock().take() == bytes(0, 2) && joined.lock().take() == bytes(1, 1));
+    // Without its own record a request cannot go on: its exchange answers when it is dropped.
+    let answer = fixture.read(5, 1);
+    drop(fixture.run());
+    assert_eq!((answer.lock().take(), Arc::strong_count(&answer)), (None, 1));
+    let again = fixture.read(5, 1);
+    fixture.run().record();
+    assert!(again.lock().take() == bytes(5, 1));
+    assert_eq!(fixture.read(6, 1).lock().take(), None);
+    fixture.run().end(Ok(()));
+}
+
+#[test]
+fn a_prefetch_is_a_run_and_of_its_errors_nobody_hears() {
+    let fixture = fixture(8 * RECORD);
+    for index in 0..4 {
+        let answer = fixture.read(index, 1);
+        // What is prefetched is asked for first.
+        let (own, ahead): (Vec<_>, Vec<_>) =
+            fixture.runs().into_iter().partition(|going| going.run.first == index);
+        for mut going in own {
+            going.record();
+            going.end(Ok(()));
+        }
+        assert!(answer.lock().take() == bytes(index, 1));
+        let Some(going) = ahead.into_iter().next() else { continue };
+        assert!(going.run.records > 1, "{:?}", going.run);
+        assert_eq!(fixture.view.counters.counts().prefetch_active, going.run.records);
+        let first = going.run.first;
+        let waiting = fixture.read(first, 1);
+        drop(fixture.runs());
+        going.end(Err(Errno::IO));
+        // Who asks for the record itself asks the origin.
+        let mut again = fixture.run();
+        assert_eq!((again.run.first, again.run.records), (first, 1));
+        again.record();
+        assert!(waiting.lock().take() == bytes(first, 1));
+        let counts = fixture.view.counters.counts();
+        assert!(counts.prefetch_issued > 1 && counts.prefetch_active == 0);
+        assert_eq!(fixture.threads(), 0);
+        return;
+    }
+    panic!("a sequential reader was not prefetched");
+}
+
+#[test]
+fn what_the_origin_vouches_for_is_its_versions() {
+    let fixture = fixture(0);
+    let open = fixture.view.file(fixture.handle).unwrap();
+    let version = open.inode.contents().unwrap().version;
+    let wanted = |version| Wanted { open: open.clone(), version, index: 0, sequential: false };
+    assert!(fixture.view.is_still(&wanted(version)));
+    assert!(!fixture.view.is_still(&wanted(version ^ 1)), "another version's");
+    let settled = attributes(2).identity().is_settled(Time::now(), Duration::ZERO);
+    assert!(settled, "or the version would be one of a kind");
+}
+
+#[test]
+fn a_file_that_is_vouched_for_never_has_a_part_in_later_contents() {
+    let fixture = fixture(0);
+    let old = fixture.handle;
+    let early = fixture.read_by(old, 0, 1).unwrap();
+    let mut under_way = fixture.run();
+    fixture.view.origin.overwritten.store(100, Ordering::SeqCst);
+    let new = fixture.open();
+    // Neither what nobody has, nor what is loaded for the new contents, nor what is cached of them.
+    assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
+    assert!(fixture.runs().is_empty(), "the origin was not asked for it");
+    let answer = fixture.read_by(new, 1, 1).unwrap();
+    assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
+    fixture.run().record();
+    let expected: Vec<u8> = contents(1).iter().map(|byte| byte.wrapping_add(100)).collect();
+    assert!(answer.lock().take() == Some(Ok(expected)));
+    assert_eq!(fixture.read_by(old, 1, 1).err(), Some(Errno::STALE));
+    // What was asked for before is the old file's, and is not kept as the new one's.
+    under_way.record();
+    assert!(early.lock().take() == bytes(0, 1));
+    let answer = fixture.read_by(new, 0, 1).unwrap();
+    assert!(answer.lock().is_none(), "not out of the cache");
+    fixture.run().record();
+    let expected: Vec<u8> = contents(0).iter().map(|byte| byte.wrapping_add(100)).collect();
+    assert!(answer.lock().take() == Some(Ok(expected)));
+}
+
+#[test]
+fn the_attributes_of_a_file_that_is_vouched_for_are_none_of_later_contents() {
+    let fixture = fixture(0);
+    let old = fixture.handle;
+    let number = fixture.view.file(old).unwrap().inode.number;
+    let modified = |handle| {
+        let known = fixture.view.attributes(number, Some(handle));
+        known.map(|known| known.attributes.modified.seconds)
+    };
+    assert_eq!(modified(old), Ok(0));
+    fixture.view.origin.overwritten.store(100, Ordering::SeqCst);
+    let new = fixture.open();
+    assert_eq!(modified(old), Err(Errno::STALE));
+    assert_eq!(modified(new), Ok(100));
+}
+
+#[test]
+fn where_nothing_may_be_read_ahead_the_request_that_is_waited_for_is_longer() {
+    let fixture = fixture(8 * RECORD);
+    fixture.view.origin.is_sparing.store(true, Ordering::SeqCst);
+    let mut requests = 0;
+    for index in 0..=10 {
+        let answer = fixture.read(index, 1);
+        for mut going in fixture.runs() {
+            assert_eq!(going.run.first, index, "none but that which is waited for");
+            assert!(going.run.is_demanded && going.run.records <= 9);
+            requests += 1;
+            (0..going.run.records).for_each(|_| going.record());
+            going.end(Ok(()));
+        }
+        assert!(answer.lock().take() == bytes(index, 1), "record {index}");
+    }
+    assert!(requests < 11, "not one for each record");
+    assert_eq!(fixture.view.counters.counts().origin_reads, 11, "each record once");
+}
+
+#[test]
+fn what_was_found_to_be_other_bytes_is_read_by_nobody_though_it_is_cached() {
+    let fixture = fixture(0);
+    let answer = fixture.read(0, 1);
+    fixture.run().record();
+    assert!(answer.lock().take() == bytes(0, 1));
+    fixture.view.origin.is_spoilt.store(true, Ordering::SeqCst);
+    assert_eq!(fixture.read_by(fixture.handle, 0, 1).err(), Some(Errno::IO));
+    assert!(fixture.runs().is_empty());
+}

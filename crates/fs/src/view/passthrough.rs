@@ -1,0 +1,98 @@
+//! Files that the kernel reads and writes itself (`--passthrough`).
+//!
+//! Their bytes never come here: what programs write is to this mount a change behind it, and each
+//! open looks at the file as ever. The kernel writes with the rights of this process, and does not
+//! say so: a file with set-id bits is opened for writing the ordinary way, where the right ones are
+//! dropped for the right users ([`crate::session`]), and those that a file gets while it is open are
+//! dropped by its own file system at the next write, whoever makes it.
+//!
+//! What cannot be done so is done the ordinary way, and counted.
+
+use super::View;
+use crate::inode::Inode;
+use crate::kernel::Backing;
+use ogive_origin::{Errno, Origin};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `S_ISUID` and `S_ISGID`.
+const SET_ID: u16 = 0o6000;
+
+/// Whether the kernel reads files itself.
+#[derive(Debug, Default)]
+pub(crate) struct Passthrough {
+    /// It has agreed to it.
+    agreed: AtomicBool,
+    /// It was said that a file cannot be read so.
+    said: AtomicBool,
+}
+
+impl Passthrough {
+    /// The kernel has agreed.
+    pub(crate) fn begin(&self) {
+        self.agreed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.agreed.load(Ordering::Relaxed)
+    }
+
+    /// Says once why a file is served the ordinary way; all of them are counted.
+    fn say(&self, errno: Errno) {
+        if self.said.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let why = match errno {
+            Errno::PERM => {
+                "the kernel allows that to root of the machine alone, not of a container"
+            }
+            Errno::LOOP => "its file system stands on too many others",
+            Errno::NOTSUP => "the source has no file of this machine behind it",
+            _ => "the kernel refuses",
+        };
+        log::warn!(
+            "the kernel cannot read a file of the source itself ({why}: {errno}); it is read \
+             through the cache, as every such file is; passthrough_refused in ogivestats counts them"
+        );
+    }
+}
+
+impl<O: Origin> View<O> {
+    /// Decides how a file that is being opened is served: the backing to answer with, or none if
+    /// this process is to be asked for its bytes.
+    pub(super) fn choose_way(
+        &self,
+        inode: &Inode<O>,
+        file: &O::File,
+        permissions: u16,
+        writable: bool,
+    ) -> Option<Backing> {
+        if !self.passthrough.is_agreed() {
+            return None;
+        }
+        let may_be_kernels = inode.may_choose_way() && !(writable && permissions & SET_ID != 0);
+        let wish = may_be_kernels.then(|| self.register(file)).flatten();
+        // Another open may have chosen meanwhile.
+        let backing = inode.join_way(wish);
+        if let Some(wish) = wish.filter(|wish| backing != Some(*wish)) {
+            self.kernel.close_backing(wish);
+        }
+        self.counters.opened(backing.is_some());
+        backing
+    }
+
+    fn register(&self, file: &O::File) -> Option<Backing> {
+        let descriptor = self.origin.descriptor(file).ok_or(Errno::NOTSUP);
+        let registered = descriptor.and_then(|file| self.kernel.open_backing(file));
+        registered.inspect_err(|errno| self.passthrough.say(*errno)).ok()
+    }
+
+    /// A file that was opened so is closed, or its open was never answered.
+    pub(super) fn end_way(&self, inode: &Inode<O>) {
+        if self.passthrough.is_agreed()
+            && let Some(backing) = inode.leave_way()
+        {
+            self.kernel.close_backing(backing);
+        }
+    }
+}

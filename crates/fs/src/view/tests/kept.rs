@@ -1,0 +1,90 @@
+//! What the kernel may keep of files and directories that are opened.
+
+use super::*;
+
+#[test]
+fn pages_are_kept_once_the_kernel_has_dropped_those_before() {
+    let fixture = fixture();
+    fs::write(fixture.path("a"), "one").unwrap();
+    let first = fixture.open("a", OFlags::RDONLY);
+    // The answer to this one may overtake the other.
+    let second = fixture.open("a", OFlags::RDONLY);
+    assert!(!first.keep_pages && !second.keep_pages);
+    fixture.read(first.handle, 0, 10);
+    let third = fixture.open("a", OFlags::RDONLY);
+    assert!(third.keep_pages);
+    // Whoever was never told of the file did not drop its pages.
+    fs::write(fixture.path("a"), "another").unwrap();
+    let never_told = fixture.open("a", OFlags::RDONLY);
+    fixture.view.undo_open(never_told.handle);
+    let fourth = fixture.open("a", OFlags::RDONLY);
+    assert!(!fourth.keep_pages);
+    fixture.view.release(fourth.handle);
+    assert!(fixture.open("a", OFlags::RDONLY).keep_pages);
+}
+
+#[test]
+fn names_are_kept_by_the_kernel_as_long_as_a_directory_has_not_changed() {
+    let fixture = fixture_with(Duration::ZERO, |settings| {
+        settings.metadata_ttl = Duration::from_secs(3600);
+    });
+    let path = fixture.path("d");
+    fs::create_dir(&path).unwrap();
+    let number = fixture.lookup("d").number;
+    let open = || fixture.view.open_directory(number, 1).unwrap();
+    let keeps = |opened: &OpenedDirectory| opened.sharing.map(|sharing| sharing.keeps);
+    let list = |handle| fixture.view.read_directory(handle, 0, false, &mut |_| true).unwrap();
+    let first = open();
+    assert_eq!(keeps(&first), Some(false));
+    list(first.handle);
+    let second = open();
+    assert_eq!(keeps(&second), Some(true));
+    fs::write(path.join("new"), "").unwrap();
+    // What the others read now is of before the change.
+    let third = open();
+    assert_eq!(keeps(&third), None);
+    for opened in [first, second, third] {
+        fixture.view.release_directory(opened.handle);
+    }
+    let fourth = open();
+    assert_eq!(keeps(&fourth), Some(false));
+    list(fourth.handle);
+    // Rewound: it shows what the directory has now, and is not what others would read on in.
+    list(fourth.handle);
+    assert_eq!(keeps(&open()), None);
+}
+
+#[test]
+fn names_of_a_directory_that_has_just_changed_are_not_kept() {
+    let fixture = fixture_with(Duration::from_secs(3600), |_| {});
+    fs::create_dir(fixture.path("d")).unwrap();
+    let number = fixture.lookup("d").number;
+    assert!(fixture.view.open_directory(number, 1).unwrap().sharing.is_none());
+}
+
+#[test]
+fn a_source_that_never_changes_is_asked_for_a_listing_once() {
+    let fixture = fixture_with(Duration::ZERO, |settings| {
+        settings.metadata_ttl = Duration::from_secs(3600);
+        settings.immutable = true;
+    });
+    let path = fixture.path("d");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("name"), "").unwrap();
+    let number = fixture.lookup("d").number;
+    let list = || {
+        let opened = fixture.view.open_directory(number, 1)?;
+        let mut names = Vec::new();
+        fixture.view.read_directory(opened.handle, 0, false, &mut |entry| {
+            names.push(entry.name.to_owned());
+            true
+        })?;
+        fixture.view.release_directory(opened.handle);
+        names.sort();
+        Result::Ok(names)
+    };
+    assert_eq!(list().unwrap(), [".", "..", "name"]);
+    // Whoever asked now would get an error.
+    fs::remove_dir_all(&path).unwrap();
+    assert_eq!(list().unwrap(), [".", "..", "name"]);
+}

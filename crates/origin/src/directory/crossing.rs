@@ -1,0 +1,98 @@
+//! Coming to another file system below the origin, before anything is asked of it.
+//!
+//! What is found by a name may lie on a mount that was not there when the view was mounted: the
+//! view itself, bound somewhere into its own source, or another of ogive's that reads from this
+//! one. A request to it would wait for the very process that makes it, so it is refused with
+//! `ELOOP`, as a symbolic link to itself is.
+//!
+//! The kernel is asked which mount an object lies on, by calls that do not ask the file system:
+//! that for its handle, and where there is none `statx` with `AT_STATX_DONT_SYNC`. A mount that was
+//! not met before is looked for in the graph of mounts ([`MountGraph`]), which is read from the
+//! kernel alone. A mount that was met once stays as it was judged: a circle is closed by a mount
+//! that appears, and whoever comes to that judges it anew.
+
+use super::handle::MountId;
+use crate::Result;
+use crate::mount_graph::MountGraph;
+use parking_lot::RwLock;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{AtFlags, StatxFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::sync::{Arc, OnceLock};
+
+/// `STATX_MNT_ID_UNIQUE` of `linux/stat.h`, since Linux 6.8: no id is given twice.
+const MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+/// Mounts whose judgement is remembered; a further one is judged each time.
+const KNOWN_MAX: usize = 1024;
+
+/// A device number as the kernel writes it, major and minor.
+pub type Device = (u32, u32);
+
+/// Judges mounts. The locks guard the short lists of those that were met.
+#[derive(Debug, Default)]
+pub(super) struct Crossings {
+    /// The file system that is served from this origin, once it is mounted.
+    own: Arc<OnceLock<Device>>,
+    known: RwLock<Vec<(u64, Device)>>,
+    /// The same by the ids that come with handles.
+    passed: RwLock<Vec<MountId>>,
+}
+
+impl Crossings {
+    /// Where to say which file system is served from here.
+    pub(super) fn own(&self) -> Arc<OnceLock<Device>> {
+        self.own.clone()
+    }
+
+    /// Makes sure that what a name in a directory leads to, or the directory itself if the name is
+    /// empty, may be asked; `id` is that of its mount, if it has a handle.
+    ///
+    /// # Errors
+    /// `ELOOP` if it would ask this process; what the kernel says of the name.
+    pub(super) fn check(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &OsStr,
+        id: Option<MountId>,
+    ) -> Result<()> {
+        let Some(own) = self.own.get() else { return Ok(()) };
+        // Another mount may get a number that is not unique.
+        let id = id.filter(|id| id.is_unique);
+        if id.is_some_and(|id| self.passed.read().contains(&id)) {
+            return Ok(());
+        }
+        self.judge(directory, name, *own)?;
+        if let Some(id) = id {
+            let mut passed = self.passed.write();
+            if passed.len() < KNOWN_MAX && !passed.contains(&id) {
+                passed.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, directory: BorrowedFd<'_>, name: &OsStr, own: Device) -> Result<()> {
+        let mut flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+        flags.set(AtFlags::EMPTY_PATH, name.is_empty());
+        let mask = MNT_ID_UNIQUE | StatxFlags::MNT_ID;
+        let statx = rustix::fs::statx(directory, name, flags, mask)?;
+        let device = (statx.stx_dev_major, statx.stx_dev_minor);
+        if device == own {
+            return Err(Errno::LOOP);
+        }
+        let met = (statx.stx_mnt_id, device);
+        if self.known.read().contains(&met) {
+            return Ok(());
+        }
+        // Without the table of mounts nothing is known of any but the own one.
+        if MountGraph::read().is_ok_and(|graph| graph.leads_to(device, own)) {
+            return Err(Errno::LOOP);
+        }
+        let mut known = self.known.write();
+        if known.len() < KNOWN_MAX && !known.contains(&met) {
+            known.push(met);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Descriptors of objects that were used a moment ago, as many as the process can spare.
+//!
+//! Where objects cannot be opened by handle they are opened by name, and the descriptor is kept for
+//! the next operation: in a ring of a fixed number of places, from which a hand takes what was not
+//! used since it came by last (CLOCK). Objects are known without a descriptor; each only points
+//! weakly to the one that it has. So whoever holds a descriptor, the ring or an open file of a
+//! program, lends it to everybody who uses the object meanwhile.
+//!
+//! # The limit
+//!
+//! The ring takes half of the files that the process may have open. Nobody waits for room: what
+//! comes pushes out what is there. When the process has no descriptor left all the same, because
+//! programs hold many files open, whoever needs one takes it from the ring and tries again
+//! ([`Descriptors::with_room`]), and is refused only when the ring is empty.
+//!
+//! The lock guards the ring; descriptors are closed after it is released.
+
+use parking_lot::Mutex;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Most descriptors kept: each one pins an inode in the kernel's memory.
+const KEPT_MAX: usize = 16 * 1024;
+/// Fewest.
+const KEPT_MIN: usize = 8;
+/// Share of the files the process may have open.
+const SHARE: u64 = 2;
+/// Closed at a time when the process has no descriptor left, at least.
+const ROOM: usize = 16;
+const NOWHERE: u32 = u32::MAX;
+
+/// An open object.
+#[derive(Debug)]
+pub(super) struct Descriptor {
+    fd: OwnedFd,
+    /// Somebody used it since the hand came by.
+    used: AtomicBool,
+    /// Its place in the ring.
+    place: AtomicU32,
+}
+
+impl Descriptor {
+    /// A descriptor that somebody else than the ring keeps.
+    pub(super) fn new(fd: OwnedFd) -> Arc<Self> {
+        let (used, place) = (AtomicBool::new(false), AtomicU32::new(NOWHERE));
+        Arc::new(Self { fd, used, place })
+    }
+
+    /// Notes that it was of use.
+    pub(super) fn touch(&self) {
+        // A line that all threads read is written once a round of the hand.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The ring.
+#[derive(Debug)]
+pub(super) struct Descriptors {
+    limit: usize,
+    ring: Mutex<Ring>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    places: Vec<Option<Arc<Descriptor>>>,
+    free: Vec<u32>,
+    hand: usize,
+}
+
+impl Default for Descriptors {
+    /// As many as this process can spare.
+    fn default() -> Self {
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Self::new(usize::try_from(files / SHARE).unwrap_or(usize::MAX))
+    }
+}
+
+impl Descriptors {
+    /// No more than `limit`.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit: limit.clamp(KEPT_MIN, KEPT_MAX), ring: Mutex::default() }
+    }
+
+    /// Most descriptors that are kept.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Keeps a descriptor for as long as there is room for it.
+    pub(super) fn keep(&self, fd: OwnedFd) -> Arc<Descriptor> {
+        let descriptor = Descriptor::new(fd);
+        let mut ring = self.ring.lock();
+        let pushed_out = ring.insert(descriptor.clone(), self.limit);
+        drop(ring);
+        drop(pushed_out);
+        descriptor
+    }
+
+    /// Lets go of a descriptor: its object is not known any more.
+    pub(super) fn release(&self, descriptor: &Arc<Descriptor>) {
+        let place = descriptor.place.load(Ordering::Relaxed);
+        let mut ring = self.ring.lock();
+        let kept = ring
+            .places
+            .get_mut(place as usize)
+            .and_then(|kept| kept.take_if(|kept| Arc::ptr_eq(kept, descriptor)));
+        if kept.is_some() {
+            ring.free.push(place);
+        }
+        drop(ring);
+        drop(kept);
+    }
+
+    /// Runs what opens something, and if the process or the system may open no more, closes some
+    /// of what is kept and runs it again.
+    ///
+    /// # Errors
+    /// Those of `open`; `EMFILE` and `ENFILE` only when nothing is kept.
+    pub(super) fn with_room<T>(
+        &self,
+        mut open: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        loop {
+            match open() {
+                Err(errno @ (Errno::MFILE | Errno::NFILE)) => {
+                    if !self.make_room() {
+                        return Err(errno);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Closes all that are kept.
+    pub(super) fn close_all(&self) {
+        let mut ring = self.ring.lock();
+        let closed = std::mem::take(&mut *ring);
+        drop(ring);
+        drop(closed);
+    }
+
+    /// Closes some; false if there were none.
+    fn make_room(&self) -> bool {
+        let mut ring = self.ring.lock();
+        let kept = ring.places.len() - ring.free.len();
+        let wanted = ROOM.max(kept / 8).min(kept);
+        let closed: Vec<_> = (0..wanted).map(|_| ring.take_unused()).collect();
+        drop(ring);
+        !closed.is_empty()
+    }
+}
+
+impl Ring {
+    /// Adds a descriptor and returns the one that has to go for it.
+    fn insert(&mut self, new: Arc<Descriptor>, limit: usize) -> Option<Arc<Descriptor>> {
+        let mut pushed_out = None;
+        let place = match self.free.pop() {
+            Some(place) => place as usize,
+            None if self.places.len() < limit => {
+                self.places.push(None);
+                self.places.len() - 1
+            }
+            None => {
+                pushed_out = self.take_unused();
+                self.free.pop().expect("the place of what was taken") as usize
+            }
+        };
+        new.place.store(place as u32, Ordering::Relaxed);
+        self.places[place] = Some(new);
+        pushed_out
+    }
+
+    /// Takes one that was not used since the hand came by; its place is free afterwards. There
+    /// must be one in the ring.
+    fn take_unused(&mut self) -> Option<Arc<Descriptor>> {
+        // Twice round at most: the first takes the marks off.
+        for _ in 0..2 * self.places.len() + 1 {
+            let place = self.hand % self.places.len();
+            self.hand = place + 1;
+            let marked = |kept: &Arc<Descriptor>| kept.used.swap(false, Ordering::Relaxed);
+            if self.places[place].as_ref().is_some_and(|kept| !marked(kept)) {
+                self.free.push(place as u32);
+                return self.places[place].take();
+            }
+        }
+        // Somebody marks faster than the hand goes round.
+        let place = self.places.iter().position(Option::is_some)?;
+        self.free.push(place as u32);
+        self.places[place].take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> OwnedFd {
+        std::fs::File::open("/").unwrap().into()
+    }
+
+    #[test]
+    fn what_is_used_stays_and_the_limit_holds() {
+        let descriptors = Descriptors::new(10);
+        let used = Arc::downgrade(&descriptors.keep(open()));
+        let unused = Arc::downgrade(&descriptors.keep(open()));
+        for _ in 0..100 {
+            used.upgrade().expect("in use all the time").touch();
+            descriptors.keep(open());
+            let ring = descriptors.ring.lock();
+            assert!(ring.places.iter().flatten().count() <= 10);
+        }
+        assert!(unused.upgrade().is_none());
+    }
+
+    #[test]
+    fn what_was_released_makes_room_for_another() {
+        let descriptors = Descriptors::new(8);
+        let kept: Vec<_> = (0..8).map(|_| Arc::downgrade(&descriptors.keep(open()))).collect();
+        descriptors.release(&kept[3].upgrade().unwrap());
+        assert!(kept[3].upgrade().is_none());
+        descriptors.keep(open());
+        let left = kept.iter().filter(|kept| kept.upgrade().is_some()).count();
+        assert_eq!(left, 7, "nothing was pushed out");
+        // One that the ring never had, or has no more, is nobody's place.
+        let other = Descriptor::new(open());
+        descriptors.release(&other);
+        assert_eq!(kept.iter().filter(|kept| kept.upgrade().is_some()).count(), 7);
+    }
+
+    #[test]
+    fn who_finds_no_descriptor_takes_them_from_the_ring_until_there_is_none() {
+        let descriptors = Descriptors::new(100);
+        let kept: Vec<_> = (0..40).map(|_| Arc::downgrade(&descriptors.keep(open()))).collect();
+        let left = || kept.iter().filter(|kept| kept.upgrade().is_some()).count();
+        let mut tries = 0;
+        let result = descriptors.with_room(|| {
+            tries += 1;
+            if left() > 10 { Err(Errno::MFILE) } else { Ok(tries) }
+        });
+        assert_eq!(result, Ok(3), "sixteen at a time");
+        assert_eq!(descriptors.with_room(|| Err::<(), _>(Errno::NFILE)), Err(Errno::NFILE));
+        assert_eq!(left(), 0);
+        let mut tries = 0;
+        let result = descriptors.with_room(|| {
+            tries += 1;
+            Err::<(), _>(Errno::ACCESS)
+        });
+        assert_eq!((result, tries), (Err(Errno::ACCESS), 1), "other errors are answers");
+    }
+}

@@ -1,0 +1,418 @@
+//! An object that is known by where it was found, where it cannot be known by handle.
+//!
+//! It is identified by device, inode number and generation, and reached by a *place*: a directory,
+//! itself such an object or one with a handle, and a name in it. A place is only a hint; what is
+//! opened by it is compared with the identity before it is believed. A file has as many places as
+//! it was found at, up to a limit; a directory has one, except while it is being renamed.
+//!
+//! A mount keeps one of these for each inode it knows, so it is small, and it has no descriptor of
+//! its own: it points to one that the ring or an open file holds ([`super::descriptors`]).
+//!
+//! # Invariants
+//!
+//! The directories of an object's places never lead back to it: places keep their directories, so
+//! a circle would never be freed. The lock is a leaf, but for the check of that, which holds none
+//! while it goes up.
+
+use super::descriptors::{Descriptor, Descriptors};
+use super::handle::FileHandle;
+use parking_lot::Mutex;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Most places remembered of a file with many names.
+const PLACES_MAX: usize = 8;
+/// Deepest directory; the kernel's own limit on paths does not bound it.
+const DEPTH_MAX: usize = 1 << 16;
+
+/// What tells objects apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ObjectIdentity {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    /// Of the inode number, where the file system has one.
+    pub(super) generation: u64,
+}
+
+/// An object below the origin's directory.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) identity: ObjectIdentity,
+    is_directory: bool,
+    /// How often it was said to be somewhere else, or to be about to be.
+    moves: AtomicU32,
+    state: Mutex<State>,
+    descriptors: Arc<Descriptors>,
+}
+
+#[derive(Debug)]
+struct State {
+    opened: Weak<Descriptor>,
+    known: Known,
+}
+
+#[derive(Debug)]
+enum Known {
+    /// The top, which stays open.
+    Root(Arc<Top>),
+    /// Where it was found last, and before.
+    At(Place),
+    /// It is being dropped.
+    Nowhere,
+}
+
+#[derive(Debug)]
+struct Place {
+    directory: Directory,
+    name: Box<OsStr>,
+    next: Option<Box<Place>>,
+}
+
+/// The descriptor of the directory at the top; none while the origin is gone.
+#[derive(Debug, Default)]
+pub(super) struct Top(Mutex<Option<Arc<Descriptor>>>);
+
+impl Top {
+    pub(super) fn descriptor(&self) -> Option<Arc<Descriptor>> {
+        self.0.lock().clone()
+    }
+
+    pub(super) fn replace(&self, descriptor: Option<Arc<Descriptor>>) {
+        let replaced = std::mem::replace(&mut *self.0.lock(), descriptor);
+        drop(replaced);
+    }
+}
+
+/// A directory that a place is in.
+#[derive(Clone, Debug)]
+pub(super) enum Directory {
+    /// One that is opened by handle.
+    Handle(Arc<(u16, FileHandle)>),
+    /// One that has a place itself.
+    Object(Arc<Object>),
+}
+
+impl PartialEq for Directory {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Handle(one), Self::Handle(other)) => one == other,
+            (Self::Object(one), Self::Object(other)) => one.identity == other.identity,
+            _ => false,
+        }
+    }
+}
+
+impl Object {
+    /// The top of the origin.
+    pub(super) fn root(
+        identity: ObjectIdentity,
+        top: &Arc<Top>,
+        descriptors: &Arc<Descriptors>,
+    ) -> Arc<Self> {
+        let state = Mutex::new(State { opened: Weak::new(), known: Known::Root(top.clone()) });
+        Arc::new(Self {
+            identity,
+            is_directory: true,
+            moves: AtomicU32::new(0),
+            state,
+            descriptors: descriptors.clone(),
+        })
+    }
+
+    /// What was found by a name in a directory.
+    pub(super) fn at(
+        identity: ObjectIdentity,
+        is_directory: bool,
+        (directory, name): (Directory, &OsStr),
+        descriptors: &Arc<Descriptors>,
+    ) -> Arc<Self> {
+        let known = Known::At(Place { directory, name: name.into(), next: None });
+        let state = Mutex::new(State { opened: Weak::new(), known });
+        let (moves, descriptors) = (AtomicU32::new(0), descriptors.clone());
+        Arc::new(Self { identity, is_directory, moves, state, descriptors })
+    }
+
+    /// The descriptor that it has just now.
+    pub(super) fn opened(&self) -> Option<Arc<Descriptor>> {
+        let state = self.state.lock();
+        let opened = match &state.known {
+            Known::Root(top) => return top.descriptor(),
+            Known::At(_) | Known::Nowhere => state.opened.upgrade(),
+        };
+        drop(state);
+        if let Some(opened) = &opened {
+            opened.touch();
+        }
+        opened
+    }
+
+    /// Whether this is the directory at the top.
+    pub(super) fn is_root(&self) -> bool {
+        matches!(self.state.lock().known, Known::Root(_))
+    }
+
+    /// Notes that this descriptor is open. If it has another, that one goes on serving, unless the
+    /// new one will `stay` open longer than the ring would keep it.
+    pub(super) fn set_opened(&self, descriptor: &Arc<Descriptor>, stay: bool) {
+        let mut state = self.state.lock();
+        let known = state.opened.upgrade();
+        if known.is_some() && !stay {
+            return;
+        }
+        let replaced = std::mem::replace(&mut state.opened, Arc::downgrade(descriptor));
+        drop(state);
+        drop(replaced);
+        if let Some(known) = known {
+            self.descriptors.release(&known);
+        }
+    }
+
+    /// Takes the descriptor of another that turned out to be the same object, if it has none.
+    pub(super) fn take_over(&self, other: &Object) {
+        let Some(opened) = other.opened() else { return };
+        if self.opened().is_none() {
+            self.set_opened(&opened, false);
+            // Or it would be closed when the other is dropped.
+            other.state.lock().opened = Weak::new();
+        }
+    }
+
+    /// The place where it was found last, and those before it.
+    pub(super) fn places(&self) -> Vec<(Directory, Box<OsStr>)> {
+        let state = self.state.lock();
+        let Known::At(place) = &state.known else { return Vec::new() };
+        std::iter::successors(Some(place), |place| place.next.as_deref())
+            .map(|place| (place.directory.clone(), place.name.clone()))
+            .collect()
+    }
+
+    /// A count that changes before each rename through the mount and after it. While it stays the
+    /// same, there is one rename at most.
+    pub(super) fn moves(&self) -> u32 {
+        self.moves.load(Ordering::SeqCst)
+    }
+
+    /// The directory where it was found last.
+    pub(super) fn directory(&self) -> Option<Directory> {
+        match &self.state.lock().known {
+            Known::Root(_) | Known::Nowhere => None,
+            Known::At(place) => Some(place.directory.clone()),
+        }
+    }
+
+    /// Notes that it was found at this place: a directory is nowhere else then.
+    pub(super) fn found_at(&self, directory: &Directory, name: &OsStr) {
+        self.place(directory, name, !self.is_directory);
+    }
+
+    /// Notes that it may be at this place soon, and that until then it is where it was.
+    pub(super) fn expect_at(&self, directory: &Directory, name: &OsStr) {
+        self.place(directory, name, true);
+    }
+
+    fn place(&self, directory: &Directory, name: &OsStr, keep_others: bool) {
+        let is_known = match &self.state.lock().known {
+            Known::Root(_) | Known::Nowhere => true,
+            Known::At(place) => place.is(directory, name) && (keep_others || place.next.is_none()),
+        };
+        // Even if nothing is to be noted: an object that comes back to where it was has moved.
+        self.moves.fetch_add(1, Ordering::SeqCst);
+        if is_known || self.is_above(directory) {
+            return;
+        }
+        let new = Place { directory: directory.clone(), name: name.into(), next: None };
+        let mut dropped = Vec::new();
+        let mut state = self.state.lock();
+        let Known::At(first) = &mut state.known else { return };
+        let mut before = Some(Box::new(std::mem::replace(first, new)));
+        let mut last = first;
+        let mut kept = 1;
+        while let Some(mut place) = before {
+            before = place.next.take();
+            if keep_others && kept < PLACES_MAX && !place.is(directory, name) {
+                last = last.next.insert(place);
+                kept += 1;
+            } else {
+                dropped.push(place);
+            }
+        }
+        drop(state);
+        drop(dropped);
+        self.moves.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes that it is not at this place any more, unless no other is known.
+    pub(super) fn gone_from(&self, directory: &Directory, name: &OsStr) {
+        let mut dropped = None;
+        let mut state = self.state.lock();
+        let Known::At(first) = &mut state.known else { return };
+        if first.is(directory, name) {
+            if let Some(next) = first.next.take() {
+                dropped = Some(std::mem::replace(first, *next));
+            }
+        } else {
+            let mut at = first;
+            while let Some(mut place) = at.next.take() {
+                if place.is(directory, name) {
+                    at.next = place.next.take();
+                    dropped = Some(*place);
+                    break;
+                }
+                at = at.next.insert(place);
+            }
+        }
+        drop(state);
+        drop(dropped);
+    }
+
+    /// Whether one comes by this object on the way up from a directory.
+    fn is_above(&self, directory: &Directory) -> bool {
+        if !self.is_directory {
+            return false;
+        }
+        let mut above = Some(directory.clone());
+        for _ in 0..DEPTH_MAX {
+            let Some(Directory::Object(object)) = above else { return false };
+            if object.identity == self.identity {
+                return true;
+            }
+            above = object.directory();
+        }
+        true
+    }
+
+    /// Forgets where it is, and returns the directories that this leaves to be dropped.
+    fn leave(&mut self) -> Vec<Directory> {
+        let known = std::mem::replace(&mut self.state.get_mut().known, Known::Nowhere);
+        let mut directories = Vec::new();
+        if let Known::At(place) = known {
+            let mut next = Some(Box::new(place));
+            while let Some(mut place) = next {
+                next = place.next.take();
+                directories.push(place.directory);
+            }
+        }
+        directories
+    }
+}
+
+impl Place {
+    fn is(&self, directory: &Directory, name: &OsStr) -> bool {
+        *self.name == *name && self.directory == *directory
+    }
+}
+
+impl Drop for Object {
+    /// A chain of directories that nobody else knows is taken apart link by link: if each dropped
+    /// the next, a deep tree would need a deep stack.
+    fn drop(&mut self) {
+        if let Some(opened) = self.state.get_mut().opened.upgrade() {
+            self.descriptors.release(&opened);
+        }
+        let mut directories = self.leave();
+        while let Some(directory) = directories.pop() {
+            if let Directory::Object(object) = directory
+                && let Some(mut object) = Arc::into_inner(object)
+            {
+                directories.extend(object.leave());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(inode: u64) -> ObjectIdentity {
+        ObjectIdentity { device: 1, inode, generation: 0 }
+    }
+
+    fn root() -> (Arc<Object>, Arc<Descriptors>) {
+        let descriptors = Arc::new(Descriptors::default());
+        let top = Arc::<Top>::default();
+        top.replace(Some(Descriptor::new(std::fs::File::open("/").unwrap().into())));
+        (Object::root(identity(1), &top, &descriptors), descriptors)
+    }
+
+    fn below(directory: &Arc<Object>, name: &str, inode: u64, is_directory: bool) -> Arc<Object> {
+        let place = (Directory::Object(directory.clone()), OsStr::new(name));
+        Object::at(identity(inode), is_directory, place, &directory.descriptors)
+    }
+
+    fn names(object: &Object) -> Vec<String> {
+        let name = |(_, name): (_, Box<OsStr>)| name.to_str().unwrap().to_owned();
+        object.places().into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_file_has_the_places_where_it_was_found_and_a_directory_the_last() {
+        let (root, _) = root();
+        let at = Directory::Object(root.clone());
+        let file = below(&root, "0", 2, false);
+        for name in ["1", "2", "0", "3", "4", "5", "6", "7", "8"] {
+            file.found_at(&at, OsStr::new(name));
+        }
+        assert_eq!(names(&file), ["8", "7", "6", "5", "4", "3", "0", "2"]);
+        for gone in ["8", "5", "2", "absent"] {
+            file.gone_from(&at, OsStr::new(gone));
+        }
+        assert_eq!(names(&file), ["7", "6", "4", "3", "0"]);
+        let directory = below(&root, "a", 3, true);
+        directory.expect_at(&at, OsStr::new("b"));
+        assert_eq!(names(&directory), ["b", "a"], "while it is being renamed");
+        directory.found_at(&at, OsStr::new("b"));
+        assert_eq!(names(&directory), ["b"]);
+        directory.gone_from(&at, OsStr::new("b"));
+        assert_eq!(names(&directory), ["b"], "the only place known is tried all the same");
+    }
+
+    #[test]
+    fn a_directory_is_never_below_itself() {
+        let (root, _) = root();
+        let upper = below(&root, "upper", 2, true);
+        let lower = below(&upper, "lower", 3, true);
+        upper.found_at(&Directory::Object(lower.clone()), OsStr::new("upper"));
+        assert_eq!(names(&upper), ["upper"]);
+        assert!(upper.directory() == Some(Directory::Object(root)));
+        let watched = Arc::downgrade(&upper);
+        drop((upper, lower));
+        assert!(watched.upgrade().is_none(), "nothing keeps them");
+    }
+
+    #[test]
+    fn a_deep_tree_is_dropped_on_a_small_stack() {
+        let deep = || {
+            let (mut object, _) = root();
+            for level in 0..200_000 {
+                object = below(&object, "d", level + 2, true);
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(deep).unwrap();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn memory_of_an_object() {
+        // Two counts of the Arc besides, and the name.
+        assert!(size_of::<Object>() <= 96, "{}", size_of::<Object>());
+    }
+
+    #[test]
+    fn an_open_file_lends_its_descriptor_and_takes_the_place_of_the_rings() {
+        let (root, descriptors) = root();
+        let file = below(&root, "file", 2, false);
+        let open = || std::fs::File::open("/").unwrap().into();
+        let kept = descriptors.keep(open());
+        file.set_opened(&kept, false);
+        let of_a_program = Descriptor::new(open());
+        file.set_opened(&of_a_program, true);
+        assert!(Arc::ptr_eq(&file.opened().unwrap(), &of_a_program));
+        assert_eq!(Arc::strong_count(&kept), 1, "the ring let go of it");
+        file.set_opened(&descriptors.keep(open()), false);
+        assert!(Arc::ptr_eq(&file.opened().unwrap(), &of_a_program));
+        drop(of_a_program);
+        assert!(file.opened().is_none());
+    }
+}

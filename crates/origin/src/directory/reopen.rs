@@ -1,0 +1,195 @@
+//! Opening objects that have a place, when they have no descriptor.
+//!
+//! The way goes up from the object to a directory that is open, or to one with a handle, or to the
+//! top, and down again by name. Each step is taken in a directory that is held open, and what it
+//! leads to is compared with what is known before it is believed, so nothing that is renamed or
+//! replaced meanwhile can lead to another object: it can only make a step fail.
+//!
+//! When a step fails, the other places of the object are tried, then its number is looked for in
+//! the directory, where it may have been renamed behind the mount. Somebody may be renaming it
+//! through the mount; then it has the old and the new place until that is done. It may pass from
+//! one to the other while they are tried, so they are tried again until its count of moves stood
+//! still for two rounds: between two counts there is one rename at most, and the second round
+//! comes after it. What is still not found is `ESTALE`. To a program that came by a path this is no
+//! error: the kernel looks the path up again, and what that finds tells the new place. An object
+//! that was moved to another directory behind the mount, and that a program holds on to without
+//! having it open (its working directory), is `ESTALE` until somebody looks it up by its new name.
+//!
+//! No lock is held here across a system call.
+
+use super::descriptors::Descriptor;
+use super::node::{Nodes, PathDescriptor, identity};
+use super::object::{Directory, Object};
+use super::open_name;
+use crate::{OFlags, Result};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, RawDir};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+
+/// How often the places are tried while somebody goes on renaming the object, before whoever asks
+/// is told that it cannot be found. Each try but the last two was in vain because of a rename.
+const TRIES: usize = 1 << 10;
+/// Deepest directory.
+const DEPTH_MAX: usize = 1 << 16;
+/// Entries looked at for an object that was renamed within its directory.
+const ENTRIES_MAX: usize = 1 << 16;
+/// Bytes asked of `getdents64(2)` at a time.
+const ENTRIES_BYTES: usize = 8 * 1024;
+
+impl Nodes {
+    /// The descriptor of an object, opened if it has none.
+    pub(super) fn descriptor(&self, object: &Arc<Object>) -> Result<Arc<Descriptor>> {
+        if let Some(opened) = object.opened() {
+            return Ok(opened);
+        }
+        // Up to what is open, then down; each is held until the next is open.
+        let mut closed = vec![object.clone()];
+        let mut held = None;
+        while let Some(Directory::Object(above)) = closed.last().and_then(|last| last.directory()) {
+            held = above.opened();
+            if held.is_some() {
+                break;
+            }
+            if closed.len() == DEPTH_MAX {
+                return Err(Errno::STALE);
+            }
+            closed.push(above);
+        }
+        let moves = object.moves();
+        while closed.len() > 1 {
+            let above = closed.pop().expect("two at least");
+            match self.reopen(&above) {
+                Ok(opened) => held = Some(opened),
+                // The object may be elsewhere as well, or by now.
+                Err(Errno::STALE) if object.places().len() > 1 || object.moves() != moves => {
+                    closed.truncate(1);
+                }
+                Err(errno) => return Err(errno),
+            }
+        }
+        let opened = self.reopen(object);
+        drop(held);
+        opened
+    }
+
+    /// Opens an object whose directory is open.
+    fn reopen(&self, object: &Arc<Object>) -> Result<Arc<Descriptor>> {
+        if object.is_root() {
+            // Only while the origin is gone is it not open.
+            return object.opened().ok_or(Errno::IO);
+        }
+        let (mut places, mut tried_at) = (Vec::new(), None);
+        for _ in 0..TRIES {
+            if let Some(opened) = object.opened() {
+                return Ok(opened);
+            }
+            let moves = object.moves();
+            places = object.places();
+            for (directory, name) in &places {
+                if let Some(fd) = self.open_place(object, directory, name)? {
+                    return Ok(self.keep(object, fd));
+                }
+            }
+            // Whoever renames notes the second place first, so one place is enough to try once.
+            let tried_enough = places.len() == 1 || tried_at == Some(moves);
+            if tried_enough && object.moves() == moves {
+                break;
+            }
+            tried_at = Some(moves);
+        }
+        for (directory, _) in &places {
+            if let Some((name, fd)) = self.search(object, directory)? {
+                object.found_at(directory, &name);
+                return Ok(self.keep(object, fd));
+            }
+        }
+        Err(Errno::STALE)
+    }
+
+    fn keep(&self, object: &Object, fd: OwnedFd) -> Arc<Descriptor> {
+        let descriptor = self.descriptors.keep(fd);
+        object.set_opened(&descriptor, false);
+        descriptor
+    }
+
+    /// The object by one of its places, `None` if it is not there.
+    fn open_place(
+        &self,
+        object: &Object,
+        directory: &Directory,
+        name: &OsStr,
+    ) -> Result<Option<OwnedFd>> {
+        let Some(directory) = absent(self.path_of(directory))? else { return Ok(None) };
+        self.open_if(object, directory.as_fd(), name)
+    }
+
+    /// What a name leads to, if it is the object.
+    fn open_if(
+        &self,
+        object: &Object,
+        directory: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> Result<Option<OwnedFd>> {
+        let Some(fd) = absent(self.with_room(|| open_name(directory, name)))? else {
+            return Ok(None);
+        };
+        let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
+        Ok((identity(&seen) == object.identity).then_some(fd))
+    }
+
+    /// Looks for an object by its number in a directory, under whatever name.
+    fn search(
+        &self,
+        object: &Object,
+        directory: &Directory,
+    ) -> Result<Option<(OsString, OwnedFd)>> {
+        let Some(directory) = absent(self.path_of(directory))? else { return Ok(None) };
+        let names = match self.names_of(object.identity.inode, &directory) {
+            Ok(names) => names,
+            // Who may not read it cannot find anything in it.
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
+        for name in names {
+            if let Some(fd) = self.open_if(object, directory.as_fd(), &name)? {
+                return Ok(Some((name, fd)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Names in a directory that have this inode number.
+    fn names_of(&self, inode: u64, directory: &PathDescriptor<'_>) -> Result<Vec<OsString>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(directory, c".", flags, Mode::empty());
+        let readable = self.with_room(open)?;
+        let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
+        let mut entries = RawDir::new(&readable, &mut buffer);
+        let (mut names, mut count) = (Vec::new(), 0);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            count += 1;
+            let name = entry.file_name().to_bytes();
+            if entry.ino() == inode && name != b"." && name != b".." {
+                names.push(OsString::from_vec(name.to_vec()));
+            }
+            if count == ENTRIES_MAX {
+                break;
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// `None` for an object that is not there, or whose directory is not.
+fn absent<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::STALE) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,241 @@
+//! The top of the origin: one descriptor, opened once and held.
+//!
+//! Everything else is found relative to it, so what is done to its *path* afterwards does not
+//! matter: the directory may be renamed, covered by another mount or unmounted lazily, and what is
+//! written still goes where it was mounted from. A path that is looked up again could mean another
+//! file system by then: the directory below a mount point, say, and a full system disk.
+//!
+//! A root can *go*: the disk was pulled out, the file system was shut down after an error, the
+//! server of a network file system is dead or does not know the directory any more, or somebody
+//! removed the directory. Whether it has is asked of the directory itself, in a way that cached
+//! answers do not satisfy ([`answers`]), and only after an operation has failed as they fail then.
+//!
+//! A root that has gone may *come back*, as another directory at the same path: a disk is mounted
+//! again, a server is started again. That is the one time when the path is looked at again, and
+//! what is there is taken only if it proves to be the same file system and the same directory in it
+//! ([`Identity`]). Without proof the root stays gone until somebody unmounts and mounts anew.
+//!
+//! Where the file system has an identity of its own, a root that has gone is let go of: it can
+//! then be unmounted, checked and mounted again, which a descriptor into it would prevent.
+
+use super::handle::{FileHandle, file_system_uuid};
+use super::{magic_link, node};
+use crate::mount_table::{self, MountEntry};
+use crate::watched::is_of_the_whole;
+use crate::{Attributes, Result};
+use parking_lot::Mutex;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// File systems that say by type and source what they are, as FUSE file systems do: those whose
+/// contents are elsewhere. One whose contents are here could be another of the same name.
+const ELSEWHERE: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs"];
+
+/// The directory at the top. The lock is held to copy or replace a pointer, and by those who look
+/// for a root that has come back, one at a time.
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    identity: Identity,
+    /// `None` after it has gone and was let go of.
+    held: Mutex<Option<Arc<OwnedFd>>>,
+    seeking: Mutex<()>,
+}
+
+/// What tells a file system, and the directory in it, from others.
+#[derive(Debug, PartialEq, Eq)]
+struct Identity {
+    /// Given when the file system was made, and kept on it.
+    uuid: Option<[u8; 16]>,
+    /// Where there is no such thing, what mount tables call it.
+    names: Option<(String, OsString, OsString)>,
+    handle: Option<FileHandle>,
+    inode: u64,
+    /// Removed directories have no links. Some file systems do not count any.
+    linked: bool,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let fd = open(path)?;
+        let identity = Identity::of(fd.as_fd())?;
+        let held = Mutex::new(Some(Arc::new(fd)));
+        Ok(Self { path: path.to_owned(), identity, held, seeking: Mutex::new(()) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory.
+    ///
+    /// # Errors
+    /// `EIO` while it is gone.
+    pub(super) fn descriptor(&self) -> Result<Arc<OwnedFd>> {
+        self.held.lock().clone().ok_or(Errno::IO)
+    }
+
+    /// Whether the directory, as it says of itself, is one still.
+    ///
+    /// # Errors
+    /// `ESTALE` after it was removed.
+    pub(super) fn check(&self, attributes: &Attributes) -> Result<()> {
+        if self.identity.linked && attributes.links == 0 { Err(Errno::STALE) } else { Ok(()) }
+    }
+
+    /// Makes sure that the directory answers. If it does not, `replaced` is told that it was let go
+    /// of, or of the descriptor that takes its place.
+    ///
+    /// # Errors
+    /// Why it does not answer.
+    pub(super) fn sound(&self, replaced: impl Fn(Option<&Arc<OwnedFd>>)) -> Result<()> {
+        let _alone = self.seeking.lock();
+        let held = self.held.lock().clone();
+        let errno = match &held {
+            Some(fd) => match answers(fd.as_fd(), self.identity.linked) {
+                Ok(()) => return Ok(()),
+                Err(errno) => errno,
+            },
+            None => Errno::IO,
+        };
+        if let Some(fd) = self.come_back() {
+            let fd = Arc::new(fd);
+            *self.held.lock() = Some(fd.clone());
+            replaced(Some(&fd));
+            return Ok(());
+        }
+        if held.is_some() && self.identity.uuid.is_some() {
+            *self.held.lock() = None;
+            replaced(None);
+        }
+        Err(errno)
+    }
+
+    /// What is at the path now, if it is what was there before.
+    fn come_back(&self) -> Option<OwnedFd> {
+        let fd = open(&self.path).ok()?;
+        answers(fd.as_fd(), self.identity.linked).ok()?;
+        let found = Identity::of(fd.as_fd()).ok()?;
+        self.identity.is_proved_by(&found).then_some(fd)
+    }
+}
+
+impl Identity {
+    fn of(fd: BorrowedFd<'_>) -> Result<Self> {
+        let stat = rustix::fs::fstat(fd)?;
+        let real = node::open_real(fd, OFlags::RDONLY | OFlags::DIRECTORY).ok();
+        let uuid = real.and_then(|real| file_system_uuid(real.as_fd()));
+        let names = if uuid.is_none() { names(fd) } else { None };
+        let handle = FileHandle::of(fd).ok().map(|(handle, _)| handle);
+        Ok(Self { uuid, names, handle, inode: stat.st_ino, linked: stat.st_nlink > 0 })
+    }
+
+    /// Whether nothing but the same directory of the same file system can look like this.
+    fn is_proved_by(&self, found: &Self) -> bool {
+        let same_file_system = match (self.uuid, &self.names) {
+            (Some(_), _) => self.uuid == found.uuid && self.handle.is_some(),
+            (None, Some(_)) => found.uuid.is_none() && self.names == found.names,
+            (None, None) => false,
+        };
+        same_file_system && self.handle == found.handle && self.inode == found.inode
+    }
+}
+
+/// Type, source and mounted directory of a file system that is known by them.
+fn names(fd: BorrowedFd<'_>) -> Option<(String, OsString, OsString)> {
+    let statx = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    let mounts = mount_table::read().ok()?;
+    let mount = mounts.into_iter().find(|mount| u64::from(mount.id) == statx.stx_mnt_id)?;
+    let is_elsewhere = mount.is_fuse() || ELSEWHERE.contains(&mount.fstype.as_str());
+    // A word such as `portal` says what kind of server it is, not which.
+    let is_place = mount.source.as_bytes().iter().any(|byte| matches!(byte, b'/' | b':'));
+    let MountEntry { fstype, source, root, .. } = mount;
+    (is_elsewhere && is_place && fstype != "fuseblk").then_some((fstype, source, root))
+}
+
+/// Asks the directory what cannot be answered from memory alone.
+///
+/// Opening is refused by xfs after a shutdown and by a FUSE server that is dead, the time of the
+/// last change is asked of a network server, and a sync is refused by ext4 and btrfs after a
+/// shutdown (`ext4_sync_file`, `btrfs_sync_file`). That a directory may not be read, or not synced,
+/// says nothing.
+fn answers(fd: BorrowedFd<'_>, linked: bool) -> Result<()> {
+    let of_the_whole = |result: Result<()>| match result {
+        Err(errno) if is_of_the_whole(errno) => Err(errno),
+        _ => Ok(()),
+    };
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    let statx = rustix::fs::statx(fd, c"", flags, StatxFlags::BASIC_STATS)?;
+    if linked && statx.stx_nlink == 0 {
+        return Err(Errno::STALE);
+    }
+    of_the_whole(rustix::fs::fstatfs(fd).map(drop))?;
+    match node::open_real(fd, OFlags::RDONLY | OFlags::DIRECTORY) {
+        Ok(directory) => of_the_whole(rustix::fs::fsync(directory)),
+        Err(errno) => of_the_whole(Err(errno)),
+    }
+}
+
+fn open(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
+}
+
+/// Whether the file system of `fd` keeps access control lists.
+pub(super) fn keeps_access_control_lists(fd: BorrowedFd<'_>) -> bool {
+    let path = magic_link(fd);
+    let asked = rustix::fs::getxattr_query(path.as_c_str(), c"system.posix_acl_access");
+    !matches!(asked, Err(Errno::OPNOTSUPP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity() -> Identity {
+        Identity { uuid: None, names: None, handle: None, inode: 2, linked: true }
+    }
+
+    #[test]
+    fn only_proof_brings_a_root_back() {
+        let here = tempfile::tempdir().unwrap();
+        let handle = FileHandle::of(open(here.path()).unwrap().as_fd()).ok().map(|(h, _)| h);
+        if handle.is_none() {
+            crate::skipped::skipped(format_args!("no file handles on {}", here.path().display()));
+            return;
+        }
+        let disk = || Identity { uuid: Some([1; 16]), handle: handle.clone(), ..identity() };
+        assert!(disk().is_proved_by(&disk()));
+        assert!(!disk().is_proved_by(&Identity { uuid: Some([2; 16]), ..disk() }));
+        assert!(!disk().is_proved_by(&Identity { handle: None, ..disk() }));
+        assert!(!disk().is_proved_by(&Identity { inode: 3, ..disk() }), "another directory");
+        let network = |source: &str| Identity {
+            names: Some(("fuse.sshfs".into(), source.into(), "/".into())),
+            ..identity()
+        };
+        assert!(network("host:/a").is_proved_by(&network("host:/a")));
+        assert!(!network("host:/a").is_proved_by(&network("host:/b")));
+        assert!(!network("host:/a").is_proved_by(&disk()));
+        assert!(!identity().is_proved_by(&identity()), "nothing is known of either");
+    }
+
+    #[test]
+    fn a_removed_directory_does_not_answer_and_a_renamed_one_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("source");
+        std::fs::create_dir(&path).unwrap();
+        let root = Root::open(&path).unwrap();
+        assert_eq!(root.sound(|_| ()), Ok(()));
+        std::fs::rename(&path, directory.path().join("renamed")).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(root.sound(|_| panic!("it did not go")), Ok(()));
+        std::fs::remove_dir(directory.path().join("renamed")).unwrap();
+        assert_eq!(root.sound(|fd| assert!(fd.is_none())), Err(Errno::STALE));
+        assert!(root.sound(|_| panic!("that is another directory")).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! Objects that are named by place, whatever happens to their names meanwhile.
+
+use super::node::Nodes;
+use super::*;
+use crate::{Attributes, Caller, Found, Origin, RenameFlags};
+use std::ffi::OsStr;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const NOBODY_MASKS: Caller = Caller { user: 0, group: 0, umask: 0 };
+
+/// A directory whose objects are not opened by handle, and of which few are open.
+fn origin(path: &Path) -> DirectoryOrigin {
+    let root = Root::open(path).unwrap();
+    let nodes = Nodes::by_place(16);
+    DirectoryOrigin { root, nodes, access_control_lists: false, spares_times: (false, false) }
+}
+
+fn node(origin: &DirectoryOrigin, path: &str) -> Node {
+    let mut node = origin.root().unwrap().node;
+    for name in path.split('/') {
+        node = origin.lookup(&node, OsStr::new(name)).unwrap().node;
+    }
+    node
+}
+
+/// Closes what is open.
+fn close_all(origin: &DirectoryOrigin) {
+    let no_room = || Err::<(), _>(Errno::MFILE);
+    assert_eq!(origin.nodes.with_room(no_room), Err(Errno::MFILE));
+}
+
+fn attributes(origin: &DirectoryOrigin, node: &Node) -> Result<Attributes> {
+    close_all(origin);
+    origin.attributes(node, None)
+}
+
+#[test]
+fn an_object_is_found_where_it_was_and_where_it_was_renamed_to_in_its_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |path: &str| directory.path().join(path);
+    fs::create_dir_all(at("a/b/c")).unwrap();
+    fs::write(at("a/b/c/file"), "1234").unwrap();
+    let origin = origin(directory.path());
+    let file = node(&origin, "a/b/c/file");
+    assert_eq!(attributes(&origin, &file).unwrap().size_bytes, 4);
+    fs::rename(at("a/b"), at("a/other")).unwrap();
+    fs::rename(at("a/other/c/file"), at("a/other/c/elsewhere")).unwrap();
+    fs::write(at("a/other/c/file"), "another").unwrap();
+    assert_eq!(attributes(&origin, &file).unwrap().size_bytes, 4, "renamed behind us");
+    fs::remove_file(at("a/other/c/elsewhere")).unwrap();
+    assert_eq!(attributes(&origin, &file), Err(Errno::STALE), "what has its name is another");
+}
+
+#[test]
+fn an_object_that_was_moved_to_another_directory_behind_us_is_back_once_it_is_looked_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |path: &str| directory.path().join(path);
+    fs::create_dir_all(at("a/b")).unwrap();
+    fs::create_dir_all(at("z")).unwrap();
+    fs::write(at("a/b/file"), "1234").unwrap();
+    let origin = origin(directory.path());
+    let moved = node(&origin, "a/b");
+    let file = origin.lookup(&moved, OsStr::new("file")).unwrap().node;
+    fs::rename(at("a/b"), at("z/b")).unwrap();
+    assert_eq!(attributes(&origin, &file), Err(Errno::STALE));
+    let again = node(&origin, "z/b");
+    assert!(again == moved);
+    origin.met_again(&moved, &again);
+    assert_eq!(attributes(&origin, &file).unwrap().size_bytes, 4);
+}
+
+#[test]
+fn a_file_with_several_names_is_found_by_those_that_are_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |path: &str| directory.path().join(path);
+    fs::create_dir(at("a")).unwrap();
+    fs::create_dir(at("b")).unwrap();
+    fs::write(at("a/file"), "1234").unwrap();
+    let origin = origin(directory.path());
+    let file = node(&origin, "a/file");
+    let b = node(&origin, "b");
+    let linked = origin.link(&file, None, &b, OsStr::new("link")).unwrap().node;
+    assert!(linked == file);
+    origin.met_again(&file, &linked);
+    fs::remove_dir_all(at("b")).unwrap();
+    assert_eq!(attributes(&origin, &file).unwrap().links, 1);
+    fs::hard_link(at("a/file"), at("left")).unwrap();
+    origin.met_again(&file, &node(&origin, "left"));
+    fs::remove_dir_all(at("a")).unwrap();
+    assert_eq!(attributes(&origin, &file).unwrap().links, 1);
+}
+
+#[test]
+fn a_file_that_is_open_is_reached_without_a_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let origin = origin(directory.path());
+    let root = origin.root().unwrap().node;
+    let name = OsStr::new("file");
+    let (Found { node, .. }, file) =
+        origin.create(&root, name, OFlags::RDWR, 0o600, NOBODY_MASKS).unwrap();
+    origin.write_at(&file, 0, b"12345").unwrap();
+    origin.unlink(&root, name).unwrap();
+    fs::write(directory.path().join("file"), "another").unwrap();
+    let known = attributes(&origin, &node).unwrap();
+    assert_eq!((known.links, known.size_bytes), (0, 5));
+    drop(file);
+    assert_eq!(attributes(&origin, &node), Err(Errno::STALE), "nobody has it any more");
+}
+
+/// The lookups of a walk are more than may be open, and of each object something is asked later.
+#[test]
+fn more_objects_are_known_than_may_be_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let origin = origin(directory.path());
+    let mut known = Vec::new();
+    for d in 0..10 {
+        let path = directory.path().join(d.to_string());
+        fs::create_dir(&path).unwrap();
+        for f in 0..30 {
+            fs::write(path.join(f.to_string()), vec![0; d * 30 + f]).unwrap();
+        }
+        let parent = node(&origin, &d.to_string());
+        let open = origin.open_directory(&parent).unwrap();
+        for f in 0..30 {
+            let (name, size) = (f.to_string(), (d * 30 + f) as u64);
+            let by_listing = origin.lookup_in(&open, OsStr::new(&name)).unwrap();
+            let by_name = origin.lookup(&parent, OsStr::new(&name)).unwrap();
+            assert!(by_listing.node == by_name.node);
+            known.push((if f % 2 == 0 { by_listing.node } else { by_name.node }, size));
+        }
+    }
+    for (node, size_bytes) in known.iter().rev() {
+        assert_eq!(origin.attributes(node, None).unwrap().size_bytes, *size_bytes);
+        let file = origin.open(node, OFlags::RDONLY).unwrap();
+        assert_eq!(origin.attributes(node, Some(&file)).unwrap().size_bytes, *size_bytes);
+    }
+}
+
+/// Whoever asks for an object while its directories are being renamed through the mount gets it.
+#[test]
+fn renames_through_the_mount_hide_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |path: &str| directory.path().join(path);
+    fs::create_dir_all(at("a/moving/deep")).unwrap();
+    fs::create_dir_all(at("b")).unwrap();
+    fs::write(at("a/moving/deep/file"), "1234").unwrap();
+    let origin = origin(directory.path());
+    let (a, b) = (node(&origin, "a"), node(&origin, "b"));
+    let moving = origin.lookup(&a, OsStr::new("moving")).unwrap().node;
+    let deep = origin.lookup(&moving, OsStr::new("deep")).unwrap().node;
+    let file = origin.lookup(&deep, OsStr::new("file")).unwrap().node;
+    let done = AtomicBool::new(false);
+    let renames = |node: &Node, one: (&Node, &str), other: (&Node, &str)| {
+        let (mut from, mut to) = ((one.0, OsStr::new(one.1)), (other.0, OsStr::new(other.1)));
+        for _ in 0..2000 {
+            origin.expect_at(node, to);
+            origin.rename(from, to, RenameFlags::empty()).unwrap();
+            origin.has_moved(node, from, to);
+            std::mem::swap(&mut from, &mut to);
+        }
+    };
+    std::thread::scope(|scope| {
+        let asks = || {
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(attributes(&origin, &file).unwrap().size_bytes, 4);
+            }
+        };
+        let asking = [scope.spawn(asks), scope.spawn(asks)];
+        let renaming = [
+            scope.spawn(|| renames(&moving, (&a, "moving"), (&b, "moved"))),
+            scope.spawn(|| renames(&file, (&deep, "file"), (&moving, "other"))),
+        ];
+        let renamed = renaming.map(|thread| thread.join());
+        done.store(true, Ordering::Relaxed);
+        asking.into_iter().for_each(|thread| thread.join().unwrap());
+        renamed.into_iter().for_each(|renamed| renamed.unwrap());
+    });
+}
+
+#[test]
+fn a_root_that_has_gone_is_let_go_of_with_all_that_is_below() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "1234").unwrap();
+    let origin = origin(directory.path());
+    let file = node(&origin, "file");
+    let below = |entry: &fs::DirEntry| {
+        fs::read_link(entry.path()).is_ok_and(|path| path.starts_with(directory.path()))
+    };
+    let held = || fs::read_dir("/proc/self/fd").unwrap().flatten().filter(below).count();
+    assert_eq!(held(), 3, "the root, the top's copy and the file");
+    origin.nodes.root_replaced(None);
+    assert_eq!(held(), 1);
+    assert_eq!(origin.attributes(&file, None), Err(Errno::IO));
+    let again = fs::File::open(directory.path()).unwrap();
+    origin.nodes.root_replaced(Some(again.as_fd()));
+    assert_eq!(origin.attributes(&file, None).unwrap().size_bytes, 4);
+}

@@ -1,0 +1,473 @@
+//! An origin under observation: whether it is there as a whole.
+//!
+//! Every operation goes through here, and only its error is looked at. An error that a file system
+//! gives when it has gone as a whole ([`is_of_the_whole`]) is a reason to ask it
+//! ([`Origin::sound`]), by the thread that met the error; so is any operation while it is gone. It
+//! is asked once a second at most, and only while somebody uses it: there is no timer. `ESTALE` is
+//! a reason only where the root says it: of a file it is said when that was removed. The error of a
+//! run that is read in the background is met by a thread that must not wait: the next operation
+//! asks.
+//!
+//! That it has gone is said in the log once, and that it is back once, both once a minute at most
+//! however often it comes and goes; programs get the errors that the origin gives.
+
+use crate::{
+    Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
+    FileSystemStatistics, FlagsForm, Found, Identity, Make, OFlags, Origin, ReadAhead, RenameFlags,
+    Result, Run, RunSink, Standing, Time, Whence, XattrFlags,
+};
+use ogive_text::{Change, Recurring};
+use parking_lot::Mutex;
+use rustix::fd::BorrowedFd;
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long to leave an origin alone after it was asked, in milliseconds.
+const PAUSE_MS: i64 = 1000;
+
+/// That it has gone is said once in so long.
+const SAY_EVERY: Duration = Duration::from_secs(60);
+
+/// An origin, and whether it is there.
+pub struct Watched<O>(Arc<Watch<O>>);
+
+/// What a run in the background needs as well.
+struct Watch<O> {
+    origin: O,
+    /// What to call it in the log.
+    name: String,
+    gone: AtomicBool,
+    /// A run has met an error of the whole, and nobody has asked since.
+    suspected: AtomicBool,
+    /// When it was asked last, by the clock of the system since its start.
+    asked_ms: AtomicI64,
+    /// What is known of it, and what was said of that.
+    known: Mutex<(Standing, Recurring)>,
+}
+
+impl<O: Origin> Watched<O> {
+    /// Observes `origin`, which is there, under a name for the log.
+    pub fn new(origin: O, name: String) -> Self {
+        Self(Arc::new(Watch {
+            origin,
+            name,
+            gone: AtomicBool::new(false),
+            suspected: AtomicBool::new(false),
+            asked_ms: AtomicI64::new(i64::MIN / 2),
+            known: Mutex::new((Standing::default(), Recurring::new(SAY_EVERY, Duration::ZERO))),
+        }))
+    }
+
+    /// The origin itself.
+    pub fn origin(&self) -> &O {
+        &self.0.origin
+    }
+}
+
+impl<O: Origin> Watch<O> {
+    /// Looks at a result on its way to whoever asked.
+    fn note<T>(&self, result: Result<T>) -> Result<T> {
+        let is_due = result.as_ref().is_err_and(is_suspicious)
+            || self.gone.load(Ordering::Relaxed)
+            || self.suspected.load(Ordering::Relaxed);
+        if is_due && self.is_turn() {
+            // Whoever asks may read in the standing what came of it.
+            let _ = self.ask();
+        }
+        result
+    }
+
+    /// Whether the origin was left alone for long enough; the caller has to ask it then.
+    fn is_turn(&self) -> bool {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let now_ms = now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000);
+        let last_ms = self.asked_ms.load(Ordering::Relaxed);
+        now_ms.saturating_sub(last_ms) >= PAUSE_MS
+            && self
+                .asked_ms
+                .compare_exchange(last_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn ask(&self) -> Result<()> {
+        self.suspected.store(false, Ordering::Relaxed);
+        let answer = self.origin.sound();
+        let mut known = self.known.lock();
+        let (standing, said) = &mut *known;
+        let since = standing.gone.map(|(_, since)| since);
+        match (standing.gone, answer) {
+            (None, Err(errno)) => {
+                standing.gone = Some((errno, Time::now()));
+                standing.losses += 1;
+                self.gone.store(true, Ordering::Relaxed);
+            }
+            (Some(_), Ok(())) => {
+                standing.gone = None;
+                self.gone.store(false, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+        let losses = standing.losses;
+        let change = said.say(standing.gone.is_some(), Instant::now());
+        drop(known);
+        match (change, answer) {
+            (Some(Change::Came), Err(errno)) => log::error!(
+                event = "source_gone",
+                source = self.name.as_str(),
+                errno = errno.raw_os_error(),
+                losses;
+                "the source {} has gone: {errno}; programs get errors until it is back as the \
+                 same file system, which is said here then",
+                self.name
+            ),
+            (Some(Change::Went(_)), _) => {
+                let since = since.map_or(0, |since| since.seconds);
+                let seconds = Time::now().seconds.saturating_sub(since);
+                log::info!(
+                    event = "source_back",
+                    source = self.name.as_str(),
+                    seconds,
+                    losses;
+                    "the source {} is back after {seconds} s",
+                    self.name
+                );
+            }
+            _ => {}
+        }
+        answer
+    }
+}
+
+/// Whether an error can mean that an origin has gone as a whole, and not one file of it.
+pub(crate) fn is_of_the_whole(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::IO
+            | Errno::STALE
+            | Errno::NOTCONN
+            | Errno::CONNABORTED
+            | Errno::SHUTDOWN
+            | Errno::HOSTDOWN
+            | Errno::NODEV
+            | Errno::NXIO
+            | Errno::REMOTEIO
+            | Errno::TIMEDOUT
+            | Errno::UCLEAN
+    )
+}
+
+/// Whether the error of one operation is a reason to ask.
+fn is_suspicious(errno: &Errno) -> bool {
+    is_of_the_whole(*errno) && *errno != Errno::STALE
+}
+
+/// Hands the records of a run on and looks at how it ends.
+struct WatchedSink<O, S> {
+    sink: S,
+    watch: Arc<Watch<O>>,
+}
+
+impl<O: Origin, S: RunSink> RunSink for WatchedSink<O, S> {
+    fn asks(&mut self) {
+        self.sink.asks();
+    }
+
+    fn record(&mut self, index: u64, bytes: Vec<u8>) -> ControlFlow<()> {
+        self.sink.record(index, bytes)
+    }
+
+    fn end(self, result: Result<()>) {
+        let Self { sink, watch } = self;
+        if !watch.origin.reads_in_background() {
+            return sink.end(watch.note(result));
+        }
+        if result.as_ref().is_err_and(is_suspicious) {
+            watch.suspected.store(true, Ordering::Relaxed);
+        }
+        sink.end(result);
+    }
+}
+
+/// Hands an operation on and looks at its result.
+macro_rules! handed_on {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&self, $($argument: $type),*) -> Result<$result> {
+            self.0.note(self.0.origin.$name($($argument),*))
+        })*
+    };
+}
+
+impl<O: Origin> Origin for Watched<O> {
+    type Node = O::Node;
+    type File = O::File;
+    type Directory = O::Directory;
+
+    /// One that has gone is asked for at once whether it is back, if it was left alone for long
+    /// enough.
+    fn root(&self) -> Result<Found<O::Node>> {
+        match self.0.origin.root() {
+            Err(errno) if self.0.is_turn() => match self.0.ask() {
+                Ok(()) => self.0.origin.root(),
+                Err(_) => Err(errno),
+            },
+            other => self.0.note(other),
+        }
+    }
+
+    fn sound(&self) -> Result<()> {
+        self.0.ask()
+    }
+
+    /// What the origin knows of itself goes before what its errors say.
+    fn standing(&self) -> Standing {
+        let (own, known) = (self.0.origin.standing(), self.0.known.lock().0);
+        let losses = own.losses + known.losses;
+        if own.gone.is_some() { Standing { losses, ..own } } else { Standing { losses, ..known } }
+    }
+
+    fn open_unread(
+        &self,
+        node: &O::Node,
+        flags: OFlags,
+        is_kept: &dyn Fn(&Identity) -> bool,
+    ) -> Result<O::File> {
+        self.0.note(self.0.origin.open_unread(node, flags, is_kept))
+    }
+
+    fn read_run<S: RunSink>(&self, file: &O::File, run: Run, sink: S) {
+        self.0.origin.read_run(file, run, WatchedSink { sink, watch: self.0.clone() });
+    }
+
+    fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
+        self.0.origin.counters(tell);
+    }
+
+    fn hidden(&self, tell: &mut dyn FnMut(&str, &str)) {
+        self.0.origin.hidden(tell);
+    }
+
+    fn reads_in_background(&self) -> bool {
+        self.0.origin.reads_in_background()
+    }
+
+    fn is_spoilt(&self, file: &O::File) -> bool {
+        self.0.origin.is_spoilt(file)
+    }
+
+    fn read_ahead(&self) -> ReadAhead {
+        self.0.origin.read_ahead()
+    }
+
+    fn may_read_ahead(&self) -> bool {
+        self.0.origin.may_read_ahead()
+    }
+
+    fn contents_of(&self, file: &O::File) -> Option<Identity> {
+        self.0.origin.contents_of(file)
+    }
+
+    fn descriptor<'a>(&self, file: &'a O::File) -> Option<BorrowedFd<'a>> {
+        self.0.origin.descriptor(file)
+    }
+
+    fn lists_with_attributes(&self, device: u64) -> bool {
+        self.0.origin.lists_with_attributes(device)
+    }
+
+    fn keeps_places(&self) -> bool {
+        self.0.origin.keeps_places()
+    }
+
+    fn met_again(&self, known: &O::Node, found: &O::Node) {
+        self.0.origin.met_again(known, found);
+    }
+
+    fn expect_at(&self, node: &O::Node, at: (&O::Node, &OsStr)) {
+        self.0.origin.expect_at(node, at);
+    }
+
+    fn has_moved(&self, node: &O::Node, from: (&O::Node, &OsStr), to: (&O::Node, &OsStr)) {
+        self.0.origin.has_moved(node, from, to);
+    }
+
+    fn has_access_control_lists(&self) -> bool {
+        self.0.origin.has_access_control_lists()
+    }
+
+    handed_on! {
+        lookup(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
+        lookup_in(parent: &O::Directory, name: &OsStr) -> Found<O::Node>;
+        leads_to(parent: &O::Node, name: &OsStr, node: &O::Node) -> bool;
+        attributes(node: &O::Node, file: Option<&O::File>) -> Attributes;
+        set_attributes(node: &O::Node, file: Option<&O::File>, changes: &Changes) -> Attributes;
+        read_link(node: &O::Node) -> OsString;
+        make(parent: &O::Node, name: &OsStr, what: Make<'_>, caller: Caller) -> Found<O::Node>;
+        create(parent: &O::Node, name: &OsStr, flags: OFlags, mode: u32, caller: Caller)
+            -> (Found<O::Node>, O::File);
+        link(node: &O::Node, file: Option<&O::File>, parent: &O::Node, name: &OsStr)
+            -> Found<O::Node>;
+        unlink(parent: &O::Node, name: &OsStr) -> ();
+        remove_directory(parent: &O::Node, name: &OsStr) -> ();
+        rename(from: (&O::Node, &OsStr), to: (&O::Node, &OsStr), flags: RenameFlags) -> ();
+        open(node: &O::Node, flags: OFlags) -> O::File;
+        read_at(file: &O::File, offset: u64, length_bytes: usize, into: &mut Vec<u8>) -> ();
+        write_at(file: &O::File, offset: u64, bytes: &[u8]) -> usize;
+        flush(file: &O::File) -> ();
+        sync(file: &O::File, data_only: bool) -> ();
+        allocate(file: &O::File, allocation: Allocation) -> ();
+        seek(file: &O::File, offset: u64, whence: Whence) -> u64;
+        copy_range(from: (&O::File, u64), to: (&O::File, u64), length_bytes: usize) -> usize;
+        open_directory(node: &O::Node) -> O::Directory;
+        read_directory(
+            directory: &O::Directory,
+            cookie: u64,
+            visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool
+        ) -> ();
+        directory_attributes(directory: &O::Directory) -> Attributes;
+        sync_directory(directory: &O::Directory) -> ();
+        get_xattr(node: &O::Node, name: &OsStr, into: &mut [u8]) -> usize;
+        set_xattr(node: &O::Node, name: &OsStr, value: &[u8], flags: XattrFlags) -> ();
+        list_xattrs(node: &O::Node, into: &mut [u8]) -> usize;
+        remove_xattr(node: &O::Node, name: &OsStr) -> ();
+        flags(node: &O::Node, form: FlagsForm) -> FileFlags;
+        set_flags(node: &O::Node, flags: FileFlags) -> ();
+        statistics(node: &O::Node) -> FileSystemStatistics;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DirectoryOrigin;
+
+    #[test]
+    fn an_origin_that_has_gone_is_known_to_have_without_asking() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        let origin = DirectoryOrigin::open(&source).unwrap();
+        let watched = Watched::new(origin, "source".to_owned());
+        let root = watched.root().unwrap();
+        assert_eq!(watched.standing(), Standing::default());
+        // One file's errors are not the origin's.
+        assert!(watched.lookup(&root.node, OsStr::new("missing")).is_err());
+        assert!(watched.0.note::<()>(Err(Errno::IO)).is_err());
+        assert_eq!(watched.standing(), Standing::default());
+        std::fs::remove_dir(&source).unwrap();
+        watched.0.asked_ms.store(i64::MIN / 2, Ordering::Relaxed);
+        assert!(watched.root().is_err());
+        let standing = watched.standing();
+        assert!(standing.gone.is_some() && standing.losses == 1);
+        assert!(watched.root().is_err() && watched.sound().is_err());
+        assert_eq!(watched.standing(), standing, "it has gone once");
+    }
+
+    /// Keeps what a run brings, and says which records of it are wanted.
+    #[derive(Default)]
+    struct Kept {
+        records: Vec<(u64, Vec<u8>)>,
+        wanted: usize,
+        ended: Option<Result<()>>,
+    }
+
+    struct Keep(Arc<Mutex<Kept>>);
+
+    impl RunSink for Keep {
+        fn record(&mut self, index: u64, bytes: Vec<u8>) -> ControlFlow<()> {
+            let mut kept = self.0.lock();
+            assert!(bytes.capacity() <= 4, "no more room than a record needs");
+            kept.records.push((index, bytes));
+            if kept.records.len() < kept.wanted {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        }
+
+        fn end(self, result: Result<()>) {
+            assert!(self.0.lock().ended.replace(result).is_none());
+        }
+    }
+
+    fn read_run(origin: &impl Origin, name: &str, run: Run, wanted: usize) -> Kept {
+        let root = origin.root().unwrap().node;
+        let node = origin.lookup(&root, OsStr::new(name)).unwrap().node;
+        let file = origin.open(&node, OFlags::RDONLY).unwrap();
+        let kept = Arc::new(Mutex::new(Kept { wanted, ..Kept::default() }));
+        origin.read_run(&file, run, Keep(kept.clone()));
+        std::mem::take(&mut kept.lock())
+    }
+
+    #[test]
+    fn a_run_brings_its_records_in_order_up_to_the_end_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("ten"), "0123456789").unwrap();
+        std::fs::write(directory.path().join("eight"), "01234567").unwrap();
+        let origin = DirectoryOrigin::open(directory.path()).unwrap();
+        let watched = Watched::new(origin, "source".to_owned());
+        let records = |list: &[(u64, &str)]| -> Vec<(u64, Vec<u8>)> {
+            list.iter().map(|(index, bytes)| (*index, bytes.as_bytes().to_vec())).collect()
+        };
+        let run =
+            Run { first: 0, records: 9, record_size_bytes: 4, size_bytes: 10, is_demanded: true };
+        let kept = read_run(&watched, "ten", run, 9);
+        assert_eq!(kept.records, records(&[(0, "0123"), (1, "4567"), (2, "89")]));
+        assert_eq!(kept.ended, Some(Ok(())));
+        // An end between two records is an empty record, as is one before the run.
+        let kept = read_run(&watched, "eight", Run { first: 1, ..run }, 9);
+        assert_eq!(kept.records, records(&[(1, "4567"), (2, "")]));
+        let kept = read_run(&watched, "eight", Run { first: 5, ..run }, 9);
+        assert_eq!((kept.records, kept.ended), (records(&[(5, "")]), Some(Ok(()))));
+        // A run is as long as it was asked to be, and no longer than it is wanted.
+        let kept = read_run(&watched, "ten", Run { records: 2, ..run }, 9);
+        assert_eq!(kept.records, records(&[(0, "0123"), (1, "4567")]));
+        let kept = read_run(&watched, "ten", run, 1);
+        assert_eq!((kept.records, kept.ended), (records(&[(0, "0123")]), Some(Ok(()))));
+        // No file has such a record.
+        let kept = read_run(&watched, "ten", Run { first: u64::MAX / 2, ..run }, 9);
+        assert_eq!((kept.records.len(), kept.ended), (0, Some(Err(Errno::FBIG))));
+    }
+
+    #[test]
+    fn a_run_that_meets_an_origin_that_has_gone_tells_so_before_it_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        let origin = DirectoryOrigin::open(&source).unwrap();
+        let watched = Watched::new(origin, "source".to_owned());
+        std::fs::remove_dir(&source).unwrap();
+        /// Looks at the standing when the run ends.
+        struct Look(Arc<Watch<DirectoryOrigin>>, Arc<Mutex<Vec<bool>>>);
+        impl RunSink for Look {
+            fn record(&mut self, _: u64, _: Vec<u8>) -> ControlFlow<()> {
+                ControlFlow::Continue(())
+            }
+            fn end(self, _: Result<()>) {
+                self.1.lock().push(self.0.known.lock().0.gone.is_some());
+            }
+        }
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let look = Look(watched.0.clone(), seen.clone());
+        WatchedSink { sink: look, watch: watched.0.clone() }.end(Err(Errno::IO));
+        assert_eq!(*seen.lock(), [true]);
+    }
+
+    #[test]
+    fn what_a_run_in_the_background_suspects_the_next_operation_asks_about() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        let origin = DirectoryOrigin::open(&source).unwrap();
+        let watched = Watched::new(origin, "source".to_owned());
+        std::fs::remove_dir(&source).unwrap();
+        assert!(watched.0.note(Ok(())).is_ok());
+        assert_eq!(watched.standing(), Standing::default());
+        watched.0.suspected.store(true, Ordering::Relaxed);
+        assert!(watched.0.note(Ok(())).is_ok(), "its own result stands");
+        assert!(watched.standing().gone.is_some());
+        assert!(!watched.0.suspected.load(Ordering::Relaxed), "it is asked once");
+    }
+}
