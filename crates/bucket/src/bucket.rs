@@ -1,0 +1,309 @@
+//! The trait: what a mount and its journal ask of a store of objects.
+//!
+//! # Invariants
+//! - Keys are whole keys of the bucket, without the prefix of a mount taken off, and end in no
+//!   slash except for the markers of directories. [`Bucket`] translates nothing in them: a key that
+//!   an implementation cannot send as it is fails with [`BucketError::BadKey`] and never reaches
+//!   another object.
+//! - Conditions are the store's: a call whose condition does not hold changes nothing. Whether a
+//!   store keeps to that is what [`Bucket::promises`] says; what it does not honour is sent all the
+//!   same.
+//! - Idempotent requests are retried inside, with the same condition. A write is not: if its answer
+//!   is lost, the error [is in doubt](BucketError::is_in_doubt), and whoever wrote looks with
+//!   [`Bucket::head`] whether [`Object::mark`] is his.
+//! - No call holds a lock while it waits for the store. All may be called from many threads.
+
+#[cfg(doc)]
+use crate::BucketError;
+use crate::{Checksum, Fetch, ObjectMetadata, Requests, Result, Taker, WriteMetadata};
+use bytes::Bytes;
+use ogive_origin::{ReadAhead, Time};
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// A store of objects under keys.
+pub trait Bucket: Send + Sync + 'static {
+    /// Which bucket this is.
+    fn identity(&self) -> BucketIdentity;
+
+    /// Which conditions the store honours, as far as is known.
+    fn promises(&self) -> Promises;
+
+    /// What the store was asked so far.
+    fn asked(&self) -> Requests;
+
+    /// What the store says of an object, without its bytes.
+    ///
+    /// # Errors
+    /// [`BucketError::NotFound`] if there is none.
+    fn head(&self, key: &str) -> Result<Object>;
+
+    /// The same, and with it the bytes of the whole object, if it has no more than `most_bytes` and
+    /// the store tells both in one answer.
+    ///
+    /// # Errors
+    /// Those of [`Bucket::head`].
+    fn head_with_bytes(&self, key: &str, _most_bytes: u64) -> Result<(Object, Option<Bytes>)> {
+        Ok((self.head(key)?, None))
+    }
+
+    /// Reads the bytes of `range`, which is not empty, in order and as they arrive: `sink` is
+    /// called with one piece after the other until it breaks. Pieces have any length. The range is
+    /// cut at the end of the object. Returns the number of bytes handed over.
+    ///
+    /// With `expected` the bytes are of the object with that ETag or there are none at all.
+    ///
+    /// A body that breaks off is taken up again inside where it ended, only with `expected`; what
+    /// was handed over is not handed over twice.
+    ///
+    /// # Errors
+    /// [`BucketError::ConditionFailed`] if the object is another one by now,
+    /// [`BucketError::OutOfRange`] if the range begins at or after its end,
+    /// [`BucketError::NotFound`] if there is none.
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        expected: Option<&ETag>,
+        sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
+    ) -> Result<u64>;
+
+    /// Reads in the background what [`Bucket::get`] reads, if [`Bucket::fetches_in_background`];
+    /// otherwise on the calling thread, before this returns.
+    fn fetch(&self, fetch: Fetch, mut taker: Box<dyn Taker>) {
+        let Fetch { key, range, expected, .. } = fetch;
+        let given = self.get(&key, range, expected.as_ref(), &mut |piece| taker.piece(piece));
+        taker.end(given);
+    }
+
+    /// Whether [`Bucket::fetch`] returns before anything has come.
+    fn fetches_in_background(&self) -> bool {
+        false
+    }
+
+    /// How far ahead of sequential readers it pays to read, as the way to the store is now. Asked
+    /// often.
+    fn read_ahead(&self) -> ReadAhead {
+        ReadAhead::default()
+    }
+
+    /// The checksum of a whole object, where the store has shown one when it was asked for it.
+    fn checksum_of(&self, _object: &Object) -> Option<Checksum> {
+        None
+    }
+
+    /// Tells what the way to the store counts of its own work, name by name.
+    fn counters(&self, _tell: &mut dyn FnMut(&str, u64)) {}
+
+    /// Writes a whole object in one request, of at most 5 GiB. The bytes are durable when this
+    /// returns. The answer has the ETag where the store gives it (all do but through proxies);
+    /// `modified` is not told and is the epoch.
+    ///
+    /// What is `beside` it is kept there and told by [`Bucket::head`]: its mark, so that a writer
+    /// whose answer was lost knows his own write again, and what was there before.
+    ///
+    /// # Errors
+    /// [`BucketError::ConditionFailed`] if the condition does not hold.
+    fn put(
+        &self,
+        key: &str,
+        body: Bytes,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object>;
+
+    /// Begins an upload in parts. Nothing of it shows before [`Upload::complete`].
+    fn upload(
+        &self,
+        key: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Box<dyn Upload>>;
+
+    /// Copies a whole object inside the store, of any size, if the source has its ETag still
+    /// and the condition holds for the target. Of what is beside the source nothing is carried
+    /// along by itself.
+    ///
+    /// # Errors
+    /// [`BucketError::ConditionFailed`] for either; [`BucketError::NotFound`] for the source.
+    fn copy(
+        &self,
+        source: &Object,
+        target: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object>;
+
+    /// Removes an object. One that is not there is removed already, except with `expected`.
+    ///
+    /// # Errors
+    /// [`BucketError::ConditionFailed`] if it is another one than `expected`, where the store
+    /// honours that; some remove it all the same, see [`Promises::delete`].
+    fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()>;
+
+    /// Lists what is under a prefix in the order of the keys' bytes, a request for each 1,000
+    /// entries, until `visit` breaks. No request is made after that.
+    fn list(
+        &self,
+        listing: &Listing<'_>,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<()>;
+}
+
+/// Which bucket of which store: equal for all mounts of the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BucketIdentity {
+    /// Scheme, host and port of the store.
+    pub endpoint: String,
+    /// Name of the bucket.
+    pub bucket: String,
+}
+
+impl fmt::Display for BucketIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.bucket, self.endpoint)
+    }
+}
+
+/// An entity tag as the store wrote it, quotes included. Compared as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ETag(Box<str>);
+
+impl ETag {
+    /// The tag with this text.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Its text, quotes included.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether equal tags mean equal bytes (RFC 9110, section 8.8.1).
+    pub fn is_strong(&self) -> bool {
+        !self.0.starts_with("W/")
+    }
+}
+
+/// What has to hold of the object under a key for a write to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing: the last writer wins.
+    None,
+    /// There is no object (`If-None-Match: *`).
+    Absent,
+    /// The object has this ETag (`If-Match`).
+    Matches(ETag),
+}
+
+/// What a store says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its key.
+    pub key: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Its tag; `None` if the store gives none, by which nothing can be asserted.
+    pub etag: Option<ETag>,
+    /// When it was written, by the store's clock, in whole seconds.
+    pub modified: Time,
+    /// The mark it was written with, as far as the call tells: a listing does not.
+    pub mark: Option<String>,
+    /// What else is kept beside it, as far as the call tells.
+    pub kept: Option<Arc<ObjectMetadata>>,
+}
+
+/// What to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listing<'a> {
+    /// Keys that begin so; empty for the whole bucket, else ending in a slash.
+    pub prefix: &'a str,
+    /// Whether keys with a further slash are told once, as their common prefix.
+    pub delimited: bool,
+    /// Entries a request asks for, at most 1,000.
+    pub page: usize,
+}
+
+/// An entry of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// An object; one whose key ends in a slash is the marker of a directory.
+    Object(Object),
+    /// A common prefix, with its slash: there are keys below it.
+    Prefix(String),
+}
+
+impl Entry {
+    /// Its key or prefix.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Object(object) => &object.key,
+            Self::Prefix(prefix) => prefix,
+        }
+    }
+}
+
+/// Which conditions a store honours. What it does not honour it mostly accepts and ignores, which
+/// is why a mount probes before it believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises {
+    /// `If-None-Match: *` of PUT.
+    pub create: bool,
+    /// `If-Match` of PUT.
+    pub overwrite: bool,
+    /// `If-None-Match: *` when an upload in parts is completed.
+    pub upload_create: bool,
+    /// `If-Match` when an upload in parts is completed.
+    pub upload_overwrite: bool,
+    /// `If-Match` of DELETE.
+    pub delete: bool,
+}
+
+impl Promises {
+    /// A store that honours everything.
+    pub const ALL: Self = Self {
+        create: true,
+        overwrite: true,
+        upload_create: true,
+        upload_overwrite: true,
+        delete: true,
+    };
+    /// A store of which nothing is known yet.
+    pub const NONE: Self = Self {
+        create: false,
+        overwrite: false,
+        upload_create: false,
+        upload_overwrite: false,
+        delete: false,
+    };
+}
+
+/// An upload in parts. Its bytes are those of its parts, in the order in which they were given.
+/// Dropped without [`Upload::complete`] it is aborted as far as that can be done without waiting.
+pub trait Upload: Send {
+    /// The smallest part in bytes that may be followed by another.
+    fn part_min_bytes(&self) -> u64 {
+        5 << 20
+    }
+
+    /// Appends bytes. May return before they have arrived; a failure is then told by a later call.
+    fn part(&mut self, bytes: Bytes) -> Result<()>;
+
+    /// Appends a range of an object, copied inside the store, if the object has its ETag still.
+    /// Ranges are at least [`Upload::part_min_bytes`] long unless they are the last.
+    ///
+    /// # Errors
+    /// [`BucketError::ConditionFailed`] if the source is another one by now.
+    fn copy_part(&mut self, source: &Object, range: Range<u64>) -> Result<()>;
+
+    /// Makes the object appear, if the condition of the upload holds. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`BucketError::ConditionFailed`] if it does not hold; nothing of the upload is left then.
+    fn complete(self: Box<Self>) -> Result<Object>;
+
+    /// Throws the parts away.
+    fn abort(self: Box<Self>) -> Result<()>;
+}

@@ -1,0 +1,600 @@
+//! Objects in the files of a directory: what the store on loopback keeps.
+//!
+//! # Layout
+//! `objects/` has a file for each object, named by the hash of its key, so that any key has one and
+//! one that is written again replaces the old one at once. A file begins with a line of JSON, its
+//! [`Head`], and the bytes follow. `parts/` has what is being written; nothing in it outlives a
+//! start.
+//!
+//! # Invariants
+//! - An object that was answered for is on the disk, with its name.
+//! - A condition and the change that it allows are one step: while a key is being changed, others
+//!   who want to change it wait.
+//! - Whoever reads has one file open, so he reads one object, whatever happens to its name.
+//!
+//! # Locks
+//! The state's, a leaf, across no I/O but the renaming or removal of a file, so that who asks for an
+//! object and who reads it are told the same. Whoever changes a key has taken it in `changing`.
+
+use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
+
+/// The longest first line of a file.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
+/// Uploads in parts that may be under way.
+const UPLOADS_MAX: usize = 1000;
+
+/// Why something is not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum No {
+    #[error("there is no such object")]
+    NotFound,
+    #[error("the condition does not hold")]
+    ConditionFailed,
+    #[error("there is no such upload")]
+    UnknownUpload,
+    #[error("a part is missing, or was written again since")]
+    InvalidPart,
+    #[error("too many uploads are under way")]
+    TooMany,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// What a client has said of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ClientMetadata {
+    /// By names of his own.
+    pub(super) metadata: BTreeMap<String, String>,
+    /// In words of HTTP.
+    #[serde(default)]
+    pub(super) words: Words,
+}
+
+/// What HTTP has words for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Words {
+    pub(super) content_type: Option<String>,
+    pub(super) content_encoding: Option<String>,
+    pub(super) content_disposition: Option<String>,
+    pub(super) cache_control: Option<String>,
+}
+
+/// What is known of an object without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) key: String,
+    /// Its tag without quotes: random, so that no two objects ever had the same.
+    pub(super) etag: String,
+    /// When it was written, in seconds since 1970.
+    pub(super) modified: u64,
+    #[serde(flatten)]
+    pub(super) beside: ClientMetadata,
+    #[serde(skip)]
+    pub(super) size_bytes: u64,
+}
+
+impl Head {
+    fn new(key: &str, beside: ClientMetadata) -> io::Result<Self> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let key = key.to_owned();
+        // Not the form of an MD5, which clients would compare.
+        let etag = format!("{}-1", random()?);
+        Ok(Self { key, etag, modified: now.as_secs(), beside, size_bytes: 0 })
+    }
+
+    pub(super) fn modified(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.modified)
+    }
+}
+
+/// What has to hold of the object that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Anything,
+    Absent,
+    /// Any object.
+    Present,
+    /// The object with this tag.
+    Tag(String),
+}
+
+impl Wanted {
+    fn holds(&self, there: Option<&Head>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Absent => there.is_none(),
+            Self::Present => there.is_some(),
+            Self::Tag(etag) => there.is_some_and(|there| there.etag == *etag),
+        }
+    }
+}
+
+/// A random name, as 32 hexadecimal digits.
+pub(super) fn random() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+/// An upload in parts.
+#[derive(Debug)]
+struct Unfinished {
+    key: String,
+    began: SystemTime,
+    beside: ClientMetadata,
+    parts: BTreeMap<u16, Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    etag: String,
+    file: Scratch,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    objects: BTreeMap<String, Head>,
+    uploads: HashMap<String, Unfinished>,
+    changing: HashSet<String>,
+}
+
+/// A file that is being written, removed again unless it was given a name.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    path: PathBuf,
+    file: File,
+    size_bytes: u64,
+}
+
+impl Scratch {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.size_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Appends a range of another file.
+    pub(super) fn append(&mut self, file: &File, from: u64, bytes: u64) -> io::Result<()> {
+        let mut source = file.try_clone()?;
+        source.seek(SeekFrom::Start(from))?;
+        let copied = io::copy(&mut source.take(bytes), &mut self.file)?;
+        self.size_bytes += copied;
+        if copied == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Of one that was given its name nothing is here any more; others go at the next start.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// An object that is being written.
+#[derive(Debug)]
+pub(super) struct Draft {
+    head: Head,
+    pub(super) file: Scratch,
+    body_at: u64,
+}
+
+/// An object that is being read.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) head: Head,
+    pub(super) file: File,
+    /// Where its bytes begin.
+    pub(super) body_at: u64,
+}
+
+/// One answer to a listing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) objects: Vec<Head>,
+    pub(super) prefixes: Vec<String>,
+    /// The last key or prefix, if there are more.
+    pub(super) more_after: Option<String>,
+}
+
+/// The objects of a store.
+#[derive(Debug)]
+pub(super) struct Objects {
+    root: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+    next: AtomicU64,
+}
+
+/// The right to change a key, until it is dropped.
+struct Changing<'a> {
+    objects: &'a Objects,
+    key: &'a str,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.objects.state.lock().changing.remove(self.key);
+        self.objects.changed.notify_all();
+    }
+}
+
+impl Objects {
+    /// Opens what is in a directory, which belongs to this process alone.
+    pub(super) fn open(root: &Path) -> io::Result<Self> {
+        let parts = root.join("parts");
+        match fs::remove_dir_all(&parts) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        for directory in [root.join("objects"), parts] {
+            fs::create_dir_all(directory)?;
+        }
+        let mut state = State::default();
+        for entry in fs::read_dir(root.join("objects"))? {
+            let path = entry?.path();
+            match read_head(File::open(&path)?) {
+                Ok(open) if file_of(root, &open.head.key) == path => {
+                    state.objects.insert(open.head.key.clone(), open.head);
+                }
+                Ok(_) => log::warn!("{} has not the name of its key: left alone", path.display()),
+                Err(error) => log::warn!("{} is no object: {error}", path.display()),
+            }
+        }
+        Ok(Self {
+            root: root.to_owned(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            next: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn scratch(&self) -> io::Result<Scratch> {
+        let path = self.root.join("parts").join(self.next.fetch_add(1, Relaxed).to_string());
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        Ok(Scratch { path, file, size_bytes: 0 })
+    }
+
+    pub(super) fn head(&self, key: &str) -> Result<Head, No> {
+        self.state.lock().objects.get(key).cloned().ok_or(No::NotFound)
+    }
+
+    pub(super) fn read(&self, key: &str) -> Result<Open, No> {
+        match File::open(file_of(&self.root, key)) {
+            Ok(file) => Ok(read_head(file)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(No::NotFound),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Begins to write an object.
+    pub(super) fn draft(&self, key: &str, beside: ClientMetadata) -> Result<Draft, No> {
+        let head = Head::new(key, beside)?;
+        let mut line = serde_json::to_vec(&head).map_err(io::Error::other)?;
+        line.push(b'\n');
+        let mut file = self.scratch()?;
+        file.write(&line)?;
+        Ok(Draft { head, file, body_at: line.len() as u64 })
+    }
+
+    /// Makes an object appear, if the condition holds.
+    pub(super) fn put(&self, draft: Draft, wanted: &Wanted) -> Result<Head, No> {
+        let Draft { mut head, file, body_at } = draft;
+        head.size_bytes = file.size_bytes - body_at;
+        file.file.sync_data()?;
+        let changing = self.change(&head.key, wanted)?;
+        {
+            let mut state = self.state.lock();
+            fs::rename(&file.path, file_of(&self.root, &head.key))?;
+            state.objects.insert(head.key.clone(), head.clone());
+        }
+        self.sync_names()?;
+        drop(changing);
+        Ok(head)
+    }
+
+    /// Removes an object, if the condition holds. One that is not there is removed.
+    pub(super) fn delete(&self, key: &str, wanted: &Wanted) -> Result<(), No> {
+        let _changing = self.change(key, wanted)?;
+        if self.head(key).is_err() {
+            return Ok(());
+        }
+        {
+            let mut state = self.state.lock();
+            fs::remove_file(file_of(&self.root, key))?;
+            state.objects.remove(key);
+        }
+        Ok(self.sync_names()?)
+    }
+
+    /// Waits for the right to change a key, and looks at the condition then.
+    fn change<'a>(&'a self, key: &'a str, wanted: &Wanted) -> Result<Changing<'a>, No> {
+        let mut state = self.state.lock();
+        while state.changing.contains(key) {
+            self.changed.wait(&mut state);
+        }
+        if !wanted.holds(state.objects.get(key)) {
+            return Err(No::ConditionFailed);
+        }
+        state.changing.insert(key.to_owned());
+        Ok(Changing { objects: self, key })
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(self.root.join("objects"))?.sync_all()
+    }
+
+    /// What is under a prefix after a key or common prefix, in the order of keys.
+    pub(super) fn list(
+        &self,
+        prefix: &str,
+        delimiter: Option<&str>,
+        after: Option<&str>,
+        max: usize,
+    ) -> Page {
+        let state = self.state.lock();
+        let mut page = Page::default();
+        let mut last: Option<String> = after.map(str::to_owned);
+        // Keys that begin so were told as one.
+        let mut told = last.clone().filter(|last| {
+            last.len() > prefix.len()
+                && delimiter.is_some_and(|delimiter| last.ends_with(delimiter))
+        });
+        let first = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        for (key, head) in state.objects.range::<str, _>((first, Bound::Unbounded)) {
+            let Some(rest) = key.strip_prefix(prefix) else { break };
+            if told.as_ref().is_some_and(|told| key.starts_with(told)) {
+                continue;
+            }
+            if page.objects.len() + page.prefixes.len() == max {
+                page.more_after = last;
+                break;
+            }
+            let end = delimiter.and_then(|delimiter| Some(rest.find(delimiter)? + delimiter.len()));
+            match end {
+                Some(end) => {
+                    let common = key[..prefix.len() + end].to_owned();
+                    page.prefixes.push(common.clone());
+                    told = Some(common.clone());
+                    last = Some(common);
+                }
+                None => {
+                    page.objects.push(head.clone());
+                    last = Some(key.clone());
+                }
+            }
+        }
+        page
+    }
+
+    /// Begins an upload in parts and returns its id.
+    pub(super) fn upload(&self, key: &str, beside: ClientMetadata) -> Result<String, No> {
+        let id = random()?;
+        let (key, began, parts) = (key.to_owned(), SystemTime::now(), BTreeMap::new());
+        let upload = Unfinished { key, began, beside, parts };
+        let mut state = self.state.lock();
+        if state.uploads.len() >= UPLOADS_MAX {
+            return Err(No::TooMany);
+        }
+        state.uploads.insert(id.clone(), upload);
+        Ok(id)
+    }
+
+    /// Keeps a part and returns its tag.
+    pub(super) fn part(&self, id: &str, number: u16, file: Scratch) -> Result<String, No> {
+        let etag = random()?;
+        let part = Part { etag: etag.clone(), file };
+        let mut state = self.state.lock();
+        let upload = state.uploads.get_mut(id).ok_or(No::UnknownUpload)?;
+        let replaced = upload.parts.insert(number, part);
+        drop(state);
+        drop(replaced);
+        Ok(etag)
+    }
+
+    /// Makes the object of an upload appear, if the condition holds. If it does not, the upload is
+    /// over all the same.
+    pub(super) fn complete(
+        &self,
+        id: &str,
+        parts: &[(u16, String)],
+        wanted: &Wanted,
+    ) -> Result<Head, No> {
+        let upload = self.state.lock().uploads.remove(id).ok_or(No::UnknownUpload)?;
+        let mut draft = self.draft(&upload.key, upload.beside)?;
+        for (number, etag) in parts {
+            let part = upload.parts.get(number).filter(|part| part.etag == *etag);
+            let file = &part.ok_or(No::InvalidPart)?.file;
+            draft.file.append(&file.file, 0, file.size_bytes)?;
+        }
+        self.put(draft, wanted)
+    }
+
+    /// Keys, ids and beginnings of uploads that are not over, of keys that begin so.
+    pub(super) fn uploads(&self, prefix: &str) -> Vec<(String, String, SystemTime)> {
+        let state = self.state.lock();
+        let under_way = state.uploads.iter().filter(|(_, upload)| upload.key.starts_with(prefix));
+        let told = under_way.map(|(id, upload)| (upload.key.clone(), id.clone(), upload.began));
+        let mut found: Vec<_> = told.collect();
+        found.sort();
+        found
+    }
+
+    /// Numbers, tags and sizes of the parts of an upload.
+    pub(super) fn parts(&self, id: &str) -> Result<Vec<(u16, String, u64)>, No> {
+        let state = self.state.lock();
+        let parts = state.uploads.get(id).ok_or(No::UnknownUpload)?.parts.iter();
+        Ok(parts.map(|(number, part)| (*number, part.etag.clone(), part.file.size_bytes)).collect())
+    }
+
+    pub(super) fn abort(&self, id: &str) -> Result<(), No> {
+        let gone = self.state.lock().uploads.remove(id);
+        gone.map(drop).ok_or(No::UnknownUpload)
+    }
+}
+
+/// The file of an object.
+fn file_of(root: &Path, key: &str) -> PathBuf {
+    root.join("objects").join(blake3::hash(key.as_bytes()).to_hex().as_str())
+}
+
+fn read_head(file: File) -> io::Result<Open> {
+    let mut line = Vec::new();
+    let mut reader = BufReader::new(file);
+    (&mut reader).take(HEAD_BYTES_MAX).read_until(b'\n', &mut line)?;
+    let mut head: Head = serde_json::from_slice(&line)?;
+    let (file, body_at) = (reader.into_inner(), line.len() as u64);
+    head.size_bytes = file.metadata()?.len().saturating_sub(body_at);
+    Ok(Open { head, file, body_at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt as _;
+    use std::sync::Arc;
+
+    fn put(objects: &Objects, key: &str, body: &str, wanted: &Wanted) -> Result<Head, No> {
+        let mut draft = objects.draft(key, ClientMetadata::default())?;
+        draft.file.write(body.as_bytes())?;
+        objects.put(draft, wanted)
+    }
+
+    fn body(objects: &Objects, key: &str) -> String {
+        let open = objects.read(key).unwrap();
+        let mut bytes = vec![0; open.head.size_bytes as usize];
+        open.file.read_exact_at(&mut bytes, open.body_at).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn any_key_is_kept_and_found_again_by_the_next_process() {
+        let root = tempfile::tempdir().unwrap();
+        let keys = ["a", "a/b", "a//b", "../up", "\n", &"x".repeat(1024), "ü/ ", "."];
+        let objects = Objects::open(root.path()).unwrap();
+        for key in keys {
+            put(&objects, key, key, &Wanted::Absent).unwrap();
+        }
+        let scratch = objects.scratch().unwrap();
+        std::mem::forget(scratch);
+        drop(objects);
+        let objects = Objects::open(root.path()).unwrap();
+        for key in keys {
+            assert_eq!(body(&objects, key), key);
+            assert_eq!(objects.head(key).unwrap(), objects.read(key).unwrap().head);
+        }
+        assert_eq!(fs::read_dir(root.path().join("parts")).unwrap().count(), 0);
+        assert!(!root.path().join("up").exists() && !root.path().join("../up").exists());
+    }
+
+    #[test]
+    fn a_condition_that_does_not_hold_changes_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let objects = Objects::open(root.path()).unwrap();
+        let stale = put(&objects, "k", "one", &Wanted::Absent).unwrap();
+        put(&objects, "k", "two", &Wanted::Tag(stale.etag.clone())).unwrap();
+        for wanted in [Wanted::Absent, Wanted::Tag(stale.etag)] {
+            assert!(matches!(put(&objects, "k", "three", &wanted), Err(No::ConditionFailed)));
+            assert!(matches!(objects.delete("k", &wanted), Err(No::ConditionFailed)));
+        }
+        assert_eq!(body(&objects, "k"), "two");
+        assert!(matches!(put(&objects, "l", "", &Wanted::Present), Err(No::ConditionFailed)));
+        objects.delete("k", &Wanted::Present).unwrap();
+        assert!(matches!(objects.read("k"), Err(No::NotFound)));
+        objects.delete("k", &Wanted::Anything).unwrap();
+    }
+
+    #[test]
+    fn of_many_who_create_one_object_one_does() {
+        let root = tempfile::tempdir().unwrap();
+        let objects = Arc::new(Objects::open(root.path()).unwrap());
+        let made: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    let objects = Arc::clone(&objects);
+                    scope.spawn(move || {
+                        let done = |number: usize| {
+                            put(&objects, &number.to_string(), "x", &Wanted::Absent).is_ok()
+                        };
+                        (0..20).filter(|number| done(*number)).count()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(made, 20);
+    }
+
+    #[test]
+    fn pages_of_a_listing_are_the_listing() {
+        let root = tempfile::tempdir().unwrap();
+        let objects = Objects::open(root.path()).unwrap();
+        for key in ["a", "b/", "b/1", "b/2", "b0", "c/d/e", "c/x", "d"] {
+            put(&objects, key, "", &Wanted::Anything).unwrap();
+        }
+        let all = |prefix: &str, delimiter, max| {
+            let (mut found, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+            loop {
+                let page = objects.list(prefix, delimiter, after.as_deref(), max);
+                let keys = page.objects.iter().map(|head| head.key.clone());
+                let mut told: Vec<_> = keys.chain(page.prefixes).collect();
+                assert!(told.len() <= max);
+                told.sort();
+                found.extend(told);
+                match page.more_after {
+                    Some(last) => after = Some(last),
+                    None => return found,
+                }
+            }
+        };
+        for max in [1, 2, 3, 100] {
+            assert_eq!(all("", Some("/"), max), ["a", "b/", "b0", "c/", "d"], "{max}");
+            assert_eq!(all("b/", Some("/"), max), ["b/", "b/1", "b/2"], "{max}");
+            assert_eq!(all("c/", Some("/"), max), ["c/d/", "c/x"], "{max}");
+            assert_eq!(all("", None, max).len(), 8, "{max}");
+            assert!(all("none/", Some("/"), max).is_empty());
+        }
+    }
+
+    #[test]
+    fn an_upload_is_its_parts_and_over_once_it_is_completed() {
+        let root = tempfile::tempdir().unwrap();
+        let objects = Objects::open(root.path()).unwrap();
+        let part = |id: &str, number, text: &str| {
+            let mut file = objects.scratch().unwrap();
+            file.write(text.as_bytes()).unwrap();
+            objects.part(id, number, file).unwrap()
+        };
+        let id = objects.upload("k", ClientMetadata::default()).unwrap();
+        let (two, lost) = (part(&id, 2, "two"), part(&id, 1, "lost"));
+        let one = part(&id, 1, "one");
+        assert!(matches!(objects.read("k"), Err(No::NotFound)));
+        let parts = [(1, one), (2, two)];
+        objects.complete(&id, &parts, &Wanted::Absent).unwrap();
+        assert_eq!(body(&objects, "k"), "onetwo");
+        let again = objects.complete(&id, &parts, &Wanted::Anything);
+        assert!(matches!(again, Err(No::UnknownUpload)));
+        let id = objects.upload("k", ClientMetadata::default()).unwrap();
+        part(&id, 1, "new");
+        let wrong = objects.complete(&id, &[(1, lost)], &Wanted::Anything);
+        assert!(matches!(wrong, Err(No::InvalidPart)));
+        let id = objects.upload("k", ClientMetadata::default()).unwrap();
+        let etag = part(&id, 3, "three");
+        assert_eq!(objects.parts(&id).unwrap(), [(3, etag, 5)]);
+        assert_eq!(objects.uploads("k")[0].1, id);
+        assert!(objects.uploads("l").is_empty());
+        objects.abort(&id).unwrap();
+        assert!(objects.uploads("").is_empty() && objects.parts(&id).is_err());
+        assert_eq!(fs::read_dir(root.path().join("parts")).unwrap().count(), 0);
+    }
+}

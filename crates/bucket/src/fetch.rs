@@ -1,0 +1,31 @@
+//! A range of an object that is read in the background: nobody waits for it on a thread.
+//!
+//! [`Bucket::fetch`](crate::Bucket::fetch) is given what to read and who takes it, and returns
+//! before anything has come. The taker is called by threads of the store's, so it must not block.
+
+use crate::{ETag, Result};
+use bytes::Bytes;
+use std::ops::{ControlFlow, Range};
+
+/// What to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// Key of the object.
+    pub key: String,
+    /// Which bytes of it; not empty.
+    pub range: Range<u64>,
+    /// The bytes are of the object with this ETag, or there are none at all.
+    pub expected: Option<ETag>,
+    /// Somebody waits for them. What nobody waits for stands behind it.
+    pub is_demanded: bool,
+}
+
+/// Who takes what was read. It must not block, and may begin another fetch.
+pub trait Taker: Send {
+    /// The next bytes, in order. After `Break` no more are wanted.
+    fn piece(&mut self, bytes: Bytes) -> ControlFlow<()>;
+
+    /// No more come: how many there were, or why not all. Called once, unless the fetch is given up
+    /// with the store.
+    fn end(self: Box<Self>, result: Result<u64>);
+}

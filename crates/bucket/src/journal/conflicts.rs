@@ -1,0 +1,154 @@
+//! What is kept of files whose objects somebody else changed first, for whoever wants it back.
+//!
+//! Reading takes no lock and changes nothing, so it can be done beside the mount that has the
+//! journal. What was written is all there; bytes that were not written were the object's that was
+//! overwritten, and are nowhere.
+
+use super::directory::{CONFLICTS, logs_in, open_directory, read_identity};
+use super::error::JournalError;
+use super::extents::Span;
+use super::format::{LOG_HEADER_BYTES, LogHeader, LogKind, Record};
+use super::log::LogFile;
+use super::staged_log::Snapshot;
+use super::state::State;
+use ogive_l2::MasterKey;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file that met somebody else's change.
+#[derive(Debug)]
+pub struct Conflict {
+    path: PathBuf,
+    snapshot: Snapshot,
+}
+
+/// All that a journal has of them, the oldest first.
+///
+/// # Errors
+/// [`JournalError`]: the first log that cannot be read, among others.
+pub fn conflicts(path: &Path, master: &MasterKey) -> Result<Vec<Conflict>, JournalError> {
+    let directory = open_directory(path)?;
+    let Some((identity, _)) = read_identity(path, &directory, master)? else {
+        return Err(JournalError::NoJournal(path.to_owned()));
+    };
+    let directory = Arc::new(directory);
+    let mut found = Vec::new();
+    for (_, path) in logs_in(&path.join(CONFLICTS))? {
+        if path.extension() == Some(OsStr::new("log")) {
+            found.extend(Conflict::read(path, &directory, &identity, master)?);
+        }
+    }
+    Ok(found)
+}
+
+/// How many files a journal has that are to be uploaded: needs no key, and changes nothing.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub fn count_staged(path: &Path) -> Result<usize, JournalError> {
+    let is_staged = |path: &Path| {
+        let mut start = [0; LOG_HEADER_BYTES];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+        read.is_ok() && LogHeader::parse(&start).is_ok_and(|header| header.kind == LogKind::File)
+    };
+    Ok(logs_in(path)?.iter().filter(|(_, path)| is_staged(path)).count())
+}
+
+impl Conflict {
+    fn read(
+        path: PathBuf,
+        directory: &Arc<File>,
+        identity: &LogHeader,
+        master: &MasterKey,
+    ) -> Result<Option<Self>, JournalError> {
+        let error = |error| JournalError::io("cannot read", &path, error);
+        let mut file = match File::open(&path) {
+            // Somebody has just deleted it.
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(error)?,
+        };
+        let mut start = [0; LOG_HEADER_BYTES];
+        file.read_exact(&mut start).map_err(error)?;
+        let damaged = |why| JournalError::Damaged { path: path.clone(), at: 0, why };
+        let header =
+            LogHeader::parse(&start).map_err(|_| damaged("its header is not as it was written"))?;
+        let keys = header.keys(master.expose());
+        let is_ours = header.journal == identity.journal
+            && header.kind == LogKind::File
+            && LogHeader::is_vouched_for(&start, &keys);
+        if !is_ours {
+            return Err(damaged("it is the log of another journal"));
+        }
+        let log = LogFile::new((file, path.clone()), Arc::clone(directory), header, keys);
+        let mut state: Option<State> = None;
+        log.scan(&mut |place, record| match (&mut state, record) {
+            (Some(state), record) => state.apply(place, record),
+            (None, Record::Begin { key, base }) => {
+                state = Some(State::new(key, base));
+                Ok(())
+            }
+            (None, _) => Err("the first record does not say which file it is about"),
+        })?;
+        let snapshot = state.map(|state| Snapshot::of(Arc::new(log), state));
+        Ok(snapshot.map(|snapshot| Self { path, snapshot }))
+    }
+
+    /// The log.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Key of the object.
+    pub fn key(&self) -> &str {
+        self.snapshot.state().key()
+    }
+
+    /// Size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.snapshot.state().size()
+    }
+
+    /// What of it was not written here, and was the object's that is no more.
+    pub fn missing(&self) -> Vec<Range<u64>> {
+        let mut at = 0;
+        let mut missing = Vec::new();
+        for span in self.snapshot.spans(0..self.size()) {
+            let end = at + span.bytes();
+            if matches!(span, Span::Base(_)) {
+                missing.push(at..end);
+            }
+            at = end;
+        }
+        missing
+    }
+
+    /// Writes it into an empty file, and makes that durable. What is missing is a hole.
+    ///
+    /// # Errors
+    /// [`JournalError`], also of the file that is written.
+    pub fn copy_to(&self, file: &File, name: &Path) -> Result<(), JournalError> {
+        let error = |error| JournalError::io("cannot write", name, error);
+        let mut at = 0;
+        for span in self.snapshot.spans(0..self.size()) {
+            if let Span::Staged(piece) = span {
+                file.write_all_at(&self.snapshot.piece(piece)?, at).map_err(error)?;
+            }
+            at += span.bytes();
+        }
+        file.set_len(self.size()).and_then(|()| file.sync_all()).map_err(error)
+    }
+
+    /// Deletes the log: for whoever has what he wants of it.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn delete(self) -> Result<(), JournalError> {
+        std::fs::remove_file(&self.path)
+            .map_err(|error| JournalError::io("cannot delete", &self.path, error))
+    }
+}

@@ -1,0 +1,542 @@
+//! The journal's directory: whose it is, who may use it, and what a mount finds in it.
+
+use super::error::JournalError;
+use super::format::Base;
+use super::format::{
+    FormatError, LOG_HEADER_BYTES, LogHeader, LogKind, RECORD_HEADER_BYTES, Record,
+};
+use super::log::{Log, LogFile, Scanned};
+use super::staged_log::StagedLog;
+use super::state::State;
+use super::tree::{TreeKey, TreeLog};
+use super::upload::UploadLog;
+use ogive_l2::{Cipher, MasterKey};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, OpenOptions as FileOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const LOCK: &str = "lock";
+const IDENTITY: &str = "identity";
+pub(super) const CONFLICTS: &str = "conflicts";
+const DAMAGED: &str = "damaged";
+/// What may be in a directory that is to become a journal.
+const HARMLESS: [&str; 5] = [LOCK, "identity.new", "lost+found", PASSPHRASE[0], PASSPHRASE[1]];
+/// What a passphrase needs to become the key, and what it is called until it is durable.
+pub(super) const PASSPHRASE: [&str; 2] = ["passphrase", "passphrase.new"];
+
+/// How to open a journal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenOptions {
+    /// How logs are sealed, where the journal is new.
+    pub cipher: Cipher,
+    /// Whether damaged logs are moved to `damaged/` and told in [`Opened::damaged`]. Otherwise the
+    /// first of them is an error.
+    pub sets_damaged_aside: bool,
+}
+
+/// A journal, and what was found in it.
+#[derive(Debug)]
+pub struct Opened {
+    /// The journal.
+    pub journal: Journal,
+    /// Files with changes that are not uploaded, the oldest first.
+    pub staged: Vec<StagedLog>,
+    /// Files whose objects somebody else had changed.
+    pub conflicts: Vec<StagedLog>,
+    /// Renames of directories that are not finished, the oldest first.
+    pub trees: Vec<TreeLog>,
+    /// Uploads in parts that may be under way still.
+    pub uploads: Vec<UploadLog>,
+    /// Logs that ended in the middle of a record.
+    pub torn: Vec<Torn>,
+    /// Logs that were set aside, and why.
+    pub damaged: Vec<JournalError>,
+}
+
+/// A log that ended in the middle of a record which nobody was told is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torn {
+    /// The log.
+    pub path: PathBuf,
+    /// How many bytes were cut off.
+    pub bytes: u64,
+}
+
+/// The journal of a mount. The directory is free for another when the last part of it is dropped.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    folder: Arc<Folder>,
+}
+
+/// The directory.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    directory: Arc<File>,
+    conflicts: File,
+    /// The last to be dropped: the directory is free then.
+    _lock: Lock,
+    master: MasterKey,
+    journal: [u8; 16],
+    cipher: Cipher,
+    sequence: AtomicU64,
+}
+
+impl Journal {
+    /// Opens the journal of a source, or makes it where the directory is empty or missing.
+    ///
+    /// # Errors
+    /// [`JournalError`]: each kind says what to do next. Nothing was deleted then.
+    pub fn open(
+        path: &Path,
+        source: &str,
+        master: &MasterKey,
+        options: OpenOptions,
+    ) -> Result<Opened, JournalError> {
+        make_directory(path)?;
+        refuse_what_is_no_journal(path)?;
+        let lock = lock(path)?;
+        let directory = open_directory(path)?;
+        let (journal, cipher) = match read_identity(path, &directory, master)? {
+            Some((header, holds)) if holds == source => (header.journal, header.cipher),
+            Some((_, holds)) => {
+                let (path, wanted) = (path.to_owned(), source.to_owned());
+                return Err(JournalError::OtherSource { path, holds, wanted });
+            }
+            None => make_identity(path, &directory, source, master, options.cipher)?,
+        };
+        make_directory(&path.join(CONFLICTS))?;
+        let conflicts = open_directory(&path.join(CONFLICTS))?;
+        directory.sync_all().map_err(|error| JournalError::io("cannot sync", path, error))?;
+        let folder = Folder {
+            path: path.to_owned(),
+            directory: Arc::new(directory),
+            conflicts,
+            _lock: lock,
+            master: master.clone(),
+            journal,
+            cipher,
+            sequence: AtomicU64::new(0),
+        };
+        Replay::of(Arc::new(folder), options)
+    }
+
+    /// Begins to stage changes of an object, or a new one. Nothing is on the disk for good before
+    /// the first sync.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others.
+    pub fn stage(&self, key: &str, base: Base) -> Result<StagedLog, JournalError> {
+        StagedLog::begin(Arc::clone(&self.folder), key, base)
+    }
+
+    /// Begins the rename of a directory, given by the prefixes of its old and new keys: names all
+    /// that is to be renamed, durably.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others.
+    pub fn rename_tree(
+        &self,
+        names: (&str, &str),
+        keys: Vec<TreeKey>,
+    ) -> Result<TreeLog, JournalError> {
+        TreeLog::begin(Arc::clone(&self.folder), names, keys)
+    }
+
+    /// Notes that an upload in parts to an address is about to begin, at a time in seconds since
+    /// the epoch.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others.
+    pub fn note_upload(&self, address: &str, began: u64) -> Result<UploadLog, JournalError> {
+        UploadLog::begin(Arc::clone(&self.folder), address, began)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder.path
+    }
+}
+
+/// The lock of a directory, as long as it lives.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it is not enough: a process that was just forked off has it open until it
+        // executes its program.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+impl Folder {
+    /// An empty log.
+    pub(super) fn new_log(&self, kind: LogKind) -> Result<Log, JournalError> {
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+        let path = self.path.join(format!("{sequence:016x}.log"));
+        let (cipher, journal) = (self.cipher, self.journal);
+        let header = LogHeader { kind, cipher, journal, log: random()?, salt: random()? };
+        self.create(&path, header)
+    }
+
+    /// An empty log that is to take the place of another.
+    pub(super) fn new_copy(&self, of: &LogHeader, path: &Path) -> Result<Log, JournalError> {
+        let copy = Self::copy_of(path);
+        // What an earlier attempt left there; the original is in its place.
+        match std::fs::remove_file(&copy) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(JournalError::io("cannot delete", &copy, error));
+            }
+            _ => {}
+        }
+        self.create(&copy, LogHeader { salt: random()?, ..*of })
+    }
+
+    /// What the copy of a log is called until it takes its place.
+    pub(super) fn copy_of(path: &Path) -> PathBuf {
+        path.with_extension("new")
+    }
+
+    fn create(&self, path: &Path, header: LogHeader) -> Result<Log, JournalError> {
+        let file = create_new(path)?;
+        let keys = header.keys(self.master.expose());
+        let file = LogFile::new((file, path.to_owned()), Arc::clone(&self.directory), header, keys);
+        Log::begin(file).inspect_err(|_| {
+            // It has nothing in it.
+            let _ = std::fs::remove_file(path);
+        })
+    }
+
+    /// Renames a copy over its original. Returns whether that is durable.
+    pub(super) fn put_in_place(&self, copy: &Log, path: &Path) -> Result<bool, JournalError> {
+        let from = copy.file().path();
+        std::fs::rename(&from, path)
+            .map_err(|error| JournalError::io("cannot rename", &from, error))?;
+        copy.file().moved_to(path.to_owned());
+        Ok(self.directory.sync_all().is_ok())
+    }
+
+    /// Deletes a log that nobody needs.
+    pub(super) fn delete(&self, path: &Path) -> Result<(), JournalError> {
+        std::fs::remove_file(path).map_err(|error| JournalError::io("cannot delete", path, error))
+    }
+
+    /// Moves a log to the conflicts, durably.
+    pub(super) fn move_to_conflicts(&self, path: &Path) -> Result<PathBuf, JournalError> {
+        let to = self.path.join(CONFLICTS).join(path.file_name().unwrap_or_default());
+        std::fs::rename(path, &to)
+            .map_err(|error| JournalError::io("cannot rename", path, error))?;
+        for directory in [&self.conflicts, &*self.directory] {
+            directory.sync_all().map_err(|error| JournalError::io("cannot sync", &to, error))?;
+        }
+        Ok(to)
+    }
+
+    /// Moves a log that is damaged out of the way, durably.
+    fn set_aside(&self, path: &Path) -> Result<(), JournalError> {
+        let folder = self.path.join(DAMAGED);
+        make_directory(&folder)?;
+        let to = folder.join(path.file_name().unwrap_or_default());
+        std::fs::rename(path, &to)
+            .map_err(|error| JournalError::io("cannot rename", path, error))?;
+        for directory in [&open_directory(&folder)?, &*self.directory] {
+            directory.sync_all().map_err(|error| JournalError::io("cannot sync", &to, error))?;
+        }
+        Ok(())
+    }
+
+    /// Opens a log that was found. A file that is shorter than the shortest log that says anything,
+    /// or has nothing but zeroes in it, is one whose creation a power cut came before: it is
+    /// deleted.
+    fn open_log(&self, path: &Path) -> Result<Option<LogFile>, JournalError> {
+        let error = |error| JournalError::io("cannot read", path, error);
+        let mut file = FileOptions::new().read(true).write(true).open(path).map_err(error)?;
+        let mut start = Vec::new();
+        (&file).take(LOG_HEADER_BYTES as u64).read_to_end(&mut start).map_err(error)?;
+        let length = file.metadata().map_err(error)?.len();
+        let damaged = |why| JournalError::Damaged { path: path.to_owned(), at: 0, why };
+        let header = match LogHeader::parse(&start) {
+            Ok(header) => header,
+            Err(FormatError::Version(version)) => {
+                return Err(JournalError::Version { path: path.to_owned(), version });
+            }
+            Err(FormatError::Damaged) => {
+                let shortest = (LOG_HEADER_BYTES + RECORD_HEADER_BYTES) as u64;
+                if length <= shortest || is_zero(&mut file).map_err(error)? {
+                    self.delete(path)?;
+                    return Ok(None);
+                }
+                return Err(damaged("its header is not as it was written"));
+            }
+        };
+        let keys = header.keys(self.master.expose());
+        let is_ours =
+            start.first_chunk().is_some_and(|start| LogHeader::is_vouched_for(start, &keys));
+        if header.journal != self.journal || header.cipher != self.cipher || !is_ours {
+            return Err(damaged("it is the log of another journal"));
+        }
+        let place = (file, path.to_owned());
+        Ok(Some(LogFile::new(place, Arc::clone(&self.directory), header, keys)))
+    }
+}
+
+/// What a mount finds.
+struct Replay {
+    folder: Arc<Folder>,
+    options: OpenOptions,
+    trees: Vec<TreeLog>,
+    uploads: Vec<UploadLog>,
+    torn: Vec<Torn>,
+    damaged: Vec<JournalError>,
+}
+
+impl Replay {
+    fn of(folder: Arc<Folder>, options: OpenOptions) -> Result<Opened, JournalError> {
+        let mut replay = Self {
+            folder: Arc::clone(&folder),
+            options,
+            trees: Vec::new(),
+            uploads: Vec::new(),
+            torn: Vec::new(),
+            damaged: Vec::new(),
+        };
+        let (mut staged, mut conflicts) = (Vec::new(), Vec::new());
+        for (from, to) in
+            [(folder.path.clone(), &mut staged), (folder.path.join(CONFLICTS), &mut conflicts)]
+        {
+            for (sequence, path) in logs_in(&from)? {
+                folder.sequence.fetch_max(sequence.saturating_add(1), Ordering::Relaxed);
+                if path.extension() == Some(OsStr::new("log")) {
+                    to.extend(replay.log(&path)?);
+                } else if path.with_extension("log").exists() {
+                    // A copy that was not finished; its original is there.
+                    folder.delete(&path)?;
+                }
+            }
+        }
+        let Self { trees, uploads, torn, damaged, .. } = replay;
+        let journal = Journal { folder };
+        Ok(Opened { journal, staged, conflicts, trees, uploads, torn, damaged })
+    }
+
+    /// Replays a log, or sets it aside.
+    fn log(&mut self, path: &Path) -> Result<Option<StagedLog>, JournalError> {
+        match self.replay(path) {
+            Err(error @ JournalError::Damaged { .. }) if self.options.sets_damaged_aside => {
+                self.folder.set_aside(path)?;
+                self.damaged.push(error);
+                Ok(None)
+            }
+            replayed => replayed,
+        }
+    }
+
+    fn tell_torn(&mut self, path: &Path, bytes: u64) {
+        if bytes > 0 {
+            self.torn.push(Torn { path: path.to_owned(), bytes });
+        }
+    }
+
+    fn replay(&mut self, path: &Path) -> Result<Option<StagedLog>, JournalError> {
+        let Some(file) = self.folder.open_log(path)? else {
+            return Ok(None);
+        };
+        if file.header().kind == LogKind::Tree {
+            let (tree, torn_bytes) = TreeLog::resume(Arc::clone(&self.folder), file)?;
+            self.tell_torn(path, torn_bytes);
+            self.trees.extend(tree);
+            return Ok(None);
+        }
+        if file.header().kind == LogKind::Upload {
+            let (upload, torn_bytes) = UploadLog::resume(Arc::clone(&self.folder), file)?;
+            self.tell_torn(path, torn_bytes);
+            self.uploads.extend(upload);
+            return Ok(None);
+        }
+        let mut state: Option<State> = None;
+        let scanned = file.scan(&mut |place, record| match (&mut state, record) {
+            (Some(state), record) => state.apply(place, record),
+            (None, Record::Begin { key, base }) => {
+                state = Some(State::new(key, base));
+                Ok(())
+            }
+            (None, _) => Err("the first record does not say which file it is about"),
+        })?;
+        self.tell_torn(path, scanned.torn_bytes);
+        let Some(state) = state else {
+            // Not even its first record is there: nobody was told of it.
+            self.folder.delete(path)?;
+            return Ok(None);
+        };
+        let log = Log::resume(file, scanned)?;
+        Ok(Some(StagedLog::resumed(Arc::clone(&self.folder), log, state)))
+    }
+}
+
+/// Logs and copies of logs, in the order of their numbers.
+pub(super) fn logs_in(directory: &Path) -> Result<Vec<(u64, PathBuf)>, JournalError> {
+    let error = |error| JournalError::io("cannot list", directory, error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        let digits = path.file_stem().and_then(OsStr::to_str).filter(|digits| digits.len() == 16);
+        let sequence = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let is_log = path.extension().is_some_and(|kind| kind == "log" || kind == "new");
+        if let (Some(sequence), true) = (sequence, is_log) {
+            found.push((sequence, path));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(super) fn make_directory(path: &Path) -> Result<(), JournalError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| JournalError::io("cannot make the directory", path, error))
+}
+
+pub(super) fn open_directory(path: &Path) -> Result<File, JournalError> {
+    File::open(path).map_err(|error| JournalError::io("cannot open", path, error))
+}
+
+fn create_new(path: &Path) -> Result<File, JournalError> {
+    FileOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| JournalError::io("cannot create", path, error))
+}
+
+/// A directory without identity must be empty, or it is somebody's.
+pub(super) fn refuse_what_is_no_journal(path: &Path) -> Result<(), JournalError> {
+    let error = |error| JournalError::io("cannot list", path, error);
+    let mut is_empty = true;
+    for entry in std::fs::read_dir(path).map_err(error)? {
+        let name = entry.map_err(error)?.file_name();
+        if name == IDENTITY {
+            return Ok(());
+        }
+        is_empty &= HARMLESS.iter().any(|harmless| name == *harmless);
+    }
+    if is_empty { Ok(()) } else { Err(JournalError::NotAJournal(path.to_owned())) }
+}
+
+pub(super) fn lock(path: &Path) -> Result<Lock, JournalError> {
+    let name = path.join(LOCK);
+    let mut options = FileOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file =
+        options.open(&name).map_err(|error| JournalError::io("cannot open", &name, error))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Lock(file)),
+        Err(Errno::WOULDBLOCK) => Err(JournalError::InUse(path.to_owned())),
+        Err(error) => Err(JournalError::io("cannot lock", &name, error)),
+    }
+}
+
+/// Whether a directory is a journal already.
+pub(super) fn has_identity(path: &Path) -> bool {
+    path.join(IDENTITY).exists()
+}
+
+/// The identity of a journal, and its source.
+pub(super) fn read_identity(
+    path: &Path,
+    directory: &File,
+    master: &MasterKey,
+) -> Result<Option<(LogHeader, String)>, JournalError> {
+    let path = path.join(IDENTITY);
+    let error = |error| JournalError::io("cannot read", &path, error);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(other) => return Err(error(other)),
+    };
+    let mut start = Vec::new();
+    (&file).take(LOG_HEADER_BYTES as u64).read_to_end(&mut start).map_err(error)?;
+    let damaged = |at, why| JournalError::Damaged { path: path.clone(), at, why };
+    let header = match (LogHeader::parse(&start), start.first_chunk()) {
+        (Ok(header), Some(start)) if header.kind == LogKind::Identity => {
+            if !LogHeader::is_vouched_for(start, &header.keys(master.expose())) {
+                return Err(JournalError::WrongKey(path.with_file_name("")));
+            }
+            header
+        }
+        (Err(FormatError::Version(version)), _) => {
+            return Err(JournalError::Version { path, version });
+        }
+        _ => return Err(damaged(0, "its header is not as it was written")),
+    };
+    let directory = directory.try_clone().map_err(error)?;
+    let keys = header.keys(master.expose());
+    let log = LogFile::new((file, path.clone()), Arc::new(directory), header, keys);
+    let mut source = None;
+    let Scanned { end, .. } = log.scan(&mut |_, record| match record {
+        Record::Source(is) => {
+            source = Some(is.to_owned());
+            Ok(())
+        }
+        _ => Err("the record does not belong there"),
+    })?;
+    // It was durable before it had its name: nothing in it can be torn.
+    let source = source.ok_or_else(|| damaged(end, "it does not name its source"))?;
+    Ok(Some((header, source)))
+}
+
+/// Makes a directory the journal of a source.
+fn make_identity(
+    path: &Path,
+    directory: &File,
+    source: &str,
+    master: &MasterKey,
+    cipher: Cipher,
+) -> Result<([u8; 16], Cipher), JournalError> {
+    let (name, fresh) = (path.join(IDENTITY), path.join("identity.new"));
+    let error = |error| JournalError::io("cannot write", &name, error);
+    if fresh.exists() {
+        std::fs::remove_file(&fresh).map_err(error)?;
+    }
+    let journal = random()?;
+    let kind = LogKind::Identity;
+    let header = LogHeader { kind, cipher, journal, log: random()?, salt: random()? };
+    let file = create_new(&fresh)?;
+    let (keys, folder) = (header.keys(master.expose()), directory.try_clone().map_err(error)?);
+    let mut log = Log::begin(LogFile::new((file, fresh.clone()), Arc::new(folder), header, keys))?;
+    log.append(&Record::Source(source))?;
+    log.file().sync_data()?;
+    std::fs::rename(&fresh, &name).map_err(error)?;
+    directory.sync_all().map_err(error)?;
+    Ok((journal, cipher))
+}
+
+fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], JournalError> {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes).map_err(JournalError::Random)?;
+    Ok(bytes)
+}
+
+/// Whether a file has nothing but zeroes in it.
+fn is_zero(file: &mut File) -> io::Result<bool> {
+    use std::io::Seek as _;
+    file.rewind()?;
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut bytes)? {
+            0 => return Ok(true),
+            count if bytes[..count].iter().any(|byte| *byte != 0) => return Ok(false),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! One log: records appended, read back and scanned.
+//!
+//! Room is allocated on the disk ahead of what is written, with a reserve for the small records
+//! that an upload needs, so that a disk that is full for extents can still be emptied by uploads.
+//! Where a file system cannot allocate, a full disk shows in the write, and the log ends where it
+//! ended before.
+
+use super::error::JournalError;
+use super::format::{
+    LOG_HEADER_BYTES, LogHeader, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, Record,
+    RecordHeader,
+};
+use ogive_l2::SegmentKey;
+use parking_lot::RwLock;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Kept free behind the end for records that are no extents, in bytes.
+const RESERVE_BYTES: u64 = 8 << 10;
+/// Room is allocated in steps of an eighth of the log, within these bounds in bytes.
+const STEP_BYTES: [u64; 2] = [8 << 10, 16 << 20];
+/// What a search for later records reads at a time, in bytes.
+const SEARCH_BYTES: u64 = 256 << 10;
+
+/// Where a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its first byte in the log.
+    pub at: u64,
+    /// Its number.
+    pub number: u32,
+    /// Length of its payload.
+    pub payload_bytes: u32,
+}
+
+/// A log as a file that can be read and synced by anybody.
+#[derive(Debug)]
+pub struct LogFile {
+    file: File,
+    directory: Arc<File>,
+    header: LogHeader,
+    keys: SegmentKey,
+    path: RwLock<PathBuf>,
+    is_linked: AtomicBool,
+}
+
+impl LogFile {
+    /// A log in a directory, which is synced with the log's first sync.
+    pub(super) fn new(
+        (file, path): (File, PathBuf),
+        directory: Arc<File>,
+        header: LogHeader,
+        keys: SegmentKey,
+    ) -> Self {
+        let (path, is_linked) = (RwLock::new(path), AtomicBool::new(false));
+        Self { file, directory, header, keys, path, is_linked }
+    }
+
+    /// Its header.
+    pub fn header(&self) -> &LogHeader {
+        &self.header
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        self.path.read().clone()
+    }
+
+    pub(super) fn moved_to(&self, path: PathBuf) {
+        *self.path.write() = path;
+    }
+
+    fn error(&self, what: &'static str, error: impl Into<io::Error>) -> JournalError {
+        JournalError::io(what, &self.path.read(), error)
+    }
+
+    fn damaged(&self, at: u64, why: &'static str) -> JournalError {
+        JournalError::Damaged { path: self.path(), at, why }
+    }
+
+    /// The payload of a record.
+    ///
+    /// # Errors
+    /// [`JournalError::Damaged`] if it is not what was written, [`JournalError::Io`].
+    pub fn payload(&self, place: Place) -> Result<Vec<u8>, JournalError> {
+        let mut sealed = vec![0; RECORD_HEADER_BYTES + place.payload_bytes as usize];
+        self.file.read_exact_at(&mut sealed, place.at).map_err(|error| {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                self.damaged(place.at, "the file ends there")
+            } else {
+                self.error("cannot read", error)
+            }
+        })?;
+        open_record(&sealed, place.number, &self.keys).map_err(|why| self.damaged(place.at, why))
+    }
+
+    /// Makes all that was appended durable, but not the log's name.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub(super) fn sync_data(&self) -> Result<(), JournalError> {
+        self.file.sync_data().map_err(|error| self.error("cannot sync", error))
+    }
+
+    /// Makes all that was appended durable, and the log's name.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub(super) fn sync(&self) -> Result<(), JournalError> {
+        self.sync_data()?;
+        if !self.is_linked.load(Ordering::Acquire) {
+            self.directory.sync_all().map_err(|error| self.error("cannot sync", error))?;
+            self.is_linked.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Reads the log from its first record on.
+    ///
+    /// # Errors
+    /// [`JournalError::Damaged`], [`JournalError::Io`].
+    pub(super) fn scan(
+        &self,
+        each: &mut dyn FnMut(Place, Record<'_>) -> Result<(), &'static str>,
+    ) -> Result<Scanned, JournalError> {
+        let length = self.file.metadata().map_err(|error| self.error("cannot read", error))?.len();
+        let mut read = |at, bytes: &mut [u8]| self.file.read_exact_at(bytes, at);
+        scan(&mut read, length, &self.keys, each).map_err(|error| match error {
+            ScanError::Damaged { at, why } => self.damaged(at, why),
+            ScanError::Io(error) => self.error("cannot read", error),
+        })
+    }
+}
+
+/// What a scan found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scanned {
+    /// Where the last whole record ends.
+    pub end: u64,
+    /// Number of the next record.
+    pub next: u32,
+    /// How many records are known to be durable.
+    pub durable: u32,
+    /// Bytes behind `end` that are no record: a torn tail.
+    pub torn_bytes: u64,
+}
+
+/// Why a log cannot be read back.
+#[derive(Debug)]
+pub enum ScanError {
+    /// Bytes that were durable are not what they were.
+    Damaged {
+        /// Where.
+        at: u64,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// The system refused.
+    Io(io::Error),
+}
+
+/// Reads records from the bytes of a log, and stops at a torn tail. `read` fills its buffer from a
+/// place below `length`; `each` may say that a record makes no sense where it is.
+///
+/// # Errors
+/// [`ScanError`].
+pub fn scan(
+    read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
+    length: u64,
+    keys: &SegmentKey,
+    each: &mut dyn FnMut(Place, Record<'_>) -> Result<(), &'static str>,
+) -> Result<Scanned, ScanError> {
+    let mut found = Scanned { end: LOG_HEADER_BYTES as u64, next: 0, durable: 0, torn_bytes: 0 };
+    let mut sealed = Vec::new();
+    while found.end < length {
+        let header = match next_record(read, length, found, keys, &mut sealed)? {
+            Ok(header) => header,
+            Err(why) => {
+                if is_followed_by_proof(read, length, found, keys).map_err(ScanError::Io)? {
+                    return Err(ScanError::Damaged { at: found.end, why });
+                }
+                found.torn_bytes = length - found.end;
+                break;
+            }
+        };
+        let payload = &sealed[RECORD_HEADER_BYTES..];
+        let place =
+            Place { at: found.end, number: found.next, payload_bytes: header.payload_bytes };
+        let damaged = |why| ScanError::Damaged { at: place.at, why };
+        let record = Record::parse(payload)
+            .ok_or_else(|| damaged("the record is of a kind that is not known here"))?;
+        each(place, record).map_err(damaged)?;
+        found.durable = found.durable.max(header.durable);
+        // The zeroes after the last payload may be missing: nothing is in them.
+        found.end += header.record_bytes();
+        found.next += 1;
+    }
+    Ok(found)
+}
+
+/// Reads the record at the end of what was found and opens it in place, or says why there is none.
+fn next_record(
+    read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
+    length: u64,
+    found: Scanned,
+    keys: &SegmentKey,
+    sealed: &mut Vec<u8>,
+) -> Result<Result<RecordHeader, &'static str>, ScanError> {
+    let left = length - found.end;
+    sealed.clear();
+    sealed.resize(left.min(RECORD_HEADER_BYTES as u64) as usize, 0);
+    read(found.end, sealed).map_err(ScanError::Io)?;
+    let Some(header) = RecordHeader::parse(sealed) else {
+        return Ok(Err("no record begins there"));
+    };
+    if left < RECORD_HEADER_BYTES as u64 + u64::from(header.payload_bytes) {
+        return Ok(Err("the file ends within the record"));
+    }
+    sealed.resize(RECORD_HEADER_BYTES + header.payload_bytes as usize, 0);
+    let rest = found.end + RECORD_HEADER_BYTES as u64;
+    read(rest, &mut sealed[RECORD_HEADER_BYTES..]).map_err(ScanError::Io)?;
+    Ok(open_record(sealed, found.next, keys).map(|payload| {
+        sealed[RECORD_HEADER_BYTES..].copy_from_slice(&payload);
+        header
+    }))
+}
+
+/// Whether a record behind damage says that what is damaged was durable.
+fn is_followed_by_proof(
+    read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
+    length: u64,
+    found: Scanned,
+    keys: &SegmentKey,
+) -> io::Result<bool> {
+    let mut at = found.end;
+    let mut bytes = Vec::new();
+    while at < length {
+        bytes.resize((length - at).min(SEARCH_BYTES) as usize, 0);
+        read(at, &mut bytes)?;
+        let headers = bytes.as_chunks::<RECORD_HEADER_BYTES>().0;
+        let proves = |bytes: &[u8; RECORD_HEADER_BYTES]| {
+            RecordHeader::parse(bytes).is_some_and(|header| header.durable > found.next)
+                && RecordHeader::is_vouched_for(bytes, keys)
+        };
+        if headers.iter().any(proves) {
+            return Ok(true);
+        }
+        at += bytes.len() as u64;
+    }
+    Ok(false)
+}
+
+/// Opens a record that should have a number.
+fn open_record(sealed: &[u8], number: u32, keys: &SegmentKey) -> Result<Vec<u8>, &'static str> {
+    let header = RecordHeader::parse(sealed).ok_or("no record begins there")?;
+    let (clear, sealed) = sealed.split_first_chunk().ok_or("no record begins there")?;
+    if !RecordHeader::is_vouched_for(clear, keys) || header.number != number {
+        return Err("the header of the record is not as it was written");
+    }
+    let mut payload = vec![0; header.payload_bytes as usize];
+    let nonce = (header.salt, header.number);
+    keys.open(nonce, &header.additional(), header.tag, sealed, &mut payload)
+        .then_some(payload)
+        .ok_or("the record is not as it was written")
+}
+
+/// The end of a log, for the one who writes it.
+#[derive(Debug)]
+pub struct Log {
+    file: Arc<LogFile>,
+    end: u64,
+    next: u32,
+    durable: u32,
+    /// Number of the next record when nothing was left to sync.
+    clean: u32,
+    /// Up to where the disk has room for us.
+    allocated: u64,
+    has_failed_to_sync: bool,
+}
+
+impl Log {
+    /// A log with nothing in it yet: writes its header.
+    pub(super) fn begin(file: LogFile) -> Result<Self, JournalError> {
+        let header = file.header.to_bytes(&file.keys);
+        file.file.write_all_at(&header, 0).map_err(|error| file.error("cannot write to", error))?;
+        let end = LOG_HEADER_BYTES as u64;
+        Ok(Self::at(file, Scanned { end, next: 0, durable: 0, torn_bytes: 0 }))
+    }
+
+    /// Goes on with a log that was scanned: cuts off a torn tail.
+    pub(super) fn resume(file: LogFile, scanned: Scanned) -> Result<Self, JournalError> {
+        if scanned.torn_bytes > 0 {
+            file.file.set_len(scanned.end).map_err(|error| file.error("cannot cut", error))?;
+        }
+        Ok(Self::at(file, scanned))
+    }
+
+    fn at(file: LogFile, scanned: Scanned) -> Self {
+        let Scanned { end, next, durable, .. } = scanned;
+        let file = Arc::new(file);
+        Self { file, end, next, durable, clean: 0, allocated: end, has_failed_to_sync: false }
+    }
+
+    /// The log as a file.
+    pub fn file(&self) -> &Arc<LogFile> {
+        &self.file
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// Number of the next record.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// How many records are known to be durable.
+    pub fn durable(&self) -> u32 {
+        self.durable
+    }
+
+    /// Appends a record: it is in the page cache then, and survives the process.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`], after which the log is as it was; [`JournalError::Io`], the same;
+    /// [`JournalError::NameTooLong`], [`JournalError::TooLarge`].
+    pub fn append(&mut self, record: &Record<'_>) -> Result<Place, JournalError> {
+        let mut bytes = vec![0; RECORD_HEADER_BYTES];
+        record.encode(&mut bytes);
+        let payload_bytes = bytes.len() - RECORD_HEADER_BYTES;
+        let is_extent = matches!(record, Record::Extent { .. });
+        let limit = if is_extent { PAYLOAD_BYTES_MAX } else { 2 * NAME_BYTES_MAX };
+        if payload_bytes > limit {
+            return Err(JournalError::NameTooLong(payload_bytes));
+        }
+        if self.next == u32::MAX {
+            return Err(JournalError::TooLarge(self.file.path()));
+        }
+        let keys = &self.file.keys;
+        let mut header = RecordHeader {
+            number: self.next,
+            payload_bytes: payload_bytes as u32,
+            durable: self.durable,
+            salt: [0; 8],
+            tag: [0; 16],
+        };
+        let additional = header.additional();
+        let payload = &mut bytes[RECORD_HEADER_BYTES..];
+        header.salt = keys.salt_of(&additional, payload);
+        header.tag = keys.seal(header.salt, header.number, &additional, payload);
+        bytes[..RECORD_HEADER_BYTES].copy_from_slice(&header.to_bytes(keys));
+        bytes.resize(header.record_bytes() as usize, 0);
+
+        let reserve = if is_extent { RESERVE_BYTES } else { 0 };
+        self.allocate(bytes.len() as u64, reserve)?;
+        let place = Place { at: self.end, number: self.next, payload_bytes: header.payload_bytes };
+        if let Err(error) = self.file.file.write_all_at(&bytes, self.end) {
+            // What is behind the end is no record; cutting it off only gives the room back.
+            let _ = self.file.file.set_len(self.end);
+            self.allocated = self.end;
+            return Err(self.file.error("cannot write to", error));
+        }
+        self.end += bytes.len() as u64;
+        self.next += 1;
+        Ok(place)
+    }
+
+    /// Sees to it that the disk has room for a record, and a reserve behind it.
+    fn allocate(&mut self, bytes: u64, reserve: u64) -> Result<(), JournalError> {
+        let needed = self.end + bytes + reserve;
+        if needed <= self.allocated {
+            return Ok(());
+        }
+        let step = (self.end / 8).clamp(STEP_BYTES[0], STEP_BYTES[1]);
+        for room in [step, 0] {
+            let wanted = needed + room - self.end;
+            match fallocate(&self.file.file, FallocateFlags::KEEP_SIZE, self.end, wanted) {
+                Ok(()) => {
+                    self.allocated = self.end + wanted;
+                    return Ok(());
+                }
+                Err(Errno::NOSPC | Errno::DQUOT) => {}
+                Err(Errno::INTR) => return Ok(()),
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    self.allocated = u64::MAX;
+                    return Ok(());
+                }
+                Err(error) => return Err(self.file.error("cannot allocate room in", error)),
+            }
+        }
+        if reserve == 0 {
+            // The reserve is there for these; if it is used up, the write itself will tell.
+            return Ok(());
+        }
+        Err(JournalError::Full(self.file.path()))
+    }
+
+    /// What a sync has to make durable, for [`Self::synced`].
+    pub(super) fn unsynced(&self) -> Result<Option<(Arc<LogFile>, u32)>, JournalError> {
+        if self.has_failed_to_sync {
+            return Err(JournalError::Unsynced(self.file.path()));
+        }
+        Ok((self.clean < self.next).then(|| (Arc::clone(&self.file), self.next)))
+    }
+
+    /// Says how a sync of so many records went. The number of durable records is written down
+    /// behind them, which nobody has to wait for.
+    pub(super) fn synced(&mut self, file: &Arc<LogFile>, count: u32, has_failed: bool) {
+        if !Arc::ptr_eq(file, &self.file) {
+            // A compaction has written and synced all of it anew.
+            return;
+        }
+        if has_failed {
+            // The kernel may have dropped what it could not write, and says so only once.
+            self.has_failed_to_sync = true;
+        } else if count > self.durable {
+            self.durable = count;
+            let is_all = count == self.next;
+            // Without this record a damage of those before it would pass for a torn tail. It is
+            // durable with the next sync, and nothing is lost with it.
+            let is_said = self.append(&Record::Durable).is_ok();
+            self.clean = if is_all && is_said { self.next } else { count };
+        }
+    }
+
+    /// Takes the place of a log with a copy of it that was synced; `is_linked` says whether its
+    /// name was, too.
+    pub(super) fn replace(&mut self, copy: Self, is_linked: bool) {
+        let (durable, clean) = if is_linked { (copy.next, copy.next) } else { (0, 0) };
+        copy.file.is_linked.store(is_linked, Ordering::Release);
+        *self = Self { durable, clean, ..copy };
+    }
+}

@@ -1,0 +1,450 @@
+//! A file that is being written: its log, and what the log amounts to.
+
+use super::directory::Folder;
+use super::error::JournalError;
+use super::extents::{Piece, Span};
+use super::format::{Base, LogKind, Record, is_size};
+use super::log::{Log, LogFile, Place};
+use super::state::State;
+use parking_lot::RwLock;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Longest extent, in bytes: what is written at once and is longer becomes several.
+pub const EXTENT_BYTES_MAX: usize = 128 << 10;
+
+/// A log is compacted when it has this many bytes more than twice what it needs, or when its
+/// numbers run out.
+const GARBAGE_BYTES: u64 = 8 << 20;
+const NUMBERS_MAX: u32 = 1 << 31;
+/// What a piece costs in a log besides its bytes, about.
+const PIECE_BYTES: u64 = 128;
+
+/// Names a state of a file among all that any journal has uploaded: the log, and the last change.
+/// It goes into the object's metadata, so that after a lost reply the store itself says whether an
+/// upload has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WriteId {
+    /// The log.
+    pub log: [u8; 16],
+    /// The last change that the object holds.
+    pub through: u64,
+}
+
+impl fmt::Display for WriteId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}-{:x}", u128::from_be_bytes(self.log), self.through)
+    }
+}
+
+impl WriteId {
+    /// What [`fmt::Display`] wrote, and nothing else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (log, through) = text.split_once('-')?;
+        let log = u128::from_str_radix(log, 16).ok()?.to_be_bytes();
+        let id = Self { log, through: u64::from_str_radix(through, 16).ok()? };
+        (id.to_string() == text).then_some(id)
+    }
+}
+
+/// Fills its buffer with bytes of the object that is changed, from an offset.
+pub type ReadBase<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;
+
+/// A staged file, for any number of threads.
+#[derive(Debug)]
+pub struct StagedLog {
+    folder: Arc<Folder>,
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    log: Log,
+    state: State,
+    /// Where the log ended when a compaction failed. Another is tried when it is much longer.
+    failed_at: u64,
+}
+
+/// A file as it was at one of its changes, which later ones do not touch.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    log: Arc<LogFile>,
+    state: State,
+    id: WriteId,
+}
+
+impl StagedLog {
+    /// Begins the log of a file.
+    pub(super) fn begin(folder: Arc<Folder>, key: &str, base: Base) -> Result<Self, JournalError> {
+        let mut log = folder.new_log(LogKind::File)?;
+        if let Err(error) = log.append(&Record::Begin { key, base: base.clone() }) {
+            // Nobody was told of it: a log without a first record says nothing.
+            folder.delete(&log.file().path())?;
+            return Err(error);
+        }
+        let state = State::new(key, base);
+        Ok(Self { folder, inner: RwLock::new(Inner { log, state, failed_at: 0 }) })
+    }
+
+    /// A file whose log was replayed.
+    pub(super) fn resumed(folder: Arc<Folder>, log: Log, state: State) -> Self {
+        Self { folder, inner: RwLock::new(Inner { log, state, failed_at: 0 }) }
+    }
+
+    /// Where the log is.
+    pub fn path(&self) -> PathBuf {
+        self.inner.read().log.file().path()
+    }
+
+    /// What the log amounts to now.
+    pub fn with_state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.inner.read().state)
+    }
+
+    /// Size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.inner.read().state.size
+    }
+
+    /// Length of the log in bytes.
+    pub fn log_bytes(&self) -> u64 {
+        self.inner.read().log.bytes()
+    }
+
+    /// Writes bytes. They are in the journal then: they survive the process, and a power cut after
+    /// the next [`Self::sync`].
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]: as many bytes from the beginning as the error comes with are
+    /// written, as write(2) has it; what was there before is as it was. [`JournalError::TooLarge`],
+    /// [`JournalError::Io`], the same.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), (usize, JournalError)> {
+        self.inner.write().write(offset, bytes)
+    }
+
+    /// Writes bytes at the end of the file, wherever that is when they are written, and returns
+    /// where they begin.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn append(&self, bytes: &[u8]) -> Result<u64, (usize, JournalError)> {
+        let mut inner = self.inner.write();
+        let end = inner.state.size;
+        inner.write(end, bytes).map(|()| end)
+    }
+
+    /// Cuts or grows the file; what is new reads as zeroes.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`] and the others, after which the file is as it was.
+    pub fn resize(&self, size: u64) -> Result<(), JournalError> {
+        let mut inner = self.inner.write();
+        if !is_size(size) {
+            return Err(JournalError::TooLarge(inner.log.file().path()));
+        }
+        let revision = inner.state.revision + 1;
+        inner.log.append(&Record::Size { revision, size })?;
+        inner.state.resize(revision, size);
+        Ok(())
+    }
+
+    /// Gives the file another key.
+    ///
+    /// # Errors
+    /// As [`Self::resize`].
+    pub fn rename(&self, key: &str) -> Result<(), JournalError> {
+        self.say(&Record::Key(key))
+    }
+
+    /// Says that the store has the file up to a change, as this object. Changes after it are
+    /// changes of that object from now on.
+    ///
+    /// # Errors
+    /// As [`Self::resize`].
+    pub fn uploaded(&self, through: u64, base: Base) -> Result<(), JournalError> {
+        self.say(&Record::Uploaded { through, base })
+    }
+
+    fn say(&self, record: &Record<'_>) -> Result<(), JournalError> {
+        let mut inner = self.inner.write();
+        let place = inner.log.append(record)?;
+        inner.state.apply(place, record.clone()).expect("the record belongs in the log of a file");
+        Ok(())
+    }
+
+    /// Makes all that was written before the call durable, and returns the change that this is.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] the first time that a sync fails, [`JournalError::Unsynced`] from then
+    /// on.
+    pub fn sync(&self) -> Result<u64, JournalError> {
+        let (revision, unsynced) = {
+            let inner = self.inner.read();
+            (inner.state.revision, inner.log.unsynced()?)
+        };
+        if let Some((file, count)) = unsynced {
+            let done = file.sync();
+            self.inner.write().log.synced(&file, count, done.is_err());
+            done?;
+        }
+        Ok(revision)
+    }
+
+    /// The file as it is now, made durable: an upload must not know of changes that a power cut
+    /// would take back, or their numbers would be given out twice.
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub fn snapshot(&self) -> Result<Snapshot, JournalError> {
+        let view = self.view();
+        self.sync()?;
+        Ok(view)
+    }
+
+    /// Gives the file as it is now the number of a later change. Returns false if it has come as
+    /// far already.
+    ///
+    /// # Errors
+    /// As [`Self::resize`].
+    pub fn advance(&self, revision: u64) -> Result<bool, JournalError> {
+        let mut inner = self.inner.write();
+        if inner.state.revision >= revision {
+            return Ok(false);
+        }
+        let size = inner.state.size;
+        inner.log.append(&Record::Size { revision, size })?;
+        inner.state.resize(revision, size);
+        Ok(true)
+    }
+
+    /// The file as it is now, to be read. Nothing of it may be uploaded before a [`Self::sync`].
+    pub fn view(&self) -> Snapshot {
+        self.inner.read().snapshot()
+    }
+
+    /// What is needed of the file as it is now to read a range, and no more: the rest of it reads
+    /// as if it had not been written.
+    pub fn view_of(&self, range: Range<u64>) -> Snapshot {
+        let inner = self.inner.read();
+        let state = inner.state.within(range);
+        Snapshot { log: Arc::clone(inner.log.file()), id: inner.id(), state }
+    }
+
+    /// Whether the log has much that nobody needs any more.
+    pub fn wants_compaction(&self) -> bool {
+        let inner = self.inner.read();
+        let pieces = inner.state.pieces() as u64 + inner.state.sizes.len() as u64;
+        let needed = inner.state.staged_bytes() + pieces * PIECE_BYTES;
+        if inner.failed_at > 0 && inner.log.bytes() < inner.failed_at + GARBAGE_BYTES {
+            return false;
+        }
+        inner.log.bytes() > 2 * needed + GARBAGE_BYTES || inner.log.next() > NUMBERS_MAX
+    }
+
+    /// Writes what is needed of the log into a new one, under a key of its own, and puts that in
+    /// its place when it is durable. `is_settled` says that no upload is under way, nor one whose
+    /// end nobody knows: sizes in between are forgotten then.
+    ///
+    /// # Errors
+    /// Any; the log is as it was then.
+    pub fn compact(&self, is_settled: bool) -> Result<(), JournalError> {
+        let mut inner = self.inner.write();
+        let done = self.compact_locked(&mut inner, is_settled);
+        inner.failed_at = if done.is_err() { inner.log.bytes() } else { 0 };
+        done
+    }
+
+    fn compact_locked(&self, inner: &mut Inner, is_settled: bool) -> Result<(), JournalError> {
+        let path = inner.log.file().path();
+        let copy = self.folder.new_copy(inner.log.file().header(), &path)?;
+        let (copy, state) = match inner.copied(copy, is_settled) {
+            Ok(copied) => copied,
+            Err(error) => {
+                // What is left of the copy is deleted by the next mount otherwise.
+                let _ = self.folder.delete(&Folder::copy_of(&path));
+                return Err(error);
+            }
+        };
+        let is_linked = self.folder.put_in_place(&copy, &path)?;
+        inner.log.replace(copy, is_linked);
+        inner.state = state;
+        Ok(())
+    }
+
+    /// Deletes the log, if the store has all that it says.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`]. The log is there still; nothing is uploaded twice for that, because the
+    /// object has its [`WriteId`].
+    pub fn retire(&self) -> Result<bool, JournalError> {
+        let inner = self.inner.write();
+        if inner.state.is_changed() {
+            return Ok(false);
+        }
+        self.folder.delete(&inner.log.file().path())?;
+        Ok(true)
+    }
+
+    /// Deletes the log of a file whose last name was taken away: nobody can ask for it any more but
+    /// who has it open. It must not be compacted afterwards.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn unlinked(&self) -> Result<(), JournalError> {
+        let inner = self.inner.write();
+        self.folder.delete(&inner.log.file().path())
+    }
+
+    /// Moves the log to the conflicts, durably, all that it says included.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`], [`JournalError::Unsynced`]; the log is where it was.
+    pub fn set_aside(&self) -> Result<PathBuf, JournalError> {
+        self.sync()?;
+        let inner = self.inner.write();
+        let path = self.folder.move_to_conflicts(&inner.log.file().path())?;
+        inner.log.file().moved_to(path.clone());
+        Ok(path)
+    }
+}
+
+impl Inner {
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), (usize, JournalError)> {
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| !is_size(end)) {
+            return Err((0, JournalError::TooLarge(self.log.file().path())));
+        }
+        let mut written = 0;
+        for part in bytes.chunks(EXTENT_BYTES_MAX) {
+            let (revision, offset) = (self.state.revision + 1, offset + written as u64);
+            let record = Record::Extent { revision, offset, bytes: part };
+            let place = self.log.append(&record).map_err(|error| (written, error))?;
+            let piece = Piece { bytes: part.len() as u64, revision, place, skip: 0 };
+            self.state.write(offset, piece);
+            written += part.len();
+        }
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let log = Arc::clone(self.log.file());
+        Snapshot { log, id: self.id(), state: self.state.clone() }
+    }
+
+    fn id(&self) -> WriteId {
+        WriteId { log: self.log.file().header().log, through: self.state.revision }
+    }
+
+    /// Writes what is needed into a copy.
+    fn copied(&self, mut copy: Log, is_settled: bool) -> Result<(Log, State), JournalError> {
+        let now = &self.state;
+        let mut state = State::new(&now.key, now.base.clone());
+        copy.append(&Record::Begin { key: &now.key, base: now.base.clone() })?;
+        let mut sizes = now.sizes.clone();
+        if is_settled {
+            sizes.clear();
+            if now.shown < now.base.size() {
+                sizes.push((0, now.shown));
+            }
+        }
+        let mut sizes = sizes.into_iter().peekable();
+        let mut pieces: Vec<_> = now.extents.iter().collect();
+        pieces.sort_by_key(|(offset, piece)| (piece.revision, *offset));
+        let resize = |copy: &mut Log, state: &mut State, (revision, size)| {
+            copy.append(&Record::Size { revision, size })?;
+            state.resize(revision, size);
+            Ok::<_, JournalError>(())
+        };
+        for (offset, piece) in pieces {
+            while let Some(set) = sizes.next_if(|(set, _)| *set < piece.revision) {
+                resize(&mut copy, &mut state, set)?;
+            }
+            let bytes = read_piece(self.log.file(), piece)?;
+            let record = Record::Extent { revision: piece.revision, offset, bytes: &bytes };
+            let place = copy.append(&record)?;
+            state.write(offset, Piece { place, skip: 0, ..piece });
+        }
+        for set in sizes {
+            resize(&mut copy, &mut state, set)?;
+        }
+        // The last change keeps its number, whatever is left of it.
+        resize(&mut copy, &mut state, (now.revision, now.size))?;
+        copy.file().sync_data()?;
+        Ok((copy, state))
+    }
+}
+
+/// The bytes of a piece.
+fn read_piece(log: &LogFile, piece: Piece) -> Result<Vec<u8>, JournalError> {
+    let mut payload = log.payload(piece.place)?;
+    let Some(Record::Extent { bytes, .. }) = Record::parse(&payload) else {
+        return Err(not_an_extent(log, piece.place));
+    };
+    let start = payload.len() - bytes.len() + piece.skip as usize;
+    let end = start + piece.bytes as usize;
+    if end > payload.len() {
+        return Err(not_an_extent(log, piece.place));
+    }
+    payload.truncate(end);
+    payload.drain(..start);
+    Ok(payload)
+}
+
+fn not_an_extent(log: &LogFile, place: Place) -> JournalError {
+    JournalError::Damaged { path: log.path(), at: place.at, why: "no such extent is there" }
+}
+
+impl Snapshot {
+    /// What a log that nobody writes to any more amounts to.
+    pub(super) fn of(log: Arc<LogFile>, state: State) -> Self {
+        let id = WriteId { log: log.header().log, through: state.revision };
+        Self { log, state, id }
+    }
+
+    /// Names the state.
+    pub fn id(&self) -> WriteId {
+        self.id
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Where the bytes of a range are, as far as the file goes.
+    pub fn spans(&self, range: Range<u64>) -> Vec<Span> {
+        self.state.spans(range)
+    }
+
+    /// The bytes of a piece.
+    ///
+    /// # Errors
+    /// [`JournalError::Damaged`], [`JournalError::Io`].
+    pub fn piece(&self, piece: Piece) -> Result<Vec<u8>, JournalError> {
+        read_piece(&self.log, piece)
+    }
+
+    /// Reads at an offset, and returns how many bytes there were.
+    ///
+    /// # Errors
+    /// Those of [`Self::piece`], and what `base` returns.
+    pub fn read<E: From<JournalError>>(
+        &self,
+        offset: u64,
+        buffer: &mut [u8],
+        base: &mut ReadBase<'_, E>,
+    ) -> Result<usize, E> {
+        let mut at = 0;
+        for span in self.spans(offset..offset.saturating_add(buffer.len() as u64)) {
+            let part = &mut buffer[at..at + span.bytes() as usize];
+            match span {
+                Span::Staged(piece) => part.copy_from_slice(&self.piece(piece)?),
+                Span::Base(_) => base(offset + at as u64, part)?,
+                Span::Hole(_) => part.fill(0),
+            }
+            at += part.len();
+        }
+        Ok(at)
+    }
+}

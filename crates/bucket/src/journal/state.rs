@@ -1,0 +1,157 @@
+//! What the records of a staged file amount to.
+//!
+//! A file is its base, shown below `shown`, with the extents over it, cut or grown to `size`. Each
+//! change has a revision. When an upload has brought the object to a revision, the changes after it
+//! are made again on the new base; so the pieces keep their revisions, and the sizes are kept.
+
+use super::extents::{Extents, Piece, Span};
+use super::format::{Base, Record};
+use super::log::Place;
+use std::ops::Range;
+
+/// A staged file.
+#[derive(Debug, Clone)]
+pub struct State {
+    pub(super) key: String,
+    pub(super) base: Base,
+    pub(super) size: u64,
+    pub(super) shown: u64,
+    pub(super) extents: Extents,
+    /// Sizes that were set since the base, with the revision of each.
+    pub(super) sizes: Vec<(u64, u64)>,
+    pub(super) revision: u64,
+}
+
+impl State {
+    /// A file without changes.
+    pub fn new(key: &str, base: Base) -> Self {
+        let (size, shown) = (base.size(), base.size());
+        Self {
+            key: key.to_owned(),
+            base,
+            size,
+            shown,
+            extents: Extents::default(),
+            sizes: Vec::new(),
+            revision: 0,
+        }
+    }
+
+    /// The object's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The object that is changed.
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// Size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The last change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Bytes that the log has for the file.
+    pub fn staged_bytes(&self) -> u64 {
+        self.extents.bytes()
+    }
+
+    /// In how many pieces.
+    pub fn pieces(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Whether the object is not what the file is. A file that is new has to be uploaded even if
+    /// nothing was written to it.
+    pub fn is_changed(&self) -> bool {
+        self.base == Base::New
+            || self.extents.len() > 0
+            || self.shown < self.base.size()
+            || self.size != self.base.size()
+    }
+
+    /// Whether nothing of the object that is changed shows.
+    pub fn is_all_new(&self) -> bool {
+        self.shown == 0
+    }
+
+    /// Where the bytes of a range are, as far as the file goes.
+    pub fn spans(&self, range: Range<u64>) -> Vec<Span> {
+        let end = range.end.min(self.size);
+        if range.start >= end {
+            return Vec::new();
+        }
+        self.extents.spans(range.start..end, self.shown)
+    }
+
+    /// What is needed of it to read a range.
+    pub(super) fn within(&self, range: Range<u64>) -> Self {
+        Self {
+            key: self.key.clone(),
+            base: self.base.clone(),
+            extents: self.extents.within(range),
+            sizes: Vec::new(),
+            ..*self
+        }
+    }
+
+    pub(super) fn write(&mut self, offset: u64, piece: Piece) {
+        self.revision = self.revision.max(piece.revision);
+        // Nothing shows between the end of the file and what is written behind it.
+        self.size = self.size.max(offset + piece.bytes);
+        self.extents.insert(offset, piece);
+    }
+
+    pub(super) fn resize(&mut self, revision: u64, size: u64) {
+        self.revision = self.revision.max(revision);
+        self.extents.remove(size..u64::MAX);
+        self.shown = self.shown.min(size);
+        self.size = size;
+        self.sizes.push((revision, size));
+    }
+
+    /// The object has all changes up to a revision: those after it are made on the new base.
+    pub(super) fn rebase(&mut self, through: u64, base: Base) {
+        let mut pieces: Vec<_> =
+            self.extents.iter().filter(|(_, piece)| piece.revision > through).collect();
+        pieces.sort_by_key(|(_, piece)| piece.revision);
+        let mut sizes = std::mem::take(&mut self.sizes);
+        sizes.retain(|(revision, _)| *revision > through);
+        let mut sizes = sizes.into_iter().peekable();
+        let fresh = Self::new(&self.key, base);
+        let before = std::mem::replace(self, fresh);
+        self.revision = before.revision;
+        for (offset, piece) in pieces {
+            while let Some((revision, size)) = sizes.next_if(|(set, _)| *set < piece.revision) {
+                self.resize(revision, size);
+            }
+            self.write(offset, piece);
+        }
+        sizes.for_each(|(revision, size)| self.resize(revision, size));
+    }
+
+    /// Does what a record says, which is at a place in the log.
+    ///
+    /// # Errors
+    /// Why it cannot be: the record is not one of a file.
+    pub fn apply(&mut self, place: Place, record: Record<'_>) -> Result<(), &'static str> {
+        match record {
+            Record::Extent { revision, offset, bytes } => {
+                let bytes = bytes.len() as u64;
+                self.write(offset, Piece { bytes, revision, place, skip: 0 });
+            }
+            Record::Size { revision, size } => self.resize(revision, size),
+            Record::Key(key) => key.clone_into(&mut self.key),
+            Record::Uploaded { through, base } => self.rebase(through, base),
+            Record::Durable => {}
+            _ => return Err("the record does not belong in the log of a file"),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The log of a directory that is being renamed: which keys it has, and how far the rename is.
+//!
+//! A store renames nothing; each object is copied and the old one deleted. The log names all of
+//! them before the first is copied, and says when all are copied, before the first is deleted. So
+//! whoever finds it knows whether to take the copies back or to finish.
+
+use super::directory::Folder;
+use super::error::JournalError;
+use super::format::{LogKind, Record};
+use super::log::{Log, LogFile};
+use super::staged_log::WriteId;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An object below a directory that is renamed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeKey {
+    /// Its key after the directory's prefix; empty for the directory's own marker.
+    pub rest: String,
+    /// The object as it was listed.
+    pub etag: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A rename that is under way.
+#[derive(Debug)]
+pub struct TreeLog {
+    folder: Arc<Folder>,
+    log: Log,
+    tree: Tree,
+}
+
+/// What the log says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// Prefix of the old keys, with its slash.
+    pub from: String,
+    /// Prefix of the new ones, with its slash.
+    pub to: String,
+    /// All that is below it.
+    pub keys: Vec<TreeKey>,
+    /// Whether all of them are named: nothing was copied before.
+    pub is_listed: bool,
+    /// Whether all of them are copied: nothing was deleted before.
+    pub is_copied: bool,
+}
+
+impl Tree {
+    /// Does what a record says.
+    ///
+    /// # Errors
+    /// Why it cannot be: the record does not belong there.
+    pub fn apply(&mut self, record: Record<'_>) -> Result<(), &'static str> {
+        match record {
+            Record::TreeBegin { from, to } if self.from.is_empty() => {
+                (self.from, self.to) = (from.to_owned(), to.to_owned());
+            }
+            Record::TreeKey { rest, etag, size } if !self.is_listed => {
+                let (rest, etag) = (rest.to_owned(), etag.to_owned());
+                self.keys.push(TreeKey { rest, etag, size });
+            }
+            Record::TreeListed => self.is_listed = true,
+            Record::TreeCopied if self.is_listed => self.is_copied = true,
+            Record::Durable => {}
+            _ => return Err("the record does not belong in the log of a rename"),
+        }
+        Ok(())
+    }
+}
+
+impl TreeLog {
+    /// Names all that is to be renamed, durably.
+    pub(super) fn begin(
+        folder: Arc<Folder>,
+        (from, to): (&str, &str),
+        keys: Vec<TreeKey>,
+    ) -> Result<Self, JournalError> {
+        let log = folder.new_log(LogKind::Tree)?;
+        let mut begun = Self { folder, log, tree: Tree::default() };
+        begun.name_all((from, to), &keys).inspect_err(|_| {
+            // Nothing has happened yet; the next mount would find that as well.
+            let _ = begun.folder.delete(&begun.log.file().path());
+        })?;
+        Ok(begun)
+    }
+
+    fn name_all(&mut self, (from, to): (&str, &str), keys: &[TreeKey]) -> Result<(), JournalError> {
+        self.say(&Record::TreeBegin { from, to })?;
+        for TreeKey { rest, etag, size } in keys {
+            self.say(&Record::TreeKey { rest, etag, size: *size })?;
+        }
+        self.say(&Record::TreeListed)?;
+        self.sync()
+    }
+
+    /// Takes up a log that was found. `None` if nothing had happened yet: it is deleted.
+    pub(super) fn resume(
+        folder: Arc<Folder>,
+        file: LogFile,
+    ) -> Result<(Option<Self>, u64), JournalError> {
+        let mut tree = Tree::default();
+        let scanned = file.scan(&mut |_, record| tree.apply(record))?;
+        let log = Log::resume(file, scanned)?;
+        let found = Self { folder, log, tree };
+        if found.tree.is_listed {
+            return Ok((Some(found), scanned.torn_bytes));
+        }
+        found.end()?;
+        Ok((None, scanned.torn_bytes))
+    }
+
+    fn say(&mut self, record: &Record<'_>) -> Result<(), JournalError> {
+        self.log.append(record)?;
+        self.tree.apply(record.clone()).expect("the records come in their order");
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), JournalError> {
+        if let Some((file, count)) = self.log.unsynced()? {
+            let done = file.sync();
+            self.log.synced(&file, count, done.is_err());
+            done?;
+        }
+        Ok(())
+    }
+
+    /// What the log says.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Where the log is.
+    pub fn path(&self) -> PathBuf {
+        self.log.file().path()
+    }
+
+    /// What the copy of a key, by its place in [`Tree::keys`], is marked with.
+    pub fn mark(&self, key: usize) -> WriteId {
+        WriteId { log: self.log.file().header().log, through: key as u64 + 1 }
+    }
+
+    /// Says, durably, that all keys are copied.
+    ///
+    /// # Errors
+    /// [`JournalError`]: the rename is to be taken back then.
+    pub fn copied(&mut self) -> Result<(), JournalError> {
+        self.say(&Record::TreeCopied)?;
+        self.sync()
+    }
+
+    /// Forgets the rename, which is finished or taken back.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn end(self) -> Result<(), JournalError> {
+        self.folder.delete(&self.log.file().path())
+    }
+}

@@ -1,0 +1,67 @@
+//! Buckets behind ogive: objects under keys.
+//!
+//! [`Bucket`] is what a mount asks of a store of objects, in the store's own words: objects, ETags,
+//! conditions, uploads in parts and listings. [`RemoteBucket`] speaks to real stores;
+//! [`MemoryBucket`] is a store inside the process for tests, which can be told to fail, to be slow
+//! and to ignore conditions as real stores do. [`BucketOrigin`] shows either as the origin of a
+//! mount.
+//!
+//! [`journal`] keeps what was written and is not yet in the bucket; [`staged`] is a file over it,
+//! and its way up.
+//!
+//! # Errors
+//! [`BucketError`] is the one table: what a store answered, and the `errno` a program is told.
+//!
+//! # Threads
+//! All calls but [`Bucket::fetch`] block the caller. The only executor of ogive, of two threads, is
+//! inside [`RemoteBucket`] and [`WebBucket`]; nothing of it shows.
+
+#![deny(missing_docs)]
+
+mod bucket;
+mod budget;
+mod checksum;
+#[cfg(feature = "demo")]
+mod demo;
+mod error;
+mod fetch;
+pub mod journal;
+mod keys;
+mod memory;
+mod object_metadata;
+mod origin;
+mod probe;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "what is sent over HTTP is counted"))]
+mod requests;
+pub mod staged;
+#[cfg(feature = "index")]
+mod web;
+
+pub use bucket::{
+    Bucket, BucketIdentity, Condition, ETag, Entry, Listing, Object, Promises, Upload,
+};
+pub use budget::{Budget, Prices};
+pub use checksum::{Algorithm, Checksum};
+#[cfg(feature = "demo")]
+pub use demo::DemoStore;
+pub use error::BucketError;
+pub use fetch::{Fetch, Taker};
+pub use memory::{Fault, MemoryBucket, Operation};
+pub use object_metadata::{ObjectMetadata, WriteMetadata};
+pub use origin::WriteOptions;
+pub use origin::{BucketOrigin, Chmod, Convention, Directory, File, Node, OriginOptions};
+pub use probe::probe;
+#[cfg(feature = "demo")]
+pub use remote::Demo;
+#[cfg(feature = "remote")]
+pub use remote::{RemoteBucket, RemoteOptions, StoreKind};
+pub use requests::Requests;
+#[cfg(feature = "remote")]
+pub use web::WebBucket;
+#[cfg(feature = "index")]
+pub use web::index;
+
+/// Result of an operation of a bucket.
+pub type Result<T> = std::result::Result<T, BucketError>;

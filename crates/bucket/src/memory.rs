@@ -1,0 +1,501 @@
+//! A store inside the process, for tests: it keeps conditions as the best stores do, or ignores
+//! them as others do, fails and waits as it is told, and counts what it was asked.
+//!
+//! One lock, of everything; it is never held while a fault makes a caller wait.
+
+use crate::keys;
+use crate::{
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Listing, Object,
+    ObjectMetadata, Promises, Requests, Result, Upload, WriteMetadata,
+};
+use bytes::{Bytes, BytesMut};
+use ogive_origin::Time;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// [`Bucket::head`].
+    Head,
+    /// [`Bucket::get`].
+    Get,
+    /// [`Bucket::put`].
+    Put,
+    /// [`Bucket::upload`].
+    Begin,
+    /// [`Upload::part`].
+    Part,
+    /// [`Upload::copy_part`].
+    CopyPart,
+    /// [`Upload::complete`].
+    Complete,
+    /// [`Upload::abort`].
+    Abort,
+    /// [`Bucket::copy`].
+    Copy,
+    /// [`Bucket::delete`].
+    Delete,
+    /// A page of [`Bucket::list`].
+    List,
+}
+
+/// What goes wrong with the next request of a kind.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// It fails and nothing was done.
+    Fails(BucketError),
+    /// It is done, and its answer is lost: the caller gets this error.
+    AnswerLost(BucketError),
+    /// It takes so long, and is done then.
+    Slow(Duration),
+    /// The body of a GET ends after so many bytes, and the caller gets this error.
+    BreaksOff(u64, BucketError),
+}
+
+/// A store inside the process. Clones are the same store.
+#[derive(Clone, Debug)]
+pub struct MemoryBucket {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    objects: BTreeMap<String, Stored>,
+    promises: Promises,
+    faults: HashMap<Operation, VecDeque<Fault>>,
+    requests: HashMap<Operation, u64>,
+    writes: u64,
+    uploads: u64,
+    checksums: HashMap<String, Checksum>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    body: Bytes,
+    etag: ETag,
+    modified: Time,
+    beside: Noted,
+}
+
+impl Stored {
+    fn object(&self, key: &str) -> Object {
+        Object {
+            key: key.to_owned(),
+            size_bytes: self.body.len() as u64,
+            etag: Some(self.etag.clone()),
+            modified: self.modified,
+            mark: self.beside.0.clone(),
+            kept: Some(self.beside.1.clone().unwrap_or_default()),
+        }
+    }
+}
+
+impl Default for MemoryBucket {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryBucket {
+    /// An empty store that honours every condition.
+    pub fn new() -> Self {
+        let state = State {
+            objects: BTreeMap::new(),
+            promises: Promises::ALL,
+            faults: HashMap::new(),
+            requests: HashMap::new(),
+            writes: 0,
+            uploads: 0,
+            checksums: HashMap::new(),
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Says which conditions are honoured from now on; others are accepted and ignored.
+    pub fn honour(&self, promises: Promises) {
+        self.state.lock().promises = promises;
+    }
+
+    /// Lets the next request of a kind, after those that are doomed already, meet a fault.
+    pub fn doom(&self, operation: Operation, fault: Fault) {
+        self.state.lock().faults.entry(operation).or_default().push_back(fault);
+    }
+
+    /// Lets all further requests go well.
+    pub fn clear_faults(&self) {
+        self.state.lock().faults.clear();
+    }
+
+    /// Shows this checksum of whatever is under a key.
+    pub fn show_checksum(&self, key: &str, checksum: Checksum) {
+        self.state.lock().checksums.insert(key.to_owned(), checksum);
+    }
+
+    /// How many requests of a kind were made so far.
+    pub fn requests(&self, operation: Operation) -> u64 {
+        self.state.lock().requests.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// How many uploads were begun and neither completed nor aborted.
+    pub fn open_uploads(&self) -> u64 {
+        self.state.lock().uploads
+    }
+
+    /// Writes as somebody else would: no condition, no fault, no count.
+    pub fn foreign_put(&self, key: &str, body: impl Into<Bytes>) -> ETag {
+        self.state
+            .lock()
+            .store(key, body.into(), Noted::default())
+            .etag
+            .expect("this store gives ETags")
+    }
+
+    /// Removes as somebody else would.
+    pub fn foreign_delete(&self, key: &str) {
+        self.state.lock().objects.remove(key);
+    }
+
+    /// The bytes of an object, uncounted.
+    pub fn bytes(&self, key: &str) -> Option<Bytes> {
+        self.state.lock().objects.get(key).map(|stored| stored.body.clone())
+    }
+
+    /// Counts a request and meets its fault.
+    fn request(&self, operation: Operation) -> Result<Option<Fault>> {
+        let fault = {
+            let mut state = self.state.lock();
+            *state.requests.entry(operation).or_default() += 1;
+            state.faults.get_mut(&operation).and_then(VecDeque::pop_front)
+        };
+        match fault {
+            Some(Fault::Fails(error)) => Err(error),
+            Some(Fault::Slow(time)) => {
+                std::thread::sleep(time);
+                Ok(None)
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+/// What is beside an object: its mark, and the rest.
+type Noted = (Option<String>, Option<Arc<ObjectMetadata>>);
+
+fn noted(beside: WriteMetadata<'_>) -> Noted {
+    let kept = beside.kept.filter(|kept| !kept.is_empty());
+    (beside.mark.map(str::to_owned), kept.map(|kept| Arc::new(kept.clone())))
+}
+
+/// The answer of a request that was done.
+fn answer<T>(value: T, fault: Option<Fault>) -> Result<T> {
+    match fault {
+        Some(Fault::AnswerLost(error) | Fault::BreaksOff(_, error)) => Err(error),
+        _ => Ok(value),
+    }
+}
+
+impl State {
+    fn store(&mut self, key: &str, body: Bytes, beside: Noted) -> Object {
+        self.writes += 1;
+        let stored = Stored {
+            body,
+            etag: ETag::new(&format!("\"{:016x}\"", self.writes)),
+            modified: Time { seconds: Time::now().seconds, nanoseconds: 0 },
+            beside,
+        };
+        let object = stored.object(key);
+        self.objects.insert(key.to_owned(), stored);
+        object
+    }
+
+    /// Whether a condition holds, or is one that this store ignores.
+    fn check(&self, key: &str, condition: &Condition, uploaded: bool) -> Result<()> {
+        let promises = &self.promises;
+        let (creates, overwrites) = match uploaded {
+            true => (promises.upload_create, promises.upload_overwrite),
+            false => (promises.create, promises.overwrite),
+        };
+        let holds = match condition {
+            Condition::None => true,
+            Condition::Absent => !creates || !self.objects.contains_key(key),
+            Condition::Matches(_) if !overwrites => true,
+            Condition::Matches(etag) => {
+                self.objects.get(key).is_some_and(|stored| stored.etag == *etag)
+            }
+        };
+        if holds { Ok(()) } else { Err(BucketError::ConditionFailed { key: key.to_owned() }) }
+    }
+
+    fn find(&self, key: &str, expected: Option<&ETag>) -> Result<&Stored> {
+        let stored =
+            self.objects.get(key).ok_or_else(|| BucketError::NotFound { key: key.to_owned() })?;
+        match expected {
+            Some(etag) if *etag != stored.etag => {
+                Err(BucketError::ConditionFailed { key: key.to_owned() })
+            }
+            _ => Ok(stored),
+        }
+    }
+
+    /// The bytes of a range that begins within the object.
+    fn range(&self, key: &str, range: &Range<u64>, expected: Option<&ETag>) -> Result<Bytes> {
+        let body = &self.find(key, expected)?.body;
+        let length = body.len() as u64;
+        if range.start >= length || range.is_empty() {
+            return Err(BucketError::OutOfRange { key: key.to_owned() });
+        }
+        Ok(body.slice(range.start as usize..range.end.min(length) as usize))
+    }
+}
+
+impl Bucket for MemoryBucket {
+    fn identity(&self) -> BucketIdentity {
+        BucketIdentity { endpoint: "memory:".to_owned(), bucket: "test".to_owned() }
+    }
+
+    fn promises(&self) -> Promises {
+        self.state.lock().promises
+    }
+
+    fn checksum_of(&self, object: &Object) -> Option<Checksum> {
+        self.state.lock().checksums.get(&object.key).copied()
+    }
+
+    fn asked(&self) -> Requests {
+        let state = self.state.lock();
+        let count = |operation| state.requests.get(&operation).copied().unwrap_or(0);
+        let writes = [Operation::Put, Operation::Begin, Operation::Part, Operation::CopyPart];
+        let others = [Operation::Complete, Operation::Copy];
+        Requests {
+            get: count(Operation::Get),
+            head: count(Operation::Head),
+            list: count(Operation::List),
+            put: writes.into_iter().chain(others).map(count).sum(),
+            delete: count(Operation::Delete) + count(Operation::Abort),
+            ..Requests::default()
+        }
+    }
+
+    fn head(&self, key: &str) -> Result<Object> {
+        let fault = self.request(Operation::Head)?;
+        let object = self.state.lock().find(key, None)?.object(key);
+        answer(object, fault)
+    }
+
+    fn head_with_bytes(&self, key: &str, most_bytes: u64) -> Result<(Object, Option<Bytes>)> {
+        let fault = self.request(Operation::Get)?;
+        let state = self.state.lock();
+        let object = state.find(key, None)?.object(key);
+        let size = object.size_bytes;
+        let is_small = (1..=most_bytes).contains(&size);
+        let bytes = if is_small { Some(state.range(key, &(0..size), None)?) } else { None };
+        drop(state);
+        answer((object, bytes), fault)
+    }
+
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        expected: Option<&ETag>,
+        sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let fault = self.request(Operation::Get)?;
+        let mut bytes = self.state.lock().range(key, &range, expected)?;
+        if let Some(Fault::BreaksOff(after, _)) = &fault {
+            bytes.truncate(usize::try_from(*after).unwrap_or(usize::MAX));
+        }
+        let mut given = 0;
+        // Pieces of a size that fits no record, as a network gives them.
+        while !bytes.is_empty() {
+            let piece = bytes.split_to(bytes.len().min(30_011));
+            given += piece.len() as u64;
+            if sink(piece).is_break() {
+                break;
+            }
+        }
+        answer(given, fault)
+    }
+
+    fn put(
+        &self,
+        key: &str,
+        body: Bytes,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        keys::check(key)?;
+        let fault = self.request(Operation::Put)?;
+        let mut state = self.state.lock();
+        state.check(key, condition, false)?;
+        let object = state.store(key, body, noted(beside));
+        answer(object, fault)
+    }
+
+    fn upload(
+        &self,
+        key: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Box<dyn Upload>> {
+        keys::check(key)?;
+        let fault = self.request(Operation::Begin)?;
+        answer((), fault)?;
+        self.state.lock().uploads += 1;
+        Ok(Box::new(MemoryUpload {
+            bucket: self.clone(),
+            key: key.to_owned(),
+            condition: condition.clone(),
+            beside: noted(beside),
+            parts: Vec::new(),
+        }))
+    }
+
+    fn copy(
+        &self,
+        source: &Object,
+        target: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        keys::check(target)?;
+        let fault = self.request(Operation::Copy)?;
+        let mut state = self.state.lock();
+        let body = state.find(&source.key, source.etag.as_ref())?.body.clone();
+        state.check(target, condition, true)?;
+        let object = state.store(target, body, noted(beside));
+        answer(object, fault)
+    }
+
+    fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
+        let fault = self.request(Operation::Delete)?;
+        let mut state = self.state.lock();
+        let expected = expected.filter(|_| state.promises.delete);
+        match (state.find(key, expected), expected) {
+            (Err(BucketError::NotFound { .. }), None) => {}
+            (found, _) => drop(found?),
+        }
+        state.objects.remove(key);
+        answer((), fault)
+    }
+
+    fn list(
+        &self,
+        listing: &Listing<'_>,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let page = listing.page.clamp(1, 1000);
+        let mut after = listing.prefix.to_owned();
+        let mut is_first = true;
+        loop {
+            let fault = self.request(Operation::List)?;
+            let (entries, next) = self.state.lock().page(listing, &after, is_first, page);
+            answer((), fault)?;
+            for entry in entries {
+                if visit(entry).is_break() {
+                    return Ok(());
+                }
+            }
+            match next {
+                Some(next) => after = next,
+                None => return Ok(()),
+            }
+            is_first = false;
+        }
+    }
+}
+
+impl State {
+    /// One page of a listing from `after` on, and where the next one begins.
+    fn page(
+        &self,
+        listing: &Listing<'_>,
+        after: &str,
+        is_first: bool,
+        page: usize,
+    ) -> (Vec<Entry>, Option<String>) {
+        use std::ops::Bound;
+        let mut from = match is_first {
+            true => Bound::Included(after.to_owned()),
+            false => Bound::Excluded(after.to_owned()),
+        };
+        let mut entries = Vec::new();
+        let mut last = after.to_owned();
+        loop {
+            let Some((key, stored)) = self.objects.range((from, Bound::Unbounded)).next() else {
+                return (entries, None);
+            };
+            let Some(rest) = key.strip_prefix(listing.prefix) else { return (entries, None) };
+            if entries.len() == page {
+                return (entries, Some(last));
+            }
+            match rest.find('/').filter(|_| listing.delimited) {
+                Some(slash) => {
+                    let prefix = &key[..listing.prefix.len() + slash + 1];
+                    entries.push(Entry::Prefix(prefix.to_owned()));
+                    // All that begins with the prefix sorts before this.
+                    last = format!("{prefix}\u{10ffff}");
+                }
+                None => {
+                    let mut object = stored.object(key);
+                    (object.mark, object.kept) = (None, None);
+                    entries.push(Entry::Object(object));
+                    last = key.clone();
+                }
+            }
+            from = Bound::Excluded(last.clone());
+        }
+    }
+}
+
+struct MemoryUpload {
+    bucket: MemoryBucket,
+    key: String,
+    condition: Condition,
+    beside: Noted,
+    parts: Vec<Bytes>,
+}
+
+impl Drop for MemoryUpload {
+    fn drop(&mut self) {
+        self.bucket.state.lock().uploads -= 1;
+    }
+}
+
+impl Upload for MemoryUpload {
+    fn part(&mut self, bytes: Bytes) -> Result<()> {
+        let fault = self.bucket.request(Operation::Part)?;
+        self.parts.push(bytes);
+        answer((), fault)
+    }
+
+    fn copy_part(&mut self, source: &Object, range: Range<u64>) -> Result<()> {
+        let fault = self.bucket.request(Operation::CopyPart)?;
+        let bytes = self.bucket.state.lock().range(&source.key, &range, source.etag.as_ref())?;
+        self.parts.push(bytes);
+        answer((), fault)
+    }
+
+    fn complete(self: Box<Self>) -> Result<Object> {
+        let fault = self.bucket.request(Operation::Complete)?;
+        let mut body = BytesMut::new();
+        self.parts.iter().for_each(|part| body.extend_from_slice(part));
+        let object = {
+            let mut state = self.bucket.state.lock();
+            state.check(&self.key, &self.condition, true)?;
+            state.store(&self.key, body.freeze(), self.beside.clone())
+        };
+        answer(object, fault)
+    }
+
+    fn abort(self: Box<Self>) -> Result<()> {
+        self.bucket.request(Operation::Abort).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests;

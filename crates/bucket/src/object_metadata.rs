@@ -1,0 +1,67 @@
+//! The metadata of an object: pairs of text that a store keeps beside its bytes. Some are headers of
+//! HTTP, the others are its writers' own ("user-defined metadata" of Amazon's S3 API).
+//!
+//! A store has no way to change bytes and leave metadata alone: whoever writes an object anew sends
+//! all of them anew. So those that were found are carried along when an object is written here.
+
+use std::collections::BTreeMap;
+
+/// The word of HTTP for what the bytes are.
+#[cfg(feature = "remote")]
+pub(crate) const CONTENT_TYPE: &str = "content-type";
+/// How they are packed.
+#[cfg(feature = "remote")]
+pub(crate) const CONTENT_ENCODING: &str = "content-encoding";
+/// What a browser is to do with them.
+#[cfg(feature = "remote")]
+pub(crate) const CONTENT_DISPOSITION: &str = "content-disposition";
+/// How long others may keep them.
+#[cfg(feature = "remote")]
+pub(crate) const CACHE_CONTROL: &str = "cache-control";
+
+/// The metadata of an object, but for the mark of a write of ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectMetadata {
+    /// Its writers' own, by name. Names are in small letters, as stores give them back.
+    pub user: BTreeMap<String, String>,
+    /// `content-type`, `content-encoding`, `content-disposition` and `cache-control`, as far as they
+    /// are known.
+    pub headers: BTreeMap<&'static str, String>,
+}
+
+impl ObjectMetadata {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.user.is_empty() && self.headers.is_empty()
+    }
+
+    /// What was noted under a name.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.user.get(name).map(String::as_str)
+    }
+}
+
+/// The metadata that an object is written with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteMetadata<'a> {
+    /// By which a writer whose answer was lost knows his own write again.
+    pub mark: Option<&'a str>,
+    /// The rest.
+    pub kept: Option<&'a ObjectMetadata>,
+}
+
+impl<'a> WriteMetadata<'a> {
+    /// Nothing.
+    pub const NONE: Self = Self { mark: None, kept: None };
+
+    /// A mark alone.
+    pub fn marked(mark: &'a str) -> Self {
+        Self { mark: Some(mark), kept: None }
+    }
+
+    /// The same with what else is to be kept.
+    #[must_use]
+    pub fn with(self, kept: Option<&'a ObjectMetadata>) -> Self {
+        Self { kept, ..self }
+    }
+}

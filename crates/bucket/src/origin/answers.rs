@@ -1,0 +1,296 @@
+//! The bucket as an [`Origin`]: what it answers, and what it refuses at once.
+
+use super::*;
+use super::{BucketOrigin, Directory, File, Node};
+use ogive_origin::{
+    Allocation, Caller, Changes, FileFlags, FileSystemStatistics, FlagsForm, Identity, Make,
+    OFlags, Origin, ReadAhead, RenameFlags, Run, RunSink, Standing, Whence, XattrFlags,
+};
+use std::ffi::OsString;
+
+/// Refuses an operation that stores have no way to do: on a mount that is changed with an error of
+/// its own, on another one as everything that changes something.
+macro_rules! refused {
+    ($($name:ident($($argument:ty),*) -> $result:ty = $errno:ident;)*) => {
+        $(fn $name(&self, $(_: $argument),*) -> Result<$result> {
+            self.writing()?;
+            Err(Errno::$errno)
+        })*
+    };
+}
+
+impl<B: Bucket> Origin for BucketOrigin<B> {
+    type Node = Node;
+    type File = File;
+    type Directory = Directory;
+
+    fn root(&self) -> Result<Found<Node>> {
+        let key = &self.options.prefix;
+        Ok(self.found_as(key, self.directory_attributes_of(key)))
+    }
+
+    fn sound(&self) -> Result<()> {
+        self.told(self.exists(&self.options.prefix)).map(drop)
+    }
+
+    fn standing(&self) -> Standing {
+        self.reach_standing()
+    }
+
+    fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
+        tell("keys_hidden", self.hidden.load(Relaxed));
+        let requests = self.bucket.asked();
+        tell("origin_get", requests.get);
+        tell("origin_head", requests.head);
+        tell("origin_list", requests.list);
+        tell("origin_put", requests.put);
+        tell("origin_delete", requests.delete);
+        tell("origin_failed", requests.failed);
+        tell("origin_received_bytes", requests.received_bytes);
+        tell("origin_sent_bytes", requests.sent_bytes);
+        if let Some(prices) = &self.money.prices {
+            tell("origin_microdollars", prices.microdollars(&requests));
+        }
+        tell("origin_opened_with_bytes", self.beginnings.taken());
+        self.money.tell(tell);
+        self.checked.tell(tell);
+        self.bucket.counters(tell);
+        if let Some(writing) = &self.writing {
+            let (files, bytes) = writing.pending();
+            tell("staged_files", files);
+            tell("staged_bytes", bytes);
+        }
+    }
+
+    fn hidden(&self, tell: &mut dyn FnMut(&str, &str)) {
+        let nameless = self.nameless.lock().clone();
+        for (key, why) in &nameless {
+            tell(key, why);
+        }
+    }
+
+    fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        if !parent.is_directory() {
+            return Err(Errno::NOTDIR);
+        }
+        if parent.is_gone() {
+            return Err(Errno::STALE);
+        }
+        self.find(parent.key(), name)
+    }
+
+    /// Out of the listing that is being read, so that a listing with attributes asks for nothing
+    /// more.
+    fn lookup_in(&self, parent: &Directory, name: &OsStr) -> Result<Found<Node>> {
+        // What is changed here is not as it was listed.
+        let is_staged =
+            Self::key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
+        let snapshot = parent.snapshot.lock().clone().filter(|_| !is_staged);
+        let listed = snapshot.as_ref().zip(name.to_str()).and_then(|(snapshot, name)| {
+            let item = snapshot.find(name)??;
+            self.ask_ahead(snapshot, name);
+            Some(self.found(&format!("{}{name}", parent.key), item))
+        });
+        listed.unwrap_or_else(|| self.find(&parent.key, name))
+    }
+
+    /// A name leads to its key, whatever is stored there; whether that is still there is asked when
+    /// it is opened.
+    fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
+        let key = node.key().strip_suffix('/').unwrap_or(node.key());
+        let leads = key.strip_prefix(parent.key()).is_some_and(|rest| OsStr::new(rest) == name);
+        Ok(leads && !parent.is_gone() && !node.is_gone())
+    }
+
+    fn attributes(&self, node: &Node, file: Option<&File>) -> Result<Attributes> {
+        match file {
+            Some(file) => Ok(self.open_attributes(file)),
+            None => self.node_attributes(node),
+        }
+    }
+
+    fn read_link(&self, node: &Node) -> Result<OsString> {
+        self.link_target(node)
+    }
+
+    fn open(&self, node: &Node, flags: OFlags) -> Result<File> {
+        self.open_file(node, flags, None)
+    }
+
+    fn open_unread(
+        &self,
+        node: &Node,
+        flags: OFlags,
+        is_kept: &dyn Fn(&Identity) -> bool,
+    ) -> Result<File> {
+        self.open_file(node, flags, Some(is_kept))
+    }
+
+    fn is_spoilt(&self, file: &File) -> bool {
+        self.spoilt(file)
+    }
+
+    fn contents_of(&self, file: &File) -> Option<Identity> {
+        self.vouched(file)
+    }
+
+    fn read_at(
+        &self,
+        file: &File,
+        offset: u64,
+        length_bytes: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.read(file, offset, length_bytes, into)
+    }
+
+    fn read_run<S: RunSink>(&self, file: &File, run: Run, sink: S) {
+        self.run(file, run, sink);
+    }
+
+    fn reads_in_background(&self) -> bool {
+        true
+    }
+
+    fn read_ahead(&self) -> ReadAhead {
+        self.bucket.read_ahead()
+    }
+
+    fn may_read_ahead(&self) -> bool {
+        self.may_spend()
+    }
+
+    fn flush(&self, file: &File) -> Result<()> {
+        file.handle().map_or(Ok(()), |handle| handle.close())
+    }
+
+    fn sync(&self, file: &File, _: bool) -> Result<()> {
+        file.handle().map_or(Ok(()), |handle| handle.upload())
+    }
+
+    fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> Result<usize> {
+        file.handle().ok_or(Errno::ROFS)?.write(offset, bytes)
+    }
+
+    fn set_attributes(
+        &self,
+        node: &Node,
+        file: Option<&File>,
+        changes: &Changes,
+    ) -> Result<Attributes> {
+        self.change_attributes(node, file, changes)
+    }
+
+    fn make(
+        &self,
+        parent: &Node,
+        name: &OsStr,
+        what: Make<'_>,
+        caller: Caller,
+    ) -> Result<Found<Node>> {
+        match what {
+            Make::Directory { .. } => self.make_directory(parent, name),
+            Make::Symlink { target } if self.options.convention.is_on() => {
+                self.make_link(parent, name, target, caller)
+            }
+            Make::Symlink { .. } | Make::Special { .. } => {
+                self.writing()?;
+                Err(Errno::PERM)
+            }
+        }
+    }
+
+    fn create(
+        &self,
+        parent: &Node,
+        name: &OsStr,
+        flags: OFlags,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<(Found<Node>, File)> {
+        self.create_file(parent, name, flags, (mode, caller))
+    }
+
+    fn unlink(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        self.remove_file(parent, name)
+    }
+
+    fn remove_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        self.remove_empty_directory(parent, name)
+    }
+
+    fn rename(&self, from: (&Node, &OsStr), to: (&Node, &OsStr), flags: RenameFlags) -> Result<()> {
+        self.rename_name(from, to, flags)
+    }
+
+    fn seek(&self, file: &File, offset: u64, whence: Whence) -> Result<u64> {
+        self.sought(file, offset, whence)
+    }
+
+    fn flags(&self, _: &Node, _: FlagsForm) -> Result<FileFlags> {
+        Err(Errno::NOTTY)
+    }
+
+    fn open_directory(&self, node: &Node) -> Result<Directory> {
+        if !node.is_directory() {
+            return Err(Errno::NOTDIR);
+        }
+        if node.is_gone() {
+            return Err(Errno::STALE);
+        }
+        Ok(Directory { key: node.key().into(), snapshot: Mutex::new(None) })
+    }
+
+    fn read_directory(
+        &self,
+        directory: &Directory,
+        cookie: u64,
+        visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Result<()> {
+        self.read_entries(directory, cookie, visit)
+    }
+
+    fn directory_attributes(&self, directory: &Directory) -> Result<Attributes> {
+        Ok(self.directory_attributes_of(&directory.key))
+    }
+
+    fn sync_directory(&self, _: &Directory) -> Result<()> {
+        Ok(())
+    }
+
+    fn get_xattr(&self, _: &Node, _: &OsStr, _: &mut [u8]) -> Result<usize> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    fn list_xattrs(&self, _: &Node, _: &mut [u8]) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn statistics(&self, _: &Node) -> Result<FileSystemStatistics> {
+        let blocks = ROOM_BYTES / u64::from(BLOCK_BYTES);
+        Ok(FileSystemStatistics {
+            block_size_bytes: BLOCK_BYTES,
+            fragment_size_bytes: BLOCK_BYTES,
+            blocks,
+            blocks_free: blocks,
+            blocks_available: blocks,
+            inodes: 0,
+            inodes_free: 0,
+            name_max_bytes: 255,
+        })
+    }
+
+    fn has_access_control_lists(&self) -> bool {
+        false
+    }
+
+    refused! {
+        link(&Node, Option<&File>, &Node, &OsStr) -> Found<Node> = PERM;
+        set_flags(&Node, FileFlags) -> () = NOTTY;
+        // The kernel does not ask again for these, and copies by itself.
+        allocate(&File, Allocation) -> () = NOSYS;
+        copy_range((&File, u64), (&File, u64), usize) -> usize = NOSYS;
+        set_xattr(&Node, &OsStr, &[u8], XattrFlags) -> () = OPNOTSUPP;
+        remove_xattr(&Node, &OsStr) -> () = OPNOTSUPP;
+    }
+}

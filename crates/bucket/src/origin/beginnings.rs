@@ -1,0 +1,139 @@
+//! Small objects that come whole with the answer to their opening.
+//!
+//! Opening asks the store what it has under the key. Of a small object that is going to be read the
+//! same request brings the bytes: one round trip instead of two, for the price of one. What came
+//! waits with the open file until it is read, so it is of the object that was opened.
+//!
+//! # What it costs
+//! Nothing is asked so of an object that the cache has already, nor of one whose size is not known
+//! from a listing or an earlier answer. What waits to be read is bounded, over all open files.
+//!
+//! # Locks
+//! One, of what was seen; a leaf.
+
+use super::directory::Item;
+use super::files::strong_etag;
+use super::{BucketOrigin, Node};
+use crate::keys;
+use crate::{Bucket, BucketError, ETag, Object};
+use bytes::Bytes;
+use ogive_origin::Identity;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The largest object that comes whole, in bytes: where sending it takes about as long as asking
+/// for it. Longer ones are read in records, and not always from their beginning.
+const OBJECT_MAX_BYTES: u64 = 128 << 10;
+/// What may wait to be read, over all open files.
+const WAITING_MAX_BYTES: u64 = 16 << 20;
+/// Objects at most that were seen outside of listings.
+const SEEN_MAX: usize = 4096;
+
+/// Whether the caller has the first record of a file already.
+pub(super) type IsKept<'a> = &'a dyn Fn(&Identity) -> bool;
+
+/// What is known of small objects that may be opened, and what of them waits to be read.
+#[derive(Default)]
+pub(super) struct Beginnings {
+    waiting_bytes: Arc<AtomicU64>,
+    /// Objects that the store was asked for by themselves, by key.
+    seen: Mutex<HashMap<Box<str>, Object>>,
+    /// Openings that brought the bytes.
+    taken: AtomicU64,
+}
+
+/// The bytes of an object that was opened.
+pub(super) struct Beginning {
+    etag: ETag,
+    bytes: Bytes,
+    waiting_bytes: Arc<AtomicU64>,
+}
+
+impl Beginning {
+    /// A range of an object, if these are the bytes of that one.
+    pub(super) fn range(&self, object: &Object, range: Range<u64>) -> Option<Bytes> {
+        let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
+        let is_same = object.etag.as_ref() == Some(&self.etag);
+        (is_same && range.end <= self.bytes.len()).then(|| self.bytes.slice(range))
+    }
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        self.waiting_bytes.fetch_sub(self.bytes.len() as u64, Relaxed);
+    }
+}
+
+impl Beginnings {
+    fn has_room(&self) -> bool {
+        // Those who ask at the same time may be over it by one object each.
+        self.waiting_bytes.load(Relaxed) + OBJECT_MAX_BYTES <= WAITING_MAX_BYTES
+    }
+
+    fn begin(&self, object: &Object, bytes: Bytes) -> Option<Beginning> {
+        let etag = strong_etag(object).filter(|_| bytes.len() as u64 == object.size_bytes)?;
+        self.waiting_bytes.fetch_add(bytes.len() as u64, Relaxed);
+        self.taken.fetch_add(1, Relaxed);
+        let waiting_bytes = Arc::clone(&self.waiting_bytes);
+        Some(Beginning { etag: etag.clone(), bytes, waiting_bytes })
+    }
+
+    /// How many openings have brought the bytes.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+}
+
+impl<B: Bucket> BucketOrigin<B> {
+    /// The store has told of an object by itself.
+    pub(super) fn is_seen(&self, object: &Object) {
+        let mut seen = self.beginnings.seen.lock();
+        if seen.len() >= SEEN_MAX {
+            seen.clear();
+        }
+        seen.insert(object.key.as_str().into(), object.clone());
+    }
+
+    /// What an object was when the store told of it last: right or not, it says how to ask.
+    fn last_told(&self, key: &str) -> Option<Object> {
+        let (directory, name) = keys::split(key);
+        if let Some(snapshot) = self.young.last(directory)
+            && let Some(Some(Item::File(object))) = snapshot.find(name)
+        {
+            return Some(object.clone());
+        }
+        self.beginnings.seen.lock().get(key).cloned()
+    }
+
+    /// Asks the store for what is opened, and for its bytes if they are small and wanted.
+    pub(super) fn ask_to_open(
+        &self,
+        node: &Node,
+        key: &str,
+        is_kept: Option<IsKept<'_>>,
+    ) -> crate::Result<(Object, Option<Beginning>)> {
+        let is_wanted = is_kept.is_some_and(|is_kept| {
+            self.beginnings.has_room()
+                && self.last_told(key).is_some_and(|object| {
+                    let is_small = (1..=OBJECT_MAX_BYTES).contains(&object.size_bytes);
+                    let generation = self.generation(node);
+                    is_small
+                        && strong_etag(&object).is_some()
+                        && !is_kept(&self.file_attributes(&object).identity(generation))
+                })
+        });
+        if !is_wanted {
+            return self.bucket.head(key).map(|object| (object, None));
+        }
+        let (object, bytes) = match self.bucket.head_with_bytes(key, OBJECT_MAX_BYTES) {
+            // What it is can be told, and only its bytes cannot.
+            Err(BucketError::Archived { .. }) => (self.bucket.head(key)?, None),
+            answer => answer?,
+        };
+        let beginning = bytes.and_then(|bytes| self.beginnings.begin(&object, bytes));
+        Ok((object, beginning))
+    }
+}

@@ -1,0 +1,262 @@
+//! The bucket as an [`ogive_origin::Origin`] that is changed: what each operation means for keys.
+
+use super::BucketOrigin;
+use super::directory::Item;
+use super::files::File;
+use super::names::Node;
+use super::posix::Posix;
+use super::writing::Chmod;
+use super::writing::Wants;
+use crate::{Bucket, ObjectMetadata, keys};
+use ogive_origin::{
+    Attributes, Caller, Changes, Errno, FileKind, Found, OFlags, RenameFlags, Result, SetTime, Time,
+};
+use std::ffi::OsStr;
+
+impl<B: Bucket> BucketOrigin<B> {
+    /// The key of a name that is to be made in a directory.
+    pub(super) fn key_to_make(&self, parent: &Node, name: &OsStr) -> Result<String> {
+        self.writing()?;
+        if !parent.is_directory() {
+            return Err(Errno::NOTDIR);
+        }
+        if parent.is_gone() {
+            return Err(Errno::STALE);
+        }
+        // A name that cannot be one is not absent: it cannot be made.
+        let invalid = |errno| if errno == Errno::NOENT { Errno::INVAL } else { errno };
+        let key = Self::key(parent.key(), name).map_err(invalid)?;
+        // With the slash of a directory it is one byte longer.
+        keys::check(&format!("{key}/")).map_err(|_| Errno::NAMETOOLONG)?;
+        Ok(key)
+    }
+
+    /// What a name leads to now.
+    pub(super) fn there(&self, key: &str) -> Result<Option<Item>> {
+        match self.staged_at(key) {
+            Some(staged) => Ok(Some(Item::File(staged))),
+            None => self.ask(key),
+        }
+    }
+
+    /// Makes and opens a file.
+    pub(super) fn create_file(
+        &self,
+        parent: &Node,
+        name: &OsStr,
+        flags: OFlags,
+        (mode, caller): (u32, Caller),
+    ) -> Result<(Found<Node>, File)> {
+        let key = self.key_to_make(parent, name)?;
+        if self.told(self.exists(&format!("{key}/")))? {
+            return Err(if flags.contains(OFlags::EXCL) { Errno::EXIST } else { Errno::ISDIR });
+        }
+        let is_new = flags.contains(OFlags::EXCL);
+        let convention = self.options.convention;
+        let posix = Posix {
+            permissions: Some((mode & !caller.umask & 0o7777) as u16),
+            kind: Some(FileKind::Regular),
+            user: Some(caller.user),
+            group: Some(caller.group),
+            modified: Some(Time::now()),
+            ..Posix::default()
+        };
+        let kept =
+            convention.is_on().then(|| convention.write(&ObjectMetadata::default(), &posix, false));
+        let handle = self.writing()?.create(&key, is_new, Wants::of(flags), kept)?;
+        let node = self.names.node(&key);
+        let file = self.file(&node, handle);
+        let found = self.found_as(&key, self.open_attributes(&file));
+        Ok((found, file))
+    }
+
+    /// Makes a directory.
+    pub(super) fn make_directory(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        let key = self.key_to_make(parent, name)?;
+        if self.there(&key)?.is_some() {
+            return Err(Errno::EXIST);
+        }
+        self.writing()?.make_directory(&format!("{key}/"))?;
+        self.found(&key, &Item::Directory)
+    }
+
+    /// Takes the name of a file away.
+    pub(super) fn remove_file(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        let key = self.key_to_remove(parent, name)?;
+        if self.told(self.exists(&format!("{key}/")))? {
+            return Err(Errno::ISDIR);
+        }
+        self.writing()?.remove(&key)?;
+        self.names.lose(&key);
+        Ok(())
+    }
+
+    fn key_to_remove(&self, parent: &Node, name: &OsStr) -> Result<String> {
+        self.writing()?;
+        if parent.is_gone() {
+            return Err(Errno::STALE);
+        }
+        Self::key(parent.key(), name)
+    }
+
+    /// Removes a directory with nothing in it.
+    pub(super) fn remove_empty_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        let key = self.key_to_remove(parent, name)?;
+        if self.staged_at(&key).is_some() {
+            return Err(Errno::NOTDIR);
+        }
+        let directory = format!("{key}/");
+        match self.writing()?.remove_directory(&directory) {
+            Ok(()) => {
+                self.names.lose_below(&directory);
+                Ok(())
+            }
+            Err(Errno::NOENT) if self.there(&key)?.is_some() => Err(Errno::NOTDIR),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Renames a file or a directory.
+    pub(super) fn rename_name(
+        &self,
+        (from_parent, from_name): (&Node, &OsStr),
+        (to_parent, to_name): (&Node, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        if !(flags - RenameFlags::NOREPLACE).is_empty() {
+            return Err(Errno::INVAL);
+        }
+        let is_new = flags.contains(RenameFlags::NOREPLACE);
+        let from = self.key_to_remove(from_parent, from_name)?;
+        let to = self.key_to_make(to_parent, to_name)?;
+        let source = self.there(&from)?.ok_or(Errno::NOENT)?;
+        if from == to {
+            return Ok(());
+        }
+        let target = self.there(&to)?;
+        if is_new && target.is_some() {
+            return Err(Errno::EXIST);
+        }
+        let writing = self.writing()?;
+        match (source, target) {
+            (Item::Directory, Some(Item::File(_))) => Err(Errno::NOTDIR),
+            (Item::File(_), Some(Item::Directory)) => Err(Errno::ISDIR),
+            (Item::File(_), _) => {
+                writing.rename((&from, &to), is_new)?;
+                self.names.lose(&from);
+                self.names.lose(&to);
+                Ok(())
+            }
+            (Item::Directory, _) => {
+                let (from, to) = (format!("{from}/"), format!("{to}/"));
+                let renamed = writing.rename_directory(&from, &to);
+                // Also after an error: some of it may have been done.
+                self.names.lose_below(&from);
+                self.names.lose_below(&to);
+                renamed
+            }
+        }
+    }
+
+    /// Changes the size, and what a convention has words for. Without one a store has no other
+    /// attributes: what is to be as it is already, is; a time that is to be now, of a file that is
+    /// about to be uploaded, is; anything else is refused, or ignored.
+    pub(super) fn change_attributes(
+        &self,
+        node: &Node,
+        file: Option<&File>,
+        changes: &Changes,
+    ) -> Result<Attributes> {
+        let writing = self.writing()?;
+        let open = file.and_then(File::handle);
+        let before = match file {
+            Some(file) => self.open_attributes(file),
+            None => self.node_attributes(node)?,
+        };
+        let is_now = |time: Option<SetTime>| time.is_none_or(|time| time == SetTime::Now);
+        let is_staged = changes.size_bytes.is_some()
+            || open.is_some_and(super::writing::Handle::is_changed)
+            || self.staged_at(node.key()).is_some();
+        let has_times = changes.accessed.is_some() || changes.modified.is_some();
+        let is_refused = changes
+            .permissions
+            // The kernel sends the kind of the file with them.
+            .is_some_and(|mode| mode & 0o7777 != u32::from(before.permissions))
+            || changes.user.is_some_and(|user| user != before.user)
+            || changes.group.is_some_and(|group| group != before.group)
+            || (has_times && !(is_staged && is_now(changes.accessed) && is_now(changes.modified)));
+        if is_refused {
+            if self.options.convention.is_on() && !node.is_directory() {
+                return self.note_attributes(node, file, changes);
+            }
+            if writing.chmod() == Chmod::Refuse {
+                return Err(Errno::PERM);
+            }
+        }
+        let Some(size) = changes.size_bytes else { return Ok(before) };
+        if let (Some(file), Some(handle)) = (file, open) {
+            handle.resize(size)?;
+            return Ok(self.open_attributes(file));
+        }
+        if node.is_directory() {
+            return Err(Errno::ISDIR);
+        }
+        if node.is_gone() {
+            return Err(Errno::STALE);
+        }
+        let wants = Wants { to_write: true, ..Wants::default() };
+        let handle = writing.open(node.key(), wants)?;
+        handle.resize(size)?;
+        // Whoever has it open for writing uploads it when he closes it.
+        if !handle.has_writers_besides() {
+            handle.close()?;
+        }
+        Ok(self.file_attributes(&handle.look().object))
+    }
+
+    /// Keeps modes, owners and times beside a file, in the words of the convention.
+    fn note_attributes(
+        &self,
+        node: &Node,
+        file: Option<&File>,
+        changes: &Changes,
+    ) -> Result<Attributes> {
+        if node.is_gone() && file.is_none() {
+            return Err(Errno::STALE);
+        }
+        if changes.size_bytes.is_some() {
+            let size = Changes { size_bytes: changes.size_bytes, ..Changes::default() };
+            self.change_attributes(node, file, &size)?;
+        }
+        let time = |set: SetTime| match set {
+            SetTime::Now => Time::now(),
+            SetTime::To(time) => time,
+        };
+        // The kind is not known here, and stays what it is.
+        let before = match file {
+            Some(file) => self.open_attributes(file),
+            None => self.node_attributes(node)?,
+        };
+        let posix = Posix {
+            permissions: Some(
+                changes.permissions.map_or(before.permissions, |mode| (mode & 0o7777) as u16),
+            ),
+            kind: Some(before.kind),
+            user: changes.user,
+            group: changes.group,
+            modified: changes.modified.map(time),
+            accessed: changes.accessed.map(time),
+            ..Posix::default()
+        };
+        let writing = self.writing()?;
+        let handle = file.and_then(File::handle);
+        let object = match handle {
+            Some(handle) => {
+                handle.note(&posix)?;
+                handle.look().object
+            }
+            None => writing.note(node.key(), &posix)?.look().object,
+        };
+        Ok(self.file_attributes(&object))
+    }
+}

@@ -1,0 +1,109 @@
+//! What was read, compared with what the store says of the whole object.
+//!
+//! Where the store shows a checksum of an object when it is opened, each record that passes is summed
+//! up, and once all have passed the sum is compared ([`crate::checksum`]). It is the object with one
+//! ETag that is compared, whoever reads it and in which order. Records that come out of the cache do
+//! not pass here, so an object of which a part was cached before it was opened first is not compared.
+//!
+//! An object whose sum is another one is *spoilt*: that is said in the log and counted, and all
+//! reads of it fail with `EIO`, until it has another ETag or the mount ends. By then a program has
+//! had its bytes: a part of an object cannot be compared with anything.
+//!
+//! # Locks
+//! One, a leaf. Sums of records are made outside; they are put together under it, once an object.
+
+use crate::checksum::Sums;
+use crate::{Checksum, ETag, Object};
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Records of all objects together of which sums are kept; some 16 MiB.
+const RECORDS_MAX: usize = 1_000_000;
+/// Spoilt objects that are remembered.
+const SPOILT_MAX: usize = 10_000;
+
+/// An object: its key and ETag.
+type Id = (Box<str>, Box<str>);
+
+fn id(key: &str, etag: &ETag) -> Id {
+    (key.into(), etag.as_str().into())
+}
+
+/// Sums of what passes.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    table: Mutex<Table>,
+    /// Looked at without a lock: there hardly ever is one.
+    is_any_spoilt: AtomicBool,
+    matched: AtomicU64,
+    mismatched: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    sums: HashMap<Id, Sums>,
+    records: usize,
+    spoilt: HashSet<Id>,
+}
+
+impl Checked {
+    /// A record of an object has passed. What the object's sum is, if it is not what it should be.
+    pub(super) fn passed(
+        &self,
+        object: &Object,
+        (checksum, record_size): (Checksum, usize),
+        (index, sum): (u64, u64),
+    ) -> Option<u64> {
+        let id = id(&object.key, object.etag.as_ref()?);
+        let mut table = self.table.lock();
+        if !table.sums.contains_key(&id) {
+            let records = Sums::records_of(object.size_bytes, record_size as u64);
+            if records > RECORDS_MAX {
+                return None;
+            }
+            if table.records + records > RECORDS_MAX {
+                // Those that are not whole yet may never be.
+                (table.records, table.sums) = (0, HashMap::new());
+            }
+            table.records += records;
+            table.sums.insert(id.clone(), Sums::new(object.size_bytes, record_size as u64));
+        }
+        let sums = table.sums.get_mut(&id)?;
+        sums.add(index, sum);
+        let whole = sums.whole(checksum.algorithm)?;
+        let records = sums.len();
+        table.sums.remove(&id);
+        table.records -= records;
+        if whole == checksum.value {
+            self.matched.fetch_add(1, Relaxed);
+            return None;
+        }
+        if table.spoilt.len() >= SPOILT_MAX {
+            table.spoilt.clear();
+        }
+        table.spoilt.insert(id);
+        self.is_any_spoilt.store(true, Relaxed);
+        self.mismatched.fetch_add(1, Relaxed);
+        Some(whole)
+    }
+
+    /// Whether an object was found to be another one than the store says.
+    pub(super) fn is_spoilt(&self, object: &Object) -> bool {
+        let Some(etag) = object.etag.as_ref().filter(|_| self.is_any_spoilt.load(Relaxed)) else {
+            return false;
+        };
+        self.table.lock().spoilt.contains(&id(&object.key, etag))
+    }
+
+    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
+        tell("origin_checksums_matched", self.matched.load(Relaxed));
+        tell("origin_checksum_mismatches", self.mismatched.load(Relaxed));
+    }
+}
+
+/// An object whose records are summed up.
+pub(super) struct Summing {
+    pub(super) object: Object,
+    pub(super) checksum: Checksum,
+}

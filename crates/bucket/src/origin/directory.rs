@@ -1,0 +1,275 @@
+//! Directories: what the listing of a prefix says, and how long it is believed.
+//!
+//! A [`Snapshot`] is one listing of one prefix, sorted by name. A program that reads a directory
+//! reads one, and the attributes of its names come out of it: 1,000 of them cost one request. A
+//! snapshot that is *young*, not older than names and attributes may be, also answers lookups of
+//! all names in it, and of all that are not in it if it is whole.
+//!
+//! # Names
+//! A directory is a common prefix of keys, or the marker `name/`. Where an object has the name of a
+//! directory, the directory has it, and the object is hidden. Keys that cannot be names are hidden
+//! as well ([`crate::keys::name_in`]). Both are counted.
+//!
+//! # Locks
+//! One, of the table of young snapshots; nothing is asked under it.
+
+use crate::keys;
+use crate::{Bucket, Entry, Listing, Object, Result};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Entries that a request asks for: as many as stores give.
+const PAGE: usize = 1000;
+/// Keys without a name that one snapshot knows.
+const NAMELESS_MAX: usize = 1000;
+/// Entries of all young snapshots together, at most; about 20 MiB.
+const YOUNG_MAX: usize = 100_000;
+
+/// What a name leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    Directory,
+    File(Object),
+}
+
+/// What was listed under a prefix.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// Sorted by name, each name once.
+    items: Vec<(Box<str>, Item)>,
+    /// When the listing began.
+    taken: Instant,
+    /// Nothing was left out.
+    is_whole: bool,
+    /// The prefix exists: something was listed, if only its marker.
+    exists: bool,
+    /// How many keys cannot be shown.
+    pub(super) hidden: u64,
+    /// Which those are, and why: the first of them.
+    pub(super) nameless: Vec<(Box<str>, &'static str)>,
+}
+
+impl Snapshot {
+    /// Lists the directory with this prefix, at most `pages` of it.
+    pub(super) fn take(bucket: &impl Bucket, prefix: &str, pages: usize) -> Result<Self> {
+        let taken = Instant::now();
+        let mut items = Vec::new();
+        let (mut hidden, mut seen, mut is_whole) = (0, 0, true);
+        let mut nameless = Vec::new();
+        let listing = Listing { prefix, delimited: true, page: PAGE };
+        bucket.list(&listing, &mut |entry| {
+            seen += 1;
+            match keys::name_in(prefix, entry.key()) {
+                Some(name) => {
+                    let name = Box::from(name);
+                    let is_directory = entry.key().ends_with('/');
+                    items.push(match entry {
+                        Entry::Object(object) if !is_directory => (name, Item::File(object)),
+                        _ => (name, Item::Directory),
+                    });
+                }
+                // The marker of the directory itself.
+                None if entry.key() == prefix => {}
+                None => {
+                    hidden += 1;
+                    if nameless.len() < NAMELESS_MAX {
+                        let why = keys::why_nameless(prefix, entry.key());
+                        nameless.push((entry.key().into(), why));
+                    }
+                }
+            }
+            // Whether there is more is not asked for: that would be another page.
+            if seen == pages.saturating_mul(PAGE) {
+                is_whole = false;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        let exists = seen > 0;
+        // Of two with one name the directory comes first, and stays.
+        let is_file = |item: &Item| !matches!(item, Item::Directory);
+        items.sort_by(|a: &(Box<str>, Item), b| (&a.0, is_file(&a.1)).cmp(&(&b.0, is_file(&b.1))));
+        let listed = items.len();
+        items.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if let (true, Item::File(object)) = (is_same, &later.1)
+                && nameless.len() < NAMELESS_MAX
+            {
+                nameless.push((object.key.as_str().into(), "a directory has its name"));
+            }
+            is_same
+        });
+        hidden += (listed - items.len()) as u64;
+        items.shrink_to_fit();
+        Ok(Self { items, taken, is_whole, exists, hidden, nameless })
+    }
+
+    /// The same with objects in it that the store has otherwise, or not at all.
+    pub(super) fn with(&self, prefix: &str, objects: Vec<Object>) -> Self {
+        let Self { taken, is_whole, exists, hidden, .. } = *self;
+        let mut items = self.items.clone();
+        for object in objects {
+            let Some(name) = keys::name_in(prefix, &object.key).map(Box::<str>::from) else {
+                continue;
+            };
+            match items.binary_search_by(|(known, _)| known.cmp(&name)) {
+                // A directory hides an object of its name.
+                Ok(at) if items[at].1 == Item::Directory => {}
+                Ok(at) => items[at].1 = Item::File(object),
+                Err(at) => items.insert(at, (name, Item::File(object))),
+            }
+        }
+        let nameless = self.nameless.clone();
+        Self { items, taken, is_whole, exists, hidden, nameless }
+    }
+
+    /// What a name leads to; `None` if that is not known, `Some(None)` if it leads nowhere.
+    pub(super) fn find(&self, name: &str) -> Option<Option<&Item>> {
+        match self.items.binary_search_by(|(known, _)| (**known).cmp(name)) {
+            Ok(at) => Some(Some(&self.items[at].1)),
+            Err(_) => self.is_whole.then_some(None),
+        }
+    }
+
+    /// The objects from a name on, which is among them or not.
+    pub(super) fn files_from(&self, name: &str) -> impl Iterator<Item = &Object> {
+        let at = self.items.partition_point(|(known, _)| **known < *name);
+        self.items[at..].iter().filter_map(|(_, item)| match item {
+            Item::File(object) => Some(object),
+            Item::Directory => None,
+        })
+    }
+
+    pub(super) fn items(&self) -> &[(Box<str>, Item)] {
+        &self.items
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.exists
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+}
+
+/// Snapshots that may still be believed.
+#[derive(Debug)]
+pub(super) struct Young {
+    /// How long one may be believed.
+    age_max: Duration,
+    /// Those that are too old are kept as well, while there is room.
+    keeps_old: AtomicBool,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    snapshots: HashMap<Box<str>, Arc<Snapshot>>,
+    entries: usize,
+    /// How often something was changed by what is done here.
+    changes: u64,
+}
+
+/// A moment before a listing was begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark(u64);
+
+impl Table {
+    fn remove(&mut self, prefix: &str) {
+        if let Some(snapshot) = self.snapshots.remove(prefix) {
+            self.entries -= snapshot.items.len();
+        }
+    }
+}
+
+impl Young {
+    pub(super) fn new(age_max: Duration) -> Self {
+        Self { age_max, keeps_old: AtomicBool::new(false), table: Mutex::default() }
+    }
+
+    /// Whether anything is believed at all.
+    pub(super) fn is_of_use(&self) -> bool {
+        !self.age_max.is_zero()
+    }
+
+    /// The young snapshot of a prefix.
+    pub(super) fn get(&self, prefix: &str) -> Option<Arc<Snapshot>> {
+        let snapshot = self.table.lock().snapshots.get(prefix).cloned()?;
+        (snapshot.taken.elapsed() < self.age_max).then_some(snapshot)
+    }
+
+    /// From now on those that are too old to be believed are kept, while there is room.
+    pub(super) fn keep_old(&self) {
+        self.keeps_old.store(true, Relaxed);
+    }
+
+    /// The last snapshot of a prefix, however old.
+    pub(super) fn last(&self, prefix: &str) -> Option<Arc<Snapshot>> {
+        self.table.lock().snapshots.get(prefix).cloned()
+    }
+
+    /// An object was asked for by itself: a listing that says something else of it is believed no
+    /// more.
+    pub(super) fn correct(&self, object: &Object) {
+        let (prefix, name) = keys::split(&object.key);
+        let mut table = self.table.lock();
+        let listed = table.snapshots.get(prefix).and_then(|snapshot| snapshot.find(name));
+        // A listing may tell the time of an object with another precision.
+        let is_same =
+            |listed: &Object| listed.etag == object.etag && listed.size_bytes == object.size_bytes;
+        if listed.is_some_and(|item| !matches!(item, Some(Item::File(listed)) if is_same(listed))) {
+            table.remove(prefix);
+        }
+    }
+
+    /// Something was changed in the directory of a key, which may end in a slash: what was listed
+    /// there before, or is being listed, is believed no more.
+    pub(super) fn forget_directory_of(&self, key: &str) {
+        let (directory, _) = keys::split(key.strip_suffix('/').unwrap_or(key));
+        let mut table = self.table.lock();
+        table.changes += 1;
+        table.remove(directory);
+    }
+
+    /// Nothing that was listed is believed any more.
+    pub(super) fn forget_all(&self) {
+        let mut table = self.table.lock();
+        table.changes += 1;
+        table.snapshots.clear();
+        table.entries = 0;
+    }
+
+    /// To be taken before a listing is begun.
+    pub(super) fn mark(&self) -> Mark {
+        Mark(self.table.lock().changes)
+    }
+
+    /// Keeps a snapshot for as long as it is young, if there is room once the old ones are gone
+    /// and nothing was changed here since it was begun.
+    pub(super) fn keep(&self, prefix: &str, snapshot: &Arc<Snapshot>, mark: Mark) {
+        let is_of_use = self.is_of_use() || self.keeps_old.load(Relaxed);
+        if !is_of_use || snapshot.items.len() > YOUNG_MAX {
+            return;
+        }
+        let mut table = self.table.lock();
+        if table.changes != mark.0 {
+            return;
+        }
+        table.remove(prefix);
+        let most = if self.keeps_old.load(Relaxed) { YOUNG_MAX } else { PAGE };
+        if table.entries + snapshot.items.len() > YOUNG_MAX || table.snapshots.len() > most {
+            table.snapshots.retain(|_, kept| kept.taken.elapsed() < self.age_max);
+            table.entries = table.snapshots.values().map(|kept| kept.items.len()).sum();
+        }
+        if table.entries + snapshot.items.len() > YOUNG_MAX {
+            return;
+        }
+        table.entries += snapshot.items.len();
+        table.snapshots.insert(prefix.into(), Arc::clone(snapshot));
+    }
+}

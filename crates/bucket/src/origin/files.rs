@@ -1,0 +1,251 @@
+//! Open files of a bucket: what their bytes are, and reading them.
+//!
+//! A file of a bucket that is only read is pinned to the object that it was opened with. Where
+//! files are changed, it is pinned to a line of objects: that one, and those made of it here
+//! ([`super::writing`]).
+
+use super::BucketOrigin;
+use super::beginnings::{Beginning, IsKept};
+use super::directory::Item;
+use super::names::Node;
+use super::writing::{Handle, Source, Wants};
+use crate::{Bucket, BucketError, ETag, Object};
+use bytes::Bytes;
+use ogive_origin::{Attributes, Errno, Identity, OFlags, Result, Whence};
+use parking_lot::Mutex;
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+/// An open file.
+pub struct File {
+    /// What it was opened with.
+    pub(super) object: Object,
+    attributes: Attributes,
+    /// Generation of its node.
+    generation: u64,
+    /// What is done to it here, where files are changed.
+    handle: Option<Handle>,
+    /// Bytes that came when it was opened.
+    beginning: Mutex<Option<Beginning>>,
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").field("object", &self.object).finish_non_exhaustive()
+    }
+}
+
+/// What every read of an object asks for.
+pub(super) fn strong_etag(object: &Object) -> Option<&ETag> {
+    object.etag.as_ref().filter(|etag| etag.is_strong())
+}
+
+impl File {
+    /// Its size in bytes.
+    fn size(&self) -> u64 {
+        match &self.handle {
+            Some(handle) => handle.look().object.size_bytes,
+            None => self.object.size_bytes,
+        }
+    }
+
+    /// What is done to it here.
+    pub(super) fn handle(&self) -> Option<&Handle> {
+        self.handle.as_ref()
+    }
+
+    /// A range of the object, if it came when the file was opened. What reaches to the end of the
+    /// object is the last of it: who has it keeps it.
+    pub(super) fn taken(&self, object: &Object, range: Range<u64>) -> Option<Bytes> {
+        let mut beginning = self.beginning.lock();
+        let is_last = range.end == object.size_bytes;
+        let bytes = beginning.as_ref()?.range(object, range)?;
+        if is_last {
+            *beginning = None;
+        }
+        Some(bytes)
+    }
+
+    /// What its bytes are now.
+    pub(super) fn source(&self) -> Result<Source> {
+        match &self.handle {
+            Some(handle) => handle.source(),
+            None => Ok(Source::Object(self.object.clone())),
+        }
+    }
+}
+
+impl<B: Bucket> BucketOrigin<B> {
+    /// Opens the file of a node; with `is_kept`, one whose first bytes are going to be read.
+    pub(super) fn open_file(
+        &self,
+        node: &Node,
+        flags: OFlags,
+        is_kept: Option<IsKept<'_>>,
+    ) -> Result<File> {
+        let to_write = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        let to_cut = flags.contains(OFlags::TRUNC);
+        if self.writing.is_none() && (to_write || to_cut) {
+            return Err(Errno::ROFS);
+        }
+        if node.is_directory() {
+            return Err(Errno::ISDIR);
+        }
+        if node.is_gone() {
+            return Err(Errno::STALE);
+        }
+        let is_kept = is_kept.filter(|_| !to_write && !to_cut);
+        if let Some(writing) = &self.writing {
+            let mut beginning = None;
+            let handle = writing.open_asking(node.key(), Wants::of(flags), &mut |key| {
+                let (object, begun) = self.ask_to_open(node, key, is_kept)?;
+                beginning = begun;
+                Ok(object)
+            })?;
+            return Ok(File { beginning: Mutex::new(beginning), ..self.file(node, handle) });
+        }
+        let (object, beginning) = self.object_to_open(node, is_kept)?;
+        if self.checked.is_spoilt(&object) {
+            return Err(Errno::IO);
+        }
+        let (attributes, generation) = (self.file_attributes(&object), self.generation(node));
+        let beginning = Mutex::new(beginning);
+        Ok(File { attributes, object, generation, handle: None, beginning })
+    }
+
+    /// Whether the object that a file was opened with is not what the store says of it.
+    pub(super) fn spoilt(&self, file: &File) -> bool {
+        self.checked.is_spoilt(&file.object)
+    }
+
+    /// What is opened: what the store has now, or what is known of it while it does not answer.
+    fn object_to_open(
+        &self,
+        node: &Node,
+        is_kept: Option<IsKept<'_>>,
+    ) -> Result<(Object, Option<Beginning>)> {
+        let key = node.key();
+        let remembered = || match self.remembered(key)? {
+            Some(Item::File(object)) => Ok((object, None)),
+            _ => Err(Errno::STALE),
+        };
+        if self.is_out_of_reach() {
+            return remembered();
+        }
+        let answer = self.ask_to_open(node, key, is_kept);
+        if self.hear(&answer) {
+            return remembered();
+        }
+        match answer {
+            Ok((object, beginning)) => {
+                self.young.correct(&object);
+                self.saw(key, &Item::File(object.clone()));
+                Ok((object, beginning))
+            }
+            Err(BucketError::NotFound { .. }) => Err(Errno::STALE),
+            Err(error) => Err(self.errno(&error)),
+        }
+    }
+
+    /// An open file of what is open.
+    pub(super) fn file(&self, node: &Node, handle: Handle) -> File {
+        let object = handle.look().object;
+        let (attributes, generation) = (self.file_attributes(&object), self.generation(node));
+        let beginning = Mutex::new(None);
+        File { attributes, object, generation, handle: Some(handle), beginning }
+    }
+
+    /// Attributes of an open file: those that it was opened with, unless it is changed here.
+    pub(super) fn open_attributes(&self, file: &File) -> Attributes {
+        let attributes = match file.handle.as_ref().map(Handle::look) {
+            Some(look) if look.is_changing => self.file_attributes(&look.object),
+            _ => file.attributes,
+        };
+        let has_name = file.handle.as_ref().is_none_or(|handle| !handle.is_removed());
+        Attributes { links: u32::from(has_name), ..attributes }
+    }
+
+    /// The identity that all bytes of the file are of, while nothing is changed of it here.
+    pub(super) fn vouched(&self, file: &File) -> Option<Identity> {
+        if file.handle.as_ref().is_some_and(|handle| handle.look().is_changing) {
+            return None;
+        }
+        let is_replaced = file.handle.as_ref().is_some_and(Handle::is_replaced);
+        let is_pinned = strong_etag(&file.object).is_some();
+        (is_pinned || is_replaced).then(|| file.attributes.identity(file.generation))
+    }
+
+    /// Reads a range of an object in pieces. The range lies within it.
+    fn stream(
+        &self,
+        object: &Object,
+        range: Range<u64>,
+        sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (key, etag) = (&object.key, strong_etag(object));
+        let wanted = range.end - range.start;
+        let mut stopped = false;
+        let given = self.bucket.get(key, range, etag, &mut |piece| {
+            let flow = sink(&piece);
+            stopped = flow.is_break();
+            flow
+        });
+        match given {
+            Ok(given) if stopped || given == wanted => Ok(()),
+            Ok(given) => {
+                let message = format!("{given} of {wanted} bytes came");
+                Err(self.errno(&BucketError::Failed { key: key.clone(), message }))
+            }
+            // What was opened is there no more.
+            Err(BucketError::NotFound { .. } | BucketError::OutOfRange { .. }) => Err(Errno::STALE),
+            Err(error) => Err(self.errno(&error)),
+        }
+    }
+
+    /// Reads a range as far as the file goes.
+    pub(super) fn read(
+        &self,
+        file: &File,
+        offset: u64,
+        length_bytes: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        let end = offset.saturating_add(length_bytes as u64);
+        let object = match file.source()? {
+            Source::Object(object) => object,
+            Source::Staged(staged) => {
+                let bytes = staged.read(offset..end).map_err(|error| {
+                    match self.messages.of_staged(&error) {
+                        // What is changed is there no more.
+                        Errno::NOENT => Errno::STALE,
+                        errno => errno,
+                    }
+                })?;
+                into.extend_from_slice(&bytes);
+                return Ok(());
+            }
+        };
+        let end = end.min(object.size_bytes);
+        if offset >= end {
+            return Ok(());
+        }
+        if let Some(bytes) = file.taken(&object, offset..end) {
+            into.extend_from_slice(&bytes);
+            return Ok(());
+        }
+        self.stream(&object, offset..end, &mut |piece| {
+            into.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Next data or hole: an object has no holes but at its end.
+    pub(super) fn sought(&self, file: &File, offset: u64, whence: Whence) -> Result<u64> {
+        let size = file.size();
+        match (offset < size, whence) {
+            (false, _) => Err(Errno::NXIO),
+            (true, Whence::Data) => Ok(offset),
+            (true, Whence::Hole) => Ok(size),
+        }
+    }
+}

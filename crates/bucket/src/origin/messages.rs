@@ -1,0 +1,62 @@
+//! What a program is told in one number and the log in words.
+
+use crate::staged::StagedError;
+use crate::{BucketError, BucketIdentity};
+use ogive_origin::{Errno, Time};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// How often errors are said in the log, in seconds.
+const SAY_EVERY_S: u64 = 1;
+
+/// Tells errors of one bucket.
+pub(super) struct Messages {
+    identity: BucketIdentity,
+    /// When an error was said last, in seconds.
+    said: AtomicI64,
+}
+
+impl Messages {
+    pub(super) fn new(identity: BucketIdentity) -> Self {
+        Self { identity, said: AtomicI64::new(0) }
+    }
+
+    /// The errno of an error. What a program is told in one word is said in the log in full, once
+    /// a second at most.
+    pub(super) fn errno(&self, error: &BucketError) -> Errno {
+        let is_ordinary = matches!(
+            error,
+            BucketError::NotFound { .. }
+                | BucketError::ConditionFailed { .. }
+                | BucketError::BadKey { .. }
+                | BucketError::Unsupported { .. }
+        );
+        if !is_ordinary {
+            self.say_rarely(format_args!("{error}"));
+        }
+        error.errno()
+    }
+
+    /// The same for a file that has changes. Of a conflict whoever finds it says more.
+    pub(super) fn of_staged(&self, error: &StagedError) -> Errno {
+        match error {
+            StagedError::Bucket(error) => self.errno(error),
+            StagedError::Conflict { .. } => error.errno(),
+            error => {
+                self.say_rarely(format_args!("{error}"));
+                error.errno()
+            }
+        }
+    }
+
+    fn say_rarely(&self, what: std::fmt::Arguments<'_>) {
+        let now = Time::now().seconds;
+        if self.said.swap(now, Relaxed).abs_diff(now) >= SAY_EVERY_S {
+            self.say(what);
+        }
+    }
+
+    /// Says something that must not be missed.
+    pub(super) fn say(&self, what: std::fmt::Arguments<'_>) {
+        log::warn!("{}: {what}", self.identity);
+    }
+}

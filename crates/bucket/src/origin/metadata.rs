@@ -1,0 +1,185 @@
+//! What is kept beside objects, as attributes of files (`--metadata`), and how it is found out.
+//!
+//! A listing tells nothing of it, so each file whose attributes are shown is asked for by itself,
+//! once for each ETag that it has. Whoever lists a directory goes through its names one after the
+//! other: the names that come next are asked for meanwhile, in the background.
+//!
+//! # Locks
+//! One, of what is known; a leaf, never held across a request.
+
+use super::BucketOrigin;
+use super::directory::{Item, Snapshot};
+use super::posix::Posix;
+use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
+use ogive_origin::{Attributes, FileKind, Result};
+use parking_lot::{Condvar, Mutex};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Objects at most of which is remembered what is beside them: about 50 MiB.
+const KNOWN_MAX: usize = 100_000;
+/// Names of a listing that are asked for before somebody comes to them.
+const AHEAD: usize = 32;
+
+/// What is known to be beside objects.
+#[derive(Default)]
+pub(super) struct Known {
+    table: Mutex<Table>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Table {
+    found: HashMap<Box<str>, Found>,
+    /// Keys that are being asked for.
+    asked: HashSet<Box<str>>,
+}
+
+struct Found {
+    /// Whose it is.
+    etag: Option<ETag>,
+    kept: Arc<ObjectMetadata>,
+}
+
+impl Known {
+    fn get(&self, object: &Object) -> Option<Arc<ObjectMetadata>> {
+        let table = self.table.lock();
+        let found = table.found.get(&*object.key)?;
+        (object.etag.is_some() && found.etag == object.etag).then(|| Arc::clone(&found.kept))
+    }
+
+    pub(super) fn note(&self, key: &str, etag: Option<ETag>, kept: Arc<ObjectMetadata>) {
+        let mut table = self.table.lock();
+        if table.found.len() >= KNOWN_MAX && !table.found.contains_key(key) {
+            // Any half of it: what matters is asked for again.
+            let mut stays = false;
+            table.found.retain(|_, _| {
+                stays = !stays;
+                stays
+            });
+        }
+        table.found.insert(key.into(), Found { etag, kept });
+    }
+
+    /// Takes it upon the caller to ask for a key; false if somebody else does already.
+    fn begin(&self, key: &str) -> bool {
+        self.table.lock().asked.insert(key.into())
+    }
+
+    fn end(&self, key: &str) {
+        self.table.lock().asked.remove(key);
+        self.came.notify_all();
+    }
+
+    /// Waits for whoever asks for a key.
+    fn wait(&self, key: &str) {
+        let mut table = self.table.lock();
+        while table.asked.contains(key) {
+            self.came.wait(&mut table);
+        }
+    }
+}
+
+impl<B: Bucket> BucketOrigin<B> {
+    /// Attributes of an object, with what is beside it as far as that is known.
+    pub(super) fn overlaid(&self, object: &Object, plain: Attributes) -> Attributes {
+        let convention = self.options.convention;
+        let kept = object.kept.as_deref().filter(|_| convention.is_on());
+        kept.map_or(plain, |kept| overlay(&convention.read(kept), plain))
+    }
+
+    /// An object with what is beside it, which is asked for if it is wanted and not known.
+    pub(super) fn completed(&self, object: &Object) -> Result<Object> {
+        let mut object = object.clone();
+        if !self.options.convention.is_on() {
+            return Ok(object);
+        }
+        if let Some(kept) = &object.kept {
+            self.metadata.note(&object.key, object.etag.clone(), Arc::clone(kept));
+            return Ok(object);
+        }
+        // A file that is changed here has no tag, and says itself what is beside it.
+        if object.etag.is_none() || self.is_out_of_reach() {
+            return Ok(object);
+        }
+        self.metadata.wait(&object.key);
+        if let Some(kept) = self.metadata.get(&object) {
+            object.kept = Some(kept);
+            return Ok(object);
+        }
+        match self.bucket.head(&object.key) {
+            Ok(found) => {
+                if let Some(kept) = &found.kept {
+                    self.metadata.note(&found.key, found.etag.clone(), Arc::clone(kept));
+                }
+                Ok(found)
+            }
+            // As it was listed: whoever opens it is told.
+            Err(BucketError::NotFound { .. }) => Ok(object),
+            Err(error) => Err(self.errno(&error)),
+        }
+    }
+
+    /// Asks in the background for what is beside the names that follow one in a listing.
+    pub(super) fn ask_ahead(&self, snapshot: &Snapshot, name: &str) {
+        if !self.options.convention.is_on() || self.is_out_of_reach() {
+            return;
+        }
+        for object in snapshot.files_from(name).take(AHEAD) {
+            if self.metadata.get(object).is_some() || !self.metadata.begin(&object.key) {
+                continue;
+            }
+            let (bucket, metadata) = (Arc::clone(&self.bucket), Arc::clone(&self.metadata));
+            let key = object.key.clone();
+            self.readers.queue(
+                true,
+                Box::new(move || {
+                    // An error is told to whoever comes to the name.
+                    if let Ok(Object { etag, kept: Some(kept), .. }) = bucket.head(&key) {
+                        metadata.note(&key, etag, kept);
+                    }
+                    metadata.end(&key);
+                }),
+            );
+        }
+    }
+
+    /// The kind that a name of a listing has, if that is known without asking.
+    pub(super) fn listed_kind(&self, item: &Item) -> Option<FileKind> {
+        match item {
+            Item::Directory => Some(FileKind::Directory),
+            Item::File(_) if !self.options.convention.is_on() => Some(FileKind::Regular),
+            Item::File(object) => {
+                let kept = self.metadata.get(object)?;
+                let found = self.options.convention.read(&kept);
+                Some(found.kind.unwrap_or(FileKind::Regular))
+            }
+        }
+    }
+}
+
+/// Attributes with what was found beside an object in place of what stands for it otherwise.
+fn overlay(found: &Posix, plain: Attributes) -> Attributes {
+    let kind = found.kind.unwrap_or(plain.kind);
+    let is_link = kind == FileKind::Symlink;
+    let size_bytes = match &found.target {
+        Some(target) => target.len() as u64,
+        None => plain.size_bytes,
+    };
+    Attributes {
+        kind,
+        permissions: match found.permissions {
+            // Links have all permissions, whoever says what.
+            _ if is_link => 0o777,
+            Some(permissions) => permissions,
+            None => plain.permissions,
+        },
+        user: found.user.unwrap_or(plain.user),
+        group: found.group.unwrap_or(plain.group),
+        modified: found.modified.unwrap_or(plain.modified),
+        accessed: found.accessed.or(found.modified).unwrap_or(plain.accessed),
+        changed: found.changed.unwrap_or(plain.changed),
+        size_bytes,
+        ..plain
+    }
+}

@@ -1,0 +1,517 @@
+//! A bucket as the origin of a mount.
+//!
+//! # Names and numbers
+//! A node is a key; that of a directory ends in a slash, and the root is the prefix that was
+//! mounted. Inode numbers are made of store, bucket and key ([`crate::keys`]), so they are the same
+//! on every mount. Renaming makes another object.
+//!
+//! # Versions
+//! Of a file: a digest of its strong ETag, size and time. A file that was opened is *pinned*: every
+//! read of it asks for that ETag, and once the object is another one, reads fail with `ESTALE`. So
+//! no open file mixes two objects. Without a strong ETag a file has no version to be known by
+//! again, and is not pinned. A directory has no version; its listing is asked for each time
+//! it is read.
+//!
+//! # What is asked
+//! A lookup asks for the listing of its directory, and is answered out of it for as long as names
+//! may be believed; in a directory of more than 1,000 names it asks for the object and then for
+//! what is below. Opening asks once, for the object; of a small one that the cache has not, the
+//! answer brings the bytes ([`beginnings`]). Reading asks for the range of the record, or once for
+//! a run of them.
+//!
+//! # Changes
+//! A bucket is changed only where a journal was given ([`writing`]); otherwise all is refused.
+//!
+//! # Locks
+//! None is held across a request, but the gates of files that are changed.
+
+mod answers;
+mod beginnings;
+mod changes;
+mod checked;
+mod directory;
+mod files;
+mod links;
+mod messages;
+mod metadata;
+mod money;
+mod names;
+mod posix;
+mod reach;
+mod records;
+#[cfg(test)]
+mod tests;
+mod writing;
+
+pub use files::File;
+pub use names::Node;
+pub use posix::Convention;
+pub use writing::{Chmod, WriteOptions};
+
+use crate::keys::{self, Numbers};
+use crate::{Bucket, BucketError, Listing, Object};
+use beginnings::Beginnings;
+use checked::Checked;
+use directory::{Item, Snapshot, Young};
+use messages::Messages;
+use metadata::Known;
+use money::Money;
+use names::Names;
+use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
+use parking_lot::Mutex;
+use reach::Reach;
+use records::Readers;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use writing::Writing;
+
+/// What programs should read and write at a time, in bytes.
+const BLOCK_BYTES: u32 = 128 << 10;
+/// Room that a bucket is said to have: it has no end.
+const ROOM_BYTES: u64 = 1 << 60;
+
+/// Keys that cannot be shown that are remembered.
+const NAMELESS_MAX: usize = 10_000;
+
+/// How a bucket looks as a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginOptions {
+    /// What to show of the bucket: keys that begin so. Empty, or ending in a slash.
+    pub prefix: String,
+    /// How long a listing answers for the names in it.
+    pub metadata_ttl: Duration,
+    /// Owner of all files.
+    pub user: u32,
+    /// Group of all files.
+    pub group: u32,
+    /// Permission bits of files.
+    pub file_mode: u16,
+    /// Permission bits of directories.
+    pub directory_mode: u16,
+    /// By which convention modes, owners and times are kept in the metadata of objects.
+    pub convention: Convention,
+}
+
+/// A bucket, or what is under a prefix in it.
+pub struct BucketOrigin<B> {
+    bucket: Arc<B>,
+    options: OriginOptions,
+    identity: crate::BucketIdentity,
+    device: u64,
+    young: Arc<Young>,
+    names: Names,
+    /// How it is changed; `None` if it is not.
+    writing: Option<Arc<Writing>>,
+    messages: Arc<Messages>,
+    /// The time of directories, which have none.
+    began: Time,
+    /// Keys found so far that cannot be shown; one that is found again counts again.
+    hidden: AtomicU64,
+    /// Which those are that the last listings came across.
+    nameless: Mutex<BTreeMap<Box<str>, &'static str>>,
+    /// What requests may cost.
+    money: Money,
+    readers: Readers,
+    /// The metadata of objects, as far as they were asked for.
+    metadata: Arc<Known>,
+    /// What was read, compared with what the store says.
+    checked: Arc<Checked>,
+    /// Small objects that come with the answer to their opening.
+    beginnings: Beginnings,
+    /// Whether it answers; `None` where nothing that is old is shown.
+    reach: Option<Arc<Reach>>,
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Directory {
+    key: Box<str>,
+    /// What is being read.
+    snapshot: Mutex<Option<Arc<Snapshot>>>,
+}
+
+impl<B: Bucket> BucketOrigin<B> {
+    /// Shows a bucket. It is asked once, so that a mount of one that is not there, or that may not
+    /// be read, fails at once.
+    ///
+    /// # Errors
+    /// What the store says; [`BucketError::NotFound`] if nothing is under the prefix.
+    pub fn open(bucket: B, options: OriginOptions) -> crate::Result<Self> {
+        let origin = Self::over(bucket, options)?;
+        if !origin.exists(&origin.options.prefix)? && !origin.options.prefix.is_empty() {
+            return Err(BucketError::NotFound { key: origin.options.prefix.clone() });
+        }
+        Ok(origin)
+    }
+
+    fn over(bucket: B, options: OriginOptions) -> crate::Result<Self> {
+        if !options.prefix.is_empty() {
+            keys::sendable(&options.prefix)?;
+        }
+        let identity = bucket.identity();
+        Ok(Self {
+            device: keys::device(&identity),
+            messages: Arc::new(Messages::new(identity.clone())),
+            identity,
+            young: Arc::new(Young::new(options.metadata_ttl)),
+            names: Names::default(),
+            writing: None,
+            began: Time { nanoseconds: 0, ..Time::now() },
+            hidden: AtomicU64::new(0),
+            nameless: Mutex::default(),
+            money: Money::default(),
+            readers: Readers::default(),
+            metadata: Arc::default(),
+            checked: Arc::default(),
+            beginnings: Beginnings::default(),
+            reach: None,
+            bucket: Arc::new(bucket),
+            options,
+        })
+    }
+
+    /// The same for a bucket that is changed as well, by way of a journal. What an earlier mount
+    /// has left in it is uploaded first, as far as the store takes it.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`]; [`BucketError::Unsupported`] for a store that does not keep the
+    /// conditions without which somebody's object could be overwritten; what the store says to the
+    /// rename of a directory that an earlier mount was at.
+    pub fn open_writable(
+        bucket: B,
+        options: OriginOptions,
+        opened: crate::journal::Opened,
+        write: WriteOptions,
+    ) -> std::result::Result<Self, crate::staged::StagedError> {
+        let mut origin = Self::over(bucket, options)?;
+        // A prefix under which there is nothing yet is where something is to be.
+        if !origin.exists(&origin.options.prefix)? && !origin.options.prefix.is_empty() {
+            let prefix = &origin.options.prefix;
+            origin.messages.say(format_args!("there is nothing under {prefix} yet"));
+        }
+        let bucket = Arc::clone(&origin.bucket);
+        let shared = (Arc::clone(&origin.messages), Arc::clone(&origin.young));
+        let convention = origin.options.convention;
+        origin.names = Names::changing();
+        origin.writing = Some(Writing::start(bucket, opened, (write, convention), shared)?);
+        Ok(origin)
+    }
+
+    /// What the journal of a bucket is for, in words that are the same for all mounts of it.
+    pub fn source(identity: &crate::BucketIdentity, prefix: &str) -> String {
+        format!("{}/{}/{prefix}", identity.endpoint, identity.bucket)
+    }
+
+    fn writing(&self) -> Result<&Arc<Writing>> {
+        self.writing.as_ref().ok_or(Errno::ROFS)
+    }
+
+    /// The bucket itself.
+    pub fn bucket(&self) -> &B {
+        &self.bucket
+    }
+
+    fn numbers(&self, key: &str) -> Numbers {
+        keys::numbers(&self.identity, key)
+    }
+
+    /// Whether there is anything under a prefix.
+    fn exists(&self, prefix: &str) -> crate::Result<bool> {
+        let mut exists = false;
+        self.bucket.list(&Listing { prefix, delimited: false, page: 1 }, &mut |_| {
+            exists = true;
+            ControlFlow::Break(())
+        })?;
+        Ok(exists)
+    }
+
+    fn errno(&self, error: &BucketError) -> Errno {
+        self.messages.errno(error)
+    }
+
+    fn told<T>(&self, result: crate::Result<T>) -> Result<T> {
+        self.hear(&result);
+        result.map_err(|error| self.errno(&error))
+    }
+
+    /// The key of a name in a directory.
+    fn key(directory: &str, name: &OsStr) -> Result<String> {
+        let name = name.to_str().ok_or(Errno::NOENT)?;
+        let key = format!("{directory}{name}");
+        match keys::name_in(directory, &key) {
+            Some(_) => Ok(key),
+            None if name.len() > 255 || key.len() > keys::KEY_BYTES_MAX => Err(Errno::NAMETOOLONG),
+            None => Err(Errno::NOENT),
+        }
+    }
+
+    fn found(&self, key: &str, item: &Item) -> Result<Found<Node>> {
+        let (key, attributes) = match item {
+            Item::Directory => {
+                let key = format!("{key}/");
+                let attributes = self.directory_attributes_of(&key);
+                (key, attributes)
+            }
+            Item::File(object) => (key.to_owned(), self.file_attributes(&self.completed(object)?)),
+        };
+        Ok(self.found_as(&key, attributes))
+    }
+
+    fn found_as(&self, key: &str, attributes: Attributes) -> Found<Node> {
+        let node = self.names.node(key);
+        let generation = self.generation(&node);
+        Found { node, attributes, generation }
+    }
+
+    fn generation(&self, node: &Node) -> u64 {
+        self.numbers(node.key()).generation.wrapping_add(node.incarnation())
+    }
+
+    fn file_attributes(&self, object: &Object) -> Attributes {
+        let Numbers { inode, .. } = self.numbers(&object.key);
+        let plain = Attributes {
+            device: self.device,
+            inode,
+            kind: FileKind::Regular,
+            permissions: self.options.file_mode,
+            links: 1,
+            user: self.options.user,
+            group: self.options.group,
+            special_device: 0,
+            size_bytes: object.size_bytes,
+            blocks: object.size_bytes.div_ceil(512),
+            block_size_bytes: BLOCK_BYTES,
+            accessed: object.modified,
+            modified: object.modified,
+            changed: object.modified,
+            tag: keys::tag(object),
+        };
+        self.overlaid(object, plain)
+    }
+
+    fn directory_attributes_of(&self, key: &str) -> Attributes {
+        let Numbers { inode, .. } = self.numbers(key);
+        Attributes {
+            device: self.device,
+            inode,
+            kind: FileKind::Directory,
+            permissions: self.options.directory_mode,
+            // As file systems do that do not count directories in directories.
+            links: 1,
+            user: self.options.user,
+            group: self.options.group,
+            special_device: 0,
+            size_bytes: 0,
+            blocks: 0,
+            block_size_bytes: BLOCK_BYTES,
+            accessed: self.began,
+            modified: self.began,
+            changed: self.began,
+            tag: Tag::Nothing,
+        }
+    }
+
+    /// What is known of a directory, asking for one page of its listing if nothing is.
+    fn young(&self, directory: &str) -> Result<Option<Arc<Snapshot>>> {
+        if let Some(snapshot) = self.young.get(directory) {
+            return Ok(Some(snapshot));
+        }
+        if self.is_out_of_reach() {
+            return Ok(self.young.last(directory));
+        }
+        if !self.young.is_of_use() {
+            return Ok(None);
+        }
+        let mark = self.young.mark();
+        let answer = Snapshot::take(&*self.bucket, directory, 1);
+        if self.hear(&answer) {
+            return Ok(self.young.last(directory));
+        }
+        let snapshot = Arc::new(self.told(answer)?);
+        self.note_nameless(directory, &snapshot);
+        self.young.keep(directory, &snapshot, mark);
+        Ok(Some(snapshot))
+    }
+
+    /// Counts the keys of a listing that cannot be shown, and remembers which they are.
+    fn note_nameless(&self, directory: &str, snapshot: &Snapshot) {
+        self.hidden.fetch_add(snapshot.hidden, Relaxed);
+        let mut nameless = self.nameless.lock();
+        if nameless.is_empty() && snapshot.nameless.is_empty() {
+            return;
+        }
+        // What was there before may have gone.
+        let is_here = |key: &str| keys::directory_of(key) == directory;
+        nameless.retain(|key, _| !is_here(key));
+        let room = NAMELESS_MAX.saturating_sub(nameless.len());
+        nameless.extend(snapshot.nameless.iter().take(room).cloned());
+    }
+
+    /// What a key leads to as a name, asked for by itself.
+    fn ask(&self, key: &str) -> Result<Option<Item>> {
+        if self.is_out_of_reach() {
+            return self.remembered(key);
+        }
+        // A directory hides an object of its name, so it is asked for first.
+        let answer = self.exists(&format!("{key}/"));
+        if self.hear(&answer) {
+            return self.remembered(key);
+        }
+        if self.told(answer)? {
+            self.saw(key, &Item::Directory);
+            return Ok(Some(Item::Directory));
+        }
+        self.ask_for_object(key)
+    }
+
+    fn ask_for_object(&self, key: &str) -> Result<Option<Item>> {
+        let answer = self.bucket.head(key);
+        if self.hear(&answer) {
+            return self.remembered(key);
+        }
+        match answer {
+            Ok(object) => {
+                self.is_seen(&object);
+                let item = Item::File(object);
+                self.saw(key, &item);
+                Ok(Some(item))
+            }
+            Err(BucketError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.errno(&error)),
+        }
+    }
+
+    /// What a file is that was changed here and is not uploaded yet.
+    fn staged_at(&self, key: &str) -> Option<Object> {
+        self.writing.as_ref().and_then(|writing| writing.staged_at(key))
+    }
+
+    fn find(&self, directory: &str, name: &OsStr) -> Result<Found<Node>> {
+        let key = Self::key(directory, name)?;
+        if let Some(staged) = self.staged_at(&key) {
+            return self.found(&key, &Item::File(staged));
+        }
+        let name = &key[directory.len()..];
+        let snapshot = self.young(directory)?;
+        let known = snapshot.as_ref().and_then(|snapshot| snapshot.find(name));
+        let asked;
+        let item = match known {
+            Some(item) => item,
+            None => {
+                asked = self.ask(&key)?;
+                asked.as_ref()
+            }
+        };
+        item.map_or(Err(Errno::NOENT), |item| self.found(&key, item))
+    }
+
+    fn read_entries(
+        &self,
+        directory: &Directory,
+        cookie: u64,
+        visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let snapshot = directory.snapshot.lock().clone();
+        let snapshot = match snapshot {
+            Some(snapshot) if cookie > 0 => snapshot,
+            _ => {
+                let mut taken = self.listing(&directory.key)?;
+                let staged = self.writing.as_ref().map(|here| here.staged_in(&directory.key));
+                if let Some(staged) = staged.filter(|staged| !staged.is_empty()) {
+                    taken = Arc::new(taken.with(&directory.key, staged));
+                }
+                *directory.snapshot.lock() = Some(Arc::clone(&taken));
+                taken
+            }
+        };
+        let own = self.numbers(&directory.key).inode;
+        let dots = [".", ".."].map(|name| (name, own, Some(FileKind::Directory)));
+        let names = snapshot.items().iter().map(|(name, item)| {
+            let slash = if *item == Item::Directory { "/" } else { "" };
+            let key = format!("{}{name}{slash}", directory.key);
+            (&**name, self.numbers(&key).inode, self.listed_kind(item))
+        });
+        let first = usize::try_from(cookie).unwrap_or(usize::MAX);
+        let all = dots.into_iter().chain(names).enumerate().skip(first);
+        for (position, (name, inode, kind)) in all {
+            let entry =
+                DirectoryEntry { name: OsStr::new(name), inode, kind, cookie: position as u64 + 1 };
+            if !visit(entry) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The whole listing of a directory.
+    fn listing(&self, directory: &str) -> Result<Arc<Snapshot>> {
+        if let Some(snapshot) = self.young.get(directory).filter(|young| young.is_whole()) {
+            return Ok(snapshot);
+        }
+        let last = || self.young.last(directory).filter(|last| last.is_whole()).ok_or(Errno::IO);
+        if self.is_out_of_reach() {
+            return last();
+        }
+        let mark = self.young.mark();
+        let answer = Snapshot::take(&*self.bucket, directory, usize::MAX);
+        if self.hear(&answer) {
+            return last();
+        }
+        let snapshot = Arc::new(self.told(answer)?);
+        self.note_nameless(directory, &snapshot);
+        if !snapshot.exists() && directory != self.options.prefix {
+            return Err(Errno::NOENT);
+        }
+        self.young.keep(directory, &snapshot, mark);
+        Ok(snapshot)
+    }
+
+    fn node_attributes(&self, node: &Node) -> Result<Attributes> {
+        if *node.key() == *self.options.prefix {
+            return Ok(self.directory_attributes_of(node.key()));
+        }
+        if node.is_gone() {
+            return Err(Errno::STALE);
+        }
+        if let Some(staged) = self.staged_at(node.key()) {
+            return Ok(self.file_attributes(&staged));
+        }
+        let key = node.key().strip_suffix('/').unwrap_or(node.key());
+        let (parent, name) = keys::split(key);
+        let young = self.young.get(parent);
+        let known = young.as_ref().and_then(|snapshot| snapshot.find(name));
+        let asked;
+        let item = match known {
+            Some(item) => item,
+            None if self.is_out_of_reach() => {
+                asked = self.remembered(key)?;
+                asked.as_ref()
+            }
+            None if node.is_directory() => {
+                asked = self.told(self.exists(node.key()))?.then_some(Item::Directory);
+                asked.as_ref()
+            }
+            None => {
+                asked = self.ask_for_object(key)?;
+                asked.as_ref()
+            }
+        };
+        match (item, node.is_directory()) {
+            (Some(Item::Directory), true) => Ok(self.directory_attributes_of(node.key())),
+            (Some(Item::File(object)), false) => Ok(self.file_attributes(&self.completed(object)?)),
+            _ => Err(Errno::STALE),
+        }
+    }
+}
+
+impl<B> Drop for BucketOrigin<B> {
+    fn drop(&mut self) {
+        if let Some(writing) = &self.writing {
+            writing.end();
+        }
+    }
+}

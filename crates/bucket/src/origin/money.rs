@@ -1,0 +1,81 @@
+//! What requests of a mount cost, and what is not asked for because of it.
+//!
+//! # Locks
+//! One, of the meter; a leaf.
+
+use super::BucketOrigin;
+use crate::budget::{HeldBack, Meter};
+use crate::{Bucket, Budget, Prices};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// Prices, and a budget as it is spent.
+pub(super) struct Money {
+    /// `None` where nobody knows what the store costs.
+    pub(super) prices: Option<Prices>,
+    meter: Mutex<Meter>,
+    /// Whether there is a limit: where there is none, nobody need ask what was spent.
+    is_limited: bool,
+    /// How often something was not read ahead, by the number of requests, and by their cost.
+    held_back_by_requests: AtomicU64,
+    held_back_by_money: AtomicU64,
+}
+
+impl Default for Money {
+    fn default() -> Self {
+        Self::new(None, Budget::default())
+    }
+}
+
+impl Money {
+    fn new(prices: Option<Prices>, budget: Budget) -> Self {
+        let meter = Meter::new(budget, Instant::now());
+        Self {
+            prices,
+            is_limited: meter.is_limited(),
+            meter: Mutex::new(meter),
+            held_back_by_requests: AtomicU64::new(0),
+            held_back_by_money: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
+        tell("origin_held_back_by_requests", self.held_back_by_requests.load(Relaxed));
+        tell("origin_held_back_by_budget", self.held_back_by_money.load(Relaxed));
+    }
+}
+
+impl<B: Bucket> BucketOrigin<B> {
+    /// From now on requests cost so much, if that is known, and no more than the budget is spent on what nobody
+    /// waits for.
+    pub fn set_budget(&mut self, prices: Option<Prices>, budget: Budget) {
+        self.money = Money::new(prices, budget);
+    }
+
+    /// Whether something may be asked for that nobody waits for.
+    pub(super) fn may_spend(&self) -> bool {
+        let money = &self.money;
+        if !money.is_limited {
+            return true;
+        }
+        let asked = self.bucket.asked();
+        let microdollars = money.prices.map_or(0, |prices| prices.microdollars(&asked));
+        let checked = money.meter.lock().check(asked.all(), microdollars, Instant::now());
+        match checked {
+            Ok(()) => return true,
+            Err(HeldBack::Requests) => money.held_back_by_requests.fetch_add(1, Relaxed),
+            Err(HeldBack::Money) => {
+                let before = money.held_back_by_money.fetch_add(1, Relaxed);
+                if before == 0 {
+                    self.messages.say(format_args!(
+                        "the budget is used up for now ({microdollars} microdollars since it was \
+                         mounted): reads go on, and less is read ahead"
+                    ));
+                }
+                before
+            }
+        };
+        false
+    }
+}

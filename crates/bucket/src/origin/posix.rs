@@ -1,0 +1,363 @@
+//! Modes, owners, times, links and extended attributes in the words in which other programs keep
+//! them beside objects (`--metadata`).
+//!
+//! | | s3fs | Google's |
+//! |---|---|---|
+//! | mode | `mode`, decimal, with the kind | `goog-reserved-posix-mode`, octal |
+//! | owner | `uid`, `gid` | `goog-reserved-posix-uid`, `-gid` |
+//! | times | `mtime`, `atime`, `ctime`: seconds, with a fraction or not | `goog-reserved-file-mtime`, `-atime`: seconds; `gcsfuse_mtime` or `mtime` as RFC 3339 |
+//! | link | the kind, and the target as the object's bytes | `gcsfuse_symlink_target` |
+//! | extended attributes | `xattr`: JSON of Base64, percent-encoded | none |
+//!
+//! Those of s3fs are also rclone's for times, and its octal mode is understood. What is not
+//! understood is left as it is, and so is what nobody here knows.
+//!
+//! Pure: notes in, attributes out, and back.
+
+use crate::ObjectMetadata;
+use ogive_origin::{FileKind, Time};
+
+/// The bits of a mode that are the kind.
+const KIND: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const DIRECTORY: u32 = 0o040_000;
+const LINK: u32 = 0o120_000;
+
+/// Bytes of notes that stores take beside an object, names included.
+const NOTES_BYTES_MAX: usize = 2048;
+
+/// In whose words more than bytes is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Convention {
+    /// Nothing is looked at, and nothing is written.
+    #[default]
+    Off,
+    /// s3fs's.
+    S3fs,
+    /// Google's, of gsutil and gcsfuse.
+    Google,
+}
+
+/// What was found beside an object, or is to be beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Posix {
+    /// Permission bits.
+    pub(super) permissions: Option<u16>,
+    /// Regular or a link, where it says so.
+    pub(super) kind: Option<FileKind>,
+    pub(super) user: Option<u32>,
+    pub(super) group: Option<u32>,
+    pub(super) modified: Option<Time>,
+    pub(super) accessed: Option<Time>,
+    /// When any of it was changed, which nobody sets.
+    pub(super) changed: Option<Time>,
+    /// Where a link points, if that is not what its bytes say.
+    pub(super) target: Option<String>,
+}
+
+/// Names of notes, of one convention.
+struct Words {
+    mode: &'static str,
+    user: &'static str,
+    group: &'static str,
+    modified: &'static [&'static str],
+    accessed: &'static str,
+    changed: Option<&'static str>,
+    target: Option<&'static str>,
+}
+
+const S3FS: Words = Words {
+    mode: "mode",
+    user: "uid",
+    group: "gid",
+    modified: &["mtime"],
+    accessed: "atime",
+    changed: Some("ctime"),
+    target: None,
+};
+const GOOGLE: Words = Words {
+    mode: "goog-reserved-posix-mode",
+    user: "goog-reserved-posix-uid",
+    group: "goog-reserved-posix-gid",
+    // The first is the one that is written.
+    modified: &["goog-reserved-file-mtime", "gcsfuse_mtime", "mtime"],
+    accessed: "goog-reserved-file-atime",
+    changed: None,
+    target: Some("gcsfuse_symlink_target"),
+};
+
+impl Convention {
+    fn words(self) -> Option<&'static Words> {
+        match self {
+            Self::Off => None,
+            Self::S3fs => Some(&S3FS),
+            Self::Google => Some(&GOOGLE),
+        }
+    }
+
+    /// Whether anything is looked at.
+    pub(super) fn is_on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// Whether links are the bytes of objects.
+    pub(super) fn has_links_as_bytes(self) -> bool {
+        self == Self::S3fs
+    }
+
+    /// What notes say.
+    pub(super) fn read(self, kept: &ObjectMetadata) -> Posix {
+        let Some(words) = self.words() else { return Posix::default() };
+        let number = |name: &str| kept.note(name).and_then(|text| text.trim().parse().ok());
+        let mode = kept.note(words.mode).and_then(|text| self.mode(text.trim()));
+        let target = words.target.and_then(|name| kept.note(name)).map(str::to_owned);
+        let kind = match mode.map(|mode| mode & KIND) {
+            _ if target.is_some() => Some(FileKind::Symlink),
+            Some(LINK) => Some(FileKind::Symlink),
+            Some(_) => Some(FileKind::Regular),
+            None => None,
+        };
+        let modified = words.modified.iter().find_map(|name| time(kept.note(name)?));
+        Posix {
+            permissions: mode.map(|mode| (mode & 0o7777) as u16),
+            kind,
+            user: number(words.user),
+            group: number(words.group),
+            modified,
+            accessed: kept.note(words.accessed).and_then(time),
+            changed: words.changed.and_then(|name| time(kept.note(name)?)),
+            target,
+        }
+    }
+
+    /// A mode, with its kind.
+    fn mode(self, text: &str) -> Option<u32> {
+        let octal = u32::from_str_radix(text, 8).ok();
+        if self == Self::Google {
+            return octal.filter(|mode| *mode <= 0o177_777);
+        }
+        let is_of_a_kind =
+            |mode: &u32| *mode <= 0o177_777 && matches!(mode & KIND, REGULAR | DIRECTORY | LINK);
+        // s3fs's own first: one of a regular file in octal is no decimal one of any kind.
+        let decimal = text.parse().ok();
+        let without_kind = decimal.filter(|mode| *mode <= 0o7777);
+        decimal.filter(is_of_a_kind).or(octal.filter(is_of_a_kind)).or(without_kind)
+    }
+
+    /// The notes with this in them, and all else as it was.
+    pub(super) fn write(
+        self,
+        kept: &ObjectMetadata,
+        posix: &Posix,
+        is_directory: bool,
+    ) -> ObjectMetadata {
+        let mut kept = kept.clone();
+        let Some(words) = self.words() else { return kept };
+        let mut note = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                kept.user.insert(name.to_owned(), value);
+            }
+        };
+        let kind = match posix.kind {
+            _ if is_directory => DIRECTORY,
+            Some(FileKind::Symlink) => LINK,
+            _ => REGULAR,
+        };
+        let mode = posix.permissions.map(u32::from);
+        note(
+            words.mode,
+            mode.map(|mode| match self {
+                Self::Google => format!("{mode:o}"),
+                _ => (mode | kind).to_string(),
+            }),
+        );
+        note(words.user, posix.user.map(|user| user.to_string()));
+        note(words.group, posix.group.map(|group| group.to_string()));
+        note(words.modified[0], posix.modified.map(|time| self.time_text(time)));
+        note(words.accessed, posix.accessed.map(|time| self.time_text(time)));
+        if let Some(name) = words.target {
+            note(name, posix.target.clone());
+        }
+        if let Some(name) = words.changed {
+            note(name, Some(self.time_text(Time::now())));
+        }
+        // What says the same in other words would be believed by others before ours.
+        for other in &words.modified[1..] {
+            if posix.modified.is_some() {
+                kept.user.remove(*other);
+            }
+        }
+        kept
+    }
+
+    /// A time as it is noted.
+    fn time_text(self, time: Time) -> String {
+        match (self, time.nanoseconds) {
+            (Self::Google, _) | (_, 0) => time.seconds.to_string(),
+            (_, nanoseconds) => format!("{}.{nanoseconds:09}", time.seconds),
+        }
+    }
+}
+
+/// Whether a store takes so much beside an object.
+pub(super) fn is_too_much(kept: &ObjectMetadata) -> bool {
+    let bytes: usize = kept.user.iter().map(|(name, value)| name.len() + value.len()).sum();
+    bytes > NOTES_BYTES_MAX
+}
+
+/// A time: seconds, with a fraction or not, or as RFC 3339.
+fn time(text: &str) -> Option<Time> {
+    let text = text.trim();
+    seconds(text).or_else(|| rfc3339(text))
+}
+
+/// Nanoseconds of what follows a point.
+fn fraction(digits: &str) -> Option<u32> {
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let nine: String = digits.chars().chain("000000000".chars()).take(9).collect();
+    nine.parse().ok()
+}
+
+fn seconds(text: &str) -> Option<Time> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let seconds: i64 = whole.parse().ok()?;
+    let nanoseconds = fraction(rest)?;
+    match (whole.starts_with('-'), nanoseconds) {
+        (true, 1..) => {
+            Some(Time { seconds: seconds - 1, nanoseconds: 1_000_000_000 - nanoseconds })
+        }
+        _ => Some(Time { seconds, nanoseconds }),
+    }
+}
+
+fn rfc3339(text: &str) -> Option<Time> {
+    let (date, rest) = text.split_once(['T', 't', ' '])?;
+    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let zone_at = rest.find(['Z', 'z', '+', '-'])?;
+    let (clock, zone) = rest.split_at(zone_at);
+    let (clock, part) = clock.split_once('.').unwrap_or((clock, "0"));
+    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<i64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let ranges =
+        [(month, 1..=12), (day, 1..=31), (hour, 0..=23), (minute, 0..=59), (second, 0..=60)];
+    if !(0..=9999).contains(&year) || ranges.iter().any(|(part, range)| !range.contains(part)) {
+        return None;
+    }
+    let offset = match zone {
+        "Z" | "z" => 0,
+        zone => {
+            let (hours, minutes) = zone[1..].split_once(':')?;
+            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+            if zone.starts_with('-') { -minutes * 60 } else { minutes * 60 }
+        }
+    };
+    // Days since 1970 of the civil calendar (Howard Hinnant, "chrono-compatible date algorithms").
+    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset;
+    Some(Time { seconds, nanoseconds: fraction(part)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(notes: &[(&str, &str)]) -> ObjectMetadata {
+        let notes = notes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        ObjectMetadata { user: notes.collect(), ..ObjectMetadata::default() }
+    }
+
+    fn at(seconds: i64, nanoseconds: u32) -> Option<Time> {
+        Some(Time { seconds, nanoseconds })
+    }
+
+    #[test]
+    fn times_are_read_in_the_ways_in_which_others_write_them() {
+        for (text, expected) in [
+            ("1700000000", at(1_700_000_000, 0)),
+            ("1700000000.5", at(1_700_000_000, 500_000_000)),
+            ("1700000000.123456789", at(1_700_000_000, 123_456_789)),
+            ("-1.5", at(-2, 500_000_000)),
+            ("2023-11-14T22:13:20Z", at(1_700_000_000, 0)),
+            ("2023-11-14T22:13:20.25+01:00", at(1_699_996_400, 250_000_000)),
+            ("1970-01-01T00:00:00Z", at(0, 0)),
+            ("2024-02-29T12:00:00-00:30", at(1_709_209_800, 0)),
+            ("", None),
+            ("soon", None),
+            ("1.x", None),
+            ("2023-13-01T00:00:00Z", None),
+            ("2023-11-14T22:13:20", None),
+        ] {
+            assert_eq!(time(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_s3fs_and_rclone_keep_is_understood() {
+        let s3fs = kept(&[("mode", "33188"), ("uid", "7"), ("gid", "8"), ("mtime", "5")]);
+        let found = Convention::S3fs.read(&s3fs);
+        assert_eq!((found.permissions, found.kind), (Some(0o644), Some(FileKind::Regular)));
+        assert_eq!((found.user, found.group, found.modified), (Some(7), Some(8), at(5, 0)));
+        let link = Convention::S3fs.read(&kept(&[("mode", "41471")]));
+        assert_eq!((link.permissions, link.kind), (Some(0o777), Some(FileKind::Symlink)));
+        let rclone = Convention::S3fs.read(&kept(&[("mode", "100640"), ("mtime", "5.5")]));
+        assert_eq!((rclone.permissions, rclone.kind), (Some(0o640), Some(FileKind::Regular)));
+        for nonsense in ["", "x", "-1", "99999999999"] {
+            assert_eq!(Convention::S3fs.read(&kept(&[("mode", nonsense)])).permissions, None);
+        }
+        assert_eq!(Convention::Off.read(&s3fs), Posix::default());
+    }
+
+    #[test]
+    fn what_google_keeps_is_understood() {
+        let google = kept(&[
+            ("goog-reserved-posix-mode", "640"),
+            ("goog-reserved-posix-uid", "7"),
+            ("gcsfuse_mtime", "2023-11-14T22:13:20Z"),
+        ]);
+        let found = Convention::Google.read(&google);
+        assert_eq!((found.permissions, found.user), (Some(0o640), Some(7)));
+        assert_eq!(found.modified, at(1_700_000_000, 0));
+        let link = Convention::Google.read(&kept(&[("gcsfuse_symlink_target", "../a")]));
+        assert_eq!((link.kind, link.target.as_deref()), (Some(FileKind::Symlink), Some("../a")));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_the_rest_stays() {
+        let posix = Posix {
+            permissions: Some(0o4751),
+            kind: Some(FileKind::Regular),
+            user: Some(1),
+            group: Some(2),
+            modified: at(3, 0),
+            accessed: at(4, 0),
+            changed: None,
+            target: None,
+        };
+        let before = kept(&[("theirs", "x"), ("gcsfuse_mtime", "2023-11-14T22:13:20Z")]);
+        for convention in [Convention::S3fs, Convention::Google] {
+            let after = convention.write(&before, &posix, false);
+            let read = convention.read(&after);
+            assert_eq!(read.changed.is_some(), convention == Convention::S3fs);
+            assert_eq!(Posix { changed: None, ..read }, posix, "{after:?}");
+            assert_eq!(after.note("theirs"), Some("x"));
+        }
+        let s3fs = Convention::S3fs.write(&before, &posix, false);
+        assert_eq!(s3fs.note("mode"), Some("35305"));
+        assert_eq!(Convention::Off.write(&before, &posix, false), before);
+        let partial = Posix { user: Some(9), ..Posix::default() };
+        let again = Convention::S3fs.read(&Convention::S3fs.write(&s3fs, &partial, false));
+        assert_eq!((again.user, again.permissions), (Some(9), Some(0o4751)));
+    }
+
+    #[test]
+    fn a_store_takes_two_kilobytes() {
+        assert!(!is_too_much(&kept(&[("a", &"x".repeat(2047))])));
+        assert!(is_too_much(&kept(&[("ab", &"x".repeat(2047))])));
+    }
+}

@@ -1,0 +1,344 @@
+//! One who has an object open, and what he may do with it.
+
+use super::object::{OpenObject, Place, Source, State};
+use super::{Wants, Writing};
+use crate::journal::Base;
+use crate::origin::posix::Convention;
+use crate::staged::{Durable, StagedError, StagedFile, Standing};
+use crate::{ETag, Object};
+use ogive_origin::{Errno, Result, Time};
+use std::sync::Arc;
+
+/// An object that somebody has open, until this is dropped.
+pub(in crate::origin) struct Handle {
+    writing: Arc<Writing>,
+    object: Arc<OpenObject>,
+    wants: Wants,
+}
+
+/// What an open file is of.
+pub(in crate::origin) struct Look {
+    /// What is to be shown of it; without a tag while the store has something else.
+    pub(in crate::origin) object: Object,
+    /// Whether its bytes may be others than when it was opened, by what is done here.
+    pub(in crate::origin) is_changing: bool,
+}
+
+impl Handle {
+    /// For an object that was joined.
+    pub(super) fn new(writing: &Arc<Writing>, object: Arc<OpenObject>, wants: Wants) -> Self {
+        Self { writing: Arc::clone(writing), object, wants }
+    }
+
+    /// The same, which cuts it if that is wanted.
+    pub(super) fn cut(
+        writing: &Arc<Writing>,
+        object: &Arc<OpenObject>,
+        wants: Wants,
+    ) -> Result<Self> {
+        let handle = Self::new(writing, Arc::clone(object), wants);
+        if wants.to_cut {
+            handle.resize(0)?;
+        }
+        Ok(handle)
+    }
+
+    pub(super) fn writing(&self) -> &Arc<Writing> {
+        &self.writing
+    }
+
+    pub(super) fn object(&self) -> &Arc<OpenObject> {
+        &self.object
+    }
+
+    /// What it is now.
+    pub(in crate::origin) fn look(&self) -> Look {
+        let state = self.object.state();
+        let is_changing = state.is_written && state.place != Place::Replaced;
+        Look { object: state.described(), is_changing }
+    }
+
+    /// What its bytes are now.
+    ///
+    /// # Errors
+    /// `ESTALE` if they are in a conflict.
+    pub(in crate::origin) fn source(&self) -> Result<Source> {
+        self.object.state().source().ok_or(Errno::STALE)
+    }
+
+    /// Whether it has changes that the store has not.
+    pub(in crate::origin) fn is_changed(&self) -> bool {
+        self.object.state().is_changed()
+    }
+
+    /// Whether somebody else's object has the key by now.
+    pub(in crate::origin) fn is_replaced(&self) -> bool {
+        self.object.state().place == Place::Replaced
+    }
+
+    /// Whether its name was taken away here.
+    pub(in crate::origin) fn is_removed(&self) -> bool {
+        self.object.state().place == Place::Removed
+    }
+
+    /// Whether somebody else has it open for writing.
+    pub(in crate::origin) fn has_writers_besides(&self) -> bool {
+        let own = usize::from(self.wants.to_write);
+        self.object.state().writers > own
+    }
+
+    /// Writes; to the end, if that is how it was opened. The bytes are in the journal then.
+    ///
+    /// # Errors
+    /// `EFBIG` for a file that the store does not take with a condition; those of the journal.
+    pub(in crate::origin) fn write(&self, offset: u64, bytes: &[u8]) -> Result<usize> {
+        self.change(|file, size_max| {
+            let at = if self.wants.to_append { file.size() } else { offset };
+            if at.saturating_add(bytes.len() as u64) > size_max {
+                return Ok(Err(Errno::FBIG));
+            }
+            match self.wants.to_append {
+                true => file.append(bytes).map(drop)?,
+                false => file.write(offset, bytes)?,
+            }
+            Ok(Ok(bytes.len()))
+        })
+    }
+
+    /// Cuts it or makes it longer.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(in crate::origin) fn resize(&self, size: u64) -> Result<()> {
+        self.change(|file, size_max| {
+            if size > size_max {
+                return Ok(Err(Errno::FBIG));
+            }
+            if size != file.size() {
+                file.resize(size)?;
+            }
+            Ok(Ok(0))
+        })
+        .map(drop)
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&StagedFile, u64) -> std::result::Result<Result<usize>, StagedError>,
+    ) -> Result<usize> {
+        if !self.wants.to_write {
+            return Err(Errno::BADF);
+        }
+        let _gate = self.object.gate.read();
+        let file = self.staged()?;
+        let size_max = self.writing.size_max(&file.base());
+        let done = match change(&file, size_max) {
+            Ok(done) => done,
+            // As write(2) has it.
+            Err(StagedError::Short { written, .. }) if written > 0 => Ok(written),
+            Err(error) => Err(self.writing.messages.of_staged(&error)),
+        };
+        let mut state = self.object.state();
+        // As the store is going to tell it.
+        let nanoseconds = match state.convention {
+            Convention::S3fs => Time::now().nanoseconds,
+            _ => 0,
+        };
+        state.modified = Time { nanoseconds, ..Time::now() };
+        state.has_time = false;
+        done
+    }
+
+    /// The staged file, which is begun with the first change.
+    fn staged(&self) -> Result<Arc<StagedFile>> {
+        let mut state = self.object.state();
+        if let Some(staged) = &state.staged {
+            return Ok(Arc::clone(staged));
+        }
+        let object = state.object.as_ref().ok_or(Errno::STALE)?;
+        let etag = object.etag.as_ref().filter(|etag| etag.is_strong()).ok_or(Errno::OPNOTSUPP)?;
+        let base = Base::Object { etag: etag.as_str().to_owned(), size: object.size_bytes };
+        let staged = self.writing.begin(&state.key, base)?;
+        staged.keep(state.to_keep());
+        if state.place == Place::Removed {
+            // It has no name: nobody asks for it after those who have it open.
+            self.writing.forget(&staged);
+        }
+        let staged = Arc::new(staged);
+        state.staged = Some(Arc::clone(&staged));
+        Ok(staged)
+    }
+
+    /// Has the store hold all that was written before the call.
+    ///
+    /// # Errors
+    /// `ESTALE` if somebody else has changed the object first. After any other error what was
+    /// written is in the journal, and is tried again.
+    pub(in crate::origin) fn upload(&self) -> Result<()> {
+        {
+            let _gate = self.object.gate.read();
+            self.upload_within()?;
+        }
+        self.settle_notes()
+    }
+
+    /// What a close promises: as [`Self::upload`], or that the journal survives a power cut with it.
+    ///
+    /// # Errors
+    /// As [`Self::upload`].
+    pub(in crate::origin) fn close(&self) -> Result<()> {
+        if self.writing.options.close == Durable::Store {
+            return self.upload();
+        }
+        let _gate = self.object.gate.read();
+        let Some(staged) = self.to_upload().filter(|_| self.is_changed()) else { return Ok(()) };
+        if staged.standing() == Standing::Conflict {
+            return Err(Errno::STALE);
+        }
+        let synced = staged.log().sync();
+        synced.map(drop).map_err(|error| self.writing.messages.of_staged(&error.into()))
+    }
+
+    /// The same for whoever holds the gate.
+    pub(super) fn upload_within(&self) -> Result<()> {
+        let Some(staged) = self.to_upload() else { return Ok(()) };
+        if self.writing.convention.is_on() {
+            staged.keep(self.object.state().to_keep());
+        }
+        match staged.sync() {
+            Ok(()) => {
+                self.uploaded(&staged);
+                Ok(())
+            }
+            Err(error) => {
+                if matches!(error, StagedError::Conflict { .. }) {
+                    self.in_conflict(&staged);
+                }
+                Err(self.writing.messages.of_staged(&error))
+            }
+        }
+    }
+
+    fn to_upload(&self) -> Option<Arc<StagedFile>> {
+        let state = self.object.state();
+        state.staged.clone().filter(|_| state.place != Place::Removed)
+    }
+
+    /// Notes which object the store has by now.
+    fn uploaded(&self, staged: &StagedFile) {
+        let Base::Object { etag, size } = staged.base() else { return };
+        let etag = ETag::new(&etag);
+        let is_known = |state: &State| state.etag() == Some(&etag);
+        let key = {
+            let state = self.object.state();
+            if is_known(&state) {
+                return;
+            }
+            Arc::clone(&state.key)
+        };
+        // Its time is the store's.
+        let found = self.writing.bucket.head(&key).ok();
+        let object = found.filter(|found| found.etag.as_ref() == Some(&etag)).unwrap_or(Object {
+            key: key.to_string(),
+            size_bytes: size,
+            etag: Some(etag.clone()),
+            modified: Time { nanoseconds: 0, ..Time::now() },
+            mark: None,
+            kept: staged.to_keep(),
+        });
+        // Before the object counts as what the store has: until then it is shown as it is here.
+        self.writing.young.forget_directory_of(&key);
+        let mut state = self.object.state();
+        // Another upload may have come between, or this file's log was let go of since, by whoever
+        // found that the store has all of it: then others have gone on from there.
+        let is_here = state.staged.as_ref().is_some_and(|now| std::ptr::eq(&**now, staged));
+        let is_still = is_here && staged.base().etag() == Some(etag.as_str());
+        if is_still && !is_known(&state) {
+            state.object = Some(object);
+            state.uploads += 1;
+        }
+    }
+
+    /// Somebody else's object has the key, and keeps it.
+    fn in_conflict(&self, staged: &StagedFile) {
+        let mut table = self.writing.table.lock();
+        let mut state = self.object.state();
+        let is_told = std::mem::replace(&mut state.is_told, true);
+        state.place = Place::Replaced;
+        let key = Arc::clone(&state.key);
+        if table.get(&key).is_some_and(|known| Arc::ptr_eq(known, &self.object)) {
+            table.remove(&key);
+        }
+        drop((state, table));
+        self.writing.young.forget_directory_of(&key);
+        if !is_told {
+            let (path, stage) = (staged.path(), self.writing.journal.path().display());
+            self.writing.messages.say(format_args!(
+                "{key} was changed by somebody else, whose bytes stay; what was written here is \
+                 kept in {}: ogive bucket conflicts {stage} shows and copies it",
+                path.display()
+            ));
+        }
+    }
+
+    /// Lets go of the log of a file that the store has all of: for whoever holds the gate alone.
+    pub(super) fn settle(&self) {
+        let staged = {
+            let mut state = self.object.state();
+            if state.is_changed() { None } else { state.staged.take() }
+        };
+        if let Some(staged) = staged {
+            self.writing.retire(&staged);
+        }
+    }
+}
+
+impl Writing {
+    /// Deletes the log of a file that the store has all of.
+    fn retire(&self, staged: &StagedFile) {
+        if let Err(error) = staged.log().retire() {
+            // The next mount finds that the store has it.
+            self.messages.of_staged(&error.into());
+        }
+    }
+
+    /// Deletes the log of a file that has no name any more.
+    pub(super) fn forget(&self, staged: &StagedFile) {
+        if let Err(error) = staged.discard() {
+            self.messages.of_staged(&error);
+        }
+    }
+
+    /// One who had an object open has let go of it.
+    fn leave(self: &Arc<Self>, object: &Arc<OpenObject>, writes: bool) {
+        let (mut settled, mut owes) = (None, false);
+        {
+            let mut table = self.table.lock();
+            let mut state = object.state();
+            state.users -= 1;
+            state.writers -= usize::from(writes);
+            let is_done = state.place == Place::Removed || state.is_in_conflict();
+            if state.writers == 0 && (is_done || !state.is_changed()) {
+                settled = state.staged.take().filter(|_| !is_done);
+            } else if state.writers == 0 && !state.is_owed {
+                (state.is_owed, owes) = (true, true);
+            }
+            let is_here = table.get(&state.key).is_some_and(|known| Arc::ptr_eq(known, object));
+            if state.users == 0 && state.staged.is_none() && is_here {
+                table.remove(&state.key);
+            }
+        }
+        if let Some(staged) = settled {
+            self.retire(&staged);
+        }
+        if owes {
+            self.owe(object);
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.writing.leave(&self.object, self.wants.to_write);
+    }
+}

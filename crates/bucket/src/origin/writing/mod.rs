@@ -1,0 +1,417 @@
+//! Changes of files through the mount: from the first write to the object in the store.
+//!
+//! # What holds
+//! - A write that returned is in the journal, and every reader of this mount sees it. What a sync
+//!   or a close returned for is the object in the store, unless closes are told to be content with
+//!   the journal ([`WriteOptions::close`]).
+//! - Each upload has a condition: the object that was there when the file was opened, or none. If
+//!   somebody else was faster, his object stays, ours stays in the journal's `conflicts/`, and
+//!   whoever syncs or closes is told `ESTALE`.
+//! - An open file is of one line of objects: the one that it was opened with, and those that were
+//!   made of it here. When somebody else's object is found under the key, the line has ended
+//!   ([`object::Place::Replaced`]), and who opens the name then is on another one.
+//! - What could not be uploaded is *owed*: a thread tries again, and so does the next mount.
+//!
+//! # Locks
+//! The table's, then an object's state. Gates: see [`object`].
+
+mod handle;
+mod names;
+mod notes;
+mod object;
+mod owed;
+mod renames;
+
+pub(super) use handle::Handle;
+pub(super) use object::Source;
+
+use super::directory::Young;
+use super::messages::Messages;
+use super::posix::Convention;
+use crate::journal::{Base, Journal, Opened};
+use crate::keys;
+use crate::staged::{Durable, Options, StagedError, StagedFile, refusal, resume_rename};
+use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
+use object::{OpenObject, Place};
+use ogive_origin::{Errno, OFlags, Result, Time};
+use owed::Owed;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How files are changed.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// How they go up.
+    pub staged: Options,
+    /// How many keys a directory may have that is renamed.
+    pub rename_max: usize,
+    /// What is to have happened when a file was closed.
+    pub close: Durable,
+    /// What becomes of modes, owners and times that cannot be kept.
+    pub chmod: Chmod,
+}
+
+/// What becomes of modes, owners and times that cannot be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Chmod {
+    /// Whoever sets them is told so.
+    #[default]
+    Refuse,
+    /// Nobody is, and nothing is done.
+    Ignore,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        let (rename_max, close) = (crate::staged::RENAME_MAX, Durable::Store);
+        Self { staged: Options::default(), rename_max, close, chmod: Chmod::default() }
+    }
+}
+
+/// The files that are open, and the journal of those that are changed.
+pub(super) struct Writing {
+    bucket: Arc<dyn Bucket>,
+    journal: Journal,
+    options: WriteOptions,
+    convention: Convention,
+    messages: Arc<Messages>,
+    young: Arc<Young>,
+    /// Objects that are open or owed, by the key that leads to them.
+    table: Mutex<HashMap<Arc<str>, Arc<OpenObject>>>,
+    owed: Arc<Owed>,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wants {
+    pub(super) to_write: bool,
+    /// Each write goes to the end.
+    pub(super) to_append: bool,
+    /// It is to be empty.
+    pub(super) to_cut: bool,
+}
+
+impl Wants {
+    /// What the flags of open(2) say.
+    pub(super) fn of(flags: OFlags) -> Self {
+        let to_cut = flags.contains(OFlags::TRUNC);
+        let to_write = to_cut || flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        Self { to_write, to_append: to_write && flags.contains(OFlags::APPEND), to_cut }
+    }
+}
+
+impl Writing {
+    /// Takes up what the journal has, and uploads it as far as the store takes it.
+    ///
+    /// # Errors
+    /// A store that does not keep the conditions without which somebody's object could be
+    /// overwritten; a rename of a directory that can neither be finished nor taken back.
+    pub(super) fn start(
+        bucket: Arc<dyn Bucket>,
+        opened: Opened,
+        (options, convention): (WriteOptions, Convention),
+        (messages, young): (Arc<Messages>, Arc<Young>),
+    ) -> std::result::Result<Arc<Self>, StagedError> {
+        let promises = bucket.promises();
+        if !promises.create || !promises.overwrite {
+            let what = "be written to safely: it ignores the conditions If-None-Match and If-Match \
+                        of a PUT, so somebody else's object could be overwritten unnoticed";
+            return Err(BucketError::Unsupported { what }.into());
+        }
+        let Opened { journal, staged, conflicts, trees, torn, .. } = opened;
+        for log in torn {
+            let (path, bytes) = (log.path.display(), log.bytes);
+            messages.say(format_args!("{path}: the last {bytes} bytes were never acknowledged"));
+        }
+        if !conflicts.is_empty() {
+            let (count, path) = (conflicts.len(), journal.path().display());
+            messages.say(format_args!(
+                "{count} files that somebody else changed first are kept: ogive bucket conflicts \
+                 {path}"
+            ));
+        }
+        for tree in trees {
+            let names = (tree.tree().from.clone(), tree.tree().to.clone());
+            let renamed = resume_rename(&*bucket, tree).map_err(|error| match error {
+                crate::staged::RenameError::Staged(error) => error,
+                error => {
+                    BucketError::Failed { key: names.0.clone(), message: error.to_string() }.into()
+                }
+            })?;
+            let (from, to, moved) = (names.0, names.1, renamed.moved);
+            messages.say(format_args!("the rename of {from} to {to}: {moved} objects moved"));
+        }
+        let (table, owed) = (Mutex::default(), Arc::new(Owed::default()));
+        let writing =
+            Arc::new(Self { bucket, journal, options, convention, messages, young, table, owed });
+        for log in staged {
+            let file = StagedFile::resume(Arc::clone(&writing.bucket), log, writing.options.staged);
+            writing.take_up(file);
+        }
+        Ok(writing)
+    }
+
+    /// Uploads what an earlier mount has left of a file, or comes to owe it.
+    fn take_up(self: &Arc<Self>, file: StagedFile) {
+        let key = file.key();
+        let object = match file.base() {
+            Base::New => None,
+            Base::Object { etag, size } => Some(Object {
+                key: key.clone(),
+                size_bytes: size,
+                etag: Some(ETag::new(&etag)),
+                modified: Time::now(),
+                mark: None,
+                kept: None,
+            }),
+        };
+        let size = file.size();
+        let object = Arc::new(OpenObject::new(&key, object, Some(file), self.convention));
+        // A second log of a key is of a file that was replaced while it was open.
+        self.table.lock().insert(key.as_str().into(), Arc::clone(&object));
+        object.state().join(true);
+        let handle = Handle::new(self, object, Wants { to_write: true, ..Wants::default() });
+        match handle.upload() {
+            Ok(()) => self.messages.say(format_args!(
+                "{key}: {size} bytes that an earlier mount had not uploaded are in the store now"
+            )),
+            // Said already.
+            Err(Errno::STALE) => {}
+            Err(errno) => self.messages.say(format_args!(
+                "{key}: {size} bytes that an earlier mount had not uploaded could not be uploaded \
+                 yet: {errno}"
+            )),
+        }
+    }
+
+    /// Opens the object under a key.
+    ///
+    /// # Errors
+    /// `ESTALE` if there is none; `EOPNOTSUPP` for writing to one without a strong ETag.
+    pub(super) fn open(self: &Arc<Self>, key: &str, wants: Wants) -> Result<Handle> {
+        self.open_asking(key, wants, &mut |key| self.bucket.head(key))
+    }
+
+    /// The same, with the store asked for the object by `ask`.
+    pub(super) fn open_asking(
+        self: &Arc<Self>,
+        key: &str,
+        wants: Wants,
+        ask: &mut dyn FnMut(&str) -> crate::Result<Object>,
+    ) -> Result<Handle> {
+        loop {
+            let known = self.known(key);
+            let before = match &known {
+                None => 0,
+                Some(known) => {
+                    let mut state = known.state();
+                    if state.place == Place::Named && state.is_changed() {
+                        state.join(wants.to_write);
+                        drop(state);
+                        return Handle::cut(self, known, wants);
+                    }
+                    state.uploads
+                }
+            };
+            let object = match ask(key) {
+                Ok(object) => Some(object),
+                Err(BucketError::NotFound { .. }) => None,
+                Err(error) => return Err(self.messages.errno(&error)),
+            };
+            if let Some(object) = &object {
+                self.young.correct(object);
+                if wants.to_write && !is_strong(object) {
+                    return Err(Errno::OPNOTSUPP);
+                }
+            }
+            let mut table = self.table.lock();
+            let now = table.get(key).cloned();
+            let is_same = match (&now, &known) {
+                (None, None) => true,
+                (Some(now), Some(known)) => Arc::ptr_eq(now, known),
+                _ => false,
+            };
+            if !is_same {
+                continue;
+            }
+            if let Some(known) = now {
+                let mut state = known.state();
+                if state.uploads != before || state.is_changed() {
+                    // What the store said was of before that.
+                    continue;
+                }
+                if object.as_ref().is_some_and(|found| state.etag() == found.etag.as_ref()) {
+                    state.join(wants.to_write);
+                    drop((state, table));
+                    return Handle::cut(self, &known, wants);
+                }
+                state.place = Place::Replaced;
+                table.remove(key);
+            }
+            let Some(object) = object else { return Err(Errno::STALE) };
+            let opened = Arc::new(OpenObject::new(key, Some(object), None, self.convention));
+            opened.state().join(wants.to_write);
+            table.insert(key.into(), Arc::clone(&opened));
+            drop(table);
+            return Handle::cut(self, &opened, wants);
+        }
+    }
+
+    /// Makes and opens a file where there is none; `is_new` says that there must be none.
+    ///
+    /// # Errors
+    /// `EEXIST`; those of the journal.
+    pub(super) fn create(
+        self: &Arc<Self>,
+        key: &str,
+        is_new: bool,
+        wants: Wants,
+        kept: Option<ObjectMetadata>,
+    ) -> Result<Handle> {
+        loop {
+            let is_there = match self.known(key) {
+                Some(known) if known.state().is_changed() => true,
+                _ => match self.bucket.head(key) {
+                    Ok(_) => true,
+                    Err(BucketError::NotFound { .. }) => false,
+                    Err(error) => return Err(self.messages.errno(&error)),
+                },
+            };
+            if is_there && is_new {
+                return Err(Errno::EXIST);
+            }
+            if is_there {
+                match self.open(key, wants) {
+                    // It has gone since.
+                    Err(Errno::STALE) => continue,
+                    other => return other,
+                }
+            }
+            let staged = self.begin(key, Base::New)?;
+            let kept = kept.map(Arc::new);
+            staged.keep(kept.clone());
+            let opened = Arc::new(OpenObject::new(key, None, Some(staged), self.convention));
+            {
+                let mut state = opened.state();
+                state.join(true);
+                state.noted = kept;
+            }
+            let before = self.table.lock().insert(key.into(), Arc::clone(&opened));
+            if let Some(before) = before {
+                // The store has no object of it any more.
+                before.state().place = Place::Replaced;
+            }
+            let handle = Handle::new(self, opened, Wants { to_write: true, ..wants });
+            if !wants.to_write {
+                // Nobody is going to close it as one who has written.
+                handle.close()?;
+            }
+            return Ok(handle);
+        }
+    }
+
+    /// What becomes of attributes that cannot be kept.
+    pub(super) fn chmod(&self) -> Chmod {
+        self.options.chmod
+    }
+
+    /// What is open under a key.
+    fn known(&self, key: &str) -> Option<Arc<OpenObject>> {
+        self.table.lock().get(key).cloned()
+    }
+
+    /// Begins to stage changes.
+    fn begin(&self, key: &str, base: Base) -> Result<StagedFile> {
+        let bucket = Arc::clone(&self.bucket);
+        StagedFile::begin(bucket, &self.journal, key, base, self.options.staged)
+            .map_err(|error| self.messages.of_staged(&error))
+    }
+
+    /// How long a file may become: what cannot go up in parts has to go up in one request.
+    fn size_max(&self, base: &Base) -> u64 {
+        match refusal(&self.bucket.promises(), base, true) {
+            Some(_) if !self.options.staged.is_only_writer => {
+                self.options.staged.put_instead_max_bytes
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// What is to be shown under a key that has changes which the store has not.
+    pub(super) fn staged_at(&self, key: &str) -> Option<Object> {
+        let known = self.known(key)?;
+        let state = known.state();
+        state.is_changed().then(|| state.described())
+    }
+
+    /// The same for all files in a directory.
+    pub(super) fn staged_in(&self, directory: &str) -> Vec<Object> {
+        let known: Vec<_> = {
+            let table = self.table.lock();
+            let inside = |key: &str| keys::name_in(directory, key).is_some();
+            table.iter().filter(|(key, _)| inside(key)).map(|(_, known)| known.clone()).collect()
+        };
+        let described = |known: Arc<OpenObject>| {
+            let state = known.state();
+            state.is_changed().then(|| state.described())
+        };
+        known.into_iter().filter_map(described).collect()
+    }
+
+    /// Uploads what is changed below a directory and nobody has open.
+    fn upload_below(self: &Arc<Self>, directory: &str) -> Result<()> {
+        let below: Vec<_> = {
+            let table = self.table.lock();
+            let below = table.iter().filter(|(key, _)| key.starts_with(directory));
+            below.map(|(_, known)| Arc::clone(known)).collect()
+        };
+        for object in below {
+            {
+                let mut state = object.state();
+                if !state.is_changed() || state.writers > 0 {
+                    continue;
+                }
+                state.join(false);
+            }
+            Handle::new(self, object, Wants::default()).upload()?;
+        }
+        Ok(())
+    }
+
+    /// How many files have changes that the store has not, and how many bytes they are.
+    pub(super) fn pending(&self) -> (u64, u64) {
+        let known: Vec<_> = self.table.lock().values().cloned().collect();
+        let sizes = known.iter().filter_map(|known| {
+            let state = known.state();
+            let staged = state.staged.as_ref().filter(|_| state.is_changed())?;
+            Some(staged.log().with_state(crate::journal::State::staged_bytes))
+        });
+        sizes.fold((0, 0), |(files, all), bytes| (files + 1, all + bytes))
+    }
+
+    /// Those below a directory that have changes or may get some.
+    fn is_written_below(&self, directory: &str) -> bool {
+        let table = self.table.lock();
+        table.iter().filter(|(key, _)| key.starts_with(directory)).any(|(_, known)| {
+            let state = known.state();
+            state.writers > 0 || state.is_changed()
+        })
+    }
+
+    /// Ends the thread that uploads what is owed, once it has tried all of it.
+    pub(super) fn end(&self) {
+        let left = self.owed.end();
+        if left > 0 {
+            let path = self.journal.path().display();
+            self.messages.say(format_args!(
+                "{left} files could not be uploaded; they are in {path}: mount this bucket with \
+                 --stage {path} again"
+            ));
+        }
+    }
+}
+
+fn is_strong(object: &Object) -> bool {
+    object.etag.as_ref().is_some_and(ETag::is_strong)
+}

@@ -1,0 +1,141 @@
+//! Names: making and removing directories, and removing files.
+//!
+//! A directory whose last object goes would go with it, and with it whoever is in it. So before the
+//! last object of a directory is removed, the directory gets a marker.
+
+use super::Writing;
+use super::object::{OpenObject, Place};
+use crate::journal::WriteId;
+use crate::keys;
+use crate::staged::delete_if_same;
+use crate::{BucketError, Condition, Entry, Listing, Object, WriteMetadata};
+use bytes::Bytes;
+use ogive_origin::{Errno, Result};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+impl Writing {
+    pub(super) fn told<T>(&self, result: crate::Result<T>) -> Result<T> {
+        result.map_err(|error| self.messages.errno(&error))
+    }
+
+    /// What the store has under a key.
+    pub(super) fn found(&self, key: &str) -> Result<Option<Object>> {
+        match self.bucket.head(key) {
+            Ok(object) => Ok(Some(object)),
+            Err(BucketError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.messages.errno(&error)),
+        }
+    }
+
+    /// Makes a directory where there is nothing.
+    pub(in crate::origin) fn make_directory(&self, key: &str) -> Result<()> {
+        let put = self.bucket.put(key, Bytes::new(), &Condition::None, WriteMetadata::NONE);
+        self.told(put)?;
+        self.young.forget_directory_of(key);
+        Ok(())
+    }
+
+    /// Removes a directory with nothing in it.
+    ///
+    /// # Errors
+    /// `ENOTEMPTY`; `ENOENT` if it is not there.
+    pub(in crate::origin) fn remove_directory(&self, key: &str) -> Result<()> {
+        let (mut is_there, mut is_empty) = (false, true);
+        let listing = Listing { prefix: key, delimited: false, page: 2 };
+        let listed = self.bucket.list(&listing, &mut |entry| {
+            is_there = true;
+            is_empty = entry.key() == key;
+            if is_empty { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        self.told(listed)?;
+        if !is_empty || self.is_changed_below(key) {
+            return Err(Errno::NOTEMPTY);
+        }
+        if !is_there {
+            return Err(Errno::NOENT);
+        }
+        self.keep_directory_of(key)?;
+        self.told(self.bucket.delete(key, None))?;
+        self.young.forget_directory_of(key);
+        Ok(())
+    }
+
+    fn is_changed_below(&self, directory: &str) -> bool {
+        let table = self.table.lock();
+        let mut below = table.iter().filter(|(key, _)| key.starts_with(directory));
+        below.any(|(_, known)| known.state().is_changed())
+    }
+
+    /// Puts the marker of the directory that a key is in, if there is nothing else in it.
+    pub(super) fn keep_directory_of(&self, key: &str) -> Result<()> {
+        let (directory, _) = keys::split(key.strip_suffix('/').unwrap_or(key));
+        if directory.is_empty() {
+            return Ok(());
+        }
+        let mut is_kept = false;
+        // The key itself, and one more.
+        let listing = Listing { prefix: directory, delimited: true, page: 2 };
+        let listed = self.bucket.list(&listing, &mut |entry| {
+            is_kept = match &entry {
+                Entry::Object(object) => object.key != key,
+                Entry::Prefix(prefix) => prefix != key,
+            };
+            if is_kept { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        self.told(listed)?;
+        if is_kept { Ok(()) } else { self.make_directory(directory) }
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// `ENOENT`; `ESTALE` if it was changed by somebody else meanwhile, after which it is looked at
+    /// anew.
+    pub(in crate::origin) fn remove(&self, key: &str) -> Result<()> {
+        let known = self.known(key);
+        // An upload of it that is under way ends before.
+        let _gate = known.as_ref().map(|known| known.gate.write());
+        let changed = known.as_ref().filter(|known| known.state().is_changed());
+        match self.found(key)? {
+            Some(object) => {
+                if changed.is_some_and(|known| !is_of(known, &object)) {
+                    return Err(Errno::STALE);
+                }
+                self.keep_directory_of(key)?;
+                match delete_if_same(&*self.bucket, &object) {
+                    Ok(()) | Err(BucketError::NotFound { .. }) => {}
+                    Err(error) => return Err(self.messages.errno(&error)),
+                }
+            }
+            None if changed.is_some() => {}
+            None => return Err(Errno::NOENT),
+        }
+        self.removed(key);
+        self.young.forget_directory_of(key);
+        Ok(())
+    }
+
+    /// What was open under a key has no name any more. Nothing of it is uploaded from now on.
+    pub(super) fn removed(&self, key: &str) {
+        let Some(known) = self.table.lock().remove(key) else { return };
+        let staged = {
+            let mut state = known.state();
+            state.place = Place::Removed;
+            state.staged.clone()
+        };
+        if let Some(staged) = staged {
+            self.forget(&staged);
+        }
+    }
+}
+
+/// Whether an object is the one that is changed, or was made of those changes.
+fn is_of(known: &Arc<OpenObject>, object: &Object) -> bool {
+    let state = known.state();
+    let Some(staged) = &state.staged else { return true };
+    let is_base = staged.base().etag() == object.etag.as_ref().map(crate::ETag::as_str)
+        && object.etag.is_some();
+    let mark = object.mark.as_deref().and_then(WriteId::parse);
+    is_base || mark.is_some_and(|mark| mark.log == staged.log().view_of(0..0).id().log)
+}

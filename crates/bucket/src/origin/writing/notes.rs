@@ -1,0 +1,144 @@
+//! What is kept beside an object that is changed: modes, owners and times, in the words of a
+//! convention.
+//!
+//! Of a file with changes that the store has not, they are noted here and go up with it; a kill -9
+//! before that loses them, and not the bytes. Of any other file they are written at once: the object
+//! is copied onto itself inside the store, if it is still the one that was looked at. That makes
+//! another object of it, with another ETag.
+//!
+//! A file that is written gets the time of its last write, unless it was given another one since.
+//! One that went up as it was written keeps the time at which that began.
+
+use super::object::{Place, State};
+use super::{Handle, Wants, Writing};
+use crate::journal::WriteId;
+use crate::origin::posix::{Posix, is_too_much};
+use crate::{BucketError, Condition, Object, ObjectMetadata, WriteMetadata};
+use bytes::Bytes;
+use ogive_origin::{Errno, Result};
+use std::sync::Arc;
+
+impl State {
+    /// What is to be beside it when it goes up.
+    pub(super) fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
+        let noted = self.noted.clone().or_else(|| self.kept());
+        if !self.convention.is_on() || self.has_time || !self.is_changed() {
+            return noted;
+        }
+        let before = noted.unwrap_or_default();
+        let posix = Posix { modified: Some(self.modified), ..Posix::default() };
+        Some(Arc::new(self.convention.write(&before, &posix, false)))
+    }
+
+    /// Whether the store has other notes beside the object than there are to be.
+    fn differs(&self) -> bool {
+        let (Some(noted), Some(object)) = (&self.noted, &self.object) else { return false };
+        let read = |kept: &ObjectMetadata| {
+            let found = self.convention.read(kept);
+            let modified = found.modified.filter(|_| self.has_time);
+            Posix { modified, accessed: None, changed: None, ..found }
+        };
+        object.kept.as_deref().map(read) != Some(read(noted))
+    }
+}
+
+impl Handle {
+    /// Notes what is to be beside the file, and has the store know it, at once or with the file.
+    ///
+    /// # Errors
+    /// `ENOSPC` for more than a store takes beside an object; `ESTALE` if somebody else has changed
+    /// it.
+    pub(in crate::origin) fn note(&self, posix: &Posix) -> Result<()> {
+        {
+            let mut state = self.object().state();
+            let before = state.to_keep().unwrap_or_default();
+            let noted = state.convention.write(&before, posix, false);
+            if is_too_much(&noted) {
+                return Err(Errno::NOSPC);
+            }
+            let noted = Arc::new(noted);
+            state.noted = Some(Arc::clone(&noted));
+            state.has_time |= posix.modified.is_some();
+            if state.is_changed() {
+                if let Some(staged) = &state.staged {
+                    staged.keep(Some(noted));
+                }
+                return Ok(());
+            }
+        }
+        self.write_notes()
+    }
+
+    /// Has the store know what was noted while the file went up.
+    pub(super) fn settle_notes(&self) -> Result<()> {
+        let differs = {
+            let mut state = self.object().state();
+            let differs = !state.is_changed() && state.differs();
+            if !differs && !state.is_changed() {
+                state.noted = None;
+            }
+            differs
+        };
+        if differs { self.write_notes() } else { Ok(()) }
+    }
+
+    /// Copies the object onto itself, with what was noted beside it.
+    fn write_notes(&self) -> Result<()> {
+        let object = self.object();
+        let _gate = object.gate.write();
+        self.settle();
+        let (key, there, kept) = {
+            let state = object.state();
+            if state.is_changed() || state.place == Place::Removed {
+                return Ok(());
+            }
+            let there = state.object.clone().ok_or(Errno::STALE)?;
+            (Arc::clone(&state.key), there, state.noted.clone())
+        };
+        let source = Object { key: key.to_string(), kept, ..there.clone() };
+        let there = Object { key: key.to_string(), ..there };
+        let made = self.writing().copy(&source, &key, Some(&there));
+        self.writing().young.forget_directory_of(&key);
+        let made = made?;
+        let mut state = object.state();
+        state.object = Some(made);
+        state.uploads += 1;
+        (state.noted, state.has_time) = (None, false);
+        Ok(())
+    }
+}
+
+impl Writing {
+    /// Notes what is to be beside the file of a key.
+    ///
+    /// # Errors
+    /// As [`Handle::note`].
+    pub(in crate::origin) fn note(self: &Arc<Self>, key: &str, posix: &Posix) -> Result<Handle> {
+        let handle = self.open(key, Wants::default())?;
+        handle.note(posix)?;
+        Ok(handle)
+    }
+
+    /// Makes an object at once, where there is none.
+    ///
+    /// # Errors
+    /// `EEXIST`.
+    pub(in crate::origin) fn make_object(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        kept: &ObjectMetadata,
+    ) -> Result<Object> {
+        let mut log = [0; 16];
+        getrandom::fill(&mut log).map_err(|_| Errno::IO)?;
+        let mark = WriteId { log, through: 1 }.to_string();
+        let beside = WriteMetadata::marked(&mark).with(Some(kept));
+        let made = self.bucket.put(key, bytes, &Condition::Absent, beside);
+        self.young.forget_directory_of(key);
+        match made {
+            Ok(_) => self.found(key)?.ok_or(Errno::STALE),
+            Err(BucketError::ConditionFailed { .. }) => Err(Errno::EXIST),
+            Err(error) => Err(self.messages.errno(&error)),
+        }
+    }
+}

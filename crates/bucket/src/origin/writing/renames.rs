@@ -1,0 +1,216 @@
+//! Renames. A store has none: an object is copied inside the store, and the old one deleted.
+//!
+//! Both have conditions: the copy is of the object that was looked at, and takes the place of the
+//! object that was looked at, or of none. A rename that is cut off leaves the file under both
+//! names. Of a directory all keys are copied before the first is deleted, with a log in the
+//! journal.
+
+use super::object::{OpenObject, Place};
+use super::{Wants, Writing, is_strong};
+use crate::journal::{Base, WriteId};
+use crate::staged::{delete_if_same, refusal, rename_directory};
+use crate::{BucketError, Condition, Object, WriteMetadata};
+use ogive_origin::{Errno, Result};
+use parking_lot::RwLockWriteGuard;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+impl Writing {
+    /// Gives a file another name, over the file that has it.
+    ///
+    /// # Errors
+    /// `EEXIST` if there is one and it `is_new`; `EXDEV` if the store cannot put a copy in its
+    /// place without a chance to lose somebody's object; `ESTALE` if either was changed meanwhile.
+    pub(in crate::origin) fn rename(
+        self: &Arc<Self>,
+        (from, to): (&str, &str),
+        is_new: bool,
+    ) -> Result<()> {
+        let moving = self.open(from, Wants { to_write: true, ..Wants::default() })?;
+        let source = Arc::clone(moving.object());
+        let target = self.known(to);
+        let _gates = gates((from, &source), target.as_ref().map(|target| (to, target)));
+        moving.upload_within()?;
+        moving.settle();
+        let object = {
+            let state = source.state();
+            let is_here = state.place == Place::Named && !state.is_changed();
+            state.object.clone().filter(|_| is_here).ok_or(Errno::STALE)?
+        };
+        let there = self.found(to)?;
+        let is_staged = target.as_ref().is_some_and(|target| target.state().is_changed());
+        if is_new && (there.is_some() || is_staged) {
+            return Err(Errno::EXIST);
+        }
+        let object = Object { kept: source.state().to_keep(), ..object };
+        let copied = self.copy(&object, to, there.as_ref())?;
+        self.young.forget_directory_of(to);
+        self.keep_directory_of(from)?;
+        match delete_if_same(&*self.bucket, &object) {
+            Ok(()) | Err(BucketError::NotFound { .. }) => {}
+            Err(BucketError::ConditionFailed { .. }) => self.messages.say(format_args!(
+                "{from} was changed by somebody else while it was renamed to {to}, and stays"
+            )),
+            Err(error) => return Err(self.messages.errno(&error)),
+        }
+        let before = self.known(to);
+        let is_target =
+            |now: &Arc<OpenObject>| target.as_ref().is_some_and(|target| Arc::ptr_eq(now, target));
+        if before.as_ref().is_some_and(is_target) {
+            self.removed(to);
+        }
+        self.give_key(&source, (from, to), copied);
+        for key in [from, to] {
+            self.young.forget_directory_of(key);
+        }
+        Ok(())
+    }
+
+    /// An object that is open has another key by now, and is another object of the store's.
+    fn give_key(&self, source: &Arc<OpenObject>, (from, to): (&str, &str), copied: Object) {
+        let mut table = self.table.lock();
+        let mut state = source.state();
+        if table.get(from).is_some_and(|known| Arc::ptr_eq(known, source)) {
+            table.remove(from);
+        }
+        state.key = to.into();
+        state.object = Some(copied);
+        state.uploads += 1;
+        match table.get(to) {
+            None => {
+                table.insert(to.into(), Arc::clone(source));
+            }
+            // Who opened the new name before this is on a line of his own.
+            Some(_) => state.place = Place::Replaced,
+        }
+    }
+
+    /// Puts a copy of an object in the place of another, or where there is none, with what is said
+    /// to be beside it, and tells what the store has then.
+    pub(super) fn copy(&self, object: &Object, to: &str, there: Option<&Object>) -> Result<Object> {
+        let (condition, base) = match there {
+            None => (Condition::Absent, Base::New),
+            Some(there) => {
+                let etag = there.etag.clone().filter(|_| is_strong(there));
+                let etag = etag.ok_or(Errno::OPNOTSUPP)?;
+                let base = Base::Object { etag: etag.as_str().to_owned(), size: there.size_bytes };
+                (Condition::Matches(etag), base)
+            }
+        };
+        let mut log = [0; 16];
+        getrandom::fill(&mut log).map_err(|_| Errno::IO)?;
+        let mark = WriteId { log, through: 1 }.to_string();
+        let beside = WriteMetadata::marked(&mark).with(object.kept.as_deref());
+        let promises = self.bucket.promises();
+        let is_refused = |in_parts| {
+            !self.options.staged.is_only_writer && refusal(&promises, &base, in_parts).is_some()
+        };
+        let done = if !is_refused(true) {
+            self.bucket.copy(object, to, &condition, beside)
+        } else if object.size_bytes <= self.options.staged.put_instead_max_bytes {
+            let bytes = self.whole(object)?;
+            self.bucket.put(to, bytes.into(), &condition, beside)
+        } else {
+            return Err(Errno::XDEV);
+        };
+        match done {
+            Ok(made) => {
+                // Its time is the store's. Somebody else may have been there since: what was made
+                // here is what whoever has it open goes on with.
+                let found = self.found(to)?;
+                let is_ours = |found: &Object| found.mark.as_deref() == Some(&mark);
+                let size_bytes = object.size_bytes;
+                let made = Object { size_bytes, kept: object.kept.clone(), ..made };
+                Ok(found.filter(is_ours).unwrap_or(made))
+            }
+            Err(error) if error.is_in_doubt() => {
+                let found = self.found(to)?;
+                let ours = found.filter(|found| found.mark.as_deref() == Some(&mark));
+                ours.ok_or_else(|| self.messages.errno(&error))
+            }
+            Err(error) => Err(self.messages.errno(&error)),
+        }
+    }
+
+    /// All bytes of an object.
+    fn whole(&self, object: &Object) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(object.size_bytes as usize);
+        if object.size_bytes == 0 {
+            return Ok(bytes);
+        }
+        let range = 0..object.size_bytes;
+        let got = self.bucket.get(&object.key, range, object.etag.as_ref(), &mut |piece| {
+            bytes.extend_from_slice(&piece);
+            ControlFlow::Continue(())
+        });
+        self.told(got)?;
+        if bytes.len() as u64 == object.size_bytes { Ok(bytes) } else { Err(Errno::IO) }
+    }
+
+    /// Gives a directory another name, in the place of an empty one or of none.
+    ///
+    /// # Errors
+    /// `EBUSY` if a file in it is open for writing; `EXDEV` if it has too many objects, or the store
+    /// ignores the condition of a copy; `ENOTEMPTY`.
+    pub(in crate::origin) fn rename_directory(
+        self: &Arc<Self>,
+        from: &str,
+        to: &str,
+    ) -> Result<()> {
+        // Where the store would put copies over what somebody has made meanwhile.
+        if !self.bucket.promises().upload_create && !self.options.staged.is_only_writer {
+            return Err(Errno::XDEV);
+        }
+        self.upload_below(from)?;
+        if self.is_written_below(from) || self.is_written_below(to) {
+            return Err(Errno::BUSY);
+        }
+        if !to.starts_with(from) {
+            self.keep_directory_of(from)?;
+        }
+        let max = self.options.rename_max;
+        let renamed = rename_directory(&*self.bucket, &self.journal, (from, to), max);
+        self.young.forget_all();
+        match renamed {
+            Ok(renamed) => {
+                for key in renamed.left {
+                    self.messages.say(format_args!(
+                        "{key} was changed by somebody else while {from} was renamed, and stays"
+                    ));
+                }
+            }
+            Err(error) => {
+                self.messages.say(format_args!("{from} is not renamed to {to}: {error}"));
+                return Err(error.errno());
+            }
+        }
+        // Who has a file in it open reads on what the kernel and the cache have of it.
+        let mut table = self.table.lock();
+        table.retain(|key, known| {
+            let stays = !key.starts_with(from);
+            if !stays {
+                known.state().place = Place::Replaced;
+            }
+            stays
+        });
+        Ok(())
+    }
+}
+
+/// Takes the gates of the object that is renamed and of the one that it replaces.
+fn gates<'a>(
+    (from, source): (&str, &'a Arc<OpenObject>),
+    target: Option<(&str, &'a Arc<OpenObject>)>,
+) -> (RwLockWriteGuard<'a, ()>, Option<RwLockWriteGuard<'a, ()>>) {
+    match target {
+        None => (source.gate.write(), None),
+        Some((to, target)) if from < to => {
+            let gate = source.gate.write();
+            (gate, Some(target.gate.write()))
+        }
+        Some((_, target)) => {
+            let other = target.gate.write();
+            (source.gate.write(), Some(other))
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Which conditions a store honours, found out by trying: stores accept and ignore those that they
+//! do not know, so their word is worth nothing.
+//!
+//! Two objects of random names are written below the prefix, one of them twice, so that its first
+//! ETag is one that was right and is so no more: what a store does with an ETag that no object ever
+//! had says little. Then each condition that does not hold is sent, and a store that does it all the
+//! same is known for it. Both objects are removed at the end; those of a probe that was cut off stay
+//! and may be removed by anybody.
+
+use crate::{Bucket, BucketError, Condition, ETag, Promises, Result, WriteMetadata};
+use bytes::Bytes;
+
+/// Tries all conditions below a prefix, which is empty or ends in a slash.
+///
+/// # Errors
+/// What the store says to a write without a condition that does not hold:
+/// [`BucketError::Denied`] if nothing may be written. Whatever leaves open whether a condition is
+/// honoured: no answer, a broken connection, a store that is too busy.
+pub fn probe(bucket: &dyn Bucket, prefix: &str) -> Result<Promises> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| BucketError::Failed {
+        key: prefix.to_owned(),
+        message: format!("the system gave no random bytes: {error}"),
+    })?;
+    let name = u64::from_be_bytes(random);
+    let [first, second] = [1, 2].map(|number| format!("{prefix}.ogive-probe-{name:016x}-{number}"));
+    let tried = try_all(bucket, &first, &second);
+    // Both, whatever has happened; what has happened is what counts.
+    let removed = [&first, &second].map(|key| bucket.delete(key, None));
+    let promises = tried?;
+    removed.into_iter().collect::<Result<()>>()?;
+    Ok(promises)
+}
+
+fn try_all(bucket: &dyn Bucket, first: &str, second: &str) -> Result<Promises> {
+    let put = |key: &str, body: &'static str, condition: &Condition| {
+        bucket.put(key, Bytes::from_static(body.as_bytes()), condition, WriteMetadata::NONE)
+    };
+    let etag = |key: &str| {
+        let what = "name its objects with ETags, without which nobody's change can be noticed";
+        bucket.head(key)?.etag.ok_or(BucketError::Unsupported { what })
+    };
+    put(first, "ogive", &Condition::None)?;
+    put(second, "before", &Condition::None)?;
+    let stale = etag(second)?;
+    put(second, "after", &Condition::None)?;
+    // A store that does not tell its objects apart cannot honour anything.
+    let is_told = |now: &ETag| *now != stale && now.is_strong();
+    if !is_told(&etag(second)?) {
+        return Ok(Promises::NONE);
+    }
+    let matches = Condition::Matches(stale.clone());
+    let create = is_refused(put(second, "again", &Condition::Absent))?;
+    let overwrite = is_refused(put(second, "again", &matches))?;
+    // A copy is an upload in parts, of which the only one may be short.
+    let source = bucket.head(first)?;
+    let upload_create =
+        is_refused(bucket.copy(&source, second, &Condition::Absent, WriteMetadata::NONE))?;
+    let upload_overwrite = is_refused(bucket.copy(&source, second, &matches, WriteMetadata::NONE))?;
+    // Last: where it is done, the object is gone.
+    let delete = is_refused(bucket.delete(second, Some(&stale)))?;
+    Ok(Promises { create, overwrite, upload_create, upload_overwrite, delete })
+}
+
+/// Whether a condition that does not hold was honoured.
+fn is_refused<T>(done: Result<T>) -> Result<bool> {
+    match done {
+        Ok(_) => Ok(false),
+        Err(BucketError::ConditionFailed { .. }) => Ok(true),
+        // A store that says so does not do it either; it is not what is relied on.
+        Err(BucketError::Unsupported { .. } | BucketError::Refused { .. }) => Ok(false),
+        // Nobody knows what the store would do.
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fault, MemoryBucket, Operation};
+
+    #[test]
+    fn what_a_store_ignores_is_found_out_and_nothing_stays() {
+        let all = Promises::ALL;
+        let stores = [
+            all,
+            Promises::NONE,
+            Promises { create: false, ..all },
+            Promises { overwrite: false, ..all },
+            Promises { upload_create: false, ..all },
+            Promises { upload_overwrite: false, ..all },
+            Promises { delete: false, ..all },
+        ];
+        for promises in stores {
+            let bucket = MemoryBucket::new();
+            bucket.foreign_put("p/x", "x");
+            bucket.honour(promises);
+            assert_eq!(probe(&bucket, "p/"), Ok(promises));
+            let mut keys = Vec::new();
+            let listing = crate::Listing { prefix: "", delimited: false, page: 1000 };
+            let visit = &mut |entry: crate::Entry| {
+                keys.push(entry.key().to_owned());
+                std::ops::ControlFlow::Continue(())
+            };
+            bucket.list(&listing, visit).unwrap();
+            assert_eq!(keys, ["p/x"]);
+        }
+    }
+
+    #[test]
+    fn a_store_that_may_not_be_written_to_says_so() {
+        let bucket = MemoryBucket::new();
+        let denied = BucketError::Denied { key: "k".into(), message: "no".into() };
+        bucket.doom(Operation::Put, Fault::Fails(denied.clone()));
+        assert_eq!(probe(&bucket, ""), Err(denied));
+    }
+
+    #[test]
+    fn a_store_that_does_not_answer_is_not_taken_for_one_that_ignores_conditions() {
+        let lost = BucketError::Failed { key: "k".into(), message: "connection reset".into() };
+        let late = BucketError::TimedOut { key: "k".into(), seconds: 30 };
+        for error in [lost, late] {
+            for operation in [Operation::Put, Operation::Copy, Operation::Delete] {
+                let bucket = MemoryBucket::new();
+                bucket.doom(operation, Fault::Fails(error.clone()));
+                assert_eq!(probe(&bucket, ""), Err(error.clone()), "{operation:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_store_says_it_cannot_do_is_not_relied_on() {
+        let bucket = MemoryBucket::new();
+        let refused = BucketError::Refused { key: "k".into(), message: "NotImplemented".into() };
+        bucket.doom(Operation::Copy, Fault::Fails(refused));
+        let promises = probe(&bucket, "").unwrap();
+        assert!(!promises.upload_create && promises.upload_overwrite && promises.overwrite);
+    }
+}

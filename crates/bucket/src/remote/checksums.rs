@@ -1,0 +1,148 @@
+//! Checksums that a store shows of its objects.
+//!
+//! S3 shows one in the answer to a HEAD, or to a GET of the whole object, that asks for it
+//! (`x-amz-checksum-mode: ENABLED`). The library has no words for that, and opening a file makes one
+//! of these in any case; so it is asked for on the way out, and the request signed anew. What comes back is kept by address and ETag until it is asked
+//! for. A store that answers such a request with an error that it does not give without is not asked
+//! so again.
+//!
+//! # Locks
+//! One, a leaf.
+
+use crate::{Algorithm, Checksum, ETag};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderMap, Method, Request};
+use opendal::{Buffer, HttpTransporter};
+use parking_lot::Mutex;
+use reqsign_aws_v4::Credential;
+use reqsign_core::{Context, OsEnv, Signer};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const MODE: &str = "x-amz-checksum-mode";
+/// Objects at most of which one is kept.
+const KEPT_MAX: usize = 100_000;
+
+/// What was shown so far, and how to ask.
+#[derive(Default)]
+pub(super) struct Checksums {
+    /// Who signs: nobody, where requests are not signed. Not set where a store is asked that shows
+    /// none.
+    signer: OnceLock<Option<Signer<Credential>>>,
+    is_refused: AtomicBool,
+    /// By ETag: equal strong tags of one bucket are equal bytes.
+    kept: Mutex<HashMap<Box<str>, Checksum>>,
+}
+
+/// What an answer shows of the whole object.
+fn shown(headers: &HeaderMap) -> Option<Checksum> {
+    let field = |name: &str| headers.get(name)?.to_str().ok();
+    if field("x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
+        // A checksum of the checksums of its parts, of which nobody knows how long they are.
+        return None;
+    }
+    let value = |name: &str, length: usize| {
+        let bytes = BASE64_STANDARD.decode(field(name)?).ok()?;
+        let is_right = bytes.len() == length;
+        is_right.then(|| bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    };
+    if let Some(value) = value("x-amz-checksum-crc64nvme", 8) {
+        return Some(Checksum { algorithm: Algorithm::Crc64Nvme, value });
+    }
+    let value = value("x-amz-checksum-crc32c", 4)?;
+    Some(Checksum { algorithm: Algorithm::Crc32c, value })
+}
+
+impl Checksums {
+    /// From now on objects are asked for theirs, with requests that are signed so.
+    pub(super) fn ask_with(&self, signer: Option<Signer<Credential>>) {
+        // A bucket has one signer.
+        let _ = self.signer.set(signer);
+    }
+
+    /// A request that asks for the checksum as well, if this is one that can.
+    pub(super) async fn asking(&self, request: &Request<Buffer>) -> Option<Request<Buffer>> {
+        let (method, uri) = (request.method(), request.uri());
+        let is_whole = *method == Method::GET
+            && uri.query().is_none()
+            && !request.headers().contains_key(http::header::RANGE);
+        let is_for_object = (*method == Method::HEAD || is_whole) && uri.path().len() > 1;
+        let signer =
+            self.signer.get().filter(|_| is_for_object && !self.is_refused.load(Relaxed))?;
+        let (mut parts, body) = request.clone().into_parts();
+        parts.headers.insert(MODE, http::HeaderValue::from_static("ENABLED"));
+        if let Some(signer) = signer {
+            for name in
+                ["authorization", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"]
+            {
+                parts.headers.remove(name);
+            }
+            let context = Context::new()
+                .with_file_read(reqsign_file_read_tokio::TokioFileRead)
+                .with_http_send(HttpTransporter::default())
+                .with_env(OsEnv);
+            signer.clone().with_context(context).sign(&mut parts, None).await.ok()?;
+            parts.headers.remove(http::header::HOST);
+        }
+        Some(Request::from_parts(parts, body))
+    }
+
+    /// Whether an answer may be the fault of having asked so.
+    pub(super) fn may_be_at_fault(status: http::StatusCode) -> bool {
+        matches!(status.as_u16(), 400 | 401 | 403 | 405 | 501)
+    }
+
+    /// It was: without it the same request went well.
+    pub(super) fn are_refused(&self) {
+        self.is_refused.store(true, Relaxed);
+    }
+
+    /// Keeps what an answer shows.
+    pub(super) fn keep(&self, headers: &HeaderMap) {
+        let etag = headers.get(http::header::ETAG).and_then(|etag| etag.to_str().ok());
+        let Some((etag, checksum)) = etag.zip(shown(headers)) else { return };
+        let mut kept = self.kept.lock();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(etag.into(), checksum);
+    }
+
+    /// What was shown of the object with this ETag.
+    pub(super) fn of(&self, etag: &ETag) -> Option<Checksum> {
+        self.kept.lock().get(etag.as_str()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
+            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        };
+        fields.iter().map(field).collect()
+    }
+
+    #[test]
+    fn a_checksum_of_the_whole_object_is_read_and_no_other() {
+        let crc64 = ("x-amz-checksum-crc64nvme", "rosUhgp5mIg=");
+        let crc32 = ("x-amz-checksum-crc32c", "4waSgw==");
+        let full = ("x-amz-checksum-type", "FULL_OBJECT");
+        let nvme = Checksum { algorithm: Algorithm::Crc64Nvme, value: 0xae8b_1486_0a79_9888 };
+        let c = Checksum { algorithm: Algorithm::Crc32c, value: 0xe306_9283 };
+        assert_eq!(shown(&headers(&[crc64, crc32, full])), Some(nvme));
+        assert_eq!(shown(&headers(&[crc32])), Some(c));
+        for fields in [
+            &[crc32, ("x-amz-checksum-type", "COMPOSITE")][..],
+            &[("x-amz-checksum-crc64nvme", "rosUhgp5")],
+            &[("x-amz-checksum-crc32c", "?")],
+            &[],
+        ] {
+            assert_eq!(shown(&headers(fields)), None);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Credentials of S3, from where the AWS command line has them: the environment, profiles, single
+//! sign-on, web identity, the program that `credential_process` names, containers, instances.
+//!
+//! The library looks in all these places, but it runs no program unless it is told how, and takes a
+//! quoted word at the beginning of a command for all of it. So the command is read here, split into
+//! words as a shell does, and run; no shell sees it. (AWS CLI User Guide, "Sourcing credentials with
+//! an external process".)
+//!
+//! # How often
+//! Whoever signs asks anew when what he has ends within two minutes. A program may give again what
+//! it gave, or what lasts for less, and would be run for each request. So what was found stands for
+//! [`PAUSE`], if it is valid for so long.
+//!
+//! # Locks
+//! One for each signer, held while credentials are looked for: all who sign wait for one answer.
+
+use reqsign_aws_v4::{Credential, DefaultCredentialProvider, ProcessCredentialProvider};
+use reqsign_core::time::Timestamp;
+use reqsign_core::{
+    CommandExecute, CommandOutput, Context, Error, ProvideCredential, Result, SigningCredential,
+};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::process::Command;
+use tokio::sync::Mutex;
+
+/// How long what was found is not looked for again.
+const PAUSE: Duration = Duration::from_secs(20);
+/// How long a program may take, if the request that waits for it may take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The places where the AWS command line looks, in its order.
+#[derive(Debug)]
+pub(super) struct Credentials {
+    /// The profile that was asked for.
+    profile: Option<String>,
+    found: Mutex<Option<(Credential, Instant)>>,
+}
+
+impl Credentials {
+    /// Of a profile, or of the one that the environment names.
+    pub(super) fn new(profile: Option<&str>) -> Self {
+        Self { profile: profile.map(str::to_owned), found: Mutex::new(None) }
+    }
+
+    /// What the profile's `credential_process` is, in the file of settings or of credentials.
+    async fn command(&self, context: &Context) -> Option<String> {
+        let profile = self.profile.clone().or_else(|| context.env_var("AWS_PROFILE"));
+        let profile = profile.unwrap_or_else(|| "default".to_owned());
+        let settings = match profile.as_str() {
+            "default" => profile.clone(),
+            _ => format!("profile {profile}"),
+        };
+        let files = [
+            ("AWS_CONFIG_FILE", "~/.aws/config", settings),
+            ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials", profile),
+        ];
+        for (variable, usual, section) in files {
+            let path = context.env_var(variable).unwrap_or_else(|| usual.to_owned());
+            let Some(path) = context.expand_home_dir(&path) else { continue };
+            let Ok(text) = context.file_read(&path).await else { continue };
+            let command = command_in(&String::from_utf8_lossy(&text), &section);
+            if command.is_some() {
+                return command;
+            }
+        }
+        None
+    }
+
+    async fn look(&self, context: &Context) -> Result<Option<Credential>> {
+        let context = context.clone().with_command_execute(Programs);
+        let mut places = DefaultCredentialProvider::builder();
+        if let Some(command) = self.command(&context).await {
+            places = places.process(ProcessCredentialProvider::new().with_command(command));
+        }
+        if let Some(profile) = &self.profile {
+            // Who names one means it, whatever the environment has.
+            places = places.with_profile(profile).no_env();
+        }
+        places.build().provide_credential(&context).await
+    }
+}
+
+/// The command in one section of such a file, as it is written there.
+fn command_in(text: &str, section: &str) -> Option<String> {
+    let mut is_here = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            is_here = name.split_whitespace().eq(section.split_whitespace());
+        } else if is_here
+            && let Some((name, value)) = line.split_once('=')
+            && name.trim() == "credential_process"
+        {
+            return Some(value.trim().to_owned()).filter(|command| !command.is_empty());
+        }
+    }
+    None
+}
+
+impl ProvideCredential for Credentials {
+    type Credential = Credential;
+
+    async fn provide_credential(&self, context: &Context) -> Result<Option<Credential>> {
+        let mut found = self.found.lock().await;
+        if let Some((credential, since)) = &*found
+            && since.elapsed() < PAUSE
+            && credential.is_valid_at(Timestamp::now() + PAUSE)
+        {
+            return Ok(Some(credential.clone()));
+        }
+        let answer = self.look(context).await?;
+        *found = answer.clone().map(|credential| (credential, Instant::now()));
+        Ok(answer)
+    }
+}
+
+/// Runs the program of `credential_process`.
+#[derive(Debug)]
+struct Programs;
+
+impl CommandExecute for Programs {
+    async fn command_execute(&self, program: &str, arguments: &[&str]) -> Result<CommandOutput> {
+        // The library has cut the command at its spaces, quoted or not.
+        let command = [&[program], arguments].concat().join(" ");
+        let wrong = |why: String| Error::unexpected(format!("credential_process {command}: {why}"));
+        let words = shlex::split(&command).filter(|words| !words.is_empty());
+        let words = words.ok_or_else(|| wrong("its quotes do not match".to_owned()))?;
+        let running = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = match tokio::time::timeout(PATIENCE, running).await {
+            Ok(output) => output.map_err(|error| wrong(error.to_string()))?,
+            Err(_) => return Err(wrong(format!("no answer in {} s", PATIENCE.as_secs()))),
+        };
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            return Err(wrong(format!("{}: {said}", output.status)));
+        }
+        Ok(CommandOutput { status: 0, stdout: output.stdout, stderr: output.stderr })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
+    }
+
+    fn program(directory: &Path, text: &str) -> String {
+        let path = directory.join("a program");
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// As the library calls it.
+    fn execute(command: &str) -> Result<CommandOutput> {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        run(Programs.command_execute(words[0], &words[1..]))
+    }
+
+    #[test]
+    fn a_command_is_split_as_a_shell_does_and_no_shell_sees_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = program(directory.path(), r#"printf '%s|' "$@""#);
+        let output = execute(&format!("'{path}' \"a b\" $(id) ;")).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "a b|$(id)|;|");
+    }
+
+    #[test]
+    fn a_command_is_that_of_its_profile_as_it_is_written() {
+        let text = "; a comment\n[default]\nregion = a\n credential_process = \"/a b/c\" --for \"x y\"\n\
+                    [profile  work]\ncredential_process=/usr/bin/give\n[profile none]\n";
+        let of = |section| command_in(text, section);
+        assert_eq!(of("default").as_deref(), Some("\"/a b/c\" --for \"x y\""));
+        assert_eq!(of("profile work").as_deref(), Some("/usr/bin/give"));
+        assert_eq!((of("profile none"), of("work")), (None, None));
+    }
+
+    #[test]
+    fn what_a_program_complains_of_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = program(directory.path(), "echo 'log in first' >&2; exit 3");
+        let error = execute(&format!("'{path}'")).unwrap_err().to_string();
+        assert!(error.contains("log in first") && error.contains("3"), "{error}");
+        assert!(execute("/nonexistent/program").is_err());
+        assert!(execute("'a quote").unwrap_err().to_string().contains("quotes"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Reads in the background: one request, its retries and its double, without a thread that waits.
+//!
+//! A read waits for its turn ([`super::throttle`]), is asked twice if its first byte is late
+//! ([`super::hedging`]), and is taken up again where it broke off if the object is known by its ETag.
+//! Between two tries it pauses for a time chosen at random up to a bound that doubles, so that many
+//! that failed together do not come back together. How fast bytes come is measured
+//! ([`super::window`]).
+//!
+//! # Time
+//! The first byte has to come within the time allowed, waiting and retries included; so has each
+//! further piece.
+//!
+//! # Threads
+//! Those of the executor. Takers are called by them, one call of a taker at a time.
+
+use super::answers::translate;
+use super::hedging::Hedging;
+use super::throttle::Gate;
+use super::window::Window;
+use super::{RETRIES, RETRY_AFTER, Shared, StoreKind};
+use crate::keys::sendable;
+use crate::{BucketError, Fetch, Result, Taker};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::{Either, select};
+use opendal::{ErrorKind, FuturesBytesStream, Operator};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tokio::time::timeout_at;
+
+/// What reads in the background share.
+pub(super) struct Reading {
+    kind: StoreKind,
+    /// Sends each request once.
+    pub(super) operator: Operator,
+    gate: Arc<Gate>,
+    hedging: Hedging,
+    pub(super) window: Window,
+    /// Requests that were sent again.
+    retried: AtomicU64,
+}
+
+/// A body with its first piece; `None` for an empty one.
+type Begun = (FuturesBytesStream, Option<Bytes>);
+
+/// Why a try ended.
+enum Stopped {
+    /// The time allowed is over.
+    Late,
+    Failed(opendal::Error),
+}
+
+impl From<opendal::Error> for Stopped {
+    fn from(error: opendal::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What the library tells in the words of streams, in its own.
+fn unwrapped(error: std::io::Error) -> opendal::Error {
+    let kind = error.kind();
+    match error.into_inner().map(|inner| inner.downcast::<opendal::Error>()) {
+        Some(Ok(error)) => *error,
+        Some(Err(other)) => opendal::Error::new(ErrorKind::Unexpected, other.to_string()),
+        None => opendal::Error::new(ErrorKind::Unexpected, kind.to_string()),
+    }
+}
+
+/// A pause before a request is sent for the so-many-th time: anything up to a bound that doubles.
+pub(super) fn pause(tries: usize) -> Duration {
+    let bound = RETRY_AFTER * 2_u32.saturating_pow(u32::try_from(tries).unwrap_or(u32::MAX));
+    // Without a source of chance the middle is as good as any.
+    let chance = getrandom::u32().unwrap_or(u32::MAX / 2);
+    bound.mul_f64(f64::from(chance) / f64::from(u32::MAX))
+}
+
+impl Reading {
+    /// By way of an operator that sends nothing twice.
+    pub(super) fn new(kind: StoreKind, operator: Operator) -> Self {
+        Self {
+            kind,
+            operator,
+            gate: Gate::new(),
+            hedging: Hedging::default(),
+            window: Window::default(),
+            retried: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
+        let (at_once, slow_downs) = self.gate.standing();
+        let (window, rate) = self.window.standing();
+        tell("origin_retried", self.retried.load(Relaxed));
+        tell("origin_reads_at_once", at_once);
+        tell("origin_slow_downs", slow_downs);
+        tell("origin_window_bytes", window);
+        tell("origin_bytes_per_second", rate);
+        self.hedging.tell(tell);
+    }
+
+    /// The first byte of an answer has come to what was sent then.
+    pub(super) fn first_byte(&self, sent: Instant) {
+        let now = Instant::now();
+        self.hedging.first_byte(now - sent);
+        self.window.first_byte(now - sent, now);
+    }
+
+    /// Sends one request and waits for its first piece.
+    async fn begin(&self, fetch: &Fetch, from: u64) -> opendal::Result<Begun> {
+        let options = self.kind.reading(fetch.expected.as_ref());
+        let reader = self.operator.reader_options(&fetch.key, options).await?;
+        let mut stream = reader.into_bytes_stream(from..fetch.range.end).await?;
+        let first = stream.next().await.transpose().map_err(unwrapped)?;
+        Ok((stream, first))
+    }
+
+    /// The same, and once more if that takes long.
+    async fn begin_twice(&self, fetch: &Fetch, from: u64) -> opendal::Result<Begun> {
+        let patience = self.hedging.begin();
+        let mut first = pin!(self.begin(fetch, from));
+        if let Some(patience) = patience {
+            match tokio::time::timeout(patience, &mut first).await {
+                Ok(answer) => return answer,
+                Err(_) if !self.hedging.take() => {}
+                Err(_) => {
+                    let second = pin!(self.begin(fetch, from));
+                    return match select(first, second).await {
+                        Either::Left((Err(error), second)) if error.is_temporary() => second.await,
+                        Either::Right((Err(error), first)) if error.is_temporary() => first.await,
+                        Either::Left((answer, _)) => answer,
+                        Either::Right((answer, _)) => {
+                            self.hedging.won();
+                            answer
+                        }
+                    };
+                }
+            }
+        }
+        first.await
+    }
+
+    /// One try: from where the last one ended to the end, or as far as it comes.
+    async fn attempt(
+        &self,
+        fetch: &Fetch,
+        taker: &mut dyn Taker,
+        given: &mut u64,
+        deadline: Instant,
+        allowed: Duration,
+    ) -> std::result::Result<(), Stopped> {
+        let enter = self.gate.enter(fetch.is_demanded);
+        let _pass = timeout_at(deadline.into(), enter).await.map_err(|_| Stopped::Late)?;
+        let sent = Instant::now();
+        let begun = self.begin_twice(fetch, fetch.range.start + *given);
+        let (mut stream, mut piece) = match timeout_at(deadline.into(), begun).await {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(error)) => {
+                if is_slow_down(&error) {
+                    self.gate.slow_down(sent);
+                    self.window.slow_down();
+                }
+                return Err(error.into());
+            }
+            Err(_) => return Err(Stopped::Late),
+        };
+        self.first_byte(sent);
+        while let Some(bytes) = piece {
+            *given += bytes.len() as u64;
+            self.window.received(bytes.len() as u64, Instant::now());
+            if taker.piece(bytes).is_break() {
+                break;
+            }
+            let next = tokio::time::timeout(allowed, stream.next()).await;
+            piece = next.map_err(|_| Stopped::Late)?.transpose().map_err(unwrapped)?;
+        }
+        self.gate.went_well();
+        Ok(())
+    }
+}
+
+/// Whether the store says that it is asked too much.
+fn is_slow_down(error: &opendal::Error) -> bool {
+    matches!(translate("", error), BucketError::Busy { .. })
+}
+
+impl Shared {
+    /// Begins a read in the background.
+    pub(super) fn spawn_fetch(self: &Arc<Self>, fetch: Fetch, mut taker: Box<dyn Taker>) {
+        let (shared, runtime) = (Arc::clone(self), self.runtime.as_ref());
+        runtime.expect("until the drop").spawn(async move {
+            let result = shared.fetch(&fetch, &mut *taker).await;
+            taker.end(result);
+        });
+    }
+
+    async fn fetch(&self, fetch: &Fetch, taker: &mut dyn Taker) -> Result<u64> {
+        sendable(&fetch.key)?;
+        let (reading, allowed) = (&self.reading, self.timeout);
+        let late = || BucketError::TimedOut { key: fetch.key.clone(), seconds: allowed.as_secs() };
+        let (mut given, mut tries, mut deadline) = (0, 0, Instant::now() + allowed);
+        loop {
+            let before = given;
+            let attempt = reading.attempt(fetch, taker, &mut given, deadline, allowed).await;
+            let error = match attempt {
+                Ok(()) => return Ok(given),
+                Err(Stopped::Late) => return Err(late()),
+                Err(Stopped::Failed(error)) => error,
+            };
+            if given > before {
+                (tries, deadline) = (0, Instant::now() + allowed);
+            }
+            // Without an ETag the rest could be another object's.
+            let may_go_on = given == 0 || fetch.expected.is_some();
+            let pause = pause(tries);
+            let in_time = Instant::now() + pause < deadline;
+            if !error.is_temporary() || !may_go_on || tries == RETRIES || !in_time {
+                return Err(translate(&fetch.key, &error));
+            }
+            log::info!("asked again: {}", error.message());
+            reading.retried.fetch_add(1, Relaxed);
+            tokio::time::sleep(pause).await;
+            tries += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_anything_up_to_a_bound_that_doubles() {
+        for tries in 0..RETRIES {
+            let bound = RETRY_AFTER * (1 << tries);
+            let pauses: Vec<Duration> = (0..64).map(|_| pause(tries)).collect();
+            assert!(pauses.iter().all(|pause| *pause <= bound));
+            let (least, most) = (pauses.iter().min(), pauses.iter().max());
+            assert!(least < most, "{tries}: all are {least:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Asking twice: a request that got no first byte after as long as 95 of 100 take, and after twice as
+//! long as half of them take, is made again, and whichever answers first is taken.
+//!
+//! Stores have a few requests in a hundred that take ten times as long as the others, for reasons of
+//! the machine that they came to; a second one comes to another. At most 5% of requests are made
+//! twice: where more are slow it is the way that is, and more requests would not help.
+//!
+//! # Locks
+//! One, of the samples; a leaf.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How many first bytes are remembered.
+const SAMPLES: usize = 128;
+/// How many have to be before anything is made of them.
+const SAMPLES_MIN: usize = 32;
+/// After so many new ones it is counted anew.
+const COUNT_EVERY: usize = 16;
+/// Nothing is asked twice sooner: it is not worth a request.
+const PATIENCE_MIN: Duration = Duration::from_millis(5);
+/// One request in so many may be made twice.
+const ONE_IN: u64 = 20;
+
+/// When to ask twice, and how often it was done.
+pub(super) struct Hedging {
+    samples: Mutex<Samples>,
+    /// When to ask twice, in microseconds; 0 while it is not known.
+    patience_us: AtomicU64,
+    p95_us: AtomicU64,
+    median_us: AtomicU64,
+    /// How many first bytes have come, and how long they took together, in microseconds.
+    first_bytes: AtomicU64,
+    first_byte_us: AtomicU64,
+    requests: AtomicU64,
+    hedges: AtomicU64,
+    won: AtomicU64,
+}
+
+struct Samples {
+    us: [u32; SAMPLES],
+    seen: usize,
+}
+
+impl Default for Hedging {
+    fn default() -> Self {
+        Self {
+            samples: Mutex::new(Samples { us: [0; SAMPLES], seen: 0 }),
+            patience_us: AtomicU64::new(0),
+            p95_us: AtomicU64::new(0),
+            median_us: AtomicU64::new(0),
+            first_bytes: AtomicU64::new(0),
+            first_byte_us: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            hedges: AtomicU64::new(0),
+            won: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Hedging {
+    /// A request is made; after how long it may be made once more, if that is known.
+    pub(super) fn begin(&self) -> Option<Duration> {
+        self.requests.fetch_add(1, Relaxed);
+        match self.patience_us.load(Relaxed) {
+            0 => None,
+            us => Some(Duration::from_micros(us).max(PATIENCE_MIN)),
+        }
+    }
+
+    /// Whether one may be made twice now; it counts then.
+    pub(super) fn take(&self) -> bool {
+        let most = self.requests.load(Relaxed) / ONE_IN;
+        self.hedges
+            .fetch_update(Relaxed, Relaxed, |so_far| (so_far < most).then_some(so_far + 1))
+            .is_ok()
+    }
+
+    /// The second one was faster.
+    pub(super) fn won(&self) {
+        self.won.fetch_add(1, Relaxed);
+    }
+
+    /// A first byte has come after so long.
+    pub(super) fn first_byte(&self, after: Duration) {
+        let us = u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
+        self.first_bytes.fetch_add(1, Relaxed);
+        self.first_byte_us.fetch_add(u64::from(us), Relaxed);
+        let mut samples = self.samples.lock();
+        let at = samples.seen % SAMPLES;
+        samples.us[at] = us;
+        samples.seen += 1;
+        let known = samples.seen.min(SAMPLES);
+        if known < SAMPLES_MIN || !samples.seen.is_multiple_of(COUNT_EVERY) {
+            return;
+        }
+        let mut sorted = samples.us;
+        drop(samples);
+        let sorted = &mut sorted[..known];
+        sorted.sort_unstable();
+        let (median, p95) = (u64::from(sorted[known / 2]), u64::from(sorted[known * 95 / 100]));
+        self.median_us.store(median, Relaxed);
+        self.p95_us.store(p95, Relaxed);
+        // Of requests that all take about as long a few are always the latest: those are not worth
+        // another one.
+        self.patience_us.store(p95.max(2 * median).max(1), Relaxed);
+    }
+
+    pub(super) fn tell(&self, tell: &mut dyn FnMut(&str, u64)) {
+        tell("origin_hedged", self.hedges.load(Relaxed));
+        tell("origin_hedges_won", self.won.load(Relaxed));
+        tell("origin_first_bytes", self.first_bytes.load(Relaxed));
+        tell("origin_first_byte_us", self.first_byte_us.load(Relaxed));
+        tell("origin_first_byte_median_us", self.median_us.load(Relaxed));
+        tell("origin_first_byte_p95_us", self.p95_us.load(Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_longer_than_95_of_100_is_asked_twice_once_that_is_known() {
+        let hedging = Hedging::default();
+        for sample in 0..31 {
+            assert_eq!(hedging.begin(), None);
+            let is_slow = sample % 10 == 0;
+            hedging.first_byte(Duration::from_millis(if is_slow { 300 } else { 20 }));
+        }
+        hedging.first_byte(Duration::from_millis(20));
+        assert_eq!(hedging.begin(), Some(Duration::from_millis(300)));
+        (0..256).for_each(|sample| hedging.first_byte(Duration::from_millis(20 + sample % 3)));
+        assert_eq!(hedging.begin(), Some(Duration::from_millis(42)), "twice the median");
+        (0..256).for_each(|_| hedging.first_byte(Duration::from_micros(300)));
+        assert_eq!(hedging.begin(), Some(PATIENCE_MIN), "what is old is forgotten");
+        (0..256).for_each(|_| hedging.first_byte(Duration::MAX));
+        assert!(hedging.begin().is_some());
+    }
+
+    #[test]
+    fn one_request_in_twenty_is_made_twice_and_no_more() {
+        let hedging = Hedging::default();
+        assert!(!hedging.take());
+        (0..100).for_each(|_| assert_eq!(hedging.begin(), None));
+        assert_eq!((0..100).filter(|_| hedging.take()).count(), 5);
+    }
+}

@@ -1,0 +1,599 @@
+//! Real stores, over HTTP: the only module that knows the library that speaks to them.
+//!
+//! # Invariants
+//! - Keys reach the store as they are, or not at all. The library trims and joins paths, and the
+//!   address of a request drops `.` and `..`; keys that would not survive that are refused before
+//!   anything is sent ([`sendable`]).
+//! - Whoever calls drives the request himself on the executor's clock and sockets, and is released
+//!   when the time allowed is over. Bytes are handed over on the caller's thread.
+//! - Requests are retried with growing, jittered pauses by a layer of the library, within the same
+//!   time. The time of a write begins anew with everything that moves ([`transport`]). A write whose condition failed may be our own that was sent twice: its mark tells.
+//!
+//! # Threads
+//! One executor of two threads a bucket, named `bucket`. They sleep in epoll_wait(2) until a
+//! connection has something to say; idle connections are closed after a while.
+
+mod answers;
+mod carry;
+mod checksums;
+mod credentials;
+mod fetching;
+mod hedging;
+mod left;
+mod opening;
+mod stores;
+mod throttle;
+mod transport;
+mod window;
+
+pub use stores::StoreKind;
+
+#[cfg(feature = "demo")]
+use crate::demo::{Credentials, DemoStore};
+use crate::journal::Journal;
+use crate::keys::sendable;
+use crate::requests::Counters;
+use crate::{
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Fetch, Listing, Object,
+    Promises, Requests, Result, Taker, Upload, WriteMetadata,
+};
+use answers::translate;
+use bytes::Bytes;
+use carry::carry;
+use checksums::Checksums;
+use fetching::Reading;
+use futures_util::StreamExt;
+use ogive_origin::{ReadAhead, Time};
+use opendal::layers::RetryLayer;
+use opendal::options::{ListOptions, ReadOptions};
+use opendal::{HttpTransporter, Metadata, OperationContext, Operator};
+use parking_lot::Mutex;
+use reqsign_aws_v4::Credential;
+use reqsign_core::Signer;
+use std::future::Future;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use transport::{Notes, Transport};
+
+/// How often a request is sent again.
+const RETRIES: usize = 4;
+/// How long the first of these waits, at most twice as long; each later one twice as long again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// How long a write may take in which nothing was seen to hang: its requests have limits of their
+/// own, so this is for what is not a request.
+const WRITE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+/// The largest range that a store copies at once, in bytes.
+const COPY_MAX_BYTES: u64 = 1 << 30;
+
+/// How to reach a bucket, in the words of the AWS command line. Credentials are never in it: they
+/// come from the environment, profiles, single sign-on, a process, a web identity, the container or
+/// the machine, in that order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteOptions {
+    /// Whose protocol the store speaks.
+    pub kind: StoreKind,
+    /// The store of this process, if that is what is meant: [`RemoteOptions::of_demo`] says so.
+    #[cfg(feature = "demo")]
+    pub demo: Option<Demo>,
+    /// Name of the bucket.
+    pub bucket: String,
+    /// Address of the store, with its scheme; Amazon's if there is none.
+    pub endpoint_url: Option<String>,
+    /// Region; else from the environment, else the store is asked.
+    pub region: Option<String>,
+    /// Profile of the credentials.
+    pub profile: Option<String>,
+    /// Sends requests without a signature: public buckets.
+    pub no_sign_request: bool,
+    /// Names the bucket in the path and not in the host. Stores with an endpoint of their own are
+    /// always asked so.
+    pub force_path_style: bool,
+    /// Whoever reads pays.
+    pub requester_pays: bool,
+    /// Time in which a request has to be answered, retries included, and in which each further
+    /// piece of a body has to arrive or to be taken; 30 s if there is none.
+    pub timeout: Option<Duration>,
+}
+
+/// What is needed of a store on loopback, whose port and credentials are others with each run.
+#[cfg(feature = "demo")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demo {
+    pub(crate) name: String,
+    pub(crate) credentials: Credentials,
+}
+
+impl RemoteOptions {
+    /// How to reach a store on loopback.
+    #[cfg(feature = "demo")]
+    pub fn of_demo(store: &DemoStore) -> Self {
+        let (name, credentials) = (store.name().to_owned(), store.credentials().clone());
+        Self {
+            demo: Some(Demo { name, credentials }),
+            bucket: store.bucket().to_owned(),
+            endpoint_url: Some(store.endpoint().to_owned()),
+            region: Some("us-east-1".to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn is_demo(&self) -> bool {
+        self.stands_for().is_some()
+    }
+
+    /// The name of the store in all that is to outlive this mount, if its address does not.
+    fn stands_for(&self) -> Option<String> {
+        #[cfg(feature = "demo")]
+        return self.demo.as_ref().map(|demo| format!("demo:{}", demo.name));
+        #[cfg(not(feature = "demo"))]
+        None
+    }
+}
+
+/// A bucket of a real store.
+pub struct RemoteBucket {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    kind: StoreKind,
+    /// Whether it is a store of this process.
+    is_demo: bool,
+    operator: Operator,
+    reading: Reading,
+    identity: BucketIdentity,
+    timeout: Duration,
+    counters: Arc<Counters>,
+    checksums: Arc<Checksums>,
+    promises: Mutex<Promises>,
+    notes: Arc<Notes>,
+    transport: HttpTransporter,
+    /// `None` where requests are not signed.
+    signer: Option<Signer<Credential>>,
+    /// Taken by [`Drop`] only: it must not be dropped where something waits for it.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl RemoteBucket {
+    /// Prepares to speak to a bucket. Nothing is asked but, where no region is known, which region
+    /// the bucket is in.
+    ///
+    /// # Errors
+    /// Options that make no sense; an executor that cannot be started.
+    pub fn new(options: &RemoteOptions) -> Result<Self> {
+        let failed = |message: String| BucketError::Failed { key: options.bucket.clone(), message };
+        opendal::install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("bucket")
+            .enable_all()
+            .build()
+            .map_err(|error| failed(format!("its threads cannot be started: {error}")))?;
+        let timeout = options.timeout.unwrap_or(Duration::from_secs(30));
+        let way = options.kind.way(options, &runtime, timeout).map_err(failed)?;
+        let counters = Arc::new(Counters::default());
+        let (notes, checksums) = (Arc::<Notes>::default(), Arc::<Checksums>::default());
+        let noted = (Arc::clone(&notes), Arc::clone(&checksums));
+        let transport = Transport::new(Arc::clone(&counters), noted, timeout);
+        let transport = HttpTransporter::new(transport);
+        let context = OperationContext::new().with_http_transport(transport.clone());
+        let operator = way.operator.with_context(context);
+        let reading = Reading::new(options.kind, operator.clone());
+        let operator = operator.layer(
+            RetryLayer::new()
+                .with_max_times(RETRIES)
+                .with_min_delay(RETRY_AFTER)
+                .with_jitter()
+                .with_notify(|event: opendal::layers::RetryEvent<'_>| {
+                    log::info!("asked again: {}", event.err.message());
+                }),
+        );
+        // Of the others none shows any, and a store of this process has nobody to sign anew.
+        if options.kind == StoreKind::S3 && !options.is_demo() {
+            checksums.ask_with(way.signer.clone());
+        }
+        let endpoint = options.stands_for().unwrap_or(way.endpoint);
+        let identity = BucketIdentity { endpoint, bucket: options.bucket.clone() };
+        Ok(Self {
+            shared: Arc::new(Shared {
+                kind: options.kind,
+                is_demo: options.is_demo(),
+                operator,
+                reading,
+                identity,
+                timeout,
+                counters,
+                checksums,
+                promises: Mutex::new(Promises::NONE),
+                notes,
+                transport,
+                signer: way.signer,
+                runtime: Some(runtime),
+            }),
+        })
+    }
+
+    /// Takes conditions for honoured, as [`probe`](crate::probe()) has found. Before that none is.
+    pub fn believe(&self, promises: Promises) {
+        *self.shared.promises.lock() = promises;
+    }
+
+    /// Has uploads in parts noted in a journal, so that one that a crash cuts off is found.
+    pub fn note_uploads(&self, journal: &Journal) {
+        // Other stores forget by themselves what is not completed within a week.
+        if self.shared.kind == StoreKind::S3 {
+            self.shared.notes.keep_in(journal);
+        }
+    }
+}
+
+fn variable(name: &&str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Shared {
+    fn object(&self, key: &str, metadata: &Metadata) -> Object {
+        let modified = metadata.last_modified().map_or(0, |time| time.into_inner().as_second());
+        let (mark, kept) = self.kind.beside(metadata);
+        Object {
+            key: key.to_owned(),
+            size_bytes: metadata.content_length(),
+            etag: self.kind.etag(metadata),
+            modified: Time { seconds: modified, nanoseconds: 0 },
+            mark,
+            kept,
+        }
+    }
+
+    /// Drives a request on the caller's thread, for as long as is allowed.
+    fn wait<T>(&self, key: &str, request: impl Future<Output = opendal::Result<T>>) -> Result<T> {
+        self.wait_for(self.timeout, key, request)
+    }
+
+    /// The same for a write, which takes as long as something moves.
+    fn write<T>(&self, key: &str, request: impl Future<Output = opendal::Result<T>>) -> Result<T> {
+        self.wait_for(WRITE_MAX, key, request)
+    }
+
+    fn wait_for<T>(
+        &self,
+        allowed: Duration,
+        key: &str,
+        request: impl Future<Output = opendal::Result<T>>,
+    ) -> Result<T> {
+        let runtime = self.runtime.as_ref().expect("until the drop");
+        let key = if key.is_empty() { &self.identity.bucket } else { key };
+        match runtime.block_on(async { tokio::time::timeout(allowed, request).await }) {
+            Ok(answer) => answer.map_err(|error| translate(key, &error)),
+            Err(_) => {
+                Err(BucketError::TimedOut { key: key.to_owned(), seconds: allowed.as_secs() })
+            }
+        }
+    }
+
+    fn head(&self, key: &str) -> Result<Object> {
+        let metadata = self.wait(key, self.operator.stat(sendable(key)?))?;
+        Ok(self.object(key, &metadata))
+    }
+
+    /// The answer of a write. One that failed may be ours all the same, sent twice or with its
+    /// answer lost: the mark tells.
+    fn written(
+        &self,
+        key: &str,
+        size_bytes: u64,
+        mark: Option<&str>,
+        answer: Result<Metadata>,
+    ) -> Result<Object> {
+        let error = match answer {
+            Ok(metadata) => {
+                let modified = Time { seconds: 0, nanoseconds: 0 };
+                let mark = mark.map(str::to_owned);
+                return Ok(Object { size_bytes, modified, mark, ..self.object(key, &metadata) });
+            }
+            Err(error) => error,
+        };
+        // An upload that was completed by a request whose answer was lost is not there when it is
+        // completed again.
+        let may_be_ours = error.is_in_doubt()
+            || matches!(error, BucketError::ConditionFailed { .. } | BucketError::NotFound { .. });
+        if may_be_ours
+            && mark.is_some()
+            && let Ok(found) = self.head(key)
+            && found.mark.as_deref() == mark
+        {
+            return Ok(found);
+        }
+        Err(error)
+    }
+}
+
+impl Bucket for RemoteBucket {
+    fn identity(&self) -> BucketIdentity {
+        self.shared.identity.clone()
+    }
+
+    fn asked(&self) -> Requests {
+        self.shared.counters.read()
+    }
+
+    fn promises(&self) -> Promises {
+        *self.shared.promises.lock()
+    }
+
+    fn head(&self, key: &str) -> Result<Object> {
+        self.shared.head(key)
+    }
+
+    fn head_with_bytes(&self, key: &str, most_bytes: u64) -> Result<(Object, Option<Bytes>)> {
+        self.shared.head_with_bytes(key, most_bytes)
+    }
+
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        expected: Option<&ETag>,
+        sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let shared = &self.shared;
+        let options = shared.kind.reading(expected);
+        let open = async {
+            let reader = shared.operator.reader_options(sendable(key)?, options).await;
+            Ok(match reader {
+                Ok(reader) => reader.into_bytes_stream(range).await,
+                Err(error) => Err(error),
+            })
+        };
+        // The key was looked at above, inside: its error is told apart from the store's.
+        let open = async {
+            match open.await {
+                Ok(opened) => opened.map(Ok),
+                Err(bad) => Ok(Err(bad)),
+            }
+        };
+        let mut stream = shared.wait(key, open)??;
+        let mut given = 0;
+        let invalid = |error: &std::io::Error| match error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<opendal::Error>())
+        {
+            Some(error) => translate(key, error),
+            None => BucketError::Failed { key: key.to_owned(), message: error.to_string() },
+        };
+        while let Some(piece) = shared.wait(key, async { Ok(stream.next().await) })? {
+            let piece = piece.map_err(|error| invalid(&error))?;
+            given += piece.len() as u64;
+            if sink(piece).is_break() {
+                break;
+            }
+        }
+        Ok(given)
+    }
+
+    fn fetch(&self, fetch: Fetch, taker: Box<dyn Taker>) {
+        self.shared.spawn_fetch(fetch, taker);
+    }
+
+    fn fetches_in_background(&self) -> bool {
+        true
+    }
+
+    fn read_ahead(&self) -> ReadAhead {
+        self.shared.reading.window.read_ahead()
+    }
+
+    fn checksum_of(&self, object: &Object) -> Option<Checksum> {
+        self.shared.checksums.of(object.etag.as_ref()?)
+    }
+
+    fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
+        tell("origin_throttled", self.shared.counters.throttled());
+        tell("origin_denied", self.shared.counters.denied());
+        self.shared.reading.tell(tell);
+    }
+
+    fn put(
+        &self,
+        key: &str,
+        body: Bytes,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        let (shared, size_bytes) = (&self.shared, body.len() as u64);
+        sendable(key)?;
+        let answer = if key.ends_with('/') {
+            // The marker of a directory, of which one is as good as another.
+            let made = shared.wait(key, shared.operator.create_dir(key));
+            made.map(|()| opendal::MetadataBuilder::dir().build())
+        } else {
+            let mut options = shared.kind.writing(condition, beside);
+            // One request, whatever its size.
+            options.concurrent = 0;
+            shared.write(key, shared.operator.write_options(key, body, options))
+        };
+        shared.written(key, size_bytes, beside.mark, answer)
+    }
+
+    fn upload(
+        &self,
+        key: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Box<dyn Upload>> {
+        let shared = Arc::clone(&self.shared);
+        let options = shared.kind.writing(condition, beside);
+        let writer = shared.wait(key, shared.operator.writer_options(sendable(key)?, options))?;
+        Ok(Box::new(RemoteUpload {
+            writer: Some(writer),
+            key: key.to_owned(),
+            mark: beside.mark.map(str::to_owned),
+            size_bytes: 0,
+            shared,
+        }))
+    }
+
+    fn copy(
+        &self,
+        source: &Object,
+        target: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        // Not the store's copy of a whole object: stores ignore a condition on its target, and the
+        // library sends none for its source. An upload of copied parts keeps to both.
+        if source.key.ends_with('/') {
+            // The marker of a directory, of which the library tells no ETag.
+            return self.put(target, Bytes::new(), condition, beside);
+        }
+        if source.size_bytes == 0 {
+            let found = self.shared.head(&source.key)?;
+            if found.etag != source.etag {
+                return Err(BucketError::ConditionFailed { key: source.key.clone() });
+            }
+            return self.put(target, Bytes::new(), condition, beside);
+        }
+        let mut upload = self.upload(target, condition, beside)?;
+        let copied = upload.copy_part(source, 0..source.size_bytes);
+        match copied {
+            Ok(()) => upload.complete(),
+            Err(error) => {
+                // The error that made it useless is the one to tell.
+                let _ = upload.abort();
+                Err(error)
+            }
+        }
+    }
+
+    fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
+        let shared = &self.shared;
+        let options = shared.kind.deleting(expected);
+        shared.wait(key, shared.operator.delete_options(sendable(key)?, options))
+    }
+
+    fn list(
+        &self,
+        listing: &Listing<'_>,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (shared, prefix) = (&self.shared, listing.prefix);
+        let path = if prefix.is_empty() { "/" } else { sendable(prefix)? };
+        let page = listing.page.clamp(1, 1000);
+        let options = ListOptions {
+            limit: Some(page),
+            recursive: !listing.delimited,
+            ..ListOptions::default()
+        };
+        let lister = shared.operator.lister_options(path, options);
+        let mut lister = shared.wait(prefix, lister)?;
+        loop {
+            // A page at a time: whoever has seen enough causes no further request.
+            let entries = async {
+                let mut entries = Vec::new();
+                while entries.len() < page
+                    && let Some(entry) = lister.next().await
+                {
+                    entries.push(entry?);
+                }
+                Ok(entries)
+            };
+            let entries = shared.wait(prefix, entries)?;
+            let is_last = entries.len() < page;
+            for entry in entries {
+                let (key, metadata) = (entry.path(), entry.metadata());
+                let entry = match key.ends_with('/') && metadata.etag().is_none() {
+                    true => Entry::Prefix(key.to_owned()),
+                    // A listing tells of some stores what is beside an object, and of others not.
+                    false => Entry::Object(Object { kept: None, ..shared.object(key, metadata) }),
+                };
+                if visit(entry).is_break() {
+                    return Ok(());
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+struct RemoteUpload {
+    shared: Arc<Shared>,
+    /// `None` once it is completed or aborted.
+    writer: Option<opendal::Writer>,
+    key: String,
+    mark: Option<String>,
+    size_bytes: u64,
+}
+
+impl RemoteUpload {
+    fn writer(&mut self) -> &mut opendal::Writer {
+        self.writer.as_mut().expect("until it is completed or aborted, which consumes it")
+    }
+}
+
+impl Drop for RemoteUpload {
+    fn drop(&mut self) {
+        if let Some(mut writer) = self.writer.take()
+            && let Some(runtime) = &self.shared.runtime
+        {
+            // Nobody waits for it: what it leaves behind if it fails is for the store's lifecycle.
+            runtime.spawn(async move { writer.abort().await });
+        }
+    }
+}
+
+impl Upload for RemoteUpload {
+    fn part(&mut self, bytes: Bytes) -> Result<()> {
+        let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
+        self.size_bytes += bytes.len() as u64;
+        shared.write(&key, self.writer().write(bytes))
+    }
+
+    fn copy_part(&mut self, source: &Object, range: Range<u64>) -> Result<()> {
+        sendable(&source.key)?;
+        let shared = Arc::clone(&self.shared);
+        if !shared.kind.copies_inside() {
+            return carry(&shared, self, source, range);
+        }
+        let mut from = range.start;
+        while from < range.end {
+            let until = range.end.min(from + COPY_MAX_BYTES);
+            let options = ReadOptions {
+                range: (from..until).into(),
+                if_match: source.etag.as_ref().map(|etag| etag.as_str().to_owned()),
+                ..ReadOptions::default()
+            };
+            shared.write(&source.key, self.writer().copy_from_options(&source.key, options))?;
+            self.size_bytes += until - from;
+            from = until;
+        }
+        Ok(())
+    }
+
+    fn complete(mut self: Box<Self>) -> Result<Object> {
+        let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
+        let answer = shared.write(&key, self.writer().close());
+        if answer.is_ok() {
+            self.writer = None;
+        }
+        shared.written(&key, self.size_bytes, self.mark.as_deref(), answer)
+    }
+
+    fn abort(mut self: Box<Self>) -> Result<()> {
+        let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
+        let answer = shared.write(&key, self.writer().abort());
+        self.writer = None;
+        answer
+    }
+}

@@ -1,0 +1,355 @@
+//! What passes between us and a store: counted, limited in time, and uploads in parts noted.
+//!
+//! # Time
+//! A request is given up when nothing moves for as long as is allowed, not when it takes long: a
+//! large part over a slow link goes up as long as the link takes bytes. What the store does by
+//! itself, copying ranges and putting parts together, shows nothing on the way and has a limit of
+//! its own.
+//!
+//! # Notes
+//! An upload in parts is noted in the journal before it begins, with its id when that is known, and
+//! the note is deleted when the store has ended it. What a crash leaves of uploads is found so.
+
+use super::checksums::Checksums;
+use crate::journal::{Journal, UploadLog};
+use crate::requests::{Counters, Kind};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{Method, Request, Response};
+use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Bytes of a body that are handed to a connection at a time, and counted then as moving.
+const PIECE_BYTES: usize = 64 << 10;
+/// What a connection may have taken from us and not sent yet, and the slowest link for that.
+const BUFFERED_BYTES: u64 = 4 << 20;
+const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
+/// How long a store may copy a range, or put an upload together.
+const STORE_WORKS: Duration = Duration::from_secs(600);
+/// How the error of a request begins that was given up.
+pub(super) const LATE: &str = "no answer in time";
+
+/// Where uploads in parts are noted, and which are under way.
+#[derive(Default)]
+pub(super) struct Notes {
+    journal: OnceLock<Journal>,
+    open: Mutex<HashMap<String, UploadLog>>,
+}
+
+impl Notes {
+    /// From now on uploads are noted there.
+    pub(super) fn keep_in(&self, journal: &Journal) {
+        // The first one holds: a bucket belongs to one mount.
+        let _ = self.journal.set(journal.clone());
+    }
+
+    fn begin(&self, address: &str) -> Option<UploadLog> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let noted = self.journal.get()?.note_upload(address, now.as_secs());
+        // A journal without room is to be emptied by uploads, so this does not stop one.
+        noted.inspect_err(|error| log::warn!("an upload is not noted: {error}")).ok()
+    }
+
+    fn named(&self, mut note: UploadLog, id: String) {
+        if let Err(error) = note.named(&id) {
+            log::warn!("an upload is not noted: {error}");
+        }
+        self.open.lock().insert(id, note);
+    }
+
+    fn ended(&self, id: &str) {
+        let note = self.open.lock().remove(id);
+        if let Some(note) = note {
+            forget(note);
+        }
+    }
+}
+
+fn forget(note: UploadLog) {
+    if let Err(error) = note.end() {
+        // The next mount finds that there is no such upload.
+        log::warn!("the note of an upload stays: {error}");
+    }
+}
+
+/// The way to a store.
+pub(super) struct Transport {
+    inner: HttpTransporter,
+    /// For bodies that take long.
+    client: reqwest::Client,
+    counters: Arc<Counters>,
+    notes: Arc<Notes>,
+    checksums: Arc<Checksums>,
+    timeout: Duration,
+}
+
+/// What a request is to an upload in parts.
+enum Step {
+    Begins,
+    /// It is completed or thrown away.
+    Ends(String),
+    Other,
+}
+
+impl Step {
+    fn of<T>(request: &Request<T>) -> Self {
+        let query = request.uri().query().unwrap_or_default();
+        let mut fields = query.split('&').map(|field| field.split_once('=').unwrap_or((field, "")));
+        match *request.method() {
+            Method::POST if fields.clone().any(|(name, _)| name == "uploads") => Self::Begins,
+            Method::POST | Method::DELETE => fields
+                .find(|(name, _)| *name == "uploadId")
+                .map_or(Self::Other, |(_, id)| Self::Ends(opendal::raw::percent_decode_path(id))),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether the store has work with it that shows nothing until it is done.
+fn is_work(request: &Request<Buffer>) -> bool {
+    let is_end = *request.method() == Method::POST && matches!(Step::of(request), Step::Ends(_));
+    is_end || request.headers().contains_key("x-amz-copy-source")
+}
+
+/// Where credentials come from and not objects: the addresses of machines and containers, and the
+/// hosts of the token services. What is asked there is not billed.
+fn is_for_credentials(host: &str) -> bool {
+    const SERVICES: [&str; 8] = [
+        "169.254.",
+        "iamcredentials.",
+        "login.",
+        "metadata.google.",
+        "oauth2.",
+        "oidc.",
+        "portal.sso.",
+        "sts.",
+    ];
+    SERVICES.iter().any(|service| host.starts_with(service))
+}
+
+fn late(allowed: Duration) -> Error {
+    Error::new(ErrorKind::Unexpected, format!("{LATE}: nothing for {} s", allowed.as_secs()))
+}
+
+/// Waits so long and no longer.
+async fn in_time<T>(
+    allowed: Duration,
+    request: impl Future<Output = opendal::Result<T>>,
+) -> opendal::Result<T> {
+    tokio::time::timeout(allowed, request).await.unwrap_or_else(|_| Err(late(allowed)))
+}
+
+impl Transport {
+    pub(super) fn new(
+        counters: Arc<Counters>,
+        (notes, checksums): (Arc<Notes>, Arc<Checksums>),
+        timeout: Duration,
+    ) -> Self {
+        let (inner, client) = (HttpTransporter::default(), reqwest::Client::new());
+        Self { inner, client, counters, notes, checksums, timeout }
+    }
+
+    async fn send(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
+        if request.body().len() > PIECE_BYTES {
+            return self.send_in_pieces(request).await;
+        }
+        let allowed = if is_work(&request) { STORE_WORKS.max(self.timeout) } else { self.timeout };
+        in_time(allowed, self.inner.fetch(request)).await
+    }
+
+    /// Sends a request, asking for a checksum where that can be done.
+    async fn send_asking(
+        &self,
+        request: Request<Buffer>,
+        kind: Kind,
+    ) -> opendal::Result<Response<HttpBody>> {
+        let Some(asking) = self.checksums.asking(&request).await else {
+            return self.send(request).await;
+        };
+        let response = self.send(asking).await?;
+        if !Checksums::may_be_at_fault(response.status()) {
+            self.checksums.keep(response.headers());
+            return Ok(response);
+        }
+        self.counters.sent(kind, 0);
+        let response = self.send(request).await?;
+        if response.status().is_success() {
+            self.checksums.are_refused();
+        }
+        Ok(response)
+    }
+
+    /// Sends a body that may take long: given up when no more of it is taken.
+    async fn send_in_pieces(
+        &self,
+        request: Request<Buffer>,
+    ) -> opendal::Result<Response<HttpBody>> {
+        let (parts, body) = request.into_parts();
+        let taken = Arc::new(AtomicU64::new(0));
+        let left = body.to_bytes();
+        let whole = left.len() as u64;
+        let sending = self
+            .client
+            .request(parts.method, parts.uri.to_string())
+            .headers(parts.headers)
+            .version(parts.version)
+            .body(reqwest::Body::wrap(Pieces { left, taken: Arc::clone(&taken) }))
+            .send();
+        let mut answer = pin!(async {
+            let mut response = sending.await?;
+            let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+            Ok::<_, reqwest::Error>((status, headers, response.bytes().await?))
+        });
+        let began = Instant::now();
+        let (status, headers, bytes) = loop {
+            let before = taken.load(Relaxed);
+            let allowed = if before < whole {
+                self.timeout
+            } else {
+                let buffered = whole.min(BUFFERED_BYTES) / SLOWEST_BYTES_PER_SECOND;
+                self.timeout.max(began.elapsed()) + Duration::from_secs(buffered)
+            };
+            match tokio::time::timeout(allowed, &mut answer).await {
+                Ok(answer) => break answer.map_err(broken)?,
+                Err(_) if taken.load(Relaxed) > before => {}
+                Err(_) => return Err(late(allowed)),
+            }
+        };
+        let mut response = Response::new(whole_body(bytes));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response.extensions_mut().insert(parts.uri);
+        Ok(response)
+    }
+
+    /// Looks at the answer to a step of an upload.
+    async fn noted(
+        &self,
+        step: Step,
+        note: Option<UploadLog>,
+        response: Response<HttpBody>,
+    ) -> opendal::Result<Response<HttpBody>> {
+        let (parts, mut body) = response.into_parts();
+        let bytes = in_time(STORE_WORKS.max(self.timeout), body.to_buffer()).await?.to_bytes();
+        let text = String::from_utf8_lossy(&bytes);
+        // A store that works for long says 200 first, and then what has become of it.
+        let is_done = parts.status.is_success() && !text.contains("<Error>");
+        match (step, note) {
+            (Step::Begins, Some(note)) => match text_of(&text, "UploadId") {
+                Some(id) if is_done => self.notes.named(note, id),
+                _ if parts.status.is_client_error() => forget(note),
+                // It may have begun: the next mount looks.
+                _ => {}
+            },
+            (Step::Ends(id), _) if is_done || parts.status.as_u16() == 404 => self.notes.ended(&id),
+            _ => {}
+        }
+        Ok(Response::from_parts(parts, whole_body(bytes)))
+    }
+}
+
+impl HttpTransport for Transport {
+    async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
+        if request.uri().host().is_some_and(is_for_credentials) {
+            return in_time(self.timeout, self.inner.fetch(request)).await;
+        }
+        let (method, address) = (request.method().as_str(), request.uri());
+        let kind = Kind::of(method, address.path(), address.query());
+        self.counters.sent(kind, request.body().len() as u64);
+        let step = Step::of(&request);
+        let note = match step {
+            Step::Begins => {
+                let address = request.uri().to_string();
+                self.notes.begin(address.split('?').next().unwrap_or_default())
+            }
+            _ => None,
+        };
+        let response = self.send_asking(request, kind).await;
+        let failed = response.as_ref().map_or(true, |response| {
+            response.status().is_server_error() || response.status().as_u16() == 429
+        });
+        if failed {
+            self.counters.failed();
+        }
+        match response.as_ref().map_or(0, |answer| answer.status().as_u16()) {
+            401 | 403 => self.counters.deny(),
+            429 | 503 => self.counters.throttle(),
+            _ => {}
+        }
+        let (parts, body) = response?.into_parts();
+        let counters = Arc::clone(&self.counters);
+        let body = body.map_inner(|stream| {
+            Box::new(stream.inspect(move |piece| {
+                if let Ok(piece) = piece {
+                    counters.received(piece.len() as u64);
+                }
+            }))
+        });
+        let response = Response::from_parts(parts, body);
+        match step {
+            Step::Other => Ok(response),
+            step => self.noted(step, note, response).await,
+        }
+    }
+}
+
+/// An error of a connection, which may not come again.
+fn broken(error: reqwest::Error) -> Error {
+    let may_pass = error.is_request() || error.is_body() || error.is_decode();
+    Error::new(ErrorKind::Unexpected, "send http request")
+        .with_temporary(may_pass)
+        .set_source(error.without_url())
+}
+
+fn whole_body(bytes: Bytes) -> HttpBody {
+    let length = bytes.len() as u64;
+    HttpBody::new(stream::iter([Ok(Buffer::from(bytes))]), Some(length))
+}
+
+/// What stands between the first tags of a name.
+pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    let (inner, _) = rest.split_once(&format!("</{name}>"))?;
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    Some(entities.iter().fold(inner.to_owned(), |text, (entity, is)| text.replace(entity, is)))
+}
+
+/// A body that says how much of it was taken.
+struct Pieces {
+    left: Bytes,
+    taken: Arc<AtomicU64>,
+}
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
+        let length = self.left.len().min(PIECE_BYTES);
+        if length == 0 {
+            return Poll::Ready(None);
+        }
+        self.taken.fetch_add(length as u64, Relaxed);
+        Poll::Ready(Some(Ok(http_body::Frame::data(self.left.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        http_body::SizeHint::with_exact(self.left.len() as u64)
+    }
+}

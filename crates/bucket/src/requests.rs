@@ -1,0 +1,175 @@
+//! What a store was asked: requests by kind, and bytes. What that costs is [`crate::Prices`]' to say.
+//!
+//! Requests are counted where they are sent, so that retries, multipart parts and the pages of
+//! listings are all in it. No locks: plain counters.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A kind of request, as stores bill them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Get,
+    Head,
+    List,
+    /// Writes of any kind: PUT, POST, COPY, parts, the beginning and end of an upload.
+    Put,
+    Delete,
+}
+
+impl Kind {
+    /// What a request is, by its method, its path and its query.
+    pub(crate) fn of(method: &str, path: &str, query: Option<&str>) -> Self {
+        let has = |field: &str| query.is_some_and(|query| query.split('&').any(|it| it == field));
+        // Google's JSON interface, where what is said of an object is fetched like its bytes.
+        let of_google = path.strip_prefix("/storage/v1/b/").filter(|_| !has("alt=media"));
+        match (method, of_google) {
+            ("GET", Some(rest)) if rest.ends_with("/o") => return Self::List,
+            ("GET", Some(_)) => return Self::Head,
+            _ => {}
+        }
+        match method {
+            "GET" if has("list-type=2") || has("comp=list") => Self::List,
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "DELETE" => Self::Delete,
+            _ => Self::Put,
+        }
+    }
+}
+
+/// Counts of a bucket, shared by all who use it.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    get: AtomicU64,
+    head: AtomicU64,
+    list: AtomicU64,
+    put: AtomicU64,
+    delete: AtomicU64,
+    failed: AtomicU64,
+    throttled: AtomicU64,
+    denied: AtomicU64,
+    received_bytes: AtomicU64,
+    sent_bytes: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn sent(&self, kind: Kind, body_bytes: u64) {
+        let counter = match kind {
+            Kind::Get => &self.get,
+            Kind::Head => &self.head,
+            Kind::List => &self.list,
+            Kind::Put => &self.put,
+            Kind::Delete => &self.delete,
+        };
+        counter.fetch_add(1, Relaxed);
+        self.sent_bytes.fetch_add(body_bytes, Relaxed);
+    }
+
+    /// An answer of 5xx or 429, or none at all.
+    pub(crate) fn failed(&self) {
+        self.failed.fetch_add(1, Relaxed);
+    }
+
+    /// An answer by which the store asks for patience.
+    pub(crate) fn throttle(&self) {
+        self.throttled.fetch_add(1, Relaxed);
+    }
+
+    /// An answer of 401 or 403.
+    pub(crate) fn deny(&self) {
+        self.denied.fetch_add(1, Relaxed);
+    }
+
+    /// How many of those there were.
+    pub(crate) fn denied(&self) -> u64 {
+        self.denied.load(Relaxed)
+    }
+
+    /// How many answers asked for patience.
+    pub(crate) fn throttled(&self) -> u64 {
+        self.throttled.load(Relaxed)
+    }
+
+    pub(crate) fn received(&self, bytes: u64) {
+        self.received_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Requests {
+        Requests {
+            get: self.get.load(Relaxed),
+            head: self.head.load(Relaxed),
+            list: self.list.load(Relaxed),
+            put: self.put.load(Relaxed),
+            delete: self.delete.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+            received_bytes: self.received_bytes.load(Relaxed),
+            sent_bytes: self.sent_bytes.load(Relaxed),
+        }
+    }
+}
+
+/// How often a store was asked what, since the mount began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// GETs of objects.
+    pub get: u64,
+    /// HEADs.
+    pub head: u64,
+    /// Pages of listings.
+    pub list: u64,
+    /// Writes: PUT, POST, COPY, each part of an upload and its beginning and end.
+    pub put: u64,
+    /// DELETEs, and uploads thrown away.
+    pub delete: u64,
+    /// Those of them that were answered 429 or 5xx, or not at all.
+    pub failed: u64,
+    /// Bytes of bodies that came.
+    pub received_bytes: u64,
+    /// Bytes of bodies that were sent.
+    pub sent_bytes: u64,
+}
+
+impl Requests {
+    /// Requests of all kinds.
+    pub fn all(&self) -> u64 {
+        [self.get, self.head, self.list, self.put, self.delete]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_counted_as_it_is_billed() {
+        let counters = Counters::default();
+        for (method, query) in [
+            ("GET", Some("list-type=2&prefix=a/")),
+            ("GET", None),
+            ("GET", Some("versionId=1")),
+            ("HEAD", None),
+            ("PUT", None),
+            ("PUT", Some("partNumber=1&uploadId=2")),
+            ("POST", Some("uploads")),
+            ("DELETE", None),
+        ] {
+            counters.sent(Kind::of(method, "/b/k", query), 10);
+        }
+        let read = counters.read();
+        assert_eq!((read.list, read.get, read.head, read.put, read.delete), (1, 2, 1, 3, 1));
+        assert_eq!(read.sent_bytes, 80);
+    }
+
+    #[test]
+    fn the_other_stores_have_other_words_for_it() {
+        let blobs = Some("restype=container&comp=list&prefix=a");
+        assert_eq!(Kind::of("GET", "/c", blobs), Kind::List);
+        let objects = "/storage/v1/b/b/o";
+        assert_eq!(Kind::of("GET", objects, Some("prefix=a")), Kind::List);
+        assert_eq!(Kind::of("GET", &format!("{objects}/a"), None), Kind::Head);
+        assert_eq!(Kind::of("GET", &format!("{objects}/a"), Some("alt=media")), Kind::Get);
+        assert_eq!(Kind::of("GET", "/b/o", None), Kind::Get);
+    }
+}

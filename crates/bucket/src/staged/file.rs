@@ -1,0 +1,456 @@
+//! A file that is being written, from its first change until the store has all of them.
+
+use super::plan::Limits;
+use super::upload::{Attempt, Found, Outcome, StagedError, condition, found, read, refusal};
+use crate::journal::{Base, Journal, Snapshot, StagedLog, State, WriteId};
+use crate::{Bucket, ObjectMetadata, Upload, WriteMetadata};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often a sync goes on after it has found that an earlier upload of ours had arrived.
+const ATTEMPTS_MAX: usize = 8;
+
+/// The change that a stream ends with is so far from the one it began with. Nobody makes as many
+/// changes to a file while a stream of it lasts.
+const STREAM_REVISIONS: u64 = 1 << 32;
+
+/// How files go up.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// What the store takes.
+    pub limits: Limits,
+    /// Whether nobody else writes, so that conditions which the store ignores are not missed.
+    pub is_only_writer: bool,
+    /// Up to this size in bytes a file goes up in one request, from memory, where the store ignores
+    /// conditions of uploads in parts.
+    pub put_instead_max_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self { limits, is_only_writer: false, put_instead_max_bytes: 64 << 20 }
+    }
+}
+
+/// What is to have happened when a close returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durable {
+    /// The store has it.
+    Store,
+    /// The journal has it, and survives a power cut with it. The weaker promise: nobody else sees
+    /// the file before it goes up, and a lost disk loses it.
+    Journal,
+}
+
+/// Where a file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The store has all of it.
+    Clean,
+    /// It is written in order and goes up meanwhile.
+    Streaming,
+    /// It has changes that are in the journal only.
+    Staged,
+    /// Somebody else changed the object first.
+    Conflict,
+}
+
+/// A file that is being written, for any number of threads.
+pub struct StagedFile {
+    bucket: Arc<dyn Bucket>,
+    log: StagedLog,
+    options: Options,
+    remote: Mutex<Remote>,
+    order: Mutex<Order>,
+    /// What is to be kept beside the object.
+    kept: Mutex<ToKeep>,
+    is_conflict: AtomicBool,
+    /// Its log is deleted: nothing of it goes up any more.
+    is_discarded: AtomicBool,
+}
+
+/// What is to be kept beside an object.
+#[derive(Clone, Debug)]
+enum ToKeep {
+    /// What is beside the object that is changed, which was not looked at yet.
+    AsItIs,
+    This(Option<Arc<ObjectMetadata>>),
+}
+
+/// What is under way to the store.
+#[derive(Default)]
+struct Remote {
+    stream: Option<Stream>,
+    /// Whether an upload may have arrived whose end we do not know.
+    is_in_doubt: bool,
+}
+
+/// Parts of a new file that went up as they were written.
+struct Stream {
+    upload: Box<dyn Upload>,
+    id: WriteId,
+    parts: usize,
+}
+
+/// Which writes a stream has not seen.
+#[derive(Debug, Default)]
+struct Order {
+    /// All before this byte went up with the stream.
+    sent: u64,
+    /// Whether some of it was changed after it went up, or the stream failed.
+    is_broken: bool,
+}
+
+impl fmt::Debug for StagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StagedFile").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+impl StagedFile {
+    /// Begins to change an object, or a new one.
+    ///
+    /// # Errors
+    /// At once, if the store ignores the conditions without which somebody's object could be
+    /// overwritten; those of the journal.
+    pub fn begin(
+        bucket: Arc<dyn Bucket>,
+        journal: &Journal,
+        key: &str,
+        base: Base,
+        options: Options,
+    ) -> Result<Self, StagedError> {
+        if !options.is_only_writer {
+            let promises = bucket.promises();
+            let (one, parts) = (refusal(&promises, &base, false), refusal(&promises, &base, true));
+            if let (Some(error), Some(_)) = (one, parts) {
+                return Err(error.into());
+            }
+        }
+        Ok(Self::over(bucket, journal.stage(key, base)?, options, Remote::default()))
+    }
+
+    /// Takes up what an earlier mount has left in the journal.
+    pub fn resume(bucket: Arc<dyn Bucket>, log: StagedLog, options: Options) -> Self {
+        let remote = Remote { stream: None, is_in_doubt: true };
+        Self::over(bucket, log, options, remote)
+    }
+
+    fn over(bucket: Arc<dyn Bucket>, log: StagedLog, options: Options, remote: Remote) -> Self {
+        let to_keep = match remote.is_in_doubt {
+            true => ToKeep::AsItIs,
+            false => ToKeep::This(None),
+        };
+        let (remote, order, kept) = (Mutex::new(remote), Mutex::default(), Mutex::new(to_keep));
+        let (is_conflict, is_discarded) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { bucket, log, options, remote, order, kept, is_conflict, is_discarded }
+    }
+
+    /// Where the file stands. A file whose upload is under way is what it was before.
+    pub fn standing(&self) -> Standing {
+        if self.is_conflict.load(Ordering::Acquire) {
+            return Standing::Conflict;
+        }
+        let order = self.order.lock();
+        if !self.log.with_state(|state| state.is_changed()) {
+            Standing::Clean
+        } else if order.sent > 0 && !order.is_broken {
+            Standing::Streaming
+        } else {
+            Standing::Staged
+        }
+    }
+
+    /// The object's key.
+    pub fn key(&self) -> String {
+        self.log.with_state(|state| state.key().to_owned())
+    }
+
+    /// The object that is changed, as far as is known.
+    pub fn base(&self) -> Base {
+        self.log.with_state(|state| state.base().clone())
+    }
+
+    /// Size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.log.size()
+    }
+
+    /// Where the log is.
+    pub fn path(&self) -> PathBuf {
+        self.log.path()
+    }
+
+    /// The log, for whoever reads the unchanged bytes from elsewhere.
+    pub fn log(&self) -> &StagedLog {
+        &self.log
+    }
+
+    /// Has this kept beside the object when it goes up. A stream that is under way goes on with what
+    /// was to be kept when it began.
+    pub fn keep(&self, kept: Option<Arc<ObjectMetadata>>) {
+        *self.kept.lock() = ToKeep::This(kept);
+    }
+
+    /// What is to be kept beside it, as far as is known.
+    pub fn to_keep(&self) -> Option<Arc<ObjectMetadata>> {
+        match &*self.kept.lock() {
+            ToKeep::This(kept) => kept.clone(),
+            ToKeep::AsItIs => None,
+        }
+    }
+
+    /// Reads, with all that was written; unchanged bytes come from the store. Short at the end of
+    /// the file.
+    ///
+    /// # Errors
+    /// [`StagedError::Bucket`] with `ESTALE` if the unchanged bytes are no longer there.
+    pub fn read(&self, range: Range<u64>) -> Result<Bytes, StagedError> {
+        read(&*self.bucket, &self.log.view_of(range.clone()), range)
+    }
+
+    /// Writes bytes. They are in the journal when this returns.
+    ///
+    /// # Errors
+    /// [`StagedError::Short`] if the journal's disk is full; [`StagedError::Conflict`].
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), StagedError> {
+        self.change(Some(offset), |log| {
+            log.write(offset, bytes)
+                .map_err(|(written, error)| StagedError::Short { written, error })
+        })
+    }
+
+    /// Writes bytes at the end, wherever that is by then, and returns where they begin.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn append(&self, bytes: &[u8]) -> Result<u64, StagedError> {
+        self.change(None, |log| {
+            log.append(bytes).map_err(|(written, error)| StagedError::Short { written, error })
+        })
+    }
+
+    /// Cuts or grows the file.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn resize(&self, size: u64) -> Result<(), StagedError> {
+        self.change(Some(size), |log| Ok(log.resize(size)?))
+    }
+
+    /// Makes a change, of which the first byte is at `from`, or at the end of the file.
+    fn change<T>(
+        &self,
+        from: Option<u64>,
+        change: impl FnOnce(&StagedLog) -> Result<T, StagedError>,
+    ) -> Result<T, StagedError> {
+        self.refuse_conflict()?;
+        let done = {
+            let mut order = self.order.lock();
+            // A file never ends before what was sent of it.
+            if from.is_some_and(|from| from < order.sent) {
+                order.is_broken = true;
+            }
+            change(&self.log)
+        };
+        if let Some(mut remote) = self.remote.try_lock()
+            && !self.is_discarded.load(Ordering::Acquire)
+        {
+            self.stream(&mut remote);
+            if self.log.wants_compaction() {
+                // It costs room, not bytes, if it cannot be done now.
+                let is_settled = !remote.is_in_doubt && remote.stream.is_none();
+                let _ = self.log.compact(is_settled);
+            }
+        }
+        done
+    }
+
+    fn refuse_conflict(&self) -> Result<(), StagedError> {
+        if self.is_conflict.load(Ordering::Acquire) {
+            return Err(StagedError::Conflict { key: self.key() });
+        }
+        Ok(())
+    }
+
+    /// Sends the parts of a new file that are whole.
+    fn stream(&self, remote: &mut Remote) {
+        loop {
+            let number = remote.stream.as_ref().map_or(0, |stream| stream.parts);
+            let bytes = self.options.limits.stream_part_bytes(number);
+            let (view, range) = {
+                let mut order = self.order.lock();
+                if order.is_broken {
+                    remote.stream = None;
+                    return;
+                }
+                let range = order.sent..order.sent.saturating_add(bytes);
+                // Something must be left for the last part, or an upload would have none.
+                let is_whole = |state: &State| state.size() > range.end && state.is_all_new();
+                if !self.log.with_state(is_whole) {
+                    return;
+                }
+                order.sent = range.end;
+                (self.log.view_of(range.clone()), range)
+            };
+            if let Err(error) =
+                self.send_part(remote, view.id(), || read(&*self.bucket, &view, range))
+            {
+                // The upload of the whole tells whoever waits for it, if it fails as well.
+                drop(error);
+                self.order.lock().is_broken = true;
+                remote.stream = None;
+                return;
+            }
+        }
+    }
+
+    fn send_part(
+        &self,
+        remote: &mut Remote,
+        now: WriteId,
+        bytes: impl FnOnce() -> Result<Bytes, StagedError>,
+    ) -> Result<(), StagedError> {
+        if remote.stream.is_none() {
+            let (key, base) = (self.key(), self.base());
+            let promises = self.bucket.promises();
+            if let (false, Some(error)) =
+                (self.options.is_only_writer, refusal(&promises, &base, true))
+            {
+                return Err(error.into());
+            }
+            let id = WriteId { through: now.through + STREAM_REVISIONS, ..now };
+            let (mark, kept) = (id.to_string(), self.to_keep());
+            let beside = WriteMetadata::marked(&mark).with(kept.as_deref());
+            let upload = self.bucket.upload(&key, &condition(&base), beside)?;
+            remote.stream = Some(Stream { upload, id, parts: 0 });
+        }
+        if let Some(stream) = &mut remote.stream {
+            stream.upload.part(bytes()?)?;
+            stream.parts += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes all that was written before the call durable in the store.
+    ///
+    /// # Errors
+    /// [`StagedError::Conflict`] if somebody else changed the object: his bytes stay, ours are kept
+    /// in the journal's `conflicts/`. Any other error leaves the file as it was, in the journal.
+    pub fn sync(&self) -> Result<(), StagedError> {
+        let mut remote = self.remote.lock();
+        self.refuse_conflict()?;
+        let wanted = self.log.with_state(|state| state.revision());
+        for _ in 0..ATTEMPTS_MAX {
+            if !self.log.with_state(|state| state.is_changed()) {
+                return Ok(());
+            }
+            match self.attempt(&mut remote)? {
+                Outcome::Holds(through, base) => {
+                    self.log.uploaded(through, base)?;
+                    // Not before: a compaction must not forget what happened after that change.
+                    remote.is_in_doubt = false;
+                    if through >= wanted {
+                        return Ok(());
+                    }
+                }
+                Outcome::Conflict => {
+                    self.log.set_aside()?;
+                    self.is_conflict.store(true, Ordering::Release);
+                    return Err(StagedError::Conflict { key: self.key() });
+                }
+            }
+        }
+        let message = "earlier uploads of this file keep arriving; sync it again".to_owned();
+        Err(crate::BucketError::Busy { key: self.key(), message }.into())
+    }
+
+    /// One upload of what the file is now.
+    fn attempt(&self, remote: &mut Remote) -> Result<Outcome, StagedError> {
+        if remote.is_in_doubt {
+            let snapshot = self.log.snapshot()?;
+            match found(&*self.bucket, &snapshot, snapshot.id())? {
+                Found::Base(there) => {
+                    let mut kept = self.kept.lock();
+                    if matches!(*kept, ToKeep::AsItIs) {
+                        *kept = ToKeep::This(there);
+                    }
+                }
+                Found::Ours(through, base) => return Ok(Outcome::Holds(through, base)),
+                Found::Foreign => return Ok(Outcome::Conflict),
+            }
+        }
+        let (snapshot, stream) = self.freeze(remote)?;
+        let (bucket, options) = (&*self.bucket, &self.options);
+        let kept = self.to_keep();
+        let (id, kept) = (snapshot.id(), kept.as_deref());
+        let attempt = Attempt { bucket, options, snapshot: &snapshot, id, kept };
+        remote.is_in_doubt = true;
+        match stream {
+            Some((stream, sent)) => attempt.finish(stream.upload, sent),
+            None => attempt.run(),
+        }
+    }
+
+    /// What the file is now, durable in the journal; and the stream that it goes up with, up to
+    /// which byte it has gone. No stream is under way afterwards.
+    fn freeze(
+        &self,
+        remote: &mut Remote,
+    ) -> Result<(Snapshot, Option<(Stream, u64)>), StagedError> {
+        let (view, stream) = {
+            let mut order = self.order.lock();
+            let Order { sent, is_broken } = std::mem::take(&mut *order);
+            let mut stream = remote.stream.take().filter(|_| !is_broken);
+            if let Some(begun) = &stream
+                && !self.log.advance(begun.id.through)?
+            {
+                stream = None;
+            }
+            (self.log.view(), stream.map(|stream| (stream, sent)))
+        };
+        // An upload must not know of changes that a power cut would take back: their numbers would
+        // be given out again.
+        self.log.sync()?;
+        Ok((view, stream))
+    }
+
+    /// Makes the file durable and lets go of it. `None` if nothing of it is left in the journal;
+    /// the file, if it is to go up later.
+    ///
+    /// # Errors
+    /// As [`Self::sync`], and the file comes back.
+    pub fn close(self, durable: Durable) -> Result<Option<Self>, (Box<Self>, StagedError)> {
+        let done = match durable {
+            Durable::Store => self.sync(),
+            Durable::Journal => {
+                self.refuse_conflict().and_then(|()| Ok(self.log.sync().map(drop)?))
+            }
+        };
+        match done.and_then(|()| Ok(self.log.retire()?)) {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(self)),
+            Err(error) => Err((Box::new(self), error)),
+        }
+    }
+
+    /// Forgets all changes: the file has no name any more. Whoever has it open goes on reading and
+    /// writing it; nothing of it is found by the next mount, and nothing of it is to be synced.
+    ///
+    /// # Errors
+    /// [`StagedError::Journal`] if the log cannot be deleted.
+    pub fn discard(&self) -> Result<(), StagedError> {
+        let mut remote = self.remote.lock();
+        if self.is_discarded.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        remote.stream = None;
+        Ok(self.log.unlinked()?)
+    }
+}

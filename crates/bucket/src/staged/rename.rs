@@ -1,0 +1,241 @@
+//! Renames of directories: all keys below a prefix, each copied and the old one deleted.
+//!
+//! The journal has all keys before the first is copied. Up to the moment when all are copied a
+//! failure, or a kill and the next mount, takes the copies back: nothing was renamed. From that
+//! moment on it is finished, however often that takes. So a directory is never in two halves for
+//! good, though others may see both while it lasts. Directories with more keys than allowed are not
+//! renamed at all: `EXDEV`, after which mv(1) copies them itself.
+//!
+//! Nothing is deleted but what was copied: an object that somebody has changed since it was listed
+//! stays where it is, and is told. Where a store ignores the condition of a deletion, it is looked
+//! at right before; what is written in between is lost there.
+//!
+//! Files with changes in the journal are to be synced before.
+
+use super::upload::StagedError;
+use crate::journal::{Journal, TreeKey, TreeLog, WriteId};
+use crate::{Bucket, BucketError, Condition, ETag, Entry, Listing, Object, WriteMetadata};
+use ogive_origin::{Errno, Time};
+use std::ops::ControlFlow;
+
+/// How many keys a directory may have that is renamed, unless told otherwise.
+pub const RENAME_MAX: usize = 1000;
+
+/// Why a directory was not renamed.
+#[derive(Debug, thiserror::Error)]
+pub enum RenameError {
+    /// It has more keys than allowed.
+    #[error("{from} has more than {max} keys, and a store renames none of them: copy it instead")]
+    TooMany {
+        /// The directory's prefix.
+        from: String,
+        /// How many are allowed.
+        max: usize,
+    },
+    /// There is something under the new name.
+    #[error("there is something in {0} already")]
+    NotEmpty(String),
+    /// One lies within the other.
+    #[error("{0} cannot become a directory below itself")]
+    Within(String),
+    /// The store or the journal refuses.
+    #[error(transparent)]
+    Staged(#[from] StagedError),
+}
+
+impl RenameError {
+    /// What a program is told.
+    pub fn errno(&self) -> Errno {
+        match self {
+            Self::TooMany { .. } => Errno::XDEV,
+            Self::NotEmpty(_) => Errno::NOTEMPTY,
+            Self::Within(_) => Errno::INVAL,
+            Self::Staged(error) => error.errno(),
+        }
+    }
+}
+
+impl From<BucketError> for RenameError {
+    fn from(error: BucketError) -> Self {
+        Self::Staged(error.into())
+    }
+}
+
+/// What became of a rename.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Renamed {
+    /// How many objects have their new keys. 0 if the rename was taken back.
+    pub moved: usize,
+    /// Old keys that somebody had changed meanwhile, and that stay.
+    pub left: Vec<String>,
+}
+
+/// Renames a directory: `from` and `to` are prefixes with their slashes. Below `to` there may be
+/// nothing but its own marker.
+///
+/// # Errors
+/// [`RenameError`]. Nothing is renamed then, unless the error came when all was copied: the rename
+/// is in the journal then, to be finished by [`resume_rename`] at the next mount.
+pub fn rename_directory(
+    bucket: &dyn Bucket,
+    journal: &Journal,
+    (from, to): (&str, &str),
+    max: usize,
+) -> Result<Renamed, RenameError> {
+    if to.starts_with(from) {
+        return Err(RenameError::Within(from.to_owned()));
+    }
+    let keys = keys_below(bucket, from, max)?;
+    if keys_below(bucket, to, 1).map_or(true, |found| found.iter().any(|key| !key.rest.is_empty()))
+    {
+        return Err(RenameError::NotEmpty(to.to_owned()));
+    }
+    let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;
+    let copied = copy_all(bucket, &log)
+        .and_then(|()| log.copied().map_err(|error| StagedError::from(error).into()));
+    match copied {
+        Ok(()) => finish(bucket, log),
+        Err(error) => {
+            // If this fails as well, the next mount does it.
+            let _ = take_back(bucket, log);
+            Err(error)
+        }
+    }
+}
+
+/// Finishes a rename that an earlier mount was at, or takes it back.
+///
+/// # Errors
+/// [`RenameError::Staged`]: the rename is in the journal still.
+pub fn resume_rename(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
+    if log.tree().is_copied { finish(bucket, log) } else { take_back(bucket, log) }
+}
+
+/// What is below a prefix.
+fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeKey>, RenameError> {
+    let mut keys = Vec::new();
+    let mut trouble = None;
+    let page = max.saturating_add(1).clamp(2, 1000);
+    bucket.list(&Listing { prefix, delimited: false, page }, &mut |entry| {
+        let Entry::Object(object) = entry else { return ControlFlow::Continue(()) };
+        let (rest, etag) = (object.key.strip_prefix(prefix), object.etag);
+        trouble = match (rest, etag) {
+            _ if keys.len() == max => Some(RenameError::TooMany { from: prefix.to_owned(), max }),
+            (Some(rest), Some(etag)) => {
+                let (rest, etag) = (rest.to_owned(), etag.as_str().to_owned());
+                keys.push(TreeKey { rest, etag, size: object.size_bytes });
+                None
+            }
+            _ => {
+                let what = "name its objects with ETags, without which none can be renamed";
+                Some(BucketError::Unsupported { what }.into())
+            }
+        };
+        if trouble.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    trouble.map_or(Ok(keys), Err)
+}
+
+fn source(log: &TreeLog, key: &TreeKey) -> Object {
+    Object {
+        key: format!("{}{}", log.tree().from, key.rest),
+        size_bytes: key.size,
+        etag: Some(ETag::new(&key.etag)),
+        modified: Time { seconds: 0, nanoseconds: 0 },
+        mark: None,
+        kept: None,
+    }
+}
+
+fn target(log: &TreeLog, key: &TreeKey) -> String {
+    format!("{}{}", log.tree().to, key.rest)
+}
+
+/// What is under a key, if anything.
+fn look(bucket: &dyn Bucket, key: &str) -> Result<Option<Object>, BucketError> {
+    match bucket.head(key) {
+        Ok(object) => Ok(Some(object)),
+        Err(BucketError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_marked(object: &Object, mark: WriteId) -> bool {
+    object.mark.as_deref().and_then(WriteId::parse) == Some(mark)
+}
+
+fn copy_all(bucket: &dyn Bucket, log: &TreeLog) -> Result<(), RenameError> {
+    for (number, key) in log.tree().keys.iter().enumerate() {
+        let (to, mark) = (target(log, key), log.mark(number));
+        // A marker under the new name says what ours would say.
+        let condition = if key.rest.is_empty() { Condition::None } else { Condition::Absent };
+        let from = source(log, key);
+        // What is beside it goes with it, and is not in the listing.
+        let found = look(bucket, &from.key)?;
+        let kept = found.as_ref().and_then(|found| found.kept.as_deref());
+        let mark_text = mark.to_string();
+        let beside = WriteMetadata::marked(&mark_text).with(kept);
+        match bucket.copy(&from, &to, &condition, beside) {
+            Ok(_) => {}
+            Err(error) if error.is_in_doubt() => {
+                if !look(bucket, &to)?.is_some_and(|object| is_marked(&object, mark)) {
+                    return Err(error.into());
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Deletes what was copied, and forgets the rename.
+fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
+    let mut renamed = Renamed { moved: log.tree().keys.len(), left: Vec::new() };
+    for key in &log.tree().keys {
+        let old = source(&log, key);
+        match delete(bucket, &old) {
+            Ok(()) | Err(BucketError::NotFound { .. }) => {}
+            // It is gone already, or it is another one by now.
+            Err(BucketError::ConditionFailed { .. }) => {
+                if look(bucket, &old.key)?.is_some() {
+                    renamed.left.push(old.key);
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    log.end().map_err(StagedError::from)?;
+    Ok(renamed)
+}
+
+/// Deletes an object, if it is the one that is meant. Where the store ignores the condition of a
+/// deletion, it is looked at right before.
+pub(crate) fn delete(bucket: &dyn Bucket, object: &Object) -> Result<(), BucketError> {
+    // The marker of a directory has nothing in it that could be lost.
+    let is_marker = object.key.ends_with('/');
+    if !bucket.promises().delete
+        && !is_marker
+        && look(bucket, &object.key)?.is_none_or(|found| found.etag != object.etag)
+    {
+        return Err(BucketError::ConditionFailed { key: object.key.clone() });
+    }
+    bucket.delete(&object.key, object.etag.as_ref().filter(|_| !is_marker))
+}
+
+/// Deletes the copies, as far as there is what they are copies of, and forgets the rename.
+fn take_back(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
+    for (number, key) in log.tree().keys.iter().enumerate() {
+        let found = look(bucket, &target(&log, key))?;
+        let Some(copy) = found.filter(|copy| is_marked(copy, log.mark(number))) else { continue };
+        if look(bucket, &source(&log, key).key)?.is_none() {
+            continue;
+        }
+        match delete(bucket, &copy) {
+            // Somebody has changed the copy: it is his now.
+            Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    log.end().map_err(StagedError::from)?;
+    Ok(Renamed::default())
+}

@@ -1,0 +1,137 @@
+//! What an answer says of an object: size, time, and what tells it from others.
+
+use crate::ETag;
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LAST_MODIFIED};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How old a change has to be for a time in whole seconds to tell it from the next one.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// An object as an answer of a server describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Its whole size, where that is told.
+    pub(super) size_bytes: Option<u64>,
+    pub(super) modified: Option<SystemTime>,
+    etag: Option<String>,
+    /// The server's clock.
+    now: Option<SystemTime>,
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Seen {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let time = |name| text(name).and_then(|text| httpdate::parse_http_date(text).ok());
+        // Of a range the length is that of the range.
+        let size_bytes = match text(CONTENT_RANGE) {
+            Some(range) => range.rsplit_once('/').and_then(|(_, whole)| whole.parse().ok()),
+            None => text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+        };
+        let etag = text(ETAG).map(str::to_owned);
+        Self { size_bytes, modified: time(LAST_MODIFIED), etag, now: time(DATE) }
+    }
+
+    /// The same from a listing, which was made at that time of the server's clock.
+    pub(super) fn listed(named: &super::index::Named, now: Option<SystemTime>) -> Self {
+        let (size_bytes, modified) = (named.size_bytes, named.modified);
+        Self { size_bytes, modified, etag: named.etag.clone(), now }
+    }
+
+    pub(super) fn modified_seconds(&self) -> i64 {
+        self.modified.map_or(0, |time| seconds(time) as i64)
+    }
+
+    /// The tag by which a request can be made to depend on the object.
+    fn strong(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|tag| tag.len() > 2 && tag.starts_with('"'))
+    }
+
+    /// What tells the object: its strong ETag, or a mark of ours in the form of one.
+    pub(super) fn tag(&self) -> Option<ETag> {
+        if let Some(strong) = self.strong() {
+            return Some(ETag::new(strong));
+        }
+        let modified = self.modified?;
+        let age = self.now?.duration_since(modified).ok()?;
+        (age >= SETTLED).then(|| self.mark(modified))
+    }
+
+    fn mark(&self, modified: SystemTime) -> ETag {
+        let weak = self.etag.as_deref().unwrap_or_default();
+        let size = self.size_bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+        ETag::new(&format!("\"ogive:{}:{size}:{weak}\"", seconds(modified)))
+    }
+
+    /// Whether this is an answer with the object that had such a tag.
+    pub(super) fn is(&self, expected: &ETag) -> bool {
+        match self.strong() {
+            Some(strong) => strong == expected.as_str(),
+            // The clock does not matter any more: the object was settled then.
+            None => self.modified.is_some_and(|modified| self.mark(modified) == *expected),
+        }
+    }
+}
+
+/// Whether a tag is the server's own, by which requests can be made to depend.
+pub(super) fn is_the_servers(tag: &ETag) -> bool {
+    !tag.as_str().starts_with("\"ogive:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(fields: &[(http::HeaderName, &'static str)]) -> Seen {
+        let fields = fields.iter().cloned();
+        Seen::of(&fields.map(|(name, value)| (name, value.parse().unwrap())).collect())
+    }
+
+    const THEN: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    const A_SECOND_LATER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
+    const LATER: &str = "Sun, 06 Nov 1994 08:49:39 GMT";
+
+    #[test]
+    fn a_strong_tag_tells_an_object_at_once() {
+        let strong = seen(&[(ETAG, "\"x\""), (LAST_MODIFIED, THEN), (DATE, THEN)]);
+        let tag = strong.tag().unwrap();
+        assert!(is_the_servers(&tag) && strong.is(&tag));
+        assert!(!seen(&[(ETAG, "\"y\"")]).is(&tag));
+    }
+
+    #[test]
+    fn a_weak_tag_or_a_time_tells_it_once_the_next_second_is_over() {
+        for etag in [&[][..], &[(ETAG, "W/\"x\"")]] {
+            let at = |now: &'static str| {
+                let fields = [(LAST_MODIFIED, THEN), (DATE, now), (CONTENT_LENGTH, "7")];
+                seen(&[&fields[..], etag].concat())
+            };
+            assert_eq!(at(THEN).tag(), None);
+            assert_eq!(at(A_SECOND_LATER).tag(), None);
+            let tag = at(LATER).tag().unwrap();
+            assert!(!is_the_servers(&tag) && at(LATER).is(&tag) && at(THEN).is(&tag));
+            let longer = [(LAST_MODIFIED, THEN), (DATE, LATER), (CONTENT_LENGTH, "8")];
+            assert!(!seen(&longer).is(&tag));
+            let newer = [(LAST_MODIFIED, A_SECOND_LATER), (CONTENT_LENGTH, "7")];
+            assert!(!seen(&newer).is(&tag));
+        }
+    }
+
+    #[test]
+    fn without_tag_and_time_or_without_a_clock_nothing_tells_it() {
+        assert_eq!(seen(&[(CONTENT_LENGTH, "7"), (DATE, LATER)]).tag(), None);
+        assert_eq!(seen(&[(LAST_MODIFIED, THEN)]).tag(), None);
+        assert_eq!(seen(&[(ETAG, "x"), (DATE, LATER)]).tag(), None);
+    }
+
+    #[test]
+    fn a_range_names_the_whole_size() {
+        let range = [(CONTENT_RANGE, "bytes 0-9/70"), (CONTENT_LENGTH, "10")];
+        assert_eq!(seen(&range).size_bytes, Some(70));
+        assert_eq!(seen(&[(CONTENT_RANGE, "bytes 0-9/*")]).size_bytes, None);
+    }
+}

@@ -1,0 +1,539 @@
+//! The bucket over a web server.
+
+use super::index::{self, Named};
+use super::seen::{Seen, is_the_servers};
+use crate::error::in_words;
+use crate::keys::{self, sendable};
+use crate::requests::{Counters, Kind};
+use crate::{
+    Bucket, BucketError, BucketIdentity, Condition, ETag, Entry, Listing, Object, Promises,
+    Requests, Result, Upload, WriteMetadata,
+};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::header::{DATE, HeaderValue, IF_MATCH, RANGE};
+use http::{Method, StatusCode};
+use ogive_origin::Time;
+use reqwest::{Client, Response, redirect};
+use std::future::Future;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use url::Url;
+
+/// The longest listing that is read, in bytes.
+const LISTING_BYTES_MAX: usize = 32 << 20;
+/// Objects that are asked for at once, where a listing tells names alone.
+const HEADS_AT_ONCE: usize = 16;
+/// How often a request is sent again, and how long the first of these waits.
+const RETRIES: u32 = 4;
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// How often we are sent elsewhere for one object.
+const REDIRECTS_MAX: usize = 5;
+/// What is asked of a directory over WebDAV.
+const PROPERTIES: &str = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/>\
+     <getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
+
+/// A web server, below an address, to be read.
+#[derive(Debug)]
+pub struct WebBucket {
+    /// The directory, with its slash.
+    base: Url,
+    /// The only name in it that is meant.
+    only: Option<String>,
+    client: Client,
+    timeout: Duration,
+    counters: Counters,
+    /// Whether the server knows WebDAV.
+    lists: AtomicBool,
+    /// Whether it was said that the server gives no ranges.
+    is_told: AtomicBool,
+    /// Taken by [`Drop`] only.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for WebBucket {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn refuse(what: &'static str) -> BucketError {
+    BucketError::Unsupported { what }
+}
+
+/// What a server says by a status that is none of success.
+fn answer(key: &str, status: StatusCode) -> BucketError {
+    let (key, message) = (key.to_owned(), status.to_string());
+    match status.as_u16() {
+        404 | 410 => BucketError::NotFound { key },
+        401 | 403 | 407 => BucketError::Denied { key, message },
+        304 | 412 => BucketError::ConditionFailed { key },
+        416 => BucketError::OutOfRange { key },
+        429 | 503 => BucketError::Busy { key, message },
+        400..500 => BucketError::Refused { key, message },
+        _ => BucketError::Failed { key, message },
+    }
+}
+
+/// What a connection says that fails, without the address, which the key stands for.
+fn broken(key: &str, error: reqwest::Error) -> BucketError {
+    let error = error.without_url();
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        // Some of them have no words of their own.
+        let inner_text = inner.to_string();
+        if !inner_text.is_empty() {
+            message = format!("{message}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    BucketError::Failed { key: key.to_owned(), message: in_words(message) }
+}
+
+impl WebBucket {
+    /// Finds out what is at an address: a directory, if it ends in a slash or the server adds one,
+    /// or a file.
+    ///
+    /// # Errors
+    /// An address that makes no sense or holds a password, what the server says,
+    /// [`BucketError::Unsupported`] for a directory that it does not list.
+    pub fn open(address: &str, timeout: Option<Duration>) -> Result<Self> {
+        let failed = |message: String| BucketError::Failed { key: address.to_owned(), message };
+        let mut base = Url::parse(address).map_err(|error| failed(error.to_string()))?;
+        if !base.username().is_empty() || base.password().is_some() {
+            base.set_username("").and(base.set_password(None)).unwrap_or_default();
+            let message = "a password does not belong into an address, where everybody sees it; \
+                           servers that want one are not spoken to"
+                .to_owned();
+            return Err(BucketError::Failed { key: base.to_string(), message });
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(failed("leave out what follows ? or #".to_owned()));
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("bucket")
+            .enable_all()
+            .build()
+            .map_err(|error| failed(format!("its threads cannot be started: {error}")))?;
+        let policy = redirect::Policy::custom(|attempt| {
+            let was_safe = attempt.previous().iter().any(|url| url.scheme() == "https");
+            if attempt.previous().len() > REDIRECTS_MAX {
+                attempt.error("sent elsewhere too often")
+            } else if was_safe && attempt.url().scheme() != "https" {
+                attempt.error("sent from https to http")
+            } else {
+                attempt.follow()
+            }
+        });
+        let client = Client::builder()
+            .redirect(policy)
+            .user_agent(concat!("ogive/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let mut bucket = Self {
+            base,
+            only: None,
+            client,
+            timeout: timeout.unwrap_or(Duration::from_secs(30)),
+            counters: Counters::default(),
+            lists: AtomicBool::new(true),
+            is_told: AtomicBool::new(false),
+            runtime: Some(runtime),
+        };
+        bucket.settle()?;
+        Ok(bucket)
+    }
+
+    /// Finds out whether the address is that of a directory.
+    fn settle(&mut self) -> Result<()> {
+        if !self.base.path().ends_with('/') {
+            let address = self.base.clone();
+            let key = address.to_string();
+            let found = self.wait(&key, self.ask(Method::HEAD, &address, &key, &[]))?;
+            if found.url().path() != format!("{}/", address.path()) {
+                let (_, part) = keys::split(address.path());
+                let name = percent_encoding::percent_decode_str(part).decode_utf8_lossy();
+                let is_name = keys::name_in("", &name).is_some();
+                let name = is_name.then(|| name.into_owned());
+                self.only = Some(name.ok_or_else(|| refuse("name a file so"))?);
+                self.base = address.join(".").map_err(|_| refuse("name a file so"))?;
+                return Ok(());
+            }
+            self.base = found.url().clone();
+        }
+        let base = self.base.to_string();
+        self.names("").map(drop).map_err(|error| match error {
+            BucketError::NotFound { .. } => BucketError::NotFound { key: base },
+            error => error,
+        })
+    }
+
+    fn wait<T>(&self, key: &str, request: impl Future<Output = Result<T>>) -> Result<T> {
+        let runtime = self.runtime.as_ref().expect("until the drop");
+        let timeout = self.timeout;
+        let late = BucketError::TimedOut { key: key.to_owned(), seconds: timeout.as_secs() };
+        runtime
+            .block_on(async { tokio::time::timeout(timeout, request).await })
+            .unwrap_or(Err(late))
+    }
+
+    /// The address of a key.
+    fn address(&self, key: &str) -> Result<Url> {
+        if key.is_empty() {
+            return Ok(self.base.clone());
+        }
+        let mut address = self.base.clone();
+        let bad = || BucketError::BadKey { key: key.to_owned(), why: "no address has it" };
+        address
+            .path_segments_mut()
+            .map_err(|()| bad())?
+            .pop_if_empty()
+            .extend(sendable(key)?.split('/'));
+        // What the address makes of it must be what was meant, one part for each.
+        match address.path().starts_with(self.base.path()) {
+            true => Ok(address),
+            false => Err(bad()),
+        }
+    }
+
+    /// Sends a request until it is answered by anything but the wish to be asked later.
+    async fn ask(
+        &self,
+        method: Method,
+        address: &Url,
+        key: &str,
+        fields: &[(http::HeaderName, HeaderValue)],
+    ) -> Result<Response> {
+        let is_listing = method.as_str() == "PROPFIND";
+        let mut tried = 0;
+        loop {
+            let kind = if is_listing { Kind::List } else { Kind::of(method.as_str(), "", None) };
+            self.counters.sent(kind, 0);
+            let mut request = self.client.request(method.clone(), address.clone());
+            for (name, value) in fields {
+                request = request.header(name, value);
+            }
+            if is_listing {
+                request = request.header("depth", "1").body(PROPERTIES);
+                request = request.header(http::header::CONTENT_TYPE, "application/xml");
+            }
+            let error = match request.send().await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => answer(key, response.status()),
+                Err(error) => broken(key, error),
+            };
+            let may_pass = matches!(error, BucketError::Busy { .. } | BucketError::Failed { .. });
+            if may_pass {
+                self.counters.failed();
+            }
+            if !may_pass || tried == RETRIES {
+                return Err(error);
+            }
+            tokio::time::sleep(RETRY_AFTER * 2_u32.pow(tried)).await;
+            tried += 1;
+        }
+    }
+
+    async fn seen(&self, key: &str) -> Result<Seen> {
+        let address = self.address(key)?;
+        let response = self.ask(Method::HEAD, &address, key, &[]).await?;
+        if response.url().path().ends_with('/') && !address.path().ends_with('/') {
+            // It is a directory, which the server says by adding the slash.
+            return Err(BucketError::NotFound { key: key.to_owned() });
+        }
+        Ok(Seen::of(response.headers()))
+    }
+
+    fn object(key: &str, seen: &Seen) -> Result<Object> {
+        let unknown = || BucketError::Refused {
+            key: key.to_owned(),
+            message: "the server does not say how long it is".to_owned(),
+        };
+        Ok(Object {
+            key: key.to_owned(),
+            size_bytes: seen.size_bytes.ok_or_else(unknown)?,
+            etag: seen.tag(),
+            modified: Time { seconds: seen.modified_seconds(), nanoseconds: 0 },
+            mark: None,
+            kept: None,
+        })
+    }
+
+    /// The text of a listing, of bounded length.
+    async fn text(&self, key: &str, response: Response) -> Result<String> {
+        let mut body = Vec::new();
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| broken(key, error))?;
+            self.counters.received(piece.len() as u64);
+            if body.len() + piece.len() > LISTING_BYTES_MAX {
+                let message = format!("its listing is over {} MiB", LISTING_BYTES_MAX >> 20);
+                return Err(BucketError::Refused { key: key.to_owned(), message });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// The names in a directory, and the server's clock when it told them.
+    fn names(&self, key: &str) -> Result<(index::Names, Option<std::time::SystemTime>)> {
+        let address = self.address(key)?;
+        let bad = |error: index::BadListing| {
+            let key = address.to_string();
+            BucketError::Refused { key, message: error.to_string() }
+        };
+        self.wait(key, async {
+            let propfind = Method::from_bytes(b"PROPFIND").expect("a word");
+            if self.lists.load(Relaxed) {
+                let answer = self.ask(propfind, &address, key, &[]).await;
+                match answer {
+                    Ok(response) if response.status() == StatusCode::MULTI_STATUS => {
+                        let now = clock(&response);
+                        let text = self.text(key, response).await?;
+                        return Ok((index::of_propfind(&address, &text).map_err(bad)?, now));
+                    }
+                    Err(error @ BucketError::NotFound { .. }) if !key.is_empty() => {
+                        return Err(error);
+                    }
+                    Err(error @ (BucketError::Busy { .. } | BucketError::TimedOut { .. })) => {
+                        return Err(error);
+                    }
+                    // It does not know the word, by whatever status it says so.
+                    _ => self.lists.store(false, Relaxed),
+                }
+            }
+            let response = self.ask(Method::GET, &address, key, &[]).await?;
+            let kind = response.headers().get(http::header::CONTENT_TYPE);
+            let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+            if !kind.starts_with("text/html") && !kind.starts_with("application/xhtml") {
+                // Below the one that was mounted it is a file, whose name has got a slash.
+                return Err(match key {
+                    "" => refuse("list this directory, neither by WebDAV nor as HTML"),
+                    key => BucketError::NotFound { key: key.to_owned() },
+                });
+            }
+            // A directory may be answered from another address: links are of that one.
+            let (now, address) = (clock(&response), response.url().clone());
+            if address.origin() != self.base.origin() {
+                return Err(refuse("list this directory without sending us elsewhere"));
+            }
+            let text = self.text(key, response).await?;
+            Ok((index::of_html(&address, &text).map_err(bad)?, now))
+        })
+    }
+
+    /// The entries of a directory in the order of their keys.
+    fn entries(&self, prefix: &str) -> Result<Vec<Entry>> {
+        if let Some(only) = &self.only {
+            let found = if prefix.is_empty() { vec![self.head(only)?] } else { Vec::new() };
+            return Ok(found.into_iter().map(Entry::Object).collect());
+        }
+        let (names, now) = match self.names(prefix) {
+            Err(BucketError::NotFound { .. }) => return Ok(Vec::new()),
+            names => names?,
+        };
+        let mut found = Vec::with_capacity(names.len() + 1);
+        let mut unknown = Vec::new();
+        for (name, named) in &names {
+            let key = format!("{prefix}{name}");
+            let seen = Seen::listed(named, now);
+            match named {
+                Named { is_directory: true, .. } => found.push(Entry::Prefix(format!("{key}/"))),
+                Named { size_bytes: Some(_), .. } => {
+                    found.push(Entry::Object(Self::object(&key, &seen)?));
+                }
+                _ => unknown.push(key),
+            }
+        }
+        found.extend(self.look_at(unknown)?.into_iter().map(Entry::Object));
+        // It is there, whether or not there is anything in it.
+        let nothing = Named { size_bytes: Some(0), ..Named::default() };
+        let marker = Seen::listed(&nothing, None);
+        if !prefix.is_empty() {
+            found.push(Entry::Object(Self::object(prefix, &marker)?));
+        }
+        found.sort_by(|one, other| one.key().cmp(other.key()));
+        Ok(found)
+    }
+
+    /// Asks for each of many objects. One that is not there, or that the server does not give, is
+    /// left out: its page may have links that lead nowhere.
+    fn look_at(&self, keys: Vec<String>) -> Result<Vec<Object>> {
+        let runtime = self.runtime.as_ref().expect("until the drop");
+        let look = |key: String| async move {
+            let late = BucketError::TimedOut { key: key.clone(), seconds: self.timeout.as_secs() };
+            let seen = tokio::time::timeout(self.timeout, self.seen(&key)).await;
+            match seen.unwrap_or(Err(late)).and_then(|seen| Self::object(&key, &seen)) {
+                Ok(object) => Ok(Some(object)),
+                Err(error) if error.is_in_doubt() => Err(error),
+                Err(error) => {
+                    log::info!("{key} is listed, but not shown: {error}");
+                    Ok(None)
+                }
+            }
+        };
+        runtime.block_on(async {
+            let mut answers = stream::iter(keys).map(look).buffer_unordered(HEADS_AT_ONCE);
+            let mut found = Vec::new();
+            while let Some(answer) = answers.next().await {
+                found.extend(answer?);
+            }
+            Ok(found)
+        })
+    }
+}
+
+fn clock(response: &Response) -> Option<std::time::SystemTime> {
+    let date = response.headers().get(DATE)?.to_str().ok()?;
+    httpdate::parse_http_date(date).ok()
+}
+
+impl Bucket for WebBucket {
+    fn identity(&self) -> BucketIdentity {
+        let endpoint = self.base.origin().ascii_serialization();
+        BucketIdentity { endpoint, bucket: self.base.path().to_owned() }
+    }
+
+    fn promises(&self) -> Promises {
+        Promises::NONE
+    }
+
+    fn asked(&self) -> Requests {
+        self.counters.read()
+    }
+
+    fn head(&self, key: &str) -> Result<Object> {
+        if self.only.as_ref().is_some_and(|only| only != key) {
+            return Err(BucketError::NotFound { key: key.to_owned() });
+        }
+        let seen = self.wait(key, self.seen(key))?;
+        Self::object(key, &seen)
+    }
+
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        expected: Option<&ETag>,
+        sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let address = self.address(key)?;
+        let mut at = range.start;
+        let mut tried = 0;
+        while at < range.end {
+            let before = at;
+            let error = match self.piecewise(key, &address, &mut at, range.end, expected, sink) {
+                Ok(()) => break,
+                Err(error) => error,
+            };
+            tried = if at > before { 0 } else { tried + 1 };
+            // Only what is told by a tag can be gone on with.
+            let may_go_on = matches!(error, BucketError::Failed { .. }) && expected.is_some();
+            if !may_go_on || tried > RETRIES {
+                return Err(error);
+            }
+        }
+        Ok(at - range.start)
+    }
+
+    fn put(&self, _: &str, _: Bytes, _: &Condition, _: WriteMetadata<'_>) -> Result<Object> {
+        Err(refuse("be written to"))
+    }
+
+    fn upload(&self, _: &str, _: &Condition, _: WriteMetadata<'_>) -> Result<Box<dyn Upload>> {
+        Err(refuse("be written to"))
+    }
+
+    fn copy(&self, _: &Object, _: &str, _: &Condition, _: WriteMetadata<'_>) -> Result<Object> {
+        Err(refuse("be written to"))
+    }
+
+    fn delete(&self, _: &str, _: Option<&ETag>) -> Result<()> {
+        Err(refuse("be written to"))
+    }
+
+    fn list(
+        &self,
+        listing: &Listing<'_>,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<()> {
+        // All that is asked of a listing without a delimiter is whether there is anything.
+        for entry in self.entries(listing.prefix)? {
+            if visit(entry).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WebBucket {
+    /// Reads on from `at`, which moves with what was handed over, until the end or an error.
+    fn piecewise(
+        &self,
+        key: &str,
+        address: &Url,
+        at: &mut u64,
+        end: u64,
+        expected: Option<&ETag>,
+        sink: &mut dyn FnMut(Bytes) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let range = format!("bytes={}-{}", *at, end - 1);
+        let value = |text: &str| {
+            let bad = |_| BucketError::BadKey { key: key.to_owned(), why: "its tag is no header" };
+            HeaderValue::from_str(text).map_err(bad)
+        };
+        let mut fields = vec![(RANGE, value(&range)?)];
+        if let Some(tag) = expected.filter(|tag| is_the_servers(tag)) {
+            fields.push((IF_MATCH, value(tag.as_str())?));
+        }
+        let response = self.wait(key, self.ask(Method::GET, address, key, &fields))?;
+        let seen = Seen::of(response.headers());
+        if expected.is_some_and(|expected| !seen.is(expected)) {
+            return Err(BucketError::ConditionFailed { key: key.to_owned() });
+        }
+        // What comes before the range, of a server that gives the whole object whatever is asked.
+        let mut skipped = match response.status() {
+            StatusCode::PARTIAL_CONTENT if starts_at(&response) == Some(*at) => 0,
+            StatusCode::PARTIAL_CONTENT => {
+                let message = "the server gives another range than was asked for".to_owned();
+                return Err(BucketError::Refused { key: key.to_owned(), message });
+            }
+            _ => *at,
+        };
+        if skipped > 0 && !self.is_told.swap(true, Relaxed) {
+            log::warn!("the server gives no ranges: each read fetches all that is before it");
+        }
+        if seen.size_bytes.is_some_and(|size| *at >= size) {
+            return Err(BucketError::OutOfRange { key: key.to_owned() });
+        }
+        let mut pieces = response.bytes_stream();
+        while *at < end {
+            let next = self.wait(key, async { Ok(pieces.next().await) })?;
+            let Some(piece) = next else { break };
+            let mut piece = piece.map_err(|error| broken(key, error))?;
+            self.counters.received(piece.len() as u64);
+            let skip = skipped.min(piece.len() as u64);
+            skipped -= skip;
+            let piece = piece.split_off(skip as usize);
+            let piece = piece.slice(..piece.len().min((end - *at) as usize));
+            *at += piece.len() as u64;
+            if !piece.is_empty() && sink(piece).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the range begins that a server has given.
+fn starts_at(response: &Response) -> Option<u64> {
+    let range = response.headers().get(http::header::CONTENT_RANGE)?.to_str().ok()?;
+    range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok()
+}

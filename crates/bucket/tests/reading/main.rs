@@ -1,0 +1,258 @@
+//! Reads in the background of a store over HTTP: what is asked of it, what comes when it is slow,
+//! busy or breaks off, and in which order who waits gets it.
+
+mod store;
+
+use bytes::Bytes;
+use ogive_bucket::{
+    Algorithm, Bucket as _, BucketError, Checksum, ETag, Fetch, RemoteBucket, RemoteOptions,
+    Result, Taker,
+};
+use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use store::{Answer, Store};
+
+const MIB: u64 = 1 << 20;
+
+fn body(size: u64) -> Vec<u8> {
+    (0..size).map(|at| (at * 7 / 3) as u8).collect()
+}
+
+fn bucket(store: &Store) -> RemoteBucket {
+    let options = RemoteOptions {
+        bucket: "bucket".to_owned(),
+        endpoint_url: Some(store.endpoint.clone()),
+        region: Some("here".to_owned()),
+        no_sign_request: true,
+        timeout: Some(Duration::from_secs(30)),
+        ..RemoteOptions::default()
+    };
+    RemoteBucket::new(&options).expect("options that make sense")
+}
+
+/// Takes what was read, and stops after so many bytes.
+struct Take {
+    bytes: Vec<u8>,
+    enough: usize,
+    done: Sender<(Vec<u8>, Result<u64>)>,
+}
+
+impl Taker for Take {
+    fn piece(&mut self, bytes: Bytes) -> ControlFlow<()> {
+        self.bytes.extend_from_slice(&bytes);
+        match self.bytes.len() >= self.enough {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn end(self: Box<Self>, result: Result<u64>) {
+        let Self { bytes, done, .. } = *self;
+        done.send((bytes, result)).expect("somebody waits");
+    }
+}
+
+type Taken = Receiver<(Vec<u8>, Result<u64>)>;
+
+fn fetch(bucket: &RemoteBucket, store: &Store, range: Range<u64>) -> Taken {
+    let (done, taken) = channel();
+    let expected = Some(ETag::new(&store.etag()));
+    let fetch = Fetch { key: "f".to_owned(), range, expected, is_demanded: true };
+    bucket.fetch(fetch, Box::new(Take { bytes: Vec::new(), enough: usize::MAX, done }));
+    taken
+}
+
+fn counter(bucket: &RemoteBucket, name: &str) -> u64 {
+    let mut found = None;
+    bucket.counters(&mut |told, value| found = (told == name).then_some(value).or(found));
+    found.unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+#[test]
+fn a_range_is_one_request_and_whoever_asks_does_not_wait() {
+    let store = Store::with(body(3 * MIB));
+    let bucket = bucket(&store);
+    store.answer(Answer::Late(Duration::from_millis(300)));
+    let taken = fetch(&bucket, &store, 5..2 * MIB);
+    assert!(taken.try_recv().is_err(), "it returned before anything had come");
+    let (bytes, result) = taken.recv().unwrap();
+    assert_eq!(result, Ok(2 * MIB - 5));
+    assert!(bytes == body(3 * MIB)[5..2 * MIB as usize]);
+    assert_eq!(store.asked(), [(5, 2 * MIB)]);
+    assert_eq!(bucket.asked().get, 1);
+}
+
+#[test]
+fn a_body_that_breaks_off_is_taken_up_where_it_ended_and_nothing_comes_twice() {
+    let store = Store::with(body(MIB));
+    let bucket = bucket(&store);
+    store.answer(Answer::BreaksOff(100_000));
+    store.answer(Answer::BreaksOff(50_000));
+    let (bytes, result) = fetch(&bucket, &store, 0..MIB).recv().unwrap();
+    assert_eq!(result, Ok(MIB));
+    assert!(bytes == body(MIB));
+    assert_eq!(store.asked(), [(0, MIB), (100_000, MIB), (150_000, MIB)]);
+    assert_eq!(counter(&bucket, "origin_retried"), 2);
+}
+
+#[test]
+fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
+    let store = Store::with(body(MIB));
+    let bucket = bucket(&store);
+    store.answer(Answer::BreaksOff(100_000));
+    store.answer(Answer::Late(Duration::ZERO));
+    let (done, taken) = channel();
+    let expected = Some(ETag::new(&store.etag()));
+    let range = Fetch { key: "f".to_owned(), range: 0..MIB, expected, is_demanded: true };
+    // Overwritten as soon as the first of it is here.
+    struct Overwrite(Take, Store);
+    impl Taker for Overwrite {
+        fn piece(&mut self, bytes: Bytes) -> ControlFlow<()> {
+            self.1.put(vec![0xff; MIB as usize]);
+            self.0.piece(bytes)
+        }
+        fn end(self: Box<Self>, result: Result<u64>) {
+            Box::new(self.0).end(result);
+        }
+    }
+    let take = Take { bytes: Vec::new(), enough: usize::MAX, done };
+    bucket.fetch(range, Box::new(Overwrite(take, store.clone())));
+    let (bytes, result) = taken.recv().unwrap();
+    assert!(matches!(result, Err(BucketError::ConditionFailed { .. })), "{result:?}");
+    assert!(bytes == body(MIB)[..bytes.len()] && bytes.len() <= 100_000);
+}
+
+#[test]
+fn a_busy_store_is_asked_again_and_less() {
+    let store = Store::with(body(MIB));
+    let bucket = bucket(&store);
+    store.answer(Answer::Error(503, "SlowDown"));
+    let (bytes, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    assert_eq!((bytes.len(), result), (1000, Ok(1000)));
+    assert_eq!(store.asked().len(), 2);
+    assert_eq!(counter(&bucket, "origin_throttled"), 1);
+    assert_eq!(counter(&bucket, "origin_slow_downs"), 1);
+    assert_eq!(counter(&bucket, "origin_reads_at_once"), 32);
+    // What goes on is told in the end.
+    (0..5).for_each(|_| store.answer(Answer::Error(503, "SlowDown")));
+    let (_, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    assert!(matches!(result, Err(BucketError::Busy { .. })), "{result:?}");
+    assert_eq!(store.asked().len(), 5);
+}
+
+#[test]
+fn what_a_store_refuses_is_not_asked_again() {
+    let store = Store::with(body(MIB));
+    let bucket = bucket(&store);
+    store.answer(Answer::Error(403, "AccessDenied"));
+    let (_, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    assert!(matches!(result, Err(BucketError::Denied { .. })), "{result:?}");
+    store.answer(Answer::Error(404, "NoSuchKey"));
+    let (_, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    assert!(matches!(result, Err(BucketError::NotFound { .. })), "{result:?}");
+    assert_eq!(store.asked().len(), 2);
+}
+
+#[test]
+fn a_request_that_is_late_is_made_twice_and_the_faster_one_is_taken() {
+    let store = Store::with(body(MIB));
+    let bucket = bucket(&store);
+    store.set_latency(Duration::from_millis(10));
+    let mut read = 0;
+    // Until it is known how long requests take, and one more may be made twice.
+    while read < 64 || (counter(&bucket, "origin_hedged") + 1) * 20 > read {
+        fetch(&bucket, &store, read..read + 10).recv().unwrap().1.unwrap();
+        read += 1;
+    }
+    let before = counter(&bucket, "origin_hedged");
+    store.asked();
+    // Longer than any test may take: the other one has to answer.
+    store.answer(Answer::Late(Duration::from_secs(3600)));
+    let (bytes, result) = fetch(&bucket, &store, 7..1000).recv().unwrap();
+    assert_eq!(result, Ok(993));
+    assert!(bytes == body(MIB)[7..1000]);
+    assert_eq!(store.asked(), [(7, 1000), (7, 1000)]);
+    assert_eq!(counter(&bucket, "origin_hedged"), before + 1);
+    assert!(counter(&bucket, "origin_hedges_won") >= 1);
+    let asked = bucket.asked().get;
+    assert!(counter(&bucket, "origin_hedged") * 20 <= asked, "at most one in twenty");
+}
+
+#[test]
+fn many_reads_go_at_once_and_no_more_than_the_limit() {
+    let store = Store::with(body(MIB));
+    let bucket = bucket(&store);
+    store.set_latency(Duration::from_millis(200));
+    let reads: Vec<Taken> = (0..200).map(|read| fetch(&bucket, &store, read..read + 100)).collect();
+    for taken in reads {
+        assert_eq!(taken.recv().unwrap().1, Ok(100));
+    }
+    // With the doubles of those that were late.
+    let most = 64 + 200 / 20;
+    assert!((32..=most).contains(&store.at_once()), "{}", store.at_once());
+}
+
+#[test]
+fn a_taker_that_has_enough_ends_the_read() {
+    let store = Store::with(body(64 * MIB));
+    let bucket = bucket(&store);
+    let (done, taken) = channel();
+    let expected = Some(ETag::new(&store.etag()));
+    let range = Fetch { key: "f".to_owned(), range: 0..64 * MIB, expected, is_demanded: false };
+    bucket.fetch(range, Box::new(Take { bytes: Vec::new(), enough: 1000, done }));
+    let (bytes, result) = taken.recv().unwrap();
+    assert_eq!(result, Ok(bytes.len() as u64));
+    assert!(bytes.len() < MIB as usize, "{}", bytes.len());
+    drop(bucket);
+}
+
+#[test]
+fn opening_asks_for_the_checksum_with_the_request_that_it_makes_in_any_case() {
+    let store = Store::with(b"123456789".to_vec());
+    let bucket = bucket(&store);
+    store.show_checksum(Some("x-amz-checksum-crc64nvme: rosUhgp5mIg="));
+    let object = bucket.head("f").unwrap();
+    assert_eq!((object.size_bytes, store.heads()), (9, (1, 1)));
+    let expected =
+        Checksum { algorithm: Algorithm::Crc64Nvme, value: Algorithm::Crc64Nvme.of(b"123456789") };
+    assert_eq!(bucket.checksum_of(&object), Some(expected));
+    assert_eq!(bucket.asked().head, 1);
+}
+
+#[test]
+fn a_store_that_cannot_show_a_checksum_is_asked_once_and_opens_all_the_same() {
+    let store = Store::with(b"123456789".to_vec());
+    let bucket = bucket(&store);
+    let object = bucket.head("f").unwrap();
+    assert_eq!((object.size_bytes, store.heads()), (9, (2, 1)), "asked again without");
+    bucket.head("f").unwrap();
+    assert_eq!(store.heads(), (3, 1));
+    assert_eq!(bucket.checksum_of(&object), None);
+    assert_eq!(bucket.asked().head, 3);
+}
+
+#[test]
+fn what_a_small_object_is_and_its_bytes_are_one_request() {
+    let store = Store::with(b"123456789".to_vec());
+    let bucket = bucket(&store);
+    store.show_checksum(Some("x-amz-checksum-crc64nvme: rosUhgp5mIg="));
+    let (object, bytes) = bucket.head_with_bytes("f", 9).unwrap();
+    assert_eq!(bytes.as_deref(), Some(b"123456789".as_slice()));
+    assert_eq!(object, bucket.head("f").unwrap(), "it says the same");
+    assert!(bucket.checksum_of(&object).is_some());
+    assert_eq!((bucket.asked().get, bucket.asked().head), (1, 1));
+    assert_eq!(counter(&bucket, "origin_first_bytes"), 1, "how far away the store is is seen");
+    // What has grown meanwhile is not read.
+    store.put(vec![7; MIB as usize]);
+    let (object, bytes) = bucket.head_with_bytes("f", 9).unwrap();
+    assert_eq!((object.size_bytes, bytes), (MIB, None));
+    // One that breaks off is asked for from the beginning, as it is by then.
+    store.put(vec![8; 5000]);
+    store.answer(Answer::BreaksOff(1000));
+    let (object, bytes) = bucket.head_with_bytes("f", 5000).unwrap();
+    assert_eq!((object.size_bytes, bytes.as_deref()), (5000, Some([8; 5000].as_slice())));
+    store.answer(Answer::Error(404, "NoSuchKey"));
+    let gone = bucket.head_with_bytes("f", 5000).unwrap_err();
+    assert!(matches!(gone, BucketError::NotFound { .. }), "{gone:?}");
+}

@@ -1,0 +1,191 @@
+//! Renames of directories: whole or not at all, whenever they are cut off.
+
+use super::{Place, open, pattern};
+use ogive_bucket::staged::{RENAME_MAX, RenameError, Renamed, rename_directory, resume_rename};
+use ogive_bucket::{Bucket, BucketError, Entry, Fault, Listing, Operation, Promises};
+use ogive_origin::Errno;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+fn timeout() -> BucketError {
+    BucketError::TimedOut { key: "k".to_owned(), seconds: 1 }
+}
+
+/// All objects of a bucket.
+fn objects(place: &Place) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let all = Listing { prefix: "", delimited: false, page: 1000 };
+    place
+        .bucket
+        .list(&all, &mut |entry| {
+            if let Entry::Object(object) = entry {
+                let bytes = place.bytes(&object.key).unwrap();
+                found.insert(object.key, bytes);
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found
+}
+
+/// A directory with a marker, files and a directory in it, beside others.
+fn tree() -> Place {
+    let place = Place::new();
+    for key in ["old/", "old/a", "old/b", "old/deep/c", "oldest", "other/x"] {
+        place.bucket.foreign_put(key, pattern(100, key.len() as u8));
+    }
+    place
+}
+
+/// What is there before, and after.
+fn both(place: &Place) -> [BTreeMap<String, Vec<u8>>; 2] {
+    let before = objects(place);
+    let moved = |(key, bytes): (&String, &Vec<u8>)| {
+        let key = key.strip_prefix("old/").map_or(key.clone(), |rest| format!("new/{rest}"));
+        (key, bytes.clone())
+    };
+    let after = before.iter().map(moved).collect();
+    [before, after]
+}
+
+fn rename(place: &Place) -> Result<Renamed, RenameError> {
+    rename_directory(&place.bucket, &place.opened.journal, ("old/", "new/"), RENAME_MAX)
+}
+
+#[test]
+fn a_directory_is_renamed_with_all_that_is_below_it() {
+    for promises in [Promises::ALL, Promises { delete: false, ..Promises::ALL }] {
+        let place = tree();
+        place.bucket.honour(promises);
+        let [_, after] = both(&place);
+        assert_eq!(rename(&place).unwrap(), Renamed { moved: 4, left: Vec::new() });
+        assert_eq!(objects(&place), after);
+        assert!(place.killed().1.trees.is_empty(), "the journal has forgotten it");
+    }
+}
+
+#[test]
+fn what_cannot_be_renamed_is_refused_and_nothing_happens() {
+    let place = tree();
+    let [before, _] = both(&place);
+    let journal = &place.opened.journal;
+    let attempt = |from, to, max| {
+        rename_directory(&place.bucket, journal, (from, to), max).unwrap_err().errno()
+    };
+    assert_eq!(attempt("old/", "new/", 3), Errno::XDEV);
+    assert_eq!(attempt("old/", "other/", 10), Errno::NOTEMPTY);
+    assert_eq!(attempt("old/", "old/deep/", 10), Errno::INVAL);
+    assert_eq!(objects(&place), before);
+    assert_eq!(place.bucket.requests(Operation::Copy), 0);
+    // A directory that is there and empty is taken over.
+    place.bucket.foreign_put("new/", Vec::new());
+    assert_eq!(rename_directory(&place.bucket, journal, ("old/", "new/"), 4).unwrap().moved, 4);
+}
+
+#[test]
+fn a_copy_that_fails_takes_the_rename_back() {
+    for number in 0..4 {
+        for is_lost in [false, true] {
+            let place = tree();
+            let [before, after] = both(&place);
+            (0..number).for_each(|_| {
+                let slow = std::time::Duration::ZERO;
+                place.bucket.doom(Operation::Copy, Fault::Slow(slow));
+            });
+            let denied = BucketError::Denied { key: "k".to_owned(), message: "no".to_owned() };
+            let fault = match is_lost {
+                true => Fault::AnswerLost(timeout()),
+                false => Fault::Fails(denied),
+            };
+            place.bucket.doom(Operation::Copy, fault);
+            match rename(&place) {
+                Ok(_) => assert!(is_lost && objects(&place) == after, "a lost answer is found"),
+                Err(error) => {
+                    assert_eq!(error.errno(), Errno::ACCESS);
+                    assert_eq!(objects(&place), before);
+                }
+            }
+            assert!(place.killed().1.trees.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
+    let (mut finished, mut taken_back) = (0, 0);
+    for operation in [Operation::Copy, Operation::Delete] {
+        for number in 0..4 {
+            let place = tree();
+            let [before, after] = both(&place);
+            for _ in 0..number {
+                place.bucket.doom(operation, Fault::Slow(std::time::Duration::ZERO));
+            }
+            // Each object is looked at before it is copied.
+            let looks = if operation == Operation::Copy { number + 1 } else { 4 };
+            for _ in 0..looks {
+                place.bucket.doom(Operation::Head, Fault::Slow(std::time::Duration::ZERO));
+            }
+            // From here on nothing is answered: as if the process were gone.
+            for doomed in [operation, Operation::Head, Operation::Delete] {
+                for _ in 0..10 {
+                    place.bucket.doom(doomed, Fault::Fails(timeout()));
+                }
+            }
+            rename(&place).unwrap_err();
+            let between = objects(&place);
+            // The next mount has another store before it, with the same objects.
+            for doomed in [Operation::Head, Operation::Delete] {
+                while place.bucket.requests(doomed) < 30 {
+                    let _ = match doomed {
+                        Operation::Head => place.bucket.head("nothing").map(drop),
+                        _ => place.bucket.delete("nothing", None),
+                    };
+                }
+            }
+            let directory = place.directory;
+            drop(place.opened);
+            let mut opened = open(directory.path());
+            assert_eq!(opened.trees.len(), 1);
+            let log = opened.trees.remove(0);
+            let renamed = resume_rename(&place.bucket, log).unwrap();
+            let place = Place { bucket: place.bucket, directory, opened };
+            if operation == Operation::Copy {
+                assert_eq!(objects(&place), before, "{between:?}");
+                assert_eq!(renamed, Renamed::default());
+                taken_back += 1;
+            } else {
+                assert_eq!(objects(&place), after, "{between:?}");
+                finished += 1;
+            }
+            assert!(place.killed().1.trees.is_empty());
+        }
+    }
+    assert_eq!((finished, taken_back), (4, 4));
+}
+
+#[test]
+fn what_somebody_writes_below_the_old_name_meanwhile_is_not_deleted() {
+    for promises in [Promises::ALL, Promises { delete: false, ..Promises::ALL }] {
+        let place = tree();
+        place.bucket.honour(promises);
+        // All is copied, and then nothing is answered any more.
+        for _ in 0..4 {
+            place.bucket.doom(Operation::Head, Fault::Slow(std::time::Duration::ZERO));
+        }
+        for doomed in [Operation::Delete, Operation::Head] {
+            place.bucket.doom(doomed, Fault::Fails(timeout()));
+        }
+        rename(&place).unwrap_err();
+        place.bucket.foreign_put("old/b", &b"theirs"[..]);
+        let directory = place.directory;
+        drop(place.opened);
+        let mut opened = open(directory.path());
+        // What is left of the faults.
+        let _ = (place.bucket.head("nothing"), place.bucket.delete("nothing", None));
+        let renamed = resume_rename(&place.bucket, opened.trees.remove(0)).unwrap();
+        assert_eq!(renamed.left, ["old/b"]);
+        assert_eq!(place.bucket.bytes("old/b").unwrap(), &b"theirs"[..]);
+        assert_eq!(place.bucket.bytes("new/b").unwrap(), pattern(100, 5));
+        assert!(place.bucket.bytes("old/a").is_none());
+    }
+}

@@ -1,0 +1,380 @@
+//! The table of states: what each returns for, and what a kill or somebody else's change makes of
+//! it.
+
+use super::{Place, copy_files, open, options, pattern};
+use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions};
+use ogive_bucket::staged::{Durable, Limits, Options, StagedError, StagedFile, Standing};
+use ogive_bucket::{BucketError, Fault, MemoryBucket, Operation, Promises};
+use ogive_origin::Errno;
+use std::sync::Arc;
+
+fn timeout() -> BucketError {
+    BucketError::TimedOut { key: "k".to_owned(), seconds: 1 }
+}
+
+#[test]
+fn a_new_file_streams_while_it_is_written_in_order() {
+    let place = Place::new();
+    let file = place.begin("k", Base::New);
+    assert_eq!(file.standing(), Standing::Staged);
+    let bytes = pattern(5000, 1);
+    for part in bytes.chunks(100) {
+        file.append(part).unwrap();
+    }
+    assert_eq!(file.standing(), Standing::Streaming);
+    assert!(place.bucket.requests(Operation::Part) >= 5, "parts went up meanwhile");
+    assert_eq!(place.bytes("k"), None, "and nothing shows");
+    assert_eq!(file.read(0..10_000).unwrap(), bytes, "but to us");
+    file.sync().unwrap();
+    assert_eq!(file.standing(), Standing::Clean);
+    assert_eq!(place.bytes("k").unwrap(), bytes);
+    assert_eq!(place.bucket.requests(Operation::Begin), 1, "nothing went up twice");
+    // What comes later is a change of the object.
+    file.append(b"more").unwrap();
+    assert_eq!(file.standing(), Standing::Staged);
+    assert!(file.close(Durable::Store).unwrap().is_none());
+    assert_eq!(place.bytes("k").unwrap(), [&bytes[..], b"more"].concat());
+    assert_eq!(place.bucket.open_uploads(), 0);
+}
+
+#[test]
+fn a_stream_that_is_written_over_is_given_up_and_the_file_goes_up_whole() {
+    for truncates in [false, true] {
+        let place = Place::new();
+        let file = place.begin("k", Base::New);
+        let mut bytes = pattern(5000, 1);
+        file.write(0, &bytes).unwrap();
+        assert_eq!(file.standing(), Standing::Streaming);
+        if truncates {
+            file.resize(100).unwrap();
+            bytes.truncate(100);
+        } else {
+            file.write(10, b"over it").unwrap();
+            bytes[10..17].copy_from_slice(b"over it");
+        }
+        assert_eq!(file.standing(), Standing::Staged);
+        assert_eq!(place.bucket.open_uploads(), 0, "its parts are thrown away");
+        file.sync().unwrap();
+        assert_eq!(place.bytes("k").unwrap(), bytes);
+    }
+}
+
+#[test]
+fn an_object_that_is_truncated_and_written_anew_is_what_it_was_until_the_sync() {
+    let place = Place::new();
+    let old = pattern(3000, 9);
+    let file = place.change("k", old.clone());
+    file.resize(0).unwrap();
+    let bytes = pattern(4000, 2);
+    file.write(0, &bytes).unwrap();
+    assert_eq!(file.standing(), Standing::Streaming);
+    assert_eq!(place.bytes("k").unwrap(), old);
+    file.sync().unwrap();
+    assert_eq!(place.bytes("k").unwrap(), bytes);
+}
+
+#[test]
+fn a_small_change_of_a_large_object_sends_one_part_and_copies_the_rest() {
+    let place = Place::new();
+    let mut bytes = pattern(60_000, 4);
+    let file = place.change("k", bytes.clone());
+    file.write(30_000, b"tiny").unwrap();
+    bytes[30_000..30_004].copy_from_slice(b"tiny");
+    file.sync().unwrap();
+    assert_eq!(place.bytes("k").unwrap(), bytes);
+    assert_eq!(place.bucket.requests(Operation::Part), 1);
+    assert_eq!(place.bucket.requests(Operation::CopyPart), 4);
+    assert_eq!(place.bucket.requests(Operation::Get), 1, "what is around the change");
+}
+
+#[test]
+fn whatever_state_it_is_killed_in_what_was_written_is_there_and_the_old_object_is_intact() {
+    for state in 0..4 {
+        let place = Place::new();
+        let old = pattern(3000, 9);
+        let file = place.change("k", old.clone());
+        let mut bytes = old.clone();
+        match state {
+            // Staged.
+            0 => {
+                file.write(100, b"changed").unwrap();
+                bytes[100..107].copy_from_slice(b"changed");
+            }
+            // Streaming.
+            1 => {
+                file.resize(0).unwrap();
+                bytes = pattern(5000, 5);
+                file.write(0, &bytes).unwrap();
+                assert_eq!(file.standing(), Standing::Streaming);
+            }
+            // Closed on the journal's word.
+            2 => {
+                file.write(100, b"changed").unwrap();
+                bytes[100..107].copy_from_slice(b"changed");
+                let open = file.close(Durable::Journal).unwrap();
+                let (_directory, mut opened) = place.killed();
+                let resumed = place.resume(&mut opened);
+                assert_eq!(place.bytes("k").unwrap(), old);
+                resumed.sync().unwrap();
+                assert_eq!(place.bytes("k").unwrap(), bytes);
+                drop(open);
+                continue;
+            }
+            // Clean.
+            _ => {
+                file.write(0, b"clean").unwrap();
+                bytes[..5].copy_from_slice(b"clean");
+                file.sync().unwrap();
+                assert!(file.close(Durable::Store).unwrap().is_none());
+                assert!(place.killed().1.staged.is_empty());
+                assert_eq!(place.bytes("k").unwrap(), bytes);
+                continue;
+            }
+        }
+        let (_directory, mut opened) = place.killed();
+        drop(file);
+        assert_eq!(place.bytes("k").unwrap(), old, "state {state}");
+        let resumed = place.resume(&mut opened);
+        assert_eq!(resumed.read(0..u64::MAX).unwrap(), bytes);
+        assert!(resumed.close(Durable::Store).unwrap().is_none());
+        assert_eq!(place.bytes("k").unwrap(), bytes, "state {state}");
+        assert_eq!(place.bucket.open_uploads(), 0);
+    }
+}
+
+#[test]
+fn a_kill_after_the_upload_and_before_the_journal_knows_is_no_conflict() {
+    for size in [500, 5000] {
+        let place = Place::new();
+        let file = place.change("k", pattern(300, 1));
+        let bytes = pattern(size, 2);
+        file.write(0, &bytes).unwrap();
+        // The journal as it was when the upload had arrived, but nobody had written that down.
+        let before = tempfile::tempdir().unwrap();
+        file.log().sync().unwrap();
+        copy_files(place.directory.path(), before.path());
+        file.sync().unwrap();
+        let puts = place.bucket.requests(Operation::Put);
+        let mut opened = open(before.path());
+        let resumed = place.resume(&mut opened);
+        resumed.write(0, b"and more").unwrap();
+        resumed.sync().unwrap();
+        let expected = [b"and more", &bytes[8..]].concat();
+        assert_eq!(place.bytes("k").unwrap(), expected);
+        assert!(place.bucket.requests(Operation::Put) <= puts + 1);
+        assert_eq!(resumed.standing(), Standing::Clean);
+    }
+}
+
+#[test]
+fn a_lost_answer_is_no_conflict() {
+    for size in [500, 5000] {
+        for operation in [Operation::Put, Operation::Complete] {
+            let place = Place::new();
+            let file = place.begin("k", Base::New);
+            file.write(0, &pattern(size, 2)).unwrap();
+            file.write(0, &pattern(10, 9)).unwrap();
+            place.bucket.doom(operation, Fault::AnswerLost(timeout()));
+            file.sync().unwrap();
+            assert_eq!(file.standing(), Standing::Clean);
+            assert_eq!(place.bytes("k").unwrap(), file.read(0..u64::MAX).unwrap());
+        }
+    }
+}
+
+#[test]
+fn an_upload_that_arrives_after_all_is_no_conflict() {
+    let place = Place::new();
+    let file = place.begin("k", Base::New);
+    file.write(0, b"first").unwrap();
+    place.bucket.doom(Operation::Put, Fault::AnswerLost(timeout()));
+    place.bucket.doom(Operation::Head, Fault::Fails(timeout()));
+    assert_eq!(file.sync().unwrap_err().errno(), Errno::IO);
+    assert_eq!(file.standing(), Standing::Staged, "nobody knows yet");
+    file.write(0, b"other bytes").unwrap();
+    file.sync().unwrap();
+    assert_eq!(place.bytes("k").unwrap(), b"other bytes");
+}
+
+#[test]
+fn a_foreign_change_stays_and_ours_is_kept() {
+    for streams in [false, true] {
+        for is_deleted in [false, true] {
+            let mut place = Place::new();
+            let file = place.change("k", pattern(300, 1));
+            let bytes = pattern(if streams { 5000 } else { 400 }, 2);
+            file.resize(0).unwrap();
+            file.write(0, &bytes).unwrap();
+            if is_deleted {
+                place.bucket.foreign_delete("k");
+            } else {
+                place.bucket.foreign_put("k", &b"theirs"[..]);
+            }
+            let error = file.sync().unwrap_err();
+            assert!(matches!(error, StagedError::Conflict { .. }), "{error}");
+            assert_eq!(error.errno(), Errno::STALE);
+            assert_eq!(file.standing(), Standing::Conflict);
+            assert_eq!(place.bytes("k"), (!is_deleted).then(|| b"theirs".to_vec()));
+            for refused in [file.sync(), file.write(0, b"x"), file.resize(0)] {
+                assert_eq!(refused.unwrap_err().errno(), Errno::STALE);
+            }
+            let path = file.path();
+            assert!(path.starts_with(place.directory.path().join("conflicts")));
+            let (file, _) = file.close(Durable::Store).unwrap_err();
+            drop(file);
+            let (_directory, opened) = place.killed();
+            assert_eq!((opened.staged.len(), opened.conflicts.len()), (0, 1));
+            let kept = opened.conflicts.into_iter().next().unwrap();
+            let kept = StagedFile::resume(Arc::new(MemoryBucket::new()), kept, options());
+            assert_eq!(kept.read(0..u64::MAX).unwrap(), bytes, "ours is not lost");
+            // And it is not in the way of whoever goes on with theirs.
+            if !is_deleted {
+                let base = place.base("k");
+                let next = place.begin("k", base);
+                next.append(b" and ours").unwrap();
+                next.sync().unwrap();
+                assert_eq!(place.bytes("k").unwrap(), b"theirs and ours");
+            }
+            place.opened.staged.clear();
+            assert_eq!(place.bucket.open_uploads(), 0);
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_store_leaves_the_file_in_the_journal() {
+    let place = Place::new();
+    let file = place.begin("k", Base::New);
+    file.write(0, b"kept").unwrap();
+    let denied = BucketError::Denied { key: "k".to_owned(), message: "expired".to_owned() };
+    place.bucket.doom(Operation::Put, Fault::Fails(denied));
+    let (file, error) = file.close(Durable::Store).unwrap_err();
+    assert_eq!(error.errno(), Errno::ACCESS);
+    assert_eq!(file.standing(), Standing::Staged);
+    assert_eq!(file.read(0..100).unwrap(), &b"kept"[..]);
+    assert!(file.close(Durable::Store).unwrap().is_none());
+    assert_eq!(place.bytes("k").unwrap(), b"kept");
+}
+
+#[test]
+fn a_stream_whose_parts_fail_goes_up_with_the_sync() {
+    let place = Place::new();
+    let file = place.begin("k", Base::New);
+    place.bucket.doom(Operation::Begin, Fault::Fails(timeout()));
+    place.bucket.doom(Operation::Part, Fault::Fails(timeout()));
+    let bytes = pattern(5000, 1);
+    bytes.chunks(500).for_each(|part| _ = file.append(part).unwrap());
+    assert_eq!(file.standing(), Standing::Staged);
+    // The part that fails now fails the sync; the next one has nothing in its way.
+    let _ = file.sync();
+    file.sync().unwrap();
+    assert_eq!(place.bytes("k").unwrap(), bytes);
+    assert_eq!(place.bucket.open_uploads(), 0);
+}
+
+#[test]
+fn a_store_that_ignores_conditions_is_refused_what_could_lose_an_object() {
+    let place = Place::new();
+    let bucket = || Arc::new(place.bucket.clone());
+    let journal = &place.opened.journal;
+    place.bucket.foreign_put("k", pattern(6000, 1));
+    let base = place.base("k");
+    place.bucket.honour(Promises::NONE);
+    for base in [base.clone(), Base::New] {
+        let error = StagedFile::begin(bucket(), journal, "k", base, options()).unwrap_err();
+        assert_eq!(error.errno(), Errno::OPNOTSUPP, "{error}");
+    }
+    // As moto: what goes up in one request is safe, in parts it is not.
+    let promises = Promises { upload_overwrite: false, upload_create: false, ..Promises::ALL };
+    place.bucket.honour(promises);
+    let file = place.begin("k", base.clone());
+    file.resize(3000).unwrap();
+    file.sync().unwrap();
+    assert_eq!(place.bucket.requests(Operation::Begin), 0);
+    assert_eq!(place.bytes("k").unwrap(), pattern(3000, 1));
+    file.write(9000, b"too large for one request").unwrap();
+    let error = file.sync().unwrap_err();
+    assert_eq!(error.errno(), Errno::OPNOTSUPP, "{error}");
+    assert_eq!(place.bytes("k").unwrap(), pattern(3000, 1));
+    drop(file);
+    // Unless nobody else writes.
+    place.bucket.honour(Promises::NONE);
+    let alone = Options { is_only_writer: true, ..options() };
+    let base = place.base("k");
+    let file = StagedFile::begin(bucket(), journal, "k", base, alone).unwrap();
+    file.write(9000, b"end").unwrap();
+    file.sync().unwrap();
+    assert_eq!(place.bytes("k").unwrap().len(), 9003);
+}
+
+#[test]
+fn a_store_that_does_not_copy_is_sent_the_whole() {
+    let place = Place::new();
+    let mut bytes = pattern(9000, 1);
+    place.bucket.foreign_put("k", bytes.clone());
+    let limits = Limits { copies: false, ..super::LIMITS };
+    let file = StagedFile::begin(
+        Arc::new(place.bucket.clone()),
+        &place.opened.journal,
+        "k",
+        place.base("k"),
+        Options { limits, ..options() },
+    )
+    .unwrap();
+    file.write(10, b"x").unwrap();
+    bytes[10] = b'x';
+    file.sync().unwrap();
+    assert_eq!(place.bytes("k").unwrap(), bytes);
+    assert_eq!(place.bucket.requests(Operation::CopyPart), 0);
+}
+
+#[test]
+fn a_file_that_is_discarded_leaves_nothing() {
+    let place = Place::new();
+    let file = place.begin("k", Base::New);
+    file.write(0, &pattern(5000, 1)).unwrap();
+    file.discard().unwrap();
+    assert_eq!(place.bytes("k"), None);
+    assert_eq!(place.bucket.open_uploads(), 0);
+    assert!(place.killed().1.staged.is_empty());
+}
+
+#[test]
+fn of_two_who_create_a_name_the_second_is_told() {
+    for size in [400, 5000] {
+        for streams in [false, true] {
+            let place = Place::new();
+            let (first, second) = (place.begin("k", Base::New), place.begin("k", Base::New));
+            for (file, seed) in [(&first, 1), (&second, 2)] {
+                file.write(0, &pattern(size, seed)).unwrap();
+                if !streams {
+                    file.write(0, &pattern(size, seed)[..1]).unwrap();
+                }
+            }
+            first.sync().unwrap();
+            assert_eq!(second.sync().unwrap_err().errno(), Errno::STALE);
+            assert_eq!(place.bytes("k").unwrap(), pattern(size, 1));
+            assert_eq!(second.read(0..u64::MAX).unwrap(), pattern(size, 2));
+        }
+    }
+}
+
+#[test]
+fn nothing_goes_up_that_a_power_cut_could_take_out_of_the_journal() {
+    let place = Place::new();
+    let file = place.begin("k", Base::New);
+    file.write(0, &pattern(500, 1)).unwrap();
+    let denied = BucketError::Denied { key: "k".to_owned(), message: "no".to_owned() };
+    place.bucket.doom(Operation::Put, Fault::Fails(denied));
+    file.sync().unwrap_err();
+    // The log says that its writes are durable: so their damage is no torn tail.
+    let copy = tempfile::tempdir().unwrap();
+    copy_files(place.directory.path(), copy.path());
+    let log = copy.path().join(file.path().file_name().unwrap());
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[400] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    let master = ogive_l2::MasterKey::from_material(&[7; 32]).unwrap();
+    let opened = Journal::open(copy.path(), "memory:", &master, OpenOptions::default());
+    assert!(matches!(opened, Err(JournalError::Damaged { .. })));
+}

@@ -1,0 +1,189 @@
+//! Names: what is made, removed and renamed, and what becomes of those who have it open.
+
+use super::*;
+use ogive_bucket::{Bucket as _, Promises};
+use ogive_origin::{SetTime, Time};
+
+#[test]
+fn directories_are_markers_and_do_not_vanish_under_a_program() {
+    let bucket = MemoryBucket::new();
+    bucket.foreign_put("implicit/only", "x");
+    let m = mount(&bucket, LONG);
+    m.make_directory("d").unwrap();
+    assert_eq!(stored(&bucket, "d/").unwrap(), b"");
+    assert_eq!(refused(m.make_directory("d")), Errno::EXIST);
+    assert_eq!(refused(m.make_directory("implicit/only")), Errno::EXIST);
+    assert_eq!(refused(m.create("d", OFlags::WRONLY | OFlags::EXCL)), Errno::EXIST);
+    assert_eq!(refused(m.unlink("d")), Errno::ISDIR);
+    let (_, file) = m.create("d/f", OFlags::WRONLY).unwrap();
+    assert_eq!(refused(m.remove_directory("d")), Errno::NOTEMPTY, "a file that only we know");
+    assert_eq!(refused(m.remove_directory("d/f")), Errno::NOTDIR);
+    m.flush(&file).unwrap();
+    drop(file);
+    assert_eq!(refused(m.remove_directory("d")), Errno::NOTEMPTY);
+    m.unlink("d/f").unwrap();
+    m.remove_directory("d").unwrap();
+    assert_eq!(refused(m.find("d")), Errno::NOENT);
+    assert_eq!(refused(m.remove_directory("d")), Errno::NOENT);
+    m.unlink("implicit/only").unwrap();
+    assert_eq!(m.names("implicit"), Vec::<String>::new());
+    assert_eq!(refused(m.unlink("implicit/only")), Errno::NOENT);
+}
+
+#[test]
+fn a_renamed_file_has_its_new_name_and_no_other() {
+    for ttl in [LONG, Duration::ZERO] {
+        let bucket = MemoryBucket::new();
+        bucket.foreign_put("d/a", pattern(3000, 1));
+        bucket.foreign_put("d/b", "target");
+        let m = mount(&bucket, ttl);
+        let (reader, target) = (m.open("d/a", OFlags::RDONLY), m.open("d/b", OFlags::RDONLY));
+        let (reader, target) = (reader.unwrap(), target.unwrap());
+        let writer = m.open("d/a", OFlags::RDWR).unwrap();
+        m.write_at(&writer, 0, b"AB").unwrap();
+        let no_replace = RenameFlags::NOREPLACE;
+        assert_eq!(refused(m.rename_with("d/a", "d/b", no_replace)), Errno::EXIST);
+        assert_eq!(refused(m.rename_with("d/a", "d/b", RenameFlags::EXCHANGE)), Errno::INVAL);
+        m.rename("d/a", "d/b").unwrap();
+        let mut expected = pattern(3000, 1);
+        expected[..2].copy_from_slice(b"AB");
+        assert_eq!(stored(&bucket, "d/b").unwrap(), expected, "what was staged came along");
+        assert_eq!(stored(&bucket, "d/a"), None);
+        assert_eq!(m.names("d"), ["b"]);
+        assert_eq!(m.read("d/b").unwrap(), expected);
+        // Those who had it open go on with it; those who had the other one open cannot.
+        assert_eq!(m.read_file(&reader).unwrap(), expected);
+        assert_eq!(refused(m.read_file(&target)), Errno::STALE);
+        m.write_at(&writer, 2, b"CD").unwrap();
+        assert_eq!(m.read("d/b").unwrap()[..4], *b"ABCD");
+        m.flush(&writer).unwrap();
+        assert_eq!(stored(&bucket, "d/b").unwrap()[..4], *b"ABCD");
+        m.rename_with("d/b", "c", no_replace).unwrap();
+        assert_eq!(m.names(""), ["c", "d"], "the directory has a marker now");
+        assert_eq!(refused(m.rename("none", "x")), Errno::NOENT);
+        assert_eq!(refused(m.rename("c", "d")), Errno::ISDIR);
+        assert_eq!(refused(m.rename("d", "c")), Errno::NOTDIR);
+        drop((reader, target, writer));
+        assert_eq!(m.logs(), 0);
+    }
+}
+
+#[test]
+fn a_node_whose_name_was_taken_away_never_leads_to_another_object() {
+    let bucket = MemoryBucket::new();
+    bucket.foreign_put("log", "old");
+    let m = mount(&bucket, LONG);
+    let (root, before) = (m.find("").unwrap().node, m.find("log").unwrap());
+    let name = OsStr::new("log");
+    assert!(m.leads_to(&root, name, &before.node).unwrap());
+    m.rename("log", "log.1").unwrap();
+    let (after, file) = m.create("log", OFlags::WRONLY).unwrap();
+    m.write_at(&file, 0, b"new").unwrap();
+    m.flush(&file).unwrap();
+    // What the kernel knows the old one by is of no use any more, whatever is called so now.
+    assert!(before.node != after.node && before.generation != after.generation);
+    assert!(!m.leads_to(&root, name, &before.node).unwrap());
+    assert_eq!(refused(Origin::open(&m.origin, &before.node, OFlags::RDONLY)), Errno::STALE);
+    assert_eq!(refused(m.attributes(&before.node, None)), Errno::STALE);
+    let again = m.find("log").unwrap();
+    assert!(again.node == after.node && again.generation == after.generation);
+    assert_eq!(m.read("log.1").unwrap(), b"old");
+}
+
+#[test]
+fn directories_are_renamed_whole_or_not_at_all() {
+    let bucket = MemoryBucket::new();
+    for key in 0..10 {
+        bucket.foreign_put(&format!("d/{key}"), pattern(key, 1));
+    }
+    let m = mount(&bucket, LONG);
+    let below = m.find("d/3").unwrap().node;
+    let open = m.open("d/4", OFlags::RDWR).unwrap();
+    assert_eq!(refused(m.rename("d", "e")), Errno::BUSY, "somebody may write to a file in it");
+    drop(open);
+    assert_eq!(refused(m.rename("d", "d/x")), Errno::INVAL);
+    m.rename("d", "e").unwrap();
+    assert_eq!(m.names(""), ["e"]);
+    assert_eq!(m.names("e").len(), 10);
+    assert_eq!(m.read("e/7").unwrap(), pattern(7, 1));
+    assert_eq!(refused(m.attributes(&below, None)), Errno::STALE);
+    for key in 10..30 {
+        bucket.foreign_put(&format!("e/{key}"), "");
+    }
+    assert_eq!(refused(m.rename("e", "f")), Errno::XDEV, "mv(1) copies it then");
+    bucket.foreign_put("g/x", "");
+    bucket.foreign_put("h/x", "");
+    assert_eq!(refused(mount(&bucket, LONG).rename("g", "h")), Errno::NOTEMPTY);
+}
+
+#[test]
+fn what_a_store_cannot_have_is_refused_at_once() {
+    let bucket = MemoryBucket::new();
+    bucket.foreign_put("f", "x");
+    let m = mount(&bucket, LONG);
+    let (root, found) = (m.find("").unwrap().node, m.find("f").unwrap());
+    let name = OsStr::new("n");
+    let symlink = Make::Symlink { target: name };
+    assert_eq!(refused(m.make(&root, name, symlink, CALLER)), Errno::PERM);
+    let pipe = Make::Special { mode: 0o010_644, device: 0 };
+    assert_eq!(refused(m.make(&root, name, pipe, CALLER)), Errno::PERM);
+    assert_eq!(refused(m.link(&found.node, None, &root, name)), Errno::PERM);
+    let change = |changes: Changes| m.set_attributes(&found.node, None, &changes);
+    let none = Changes::default();
+    // With the kind of the file, as the kernel sends it.
+    let same = Changes { permissions: Some(0o100_640), user: Some(7), group: Some(8), ..none };
+    assert_eq!(change(same).unwrap(), found.attributes);
+    let now = Changes { modified: Some(SetTime::Now), ..none };
+    let then = SetTime::To(Time { seconds: 1, nanoseconds: 0 });
+    for changes in [
+        Changes { permissions: Some(0o600), ..none },
+        Changes { user: Some(0), ..none },
+        Changes { group: Some(0), ..none },
+        Changes { modified: Some(then), ..none },
+        now,
+    ] {
+        assert_eq!(refused(change(changes)), Errno::PERM, "{changes:?}");
+    }
+    // What is about to be uploaded has the time of now.
+    let (created, file) = m.create("n", OFlags::WRONLY).unwrap();
+    assert!(m.set_attributes(&created.node, Some(&file), &now).is_ok());
+    let long = "x".repeat(256);
+    assert_eq!(refused(m.create(&long, OFlags::WRONLY)), Errno::NAMETOOLONG);
+    assert_eq!(refused(m.create("bad ", OFlags::WRONLY)), Errno::INVAL);
+    assert_eq!(stored(&bucket, "f").unwrap(), b"x");
+}
+
+#[test]
+fn somebody_elses_change_is_not_removed_with_ours() {
+    let bucket = MemoryBucket::new();
+    bucket.foreign_put("f", "one");
+    let m = mount(&bucket, LONG);
+    let file = m.open("f", OFlags::RDWR).unwrap();
+    m.write_at(&file, 0, b"ONE").unwrap();
+    bucket.foreign_put("f", "theirs");
+    assert_eq!(refused(m.unlink("f")), Errno::STALE);
+    assert_eq!(stored(&bucket, "f").unwrap(), b"theirs");
+    // Also where a deletion has no condition.
+    bucket.honour(Promises { delete: false, ..Promises::ALL });
+    assert_eq!(refused(m.flush(&file)), Errno::STALE);
+    drop(file);
+    m.unlink("f").unwrap();
+    assert_eq!(stored(&bucket, "f"), None);
+}
+
+#[test]
+fn a_rename_of_a_directory_that_was_cut_off_is_ended_by_the_next_mount() {
+    let bucket = MemoryBucket::new();
+    for key in 0..5 {
+        bucket.foreign_put(&format!("d/{key}"), "x");
+    }
+    let m = mount(&bucket, LONG);
+    // All is copied, and nothing can be deleted.
+    let busy = ogive_bucket::BucketError::Busy { key: "d/0".into(), message: "no".into() };
+    bucket.doom(ogive_bucket::Operation::Delete, ogive_bucket::Fault::Fails(busy));
+    assert_eq!(refused(m.rename("d", "e")), Errno::IO);
+    assert!(bucket.head("d/0").is_ok() && bucket.head("e/4").is_ok());
+    let m = m.killed(&bucket, LONG);
+    assert_eq!(m.names(""), ["e"]);
+    assert_eq!(m.names("e").len(), 5);
+}
