@@ -1,20 +1,36 @@
 #!/usr/bin/env bash
 # Renders known cases, lets "ogive doctor" diagnose each, and scores the answers against the truth.
 #
-#   bench/doctor/score.sh [DIRECTORY]     DIRECTORY holds facts.jsonl, render.py and score.py;
-#                                         default: $OGIVE_CASES
+#   bench/doctor/score.sh [--show-check] [DIRECTORY]
 #
-# Environment: OGIVE (the program; default target/release/ogive, then target/debug/ogive),
-#              USE  (which cases: diagnose, parse, record or all; default diagnose).
-# Exit code: 0 if at least 90% are right at first, all within the first three, and nobody innocent
-# is accused; 1 if not; 77 if there are no cases to score.
+# DIRECTORY holds facts.jsonl, or learn.jsonl and check.jsonl, with render.py; the answers are
+# scored by bench/doctor/cases/score.py. Default: $OGIVE_CASES, else bench/doctor/cases. check.jsonl
+# is for checking only: whoever writes rules must not see its cases, so nothing but totals is
+# printed of it unless --show-check says so.
+#
+# Then the score of learn.jsonl, and of facts.jsonl and burnt.jsonl of DIRECTORY or $OGIVE_CASES,
+# with the weights there are, with weights counted over these cases, and of each case with weights
+# counted without it (learn.py; it needs the crate's example "diagnose", and takes a few minutes).
+#
+# Environment: OGIVE    (the program; default target/release/ogive, then target/debug/ogive),
+#              DIAGNOSE (the example, built of the same tree; default the one in target/release),
+#              USE      (which cases: diagnose, parse, record or all; default diagnose).
+# Exit code: 0 if of each file at least 90% are right at first, all within the first three, and
+# nobody innocent is accused; 1 if not; 77 if there are no cases to score.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
-cases=${1:-${OGIVE_CASES:-}}
+show_check=
+if [ "${1:-}" = --show-check ]; then show_check=1; shift; fi
+cases=${1:-${OGIVE_CASES:-$here/bench/doctor/cases}}
 use=${USE:-diagnose}
-if [ -z "$cases" ] || [ ! -f "$cases/facts.jsonl" ]; then
-    echo "score.sh: no cases; name a directory with facts.jsonl, render.py and score.py, or set OGIVE_CASES" >&2
+sets=()
+for name in facts learn check; do
+    if [ -s "$cases/$name.jsonl" ]; then sets+=("$name"); fi
+done
+if [ ${#sets[@]} -eq 0 ]; then
+    echo "score.sh: no cases; name a directory with facts.jsonl, or learn.jsonl and check.jsonl," \
+        "and render.py, or set OGIVE_CASES" >&2
     exit 77
 fi
 ogive=${OGIVE:-}
@@ -28,24 +44,70 @@ if [ -z "$ogive" ]; then
     exit 2
 fi
 
+diagnose=${DIAGNOSE:-${CARGO_TARGET_DIR:-$here/target}/release/examples/diagnose}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python3 "$cases/render.py" "$cases/facts.jsonl" "$work/cases"
-mkdir "$work/answers"
-for directory in "$work"/cases/*/; do
-    id=$(basename "$directory")
-    # Codes 7 and 8 are answers, too: not enough evidence, and a cause.
-    code=0
-    "$ogive" doctor --json "$directory" > "$work/answers/$id.json" || code=$?
-    case $code in 0 | 7 | 8) ;; *) echo "score.sh: $id: ogive doctor ended with $code" >&2; exit 1 ;; esac
-done
-score() { python3 "$cases/score.py" "$cases/facts.jsonl" "$work/answers" --map "$here/bench/doctor/classes.json" --use "$use" "$@"; }
-score
-score --json > "$work/score.json"
-python3 - "$work/score.json" <<'END'
+
+# answer SET: what the doctor says to each case of one file.
+answer() {
+    python3 "$cases/render.py" "$cases/$1.jsonl" "$work/$1"
+    mkdir "$work/$1.answers"
+    local directory id code
+    for directory in "$work/$1"/*/; do
+        id=$(basename "$directory")
+        # Codes 7 and 8 are answers, too: not enough evidence, and a cause.
+        code=0
+        "$ogive" doctor --json "$directory" > "$work/$1.answers/$id.json" || code=$?
+        case $code in
+            0 | 7 | 8) ;;
+            *)
+                echo "score.sh: $id: ogive doctor ended with $code" >&2
+                return 1
+                ;;
+        esac
+    done
+}
+
+# judge SET: the score of one file; fails below the mark.
+judge() {
+    local options=()
+    if [ "$1" = check ] && [ -z "$show_check" ]; then options=(--totals); fi
+    score() {
+        python3 "$here/bench/doctor/cases/score.py" "$cases/$1.jsonl" "$work/$1.answers" \
+            --map "$here/bench/doctor/classes.json" --rules "$here/crates/doctor/rules" \
+            --use "$use" "${@:2}"
+    }
+    echo "== $1"
+    score "$1" ${options[@]+"${options[@]}"}
+    score "$1" --json > "$work/$1.json"
+    python3 - "$work/$1.json" <<'END'
 import json, sys
 total = json.load(open(sys.argv[1]))["total"]
-good = total["accepted"] >= 0.9 * total["n"] and total["top3"] == total["n"] and not total["false_accusation"]
+is_first = total["accepted"] >= 0.9 * total["n"]
+good = is_first and total["top3"] == total["n"] and not total["false_accusation"]
 print("passed" if good else "FAILED: want 90% at first, 100% within three, nobody innocent accused")
 sys.exit(0 if good else 1)
 END
+}
+
+failed=0
+for set in "${sets[@]}"; do
+    answer "$set"
+    judge "$set" || failed=1
+done
+
+# Cases that weights may be counted over: learn.jsonl, and known ones from outside of the tree.
+counted=("$here/bench/doctor/cases/learn.jsonl")
+for name in facts burnt; do
+    for directory in "$cases" "${OGIVE_CASES:-$cases}"; do
+        if [ -s "$directory/$name.jsonl" ]; then counted+=("$directory/$name.jsonl"); break; fi
+    done
+done
+echo "== weights as written, counted over cases, and counted with each case left out"
+if [ -x "$diagnose" ]; then
+    python3 "$here/bench/doctor/learn.py" --program "$diagnose" "${counted[@]}"
+else
+    echo "not shown: run \"cargo build --release -p ogive-doctor --example diagnose\" first"
+fi
+exit "$failed"

@@ -1,12 +1,19 @@
 //! Diagnoses each directory or file named, and writes one answer (JSON) a name into a directory:
-//! `diagnose OUT INPUT...`; with `-` for OUT the answers are printed as text.
+//! `diagnose [--signs | --weights DIRECTORY] [--rules DIRECTORY] OUT INPUT...`; with `-` for OUT
+//! the answers are printed as text. `--signs` writes which signs of the rules hold instead of an
+//! answer, and the rules themselves to `rules.json`; `--weights` weighs each input by
+//! `DIRECTORY/<name>.txt`. Both are for `bench/doctor/learn.py`.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ogive_doctor::bundle::Loader;
+use ogive_doctor::diagnose::signs_held;
+use ogive_doctor::evidence::Evidence;
 use ogive_doctor::report::{self, Style};
-use ogive_doctor::rule::RuleSet;
+use ogive_doctor::rule::{RuleSet, sign_key};
 
 fn main() -> ExitCode {
     match run() {
@@ -18,27 +25,83 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let out = arguments.next().ok_or("usage: diagnose OUT INPUT...")?;
-    let rules = RuleSet::bundled()?;
+fn run() -> Result<(), Box<dyn Error>> {
+    let usage = "usage: diagnose [--signs | --weights DIRECTORY] [--rules DIRECTORY] OUT INPUT...";
+    let mut arguments = std::env::args().skip(1).peekable();
+    let signs = arguments.next_if_eq("--signs").is_some();
+    let mut weights = None;
+    if arguments.next_if_eq("--weights").is_some() {
+        weights = Some(PathBuf::from(arguments.next().ok_or(usage)?));
+    }
+    let further = arguments.next_if_eq("--rules").and_then(|_| arguments.next());
+    let out = arguments.next().ok_or(usage)?;
+    let mut rules = RuleSet::bundled()?;
+    if let Some(directory) = further {
+        rules.add_directory(Path::new(&directory))?;
+    }
+    let folder = Path::new(&out);
+    if out != "-" {
+        std::fs::create_dir_all(folder)?;
+    }
+    if signs {
+        // Where counting begins is what the rules' files say.
+        std::fs::write(folder.join("rules.json"), format!("{:#}\n", written(&rules)))?;
+    }
     for input in arguments {
         let path = Path::new(&input);
         let mut loader = Loader::new();
         loader.add_path(path)?;
-        let diagnosis = ogive_doctor::diagnose(&rules, loader.read().evidence);
+        let evidence = loader.read().evidence;
+        let name = path
+            .file_name()
+            .map_or_else(|| input.clone(), |name| name.to_string_lossy().into_owned());
+        let file = folder.join(format!("{name}.json"));
+        if signs {
+            std::fs::write(file, format!("{:#}\n", held(&rules, evidence)))?;
+            continue;
+        }
+        if let Some(weights) = &weights {
+            let text = std::fs::read_to_string(weights.join(format!("{name}.txt")))?;
+            if let Some(stale) = rules.take_weights(&text).first() {
+                return Err(format!("{name}.txt: there is no sign {stale}").into());
+            }
+        }
+        let diagnosis = ogive_doctor::diagnose(&rules, evidence);
         if out == "-" {
             println!("{}", report::text(&diagnosis, Style::default()));
             continue;
         }
-        let name = path
-            .file_name()
-            .map_or_else(|| input.clone(), |name| name.to_string_lossy().into_owned());
-        std::fs::create_dir_all(&out)?;
-        std::fs::write(
-            Path::new(&out).join(format!("{name}.json")),
-            format!("{:#}\n", report::json(&diagnosis)),
-        )?;
+        std::fs::write(file, format!("{:#}\n", report::json(&diagnosis)))?;
     }
     Ok(())
+}
+
+/// Every sign as its rule's file has it, by rule and key.
+fn written(rules: &RuleSet) -> serde_json::Value {
+    let mut all = BTreeMap::new();
+    for rule in rules.iter() {
+        let signs: BTreeMap<_, _> = rule
+            .text
+            .signs
+            .iter()
+            .map(|sign| (sign_key(sign.kind, &sign.when), serde_json::json!(sign)))
+            .collect();
+        all.insert(rule.text.id.clone(), signs);
+    }
+    serde_json::json!(all)
+}
+
+/// By rule and key, whether the sign holds; not those of which it is not known.
+fn held(rules: &RuleSet, evidence: Evidence) -> serde_json::Value {
+    let mut all: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
+    for (id, holds) in signs_held(rules, evidence) {
+        let Some(rule) = rules.get(&id) else { continue };
+        let own = all.entry(id).or_default();
+        for (sign, holds) in rule.text.signs.iter().zip(holds) {
+            if let Some(holds) = holds {
+                own.insert(sign_key(sign.kind, &sign.when), holds);
+            }
+        }
+    }
+    serde_json::json!(all)
 }

@@ -6,11 +6,14 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod atlas;
 pub mod bundle;
+pub mod compare;
 pub mod diagnose;
 pub mod evidence;
 pub mod expression;
 pub mod facts;
+pub mod fleet;
 pub mod read;
 pub mod report;
 pub mod rule;

@@ -5,6 +5,8 @@ use ogive_doctor::bundle::Loader;
 use ogive_doctor::diagnose::VerdictKind;
 use ogive_doctor::rule::RuleSet;
 use ogive_doctor::{Diagnosis, diagnose, report};
+use ogive_profile::roles::Roles;
+use ogive_profile::write::{Output, Page, write};
 
 fn diagnosed(name: &str, content: &str) -> Diagnosis {
     let mut loader = Loader::new();
@@ -23,6 +25,77 @@ fn a_thread_name_alone_is_no_diagnosis() {
         diagnosis.findings.iter().filter(|finding| finding.confidence >= 0.7).collect();
     assert!(sure.is_empty(), "{sure:?}");
     assert!(diagnosis.verdict.ask.is_some());
+}
+
+const HEAD: &str =
+    "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n";
+
+#[test]
+fn two_pasted_rows_of_top_acquit_nobody_and_are_no_share_of_the_machine() {
+    let rows = "   4711 root      20   0  172000   4000   3000 R   6.2  0.0   0:01.33 top\n   \
+         4000 root      20   0  172000   4000   3000 S   0.3  0.0   0:01.33 sshd\n";
+    let diagnosis = diagnosed("top.txt", &format!("{HEAD}{rows}"));
+    assert_eq!(diagnosis.verdict.kind, VerdictKind::Insufficient, "{}", diagnosis.verdict.sentence);
+    assert_eq!(diagnosis.overview.zfs_share_percent, None);
+    let users = &diagnosis.overview.consumers;
+    assert_eq!(users[0].share_percent, None, "{users:?}");
+    assert_eq!(users[0].used(), "6% of one CPU");
+}
+
+#[test]
+fn rows_that_somebody_picked_do_not_speak_against_a_thread_that_is_not_among_them() {
+    let profile = "  52.64%  [zfs]     [k] SHA256TransformBlocks\n   3.10%  [kernel]  [k] memcpy\n";
+    let alone = diagnosed("perf-top.txt", profile);
+    let mut loader = Loader::new();
+    loader.add_bytes("perf-top.txt", profile.as_bytes().to_vec());
+    let rows = "   4711 root      20   0  172000   4000   3000 R  96.2  0.0   0:01.33 smbd\n";
+    loader.add_bytes("top.txt", format!("{HEAD}{rows}").into_bytes());
+    let rules = RuleSet::bundled().expect("they compile");
+    let both = diagnose(&rules, loader.read().evidence);
+    assert_eq!(alone.findings[0].id, both.findings[0].id);
+    assert!(both.findings[0].confidence >= alone.findings[0].confidence);
+}
+
+#[test]
+fn a_stack_without_weight_is_evidence_of_a_place_and_no_share_of_the_cpu() {
+    let stack = "[<0>] zap_lookup+0x10/0x40 [zfs]\n[<0>] zfs_purgedir+0x10/0x40 [zfs]\n\
+         [<0>] zfs_rmnode+0x10/0x40 [zfs]\n";
+    let diagnosis = diagnosed("stack.txt", stack);
+    let known = diagnosis.findings.iter().find(|finding| finding.id == "unlinked-set-drain");
+    let line = known.map(|finding| &finding.evidence[0]).unwrap_or_else(|| {
+        panic!("{:?} {:?}", diagnosis.verdict, diagnosis.considered);
+    });
+    assert!(line.text.contains("zfs_purgedir") && !line.text.contains('%'), "{}", line.text);
+    let diagnosis =
+        diagnosed("report.txt", "The thread stands in zfs_purgedir below zfs_rmnode.\n");
+    let words = diagnosis.findings.iter().flat_map(|finding| &finding.evidence);
+    assert!(diagnosis.findings.iter().all(|finding| finding.confidence <= 0.69));
+    assert!(
+        words.clone().all(|line| !line.text.contains("on a stack")),
+        "{:?}",
+        diagnosis.findings
+    );
+}
+
+#[test]
+fn what_is_not_near_is_not_named() {
+    let diagnosis = diagnosed("version.txt", "zfs-0.6.5\nzfs-kmod-0.6.5\nLinux\n");
+    let text = report::text(&diagnosis, report::Style::default());
+    assert!(!text.contains("nearest") && !text.contains("Considered"), "{text}");
+}
+
+#[test]
+fn zfs_is_not_accused_where_it_is_not_loaded() {
+    let mut loader = Loader::new();
+    loader.add_bytes("notes.txt", b"zfs module: not loaded\n".to_vec());
+    loader.add_bytes("report.txt", b"Compression of a backup takes all CPUs, gzip.\n".to_vec());
+    let profile = "  42.64%  [kernel]  [k] deflate_slow\n  23.10%  [kernel]  [k] longest_match\n";
+    loader.add_bytes("perf-top.txt", profile.as_bytes().to_vec());
+    let rules = RuleSet::bundled().expect("they compile");
+    let diagnosis = diagnose(&rules, loader.read().evidence);
+    assert_ne!(diagnosis.verdict.kind, VerdictKind::NormalCost, "{}", diagnosis.verdict.sentence);
+    let named = diagnosis.findings.iter().any(|finding| finding.id == "compression-cost");
+    assert!(!named && diagnosis.considered.iter().all(|(id, _)| id != "compression-cost"));
 }
 
 #[test]
@@ -64,7 +137,7 @@ Threads: 563 total,   1 running, 562 sleeping,   0 stopped,   0 zombie
 fn a_process_and_its_threads_are_not_added_up() {
     let diagnosis = diagnosed("top.txt", PROCESSES_THEN_THREADS);
     let users = &diagnosis.overview.consumers;
-    let all: f64 = users.iter().map(|user| user.share_percent).sum();
+    let all: f64 = users.iter().filter_map(|user| user.share_percent).sum();
     assert!(all < 101.0, "{users:?}");
     assert_eq!(users[0].name, "fuser-0", "the list of threads says more than that of processes");
 }
@@ -95,4 +168,53 @@ fn threads_of_a_program_count_for_it_where_its_number_is_known() {
     // 600 of the 800 busy ticks are its session threads', 3 its own.
     assert_eq!(users[0].threads[0].1, 75.0, "{users:?}");
     assert!(users[0].threads[1].1 < 1.0, "{users:?}");
+}
+
+#[test]
+fn folded_stacks_without_numbers_are_not_all_of_one_program() {
+    let diagnosis = diagnosed(
+        "profile.folded",
+        "md5sum;main;md5_process_block 1800\ncat;main;simple_cat 150\n",
+    );
+    let users = &diagnosis.overview.consumers;
+    let names: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
+    assert_eq!(names, ["md5sum", "cat"], "{users:?}");
+}
+
+/// A profile of two threads of process 500, whose first thread was never sampled, as `ogive
+/// capture` writes it.
+fn captured(output: Output) -> Vec<u8> {
+    let sample = |name: &str, tid: u32| {
+        format!(
+            "{name} 500/{tid} [000] 1.0: 10101010 cpu-clock:\n\tffff work+0x1 (/usr/bin/ogive)\n\n"
+        )
+    };
+    let script = sample("fuser-0", 501).repeat(60) + &sample("fuser-1", 502).repeat(60);
+    let profile =
+        ogive_profile::read::bytes("perf.script", script.as_bytes(), &Default::default()).unwrap();
+    let mut out = Vec::new();
+    let page =
+        Page { title: "captured", view: &profile.view(), baseline: None, roles: &Roles::bundled() };
+    write(&mut out, output, &page).unwrap();
+    out
+}
+
+#[test]
+fn threads_of_a_program_are_one_consumer_in_a_capture_and_it_is_called_by_its_name() {
+    let mut loader = Loader::new();
+    loader.add_bytes("profile.folded", captured(Output::Folded));
+    loader.add_stream("profile.pb.gz", captured(Output::Pprof).as_slice()).unwrap();
+    for moment in ["start", "end"] {
+        let zeroes = "0 ".repeat(30);
+        let line = format!("500 500 (ogive) S 1 1 1 0 -1 0 0 0 0 0 5 0 {zeroes}\n");
+        loader.add_bytes(&format!("{moment}/thread-stats.txt"), line.into_bytes());
+    }
+    let rules = RuleSet::bundled().expect("they compile");
+    let diagnosis = diagnose(&rules, loader.read().evidence);
+    let users = &diagnosis.overview.consumers;
+    let names: Vec<(&str, Option<f64>)> =
+        users.iter().map(|user| (user.name.as_str(), user.share_percent)).collect();
+    assert_eq!(names, [("ogive", Some(100.0))], "{users:?}");
+    // The same samples are counted once.
+    assert_eq!(diagnosis.overview.samples, Some(120.0));
 }

@@ -32,7 +32,7 @@ fn describe(evidence: &Evidence) -> String {
         );
     }
     let host = format!("{:?}", evidence.host);
-    for part in host.split("Some(Said { ").skip(1) {
+    for part in host.split("Some(Statement { ").skip(1) {
         let _ = writeln!(out, "host {}", part.split(", source").next().unwrap_or(part));
     }
     for used in &evidence.cpu {

@@ -3,29 +3,31 @@
 //! A rule is written by people who do not read this crate, so the faults are named with the rule
 //! and the line of text that is missing.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use ogive_doctor::evidence::Evidence;
-use ogive_doctor::rule::{Expectation, Role, Rule, RuleSet, lint};
+use ogive_doctor::rule::{Expectation, Role, Rule, RuleSet, lint, sign_key};
 use ogive_doctor::{Diagnosis, diagnose, read};
 
-/// Every cause that the doctor must know: those of ZFS by family, those that are not ZFS, and ogive's own.
+/// Every cause that the doctor must know: those of ZFS by family, those that are not ZFS, and
+/// ogive's own.
 const CAUSES: &str = "
     metaslab-fragmentation
     arc-evict-loop-bug arc-evict-random-sublist arc-prune-dnode-limit arc-prune-many-mounts arc-prune-meta-pinned
     arc-prune-numa-bug freebsd-arc-prune-dispatch
     arc-collapse l2arc-header-overload memory-overcommit-arc-min
-    async-destroy-backlog background-free-or-scan background-upgrade free-storm-io snapshot-destroy-storm
+    async-destroy-backlog background-free-or-scan background-upgrade free-storm-io quota-accounting snapshot-destroy-storm
     checksum-cost module-load-benchmark raidz-parity-cost scrub-cost simd-unavailable-raidz-fletcher
     arc-decompress-cost compression-cost recordsize-amplification
-    bad-tunable dbuf-evict-contention
+    bad-tunable cache-disabled dbuf-evict-contention
     brt-clone-delete dedup-arc-buf-chain dedup-ddt
     device-failure-spin
     encryption-ccm encryption-fpu-overhead encryption-no-simd
     recv-forced-txg seek-hole-forced-sync txg-forced-sync txg-sync-loop
-    counter-misread innocent-hardware innocent-kswapd innocent-loadavg-dstate innocent-user-process iotop-artifact
+    counter-misread innocent-firmware innocent-hardware innocent-kernel-thread innocent-kswapd innocent-loadavg-dstate innocent-user-process iotop-artifact
     latency-bound-single-stream workload-legit zfs-like-btrfs-qgroup idle-host
     abd-scatter-fragmentation kernel-init-on-alloc kernel-shrinker-storm kmem-reap-tlb-storm page-reclaim-lru-lock
     spl-slab-reclaim
@@ -36,6 +38,10 @@ const CAUSES: &str = "
     admin-command-scaling monitoring-poll udev-zvol-storm userland-zdb-debug zed-loop
     ogive-cipher-ccm ogive-record-amplification ogive-arc-too-small ogive-prune-futile ogive-prefetch-wasted
     ogive-l2-slow ogive-origin-slow ogive-healthy
+    ogive-bucket-listing ogive-bucket-small-records ogive-bucket-throttled ogive-bucket-credentials
+    ogive-bucket-far ogive-bucket-budget
+    sync-write-latency slow-device write-throttle memory-shortage arc-memory-normal
+    pool-import-work unlinked-set-drain swap-on-zvol object-alloc-contention dirent-scan mmap-read-path encryption-cost
     unknown
 ";
 
@@ -68,6 +74,40 @@ fn every_known_cause_has_a_rule_and_every_rule_is_known() {
 #[test]
 fn patterns_expressions_and_versions_are_sound() {
     none_of(&lint(&bundled()));
+}
+
+/// Weights are counted for a key, so two signs of a rule that share one would share their weight.
+#[test]
+fn every_sign_of_a_rule_has_a_key_of_its_own() {
+    let mut faults = Vec::new();
+    for rule in bundled().iter() {
+        let mut keys = BTreeSet::new();
+        for sign in &rule.text.signs {
+            if !keys.insert(sign_key(sign.kind, &sign.when)) {
+                faults.push(format!("{}: two signs of `{}`", rule.text.id, sign.when));
+            }
+        }
+    }
+    none_of(&faults);
+}
+
+#[test]
+fn a_weight_is_taken_over_by_its_own_sign_and_lines_of_no_sign_are_named() {
+    let mut rules = bundled();
+    let first = rules.iter().next().expect("there are rules");
+    let (id, sign) = (first.text.id.clone(), first.text.signs[0].clone());
+    let before: Vec<f64> = first.signs.iter().map(|sign| sign.weight).collect();
+    let key = sign_key(sign.kind, &sign.when);
+    let changed = sign_key(sign.kind, &format!("{} ", sign.when));
+    let stale = rules.take_weights(&format!(
+        "# a comment\n{id} {key} 1.25 -0.75 1/2 3/4\n{id} {changed} 5 5\nno-such-rule {key} 5 5\n"
+    ));
+    assert_eq!(stale, [format!("{id} {changed}"), format!("no-such-rule {key}")]);
+    let rule = rules.get(&id).expect("it is still there");
+    assert_eq!((rule.signs[0].weight, rule.signs[0].otherwise), (1.25, -0.75));
+    let after: Vec<f64> = rule.signs.iter().map(|sign| sign.weight).collect();
+    assert_eq!(before[1..], after[1..]);
+    assert!((rule.text.signs[0].weight - sign.weight).abs() < 1e-9, "the text stays as written");
 }
 
 #[test]
@@ -202,7 +242,8 @@ fn every_rule_passes_its_own_tests() {
                         read::read_bytes(&mut evidence, name, content.as_bytes());
                     }
                     read::finish(&mut evidence);
-                    // Rules do not touch each other: where one must be absent the others need not be asked.
+                    // Rules do not touch each other: where one must be absent the others need not
+                    // be asked.
                     let diagnosis = match test.expect {
                         Expectation::Absent => diagnose::diagnose(&alone(id), evidence),
                         _ => diagnose::diagnose(&rules, evidence),
@@ -224,4 +265,45 @@ fn every_rule_passes_its_own_tests() {
         }
     });
     none_of(&faults.into_inner().unwrap_or_else(PoisonError::into_inner));
+}
+
+/// A rule of this crate with something in its file replaced.
+fn changed(id: &str, from: &str, to: &str) -> Result<Rule, String> {
+    let file = format!("{}/rules/{id}.toml", env!("CARGO_MANIFEST_DIR"));
+    let content = std::fs::read_to_string(&file).expect("a rule has a file of its name");
+    assert!(content.contains(from), "{id} has no {from:?}");
+    Rule::parse("a.toml", &content.replace(from, to)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_pattern_is_written_out_wherever_its_name_stands() {
+    let rules = bundled();
+    let rule = rules.get("cache-disabled").expect("a rule of this crate");
+    let sign = &rule.text.signs[0];
+    assert_eq!(sign.when, r#"prop("primarycache", "^(none|metadata)$")"#);
+    assert!(sign.text.contains(r#"{prop_value("primarycache", "^(none|metadata)$")} on {"#));
+    let neighbour = &rule.text.lookalikes[0];
+    assert_eq!(neighbour.ruled_out.as_ref(), Some(&sign.when));
+    assert!(neighbour.because.contains(r#""^(none|metadata)$")}, so"#));
+    assert_eq!(
+        sign_key(sign.kind, sign.when.as_str()),
+        sign_key(sign.kind, rule.signs[0].when.source())
+    );
+}
+
+#[test]
+fn a_pattern_that_is_missing_unused_or_wrong_is_named_with_its_file() {
+    let named = "without_data = '^(none|metadata)$'";
+    for (from, to, told) in [
+        (named, "", "patterns.without_data: there is no such pattern, used in signs[0].when"),
+        (named, "without_data = 'a'\nnobody = 'b'", "patterns.nobody: is used in no expression"),
+        (named, "without_data = '^(none'", "patterns.without_data: is no regular expression"),
+        (named, "Without-data = 'a'", "patterns.Without-data: a name is a-z, 0-9 and _"),
+        (named, "prop = 'a'", "patterns.prop: is a word of the language"),
+        ("ruled_out = '", "ruled_out = 'elsewhere && ", "used in lookalikes[0].ruled_out"),
+        ("verdict = \"", "verdict = \"{nowhere}", "patterns.nowhere: there is no such pattern"),
+    ] {
+        let fault = changed("cache-disabled", from, to).expect_err(told);
+        assert!(fault.starts_with("a.toml: patterns.") && fault.contains(told), "{fault}");
+    }
 }

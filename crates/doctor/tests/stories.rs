@@ -32,7 +32,7 @@ fn story(name: &str) -> Diagnosis {
 }
 
 /// All that is printed about the first finding, as one text.
-fn told(diagnosis: &Diagnosis) -> String {
+fn printed(diagnosis: &Diagnosis) -> String {
     let first = &diagnosis.findings[0];
     let mut text = first.verdict.clone();
     let remedy = &first.remedy;
@@ -56,7 +56,7 @@ fn an_idle_arc_made_random_numbers() {
     let diagnosis = story("idle-arc-random-sublist");
     assert_eq!(first(&diagnosis), "arc-evict-random-sublist");
     assert_eq!(diagnosis.verdict.kind, VerdictKind::Cause);
-    let text = told(&diagnosis);
+    let text = printed(&diagnosis);
     assert!(text.contains("modprobe -r zfs") && text.contains("0.7.0"), "{text}");
     let share = diagnosis.findings[0].share_percent.expect("the profile tells the share");
     assert!((60.0..75.0).contains(&share), "{share}");
@@ -67,7 +67,7 @@ fn aes_ccm_saved_the_fpu_for_every_sixteen_bytes() {
     let diagnosis = story("aes-ccm-fpu");
     assert_eq!(first(&diagnosis), "encryption-ccm");
     assert!(diagnosis.findings[0].confidence >= diagnose::CERTAIN);
-    let text = told(&diagnosis);
+    let text = printed(&diagnosis);
     assert!(text.contains("aes-256-gcm: new dataset and move, no in-place change"), "{text}");
     assert!(text.contains("about 8 times"), "{text}");
 }
@@ -78,7 +78,7 @@ fn freebsd_examined_963_vnodes_for_each_one_freed() {
     let diagnosis = story("freebsd-arc-prune");
     assert_eq!(first(&diagnosis), "freebsd-arc-prune-dispatch");
     assert!(diagnosis.findings[0].confidence >= diagnose::CERTAIN);
-    let text = told(&diagnosis);
+    let text = printed(&diagnosis);
     assert!(text.contains("963 vnodes were examined for each one freed"), "{text}");
     assert!(
         text.contains("held and skipped") && text.contains("another file system and were skipped"),
@@ -91,7 +91,7 @@ fn freebsd_examined_963_vnodes_for_each_one_freed() {
 fn lockstat_named_the_lists_of_the_arc() {
     let diagnosis = story("arc-list-locks");
     assert_eq!(first(&diagnosis), "arc-list-lock-contention");
-    let text = told(&diagnosis);
+    let text = printed(&diagnosis);
     assert!(text.contains("0.6.5") && text.contains("5497"), "{text}");
     assert!(
         diagnosis.findings[0]
@@ -106,5 +106,5 @@ fn a_host_without_zfs_has_another_culprit() {
     let diagnosis = story("zfs-free-host");
     assert_eq!(first(&diagnosis), "innocent-user-process");
     assert_eq!(diagnosis.verdict.kind, VerdictKind::NotZfs);
-    assert!(told(&diagnosis).contains("java"), "{}", told(&diagnosis));
+    assert!(printed(&diagnosis).contains("java"), "{}", printed(&diagnosis));
 }

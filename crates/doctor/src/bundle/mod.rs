@@ -41,11 +41,26 @@ pub struct Loaded {
 /// Why an input cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot read {path}: {source}; name a file, a directory, a bundle of \"ogive capture\", or - for standard input"
+    "cannot read {path}: {source}; name a file, a directory, a bundle of \"ogive capture\", or - \
+     for standard input"
 )]
 pub struct LoadError {
     path: String,
     source: io::Error,
+}
+
+/// Whether a file begins as what `ogive capture` writes: an archive whose first file is its
+/// manifest. Only its beginning is read.
+pub fn is_capture(path: &Path) -> bool {
+    let mut prefix = Vec::new();
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut read = || File::open(path)?.take(sampled::PREFIX_BYTES).read_to_end(&mut prefix);
+    if !is_file || read().is_err() {
+        return false;
+    }
+    let beginning = unpack::beginning(prefix);
+    let header = b"manifest.json\0";
+    unpack::is_tar(&beginning) && beginning.starts_with(header)
 }
 
 /// Collects inputs and reads them.
@@ -228,6 +243,7 @@ impl Loader {
             })
             .next();
         self.inputs.sort_by_key(|input| order(&input.name));
+        self.leave_out_folded();
         for input in std::mem::take(&mut self.inputs) {
             let names_symbols = is_kallsyms(&input);
             let name = input.name.as_str();
@@ -266,6 +282,24 @@ impl Loader {
             });
         }
         loaded
+    }
+
+    /// A capture holds its profile twice: folded for people, which has names of threads, and as
+    /// pprof, which knows whose threads they are. The same samples are not two profiles.
+    fn leave_out_folded(&mut self) {
+        let of_capture = |name: &str, what: &str| name.strip_suffix(what).map(str::to_owned);
+        let is_whole = |input: &&RawInput| match &input.content {
+            Content::Bytes(bytes) => sampled::is_pprof(bytes),
+            Content::Recording(_) | Content::Read(_) => false,
+        };
+        let named = self.inputs.iter().filter(|input| input.name.ends_with("profile.pb"));
+        let whole: Vec<String> = named
+            .filter(is_whole)
+            .filter_map(|input| of_capture(&input.name, "profile.pb"))
+            .collect();
+        self.inputs.retain(|input| {
+            of_capture(&input.name, "profile.folded").is_none_or(|place| !whole.contains(&place))
+        });
     }
 
     fn note(&self, evidence: &mut Evidence, name: &str, format: &str, bytes: usize) {

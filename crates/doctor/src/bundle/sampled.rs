@@ -9,7 +9,7 @@ use ogive_profile::read::{self, Options};
 use ogive_profile::{Format, Mode, Profile, StackId, WeightUnit};
 
 use super::{Loaded, unpack};
-use crate::evidence::{self, Evidence, Input, Said, Source, Stack};
+use crate::evidence::{self, Evidence, Input, Source, Stack, Statement};
 
 /// More distinct stacks than this are cut: the heaviest stay.
 const MAX_STACKS: usize = 200_000;
@@ -53,6 +53,11 @@ pub(super) fn begins_recording(prefix: &[u8]) -> bool {
     matches!(read::recognise(&prefix), Some(Format::PerfData | Format::PerfPipe))
 }
 
+/// Whether something is a profile as pprof.
+pub(super) fn is_pprof(bytes: &[u8]) -> bool {
+    read::recognise(&bytes[..bytes.len().min(4096)]) == Some(Format::Pprof)
+}
+
 /// Reads a recording from a pipe, in one pass.
 pub(super) fn pipe(name: &str, source: impl io::Read) -> Result<Profile, String> {
     read::stream(name, source, &Options::default(), &mut |_| {}).map_err(|error| error.to_string())
@@ -81,8 +86,8 @@ pub(super) fn add(loaded: &mut Loaded, name: &str, profile: Profile) {
 /// Adds a profile to evidence under a name.
 pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
     let input: Arc<str> = Arc::from(name);
-    let converted = evidence_of(&input, profile);
-    let said = |value: String| Said { value, source: Source::whole(&input) };
+    let converted = evidence_of(&input, profile, &programs(evidence));
+    let said = |value: String| Statement { value, source: Source::whole(&input) };
     if evidence.host.kernel.is_none() {
         evidence.host.kernel = profile.meta.os_release.clone().map(said);
     }
@@ -90,8 +95,10 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
         evidence.host.os = Some(said("linux".to_owned()));
     }
     if evidence.host.cpus.is_none() {
-        evidence.host.cpus =
-            profile.meta.cpus_online.map(|value| Said { value, source: Source::whole(&input) });
+        evidence.host.cpus = profile
+            .meta
+            .cpus_online
+            .map(|value| Statement { value, source: Source::whole(&input) });
     }
     let trouble = (!profile.meta.notes.is_empty()).then(|| profile.meta.notes.join("; "));
     let format = match profile.meta.format {
@@ -109,13 +116,30 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
     evidence.profiles.push(converted);
 }
 
-/// A profile as evidence.
-pub fn evidence_of(input: &Arc<str>, profile: &Profile) -> evidence::Profile {
-    let processes: HashMap<i32, &str> = profile
+/// Names of programs by the number of their process: those of their first threads, as a list of
+/// threads shows them. That thread itself may never have been sampled.
+fn programs(evidence: &Evidence) -> HashMap<i32, String> {
+    let first = evidence.threads.iter().filter(|thread| thread.process == thread.id);
+    let numbered = first.filter_map(|thread| Some((i32::try_from(thread.id?).ok()?, thread)));
+    numbered.map(|(id, thread)| (id, thread.name.clone())).collect()
+}
+
+/// A profile as evidence. Threads belong to the program that `programs` names by its number, or
+/// else to the one whose first thread was sampled.
+pub fn evidence_of(
+    input: &Arc<str>,
+    profile: &Profile,
+    programs: &HashMap<i32, String>,
+) -> evidence::Profile {
+    // Where the numbers were not saved all threads have the same, which is no process.
+    let mut processes: HashMap<i32, &str> = profile
         .threads()
-        .filter(|thread| thread.pid == thread.tid)
+        .filter(|thread| thread.pid == thread.tid && thread.pid > 0)
         .map(|thread| (thread.pid, thread.name))
         .collect();
+    processes.extend(
+        programs.iter().filter(|(pid, _)| **pid > 0).map(|(pid, name)| (*pid, name.as_str())),
+    );
     let mut weights: HashMap<(Option<&str>, &str, StackId), u64> = HashMap::new();
     for sample in profile.samples() {
         let thread = profile.thread(sample.thread);

@@ -136,7 +136,8 @@ enum Packing {
 fn packing(bytes: &[u8]) -> Option<Packing> {
     match bytes {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
-        // pprof is gzip by definition; the profiler takes it off itself, and a second time does no harm.
+        // pprof is gzip by definition; the profiler takes it off itself, and a second time does no
+        // harm.
         [0x1f, 0x8b, 0x08, ..] => Some(Packing::Gzip),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
         _ => None,
@@ -158,7 +159,7 @@ fn stem(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-fn is_tar(bytes: &[u8]) -> bool {
+pub(super) fn is_tar(bytes: &[u8]) -> bool {
     bytes.len() >= 512 && &bytes[257..262] == b"ustar"
 }
 

@@ -2,16 +2,17 @@
 
 use std::fmt;
 
+use super::remedy;
 use super::weigh::{CERTAIN, LIKELY, Weighed};
 use crate::evidence::Source;
 use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
-use crate::rule::{Remedy, Role, Rule, SignKind};
+use crate::rule::{Remedy, Role, Rule, RuleSet, SignKind};
 
 /// Confidence in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
-    /// From 0.40.
+    /// From 0.45.
     Possible,
     /// From 0.70.
     Likely,
@@ -133,11 +134,16 @@ pub struct Finding {
 pub(super) fn finding(
     rule: &Rule,
     weighed: Weighed,
+    rules: &RuleSet,
     environment: &Environment,
 ) -> Result<Finding, ExpressionError> {
     environment.set_share(weighed.share_percent);
     let (mut ruled_out, mut open) = (Vec::new(), Vec::new());
-    for neighbour in &rule.lookalikes {
+    let facts = environment.facts();
+    let impossible = |cause: &str| {
+        rules.get(cause).is_some_and(|rule| facts.cannot_have(&rule.text.requires).is_some())
+    };
+    for neighbour in rule.lookalikes.iter().filter(|one| !impossible(&one.cause)) {
         let truth = match &neighbour.ruled_out {
             Some(condition) => environment.truth(condition)?,
             None => (None, crate::facts::Trace::default()),
@@ -172,7 +178,7 @@ pub(super) fn finding(
         not_known: weighed.not_known,
         ruled_out,
         open,
-        remedy: rule.text.remedy.clone(),
+        remedy: remedy::made_for(&rule.text.remedy, environment.facts()),
         versions: versions(rule, environment),
         mechanism: rule.text.mechanism.clone(),
         ask: rule.text.ask.clone(),

@@ -1,20 +1,22 @@
 //! Rules against evidence: what is found, how sure, and what to say first.
 //!
-//! Each rule is weighed by itself (`weigh`); rules never touch each other. What comes out is
-//! ordered by confidence, then by the CPU explained. Where nothing is at least *possible*, the
+//! Each rule is weighed by itself (`weigh`); rules never touch each other. What comes out is put in
+//! order (`rank`). Where nothing is at least *possible*, the
 //! verdict is that the evidence does not suffice, with the one command that would help.
 
 mod finding;
+mod rank;
+mod remedy;
 mod verdict;
 mod weigh;
 
-use crate::evidence::{Evidence, Input, Said};
+use crate::evidence::{Evidence, Input, Statement};
 use crate::expression::Environment;
 use crate::facts::{Consumer, Facts};
 use crate::rule::RuleSet;
 
 pub use finding::{EvidenceLine, Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
-pub use verdict::{Verdict, VerdictKind};
+pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
 
 /// How many findings are reported at most.
@@ -63,31 +65,47 @@ pub struct Diagnosis {
     /// What was read as what.
     pub inputs: Vec<Input>,
     /// Lines nobody understood.
-    pub not_understood: Vec<Said<String>>,
+    pub not_understood: Vec<Statement<String>>,
     /// Rules that could not be evaluated, and why.
     pub rule_faults: Vec<String>,
 }
 
+/// Of each rule that is possible here, by id: which of its signs hold, and which are shown not to.
+///
+/// This is what weights are counted from (`bench/doctor/learn.py`). A rule that cannot be evaluated
+/// has no signs.
+pub fn signs_held(rules: &RuleSet, evidence: Evidence) -> Vec<(String, Vec<Option<bool>>)> {
+    let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
+    let facts = environment.facts();
+    let possible = rules.iter().filter(|rule| {
+        (rule.text.family == "ogive") == facts.is_ogive()
+            && !rank::is_impossible(rule, facts)
+            && facts.cannot_have(&rule.text.requires).is_none()
+    });
+    let held = |rule| weigh::holding(rule, &environment).ok().flatten();
+    possible.filter_map(|rule| Some((rule.text.id.clone(), held(rule)?))).collect()
+}
+
 /// Weighs all rules against the evidence.
 pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
-    let environment = Environment::new(Facts::new(evidence));
+    let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
     let mut rule_faults = Vec::new();
     let mut weighed = Vec::new();
     let of_ogive = environment.facts().is_ogive();
-    // Whoever asks about a mount of ogive does not ask about the kernel's ZFS, nor the other way round.
+    // Whoever asks about a mount of ogive does not ask about the kernel's ZFS, nor the other way
+    // round.
     for rule in rules.iter().filter(|rule| (rule.text.family == "ogive") == of_ogive) {
+        let facts = environment.facts();
+        if rank::is_impossible(rule, facts) || facts.cannot_have(&rule.text.requires).is_some() {
+            continue;
+        }
         match weigh::weigh(rule, &environment) {
             Ok(Some(result)) => weighed.push((rule, result)),
             Ok(None) => {}
             Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
         }
     }
-    weighed.sort_by(|(_, a), (_, b)| {
-        b.confidence
-            .total_cmp(&a.confidence)
-            .then_with(|| b.share_percent.unwrap_or(0.0).total_cmp(&a.share_percent.unwrap_or(0.0)))
-            .then_with(|| b.log_odds.total_cmp(&a.log_odds))
-    });
+    rank::order(&mut weighed);
     let verdict = verdict::verdict(rules, &weighed, &environment);
     let mut findings = Vec::new();
     let mut considered = Vec::new();
@@ -96,7 +114,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
             considered.push((rule.text.id.clone(), result.confidence));
             continue;
         }
-        match finding::finding(rule, result, &environment) {
+        match finding::finding(rule, result, rules, &environment) {
             Ok(finding) => findings.push(finding),
             Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
         }
@@ -114,23 +132,32 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
 }
 
 fn overview(facts: &Facts) -> Overview {
+    let consumers = facts.consumers();
     Overview {
         busy_percent: facts.cpu("busy").ok(),
         user_percent: facts.cpu("user").ok(),
         system_percent: facts.cpu("system").ok(),
         iowait_percent: facts.cpu("iowait").ok(),
         cpus: facts.ncpu().ok(),
-        zfs_share_percent: facts.zfs_share().ok(),
-        consumers: facts
-            .consumers()
-            .into_iter()
-            .filter(|user| user.share_percent >= 1.0)
-            .take(8)
-            .collect(),
+        zfs_share_percent: zfs_share(facts, &consumers),
+        consumers: consumers.into_iter().filter(|user| user.size() >= 1.0).take(8).collect(),
         symbols: facts.top_symbols(10),
         samples: facts.profile_samples().ok(),
         zfs_version: facts.zfs_version().ok(),
         kernel: facts.kernel().ok(),
         looking_percent: None,
     }
+}
+
+/// What ZFS has in all, of the machine's busy CPU, to be said beside its threads. It is not given
+/// where theirs are not shares of the machine, nor where another view shows less than they use.
+fn zfs_share(facts: &Facts, consumers: &[Consumer]) -> Option<f64> {
+    let all = facts.zfs_share_beside_consumers()?;
+    if consumers.iter().any(|user| user.share_percent.is_none()) {
+        return None;
+    }
+    let threads = consumers.iter().filter(|user| user.is_zfs);
+    let threads: f64 = threads.filter_map(|user| user.share_percent).sum();
+    // Half a percent is what rounding hides.
+    (all + 0.5 >= threads).then_some(all.abs())
 }

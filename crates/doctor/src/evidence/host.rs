@@ -4,7 +4,7 @@ use super::Source;
 
 /// A single statement with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said<T> {
+pub struct Statement<T> {
     /// The value.
     pub value: T,
     /// Where it was read.
@@ -15,32 +15,34 @@ pub struct Said<T> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
     /// `linux`, `freebsd`, `illumos` or `macos`.
-    pub os: Option<Said<String>>,
+    pub os: Option<Statement<String>>,
+    /// Systems whose tools printed some line, each once: where there is one, it is the host's.
+    pub os_seen: Vec<Statement<String>>,
     /// Distribution with version, as printed (`Ubuntu 18.04.4`).
-    pub distribution: Option<Said<String>>,
+    pub distribution: Option<Statement<String>>,
     /// Kernel release (`4.15.0-74-generic`), or FreeBSD release (`14.0-RELEASE-p1`).
-    pub kernel: Option<Said<String>>,
+    pub kernel: Option<Statement<String>>,
     /// ZFS version text (`0.7.5-1ubuntu16.6`, `0.8.x`, `2.1 to 2.2`), without the `zfs-` prefix.
     /// The kernel module's where both are said.
-    pub zfs_version: Option<Said<String>>,
+    pub zfs_version: Option<Statement<String>>,
     /// `Some(false)` when it is said that no ZFS module is loaded.
-    pub zfs_loaded: Option<Said<bool>>,
+    pub zfs_loaded: Option<Statement<bool>>,
     /// Number of CPUs.
-    pub cpus: Option<Said<u32>>,
+    pub cpus: Option<Statement<u32>>,
     /// Model name of the CPU.
-    pub cpu_model: Option<Said<String>>,
+    pub cpu_model: Option<Statement<String>>,
     /// CPU flags, space separated as in /proc/cpuinfo.
-    pub cpu_flags: Option<Said<String>>,
+    pub cpu_flags: Option<Statement<String>>,
     /// RAM in bytes.
-    pub ram_bytes: Option<Said<u64>>,
+    pub ram_bytes: Option<Statement<u64>>,
     /// Seconds since boot.
-    pub uptime_s: Option<Said<f64>>,
+    pub uptime_s: Option<Statement<f64>>,
     /// Load averages of 1, 5 and 15 minutes.
-    pub load: Option<Said<[f64; 3]>>,
+    pub load: Option<Statement<[f64; 3]>>,
     /// Kernel command line.
-    pub command_line: Option<Said<String>>,
+    pub command_line: Option<Statement<String>>,
     /// It is an ogive mount that is asked about, with its directory.
-    pub ogive_mount: Option<Said<String>>,
+    pub ogive_mount: Option<Statement<String>>,
 }
 
 /// How the CPUs of the host were used over one interval, percent of all CPUs (sums to about 100).
@@ -67,7 +69,8 @@ pub struct CpuUse {
 /// One thread, or one process where the tool does not show threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
-    /// Name without brackets, CPU or queue number as printed otherwise (`z_fr_iss_3`, `zfskern{arc_prune}` is `arc_prune`).
+    /// Name without brackets, CPU or queue number as printed otherwise (`z_fr_iss_3`,
+    /// `zfskern{arc_prune}` is `arc_prune`).
     pub name: String,
     /// The whole command line or a printed suffix, where there is one.
     pub command: Option<String>,
@@ -85,7 +88,8 @@ pub struct Thread {
     pub cpu_time_s: Option<f64>,
     /// How many such threads this row stands for (1, unless the source counts).
     pub count: u64,
-    /// Number of the list within its input: a page of `top` is one. The same thread may stand in several.
+    /// Number of the list within its input: a page of `top` is one. The same thread may stand in
+    /// several.
     pub list: u32,
     /// Number of its process, where it is a thread and the source says.
     pub process: Option<u64>,

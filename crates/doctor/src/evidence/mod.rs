@@ -10,7 +10,7 @@ mod settings;
 mod source;
 mod table;
 
-pub use host::{CpuUse, Host, Said, Thread, Timing};
+pub use host::{CpuUse, Host, Statement, Thread, Timing};
 pub use profile::{Chain, Frame, KernelStack, LockUse, Profile, Stack, SymbolRow};
 pub use settings::{Parameter, PoolLine, Property};
 pub use source::Source;
@@ -42,13 +42,13 @@ pub struct Evidence {
     /// `zpool status` in words.
     pub pools: Vec<PoolLine>,
     /// Lines of the kernel's log, and of ZFS's own (`dbgmsg`), without their time stamp.
-    pub log: Vec<Said<String>>,
+    pub log: Vec<Statement<String>>,
     /// What a person wrote: sentences, and `key: value` notes (with their key).
     pub remarks: Vec<Remark>,
     /// What was read as what.
     pub inputs: Vec<Input>,
     /// Lines nobody understood.
-    pub not_understood: Vec<Said<String>>,
+    pub not_understood: Vec<Statement<String>>,
 }
 
 /// A statement of a person: weaker than any figure, but often all there is.

@@ -23,7 +23,8 @@ pub struct Property {
 /// A module parameter, sysctl or boot parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name without module or path: `zfs_arc_max`, `icp_aes_impl`; sysctls whole: `vfs.zfs.arc.max`.
+    /// Name without module or path: `zfs_arc_max`, `icp_aes_impl`; sysctls whole:
+    /// `vfs.zfs.arc.max`.
     pub name: String,
     /// Value as printed; `cycle [fastest] generic` stays as it is.
     pub value: String,

@@ -7,14 +7,15 @@ use cel::{Context, ExecutionError};
 use parking_lot::Mutex;
 
 use super::ABSENT;
-use crate::facts::{Facts, Known, Missing};
+use crate::facts::{self, Facts, Known, Missing};
 
 /// A function of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name.
     pub name: &'static str,
-    /// Its arguments: `r` a pattern, `s` other text, `n` a number.
+    /// Its arguments: `r` a pattern, `f` a pattern or subsystems of functions, `t` a pattern or
+    /// roles of threads, `s` other text, `n` a number.
     pub arguments: &'static str,
     /// What it gives: `n` a number, `b` a truth, `s` text.
     pub result: char,
@@ -33,18 +34,18 @@ const fn f(
 
 /// All functions.
 pub const FUNCTIONS: &[Function] = &[
-    f("thread_cpu", "r", 'n', "CPU of matching threads together, percent of one CPU"),
-    f("thread_max", "r", 'n', "CPU of the busiest matching thread, percent of one CPU"),
-    f("thread_life", "r", 'n', "the same averaged over its life (ps)"),
-    f("thread_time_s", "r", 'n', "CPU time of matching threads over their life, seconds"),
-    f("thread_count", "r", 'n', "how many threads match"),
+    f("thread_cpu", "t", 'n', "CPU of matching threads together, percent of one CPU"),
+    f("thread_max", "t", 'n', "CPU of the busiest matching thread, percent of one CPU"),
+    f("thread_life", "t", 'n', "the same averaged over its life (ps)"),
+    f("thread_time_s", "t", 'n', "CPU time of matching threads over their life, seconds"),
+    f("thread_count", "t", 'n', "how many threads match"),
     f(
         "thread_busy_count",
-        "rn",
+        "tn",
         'n',
         "how many matching threads use at least so many percent of one CPU",
     ),
-    f("thread_in_state", "rs", 'n', "how many matching threads are in one of these states (\"D\")"),
+    f("thread_in_state", "ts", 'n', "how many matching threads are in one of these states (\"D\")"),
     f("command", "r", 'b', "some process's name or command line matches"),
     f(
         "cpu",
@@ -52,7 +53,7 @@ pub const FUNCTIONS: &[Function] = &[
         'n',
         "percent of all CPUs in user, system, idle, iowait, interrupt, steal or busy",
     ),
-    f("comm_share", "r", 'n', "percent of the busy CPU used by matching threads"),
+    f("comm_share", "t", 'n', "percent of the busy CPU used by matching threads"),
     f("user_share", "", 'n', "percent of the busy CPU in user space"),
     f(
         "zfs_share",
@@ -68,11 +69,14 @@ pub const FUNCTIONS: &[Function] = &[
     ),
     f("top_process", "", 's', "the user process with the most CPU"),
     f("top_process_share", "", 'n', "its percent of the busy CPU"),
+    f("top_process_cpu", "", 'n', "its percent of one CPU, if no kernel thread uses more"),
+    f("waiting", "", 'n', "threads in uninterruptible sleep: a list, vmstat's b, or a sentence"),
     f("top_thread", "", 's', "the thread with the most CPU"),
     f("timed_real", "r", 'n', "wall clock of a timed command, seconds"),
     f("timed_user", "r", 'n', "its CPU in user space, seconds"),
     f("timed_system", "r", 'n', "its CPU in the kernel, seconds"),
     f("timed_system_share", "r", 'n', "its time in the kernel, percent of wall clock"),
+    f("timed_cpu_share", "r", 'n', "its CPU in all, percent of wall clock; of several the most"),
     f(
         "timed_growth",
         "r",
@@ -81,29 +85,29 @@ pub const FUNCTIONS: &[Function] = &[
     ),
     f("load1", "", 'n', "load average of one minute"),
     f("load15", "", 'n', "load average of fifteen minutes"),
-    f("self_share", "r", 'n', "percent of busy samples in matching functions themselves"),
+    f("self_share", "f", 'n', "percent of busy samples in matching functions themselves"),
     f(
         "kernel_self_share",
-        "r",
+        "f",
         'n',
         "the same in kernel code only: a library in user space may have functions of the same name",
     ),
-    f("stack_share", "r", 'n', "percent of busy samples with a matching function on the stack"),
+    f("stack_share", "f", 'n', "percent of busy samples with a matching function on the stack"),
     f(
         "under",
-        "rr",
+        "ff",
         'n',
         "percent of busy samples with a function matching the second below one matching the first",
     ),
     f(
         "leaf_without_caller",
-        "r",
+        "f",
         'n',
         "percent of busy samples in matching functions with no caller recorded",
     ),
     f(
         "in_thread",
-        "rr",
+        "tf",
         'n',
         "percent of busy samples of matching threads with a matching function on the stack",
     ),
@@ -113,25 +117,31 @@ pub const FUNCTIONS: &[Function] = &[
     f("spinning", "", 'n', "percent of busy samples that wait for a lock busily"),
     f(
         "spin_under",
-        "r",
+        "f",
         'n',
         "percent of busy samples that wait for a lock below a matching caller",
     ),
     f(
         "spin_caller",
-        "r",
+        "f",
         'n',
         "percent of busy samples that wait for a lock taken by a matching function itself",
     ),
     f(
         "stacks_at",
-        "r",
+        "f",
         'n',
         "threads whose kernel stack has a matching function (where, not how much)",
     ),
-    f("stacks_under", "rr", 'n', "threads whose kernel stack has the second below the first"),
-    f("lock_share", "r", 'n', "percent of the lock profile by locks or callers that match"),
+    f("stacks_under", "ff", 'n', "threads whose kernel stack has the second below the first"),
+    f("lock_share", "f", 'n', "percent of the lock profile by locks or callers that match"),
     f("gauge", "s", 'n', "table.figure: a value of now"),
+    f(
+        "arc",
+        "s",
+        'n',
+        "a size of the ARC in bytes, whichever tool shows it: size, c, c_min, c_max",
+    ),
     f("gauge_min", "s", 'n', "the smallest reading of a gauge"),
     f("gauge_max", "s", 'n', "the largest reading of a gauge"),
     f("gauge_of", "srs", 'n', "table, scope, figure: the largest of matching scopes"),
@@ -186,9 +196,15 @@ pub const FUNCTIONS: &[Function] = &[
         "zfs_before",
         "s",
         'b',
-        "the installed branch lacks the fix that first came with these releases",
+        "the installed branch lacks the fix that first came with these releases, or a commit",
     ),
     f("zfs_at_least", "s", 'b', "the installed ZFS is at least this release"),
+    f(
+        "tells",
+        "s",
+        'b',
+        "a person wrote a sentence that matches all patterns, divided by \" & \"; `!` for none",
+    ),
     f("said", "r", 'b', "a person wrote something that matches, in any letter case"),
     f(
         "said_number",
@@ -201,6 +217,13 @@ pub const FUNCTIONS: &[Function] = &[
     f("log_count", "r", 'n', "how many lines of the log match"),
     f("known", "s", 'b', "a figure, property or parameter of the name was shown; always known"),
     f("shown", "s", 'b', "evidence of this kind was shown; always known"),
+    f(
+        "subsystem",
+        "s",
+        's',
+        "functions of these subsystems (\"ddt, checksum/sha256\"), instead of a pattern",
+    ),
+    f("role", "s", 's', "threads of these roles (\"read/done\"), instead of a pattern"),
     f("share", "", 'n', "the CPU that this rule explains, percent of the busy CPU"),
     f("max_of", "nn", 'n', "the larger of two numbers"),
     f("min_of", "nn", 'n', "the smaller of two numbers"),
@@ -257,6 +280,8 @@ pub(super) fn context(facts: &Arc<Facts>, share: &Arc<Mutex<Option<f64>>>) -> Co
         let known = share.lock().ok_or_else(|| Missing::Absent("the share of the CPU".to_owned()));
         give(&own, "share", known)
     });
+    context.add_function("subsystem", |names: Arc<String>| Arc::new(facts::subsystem(&names)));
+    context.add_function("role", |names: Arc<String>| Arc::new(facts::role(&names)));
     context.add_function("max_of", |a: f64, b: f64| a.max(b));
     context.add_function("min_of", |a: f64, b: f64| a.min(b));
     context
@@ -266,11 +291,12 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, one:
         "thread_cpu" => Facts::thread_cpu, "thread_max" => Facts::thread_max, "thread_life" => Facts::thread_life,
         "thread_time_s" => Facts::thread_time_s, "thread_count" => Facts::thread_count, "command" => Facts::command,
-        "cpu" => Facts::cpu, "comm_share" => Facts::comm_share,
+        "cpu" => Facts::cpu_or_told, "comm_share" => Facts::comm_share,
         "timed_real" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.real_s),
         "timed_user" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.user_s),
         "timed_system" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.system_s),
         "timed_system_share" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.system_s * 100.0 / timing.real_s.max(0.001)),
+        "timed_cpu_share" => |facts: &Facts, a: &str| facts.timed(a, |timing| (timing.user_s + timing.system_s) * 100.0 / timing.real_s.max(0.001)),
         "timed_growth" => Facts::timed_growth,
     );
     bind!(context, facts, two: "thread_in_state" => Facts::thread_in_state);
@@ -280,9 +306,10 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
     });
     bind!(context, facts, none:
         "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "process_share" => Facts::process_share,
-        "load1" => Facts::load1, "load15" => Facts::load15,
+        "load1" => Facts::load_or_told, "load15" => Facts::load15,
         "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name)),
-        "top_process_share" => |facts: &Facts| facts.top_process().map(|user| user.share_percent),
+        "top_process_share" => Facts::top_process_share, "top_process_cpu" => Facts::top_process_cpu,
+        "waiting" => Facts::waiting,
         "top_thread" => |facts: &Facts| text(facts.top_thread().map(|user| user.name)),
     );
 }
@@ -302,7 +329,7 @@ fn bind_profile(context: &mut Context<'static>, facts: &Arc<Facts>) {
 
 fn bind_figures(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, one:
-        "gauge" => Facts::gauge, "rate" => Facts::rate, "delta" => Facts::delta, "rate_like" => Facts::rate_like,
+        "gauge" => Facts::gauge, "arc" => Facts::arc, "rate" => Facts::rate, "delta" => Facts::delta, "rate_like" => Facts::rate_like,
         "gauge_min" => |facts: &Facts, a: &str| facts.gauge_range(a).map(|range| range.0),
         "gauge_max" => |facts: &Facts, a: &str| facts.gauge_range(a).map(|range| range.1),
         "word" => |facts: &Facts, a: &str| text(facts.word(a)),
@@ -341,7 +368,8 @@ fn bind_host(context: &mut Context<'static>, facts: &Arc<Facts>) {
     );
     bind!(context, facts, one:
         "kernel_at_least" => Facts::kernel_at_least, "cpu_has" => Facts::cpu_has, "zfs_before" => Facts::zfs_before,
-        "zfs_at_least" => Facts::zfs_at_least, "said" => Facts::says, "log_count" => Facts::log_count,
+        "zfs_at_least" => Facts::zfs_at_least, "said" => Facts::says, "tells" => Facts::tells,
+        "log_count" => Facts::log_count,
         "said_number" => Facts::said_number,
         "kernel_before" => |facts: &Facts, a: &str| facts.kernel_at_least(a).map(|newer| !newer),
         "log" => |facts: &Facts, a: &str| facts.log_count(a).map(|count| count > 0.0),

@@ -4,7 +4,8 @@
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
 use super::{Expression, FUNCTIONS};
-use crate::facts::parse_versions;
+use crate::atlas;
+use crate::facts::{parse_versions, parts, pattern_of};
 
 /// Operators and standard functions that rules may use besides [`FUNCTIONS`].
 const STANDARD: [&str; 17] = [
@@ -86,6 +87,17 @@ fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
         return;
     }
     for (kind, argument) in function.arguments.chars().zip(arguments) {
+        if let ('f' | 't', Expr::Call(call)) = (kind, &argument.expr) {
+            let wanted = if kind == 'f' { "subsystem" } else { "role" };
+            if call.func_name != wanted {
+                found.push(format!(
+                    "{name}(): takes a pattern or {wanted}(), no {}()",
+                    call.func_name
+                ));
+            }
+            check_call(&call.func_name, &call.args, found);
+            continue;
+        }
         let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
             if kind != 'n' {
                 found.push(format!("{name}(): its arguments are literal texts"));
@@ -99,9 +111,12 @@ fn check_call(name: &str, arguments: &[IdedExpr], found: &mut Vec<String>) {
 fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
     match kind {
         'n' => found.push(format!("{name}(): a number is wanted, not {text:?}")),
-        'r' => {
-            if let Err(error) = regex::Regex::new(text) {
-                found.push(format!("{name}(): {error}"));
+        'r' | 'f' | 't' => check_pattern(name, text, found),
+        _ if name == "tells" => parts(text).for_each(|(_, part)| check_pattern(name, part, found)),
+        _ if name == "subsystem" || name == "role" => {
+            let is_known = if name == "role" { atlas::is_role } else { atlas::is_subsystem };
+            for part in text.split(',').map(str::trim).filter(|part| !is_known(part)) {
+                found.push(format!("{name}(): there is none called {part:?}"));
             }
         }
         _ if name == "shown" && !KINDS.contains(&text) && text != "timings" => {
@@ -111,11 +126,18 @@ fn check_text(name: &str, kind: char, text: &str, found: &mut Vec<String>) {
             found.push(format!("{name}(): {text:?} is not table.figure"));
         }
         _ if VERSIONS.contains(&name)
+            && !(name == "zfs_before" && atlas::first_releases(text).is_some())
             && text.split(',').any(|part| parse_versions(part).is_none()) =>
         {
             found.push(format!("{name}(): {text:?} is no version"));
         }
         _ => {}
+    }
+}
+
+fn check_pattern(name: &str, text: &str, found: &mut Vec<String>) {
+    if let Err(error) = regex::Regex::new(&pattern_of(text)) {
+        found.push(format!("{name}(): {error}"));
     }
 }
 
@@ -133,9 +155,16 @@ mod tests {
         assert!(fault(r#"thread_cp("a") > 5"#).contains("no function"));
         assert!(fault(r#"thread_cpu("a", "b") > 5"#).contains("takes 1"));
         assert!(fault(r#"thread_cpu("(") > 5"#).contains("regex"));
+        assert!(fault(r#"tells("scrub & (")"#).contains("regex"));
+        assert_eq!(fault(r#"tells("scrub & <slow> & !memory")"#), "");
         assert!(fault(r#"gauge("arcstats") > 5"#).contains("table.figure"));
         assert!(fault(r#"gauge("a.b") * 2 > 5"#).contains("point"));
         assert!(fault(r#"zfs_before("new")"#).contains("version"));
+        assert!(fault(r#"zfs_before("0000000000")"#).contains("version"));
+        assert!(fault(r#"zfs_before("178c93f021")"#).is_empty());
         assert!(fault("arcstats > 5").contains("variable"));
+        assert_eq!(fault(r#"in_thread(role("read"), subsystem("ddt, cipher/ccm")) > 5"#), "");
+        assert!(fault(r#"self_share(subsystem("dt")) > 5"#).contains("none called \"dt\""));
+        assert!(fault(r#"thread_cpu(subsystem("ddt")) > 5"#).contains("role"));
     }
 }

@@ -69,7 +69,8 @@ impl Template {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`ExpressionError::Syntax`] for an expression in it that does not parse, or a brace left open.
+    /// [`ExpressionError::Syntax`] for an expression in it that does not parse, or a brace left
+    /// open.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -92,6 +93,29 @@ impl Template {
         Ok(Self { parts })
     }
 
+    /// The text with each of its expressions changed by `change`. What is behind a brace left open
+    /// stays, for [`parse`](Self::parse) to complain of.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    pub(crate) fn with_expressions<E>(
+        text: &str,
+        mut change: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<String, E> {
+        let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some((words, inner)) = rest.split_once('{') {
+            let Some(close) = closing(inner) else { break };
+            let (expression, _) = split_format(&inner[..close]);
+            out.push_str(words);
+            out.push('{');
+            out.push_str(&change(expression)?);
+            out.push_str(&inner[expression.len()..=close]);
+            rest = &inner[close + 1..];
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
     /// The expressions in it.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.parts.iter().filter_map(|part| match part {
@@ -100,7 +124,8 @@ impl Template {
         })
     }
 
-    /// Writes it; figures that are not known read "?". Returns the text and where its figures are from.
+    /// Writes it; figures that are not known read "?". Returns the text and where its figures are
+    /// from.
     ///
     /// # Errors
     /// [`ExpressionError::Evaluation`] for an expression that is wrong.
@@ -239,5 +264,18 @@ mod tests {
         let environment = Environment::new(Facts::new(Evidence::default()));
         assert_eq!(template.write(&environment).unwrap().0, "a ? b 1.5%");
         assert!(Template::parse("open {1").is_err());
+    }
+
+    #[test]
+    fn expressions_are_changed_and_words_and_formats_are_not() {
+        let changed = |text: &str| {
+            let change = |expression: &str| Ok::<_, ()>(expression.to_uppercase());
+            Template::with_expressions(text, change).unwrap()
+        };
+        assert_eq!(
+            changed(r#"a {b("}")|percent} c {d || e} f"#),
+            r#"a {B("}")|percent} c {D || E} f"#
+        );
+        assert_eq!(changed("a {b} and {c"), "a {B} and {c");
     }
 }

@@ -62,6 +62,28 @@ impl Facts {
         }
     }
 
+    /// A size of the ARC, bytes (`size`, `c`, `c_min`, `c_max`, ...), whoever shows it: the kstat,
+    /// arcstat, FreeBSD's top; its limits also by the parameter that sets them.
+    pub fn arc(&self, name: &str) -> Known<f64> {
+        let shown = self
+            .gauge(&format!("arcstats.{name}"))
+            .or_else(|_| self.gauge(&format!("arcstat.{name}_bytes")));
+        if let Ok(bytes) = shown {
+            return Ok(bytes);
+        }
+        let set = |names: [&str; 3]| {
+            let fixed =
+                names.iter().filter_map(|name| self.param(name).ok()).find(|set| *set > 0.0);
+            fixed.map_or_else(|| absent(format!("{name} of the ARC (arcstats)")), Ok)
+        };
+        match name {
+            "size" => self.gauge("top.arc_total_bytes"),
+            "c_max" => set(["zfs_arc_max", "vfs.zfs.arc_max", "vfs.zfs.arc.max"]),
+            "c_min" => set(["zfs_arc_min", "vfs.zfs.arc_min", "vfs.zfs.arc.min"]),
+            _ => absent(format!("{name} of the ARC (arcstats)")),
+        }
+    }
+
     /// The gauge of all scopes that match, latest reading of each, one by one.
     fn gauges_of(&self, table: &str, scope: &str, figure: &str) -> Known<Vec<f64>> {
         let pattern = self.pattern(scope)?;
@@ -286,7 +308,8 @@ impl Facts {
     }
 }
 
-/// Growth between the first and last reading of a counter that was not reset, with the seconds between where known.
+/// Growth between the first and last reading of a counter that was not reset, with the seconds
+/// between where known.
 fn growth<'a>(readings: &Readings<'a>) -> Option<(f64, Option<f64>, &'a Figure)> {
     let (first_table, first) = readings.first()?;
     let (last_table, last) = readings.last()?;

@@ -1,11 +1,11 @@
 //! What the host is, and what its versions mean.
 
-use super::version::{Version, list, parse_versions, range_lacks};
 use super::{Facts, Known, Missing, absent};
-use crate::evidence::Said;
+use crate::atlas::version::{Version, list, parse_versions, range_lacks};
+use crate::evidence::Statement;
 
 impl Facts {
-    fn said<T: Clone>(&self, fact: Option<&Said<T>>, what: &str) -> Known<T> {
+    fn said<T: Clone>(&self, fact: Option<&Statement<T>>, what: &str) -> Known<T> {
         match fact {
             Some(said) => {
                 self.used(&said.source);
@@ -15,9 +15,11 @@ impl Facts {
         }
     }
 
-    /// Operating system; where nothing says so, the words of others tell.
+    /// Operating system: as uname says, or else the one system whose tools printed what is there.
     pub fn os(&self) -> Known<String> {
-        self.said(self.evidence().host.os.as_ref(), "the operating system (uname -a)")
+        let host = &self.evidence().host;
+        let seen = if let [only] = host.os_seen.as_slice() { Some(only) } else { None };
+        self.said(host.os.as_ref().or(seen), "the operating system (uname -a)")
     }
 
     /// Distribution.
@@ -66,7 +68,8 @@ impl Facts {
             .map(|load| load[2])
     }
 
-    /// Whether the ZFS module is loaded: said, or to be seen from its kstats, threads, modules or pools.
+    /// Whether the ZFS module is loaded: said, or to be seen from its kstats, threads, modules or
+    /// pools.
     pub fn zfs_loaded(&self) -> Known<bool> {
         let evidence = self.evidence();
         if evidence.host.zfs_loaded.is_some() {

@@ -1,8 +1,11 @@
 //! Tables of lock profilers, and stacks that show where threads are.
 
 use super::names::is_spin_symbol;
-use super::profile_index::{Path, has};
+use super::presence::Sought;
+use super::profile_index::Path;
+use super::selector::Selector;
 use super::{Facts, Known, absent};
+use crate::atlas;
 use crate::evidence::{Frame, KernelStack, LockUse, Stack};
 
 const NO_STACKS: &str = "kernel stacks (cat /proc/PID/stack of the busy thread, several times)";
@@ -10,7 +13,7 @@ const NO_STACKS: &str = "kernel stacks (cat /proc/PID/stack of the busy thread, 
 impl Facts {
     /// Percent of the lock table, by time lost where it is counted, of locks or callers that match.
     pub fn lock_share(&self, pattern: &str) -> Known<f64> {
-        let pattern = self.pattern(pattern)?;
+        let pattern = self.selector(pattern)?;
         let locks = &self.evidence().locks;
         if locks.is_empty() {
             return absent("a lock profile (perf lock contention -ab, lockstat)");
@@ -20,9 +23,7 @@ impl Facts {
         let mut hit = 0.0;
         for lock in locks {
             let named = pattern.is_match(&lock.lock)
-                || lock.callers.iter().any(|frame| {
-                    frame.symbol.as_deref().is_some_and(|name| pattern.is_match(name))
-                });
+                || lock.callers.iter().any(|frame| matches(frame, &pattern));
             if named {
                 self.used(&lock.source);
                 hit += weight(lock);
@@ -33,10 +34,10 @@ impl Facts {
 
     /// Percent of spinning samples whose first function above the lock's own matches.
     pub fn spin_caller(&self, caller: &str) -> Known<f64> {
-        let pattern = self.pattern(caller)?;
+        let pattern = self.selector(caller)?;
         let (mut all, mut hit) = (0.0, 0.0);
         for profile in &self.profiles {
-            let hits = profile.symbols.matching(&pattern);
+            let hits = profile.functions(&pattern);
             let paths: &[Path] =
                 if profile.stacks.is_empty() { &profile.chains } else { &profile.stacks };
             for path in paths.iter().filter(|path| path.leaf == super::Leaf::Spin) {
@@ -45,7 +46,7 @@ impl Facts {
                 });
                 let Some(user) = user else { continue };
                 all += path.percent;
-                if has(&hits, user.symbol) {
+                if hits.has(user) {
                     hit += path.percent;
                     self.used(&path.source);
                 }
@@ -59,13 +60,19 @@ impl Facts {
 
     /// How many threads have a stack with a matching function.
     pub fn stacks_at(&self, symbol: &str) -> Known<f64> {
-        let pattern = self.pattern(symbol)?;
+        let pattern = self.selector(symbol)?;
+        if let Some(presence) = self.presence_of(Sought::Anywhere(&pattern)) {
+            return presence;
+        }
         self.count_stacks(|frames| frames.iter().any(|frame| matches(frame, &pattern)))
     }
 
     /// How many threads have a stack with a matching function below a matching caller.
     pub fn stacks_under(&self, caller: &str, callee: &str) -> Known<f64> {
-        let (caller, callee) = (self.pattern(caller)?, self.pattern(callee)?);
+        let (caller, callee) = (self.selector(caller)?, self.selector(callee)?);
+        if let Some(presence) = self.presence_of(Sought::Below(&caller, &callee)) {
+            return presence;
+        }
         self.count_stacks(|frames| {
             let below = frames.iter().position(|frame| matches(frame, &callee));
             below.is_some_and(|at| frames[at + 1..].iter().any(|frame| matches(frame, &caller)))
@@ -111,8 +118,10 @@ fn lock_weight(locks: &[LockUse]) -> impl Fn(&LockUse) -> f64 + use<> {
     }
 }
 
-fn matches(frame: &Frame, pattern: &regex::Regex) -> bool {
-    frame.symbol.as_deref().is_some_and(|name| pattern.is_match(name))
+pub(super) fn matches(frame: &Frame, wanted: &Selector) -> bool {
+    let Some(name) = frame.symbol.as_deref() else { return false };
+    let own = || atlas::subsystem_of(name, frame.module.as_deref(), frame.kernel);
+    wanted.has_subsystem(own()).unwrap_or_else(|| wanted.is_match(name))
 }
 
 /// Functions that belong to a lock, spinning or not.

@@ -3,36 +3,51 @@
 //! Every answer leaves a trace of the sources it stands on, so that a rule never has to say where
 //! its figures come from. Nothing here knows a cause.
 //!
-//! Locks: the trace and the caches are leaves, held for one insertion each.
+//! Locks: the trace and the caches are leaves, held for one insertion each (`patterns` has its
+//! own).
 
+mod datasets;
+mod denied;
 mod figures;
 mod host;
 mod locks;
 mod names;
+mod patterns;
+mod possible;
+mod presence;
 mod profile;
 mod profile_index;
+mod selector;
+mod sentences;
 mod settings;
+mod subsystems;
 mod threads;
-mod version;
+mod told;
+mod waiting;
 mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 
-use crate::evidence::{Evidence, Source};
+use crate::evidence::{Evidence, KernelStack, Source};
 
 pub use self::names::{
     Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_thread,
 };
+pub(crate) use self::patterns::Patterns;
+pub use self::possible::{PROCESSORS, Requires, SYSTEMS};
 use self::profile_index::ProfileIndex;
+use self::selector::Selector;
+pub(crate) use self::selector::{role, subsystem};
+pub use self::subsystems::{RoleUse, Standing, SubsystemUse};
 pub use self::threads::Consumer;
-pub use self::version::{Version, parse_versions};
+pub(crate) use self::threads::without_number;
+pub(crate) use self::words::{parts, pattern_of};
+pub use crate::atlas::{Version, parse_versions};
 
-/// A longer pattern than this is no pattern of a rule.
-const MAX_REGEX_BYTES: usize = 2000;
 /// How many sources one answer cites.
 const MAX_SOURCES: usize = 6;
 
@@ -67,13 +82,30 @@ pub struct Trace {
 pub struct Facts {
     evidence: Evidence,
     profiles: Vec<ProfileIndex>,
+    /// Stacks that sentences tell of.
+    sentences: Vec<KernelStack>,
+    /// Remarks by their place, without what they deny; only those that deny something.
+    affirmed: HashMap<usize, String>,
+    /// Whether presence is asked for instead of shares, and the functions found since.
+    presence: Mutex<(bool, Vec<String>)>,
     trace: Mutex<Trace>,
-    patterns: Mutex<HashMap<String, Arc<Regex>>>,
+    patterns: Arc<Patterns>,
+    selectors: Mutex<HashMap<String, Arc<Selector>>>,
 }
 
 impl Facts {
     /// Indexes evidence.
     pub fn new(evidence: Evidence) -> Self {
+        Self::with_patterns(evidence, Arc::default())
+    }
+
+    /// Indexes evidence, to be asked by patterns that others may have compiled.
+    pub(crate) fn with_patterns(mut evidence: Evidence, patterns: Arc<Patterns>) -> Self {
+        sentences::add_threads(&mut evidence);
+        let sentences = sentences::stacks(&evidence);
+        let texts = evidence.remarks.iter().enumerate();
+        let affirmed =
+            texts.filter_map(|(at, one)| Some((at, denied::without_denied(&one.text)?))).collect();
         let mut profiles: Vec<ProfileIndex> = evidence
             .profiles
             .iter()
@@ -81,7 +113,16 @@ impl Facts {
             .map(ProfileIndex::new)
             .collect();
         profiles.sort_by(|a, b| b.quality().total_cmp(&a.quality()));
-        Self { evidence, profiles, trace: Mutex::default(), patterns: Mutex::default() }
+        Self {
+            evidence,
+            profiles,
+            sentences,
+            affirmed,
+            presence: Mutex::default(),
+            trace: Mutex::default(),
+            patterns,
+            selectors: Mutex::default(),
+        }
     }
 
     /// The evidence itself.
@@ -115,31 +156,27 @@ impl Facts {
         }
     }
 
+    /// What is meant by functions or threads.
+    fn selector(&self, text: &str) -> Known<Arc<Selector>> {
+        if let Some(known) = self.selectors.lock().get(text) {
+            return Ok(Arc::clone(known));
+        }
+        let parsed = match Selector::parse(text) {
+            Some(selector) => selector,
+            None => Selector::Pattern((*self.pattern(text)?).clone()),
+        };
+        let parsed = Arc::new(parsed);
+        self.selectors.lock().insert(text.to_owned(), Arc::clone(&parsed));
+        Ok(parsed)
+    }
+
     /// A compiled pattern.
     fn pattern(&self, text: &str) -> Known<Arc<Regex>> {
-        self.compiled(text, false)
+        self.patterns.get(text, false)
     }
 
     /// A compiled pattern for prose: letter case does not count.
     fn prose_pattern(&self, text: &str) -> Known<Arc<Regex>> {
-        self.compiled(text, true)
-    }
-
-    fn compiled(&self, text: &str, any_case: bool) -> Known<Arc<Regex>> {
-        if text.len() > MAX_REGEX_BYTES {
-            return Err(Missing::Wrong(format!("a pattern of {} bytes", text.len())));
-        }
-        let key = if any_case { format!("(?i){text}") } else { text.to_owned() };
-        if let Some(known) = self.patterns.lock().get(&key) {
-            return Ok(Arc::clone(known));
-        }
-        let built = RegexBuilder::new(text)
-            .case_insensitive(any_case)
-            .size_limit(1 << 20)
-            .build()
-            .map_err(|error| Missing::Wrong(error.to_string()))?;
-        let built = Arc::new(built);
-        self.patterns.lock().insert(key, Arc::clone(&built));
-        Ok(built)
+        self.patterns.get(&words::pattern_of(text), true)
     }
 }

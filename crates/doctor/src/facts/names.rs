@@ -1,8 +1,8 @@
 //! Names that mean the same everywhere: idle functions, spinning locks, ZFS's modules and threads.
 //!
-//! Thread names: OpenZFS `module/zfs/spa.c` (`zio_taskqs`), `arc.c`, `dbuf.c`, `module/os/linux/spl`,
-//! over all releases since 0.6; Linux cuts them at 15 characters. A name says whose thread it is,
-//! never what is wrong.
+//! Thread names: OpenZFS `module/zfs/spa.c` (`zio_taskqs`), `arc.c`, `dbuf.c`,
+//! `module/os/linux/spl`, over all releases since 0.6; Linux cuts them at 15 characters. A name
+//! says whose thread it is, never what is wrong.
 
 use std::sync::LazyLock;
 

@@ -6,7 +6,8 @@
 //! zero is no answer.
 
 use super::names::Leaf;
-use super::profile_index::{NONE, Path, ProfileIndex, Row, has};
+use super::presence::Sought;
+use super::profile_index::{Hits, NONE, Path, ProfileIndex, Row, has};
 use super::{Facts, Known, Missing, absent, is_zfs_thread};
 
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
@@ -15,65 +16,71 @@ const NO_CALLERS: &str = "callers (a profile with a call graph: perf record -a -
 impl Facts {
     /// Percent of busy samples in functions that match, themselves.
     pub fn self_share(&self, symbol: &str) -> Known<f64> {
-        let pattern = self.pattern(symbol)?;
+        let pattern = self.selector(symbol)?;
+        if let Some(presence) = self.presence_of(Sought::Leaf(&pattern)) {
+            return presence;
+        }
         self.first_known(NO_PROFILE, |profile| {
-            let hits = profile.symbols.matching(&pattern);
-            self.leaf_share(profile, |place| has(&hits, place.symbol))
+            let hits = profile.functions(&pattern);
+            self.leaf_share(profile, |place| hits.has(place))
         })
     }
 
     /// The same for functions of the kernel and its modules alone.
     pub fn kernel_self_share(&self, symbol: &str) -> Known<f64> {
-        let pattern = self.pattern(symbol)?;
+        let pattern = self.selector(symbol)?;
+        if let Some(presence) = self.presence_of(Sought::Leaf(&pattern)) {
+            return presence;
+        }
         self.first_known(NO_PROFILE, |profile| {
-            let hits = profile.symbols.matching(&pattern);
-            self.leaf_share(profile, |place| {
-                place.kernel != Some(false) && has(&hits, place.symbol)
-            })
+            let hits = profile.functions(&pattern);
+            self.leaf_share(profile, |place| place.kernel != Some(false) && hits.has(place))
         })
     }
 
     /// Percent of busy samples with a matching function anywhere on the stack.
     pub fn stack_share(&self, symbol: &str) -> Known<f64> {
-        let pattern = self.pattern(symbol)?;
+        let pattern = self.selector(symbol)?;
+        if let Some(presence) = self.presence_of(Sought::Anywhere(&pattern)) {
+            return presence;
+        }
         self.first_known(NO_PROFILE, |profile| {
-            let hits = profile.symbols.matching(&pattern);
-            let whole = self.path_share(&profile.stacks, |path| {
-                path.places.iter().any(|p| has(&hits, p.symbol))
-            });
+            let hits = profile.functions(&pattern);
+            let whole =
+                self.path_share(&profile.stacks, |path| path.places.iter().any(|p| hits.has(p)));
             if !profile.stacks.is_empty() {
                 return Some(whole);
             }
-            let part = self.path_share(&profile.chains, |path| {
-                path.places.iter().any(|p| has(&hits, p.symbol))
-            });
+            let part =
+                self.path_share(&profile.chains, |path| path.places.iter().any(|p| hits.has(p)));
             let rows = self.row_total(profile, &hits);
             let share = part
                 .max(rows)
-                .max(self.leaf_share(profile, |place| has(&hits, place.symbol)).unwrap_or(0.0));
+                .max(self.leaf_share(profile, |place| hits.has(place)).unwrap_or(0.0));
             let complete = profile.rows.iter().any(|row| row.total_percent.is_some());
             (share > 0.0 || complete).then_some(share)
         })
     }
 
-    /// Percent of busy samples with a function matching `inner` that was called, directly or not, from one matching `caller`.
+    /// Percent of busy samples with a function matching `inner` that was called, directly or not,
+    /// from one matching `caller`.
     pub fn under(&self, caller: &str, inner: &str) -> Known<f64> {
-        let (caller, inner) = (self.pattern(caller)?, self.pattern(inner)?);
+        let (caller, inner) = (self.selector(caller)?, self.selector(inner)?);
+        if let Some(presence) = self.presence_of(Sought::Below(&caller, &inner)) {
+            return presence;
+        }
         self.first_known(NO_CALLERS, |profile| {
-            let (callers, inners) =
-                (profile.symbols.matching(&caller), profile.symbols.matching(&inner));
+            let (callers, inners) = (profile.functions(&caller), profile.functions(&inner));
             let nested = |path: &Path| {
-                let below = path.places.iter().position(|place| has(&inners, place.symbol));
-                below.is_some_and(|at| {
-                    path.places[at + 1..].iter().any(|place| has(&callers, place.symbol))
-                })
+                let below = path.places.iter().position(|place| inners.has(place));
+                below.is_some_and(|at| path.places[at + 1..].iter().any(|place| callers.has(place)))
             };
             if profile.stacks.iter().any(|path| path.places.len() > 1) {
                 return Some(self.path_share(&profile.stacks, nested));
             }
             let share = self.path_share(&profile.chains, nested);
             let shown_without =
-                profile.rows.iter().any(|row| has(&inners, row.place.symbol) && !row.has_chains);
+                profile.rows.iter().any(|row| inners.has(&row.place) && !row.has_chains);
             (share > 0.0 || (!profile.chains.is_empty() && !shown_without)).then_some(share)
         })
     }
@@ -94,12 +101,14 @@ impl Facts {
 
     /// Percent of busy samples that spin for a lock below a matching caller.
     pub fn spin_under(&self, caller: &str) -> Known<f64> {
-        let pattern = self.pattern(caller)?;
+        let pattern = self.selector(caller)?;
+        if let Some(presence) = self.presence_of(Sought::SpinBelow(&pattern)) {
+            return presence;
+        }
         self.first_known(NO_CALLERS, |profile| {
-            let hits = profile.symbols.matching(&pattern);
+            let hits = profile.functions(&pattern);
             let below = |path: &Path| {
-                path.leaf == Leaf::Spin
-                    && path.places.iter().skip(1).any(|place| has(&hits, place.symbol))
+                path.leaf == Leaf::Spin && path.places.iter().skip(1).any(|place| hits.has(place))
             };
             if profile.stacks.iter().any(|path| path.places.len() > 1) {
                 return Some(self.path_share(&profile.stacks, below));
@@ -113,16 +122,14 @@ impl Facts {
 
     /// Percent of busy samples in a matching leaf for which no caller was recorded.
     pub fn leaf_without_caller(&self, leaf: &str) -> Known<f64> {
-        let pattern = self.pattern(leaf)?;
+        let pattern = self.selector(leaf)?;
         self.first_known(NO_PROFILE, |profile| {
-            let hits = profile.symbols.matching(&pattern);
+            let hits = profile.functions(&pattern);
             if !profile.stacks.is_empty() {
-                let bare =
-                    |path: &Path| path.places.len() == 1 && has(&hits, path.places[0].symbol);
+                let bare = |path: &Path| path.places.len() == 1 && hits.has(&path.places[0]);
                 return Some(self.path_share(&profile.stacks, bare));
             }
-            let rows =
-                profile.rows.iter().filter(|row| !row.has_chains && has(&hits, row.place.symbol));
+            let rows = profile.rows.iter().filter(|row| !row.has_chains && hits.has(&row.place));
             Some(
                 rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum(),
             )
@@ -131,30 +138,33 @@ impl Facts {
 
     /// Percent of busy samples of matching threads that have a matching function on their stack.
     pub fn in_thread(&self, thread: &str, symbol: &str) -> Known<f64> {
-        let (thread, symbol) = (self.pattern(thread)?, self.pattern(symbol)?);
+        let (thread, symbol) = (self.selector(thread)?, self.selector(symbol)?);
         self.first_known("thread names in the profile", |profile| {
             let (threads, symbols) =
-                (profile.threads.matching(&thread), profile.symbols.matching(&symbol));
+                (profile.threads.matching(&thread), profile.functions(&symbol));
             if profile.stacks.iter().any(|path| path.thread != NONE) {
                 return Some(self.path_share(&profile.stacks, |path| {
-                    has(&threads, path.thread)
-                        && path.places.iter().any(|place| has(&symbols, place.symbol))
+                    has(&threads, path.thread) && path.places.iter().any(|place| symbols.has(place))
                 }));
             }
             let named = profile.rows.iter().any(|row| row.thread != NONE);
             let rows = profile
                 .rows
                 .iter()
-                .filter(|row| has(&threads, row.thread) && has(&symbols, row.place.symbol));
-            let share =
+                .filter(|row| has(&threads, row.thread) && symbols.has(&row.place));
+            let share: f64 =
                 rows.inspect(|row| self.used(&row.source)).filter_map(|row| row.self_percent).sum();
-            named.then_some(share)
+            // A row of a thread may have its functions in the call graph below it alone.
+            let below = self.path_share(&profile.chains, |path| {
+                has(&threads, path.thread) && path.places.iter().any(|place| symbols.has(place))
+            });
+            named.then_some(share.max(below))
         })
     }
 
     /// Percent of busy samples of matching threads, as profiled.
     pub(super) fn profiled_thread_share(&self, thread: &str) -> Known<f64> {
-        let pattern = self.pattern(thread)?;
+        let pattern = self.selector(thread)?;
         self.first_known("thread names in the profile", |profile| {
             let hits = profile.threads.matching(&pattern);
             if profile.stacks.iter().any(|path| path.thread != NONE) {
@@ -172,7 +182,7 @@ impl Facts {
 
     /// Percent of busy samples whose function lies in a matching module.
     pub fn module_self(&self, module: &str) -> Known<f64> {
-        let pattern = self.pattern(module)?;
+        let pattern = self.selector(module)?;
         self.first_known(NO_PROFILE, |profile| {
             let hits = profile.modules.matching(&pattern);
             self.leaf_share(profile, |place| has(&hits, place.module))
@@ -181,7 +191,7 @@ impl Facts {
 
     /// Percent of busy samples in functions without a name that lie in a matching module.
     pub fn unnamed_in(&self, module: &str) -> Known<f64> {
-        let pattern = self.pattern(module)?;
+        let pattern = self.selector(module)?;
         self.first_known(NO_PROFILE, |profile| {
             let hits = profile.modules.matching(&pattern);
             self.leaf_share(profile, |place| place.symbol == NONE && has(&hits, place.module))
@@ -191,19 +201,20 @@ impl Facts {
     /// Percent of busy samples in user space.
     pub(super) fn profiled_user_share(&self) -> Known<f64> {
         self.first_known("user and kernel marks in the profile", |profile| {
-            let told = |kernel: Option<bool>| kernel.is_some();
+            let is_known = |kernel: Option<bool>| kernel.is_some();
             let any = profile
                 .stacks
                 .iter()
-                .any(|path| path.places.first().is_some_and(|p| told(p.kernel)))
-                || profile.rows.iter().any(|row| told(row.place.kernel));
+                .any(|path| path.places.first().is_some_and(|p| is_known(p.kernel)))
+                || profile.rows.iter().any(|row| is_known(row.place.kernel));
             any.then(|| {
                 self.leaf_share(profile, |place| place.kernel == Some(false)).unwrap_or(0.0)
             })
         })
     }
 
-    /// Percent of busy samples that are ZFS's: a module of its own on the stack, or a thread of its own.
+    /// Percent of busy samples that are ZFS's: a module of its own on the stack, or a thread of its
+    /// own.
     pub(super) fn profiled_zfs_share(&self) -> Known<f64> {
         self.first_known(NO_PROFILE, |profile| {
             if !profile.stacks.is_empty() {
@@ -348,15 +359,16 @@ impl Facts {
                 self.used(&row.source);
             }
         }
-        // What is not shown is smaller than the smallest row; if that is small, it is as good as zero.
+        // What is not shown is smaller than the smallest row; if that is small, it is as good as
+        // zero.
         let rest_is_small = shown > 80.0 || smallest < 3.0;
         (found || (shown > 0.0 && rest_is_small)).then_some(sum)
     }
 
     /// Largest inclusive percentage of one matching function, summed over threads.
-    fn row_total(&self, profile: &ProfileIndex, hits: &[bool]) -> f64 {
+    fn row_total(&self, profile: &ProfileIndex, hits: &Hits) -> f64 {
         let mut sums: std::collections::HashMap<u32, f64> = std::collections::HashMap::new();
-        for row in profile.rows.iter().filter(|row| has(hits, row.place.symbol)) {
+        for row in profile.rows.iter().filter(|row| hits.has(&row.place)) {
             if let Some(total) = row.total_percent.or(row.self_percent) {
                 self.used(&row.source);
                 *sums.entry(row.place.symbol).or_default() += total;

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use regex::Regex;
 
 use super::names::{Leaf, is_idle_thread, is_zfs_module, is_zfs_thread, leaf};
+use super::selector::Selector;
+use crate::atlas;
 use crate::evidence::{Frame, Profile, Source};
 
 /// A name that is not there.
@@ -33,7 +34,7 @@ impl Names {
     }
 
     /// Which names a pattern matches.
-    pub(super) fn matching(&self, pattern: &Regex) -> Arc<Vec<bool>> {
+    pub(super) fn matching(&self, pattern: &Selector) -> Arc<Vec<bool>> {
         if let Some(known) = self.matched.lock().get(pattern.as_str()) {
             return Arc::clone(known);
         }
@@ -60,6 +61,25 @@ pub(super) struct Place {
     pub(super) module: u32,
     pub(super) kernel: Option<bool>,
     pub(super) zfs: bool,
+    pub(super) subsystem: Option<&'static str>,
+}
+
+/// The functions of a profile that a selector means.
+#[derive(Debug)]
+pub(super) enum Hits {
+    /// By name.
+    Names(Arc<Vec<bool>>),
+    /// By subsystem.
+    Subsystems(Arc<Selector>),
+}
+
+impl Hits {
+    pub(super) fn has(&self, place: &Place) -> bool {
+        match self {
+            Self::Names(names) => has(names, place.symbol),
+            Self::Subsystems(selector) => selector.has_subsystem(place.subsystem).unwrap_or(false),
+        }
+    }
 }
 
 /// A stack or chain: its share of busy samples in percent, and its frames, leaf first.
@@ -100,6 +120,8 @@ pub(super) struct ProfileIndex {
     /// Busy samples, where counted.
     pub(super) busy_samples: Option<f64>,
     pub(super) weighted: bool,
+    /// Subsystems of the functions met so far, by name, module and whether it is the kernel's.
+    subsystems: HashMap<(u32, u32, Option<bool>), Option<&'static str>>,
 }
 
 impl ProfileIndex {
@@ -113,6 +135,7 @@ impl ProfileIndex {
             rows: Vec::new(),
             busy_samples: None,
             weighted: profile.weighted,
+            subsystems: HashMap::new(),
         };
         index.add_stacks(profile);
         index.add_rows(profile);
@@ -120,11 +143,26 @@ impl ProfileIndex {
     }
 
     fn place(&mut self, frame: &Frame) -> Place {
+        let symbol = self.symbols.number(frame.symbol.as_deref());
+        let module = self.modules.number(frame.module.as_deref());
+        let subsystem =
+            *self.subsystems.entry((symbol, module, frame.kernel)).or_insert_with(|| {
+                atlas::subsystem_of(frame.symbol.as_deref()?, frame.module.as_deref(), frame.kernel)
+            });
         Place {
-            symbol: self.symbols.number(frame.symbol.as_deref()),
-            module: self.modules.number(frame.module.as_deref()),
+            symbol,
+            module,
             kernel: frame.kernel,
             zfs: frame.module.as_deref().is_some_and(is_zfs_module),
+            subsystem,
+        }
+    }
+
+    /// The functions that a selector means.
+    pub(super) fn functions(&self, selector: &Arc<Selector>) -> Hits {
+        match &**selector {
+            Selector::Subsystems(..) => Hits::Subsystems(Arc::clone(selector)),
+            _ => Hits::Names(self.symbols.matching(selector)),
         }
     }
 

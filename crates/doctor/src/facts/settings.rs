@@ -51,10 +51,12 @@ impl Facts {
     /// The first dataset or pool with a matching value.
     pub fn prop_owner(&self, name: &str, value: &str) -> Known<String> {
         let hits = self.matching_properties(name, value)?;
-        hits.first().map_or_else(
-            || absent(format!("a matching {name}")),
-            |property| Ok(property.owner.clone()),
-        )
+        // The one that is used, not the first of the list.
+        let mut used = self.datasets_by_traffic().into_iter().map(|(dataset, _)| dataset);
+        let busiest = used.find(|used| hits.iter().any(|hit| hit.owner == *used));
+        busiest
+            .or_else(|| hits.first().map(|hit| hit.owner.clone()))
+            .map_or_else(|| absent(format!("a matching {name}")), Ok)
     }
 
     fn prop_numbers(&self, name: &str) -> Known<Vec<f64>> {
@@ -120,6 +122,16 @@ impl Facts {
             self.used(&line.source);
         }
         Ok(hit.is_some())
+    }
+
+    /// The pool, if only one is shown by the lists of pools and data sets.
+    pub fn only_pool(&self) -> Option<&str> {
+        let evidence = self.evidence();
+        let owners = evidence.properties.iter().map(|property| property.owner.as_str());
+        let listed = evidence.pools.iter().map(|line| line.pool.as_str());
+        let mut names = owners.chain(listed).filter_map(|name| name.split(['/', '@', '#']).next());
+        let first = names.find(|name| !name.is_empty())?;
+        names.all(|name| name.is_empty() || name == first).then_some(first)
     }
 
     /// Number of imported pools.

@@ -1,7 +1,11 @@
 //! CPU of threads and of the machine.
 //!
-//! The same thread may have been shown by several tools, and by several pages of one; lists are never
-//! added up, the one that shows most counts. Threads of a program count for it, once. A thread that a list of CPU users does not show uses (next to) nothing.
+//! The same thread may have been shown by several tools, and by several pages of one; lists are
+//! never added up, the one that shows most counts. Threads of a program count for it, once.
+//!
+//! A whole list shows everybody who uses CPU: who is not on it uses next to none. Rows that
+//! somebody picked prove that a thread is there, never that another is not, and are no share of
+//! anything.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +16,50 @@ use super::{Facts, Known, absent, is_idle_thread, is_zfs_thread};
 use crate::evidence::{CpuUse, Thread};
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
+const NO_WHOLE: &str = "a whole list of threads, or the use of all CPUs (top -H -b -n 2)";
+
+/// A list sorted by CPU that comes down to this, percent of one CPU, left nobody busy out.
+const NEXT_TO_NOTHING: f64 = 1.0;
+/// Fewer rows than this are rows that somebody picked.
+const PICKED_ROWS: usize = 5;
+/// A list that shows this part of what the CPUs did shows whoever matters.
+const MOST_OF_ALL: f64 = 0.85;
+/// Over a life that has quiet times only a busy thread comes to this, percent of one CPU.
+const BUSY_FOR_LIFE: f64 = 20.0;
 
 /// Somebody who uses CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consumer {
     /// Name of the kernel thread, or of the process with all its threads where those are known.
     pub name: String,
-    /// Percent of the busy CPU.
-    pub share_percent: f64,
+    /// Percent of the machine's busy CPU; `None` where that is not known, as from a few picked
+    /// rows.
+    pub share_percent: Option<f64>,
+    /// Percent of one CPU, where a list of threads says so.
+    pub cpu_percent: Option<f64>,
     /// Whether it is one of ZFS's kernel threads.
     pub is_zfs: bool,
     /// Whether it is a kernel thread at all.
     pub is_kernel: bool,
     /// Its threads by name without numbers, where there is more than one name: with their percent
-    /// of the busy CPU, best first.
+    /// of the busy CPU, or of one CPU where that is not known, best first.
     pub threads: Vec<(String, f64)>,
+}
+
+impl Consumer {
+    /// Its CPU in words: `45%` of the busy CPU, or `98% of one CPU`.
+    pub fn used(&self) -> String {
+        match (self.share_percent, self.cpu_percent) {
+            (Some(share), _) => format!("{share:.0}%"),
+            (None, Some(percent)) => format!("{percent:.0}% of one CPU"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// What there is to order by: the share, or else the CPU.
+    pub(crate) fn size(&self) -> f64 {
+        self.share_percent.or(self.cpu_percent).unwrap_or(0.0)
+    }
 }
 
 impl Facts {
@@ -41,17 +74,36 @@ impl Facts {
         inputs.into_values().collect()
     }
 
-    /// The largest sum, over the lists of all inputs, of a figure of matching threads; the largest thread is cited.
+    /// Whether a list shows everybody who uses CPU: it comes down to those that use next to none
+    /// and was not filtered for ZFS's threads, or it adds up to what the CPUs did.
+    fn is_whole(&self, list: &[&Thread]) -> bool {
+        let used = |thread: &&Thread| thread.cpu_percent;
+        let least = list.iter().filter_map(used).fold(f64::MAX, f64::min);
+        let mixed = list.iter().any(|thread| !is_zfs_thread(&thread.name));
+        if list.len() >= PICKED_ROWS && mixed && least <= NEXT_TO_NOTHING {
+            return true;
+        }
+        let shown: f64 = list.iter().filter_map(used).sum();
+        self.stated_percent_of_one_cpu().is_some_and(|stated| shown >= MOST_OF_ALL * stated)
+    }
+
+    /// The largest sum, over the lists of all inputs, of a figure of matching threads; the largest
+    /// thread is cited.
     fn over_threads(
         &self,
         name: &str,
         figure: impl Fn(&Thread) -> Option<f64>,
         fold: impl Fn(f64, f64) -> f64,
+        whole: impl Fn(&[&Thread]) -> bool,
         what: &str,
     ) -> Known<f64> {
-        let pattern = self.pattern(name)?;
+        let pattern = self.selector(name)?;
         let mut best: Option<(f64, Option<&Thread>)> = None;
         for input in self.thread_inputs(&figure) {
+            let named = input.iter().any(|thread| pattern.is_match(&thread.name));
+            if !named && !whole(&input) {
+                continue;
+            }
             let mut total = 0.0;
             let mut largest: Option<&Thread> = None;
             for thread in input.into_iter().filter(|thread| pattern.is_match(&thread.name)) {
@@ -78,12 +130,51 @@ impl Facts {
 
     /// Sum of the CPU of matching threads, percent of one CPU.
     pub fn thread_cpu(&self, name: &str) -> Known<f64> {
-        self.over_threads(name, |thread| thread.cpu_percent, |a, b| a + b, NO_THREADS)
+        let whole = |list: &[&Thread]| self.is_whole(list);
+        let now = self.over_threads(name, cpu, |a, b| a + b, whole, NO_THREADS);
+        if now.is_ok() { now } else { self.busy_for_life(name).unwrap_or(now) }
+    }
+
+    /// While presence is asked for: CPU of matching threads over their life, which proves that they
+    /// are busy where it is much, and nothing where it is little.
+    fn busy_for_life(&self, name: &str) -> Option<Known<f64>> {
+        let pattern = self.selector(name).ok().filter(|_| self.asks_for_presence())?;
+        let life = |thread: &Thread| thread.life_percent;
+        let used = self.over_threads(name, life, |a, b| a + b, |_| false, NO_THREADS).ok()?;
+        if used < BUSY_FOR_LIFE {
+            return None;
+        }
+        let mut names = self.evidence().threads.iter().filter(|thread| life(thread).is_some());
+        let found = names.find(|thread| pattern.is_match(&thread.name))?;
+        self.is_present(format!("{} with {used:.0}% of a CPU over its life", found.name));
+        Some(Ok(used))
+    }
+
+    /// While presence is asked for: the CPU over its life of the busiest matching thread, of the
+    /// kernel or of programs, if it is much.
+    fn busiest_life(&self, name: &str, kernel: bool) -> Option<Known<f64>> {
+        let pattern = self.selector(name).ok().filter(|_| self.asks_for_presence())?;
+        let is_one = |thread: &&Thread| {
+            let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
+            is_kernel == kernel && pattern.is_match(&thread.name)
+        };
+        let life = |thread: &Thread| thread.life_percent.unwrap_or(0.0);
+        let matching = self.evidence().threads.iter().filter(is_one);
+        let found = matching.max_by(|a, b| life(a).total_cmp(&life(b)))?;
+        let used = life(found);
+        if used < BUSY_FOR_LIFE {
+            return None;
+        }
+        self.used(&found.source);
+        self.is_present(format!("{} with {used:.0}% of a CPU over its life", found.name));
+        Some(Ok(used))
     }
 
     /// CPU of the busiest matching thread, percent of one CPU.
     pub fn thread_max(&self, name: &str) -> Known<f64> {
-        self.over_threads(name, |thread| thread.cpu_percent, f64::max, NO_THREADS)
+        let whole = |list: &[&Thread]| self.is_whole(list);
+        let now = self.over_threads(name, cpu, f64::max, whole, NO_THREADS);
+        if now.is_ok() { now } else { self.busiest_life(name, true).unwrap_or(now) }
     }
 
     /// CPU of the busiest matching thread over its life (`ps`), percent of one CPU.
@@ -92,6 +183,7 @@ impl Facts {
             name,
             |thread| thread.life_percent,
             f64::max,
+            |list| list.len() > PICKED_ROWS,
             "CPU of processes over their life (ps aux)",
         )
     }
@@ -102,6 +194,7 @@ impl Facts {
             name,
             |thread| thread.cpu_time_s,
             |a, b| a + b,
+            |list| list.len() > PICKED_ROWS,
             "CPU times of threads (ps -eL)",
         )
     }
@@ -110,14 +203,14 @@ impl Facts {
     pub fn thread_count(&self, name: &str) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
         let counted = |thread: &Thread| Some(thread.count as f64);
-        self.over_threads(name, counted, |a, b| a + b, "a list of threads (ps -eLf)")
+        self.over_threads(name, counted, |a, b| a + b, |_| true, "a list of threads (ps -eLf)")
     }
 
     /// How many matching threads use at least so many percent of one CPU.
     pub fn thread_busy_count(&self, name: &str, percent: f64) -> Known<f64> {
         let busy =
             |thread: &Thread| thread.cpu_percent.map(|cpu| if cpu >= percent { 1.0 } else { 0.0 });
-        self.over_threads(name, busy, |a, b| a + b, NO_THREADS)
+        self.over_threads(name, busy, |a, b| a + b, |list| self.is_whole(list), NO_THREADS)
     }
 
     /// How many matching threads are in a state (`D`).
@@ -126,7 +219,8 @@ impl Facts {
         let counted = |thread: &Thread| {
             thread.state.map(|known| if state.contains(known) { thread.count as f64 } else { 0.0 })
         };
-        self.over_threads(name, counted, |a, b| a + b, "states of threads (ps -eLo stat,comm)")
+        let what = "states of threads (ps -eLo stat,comm)";
+        self.over_threads(name, counted, |a, b| a + b, |_| true, what)
     }
 
     /// Whether some process's command line matches.
@@ -185,7 +279,8 @@ impl Facts {
         best.map_or_else(|| all.iter().collect(), |(_, rows)| rows)
     }
 
-    /// Share of the busy CPU that matching threads use, percent: from a profile, else from a list of threads.
+    /// Share of the busy CPU that matching threads use, percent: from a profile, else from a list
+    /// of threads.
     pub fn comm_share(&self, name: &str) -> Known<f64> {
         if let Ok(share) = self.profiled_thread_share(name) {
             return Ok(share);
@@ -195,14 +290,25 @@ impl Facts {
         if all <= 0.0 { absent(NO_THREADS) } else { Ok((own * 100.0 / all).min(100.0)) }
     }
 
-    /// All busy CPU, in percent of one CPU: what threads show, or what the states say if that is more.
+    /// All busy CPU, in percent of one CPU, by the states of the CPUs.
+    fn stated_percent_of_one_cpu(&self) -> Option<f64> {
+        let rows = self.cpu_rows();
+        let busy: f64 = rows.iter().map(|row| row.user + row.system + row.interrupt).sum();
+        let cpus = f64::from(self.evidence().host.cpus.as_ref()?.value);
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        (!rows.is_empty()).then(|| busy / rows.len() as f64 * cpus)
+    }
+
+    /// All busy CPU, in percent of one CPU: what a whole list of threads shows, or what the states
+    /// of the CPUs say if that is more.
     fn busy_percent_of_one_cpu(&self) -> Known<f64> {
-        let shown = self.thread_cpu("")?;
-        let stated = match (self.cpu("busy"), self.ncpu()) {
-            (Ok(busy), Ok(cpus)) => busy * cpus,
-            _ => 0.0,
-        };
-        Ok(shown.max(stated))
+        let whole = self.thread_inputs(cpu).iter().any(|list| self.is_whole(list));
+        let shown = self.thread_cpu("").unwrap_or(0.0);
+        match self.stated_percent_of_one_cpu() {
+            Some(stated) => Ok(shown.max(stated)),
+            None if whole => Ok(shown),
+            None => absent(NO_WHOLE),
+        }
     }
 
     /// Share of the busy CPU in user space, percent.
@@ -214,16 +320,25 @@ impl Facts {
         if busy <= 0.0 { absent("busy CPU") } else { Ok(user * 100.0 / busy) }
     }
 
-    /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions below others.
+    /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions
+    /// below others.
     pub fn zfs_share(&self) -> Known<f64> {
         if let Ok(share) = self.profiled_zfs_share() {
             return Ok(share);
         }
-        let own: f64 =
-            self.consumers().iter().filter(|user| user.is_zfs).map(|user| user.share_percent).sum();
+        self.listed_share(|user| user.is_zfs)
+    }
+
+    /// Share of the busy CPU, by a list of threads, of those that match. Picked rows give a share
+    /// of whom they show; that they show nobody is no answer.
+    fn listed_share(&self, matches: impl Fn(&Consumer) -> bool) -> Known<f64> {
+        self.busy_percent_of_one_cpu()?;
+        let users = self.listed_consumers();
         // The sum of nothing is -0.
-        let own = own.abs();
-        if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
+        let own = users.iter().filter(|user| matches(user)).filter_map(|user| user.share_percent);
+        let own = own.sum::<f64>().abs();
+        let whole = self.fullest_list().is_some_and(|list| self.is_whole(&list));
+        if whole || own > 0.0 { Ok(own) } else { absent(NO_WHOLE) }
     }
 
     /// Share of the busy CPU in user processes, percent, without their time inside ZFS.
@@ -231,44 +346,62 @@ impl Facts {
         if let Ok(share) = self.profiled_process_share() {
             return Ok(share);
         }
-        let own: f64 = self
-            .consumers()
-            .iter()
-            .filter(|user| !user.is_kernel)
-            .map(|user| user.share_percent)
-            .sum();
-        if self.thread_cpu("").is_ok() { Ok(own) } else { absent(NO_THREADS) }
+        self.listed_share(|user| !user.is_kernel)
     }
 
-    /// Who uses the CPU, best first: by profile, else by threads. Threads of a program are one user.
+    /// Who uses the CPU, best first: by profile, else by threads. Threads of a program are one
+    /// user.
     pub fn consumers(&self) -> Vec<Consumer> {
         let profiled = self.profiled_threads();
-        if !profiled.is_empty() {
-            let rows = profiled.into_iter().map(|(process, thread, share_percent)| {
-                let is_kernel = self.is_kernel_thread(&thread);
-                (process, thread, share_percent, is_kernel)
-            });
-            return users(rows);
+        if profiled.is_empty() {
+            return self.listed_consumers();
         }
-        let all = self.busy_percent_of_one_cpu().unwrap_or(0.0);
+        let rows = profiled.into_iter().map(|(process, thread, share_percent)| {
+            let is_kernel = self.is_kernel_thread(&thread);
+            (process, thread, share_percent, is_kernel)
+        });
+        let mut users = users(rows);
+        for user in &mut users {
+            user.share_percent = user.cpu_percent.take();
+        }
+        users
+    }
+
+    /// What ZFS has of the busy CPU, by the same view as [`Facts::consumers`].
+    pub fn zfs_share_beside_consumers(&self) -> Option<f64> {
+        if self.profiled_threads().is_empty() && !self.listed_consumers().is_empty() {
+            return self.listed_share(|user| user.is_zfs).ok();
+        }
+        self.zfs_share().ok()
+    }
+
+    fn listed_consumers(&self) -> Vec<Consumer> {
         let Some(list) = self.fullest_list() else { return Vec::new() };
         let processes: BTreeMap<u64, &str> =
             list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
         let rows = list.into_iter().map(|thread| {
             let process = thread.process.and_then(|process| processes.get(&process).copied());
-            let share_percent =
-                if all > 0.0 { thread.cpu_percent.unwrap_or(0.0) * 100.0 / all } else { 0.0 };
             let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
             let process = process.unwrap_or(&thread.name).to_owned();
-            (process, thread.name.clone(), share_percent, is_kernel)
+            (process, thread.name.clone(), thread.cpu_percent.unwrap_or(0.0), is_kernel)
         });
-        users(rows)
+        let mut users = users(rows);
+        let all = self.busy_percent_of_one_cpu().ok().filter(|all| *all > 0.0);
+        if let Some(all) = all {
+            for user in &mut users {
+                user.share_percent = user.cpu_percent.map(|percent| percent * 100.0 / all);
+                for (_, percent) in &mut user.threads {
+                    *percent = *percent * 100.0 / all;
+                }
+            }
+        }
+        users
     }
 
     /// The list that shows most of the CPU; of those that show about as much, the one with the most
     /// rows, which has threads where others have processes.
     fn fullest_list(&self) -> Option<Vec<&Thread>> {
-        let lists = self.thread_inputs(|thread| thread.cpu_percent);
+        let lists = self.thread_inputs(cpu);
         let sum =
             |list: &Vec<&Thread>| list.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>();
         let most = lists.iter().map(sum).fold(0.0, f64::max);
@@ -291,6 +424,30 @@ impl Facts {
             Some(user) => Ok(user),
             None => absent(NO_THREADS),
         }
+    }
+
+    /// Percent of the machine's busy CPU that it uses.
+    pub fn top_process_share(&self) -> Known<f64> {
+        self.top_process()?.share_percent.map_or_else(|| absent(NO_WHOLE), Ok)
+    }
+
+    /// Percent of one CPU that it uses, which picked rows and sentences tell as well; not known
+    /// where a thread of the kernel uses more.
+    pub fn top_process_cpu(&self) -> Known<f64> {
+        let users = self.listed_consumers();
+        let Some(top) = users.into_iter().find(|user| user.cpu_percent.is_some()) else {
+            let kernel = self.busiest_life("", true).and_then(Result::ok).unwrap_or(0.0);
+            let own = self.busiest_life("", false).and_then(Result::ok);
+            return own.filter(|own| *own > kernel).map_or_else(|| absent(NO_THREADS), Ok);
+        };
+        if top.is_kernel {
+            return absent("a program that uses more CPU than the kernel's threads (top -b -n 2)");
+        }
+        let listed = |thread: &&Thread| thread.name == top.name && thread.cpu_percent.is_some();
+        if let Some(thread) = self.evidence().threads.iter().find(listed) {
+            self.used(&thread.source);
+        }
+        top.cpu_percent.map_or_else(|| absent(NO_THREADS), Ok)
     }
 
     /// The thread that uses most.
@@ -346,6 +503,10 @@ impl Facts {
     }
 }
 
+fn cpu(thread: &Thread) -> Option<f64> {
+    thread.cpu_percent
+}
+
 /// Adds up rows of process, thread, percent and whether it is the kernel's.
 fn users(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consumer> {
     type Sums = BTreeMap<String, (f64, bool, BTreeMap<String, f64>)>;
@@ -358,33 +519,34 @@ fn users(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consume
     }
     let mut users: Vec<Consumer> = sums
         .into_iter()
-        .map(|(name, (share_percent, is_kernel, threads))| {
+        .map(|(name, (percent, is_kernel, threads))| {
             let mut threads: Vec<(String, f64)> =
                 if threads.len() > 1 { threads.into_iter().collect() } else { Vec::new() };
             threads.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-            Consumer { is_zfs: is_zfs_thread(&name), name, share_percent, is_kernel, threads }
+            let cpu_percent = Some(percent);
+            let is_zfs = is_zfs_thread(&name);
+            Consumer { is_zfs, name, share_percent: None, cpu_percent, is_kernel, threads }
         })
         .collect();
-    users.sort_by(|a, b| {
-        b.share_percent.total_cmp(&a.share_percent).then_with(|| a.name.cmp(&b.name))
-    });
+    users.sort_by(|a, b| b.size().total_cmp(&a.size()).then_with(|| a.name.cmp(&b.name)));
     users
 }
 
 /// A thread's name without the number that tells it from its like: `fuser-3`, `opt cgu.07`.
-fn without_number(name: &str) -> &str {
+pub(crate) fn without_number(name: &str) -> &str {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let plain = plain.trim_end_matches(['-', '_', '/', '.', ':', '#', ' ']);
     if plain.is_empty() { name } else { plain }
 }
 
-fn looks_like_kernel(name: &str) -> bool {
-    const PREFIXES: [&str; 16] = [
+pub(super) fn looks_like_kernel(name: &str) -> bool {
+    const PREFIXES: [&str; 17] = [
         "kworker",
         "kswapd",
         "ksoftirqd",
         "kcompactd",
         "khugepaged",
+        "kacpi",
         "rcu_",
         "migration/",
         "kthreadd",

@@ -8,14 +8,16 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use super::clean::Line;
-use super::reading::Reading;
-use super::section::Section;
-use super::{
-    arc_summary, arcstat, bench, folded, host, interval_tools, kernel_stack, kstat, load, locks,
-    log, memory, parameters, perf_report, perf_script, proc_stat, properties, ps, slab,
-    small_tools, thread_tools, top, txgs, zpool,
+use super::profile::{folded, kernel_stack, locks, perf_report, perf_script};
+use super::small_tools;
+use super::system::{
+    disk_tools, host, interval_tools, load, log, memory, proc_stat, slab, system_calls,
 };
+use super::text::clean::Line;
+use super::text::reading::Reading;
+use super::text::section::Section;
+use super::threads::{ps, thread_tools, top};
+use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
 
@@ -118,12 +120,12 @@ fn always(text: &str) -> bool {
 }
 
 /// A table with all its patterns in one automaton.
-struct Table<const N: usize> {
-    formats: &'static [Format; N],
+struct Table {
+    formats: &'static [Format],
     patterns: LazyLock<RegexSet>,
 }
 
-impl<const N: usize> Table<N> {
+impl Table {
     /// The first format that begins at the first of `lines`.
     fn begins(&self, lines: &[Line<'_>]) -> Option<&'static Format> {
         let text = lines.first()?.text.trim();
@@ -153,10 +155,8 @@ fn patterns(formats: &[Format]) -> RegexSet {
     RegexSet::new(patterns).expect("constant patterns")
 }
 
-static TABLE: Table<61> =
-    Table { formats: &FORMATS, patterns: LazyLock::new(|| patterns(&FORMATS)) };
-static WHOLE_TABLE: Table<12> =
-    Table { formats: &WHOLE, patterns: LazyLock::new(|| patterns(&WHOLE)) };
+static TABLE: Table = Table { formats: FORMATS, patterns: LazyLock::new(|| patterns(FORMATS)) };
+static WHOLE_TABLE: Table = Table { formats: WHOLE, patterns: LazyLock::new(|| patterns(WHOLE)) };
 
 /// The format that begins at the first of `lines`.
 pub(crate) fn begins(lines: &[Line<'_>]) -> Option<&'static Format> {
@@ -334,7 +334,7 @@ fn is_illumos_row(text: &str) -> bool {
 
 use Begins::{Line as ByLine, Lines as ByLines, Nothing, Pattern};
 
-static FORMATS: [Format; 61] = [
+static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data),
     format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
@@ -355,6 +355,7 @@ static FORMATS: [Format; 61] = [
     format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
     format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top"]),
     format("pidstat", ByLine(begins_pidstat), thread_tools::read_pidstat).absorbs(&["pidstat"]),
+    format("docker stats", Pattern(r"^CONTAINER(?: ID)?\s+(?:NAME\s+)?CPU %"), thread_tools::read_docker_stats).absorbs(&["docker stats"]),
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
@@ -374,6 +375,10 @@ static FORMATS: [Format; 61] = [
     format("sar", ByLine(interval_tools::is_sar_heading), interval_tools::read_sar).absorbs(&["sar"]),
     format("mpstat of illumos", Pattern(r"^CPU\s+minf\s+mjf\s+xcal"), interval_tools::read_mpstat_illumos).absorbs(&["mpstat of illumos"]),
     format("iostat", Pattern(r"^avg-cpu:|^Device:?\s+.*(?:r/s|tps|rrqm/s)|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
+    format("gstat", Pattern(r"^dT:\s+\d|^L\(q\)\s+ops/s"), disk_tools::read_gstat).absorbs(&["gstat"]),
+    format("smartctl", Pattern(r"^ID#\s+ATTRIBUTE_NAME"), disk_tools::read_attributes).row(disk_tools::is_attribute).filled(disk_tools::is_attribute),
+    format("strace -c", ByLine(system_calls::is_call_row), system_calls::read_calls).each_line(),
+    format("pg_test_fsync", ByLine(disk_tools::is_sync_row), disk_tools::read_syncs).each_line(),
     format("spl slab", Pattern(r"^-+ cache -+\s+-+ slab|^name\s+flags\s+size\s+alloc\s+slabsize"), slab::read_spl).row(slab::is_spl_row).filled(slab::is_spl_row),
     format("slabinfo", Pattern(r"^slabinfo - version|^# name\s+<active_objs>"), slab::read_slabinfo).filled(slab::is_slabinfo_row),
     format("slabtop", Pattern(r"^Active / Total Objects|^OBJS\s+ACTIVE\s+USE"), slab::read_slabtop).absorbs(&["slabtop"]),
@@ -399,7 +404,7 @@ static FORMATS: [Format; 61] = [
 ];
 
 /// Formats that are only known as a whole, tried on sections that nothing above began.
-static WHOLE: [Format; 12] = [
+static WHOLE: &[Format] = &[
     format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
     format("thread statistics", ByLines(begins_task), proc_stat::read_tasks),
     format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), proc_stat::read_interrupts),
@@ -443,7 +448,7 @@ pub(crate) static FOLDED: Format =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::clean;
+    use crate::read::text::clean;
 
     fn name(text: &str) -> &'static str {
         begins(&clean::lines(text.as_bytes())).map_or("", |format| format.name)

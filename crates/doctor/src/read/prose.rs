@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::number;
-use super::reading::Reading;
-use crate::evidence::{Said, Source};
+use super::text::number;
+use super::text::reading::Reading;
+use crate::evidence::{Source, Statement};
 
 static NOTE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([A-Za-z][A-Za-z0-9 _()/,-]{1,40}?):\s+(\S.*)$").expect("a constant pattern")
@@ -65,9 +65,9 @@ pub(crate) fn take(number: u32, text: &str, in_tool: bool, reading: &mut Reading
     }
 }
 
-fn said<T>(value: T, number: u32, reading: &Reading<'_>) -> Option<Said<T>> {
+fn said<T>(value: T, number: u32, reading: &Reading<'_>) -> Option<Statement<T>> {
     let source = Source { input: reading.input.clone(), line: Some(number) };
-    Some(Said { value, source })
+    Some(Statement { value, source })
 }
 
 /// Notes about the host that no tool printed; what a tool printed stands.

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::clean::Line;
-use super::frame;
-use super::number;
-use super::reading::{Reading, Rows};
-use super::section::Section;
+use super::text::clean::Line;
+use super::text::frame;
+use super::text::number;
+use super::text::reading::{Reading, Rows};
+use super::text::section::Section;
 use crate::evidence::{Frame, Profile, Stack, Timing};
 
 static ZSH_TIME: LazyLock<Regex> = LazyLock::new(|| {
@@ -290,8 +290,11 @@ pub(crate) fn is_metaslab(text: &str) -> bool {
     METASLAB.is_match(text.trim())
 }
 
-/// Reads `zdb -m`.
+/// Reads `zdb -m`. Metaslabs of a vdev are of one size, the distance of two: what is free of them
+/// is told as a part of it, too.
 pub(crate) fn read_zdb(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut free = Vec::new();
+    let mut last = None;
     for line in section.lines {
         let Some(found) = METASLAB.captures(line.text.trim()) else {
             reading.leave(line);
@@ -307,6 +310,23 @@ pub(crate) fn read_zdb(section: &Section<'_>, reading: &mut Reading<'_>) {
         );
         table.gauge("free_bytes", number::bytes(&found[4]), line);
         table.text("offset", &found[2], line);
+        reading.push(table);
+        let (offset, bytes) = (hex(&found[2]), number::bytes(&found[4]));
+        let here = offset.zip(number::plain(&found[1]));
+        if let (Some((offset_before, id_before)), Some((offset, id)), Some(bytes)) =
+            (last, here, bytes)
+            && offset > offset_before
+            && id > id_before
+        {
+            let size = (offset - offset_before) / (id - id_before);
+            free.push((100.0 * bytes / size, line));
+        }
+        last = here;
+    }
+    free.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((percent, line)) = free.get(free.len() / 2) {
+        let mut table = reading.table("zdb");
+        table.gauge("metaslab_free_percent_median", Some(*percent), line);
         reading.push(table);
     }
 }
@@ -324,12 +344,17 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut path: Vec<(usize, f64, Frame, u32)> = Vec::new();
     let mut stacks: Vec<Stack> = Vec::new();
     let mut thread: Option<String> = None;
+    // Of the thread that is read: its samples, and where its stacks begin.
+    let (mut of_thread, mut first) = (0.0, 0);
+    let mut waiting = Vec::new();
     for line in section.lines {
         if line.text.trim().is_empty() || line.text.trim() == "Call graph:" {
             continue;
         }
         if let Some(found) = SAMPLE_THREAD.captures(&line.text) {
             unwind(&mut path, 0, &thread, &mut stacks, reading);
+            take_waiting(&mut stacks, first, of_thread, &mut waiting);
+            (of_thread, first) = (number::plain(&found[1]).unwrap_or(0.0), stacks.len());
             thread = Some(found.get(3).map_or(&found[2], |rest| rest.as_str()).trim().to_owned());
             continue;
         }
@@ -338,7 +363,9 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         };
         let (depth, count) = (found[1].len(), number::plain(&found[2]).unwrap_or(0.0));
-        unwind(&mut path, depth, &thread, &mut stacks, reading);
+        if !is_callee(&path, depth, count) {
+            unwind(&mut path, depth, &thread, &mut stacks, reading);
+        }
         if let Some(parent) = path.last_mut() {
             // What a callee has is not the caller's own.
             parent.1 -= count;
@@ -348,15 +375,43 @@ pub(crate) fn read_sample(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
     }
     unwind(&mut path, 0, &thread, &mut stacks, reading);
-    if !stacks.is_empty() {
-        let samples = stacks.iter().map(|stack| stack.weight).sum::<f64>() as u64;
-        reading.evidence.profiles.push(Profile {
-            stacks,
-            rows: Vec::new(),
-            samples: Some(samples),
-            weighted: true,
-            off_cpu: false,
-        });
+    take_waiting(&mut stacks, first, of_thread, &mut waiting);
+    for (stacks, off_cpu) in [(stacks, false), (waiting, true)] {
+        if !stacks.is_empty() {
+            let samples = stacks.iter().map(|stack| stack.weight).sum::<f64>() as u64;
+            let rows = Vec::new();
+            let samples = Some(samples);
+            reading.evidence.profiles.push(Profile {
+                stacks,
+                rows,
+                samples,
+                weighted: true,
+                off_cpu,
+            });
+        }
+    }
+}
+
+/// Whether a frame that stands as deep as the last one was called by it: their common caller has
+/// not samples enough left for both. Pasted text loses the indentation at the end of long chains.
+fn is_callee(path: &[(usize, f64, Frame, u32)], depth: usize, count: f64) -> bool {
+    let caller = path.iter().rfind(|(at, ..)| *at < depth);
+    path.last().is_some_and(|(at, ..)| *at == depth)
+        && caller.is_some_and(|(_, left, ..)| *left < count)
+}
+
+/// So many samples at one instruction are no chance.
+const STILL_SAMPLES: f64 = 100.0;
+/// Part of a thread's samples from which it stood still.
+const STILL_PART: f64 = 0.95;
+
+/// Takes out the stack of a thread that stood at one instruction all the time: `sample` looks at
+/// threads by the clock, whether they run or not, and one that computes does not stand still.
+fn take_waiting(stacks: &mut Vec<Stack>, first: usize, of_thread: f64, waiting: &mut Vec<Stack>) {
+    let stands =
+        |stack: &Stack| stack.weight >= STILL_SAMPLES && stack.weight >= STILL_PART * of_thread;
+    if let Some(at) = stacks[first..].iter().position(stands) {
+        waiting.push(stacks.remove(first + at));
     }
 }
 
@@ -373,8 +428,11 @@ fn unwind(
         if own > 0.0 && stacks.len() < 100_000 {
             let frames = path.iter().rev().map(|(_, _, frame, _)| frame.clone()).collect();
             let line = path.last().map_or(0, |(.., line)| *line);
+            // The thread that runs main() is called by its program, not by its queue.
+            let main = path.iter().find(|(_, _, frame, _)| frame.symbol.as_deref() == Some("main"));
+            let program = main.and_then(|(_, _, frame, _)| frame.module.clone());
             stacks.push(Stack {
-                thread: thread.clone(),
+                thread: program.or_else(|| thread.clone()),
                 process: None,
                 frames,
                 weight: own,
@@ -422,5 +480,38 @@ fn finish_queue(open: &mut Option<(Rows, f64, &Line<'_>)>, reading: &mut Reading
     if let Some((mut table, pending, line)) = open.take() {
         table.gauge("pending", Some(pending), line);
         reading.push(table);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::Evidence;
+    use crate::read::{finish, read_bytes};
+
+    #[test]
+    fn a_thread_that_stands_at_one_instruction_waits_and_is_not_busy() {
+        let text = "\
+Call graph:
+    2775 Thread_1   DispatchQueue_1: com.apple.main-thread  (serial)
+    + 2775 start  (in libdyld.dylib) + 1  [0x7fff66663015]
+    +   2775 main  (in zfs) + 2008  [0x1084464ef]
+    +     2775 namespace_reload  (in libzfs.2.dylib) + 129  [0x108811cdf]
+    +     2775 zfs_ioctl  (in libzfs.2.dylib) + 55  [0x108838cd5]
+    2775 Thread_2
+    + 2775 thread_start  (in libsystem_pthread.dylib) + 13  [0x7fff]
+    +   1800 vdev_raidz_math  (in zfs.kext) + 40  [0x7ff1]
+    +   975 vdev_raidz_math  (in zfs.kext) + 48  [0x7ff2]
+";
+        let mut evidence = Evidence::default();
+        read_bytes(&mut evidence, "sample.txt", text.as_bytes());
+        finish(&mut evidence);
+        let leaves = |off_cpu: bool| -> Vec<(Option<String>, f64)> {
+            let profiles = evidence.profiles.iter().filter(|profile| profile.off_cpu == off_cpu);
+            let stacks = profiles.flat_map(|profile| &profile.stacks);
+            stacks.map(|stack| (stack.frames[0].symbol.clone(), stack.weight)).collect()
+        };
+        let raidz = Some("vdev_raidz_math".to_owned());
+        assert_eq!(leaves(false), [(raidz.clone(), 1800.0), (raidz, 975.0)]);
+        assert_eq!(leaves(true), [(Some("zfs_ioctl".to_owned()), 2775.0)]);
     }
 }

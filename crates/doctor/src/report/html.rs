@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use ogive_text::escape;
+
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding};
 use crate::evidence::Source;
 use crate::expression::Format;
@@ -15,7 +17,8 @@ dl{display:grid;grid-template-columns:9rem 1fr;gap:.2rem 1rem}dt{color:#666}dd{m
 @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}code{background:#2a2a2a}.bar{background:#333}\
 dt,.sure{color:#b0b0b0}.src{color:#a0a0a0}iframe{border-color:#444}}";
 
-/// The answer as a page. `flame_graph` is a self-contained page with the flame graph, if there is one.
+/// The answer as a page. `flame_graph` is a self-contained page with the flame graph, if there is
+/// one.
 pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ogive doctor</title>\
@@ -49,10 +52,10 @@ fn overview(out: &mut String, diagnosis: &Diagnosis) {
         for user in &overview.consumers {
             let _ = write!(
                 out,
-                "<div>{} {:.0}%<div class=\"bar\"><i style=\"width:{:.1}%\"></i></div></div>",
+                "<div>{} {}<div class=\"bar\"><i style=\"width:{:.1}%\"></i></div></div>",
                 escape(&user.name),
-                user.share_percent,
-                user.share_percent.clamp(0.0, 100.0)
+                user.used(),
+                user.share_percent.unwrap_or(0.0).clamp(0.0, 100.0)
             );
         }
         out.push_str("</dd>");
@@ -190,21 +193,4 @@ fn reading(out: &mut String, diagnosis: &Diagnosis) {
         }
         out.push_str("</ul>\n");
     }
-}
-
-/// Text for HTML, in content and in double-quoted attributes.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() && c != '\n' && c != '\t' => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }

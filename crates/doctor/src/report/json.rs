@@ -1,5 +1,5 @@
-//! The answer for programs. The schema is described in `docs/doctor.md`; a change that would break a
-//! reader raises [`JSON_VERSION`].
+//! The answer for programs. The schema is described in `docs/doctor.md`; a change that would break
+//! a reader raises [`JSON_VERSION`].
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,9 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
         "verdict": diagnosis.verdict.kind.name(),
         "sentence": diagnosis.verdict.sentence,
         "ask": diagnosis.verdict.ask,
+        "place": diagnosis.verdict.place.as_ref().map(|place| json!({
+            "name": place.name, "by": place.by, "percent": place.percent.map(rounded),
+        })),
         "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
         "considered": diagnosis.considered.iter().filter(|(_, confidence)| *confidence >= 0.01)
             .map(|(id, confidence)| json!({"id": id, "confidence": rounded(*confidence)})).collect::<Vec<_>>(),
@@ -43,7 +46,8 @@ fn overview(diagnosis: &Diagnosis) -> Value {
         "kernel": overview.kernel,
         "looking_percent": overview.looking_percent.map(rounded),
         "consumers": overview.consumers.iter().map(|user| json!({
-            "name": user.name, "share_percent": rounded(user.share_percent), "zfs": user.is_zfs, "kernel": user.is_kernel,
+            "name": user.name, "share_percent": user.share_percent.map(rounded),
+            "cpu_percent": user.cpu_percent.map(rounded), "zfs": user.is_zfs, "kernel": user.is_kernel,
             "threads": user.threads.iter().map(|(name, share)| json!({
                 "name": name, "share_percent": rounded(*share),
             })).collect::<Vec<_>>(),

@@ -1,77 +1,18 @@
-//! The answer for a terminal.
+//! The whole answer for a terminal.
 //!
 //! The first line is the verdict and nothing else, so that `ogive doctor | head -1` is an answer.
 
 use std::fmt::Write as _;
 
+use super::style::{Stress, Style, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, VerdictKind, Word};
 use crate::evidence::Source;
 use crate::expression::Format;
 
+/// A cause below this is not near enough to be named.
+const NEAR: f64 = 0.30;
 /// How many lines that nobody understood are shown.
 const SHOWN_NOT_UNDERSTOOD: usize = 10;
-
-/// How to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// Whether to use colours.
-    pub colour: bool,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Self { width: 100, colour: false }
-    }
-}
-
-/// Ways to stress a word.
-#[derive(Clone, Copy)]
-enum Stress {
-    Bold,
-    Bad,
-    Good,
-    Dim,
-}
-
-impl Style {
-    fn stress(self, text: &str, stress: Stress) -> String {
-        if !self.colour {
-            return text.to_owned();
-        }
-        let code = match stress {
-            Stress::Bold => "1",
-            Stress::Bad => "1;31",
-            Stress::Good => "1;32",
-            Stress::Dim => "2",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
-    }
-
-    /// Wraps `words` to the width, the first line behind `first`, the others behind as many spaces.
-    fn wrap(self, first: &str, words: &str) -> String {
-        let indent = first.chars().count();
-        let room = self.width.max(indent + 20) - indent;
-        let mut out = first.to_owned();
-        let mut used = 0;
-        for word in words.split_whitespace() {
-            let length = word.chars().count();
-            if used > 0 && used + 1 + length > room {
-                out.push('\n');
-                out.push_str(&" ".repeat(indent));
-                used = 0;
-            } else if used > 0 {
-                out.push(' ');
-                used += 1;
-            }
-            out.push_str(word);
-            used += length;
-        }
-        out.push('\n');
-        out
-    }
-}
 
 /// Writes the answer.
 pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
@@ -81,7 +22,7 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
         VerdictKind::Insufficient | VerdictKind::Open => Stress::Bold,
         _ => Stress::Good,
     };
-    let _ = writeln!(out, "{}", style.stress(&diagnosis.verdict.sentence, stress));
+    let _ = writeln!(out, "{}", style.stress(&printable(&diagnosis.verdict.sentence), stress));
     out.push('\n');
     out.push_str(&overview(&diagnosis.overview, style));
     for (at, finding) in diagnosis.findings.iter().enumerate() {
@@ -91,7 +32,7 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
         let nearest: Vec<String> = diagnosis
             .considered
             .iter()
-            .filter(|(_, confidence)| *confidence >= 0.05)
+            .filter(|(_, confidence)| *confidence >= NEAR)
             .take(5)
             .map(|(id, confidence)| format!("{id} {:.0}%", confidence * 100.0))
             .collect();
@@ -140,14 +81,17 @@ fn overview(overview: &Overview, style: Style) -> String {
                     1 if user.threads[0].0 == user.name => String::new(),
                     _ => format!(" (threads {})", threads.join(", ")),
                 };
-                format!("{} {:.0}%{threads}", user.name, user.share_percent)
+                format!("{} {}{threads}", user.name, user.used())
             })
             .collect();
         let mut line = users.join(", ");
         if let Some(share) = overview.zfs_share_percent {
             let _ = write!(line, "; ZFS in all {share:.0}%");
         }
-        out.push_str(&style.wrap("Used by  ", &format!("{line} (of the busy CPU)")));
+        if overview.consumers.iter().any(|user| user.share_percent.is_some()) {
+            line.push_str(" (of the busy CPU)");
+        }
+        out.push_str(&style.wrap("Used by  ", &line));
     }
     if let Some(samples) = overview.samples.filter(|_| !overview.symbols.is_empty()) {
         let symbols: Vec<String> = overview
@@ -325,9 +269,4 @@ fn reading(diagnosis: &Diagnosis, style: Style) -> String {
         out.push_str(&style.wrap("Rule fault: ", fault));
     }
     out
-}
-
-/// Outside text without control characters, which a terminal would obey.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

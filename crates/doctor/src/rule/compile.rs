@@ -1,6 +1,8 @@
 //! A rule with its expressions compiled.
 
+use super::patterns;
 use super::text::{LookAlikeText, RuleText, SignKind, SignText};
+use crate::atlas;
 use crate::expression::{Expression, ExpressionError, Template};
 
 /// Why a rule cannot be used.
@@ -24,6 +26,16 @@ pub enum RuleError {
         /// What is wrong.
         source: ExpressionError,
     },
+    /// A pattern that it names is missing, unused or wrong.
+    #[error("{file}: patterns.{name}: {reason}")]
+    Pattern {
+        /// File of the rule.
+        file: String,
+        /// Name of the pattern.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A directory of rules cannot be read.
     #[error("{path}: {reason}")]
     Read {
@@ -37,7 +49,7 @@ pub enum RuleError {
 /// A compiled rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// The rule as written.
+    /// The rule as written, with its named patterns written out.
     pub text: RuleText,
     /// The verdict.
     pub verdict: Template,
@@ -87,10 +99,19 @@ impl Rule {
     /// # Errors
     /// [`RuleError`] says where and what.
     pub fn parse(file: &str, content: &str) -> Result<Self, RuleError> {
-        let text: RuleText = toml::from_str(content).map_err(|error| RuleError::Format {
+        let mut text: RuleText = toml::from_str(content).map_err(|error| RuleError::Format {
             file: file.to_owned(),
             reason: error.to_string(),
         })?;
+        patterns::write_out(&mut text).map_err(|fault| RuleError::Pattern {
+            file: file.to_owned(),
+            name: fault.name,
+            reason: fault.reason,
+        })?;
+        if !text.fix.is_empty() && text.fixed.is_empty() {
+            // A commit that is not known is a fault that lint names.
+            text.fixed = atlas::fixed_by(&text.fix).unwrap_or_default();
+        }
         Self::compile(file, text)
     }
 

@@ -1,7 +1,9 @@
 //! What is wrong with a rule beyond its syntax.
 
-use super::{Role, Rule, RuleSet, SignKind};
+use super::{Role, Rule, RuleSet, RuleText, SignKind};
+use crate::atlas;
 use crate::expression::faults;
+use crate::facts::{PROCESSORS, Requires, SYSTEMS};
 
 /// Faults of all rules of a set, one line each, beginning with the rule's id.
 pub fn lint(rules: &RuleSet) -> Vec<String> {
@@ -79,9 +81,73 @@ fn check_words(rule: &Rule, found: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    check_requires(&text.requires, found);
+    check_fixes(text, found);
     for fixed in &text.fixed {
         if crate::facts::parse_versions(fixed).is_none() {
             found.push(format!("fixed: {fixed:?} is no version"));
+        }
+    }
+}
+
+/// What a rule says of commits and releases is what the history says.
+fn check_fixes(text: &RuleText, found: &mut Vec<String>) {
+    for commit in &text.fix {
+        if atlas::first_releases(commit).is_none() {
+            found.push(format!("fix: the atlas has no {commit:?}: ten digits, then generate.py"));
+        }
+    }
+    let remedy = &text.remedy;
+    for line in [&remedy.now, &remedy.lasting, &remedy.verify, &remedy.dont].into_iter().flatten() {
+        for clause in line.split(';').flat_map(|part| part.split(". ")) {
+            check_clause(clause, found);
+        }
+    }
+}
+
+/// Releases that are named in one breath with commits are the first that contain them.
+fn check_clause(clause: &str, found: &mut Vec<String>) {
+    let words = || {
+        clause
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
+            .map(|word| word.trim_end_matches('.'))
+    };
+    let hash = |word: &&str| atlas::is_commit(word) && !word.chars().all(|c| c.is_ascii_digit());
+    let mut first = Vec::new();
+    for commit in words().filter(hash) {
+        match atlas::first_releases(commit) {
+            Some(releases) => first.extend(releases),
+            None => found.push(format!("remedy: the atlas has no {commit}: run generate.py")),
+        }
+    }
+    let is_release = |word: &&str| {
+        let parts: Vec<&str> = word.split('.').collect();
+        parts.len() >= 3 && parts.iter().all(|part| part.parse::<u32>().is_ok())
+    };
+    if words().any(|word| hash(&word)) {
+        for release in words().filter(is_release).filter(|word| !first.contains(word)) {
+            found.push(format!("remedy: {release} is no first release of its fix in {clause:?}"));
+        }
+    }
+}
+
+fn check_requires(requires: &Requires, found: &mut Vec<String>) {
+    let known = |names: &[String], all: &[&str]| {
+        names.iter().find(|name| !all.contains(&name.as_str())).cloned()
+    };
+    let wrong = [
+        ("system", known(&requires.systems, &SYSTEMS)),
+        ("processor", known(&requires.processors, &PROCESSORS)),
+        (
+            "property or feature",
+            requires.feature.clone().filter(|name| atlas::brought(name).is_none()),
+        ),
+        ("tunable", requires.tunable.clone().filter(|name| atlas::tunables(name).next().is_none())),
+        ("function", requires.code.clone().filter(|name| atlas::functions(name).next().is_none())),
+    ];
+    for (kind, name) in wrong {
+        if let Some(name) = name {
+            found.push(format!("requires: there is no {kind} {name}"));
         }
     }
 }
@@ -97,5 +163,24 @@ fn check_neighbours(rule: &Rule, rules: &RuleSet, found: &mut Vec<String>) {
                 neighbour.cause
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_that_do_not_have_the_commit_named_with_them_are_found() {
+        let faults = |clause: &str| {
+            let mut found = Vec::new();
+            check_clause(clause, &mut found);
+            found
+        };
+        assert!(faults("2.1.3 and 2.2.0 (178c93f021) scan each node").is_empty());
+        assert!(faults("2.1.3 or newer, on kernels from 3.12").is_empty());
+        assert!(faults("0.8.2 (b88ca2acf5)")[0].contains("0.8.2 is no first release"));
+        assert!(faults("in no release yet (90cdd9aef9)").is_empty());
+        assert!(faults("2.0.0 (00000000aa)")[0].contains("has no 00000000aa"));
     }
 }

@@ -1,8 +1,10 @@
 //! All rules: those compiled into the program, and those of a directory.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{Rule, RuleError};
+use super::{Rule, RuleError, weights};
+use crate::facts::Patterns;
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
@@ -13,6 +15,8 @@ const MAX_RULE_BYTES: u64 = 256 * 1024;
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
+    /// What they ask by, compiled at the first evidence and kept for the next.
+    patterns: Arc<Patterns>,
 }
 
 impl RuleSet {
@@ -26,6 +30,21 @@ impl RuleSet {
             set.add(Rule::parse(file, content)?);
         }
         Ok(set)
+    }
+
+    /// Takes over weights, one line a sign: rule, key ([`sign_key`](super::sign_key)), log-odds
+    /// where it holds and where it is shown not to. Gives back the lines that are of no sign here:
+    /// of a rule that is not in the set, or of a sign whose condition was changed since.
+    pub fn take_weights(&mut self, text: &str) -> Vec<String> {
+        let mut stale = Vec::new();
+        for line in text.lines() {
+            let Some((id, key, counted)) = weights::line(line) else { continue };
+            let rule = self.rules.iter_mut().find(|rule| rule.text.id == id);
+            if !rule.is_some_and(|rule| rule.take_weight(key, counted)) {
+                stale.push(format!("{id} {key}"));
+            }
+        }
+        stale
     }
 
     /// Adds a rule; one of the same id is replaced.
@@ -63,6 +82,11 @@ impl RuleSet {
             self.add(Rule::parse(&path.display().to_string(), &content)?);
         }
         Ok(())
+    }
+
+    /// The patterns of all rules that were asked for so far.
+    pub(crate) fn patterns(&self) -> Arc<Patterns> {
+        Arc::clone(&self.patterns)
     }
 
     /// The rules.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Requires;
+
 /// What ZFS, or whoever the rule names, has to do with the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -73,10 +75,16 @@ pub struct RuleText {
     /// Gate: false puts the rule out.
     #[serde(default)]
     pub applies: Option<String>,
+    /// What a host must have for it to be possible at all.
+    #[serde(default)]
+    pub requires: Requires,
     /// Percent of the busy CPU that it can be shown to take.
     #[serde(default)]
     pub share: Option<String>,
-    /// First releases with the fix, one a branch.
+    /// Commits of OpenZFS or SPL that end it, ten digits each.
+    #[serde(default)]
+    pub fix: Vec<String>,
+    /// First releases with the fix, one a branch; of commits the atlas knows them.
     #[serde(default)]
     pub fixed: Vec<String>,
     /// Affected versions, in words.
@@ -90,6 +98,9 @@ pub struct RuleText {
     /// Where the knowledge is from.
     #[serde(default)]
     pub references: Vec<String>,
+    /// Patterns that its expressions use by name.
+    #[serde(default, skip_serializing)]
+    pub patterns: BTreeMap<String, String>,
     /// Signs for and against.
     #[serde(default)]
     pub signs: Vec<SignText>,

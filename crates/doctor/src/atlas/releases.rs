@@ -1,0 +1,56 @@
+//! In which releases something is: ranges over the releases in their order.
+//!
+//! `0.8.0-2.1.16 2.2.1-`: from 0.8.0 to 2.1.16, and again from 2.2.1. Nothing at all means every
+//! release. A release that the atlas does not know is as the one before it.
+
+use super::version::{Version, parse_versions};
+
+/// Lowest version of each range, and the first one behind it, if there is one.
+type Run = (Version, Option<Version>);
+
+fn version(text: &str) -> Option<Version> {
+    parse_versions(text).map(|(low, _)| low)
+}
+
+/// The first known release after one.
+fn next(release: Version) -> Option<Version> {
+    super::releases().iter().filter_map(|text| version(text)).find(|known| *known > release)
+}
+
+/// Reads ranges; `None` if they are none.
+pub fn parse_runs(text: &str) -> Option<Vec<Run>> {
+    text.split_whitespace()
+        .map(|run| {
+            let (low, high) = run.split_once('-').unwrap_or((run, run));
+            let end = if high.is_empty() { None } else { next(version(high)?) };
+            Some((version(low)?, end))
+        })
+        .collect()
+}
+
+/// Whether a version that is somewhere from `low` to `high` may be one of the ranges.
+pub fn may_include(runs: &str, (low, high): (Version, Version)) -> bool {
+    let Some(runs) = parse_runs(runs) else { return true };
+    runs.is_empty()
+        || runs.iter().any(|(start, end)| high >= *start && end.is_none_or(|end| low < end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn may(runs: &str, text: &str) -> bool {
+        may_include(runs, parse_versions(text).expect("a version"))
+    }
+
+    #[test]
+    fn a_release_is_in_a_range_or_not() {
+        let runs = "0.8.0-2.1.16 2.2.1-";
+        assert!(may(runs, "0.8.0") && may(runs, "2.1.16") && may(runs, "2.2.1-1~bpo"));
+        assert!(!may(runs, "0.6.2") && !may(runs, "0.7.13") && !may(runs, "2.2.0-rc3"));
+        // Neither a later release of a branch nor one of the future is ruled out by not being
+        // known.
+        assert!(may(runs, "2.1.17") && may(runs, "9.0.0"));
+        assert!(may(runs, "0.7.x to 0.8.x") && !may(runs, "0.7.x") && may("", "0.5.0"));
+    }
+}

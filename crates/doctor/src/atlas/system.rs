@@ -1,0 +1,90 @@
+//! The operating system by what its tools print: headings of top, columns of ps and prstat, paths
+//! below /proc and /sys, names of sysctls, lines of kstat, modules before a function.
+//!
+//! A line that only one system's tools print tells; a line that somebody could write about any
+//! system does not.
+
+use std::sync::LazyLock;
+
+use regex::RegexSet;
+
+/// Systems, by the number of a pattern below.
+const MARKS: [(&str, &str); 17] = [
+    ("linux", r"^top - \d\d:\d\d:\d\d up |^%?Cpu\(s\): +[\d.]+"),
+    ("linux", r"^(KiB|MiB|GiB) Mem ?: +[\d.]"),
+    ("linux", r"^MemTotal: +\d+ kB|^nr_free_pages \d|^procs -+memory-+"),
+    ("linux", r"^(/sys/module/\w+/parameters|/proc/(spl|sys|\d+))/\S+"),
+    ("linux", r"\[kernel\.kallsyms\]|\[kernel\] +\[k\] "),
+    ("linux", r"\[(kworker/\S+|ksoftirqd/\d+|kthreadd|kswapd\d+|rcu_\w+)\]$"),
+    ("freebsd", r"^last pid: +\d+; +load averages?: "),
+    ("freebsd", r"^ARC: \S+ Total, |^Mem: .*\b(Inact|Wired|Laundry)\b"),
+    (
+        "freebsd",
+        r"^vfs\.zfs\.[\w.]+ *[:=]|^kstat\.zfs\.misc\.[\w.]+ *[:=]|^vm\.(kmem|stats)\S*[:=]",
+    ),
+    ("freebsd", r"zfs\.ko`\w|zfskern\{|\bkernel\{\w+\}|pagedaemon\{"),
+    ("freebsd", r"^CPU: +[\d.]+% user, +[\d.]+% nice"),
+    ("illumos", r"^\w+:\d+:\w+:\w+\s+\S+$|^module: \w+ +instance: \d+"),
+    ("illumos", r"\bgenunix`\w|\bunix`\w"),
+    ("illumos", r"^PID USERNAME +(SIZE|USR) .*PROCESS/(NLWP|LWPID)"),
+    ("illumos", r"^Page Summary +Pages +MB"),
+    ("macos", r"^Processes: \d+ total, \d+ running"),
+    ("macos", r"^Load Avg: [\d.]+, [\d.]+, [\d.]+ +CPU usage:"),
+];
+/// A longer line is none of a tool.
+const MAX_LINE_BYTES: usize = 512;
+
+static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSet::new(MARKS.iter().map(|(_, pattern)| *pattern)).expect("constant patterns")
+});
+
+/// The system whose tools print such a line, if no other's do.
+pub fn system_of(line: &str) -> Option<&'static str> {
+    if line.len() > MAX_LINE_BYTES {
+        return None;
+    }
+    let found = PATTERNS.matches(line.trim_start());
+    let mut systems = found.iter().map(|at| MARKS[at].0);
+    let first = systems.next()?;
+    systems.all(|other| other == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_tell_their_system() {
+        for (line, system) in [
+            ("top - 12:01:02 up 3 days,  1:02,  2 users,  load average: 1.0, 2.0, 3.0", "linux"),
+            ("%Cpu(s):  1.0 us,  2.0 sy,  0.0 ni, 97.0 id", "linux"),
+            ("MemTotal:       16384000 kB", "linux"),
+            ("/sys/module/zfs/parameters/zfs_arc_max:0", "linux"),
+            ("  31.10%  [kernel]  [k] osq_lock", "linux"),
+            ("root 12 0.0 0.0 0 0 ? S 10:00 0:00 [kworker/0:1H]", "linux"),
+            ("last pid: 12345;  load averages:  1.00,  2.00,  3.00    up 3+01:02:03", "freebsd"),
+            ("ARC: 10G Total, 4G MFU, 5G MRU, 1M Anon, 100M Header, 200M Other", "freebsd"),
+            ("Mem: 100M Active, 2G Inact, 20G Wired, 1G Free", "freebsd"),
+            ("vfs.zfs.arc_max: 4294967296", "freebsd"),
+            ("   11 root  -16  -  0B  48K CPU1  1 12:34 99.0% zfskern{arc_prune}", "freebsd"),
+            ("zfs:0:arcstats:size\t4294967296", "illumos"),
+            ("              unix`mutex_delay_default+0x7", "illumos"),
+            (
+                "   PID USERNAME USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG PROCESS/LWPID",
+                "illumos",
+            ),
+            ("Processes: 300 total, 2 running, 298 sleeping, 1500 threads", "macos"),
+        ] {
+            assert_eq!(system_of(line), Some(system), "{line}");
+        }
+        for line in [
+            "It is slow since I looked at /proc/spl/kstat/zfs/arcstats.",
+            "arcstats.size 12345",
+            "zfs_arc_max is 4 GiB on FreeBSD and on Linux",
+            "12:00:01 up 3 days",
+            "",
+        ] {
+            assert_eq!(system_of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Threads and task queues: the role of each by its name.
+//!
+//! Names arrive cut at 15 characters (Linux), with the number of a queue or thread behind them
+//! (`z_wr_iss_3`, `z_rd_int/0`, `ksoftirqd/7`), and of releases that called them otherwise.
+
+use super::section;
+
+/// Linux keeps so many characters of a thread's name.
+const NAME_CHARS: usize = 15;
+
+/// The role of a thread; names of programs have none.
+pub fn role_of(name: &str) -> Option<&'static str> {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    // A worker of the kernel tells behind a sign whose work it does: `kworker/0:1+kacpi_notify`.
+    let behalf = name.strip_prefix("kworker/").and_then(|rest| rest.split_once(['+', '-']));
+    if let Some(role) = behalf.and_then(|(_, queue)| exact(queue).or_else(|| by_beginning(queue))) {
+        return Some(role);
+    }
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let bare =
+        if bare.len() < name.len() { bare.trim_end_matches(['_', '-', '/', ':']) } else { name };
+    exact(name).or_else(|| exact(bare)).or_else(|| cut(name)).or_else(|| by_beginning(name))
+}
+
+fn split(line: &'static str) -> (&'static str, &'static str) {
+    line.split_once('\t').unwrap_or((line, ""))
+}
+
+fn exact(name: &str) -> Option<&'static str> {
+    let all = section("threads");
+    let at = all.binary_search_by(|line| split(line).0.cmp(name)).ok()?;
+    Some(split(all[at]).1)
+}
+
+/// A name that Linux cut.
+fn cut(name: &str) -> Option<&'static str> {
+    let name = name.trim_end_matches(['/', '_', '-']);
+    if name.len() + 1 < NAME_CHARS || name.len() > NAME_CHARS {
+        return None;
+    }
+    let all = section("threads");
+    let at = all.partition_point(|line| split(line).0 < name);
+    let (whole, role) = split(all.get(at)?);
+    (whole.starts_with(name) && !whole.ends_with('*')).then_some(role)
+}
+
+/// The longest beginning that is listed with a star.
+fn by_beginning(name: &str) -> Option<&'static str> {
+    let ends = name.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+    ends.filter_map(|end| name.get(..end)).find_map(|start| exact(&format!("{start}*")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_have_their_role_however_they_are_printed() {
+        for (name, role) in [
+            ("z_rd_int_7", "read/done"),
+            ("[z_rd_int/0]", "read/done"),
+            ("z_wr_iss_h", "write/issue"),
+            ("z_fr_iss_3", "free"),
+            ("z_null_int", "null"),
+            ("txg_sync", "sync"),
+            ("arc_prune", "arc/prune"),
+            ("arc_reclaim", "arc/evict"),
+            ("arc_adapt", "arc/reap"),
+            ("dbuf_evict", "dbuf/evict"),
+            ("dbu_evict", "dbuf/evict"),
+            ("z_unlinked_drai", "drop"),
+            ("dp_sync_taskq", "sync"),
+            ("spl_kmem_cache/", "spl"),
+            ("spl_dynamic_tas", "spl"),
+            ("l2arc_feed", "l2arc"),
+            ("zvol", "zvol"),
+            ("zvol_tq-0", "zvol"),
+            ("kswapd0", "kernel/reclaim"),
+            ("ksmd", "kernel/ksm"),
+            ("kworker/0:1H", "kernel/work"),
+            ("kworker/0:10+kacpi_notify", "kernel/firmware"),
+            ("kworker/u8:2-btrfs-endio", "kernel/files"),
+            ("kworker/0:1-events", "kernel/work"),
+        ] {
+            assert_eq!(role_of(name), Some(role), "{name}");
+        }
+        for name in ["zed", "zfs", "postgres", "python3", "java", "", "z", "irqbalance"] {
+            assert_eq!(role_of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a host is and how it is set, in words that can be set beside another's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::evidence::{Evidence, Number, Source};
+
+/// Properties that are settings; the others are figures of what is stored.
+const SETTINGS: [&str; 27] = [
+    "acltype",
+    "ashift",
+    "atime",
+    "autotrim",
+    "checksum",
+    "compression",
+    "copies",
+    "dedup",
+    "direct",
+    "dnodesize",
+    "encryption",
+    "failmode",
+    "logbias",
+    "prefetch",
+    "primarycache",
+    "quota",
+    "recordsize",
+    "redundant_metadata",
+    "relatime",
+    "secondarycache",
+    "snapdir",
+    "special_small_blocks",
+    "sync",
+    "volblocksize",
+    "volmode",
+    "volthreading",
+    "xattr",
+];
+/// Flags of processors that decide which code ZFS runs.
+const FLAGS: [&str; 12] = [
+    "aes",
+    "asimd",
+    "avx",
+    "avx2",
+    "avx512bw",
+    "avx512f",
+    "movbe",
+    "pclmulqdq",
+    "sha_ni",
+    "sse2",
+    "ssse3",
+    "vaes",
+];
+/// Names of one value are given for so many data sets.
+const OWNERS: usize = 2;
+
+/// A setting: what it is set to, and where that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// Values, with the data sets that have them; one without owners for a parameter.
+    pub(crate) values: BTreeMap<String, BTreeSet<String>>,
+    /// Where each value was read.
+    pub(crate) sources: BTreeMap<String, Vec<Source>>,
+}
+
+impl Setting {
+    /// What is set here and not there, or all of it.
+    pub(crate) fn words(&self, other: &Self) -> String {
+        let own: Vec<&String> =
+            self.values.keys().filter(|value| !other.values.contains_key(*value)).collect();
+        let shown = if own.is_empty() { self.values.keys().collect() } else { own };
+        let words: Vec<String> = shown.into_iter().map(|value| self.described(value)).collect();
+        words.join(", ")
+    }
+
+    fn described(&self, value: &str) -> String {
+        let owners: Vec<&String> = self.values.get(value).into_iter().flatten().collect();
+        let named: Vec<&str> = owners.iter().take(OWNERS).map(|owner| owner.as_str()).collect();
+        match owners.len() {
+            0 => value.to_owned(),
+            count if count <= OWNERS => format!("{value} ({})", named.join(", ")),
+            count => format!("{value} ({} and {} more)", named.join(", "), count - OWNERS),
+        }
+    }
+
+    /// Where the values were read that the other has not.
+    pub(crate) fn own_sources(&self, other: &Self) -> Vec<Source> {
+        let own = self.sources.iter().filter(|(value, _)| !other.values.contains_key(*value));
+        own.flat_map(|(_, sources)| sources.iter().cloned()).collect()
+    }
+}
+
+/// Something that is said once of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stated {
+    pub(crate) value: String,
+    pub(crate) source: Option<Source>,
+}
+
+/// Whether something that is stated is a release, and not the machine.
+pub(crate) fn is_release(name: &str) -> bool {
+    matches!(name, "version of ZFS" | "kernel" | "distribution" | "system")
+}
+
+/// Parameters and properties by name.
+pub(crate) fn settings(evidence: &Evidence) -> BTreeMap<String, Setting> {
+    let mut settings: BTreeMap<String, Setting> = BTreeMap::new();
+    let mut add = |name: &str, value: &str, owner: Option<&str>, source: &Source| {
+        let setting = settings.entry(name.to_owned()).or_default();
+        setting.values.entry(value.to_owned()).or_default().extend(owner.map(str::to_owned));
+        setting.sources.entry(value.to_owned()).or_default().push(source.clone());
+    };
+    for parameter in &evidence.parameters {
+        add(&parameter.name, parameter.value.trim(), None, &parameter.source);
+    }
+    for property in &evidence.properties {
+        let name = property.name.as_str();
+        if property.value == "-" || !(SETTINGS.contains(&name) || name.starts_with("feature@")) {
+            continue;
+        }
+        // Whether a feature is active changes by itself and says no more than that it is on.
+        let value = match property.value.as_str() {
+            "active" if name.starts_with("feature@") => "enabled",
+            value => value,
+        };
+        add(name, value, Some(&property.owner), &property.source);
+    }
+    settings
+}
+
+/// Releases and the machine.
+pub(crate) fn stated(evidence: &Evidence) -> BTreeMap<&'static str, Stated> {
+    let host = &evidence.host;
+    let mut stated = BTreeMap::new();
+    let texts = [
+        ("version of ZFS", &host.zfs_version),
+        ("kernel", &host.kernel),
+        ("distribution", &host.distribution),
+        ("system", &host.os),
+        ("processor", &host.cpu_model),
+    ];
+    for (name, said) in texts {
+        if let Some(said) = said {
+            let source = Some(said.source.clone());
+            stated.insert(name, Stated { value: said.value.clone(), source });
+        }
+    }
+    if let Some(cpus) = &host.cpus {
+        let source = Some(cpus.source.clone());
+        stated.insert("CPUs", Stated { value: cpus.value.to_string(), source });
+    }
+    if let Some(bytes) = memory_bytes(evidence) {
+        // Two machines of one size differ by what the firmware keeps.
+        let value = format!("{:.0} GiB", (bytes / 1_073_741_824.0).ceil());
+        stated.insert("memory", Stated { value, source: None });
+    }
+    if let Some(flags) = &host.cpu_flags {
+        let has: BTreeSet<&str> = flags.value.split_whitespace().collect();
+        let shown: Vec<&str> = FLAGS.into_iter().filter(|flag| has.contains(flag)).collect();
+        let source = Some(flags.source.clone());
+        stated.insert("processor flags", Stated { value: shown.join(" "), source });
+    }
+    stated
+}
+
+fn memory_bytes(evidence: &Evidence) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "RAM to within a page")]
+    let stated = evidence.host.ram_bytes.as_ref().map(|bytes| bytes.value as f64);
+    let total = || {
+        let tables = evidence.tables.iter().filter(|table| table.name == "meminfo");
+        let mut figures = tables.flat_map(|table| &table.figures);
+        figures.find_map(|figure| match figure.value {
+            Number::Gauge(bytes) if figure.name == "MemTotal_bytes" => Some(bytes),
+            _ => None,
+        })
+    };
+    stated.or_else(total)
+}

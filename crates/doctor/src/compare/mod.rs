@@ -1,0 +1,302 @@
+//! Two hosts, or two times of one: what differs, and which of it explains that the one is ill.
+//!
+//! "The other host is fine" is often the best evidence there is. A difference explains something in
+//! one of three ways: it is a cause that only the sick host has; the evidence of such a cause
+//! stands on it; or it is CPU that only the sick host spends. What does none of these is listed
+//! behind, and never said to be the reason: two hosts always differ in something.
+
+pub(crate) mod describe;
+mod rank;
+mod side;
+
+use crate::diagnose::{LIKELY, POSSIBLE};
+use crate::evidence::{Evidence, Source};
+use crate::rule::{Role, RuleSet};
+
+use self::side::Side;
+
+/// CPUs that the sick host must be busier by before anything explains CPU.
+const NOISE_CPUS: f64 = 0.05;
+/// The same as a part of what the healthy host uses.
+const NOISE_PART: f64 = 0.10;
+/// Who has this part of the additional CPU is named in the first line.
+const MOST_PERCENT: f64 = 50.0;
+/// So many times the work is more work.
+const MORE_WORK: f64 = 1.5;
+/// CPU for a unit of work that grew by less than this is the same.
+const SAME_COST: f64 = 1.3;
+
+/// What kind of difference it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A cause, or another answer, by the rules.
+    Cause,
+    /// CPU of a subsystem.
+    Subsystem,
+    /// CPU of a thread or program.
+    Thread,
+    /// A parameter or property.
+    Setting,
+    /// A release.
+    Version,
+    /// Processor, memory.
+    Hardware,
+    /// What was asked of the host, and what a unit of it costs.
+    Load,
+    /// A counter's rate.
+    Counter,
+}
+
+impl Kind {
+    /// Its word, in the table and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cause => "cause",
+            Self::Subsystem => "CPU of",
+            Self::Thread => "thread",
+            Self::Setting => "setting",
+            Self::Version => "version",
+            Self::Hardware => "hardware",
+            Self::Load => "load",
+            Self::Counter => "counter",
+        }
+    }
+}
+
+/// Something that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// What kind it is.
+    pub kind: Kind,
+    /// What differs.
+    pub name: String,
+    /// What it is on the healthy host.
+    pub healthy: Option<String>,
+    /// What it is on the sick one.
+    pub sick: Option<String>,
+    /// How many times the healthy host's figure the sick one's is.
+    pub factor: Option<f64>,
+    /// Percent of the additional CPU that it is.
+    pub explains_percent: Option<f64>,
+    /// The cause whose evidence stands on it.
+    pub cited_by: Option<String>,
+    /// Where the sick host's was read.
+    pub sources: Vec<Source>,
+    /// Order; the larger, the further up.
+    weight: f64,
+}
+
+/// What the comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The sick host has a cause.
+    Cause,
+    /// It does more of the same, at the same price.
+    MoreWork,
+    /// A program that is not ZFS's has the additional CPU.
+    Program,
+    /// It is known where the additional CPU goes, and not why.
+    Place,
+    /// Nothing differs that explains it.
+    Nothing,
+    /// Too little is known of one of them.
+    Insufficient,
+}
+
+impl Outcome {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cause => "cause",
+            Self::MoreWork => "more work",
+            Self::Program => "another program",
+            Self::Place => "place",
+            Self::Nothing => "nothing explains it",
+            Self::Insufficient => "not enough evidence",
+        }
+    }
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Names of the healthy and the sick host.
+    pub names: [String; 2],
+    /// What it comes to.
+    pub outcome: Outcome,
+    /// The same as the first line.
+    pub sentence: String,
+    /// CPUs that were busy on each.
+    pub busy_cpus: [Option<f64>; 2],
+    /// What differs, best explanation first.
+    pub differences: Vec<Difference>,
+}
+
+/// Compares two hosts, or two times of one.
+pub fn compare(
+    rules: &RuleSet,
+    (healthy_name, healthy): (&str, Evidence),
+    (sick_name, sick): (&str, Evidence),
+) -> Comparison {
+    let healthy = Side::new(rules, healthy_name, healthy);
+    let sick = Side::new(rules, sick_name, sick);
+    let extra = additional_cpus(&healthy, &sick);
+    let mut differences = rank::differences(&healthy, &sick, extra);
+    differences.sort_by(|a, b| {
+        b.weight
+            .total_cmp(&a.weight)
+            .then_with(|| a.kind.cmp(&b.kind))
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    let (outcome, sentence) = outcome(&healthy, &sick, extra, &differences);
+    Comparison {
+        names: [healthy.name, sick.name],
+        outcome,
+        sentence,
+        busy_cpus: [healthy.busy_cpus, sick.busy_cpus],
+        differences,
+    }
+}
+
+/// CPUs that the sick host uses more, if that is more than noise.
+fn additional_cpus(healthy: &Side, sick: &Side) -> Option<f64> {
+    let (before, after) = healthy.busy_cpus.zip(sick.busy_cpus)?;
+    let extra = after - before;
+    (extra >= NOISE_CPUS && extra >= NOISE_PART * before).then_some(extra)
+}
+
+/// How many times the work, and how many times the CPU of ZFS for a unit of it, where both are
+/// known.
+fn work_and_cost(healthy: &Side, sick: &Side) -> Option<(&'static str, f64, Option<f64>)> {
+    for work in &sick.work {
+        let before = healthy.work.iter().find(|known| known.unit == work.unit);
+        let Some(before) = before.filter(|before| before.rate >= 0.1 && work.rate >= 0.1) else {
+            continue;
+        };
+        let times = work.rate / before.rate;
+        let cost = healthy
+            .zfs_cpus
+            .zip(sick.zfs_cpus)
+            .filter(|(before, _)| *before >= 0.01)
+            .map(|(before, after)| after / before / times);
+        return Some((work.unit, times, cost));
+    }
+    None
+}
+
+fn outcome(
+    healthy: &Side,
+    sick: &Side,
+    extra: Option<f64>,
+    differences: &[Difference],
+) -> (Outcome, String) {
+    let is_cause = |role: Role| role == Role::Cause;
+    let mut causes =
+        sick.diagnosis.findings.iter().filter(|one| is_cause(one.role) && one.confidence >= LIKELY);
+    let in_healthy = |id: &str| {
+        healthy.diagnosis.findings.iter().any(|one| one.id == id && one.confidence >= POSSIBLE)
+    };
+    if let Some(cause) = causes.clone().find(|cause| !in_healthy(&cause.id)) {
+        let why = cited(differences, &cause.id);
+        let sentence = format!(
+            "{} has what {} has not: {} ({}).{why}",
+            sick.name, healthy.name, cause.title, cause.word
+        );
+        return (Outcome::Cause, sentence);
+    }
+    if let Some(cause) = causes.next() {
+        let sentence = format!(
+            "Both have the same cause, {} ({} on {}): {} is no healthy host to compare with.",
+            cause.title, cause.word, sick.name, healthy.name
+        );
+        return (Outcome::Cause, sentence);
+    }
+    let (Some(before), Some(after)) = (healthy.busy_cpus, sick.busy_cpus) else {
+        let lacking = if healthy.busy_cpus.is_none() { &healthy.name } else { &sick.name };
+        let sentence = format!(
+            "Not enough evidence to compare: of {lacking} it is not known how busy its CPUs were. \
+             Run on both: sudo ogive capture"
+        );
+        return (Outcome::Insufficient, sentence);
+    };
+    let Some(extra) = extra else {
+        let sentence = format!(
+            "Nothing differs that explains it: {} is not busier ({after:.2} CPUs, {} has \
+             {before:.2}), and no cause is found on it.",
+            sick.name, healthy.name
+        );
+        return (Outcome::Nothing, sentence);
+    };
+    if let Some((unit, times, Some(cost))) = work_and_cost(healthy, sick)
+        && times >= MORE_WORK
+        && cost <= SAME_COST
+    {
+        let sentence = format!(
+            "{} does {times:.1} times the work ({unit}) for {cost:.1} times the CPU a unit: that is \
+             load, not a fault.",
+            sick.name
+        );
+        return (Outcome::MoreWork, sentence);
+    }
+    place(healthy, sick, extra, differences)
+}
+
+/// Where the additional CPU goes, if one place or the programs have most of it.
+fn place(healthy: &Side, sick: &Side, extra: f64, differences: &[Difference]) -> (Outcome, String) {
+    let most = |kind: Kind| {
+        differences.iter().find(|one| {
+            one.kind == kind && one.explains_percent.is_some_and(|part| part >= MOST_PERCENT)
+        })
+    };
+    let part = |one: &Difference| one.explains_percent.unwrap_or(0.0);
+    let uses = format!("{} uses {extra:.2} CPUs more", sick.name);
+    let is_program = |one: &&Difference| {
+        one.kind == Kind::Thread && sick.threads.get(&one.name).is_some_and(|(_, kernel)| !kernel)
+    };
+    let programs: Vec<&Difference> = differences.iter().filter(is_program).collect();
+    // What a program does inside of ZFS is ZFS's.
+    let of_zfs = healthy.zfs_cpus.zip(sick.zfs_cpus).map(|(before, after)| after - before);
+    let is_innocent = of_zfs.is_some_and(|cpus| cpus * 100.0 / extra < MOST_PERCENT);
+    if is_innocent && programs.iter().map(|one| part(one)).sum::<f64>() >= MOST_PERCENT {
+        let named = programs.iter().take(3).map(|one| format!("{} {:.0}%", one.name, part(one)));
+        let named: Vec<String> = named.collect();
+        let sentence =
+            format!("{uses}, and programs have it, not ZFS: {} of it.", named.join(", "));
+        return (Outcome::Program, sentence);
+    }
+    match most(Kind::Subsystem).or_else(|| most(Kind::Thread)) {
+        Some(one) => (
+            Outcome::Place,
+            format!(
+                "{uses}; {:.0}% of it goes into {}. Why is not known: nothing differs that a known \
+                 cause stands on.",
+                part(one),
+                one.name
+            ),
+        ),
+        None => (
+            Outcome::Nothing,
+            format!("{uses}, and nothing differs that explains it: no place has half of it."),
+        ),
+    }
+}
+
+/// The settings and versions that a cause's evidence stands on, as a sentence.
+fn cited(differences: &[Difference], cause: &str) -> String {
+    let on = differences.iter().filter(|one| {
+        matches!(one.kind, Kind::Setting | Kind::Version | Kind::Hardware)
+            && one.cited_by.as_deref() == Some(cause)
+    });
+    let words: Vec<String> = on
+        .take(2)
+        .map(|one| {
+            format!(
+                "{} is {}, and {} on the healthy host",
+                one.name,
+                one.sick.as_deref().unwrap_or("not set"),
+                one.healthy.as_deref().unwrap_or("not set")
+            )
+        })
+        .collect();
+    if words.is_empty() { String::new() } else { format!(" There {}.", words.join("; ")) }
+}

@@ -1,0 +1,236 @@
+//! What differs, each with the weight of what it explains.
+
+use super::describe::{self, Setting, Stated};
+use super::side::Side;
+use super::{Difference, Kind, work_and_cost};
+use crate::diagnose::{Finding, POSSIBLE};
+use crate::evidence::Source;
+
+/// CPU below this part of the additional is left out, percent.
+const WORTH_PERCENT: f64 = 5.0;
+/// A rate has to differ by this factor, and by so much a second.
+const WORTH_FACTOR: f64 = 3.0;
+const WORTH_PER_SECOND: f64 = 1.0;
+/// A load or its price that differs by less than this factor is the same.
+const SAME: f64 = 1.2;
+/// So many rates that no cause stands on are listed.
+const RATES: usize = 10;
+/// A parameter that tells hosts apart by design.
+const NO_SETTINGS: [&str; 2] = ["spl_hostid", "kern.hostid"];
+
+/// All differences, in no order.
+pub(super) fn differences(healthy: &Side, sick: &Side, extra: Option<f64>) -> Vec<Difference> {
+    let mut all = causes(healthy, sick);
+    let subsystems = |side: &Side| {
+        side.subsystems.iter().map(|(name, (cpus, _))| ((*name).to_owned(), *cpus)).collect()
+    };
+    let threads =
+        |side: &Side| side.threads.iter().map(|(name, (cpus, _))| (name.clone(), *cpus)).collect();
+    all.extend(cpus(Kind::Subsystem, &subsystems(healthy), &subsystems(sick), extra));
+    all.extend(cpus(Kind::Thread, &threads(healthy), &threads(sick), extra));
+    all.extend(settings(healthy, sick));
+    all.extend(stated(healthy, sick));
+    all.extend(load(healthy, sick));
+    all.extend(rates(healthy, sick));
+    all
+}
+
+/// The finding whose evidence stands on one of the lines, best first.
+fn cited_by<'a>(sick: &'a Side, sources: &[Source]) -> Option<&'a Finding> {
+    let stands = |finding: &&Finding| {
+        finding
+            .evidence
+            .iter()
+            .flat_map(|line| &line.sources)
+            .any(|at| at.line.is_some() && sources.contains(at))
+    };
+    sick.diagnosis.findings.iter().find(stands)
+}
+
+/// What it is worth that the evidence of a finding stands on something.
+fn cited_weight(finding: &Finding) -> f64 {
+    500.0 + 100.0 * finding.confidence
+}
+
+fn causes(healthy: &Side, sick: &Side) -> Vec<Difference> {
+    let words = |finding: &Finding| {
+        let share = finding
+            .share_percent
+            .map(|share| format!(", {share:.0}% of its busy CPU"))
+            .unwrap_or_default();
+        format!("{} ({:.0}%){share}", finding.word, finding.confidence * 100.0)
+    };
+    let known = |side: &Side, id: &str| {
+        let found = side.diagnosis.findings.iter().find(|one| one.id == id);
+        found.filter(|one| one.confidence >= POSSIBLE).map(words)
+    };
+    let of_sick = sick.diagnosis.findings.iter().map(|finding| (finding, 1000.0));
+    let only_healthy = |one: &&Finding| known(sick, &one.id).is_none();
+    let of_healthy =
+        healthy.diagnosis.findings.iter().filter(only_healthy).map(|finding| (finding, 0.0));
+    of_sick
+        .chain(of_healthy)
+        .filter(|(finding, _)| finding.confidence >= POSSIBLE)
+        .map(|(finding, base)| Difference {
+            kind: Kind::Cause,
+            name: finding.id.clone(),
+            healthy: known(healthy, &finding.id),
+            sick: known(sick, &finding.id),
+            factor: None,
+            explains_percent: None,
+            cited_by: None,
+            sources: Vec::new(),
+            weight: base + 100.0 * finding.confidence,
+        })
+        // What both have to the same degree is no difference.
+        .filter(|one| one.healthy != one.sick)
+        .collect()
+}
+
+type Cpus = std::collections::BTreeMap<String, f64>;
+
+fn cpus(kind: Kind, healthy: &Cpus, sick: &Cpus, extra: Option<f64>) -> Vec<Difference> {
+    let Some(extra) = extra else { return Vec::new() };
+    let worth = |(name, after): (&String, &f64)| {
+        let before = healthy.get(name).copied().unwrap_or(0.0);
+        let explains = (after - before) * 100.0 / extra;
+        (explains >= WORTH_PERCENT).then(|| Difference {
+            kind,
+            name: name.clone(),
+            healthy: Some(format!("{before:.2} CPUs")),
+            sick: Some(format!("{after:.2} CPUs")),
+            factor: (before >= 0.01).then(|| after / before),
+            explains_percent: Some(explains.min(100.0)),
+            cited_by: None,
+            sources: Vec::new(),
+            weight: 200.0 + explains.min(100.0),
+        })
+    };
+    sick.iter().filter_map(worth).collect()
+}
+
+fn settings(healthy: &Side, sick: &Side) -> Vec<Difference> {
+    let differs = |(name, own): (&String, &Setting)| {
+        // What the other does not show may be set all the same.
+        let other = healthy.settings.get(name)?;
+        if own.values.keys().eq(other.values.keys()) || NO_SETTINGS.contains(&name.as_str()) {
+            return None;
+        }
+        let sources = own.own_sources(other);
+        let finding = cited_by(sick, &sources);
+        Some(Difference {
+            kind: Kind::Setting,
+            name: name.clone(),
+            healthy: Some(other.words(own)),
+            sick: Some(own.words(other)),
+            factor: None,
+            explains_percent: None,
+            cited_by: finding.map(|finding| finding.id.clone()),
+            sources,
+            weight: finding.map_or(50.0, cited_weight),
+        })
+    };
+    sick.settings.iter().filter_map(differs).collect()
+}
+
+fn stated(healthy: &Side, sick: &Side) -> Vec<Difference> {
+    let differs = |(name, own): (&&'static str, &Stated)| {
+        let other = healthy.stated.get(name)?;
+        if other.value == own.value {
+            return None;
+        }
+        let is_version = describe::is_release(name);
+        let sources: Vec<Source> = own.source.iter().cloned().collect();
+        // A release that lacks the fix of what was found is part of it, cited or not.
+        let lacks =
+            |one: &&Finding| *name == "version of ZFS" && one.versions.has_fix == Some(false);
+        let finding =
+            cited_by(sick, &sources).or_else(|| sick.diagnosis.findings.iter().find(lacks));
+        Some(Difference {
+            kind: if is_version { Kind::Version } else { Kind::Hardware },
+            name: (*name).to_owned(),
+            healthy: Some(other.value.clone()),
+            sick: Some(own.value.clone()),
+            factor: None,
+            explains_percent: None,
+            cited_by: finding.map(|finding| finding.id.clone()),
+            sources,
+            weight: finding.map_or(if is_version { 60.0 } else { 40.0 }, cited_weight),
+        })
+    };
+    sick.stated.iter().filter_map(differs).collect()
+}
+
+fn load(healthy: &Side, sick: &Side) -> Vec<Difference> {
+    let mut all = Vec::new();
+    let mut add = |name: String, before: String, after: String, factor: f64, weight: f64| {
+        all.push(Difference {
+            kind: Kind::Load,
+            name,
+            healthy: Some(before),
+            sick: Some(after),
+            factor: Some(factor),
+            explains_percent: None,
+            cited_by: None,
+            sources: Vec::new(),
+            weight,
+        });
+    };
+    if let Some((unit, times, cost)) = work_and_cost(healthy, sick) {
+        let differs = |factor: f64| !(1.0 / SAME..=SAME).contains(&factor);
+        let rate = |side: &Side| {
+            let work = side.work.iter().find(|work| work.unit == unit);
+            work.map(|work| format!("{:.1}", work.rate)).unwrap_or_default()
+        };
+        if differs(times) {
+            add(unit.to_owned(), rate(healthy), rate(sick), times, 55.0);
+        }
+        if let Some(cost) = cost.filter(|cost| differs(*cost)) {
+            let each = |side: &Side| {
+                let work = side.work.iter().find(|work| work.unit == unit);
+                let zfs = side.zfs_cpus.zip(work).map(|(cpus, work)| cpus * 1000.0 / work.rate);
+                zfs.map(|cpus| format!("{cpus:.3} ms")).unwrap_or_default()
+            };
+            let weight = if cost >= super::SAME_COST { 190.0 } else { 54.0 };
+            let name = format!("ZFS's CPU for one of {unit}").replace("/s", "");
+            add(name, each(healthy), each(sick), cost, weight);
+        }
+    }
+    all
+}
+
+/// Rates that differ by more than the load does.
+fn rates(healthy: &Side, sick: &Side) -> Vec<Difference> {
+    let times = work_and_cost(healthy, sick).map_or(1.0, |(_, times, _)| times);
+    let floor = WORTH_PER_SECOND;
+    let mut all: Vec<Difference> = Vec::new();
+    for (path, (after, sources)) in &sick.rates {
+        let Some((before, _)) = healthy.rates.get(path) else { continue };
+        let factor = (after + floor) / (before + floor);
+        let beyond_load = (factor / times).max(times / factor);
+        let plain = factor.max(1.0 / factor);
+        if plain < WORTH_FACTOR || beyond_load < WORTH_FACTOR || (after - before).abs() < floor {
+            continue;
+        }
+        let finding = cited_by(sick, sources);
+        all.push(Difference {
+            kind: Kind::Counter,
+            name: path.clone(),
+            healthy: Some(format!("{before:.1}/s")),
+            sick: Some(format!("{after:.1}/s")),
+            factor: (*before > 0.0).then(|| after / before),
+            explains_percent: None,
+            cited_by: finding.map(|finding| finding.id.clone()),
+            // The last reading is one that was taken at the end.
+            sources: sources.last().cloned().into_iter().collect(),
+            weight: finding.map_or(30.0 + plain.ln().min(9.0), |one| cited_weight(one) - 1.0),
+        });
+    }
+    all.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
+    let mut uncited = 0;
+    all.retain(|one| {
+        uncited += usize::from(one.cited_by.is_none());
+        one.cited_by.is_some() || uncited <= RATES
+    });
+    all
+}

@@ -1,0 +1,126 @@
+//! One of the two hosts in figures that can be set beside the other's: CPU in CPUs instead of
+//! shares, rates instead of counters, settings by name.
+
+use std::collections::BTreeMap;
+
+use super::describe::{self, Setting, Stated};
+use crate::diagnose::{Diagnosis, diagnose};
+use crate::evidence::{Evidence, Number, Source};
+use crate::facts::{Facts, without_number};
+use crate::rule::RuleSet;
+
+/// Tables whose counters say what the host did, not what it is.
+const TABLES: [&str; 13] = [
+    "abdstats",
+    "arcstats",
+    "brtstats",
+    "dbufstats",
+    "ddtstats",
+    "dmu_tx",
+    "dnodestats",
+    "fm",
+    "ogivestats",
+    "proc_vmstat",
+    "vdev_raidz",
+    "zfetchstats",
+    "zil",
+];
+/// What was asked of the host, per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Work {
+    /// Unit.
+    pub(super) unit: &'static str,
+    /// Units a second.
+    pub(super) rate: f64,
+}
+
+/// A host.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) diagnosis: Diagnosis,
+    /// CPUs that were busy, on average.
+    pub(super) busy_cpus: Option<f64>,
+    /// CPUs that ZFS had busy.
+    pub(super) zfs_cpus: Option<f64>,
+    pub(super) work: Vec<Work>,
+    /// CPUs by subsystem, with what it does.
+    pub(super) subsystems: BTreeMap<&'static str, (f64, &'static str)>,
+    /// CPUs by thread or program, and whether it is the kernel's.
+    pub(super) threads: BTreeMap<String, (f64, bool)>,
+    pub(super) settings: BTreeMap<String, Setting>,
+    /// Versions, processor, memory.
+    pub(super) stated: BTreeMap<&'static str, Stated>,
+    /// Rates by table and figure, with the lines of their readings.
+    pub(super) rates: BTreeMap<String, (f64, Vec<Source>)>,
+}
+
+impl Side {
+    pub(super) fn new(rules: &RuleSet, name: &str, evidence: Evidence) -> Self {
+        let (settings, stated) = (describe::settings(&evidence), describe::stated(&evidence));
+        let facts = Facts::new(evidence.clone());
+        let diagnosis = diagnose(rules, evidence);
+        let busy_cpus = facts
+            .cpu("busy")
+            .ok()
+            .zip(facts.ncpu().ok())
+            .map(|(percent, cpus)| percent * cpus / 100.0);
+        let cpus = |percent: f64| busy_cpus.map(|busy| busy * percent / 100.0);
+        let uses = facts.subsystems().unwrap_or_default();
+        let subsystems = uses
+            .iter()
+            .filter_map(|one| Some((one.name, (cpus(one.percent)?, one.does))))
+            .collect();
+        let mut threads: BTreeMap<String, (f64, bool)> = BTreeMap::new();
+        for user in facts.consumers() {
+            let Some(used) = user.share_percent.and_then(cpus) else { continue };
+            let name = without_number(&user.name).to_owned();
+            let entry = threads.entry(name).or_insert((0.0, user.is_kernel));
+            entry.0 += used;
+        }
+        Self {
+            name: name.to_owned(),
+            busy_cpus,
+            zfs_cpus: facts.zfs_share_beside_consumers().and_then(cpus),
+            work: work(&facts),
+            subsystems,
+            threads,
+            settings,
+            stated,
+            rates: rates(&facts),
+            diagnosis,
+        }
+    }
+}
+
+fn work(facts: &Facts) -> Vec<Work> {
+    let sum = |paths: [&str; 2]| {
+        let known: Vec<f64> = paths.iter().filter_map(|path| facts.rate(path).ok()).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>())
+    };
+    let mebibytes = sum(["objset.nread", "objset.nwritten"]).map(|bytes| bytes / 1_048_576.0);
+    let accesses = sum(["arcstats.hits", "arcstats.misses"]);
+    let units = [("MiB/s read and written", mebibytes), ("ARC accesses/s", accesses)];
+    units.into_iter().filter_map(|(unit, rate)| Some(Work { unit, rate: rate? })).collect()
+}
+
+/// Rates between two readings, or stated by the source: an average since boot says nothing about
+/// now, and would not stand beside one.
+fn rates(facts: &Facts) -> BTreeMap<String, (f64, Vec<Source>)> {
+    let mut paths: BTreeMap<String, Vec<Source>> = BTreeMap::new();
+    let tables = &facts.evidence().tables;
+    for table in tables.iter().filter(|table| TABLES.contains(&table.name.as_str())) {
+        for figure in &table.figures {
+            if matches!(figure.value, Number::Counter(_) | Number::Rate(_)) {
+                let path = format!("{}.{}", table.name, figure.name);
+                paths.entry(path).or_default().push(figure.source.clone());
+            }
+        }
+    }
+    let of_now = |path: &str| facts.delta(path).ok().and_then(|_| facts.rate(path).ok());
+    paths
+        .into_iter()
+        .filter_map(|(path, sources)| Some((of_now(&path)?, path, sources)))
+        .map(|(rate, path, sources)| (path, (rate, sources)))
+        .collect()
+}

@@ -1,0 +1,161 @@
+//! Which finding stands first, and which causes this host cannot have.
+//!
+//! Findings are ordered by confidence, then by the CPU they explain. A finding that names no cause
+//! ("it spins on a lock, whose is not known") is what is left when no cause explains the same
+//! samples, so it never stands above one that does.
+
+use super::weigh::{LIKELY, POSSIBLE, Weighed};
+use crate::facts::Facts;
+use crate::rule::{Role, Rule, SignKind};
+
+/// Part of what a non-answer explains from which a cause explains the same.
+const SAME_SAMPLES: f64 = 0.5;
+/// A share that is so many times another is not near it.
+const MANY_TIMES: f64 = 4.0;
+/// ZFS's share of the busy CPU, percent, up to which it is noise.
+const NOISE_PERCENT: f64 = 2.0;
+/// An ARC up to this size holds nothing that would make the kernel work.
+const EMPTY_ARC_BYTES: f64 = 134_217_728.0;
+
+/// What the module does before there is a pool.
+const NEEDS_NO_POOL: [&str; 2] = ["module-load-benchmark", "pool-import-work"];
+
+/// Whether the rule accuses the kernel's ZFS, rather than a program, the kernel or nobody.
+fn accuses_zfs(rule: &Rule) -> bool {
+    matches!(rule.text.role, Role::Cause | Role::LegitWork)
+        && !matches!(rule.text.family.as_str(), "ogive" | "innocent" | "zfs-userland")
+}
+
+/// Whether ZFS cannot be what is asked about: it is not loaded, no pool is imported and it is not
+/// seen to work, or it has next to none of the CPU and its ARC holds nothing.
+pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
+    if !accuses_zfs(rule) {
+        return false;
+    }
+    // An ARC without a pool can be asked for memory all the same: then ZFS is seen to work.
+    let works = facts.zfs_share().is_ok_and(|share| share >= NOISE_PERCENT);
+    let no_pool = facts.pools() == Ok(0.0) && !NEEDS_NO_POOL.contains(&rule.text.id.as_str());
+    if facts.zfs_loaded() == Ok(false) || no_pool && !works {
+        return true;
+    }
+    let noise = facts.zfs_share().is_ok_and(|share| share < NOISE_PERCENT);
+    noise && facts.arc("size").is_ok_and(|bytes| bytes < EMPTY_ARC_BYTES)
+}
+
+/// Orders what was weighed, best first.
+pub(super) fn order(weighed: &mut [(&Rule, Weighed)]) {
+    weighed.sort_by(|(_, a), (_, b)| {
+        b.confidence
+            .total_cmp(&a.confidence)
+            .then_with(|| b.share_percent.unwrap_or(0.0).total_cmp(&a.share_percent.unwrap_or(0.0)))
+            .then_with(|| b.log_odds.total_cmp(&a.log_odds))
+    });
+    // Of two that are likely the one that takes many times the CPU is the answer to where it goes.
+    for at in (1..weighed.len()).rev() {
+        let (before, behind) = (&weighed[at - 1].1, &weighed[at].1);
+        let likely = before.confidence >= LIKELY && behind.confidence >= LIKELY;
+        if let (true, Some(less), Some(more)) = (likely, before.share_percent, behind.share_percent)
+            && more > MANY_TIMES * less
+        {
+            weighed.swap(at - 1, at);
+            // Nor is it surer of being the answer.
+            weighed[at].1.confidence = weighed[at].1.confidence.min(weighed[at - 1].1.confidence);
+        }
+    }
+    // A stable sort moves non-answers behind the last cause that explains their samples.
+    let mut at = 0;
+    while at < weighed.len() {
+        let (rule, open) = &weighed[at];
+        let behind = weighed[at + 1..]
+            .iter()
+            .rposition(|(named, found)| explains(named, found, open))
+            .filter(|_| rule.text.role == Role::Unknown);
+        match behind {
+            Some(distance) => {
+                // Nor is it surer than what explains it.
+                let last = at + 1 + distance;
+                weighed[at].1.confidence = weighed[at].1.confidence.min(weighed[last].1.confidence);
+                weighed[at..=last].rotate_left(1);
+            }
+            None => at += 1,
+        }
+    }
+}
+
+/// Whether a named cause explains what a non-answer is about: it stands on functions, locks,
+/// counters or a log, and takes at least half as much of the CPU where both are known.
+fn explains(named: &Rule, found: &Weighed, open: &Weighed) -> bool {
+    if named.text.role == Role::Unknown || found.confidence < POSSIBLE {
+        return false;
+    }
+    let proven = found.evidence.iter().any(|line| {
+        matches!(line.kind, SignKind::Symbol | SignKind::Lock | SignKind::Counter | SignKind::Log)
+    });
+    let enough = match (found.share_percent, open.share_percent) {
+        (Some(share), Some(all)) => share >= SAME_SAMPLES * all,
+        _ => true,
+    };
+    proven && enough
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::EvidenceLine;
+
+    const RULE: &str = r#"
+id = "x"
+family = "f"
+role = "ROLE"
+title = "t"
+verdict = "v"
+grade = "A"
+ask = "true"
+[remedy]
+"#;
+
+    fn rule(role: &str) -> Rule {
+        Rule::parse("x.toml", &RULE.replace("ROLE", role)).expect("it is a rule")
+    }
+
+    fn weighed(confidence: f64, share: f64, kind: SignKind) -> Weighed {
+        let line = EvidenceLine { text: "t".to_owned(), kind, weight: 1.0, sources: Vec::new() };
+        Weighed {
+            log_odds: 0.0,
+            confidence,
+            share_percent: Some(share),
+            evidence: vec![line],
+            against: Vec::new(),
+            not_known: Vec::new(),
+        }
+    }
+
+    fn first(named: Weighed) -> Role {
+        let (open, cause) = (rule("unknown"), rule("cause"));
+        let mut all = vec![(&open, weighed(0.92, 25.0, SignKind::Lock)), (&cause, named)];
+        order(&mut all);
+        all[0].0.text.role
+    }
+
+    #[test]
+    fn of_two_likely_causes_the_one_with_many_times_the_cpu_stands_first() {
+        let rule = rule("cause");
+        let order_of = |surer: (f64, f64), other: (f64, f64)| {
+            let one = |(confidence, share)| (&rule, weighed(confidence, share, SignKind::Symbol));
+            let mut all = vec![one(surer), one(other)];
+            order(&mut all);
+            all[0].1.share_percent.unwrap_or(0.0)
+        };
+        assert_eq!(order_of((0.90, 9.0), (0.80, 78.0)), 78.0);
+        assert_eq!(order_of((0.90, 30.0), (0.80, 78.0)), 30.0);
+        assert_eq!(order_of((0.90, 9.0), (0.60, 78.0)), 9.0);
+    }
+
+    #[test]
+    fn a_non_answer_never_stands_above_a_cause_that_explains_the_same_samples() {
+        assert_eq!(first(weighed(0.85, 22.0, SignKind::Symbol)), Role::Cause);
+        assert_eq!(first(weighed(0.85, 3.0, SignKind::Symbol)), Role::Unknown);
+        assert_eq!(first(weighed(0.45, 22.0, SignKind::Thread)), Role::Unknown);
+        assert_eq!(first(weighed(0.30, 22.0, SignKind::Symbol)), Role::Unknown);
+    }
+}

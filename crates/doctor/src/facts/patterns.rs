@@ -1,0 +1,84 @@
+//! Compiled patterns, kept for all evidence that is asked the same questions.
+//!
+//! A rule's pattern is compiled when it is asked for first. That costs far more than asking it, so
+//! a set of rules keeps what it compiled, and a fleet of a thousand hosts compiles each once.
+//!
+//! Lock: one of the table, a leaf, never held while a pattern is compiled. Two threads may compile
+//! the same; the first to finish is kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use regex::{Regex, RegexBuilder};
+
+use super::{Known, Missing};
+
+/// A longer pattern than this is no pattern of a rule.
+const MAX_REGEX_BYTES: usize = 4000;
+/// Rules have some hundreds. More are compiled and not kept: a rule can put patterns together of
+/// what it reads.
+const MAX_KEPT: usize = 10_000;
+
+/// Patterns of rules by their text.
+#[derive(Debug, Default)]
+pub(crate) struct Patterns {
+    compiled: RwLock<HashMap<String, Arc<Regex>>>,
+}
+
+impl Patterns {
+    /// The compiled pattern; with `any_case` letter case does not count.
+    pub(super) fn get(&self, text: &str, any_case: bool) -> Known<Arc<Regex>> {
+        if text.len() > MAX_REGEX_BYTES {
+            return Err(Missing::Wrong(format!("a pattern of {} bytes", text.len())));
+        }
+        let key = if any_case { format!("(?i){text}") } else { text.to_owned() };
+        if let Some(known) = self.compiled.read().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let built = RegexBuilder::new(text)
+            .case_insensitive(any_case)
+            .size_limit(1 << 20)
+            .build()
+            .map_err(|error| Missing::Wrong(error.to_string()))?;
+        let built = Arc::new(built);
+        let mut compiled = self.compiled.write();
+        if compiled.len() >= MAX_KEPT {
+            return Ok(built);
+        }
+        Ok(Arc::clone(compiled.entry(key).or_insert(built)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_compiled_once_and_letter_case_tells_two_apart() {
+        let patterns = Patterns::default();
+        let first = patterns.get("arc_(prune|evict)", false).unwrap();
+        assert!(Arc::ptr_eq(&first, &patterns.get("arc_(prune|evict)", false).unwrap()));
+        let any = patterns.get("arc_(prune|evict)", true).unwrap();
+        assert!(any.is_match("ARC_EVICT") && !first.is_match("ARC_EVICT"));
+        assert_eq!(patterns.compiled.read().len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_said_and_not_kept() {
+        let patterns = Patterns::default();
+        assert!(matches!(patterns.get("(", false), Err(Missing::Wrong(_))));
+        assert!(matches!(patterns.get(&"a".repeat(4001), false), Err(Missing::Wrong(_))));
+        assert!(patterns.compiled.read().is_empty());
+    }
+
+    #[test]
+    fn no_more_are_kept_than_fit() {
+        let patterns = Patterns::default();
+        let one = Arc::new(Regex::new("x").unwrap());
+        let many = (0..MAX_KEPT).map(|number| (format!("p{number}"), Arc::clone(&one)));
+        patterns.compiled.write().extend(many);
+        assert!(patterns.get("another", false).unwrap().is_match("another"));
+        assert_eq!(patterns.compiled.read().len(), MAX_KEPT);
+    }
+}

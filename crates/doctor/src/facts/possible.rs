@@ -1,0 +1,183 @@
+//! What this host cannot have: causes that need another system, processor or release.
+//!
+//! Only what is shown rules out. Releases are compared by what the atlas has of OpenZFS's history;
+//! FreeBSD's base system says which OpenZFS it has by its own release; illumos and macOS number
+//! their ZFS otherwise, so that nothing follows from their numbers.
+
+use serde::{Deserialize, Serialize};
+
+use super::Facts;
+use crate::atlas::{self, Version, parse_versions};
+
+/// Systems with a ZFS.
+pub const SYSTEMS: [&str; 4] = ["linux", "freebsd", "illumos", "macos"];
+/// Kinds of processors.
+pub const PROCESSORS: [&str; 3] = ["x86", "arm", "power"];
+
+/// FreeBSD's release and the branch of OpenZFS in its base system, as of their release notes.
+/// Before 13.0 it was illumos's ZFS, which had nothing that came with OpenZFS 0.8 or later.
+const FREEBSD: [(u32, &str, &str); 4] =
+    [(0, "0.6.1", "0.7.x"), (13, "2.0.0", "2.1.x"), (14, "2.2.0", "2.2.x"), (15, "2.4.0", "2.4.x")];
+
+/// Words in the model or flags of a CPU, and in the name of a kernel, that tell its kind.
+const MARKS: [(&str, &[&str]); 3] = [
+    ("x86", &["intel", "amd", "xeon", "epyc", "x86", "i686", "sse2"]),
+    ("arm", &["arm", "aarch64", "neoverse", "cortex", "ampere", "graviton", "apple m", "asimd"]),
+    ("power", &["power8", "power9", "power10", "ppc64", "altivec"]),
+];
+
+/// What a host must have for a cause to be possible at all. Where one is shown to be missing, the
+/// cause is out and is named nowhere; what is not known rules nothing out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requires {
+    /// Systems that can have it: `linux`, `freebsd`, `illumos`, `macos`; none named means all.
+    #[serde(default)]
+    pub systems: Vec<String>,
+    /// Kinds of processors that can have it: `x86`, `arm`, `power`; none named means all.
+    #[serde(default)]
+    pub processors: Vec<String>,
+    /// A property or pool feature without which it cannot be.
+    #[serde(default)]
+    pub feature: Option<String>,
+    /// A tunable without which it cannot be.
+    #[serde(default)]
+    pub tunable: Option<String>,
+    /// A function of OpenZFS without which it cannot be.
+    #[serde(default)]
+    pub code: Option<String>,
+}
+
+impl Facts {
+    /// Why a cause with these requirements cannot be, or `None` if it can, for all that is known.
+    pub fn cannot_have(&self, requires: &Requires) -> Option<String> {
+        if !requires.systems.is_empty()
+            && let Ok(os) = self.os()
+            && SYSTEMS.contains(&os.as_str())
+            && !requires.systems.contains(&os)
+        {
+            return Some(format!("{os} cannot have it"));
+        }
+        if !requires.processors.is_empty()
+            && let Some(kind) = self.processor()
+            && !requires.processors.iter().any(|known| known == kind)
+        {
+            return Some(format!("a processor of kind {kind} cannot have it"));
+        }
+        let range = self.openzfs_range()?;
+        let lacking = |name: &Option<String>, runs: fn(&str) -> Vec<&'static str>| {
+            let name = name.as_deref()?;
+            let runs = runs(name);
+            let can = runs.is_empty() || runs.iter().any(|runs| atlas::may_include(runs, range));
+            (!can).then(|| format!("ZFS {} has no {name}", range.1))
+        };
+        lacking(&requires.feature, |name| atlas::brought(name).into_iter().collect())
+            .or_else(|| {
+                lacking(&requires.tunable, |name| {
+                    atlas::tunables(name).map(|tunable| tunable.releases).collect()
+                })
+            })
+            .or_else(|| {
+                lacking(&requires.code, |name| {
+                    atlas::functions(name).map(|function| function.releases).collect()
+                })
+            })
+    }
+
+    /// Lowest and highest release of OpenZFS it can be, where the atlas can say anything of it.
+    fn openzfs_range(&self) -> Option<(Version, Version)> {
+        let os = self.os().unwrap_or_default();
+        if os == "illumos" || os == "macos" {
+            return None;
+        }
+        if let Ok(range) = self.zfs_range() {
+            return Some(range);
+        }
+        if os != "freebsd" {
+            return None;
+        }
+        let major = parse_versions(&self.kernel().ok()?)?.0.0[0];
+        let (_, low, high) = FREEBSD.iter().rev().find(|(release, _, _)| major >= *release)?;
+        Some((parse_versions(low)?.0, parse_versions(high)?.1))
+    }
+
+    /// The kind of processor, where anything tells.
+    fn processor(&self) -> Option<&'static str> {
+        let texts = [self.cpu_flags(), self.cpu_model().ok(), self.kernel().ok()];
+        texts.into_iter().flatten().find_map(|text| {
+            let text = text.to_lowercase();
+            let hit = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
+            MARKS.iter().find(|(_, marks)| hit(marks)).map(|(kind, _)| *kind)
+        })
+    }
+
+    fn cpu_flags(&self) -> Option<String> {
+        self.evidence().host.cpu_flags.as_ref().map(|said| said.value.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{Evidence, Host, Source, Statement};
+
+    fn said(text: &str) -> Option<Statement<String>> {
+        let source = Source { input: "a".into(), line: Some(1) };
+        (!text.is_empty()).then(|| Statement { value: text.to_owned(), source })
+    }
+
+    fn facts(os: &str, kernel: &str, zfs: &str, cpu: &str) -> Facts {
+        let (os, kernel, cpu_model, zfs_version) = (said(os), said(kernel), said(cpu), said(zfs));
+        let host = Host { os, kernel, cpu_model, zfs_version, ..Host::default() };
+        Facts::new(Evidence { host, ..Evidence::default() })
+    }
+
+    fn needs(field: &str, value: &str) -> Requires {
+        let mut requires = Requires::default();
+        match field {
+            "system" => requires.systems.push(value.to_owned()),
+            "processor" => requires.processors.push(value.to_owned()),
+            "feature" => requires.feature = Some(value.to_owned()),
+            "tunable" => requires.tunable = Some(value.to_owned()),
+            _ => requires.code = Some(value.to_owned()),
+        }
+        requires
+    }
+
+    #[test]
+    fn only_what_is_shown_rules_out() {
+        let encryption = needs("feature", "encryption");
+        assert!(facts("", "", "", "").cannot_have(&encryption).is_none());
+        assert!(facts("linux", "", "0.6.2", "").cannot_have(&encryption).is_some());
+        assert!(facts("linux", "", "0.8.x", "").cannot_have(&encryption).is_none());
+        assert!(facts("", "", "0.7.13", "").cannot_have(&encryption).is_some());
+        let dnodes = needs("tunable", "zfs_arc_dnode_limit");
+        assert!(facts("linux", "", "0.6.5.11", "").cannot_have(&dnodes).is_some());
+        assert!(facts("linux", "", "0.7.0", "").cannot_have(&dnodes).is_none());
+        let thread = needs("code", "arc_reclaim_thread");
+        assert!(facts("linux", "", "2.1.5", "").cannot_have(&thread).is_some());
+    }
+
+    #[test]
+    fn the_base_system_of_freebsd_says_which_zfs_it_has() {
+        let encryption = needs("feature", "encryption");
+        let brt = needs("feature", "block_cloning");
+        assert!(facts("freebsd", "12.2-RELEASE", "", "").cannot_have(&encryption).is_some());
+        assert!(facts("freebsd", "13.1-RELEASE", "", "").cannot_have(&encryption).is_none());
+        assert!(facts("freebsd", "13.1-RELEASE", "", "").cannot_have(&brt).is_some());
+        assert!(facts("freebsd", "14.0-RELEASE-p3", "", "").cannot_have(&brt).is_none());
+        // illumos has encryption and numbers nothing.
+        assert!(facts("illumos", "5.11", "", "").cannot_have(&encryption).is_none());
+    }
+
+    #[test]
+    fn systems_and_processors_rule_out() {
+        assert!(facts("freebsd", "", "", "").cannot_have(&needs("system", "linux")).is_some());
+        assert!(facts("", "", "", "").cannot_have(&needs("system", "linux")).is_none());
+        let vectors = needs("processor", "x86");
+        assert!(facts("linux", "", "", "Neoverse-N1").cannot_have(&vectors).is_some());
+        assert!(facts("linux", "6.1.0-18-arm64", "", "").cannot_have(&vectors).is_some());
+        assert!(facts("linux", "", "", "AMD EPYC 7302").cannot_have(&vectors).is_none());
+        assert!(facts("linux", "6.1.0", "", "").cannot_have(&vectors).is_none());
+    }
+}

@@ -1,0 +1,153 @@
+//! Stacks of kernel threads at one moment: `/proc/PID/stack`, lists of them with thread headings,
+//! counted leaves (`sort | uniq -c`), FreeBSD `procstat -kk`, stacks of illumos and macOS tools.
+//!
+//! They carry no weight: they show where a thread stands, not that it computes there.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::evidence::{Frame, KernelStack};
+use crate::read::text::clean::Line;
+use crate::read::text::frame;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^\s*(?:(\d+)\s+)?(?:\[[ \d.]+\]\s*)?(?:\[?<[0-9a-fx]+>\]?\s+)?(\?\s+)?([A-Za-z_.$][\w.$]*)\+(0x[0-9a-f]+)/(0x[0-9a-f]+)(?:\s+\[([\w-]+)[^\]]*\])?\s*$";
+    Regex::new(pattern).expect("a constant pattern")
+});
+static THREAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:==+|#+|---+)?\s*(?:(?:PID|pid|TID|tid)[: ]*)?(?:(\S+)\s+(\d+)|(\d+)\s+\(?([^\s()]+)\)?)\s*(?:state=\S+)?:?\s*(?:==+|---+)?$")
+        .expect("a constant pattern")
+});
+static PROCSTAT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*(\d+)\s+(\d{5,})\s+(\S+)\s+(\S.*?)\s{1,}(\S+\+0x[0-9a-f]+(?:\s+\S+)*)\s*$")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is a frame of `/proc/PID/stack`, with or without a count before it.
+pub(crate) fn is_frame(text: &str) -> bool {
+    FRAME.is_match(text)
+}
+
+/// Whether a line names the thread whose stack follows, with its state.
+pub(crate) fn is_thread(text: &str) -> bool {
+    text.starts_with("== ") && text.contains(" state=") && THREAD.is_match(text.trim())
+}
+
+/// The frame of such a line and the number of threads counted before it.
+pub(crate) fn frame_of(text: &str) -> Option<(Frame, Option<u64>)> {
+    let found = FRAME.captures(text)?;
+    let count = found.get(1).and_then(|count| count.as_str().parse().ok());
+    let module = found.get(6).map(|module| format!("[{}]", module.as_str()));
+    let mut frame = frame::frame(&found[3], module.as_deref());
+    frame.kernel = Some(true);
+    if frame.module.is_none() {
+        frame.module = Some("kernel".to_owned());
+    }
+    Some((frame, count))
+}
+
+/// Reads stacks; counted leaves are stacks of one frame.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut thread = section.hint.path.as_deref().and_then(thread_of_name);
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut first: Option<&Line<'_>> = None;
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() || is_end(text) {
+            close(&mut frames, &thread, first, reading);
+            continue;
+        }
+        match frame_of(&line.text) {
+            Some((frame, Some(count))) => {
+                close(&mut frames, &thread, first, reading);
+                let source = reading.at(line);
+                reading.evidence.kernel_stacks.push(KernelStack {
+                    thread: None,
+                    count,
+                    frames: vec![frame],
+                    source,
+                });
+            }
+            Some((frame, None)) => {
+                if frames.is_empty() {
+                    first = Some(line);
+                }
+                if frames.len() < 256 {
+                    frames.push(frame);
+                }
+            }
+            None => {
+                close(&mut frames, &thread, first, reading);
+                match THREAD.captures(text) {
+                    Some(found) => {
+                        let name = found
+                            .get(1)
+                            .or_else(|| found.get(4))
+                            .map(|name| frame::thread(name.as_str()).0);
+                        thread = name.or(thread);
+                    }
+                    None => reading.leave(line),
+                }
+            }
+        }
+    }
+    close(&mut frames, &thread, first, reading);
+}
+
+/// The last line of the files of older kernels.
+fn is_end(text: &str) -> bool {
+    text.ends_with("0xffffffffffffffff") && text.starts_with("[<")
+}
+
+/// Ends a stack that began at `first`, if it has frames.
+pub(crate) fn close(
+    frames: &mut Vec<Frame>,
+    thread: &Option<String>,
+    first: Option<&Line<'_>>,
+    reading: &mut Reading<'_>,
+) {
+    let Some(line) = first.filter(|_| !frames.is_empty()) else { return };
+    let (thread, source) = (thread.clone(), reading.at(line));
+    let frames = std::mem::take(frames);
+    reading.evidence.kernel_stacks.push(KernelStack { thread, count: 1, frames, source });
+}
+
+/// `stack-nfsd.txt` names the thread where nothing else does.
+fn thread_of_name(path: &str) -> Option<String> {
+    let file = path.rsplit('/').next()?;
+    let name = file.strip_prefix("stack-")?.split('.').next()?;
+    (!name.is_empty() && name != "counts").then(|| name.to_owned())
+}
+
+/// Reads `procstat -kk`: `PID TID COMM TDNAME KSTACK`.
+pub(crate) fn read_procstat(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.starts_with("PID") || text.is_empty() {
+            continue;
+        }
+        let Some(found) = PROCSTAT.captures(text) else {
+            reading.leave(line);
+            continue;
+        };
+        let name = match &found[4] {
+            "-" => &found[3],
+            name => name,
+        };
+        let frames: Vec<Frame> = found[5]
+            .split_whitespace()
+            .take(256)
+            .map(|part| Frame { kernel: Some(true), ..frame::frame(part, None) })
+            .collect();
+        let source = reading.at(line);
+        reading.evidence.kernel_stacks.push(KernelStack {
+            thread: Some(frame::thread(name).0),
+            count: 1,
+            frames,
+            source,
+        });
+    }
+}

@@ -1,0 +1,11 @@
+//! Where code was: profiles flat and with call graphs, stacks counted or of one moment, and lock
+//! profilers.
+//!
+//! All of them name functions by `text::frame`, so that one function has one name.
+
+mod call_graph;
+pub(super) mod folded;
+pub(super) mod kernel_stack;
+pub(super) mod locks;
+pub(super) mod perf_report;
+pub(super) mod perf_script;

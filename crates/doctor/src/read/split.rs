@@ -1,0 +1,58 @@
+//! Cuts an input into sections, one tool's output each.
+//!
+//! A paste is a walk through a terminal: prompts with commands, file banners, outputs one behind
+//! the other, sentences in between. A section begins at a boundary (a prompt, a banner, a Markdown
+//! fence) or where a line begins another format; everything behind it belongs to it until the next.
+
+use super::detect::{self, Format};
+use super::text::boundary;
+use super::text::clean::Line;
+use super::text::section::{Hint, Section};
+
+/// A section, and its format if one was recognised.
+type Formatted<'a> = (Option<&'static Format>, Section<'a>);
+
+/// Cuts `lines`; `name` is the input's name.
+pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> Vec<Formatted<'a>> {
+    let mut hint = Hint { path: Some(name.to_owned()), ..Hint::default() };
+    let mut sections = Vec::new();
+    let mut start = 0;
+    let mut format: Option<&'static Format> = None;
+    let mut filled = false;
+    for (index, line) in lines.iter().enumerate() {
+        if let Some(next) = boundary::hint(&line.text, &hint) {
+            close(&mut sections, &lines[start..index], format, &hint);
+            hint = next;
+            (start, format, filled) = (index + 1, None, false);
+            continue;
+        }
+        let begins = match format {
+            Some(current) if current.is_kept(&line.text) => None,
+            _ => detect::begins(&lines[index..]),
+        };
+        if let Some(next) = begins {
+            let continues = format.is_some_and(|current| {
+                std::ptr::eq(current, next) && (current.each_line || !filled)
+                    || current.takes_in(next)
+            });
+            if !continues {
+                close(&mut sections, &lines[start..index], format, &hint);
+                (start, format, filled) = (index, Some(next), false);
+            }
+        }
+        filled = filled || format.is_some_and(|format| format.is_filled_by(&line.text));
+    }
+    close(&mut sections, &lines[start.min(lines.len())..], format, &hint);
+    sections
+}
+
+fn close<'a>(
+    sections: &mut Vec<Formatted<'a>>,
+    lines: &'a [Line<'a>],
+    format: Option<&'static Format>,
+    hint: &Hint,
+) {
+    if lines.iter().any(|line| !line.text.trim().is_empty()) {
+        sections.push((format, Section { lines, hint: hint.clone() }));
+    }
+}

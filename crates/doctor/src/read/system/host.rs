@@ -1,0 +1,336 @@
+//! What the host is: `uname`, `zfs version`, `modinfo`, `/proc/version`, lscpu, cpuinfo, nproc,
+//! modules, mounts, the header of a perf.data.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::evidence::Statement;
+use crate::read::text::clean::Line;
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+static ZFS_VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:zfs-(kmod-)?|(?:ZFS|OpenZFS)\s+(?:version\s+)?v?)(\d[\w.+~-]*)$")
+        .expect("a constant pattern")
+});
+static BARE_VERSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^v?([0-2]\.\d+\.\d+[\w.+~-]*)$").expect("a constant pattern"));
+static LINUX: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^Linux(?:\s+(?:version\s+)?(?:[A-Za-z][\w.-]*\s+)?(\d+\.\d+\S*)(?:\s+(.*))?)?$")
+        .expect("a constant pattern")
+});
+static FREEBSD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^FreeBSD(?:\s+\S+)?\s+(\d+\.\d+\S*)").expect("a constant pattern")
+});
+static MODINFO: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:version|filename|srcversion|vermagic|description|license|author|alias|depends|retpoline|name|parm):\s+\S").expect("a constant pattern")
+});
+
+/// Whether a line says what system or which ZFS this is.
+pub(crate) fn is_version(text: &str) -> bool {
+    let text = text.trim();
+    ZFS_VERSION.is_match(text)
+        || text == "Linux"
+        || text.starts_with("Linux ") && LINUX.is_match(text)
+        || FREEBSD.is_match(text)
+        || text.starts_with("FreeBSD host")
+        || text == "FreeBSD"
+        || text.starts_with("SunOS ")
+        || text == "SunOS"
+        || text.starts_with("Darwin")
+}
+
+fn set<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
+    slot.get_or_insert(value);
+}
+
+/// Reads uname and ZFS versions. The module's version stands before that of the commands.
+pub(crate) fn read_version(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        if let Some(found) = ZFS_VERSION.captures(text) {
+            let value = reading.said(found[2].to_owned(), line);
+            if found.get(1).is_some() {
+                reading.evidence.host.zfs_version = Some(value);
+            } else {
+                set(&mut reading.evidence.host.zfs_version, value);
+            }
+            continue;
+        }
+        if let Some(found) = BARE_VERSION.captures(text) {
+            let value = reading.said(found[1].to_owned(), line);
+            set(&mut reading.evidence.host.zfs_version, value);
+            continue;
+        }
+        let (os, release) = match text.split_whitespace().next().unwrap_or_default() {
+            "Linux" => (
+                "linux",
+                LINUX.captures(text).and_then(|found| found.get(1)).map(|release| release.as_str()),
+            ),
+            "FreeBSD" => (
+                "freebsd",
+                FREEBSD
+                    .captures(text)
+                    .and_then(|found| found.get(1))
+                    .map(|release| release.as_str()),
+            ),
+            "SunOS" => (
+                "illumos",
+                text.split_whitespace().nth(3).or_else(|| text.split_whitespace().nth(2)),
+            ),
+            "Darwin" => ("macos", text.split_whitespace().nth(2)),
+            _ => {
+                reading.leave(line);
+                continue;
+            }
+        };
+        if os == "linux" {
+            linux_rest(text, line, reading);
+        }
+        let os = reading.said(os.to_owned(), line);
+        set(&mut reading.evidence.host.os, os);
+        if let Some(release) = release {
+            let release = reading.said(release.to_owned(), line);
+            set(&mut reading.evidence.host.kernel, release);
+        }
+    }
+}
+
+/// What stands behind the release: sysstat prints the number of CPUs, arc_summary ZFS's version.
+fn linux_rest(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+    static CPUS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\((\d+) CPUs?\)").expect("a constant pattern"));
+    if let Some(cpus) = CPUS.captures(text).and_then(|found| found[1].parse().ok()) {
+        let cpus = reading.said(cpus, line);
+        set(&mut reading.evidence.host.cpus, cpus);
+    }
+    let rest = LINUX.captures(text).and_then(|found| found.get(2)).map_or("", |rest| rest.as_str());
+    if let Some(version) = BARE_VERSION.captures(rest.trim()) {
+        let version = reading.said(version[1].to_owned(), line);
+        set(&mut reading.evidence.host.zfs_version, version);
+    }
+}
+
+/// Whether a line is one of modinfo.
+pub(crate) fn is_modinfo(text: &str) -> bool {
+    MODINFO.is_match(text.trim()) && (text.trim().starts_with("filename:") || text.contains("  "))
+}
+
+/// Reads modinfo of zfs: the version; parameters there are descriptions, not values.
+pub(crate) fn read_modinfo(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        let Some((key, value)) = text.split_once(':').filter(|_| MODINFO.is_match(text)) else {
+            reading.leave(line);
+            continue;
+        };
+        if key == "version" {
+            let value = reading.said(value.trim().trim_start_matches('v').to_owned(), line);
+            set(&mut reading.evidence.host.zfs_version, value);
+        }
+    }
+}
+
+/// Whether a line is one of lscpu.
+pub(crate) fn is_lscpu(text: &str) -> bool {
+    const KEYS: [&str; 12] = [
+        "CPU(s):",
+        "Socket(s):",
+        "Model name:",
+        "Flags:",
+        "Architecture:",
+        "NUMA node(s):",
+        "Thread(s) per core:",
+        "Core(s) per socket:",
+        "Vendor ID:",
+        "On-line CPU(s) list:",
+        "Hypervisor vendor:",
+        "CPU op-mode(s):",
+    ];
+    let text = text.trim();
+    KEYS.iter().any(|key| text.starts_with(key))
+}
+
+/// Whether a line is one of `/proc/cpuinfo`.
+pub(crate) fn is_cpuinfo(text: &str) -> bool {
+    static ROW: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:processor|model name|vendor_id|cpu family|flags|cpu MHz)\s*:\s*\S")
+            .expect("a constant pattern")
+    });
+    ROW.is_match(text.trim())
+}
+
+/// Reads lscpu and cpuinfo: both are `key : value`.
+pub(crate) fn read_cpu(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut processors = 0;
+    let mut table = reading.table("lscpu");
+    for line in section.lines {
+        let text = line.text.trim();
+        let Some((key, value)) =
+            text.split_once(':').map(|(key, value)| (key.trim(), value.trim()))
+        else {
+            if !text.is_empty() {
+                reading.leave(line);
+            }
+            continue;
+        };
+        match key {
+            "CPU(s)" => {
+                reading.evidence.host.cpus = value.parse().ok().map(|cpus| reading.said(cpus, line))
+            }
+            "Model name" | "model name" => {
+                reading.evidence.host.cpu_model = Some(reading.said(value.to_owned(), line))
+            }
+            "Flags" | "flags" | "Features" => {
+                reading.evidence.host.cpu_flags = Some(reading.said(value.to_owned(), line))
+            }
+            "Hypervisor vendor" | "Virtualization type" => {
+                reading.remark(Some("virtual"), value, line.number)
+            }
+            "NUMA node(s)" => {
+                table.gauge("numa_nodes", number::plain(value), line);
+                reading.remark(Some("numa nodes"), value, line.number);
+            }
+            "Socket(s)" => table.gauge("sockets", number::plain(value), line),
+            "Thread(s) per core" => table.gauge("threads_per_core", number::plain(value), line),
+            "processor" => {
+                processors += 1;
+                reading.evidence.host.cpus = Some(reading.said(processors, line));
+            }
+            // cpuinfo names hypervisors by a flag, not by a line.
+            _ => {}
+        }
+    }
+    reading.push(table);
+}
+
+/// Reads lsmod and `/proc/modules`: whether ZFS is loaded.
+pub(crate) fn read_modules(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut zfs = None;
+    let mut last = None;
+    let mut modules = 0;
+    for line in section.lines {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        if words.is_empty() || words.first() == Some(&"Module") {
+            continue;
+        }
+        if words.len() < 3 || number::integer(words[1]).is_none() {
+            reading.leave(line);
+            continue;
+        }
+        modules += 1;
+        last = Some(line);
+        if words[0] == "zfs" {
+            zfs = Some(line);
+        }
+    }
+    // A short list may be `lsmod | grep`; only a whole one shows that something is missing.
+    let said = match (zfs, last) {
+        (Some(line), _) => Some((true, line)),
+        (None, Some(line)) if modules >= 10 => Some((false, line)),
+        _ => None,
+    };
+    if let Some((loaded, line)) = said {
+        reading.evidence.host.zfs_loaded = Some(reading.said(loaded, line));
+    }
+}
+
+static MOUNT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(\S+)(?: on)? (/\S*)(?: type)? ([a-z0-9_.]+) \(?[a-z]{2}[,\w=.:/+-]*\)?(?: \d \d)?$",
+    )
+    .expect("a constant pattern")
+});
+
+/// Whether a line is one of `/proc/mounts` or `mount`.
+pub(crate) fn is_mount(text: &str) -> bool {
+    MOUNT.is_match(text.trim())
+}
+
+/// Reads mounts: how many of each type.
+pub(crate) fn read_mounts(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut counts: BTreeMap<String, (f64, &Line<'_>)> = BTreeMap::new();
+    for line in section.lines {
+        match MOUNT.captures(line.text.trim()) {
+            Some(found) => {
+                counts.entry(found[3].to_owned()).or_insert((0.0, line)).0 += 1.0;
+                if found[3].starts_with("fuse.ogive") {
+                    reading.evidence.host.ogive_mount =
+                        Some(reading.said(found[2].to_owned(), line));
+                }
+            }
+            None => reading.leave(line),
+        }
+    }
+    for (kind, (count, line)) in counts {
+        let mut table = reading.table("mounts").scope(kind);
+        table.gauge("count", Some(count), line);
+        reading.push(table);
+    }
+}
+
+/// Reads the header `perf report --header-only` prints.
+pub(crate) fn read_perf_header(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim().trim_start_matches('#').trim();
+        let Some((key, value)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
+            continue;
+        };
+        let value = value.trim();
+        match key.trim() {
+            "os release" => {
+                let kernel = reading.said(value.to_owned(), line);
+                set(&mut reading.evidence.host.kernel, kernel);
+                let os = reading.said("linux".to_owned(), line);
+                set(&mut reading.evidence.host.os, os);
+            }
+            "nrcpus online" => {
+                if let Ok(cpus) = value.parse() {
+                    let cpus = reading.said(cpus, line);
+                    set(&mut reading.evidence.host.cpus, cpus);
+                }
+            }
+            "cpudesc" => {
+                let model = reading.said(value.to_owned(), line);
+                set(&mut reading.evidence.host.cpu_model, model);
+            }
+            "total memory" => {
+                if let Some(bytes) = value.strip_suffix(" kB").and_then(number::plain) {
+                    let ram = reading.said((bytes * 1024.0) as u64, line);
+                    set(&mut reading.evidence.host.ram_bytes, ram);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reads ogive's `mount` file: the description of a mount, JSON.
+pub(crate) fn read_ogive_mount(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let Some(first) = section.lines.first() else { return };
+    let mut directory = None;
+    for line in section.lines {
+        let text = line.text.trim().trim_end_matches(',');
+        let Some((key, value)) =
+            text.split_once("\": ").and_then(|(key, value)| Some((key.strip_prefix('"')?, value)))
+        else {
+            continue;
+        };
+        let value = value.trim_matches('"');
+        if matches!(value, "{" | "[") {
+            continue;
+        }
+        if matches!(key, "mountpoint" | "mount_point" | "mnt") {
+            directory = Some(value.to_owned());
+        }
+        reading.parameter(&format!("ogive.{key}"), value, line);
+    }
+    let directory = directory.unwrap_or_else(|| "ogive".to_owned());
+    reading.evidence.host.ogive_mount = Some(reading.said(directory, first));
+}

@@ -1,0 +1,78 @@
+//! Load averages and uptime: `uptime`, `w`, the first line of `top`, `/proc/loadavg`,
+//! `/proc/uptime`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::read::text::clean::Line;
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+static LOAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"load averages?:\s*(\d+[.,]\d+)(?:,\s*|\s+)(\d+[.,]\d+)(?:,\s*|\s+)(\d+[.,]\d+)")
+        .expect("a constant pattern")
+});
+static UP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\bup\s+(?:(\d+)\s*(?:days?\(?s?\)?|\+)[,\s]*)?(?:(\d+):(\d\d)(?::(\d\d))?|(\d+)\s*min|(\d+)\s*hrs?|(\d+)\s*secs?)?").expect("a constant pattern")
+});
+static PROC_LOAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d+\.\d\d) (\d+\.\d\d) (\d+\.\d\d) (\d+)/(\d+) (\d+)$")
+        .expect("a constant pattern")
+});
+
+/// Reads the line with `load average:`; also the first line of top.
+pub(crate) fn heading(line: &Line<'_>, reading: &mut Reading<'_>) {
+    let text = line.text.trim();
+    if let Some(found) = LOAD.captures(text) {
+        let part = |at: usize| number::plain(&found[at].replace(',', ".")).unwrap_or(0.0);
+        let load = [part(1), part(2), part(3)];
+        reading.evidence.host.load = Some(reading.said(load, line));
+    }
+    // Linux: `up 90 days, 1:05`; FreeBSD: `up 3+04:05:06`.
+    if let Some(found) = UP.captures(text) {
+        let part = |at: usize, seconds: f64| {
+            found
+                .get(at)
+                .and_then(|cell| number::plain(cell.as_str()))
+                .map_or(0.0, |value| value * seconds)
+        };
+        let total = part(1, 86_400.0)
+            + part(2, 3600.0)
+            + part(3, 60.0)
+            + part(4, 1.0)
+            + part(5, 60.0)
+            + part(6, 3600.0)
+            + part(7, 1.0);
+        if total > 0.0 {
+            reading.evidence.host.uptime_s = Some(reading.said(total, line));
+        }
+    }
+}
+
+/// Reads `uptime` and `/proc/loadavg`.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        if let Some(found) = PROC_LOAD.captures(text) {
+            let part = |at: usize| number::plain(&found[at]);
+            let load = [part(1).unwrap_or(0.0), part(2).unwrap_or(0.0), part(3).unwrap_or(0.0)];
+            reading.evidence.host.load = Some(reading.said(load, line));
+            let mut table = reading.table("loadavg").taken(section.hint.time_s);
+            table.gauge("running", part(4), line);
+            table.gauge("threads", part(5), line);
+            table.gauge("last_pid", part(6), line);
+            reading.push(table);
+        } else if text.contains("load average") {
+            heading(line, reading);
+        } else {
+            reading.leave(line);
+        }
+    }
+}
+
+/// Whether a line is that of `/proc/loadavg`.
+pub(crate) fn is_proc_load(text: &str) -> bool {
+    PROC_LOAD.is_match(text.trim())
+}

@@ -1,0 +1,230 @@
+//! Logs: dmesg and the journal (hung tasks, lockups, stalls, out of memory, I/O errors, call
+//! traces), ZFS's own `dbgmsg`, `udevadm monitor`, `strace`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::evidence::Frame;
+use crate::read::profile::kernel_stack;
+use crate::read::text::clean::Line;
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+static STAMP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:<\d+>)?\s*(?:\[\s*\d+\.\d+\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} .{1,24}\d{4}\]|[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|\d{4}-\d\d-\d\dT\S+ \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?)(?:\[\s*[TC]\d+\])?\s?(.*)$")
+        .expect("a constant pattern")
+});
+
+/// Beginnings of messages by which a line without time stamp is known to be the kernel's.
+const MESSAGES: [&str; 32] = [
+    "INFO: rcu",
+    "rcu: INFO",
+    "INFO: task ",
+    "watchdog: BUG",
+    "BUG: soft lockup",
+    "BUG: unable",
+    "NMI watchdog",
+    "sending NMI",
+    "Sending NMI",
+    "Call Trace:",
+    "Task dump for CPU",
+    "blk_update_request:",
+    "Buffer I/O error",
+    "print_req_error",
+    "Out of memory",
+    "Kernel panic",
+    "VERIFY",
+    "PANIC at",
+    "PANIC: ",
+    "SPLError:",
+    "ZFS: Loaded module",
+    "SPL: Loaded module",
+    "CPU: ",
+    "RIP: ",
+    "Pid: ",
+    "ata",
+    "sd ",
+    "Mem-Info:",
+    "panic: ",
+    "current process         =",
+    "trap number             =",
+    "zio pool=",
+];
+static EVENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"invoked oom-killer|page allocation failure|blocked for more than|soft lockup|hung_task|detected stall|I/O error, dev|running task\s+\d|zio pool=|Kill process|Killed process|: segfault at")
+        .expect("a constant pattern")
+});
+static LOADED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"ZFS: Loaded module v([0-9][\w.+~-]*)|ZFS filesystem version|This module requires|ZFS storage pool version").expect("a constant pattern")
+});
+static COMM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[Cc]omm: (\S+)|INFO: task (\S+?):\d+ blocked|soft lockup - CPU#\d+ stuck for \S+ \[(\S+?):\d+\]|^(\S+)\s+[RSDZTW]\s+running task").expect("a constant pattern")
+});
+static PANIC_FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^#\d+\s+(?:0x[0-9a-f]+|\S+) at (\S+?)\+").expect("a constant pattern")
+});
+
+/// Whether a line begins a log of the kernel.
+pub(crate) fn is_dmesg(text: &str) -> bool {
+    let trimmed = text.trim();
+    // A bare stack frame with an address in front looks like a time stamp's bracket but is none.
+    STAMP.is_match(trimmed) && !kernel_stack::is_frame(text)
+        || MESSAGES.iter().any(|message| message.len() > 4 && trimmed.starts_with(message))
+        || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
+}
+
+/// Reads the kernel's log; its call traces become stacks too.
+pub(crate) fn read_dmesg(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut first: Option<&Line<'_>> = None;
+    let mut thread: Option<String> = None;
+    for line in section.lines {
+        let trimmed = line.text.trim();
+        let message = STAMP
+            .captures(trimmed)
+            .and_then(|found| found.get(1))
+            .map_or(trimmed, |rest| rest.as_str())
+            .trim();
+        if message.is_empty() {
+            continue;
+        }
+        if let Some((frame, _)) = kernel_stack::frame_of(message).or_else(|| panic_frame(message)) {
+            if frames.is_empty() {
+                first = Some(line);
+            }
+            if frames.len() < 256 {
+                frames.push(frame);
+            }
+            continue;
+        }
+        kernel_stack::close(&mut frames, &thread, first, reading);
+        if let Some(found) = COMM.captures(message) {
+            thread = (1..=4).find_map(|at| found.get(at)).map(|name| name.as_str().to_owned());
+        }
+        if let Some(version) = LOADED.captures(message).and_then(|found| found.get(1)) {
+            let version = version.as_str().to_owned();
+            reading.evidence.host.zfs_version.get_or_insert_with(|| crate::evidence::Statement {
+                value: version,
+                source: crate::evidence::Source {
+                    input: reading.input.clone(),
+                    line: Some(line.number),
+                },
+            });
+        }
+        reading.log(message, line);
+    }
+    kernel_stack::close(&mut frames, &thread, first, reading);
+}
+
+fn panic_frame(message: &str) -> Option<(Frame, Option<u64>)> {
+    let found = PANIC_FRAME.captures(message)?;
+    Some((Frame { kernel: Some(true), ..crate::read::text::frame::frame(&found[1], None) }, None))
+}
+
+static DBGMSG: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\d{9,}\s+(\S.*)$").expect("a constant pattern"));
+
+/// Whether a line is one of `dbgmsg`, once its heading was seen.
+pub(crate) fn is_message(text: &str) -> bool {
+    DBGMSG.is_match(text)
+}
+
+/// Whether a line is one of `dbgmsg`.
+pub(crate) fn is_dbgmsg(text: &str) -> bool {
+    static ROW: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\s*\d{9,11}\s+\w[\w-]*\.c:\d+:").expect("a constant pattern")
+    });
+    ROW.is_match(text)
+}
+
+/// Reads `/proc/spl/kstat/zfs/dbgmsg`.
+pub(crate) fn read_dbgmsg(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.split_whitespace().eq(["timestamp", "message"]) || text.is_empty() {
+            continue;
+        }
+        match DBGMSG.captures(text) {
+            Some(found) => reading.log(&found[1], line),
+            None => reading.leave(line),
+        }
+    }
+}
+
+static UDEV: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(KERNEL|UDEV)\s*\[\s*(\d+\.\d+)\]\s+(\w+)\s+(\S+)\s+\((\w+)\)")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is one of `udevadm monitor`.
+pub(crate) fn is_udev(text: &str) -> bool {
+    UDEV.is_match(text.trim())
+}
+
+/// Reads `udevadm monitor`: every event to the log, and how often each device changed.
+pub(crate) fn read_udev(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut counts: BTreeMap<String, (f64, f64, f64, &Line<'_>)> = BTreeMap::new();
+    for line in section.lines {
+        let text = line.text.trim();
+        let Some(found) = UDEV.captures(text) else {
+            if !text.starts_with("monitor will print")
+                && !text.starts_with("UDEV - ")
+                && !text.starts_with("KERNEL - ")
+            {
+                reading.leave(line);
+            }
+            continue;
+        };
+        reading.log(&format!("udev {} {} {} {}", &found[1], &found[3], &found[4], &found[2]), line);
+        let at_s = number::plain(&found[2]).unwrap_or(0.0);
+        let entry =
+            counts.entry(format!("{} {}", &found[3], &found[4])).or_insert((0.0, at_s, at_s, line));
+        entry.0 += 1.0;
+        entry.1 = entry.1.min(at_s);
+        entry.2 = entry.2.max(at_s);
+    }
+    for (scope, (count, from_s, to_s, line)) in counts {
+        let mut table = reading.table("udev_events").scope(scope);
+        table.gauge("count", Some(count), line);
+        table.gauge("span_s", Some(to_s - from_s), line);
+        reading.push(table);
+    }
+}
+
+static STRACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:\[pid\s+\d+\]\s+|\d+\s+)?(?:\d+[:.][\d:.]+\s+)?([a-z_][a-z0-9_]*)\((.*)\)\s*=\s*(-?\d+|\?|0x[0-9a-f]+)(?:\s+(E[A-Z0-9]+)\b)?").expect("a constant pattern")
+});
+
+/// Whether a line is one of strace.
+pub(crate) fn is_strace(text: &str) -> bool {
+    STRACE.is_match(text.trim())
+}
+
+/// Reads strace: calls counted by name and error; the first of each kind is shown in the log.
+pub(crate) fn read_strace(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut counts: BTreeMap<String, (f64, &Line<'_>)> = BTreeMap::new();
+    for line in section.lines {
+        let text = line.text.trim();
+        let Some(found) = STRACE.captures(text) else {
+            if !text.starts_with("strace: ") && !text.starts_with("+++") && !text.starts_with("---")
+            {
+                reading.leave(line);
+            }
+            continue;
+        };
+        let error = found.get(4).map_or("ok", |error| error.as_str());
+        let scope = format!("{} {error}", &found[1]);
+        if !counts.contains_key(&scope) {
+            reading.log(&format!("strace {text}"), line);
+        }
+        counts.entry(scope).or_insert((0.0, line)).0 += 1.0;
+    }
+    for (scope, (count, line)) in counts {
+        let mut table = reading.table("strace").scope(scope);
+        table.gauge("calls", Some(count), line);
+        reading.push(table);
+    }
+}

@@ -1,0 +1,15 @@
+//! What a host and its kernel say of themselves: what it is, its load, memory, disks, counters
+//! since boot, and its log.
+//!
+//! Linux, FreeBSD and illumos print most of it differently; a file here has one subject, not one
+//! system.
+
+pub(super) mod disk_tools;
+pub(super) mod host;
+pub(super) mod interval_tools;
+pub(super) mod load;
+pub(super) mod log;
+pub(super) mod memory;
+pub(super) mod proc_stat;
+pub(super) mod slab;
+pub(super) mod system_calls;

@@ -1,0 +1,202 @@
+//! Lines between two outputs, and what they say of the next: prompts with their commands, banners
+//! of files, dates, Markdown fences.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::number;
+use super::section::Hint;
+
+static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[A-Za-z][\w.-]{0,29}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$";
+    Regex::new(pattern).expect("a constant pattern")
+});
+static BANNER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^==> (.+) <==$").expect("a constant pattern"));
+static TIME_BANNER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^=+ ?t ?= ?(\d+(?:\.\d+)?)\b").expect("a constant pattern"));
+static DATE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^\s*(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,20}?(\d{1,2}:\d\d:\d\d)(?: [AP]M)?(?: [A-Z+0-9:]+)?(?: \d{4})?\s*$";
+    Regex::new(pattern).expect("a constant pattern")
+});
+static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:={3,}|-{3,}|#{3,}|\*{3,})\s*([\w./ |-]{2,80}?)\s*(?:={3,}|-{3,}|#{3,}|\*{3,}):?$",
+    )
+    .expect("a constant pattern")
+});
+
+/// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
+/// a prompt: `# Overhead  Command` is a heading of perf.
+const COMMANDS: [&str; 74] = [
+    "sudo",
+    "cat",
+    "grep",
+    "egrep",
+    "zgrep",
+    "head",
+    "tail",
+    "sort",
+    "awk",
+    "sed",
+    "watch",
+    "while",
+    "for",
+    "time",
+    "date",
+    "echo",
+    "ls",
+    "uname",
+    "uptime",
+    "free",
+    "top",
+    "htop",
+    "ps",
+    "pidstat",
+    "vmstat",
+    "mpstat",
+    "iostat",
+    "sar",
+    "iotop",
+    "atop",
+    "atopsar",
+    "zfs",
+    "zpool",
+    "zdb",
+    "arcstat",
+    "arcstat.py",
+    "zarcstat",
+    "arc_summary",
+    "arc_summary.py",
+    "zarcsummary",
+    "arc_summary.pl",
+    "dbufstat",
+    "perf",
+    "sysctl",
+    "dmesg",
+    "journalctl",
+    "modinfo",
+    "lsmod",
+    "lscpu",
+    "nproc",
+    "lsblk",
+    "mount",
+    "df",
+    "kstat",
+    "prstat",
+    "lockstat",
+    "plockstat",
+    "dtrace",
+    "bpftrace",
+    "procstat",
+    "strace",
+    "truss",
+    "ogive",
+    "slabtop",
+    "numastat",
+    "numactl",
+    "udevadm",
+    "mdb",
+    "sample",
+    "cp",
+    "rm",
+    "dd",
+    "zilstat",
+    "echo",
+];
+
+/// What the text behind the boundary is about, if `text` is one.
+pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
+    let line = text.trim_end();
+    let first = line.trim_start().bytes().next()?;
+    if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~~") {
+        return Some(before.clone());
+    }
+    if let Some(path) = BANNER.captures(line) {
+        return Some(Hint { path: Some(path[1].to_owned()), time_s: before.time_s, command: None });
+    }
+    if let Some(time) = TIME_BANNER.captures(line) {
+        return Some(Hint { time_s: number::plain(&time[1]), ..before.clone() });
+    }
+    if first.is_ascii_uppercase()
+        && let Some(date) = DATE.captures(line)
+    {
+        return Some(Hint { time_s: number::time_of_day(&date[1]), ..before.clone() });
+    }
+    let command = prompt(line)?;
+    let path = argument_path(&command).or_else(|| before.path.clone());
+    Some(Hint { path, command: Some(command.into_owned()), time_s: before.time_s })
+}
+
+/// The command behind a prompt.
+fn prompt(line: &str) -> Option<Cow<'_, str>> {
+    if !line.contains(['#', '$', '%', '>']) {
+        return None;
+    }
+    let command = PROMPT.captures(line)?.get(1)?.as_str();
+    let word = command
+        .split_whitespace()
+        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .find(|word| *word != "sudo" && !word.contains('='))?;
+    // `# perf version : 6.1` is a line of a perf header.
+    let known = COMMANDS.contains(&word) && !command.contains(" : ");
+    let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
+        && line.contains('@');
+    (known || dressed).then_some(Cow::Borrowed(command))
+}
+
+/// The file a command prints: the last argument of `cat` and its like that is a path.
+fn argument_path(command: &str) -> Option<String> {
+    let first = command.split('|').next().unwrap_or(command);
+    let mut words = first.split_whitespace();
+    let prints =
+        words.any(|word| matches!(word, "cat" | "head" | "tail" | "more" | "less" | "grep"));
+    let path = words.rfind(|word| word.starts_with('/'))?;
+    prints.then(|| path.to_owned())
+}
+
+/// A heading line some people put above an output; it is no part of it.
+pub(crate) fn is_heading(text: &str) -> bool {
+    NAME_BANNER.is_match(text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_told_from_headings() {
+        for (line, command) in [
+            ("# arcstat 1", "arcstat 1"),
+            ("$ top -H -b -n1", "top -H -b -n1"),
+            ("root@host:~# cat /proc/spl/kstat/zfs/arcstats", "cat /proc/spl/kstat/zfs/arcstats"),
+            ("[root@host ~]# zpool list", "zpool list"),
+            ("user@host /tank $ sudo zfs get all tank", "sudo zfs get all tank"),
+            ("host# sysctl vfs.zfs", "sysctl vfs.zfs"),
+        ] {
+            assert_eq!(prompt(line).as_deref(), Some(command), "{line}");
+        }
+        for line in [
+            "# Overhead  Command",
+            "# Total Lost Samples: 0",
+            "#",
+            "  50.00%  [k] x",
+            "$",
+            "@freed[a > b]: #",
+        ] {
+            assert_eq!(prompt(line), None, "{line}");
+        }
+        let hint = hint("# cat /proc/meminfo", &Hint::default());
+        assert_eq!(hint.and_then(|hint| hint.path).as_deref(), Some("/proc/meminfo"));
+    }
+
+    #[test]
+    fn dates_and_banners_carry_time() {
+        let time = |line| hint(line, &Hint::default()).and_then(|hint| hint.time_s);
+        assert_eq!(time("Fri Nov 20 11:24:54 UTC 2026"), Some(41_094.0));
+        assert_eq!(time("== t=2647.14"), Some(2647.14));
+        assert_eq!(time("Fridays are slow at 11:24:54 because of scrubs"), None);
+    }
+}

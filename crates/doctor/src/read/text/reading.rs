@@ -1,0 +1,190 @@
+//! What the readers write to: the evidence, with the input's name put to every fact.
+
+use std::sync::Arc;
+
+use super::clean::Line;
+use crate::evidence::{
+    Evidence, Figure, Number, Parameter, Property, Remark, Source, Statement, Table,
+};
+
+/// The most lines of one input that are listed as not understood; more are counted.
+const MAX_NOT_UNDERSTOOD: usize = 200;
+
+/// Longest text kept of a line that is only reported.
+const MAX_REPORTED_CHARACTERS: usize = 200;
+
+/// One input on its way into the evidence.
+#[derive(Debug)]
+pub(crate) struct Reading<'e> {
+    /// Where facts go.
+    pub(crate) evidence: &'e mut Evidence,
+    /// Name of the input.
+    pub(crate) input: Arc<str>,
+    /// Lines that the reader of a section left over: number and text.
+    pub(crate) left_over: Vec<(u32, String)>,
+    /// Lines not understood beyond those that are listed.
+    pub(crate) not_listed: usize,
+    /// Number of the list of threads or processes that is being read.
+    pub(crate) list: u32,
+    listed: usize,
+}
+
+impl<'e> Reading<'e> {
+    /// Begins an input.
+    pub(crate) fn new(evidence: &'e mut Evidence, input: Arc<str>) -> Self {
+        Self { evidence, input, left_over: Vec::new(), not_listed: 0, list: 0, listed: 0 }
+    }
+
+    /// The place of a line.
+    pub(crate) fn at(&self, line: &Line<'_>) -> Source {
+        self.at_number(line.number)
+    }
+
+    /// The place of a line given by its number.
+    pub(crate) fn at_number(&self, line: u32) -> Source {
+        Source { input: Arc::clone(&self.input), line: Some(line) }
+    }
+
+    /// A value with the place of its line.
+    pub(crate) fn said<T>(&self, value: T, line: &Line<'_>) -> Statement<T> {
+        Statement { value, source: self.at(line) }
+    }
+
+    /// Gives a line back: it is not of the reader's format (prose between outputs, damage).
+    pub(crate) fn leave(&mut self, line: &Line<'_>) {
+        if !line.text.trim().is_empty() {
+            self.left_over.push((line.number, line.text.trim().to_owned()));
+        }
+    }
+
+    /// Reports a line that nobody understood.
+    pub(crate) fn not_understood(&mut self, number: u32, text: &str) {
+        if self.listed == MAX_NOT_UNDERSTOOD {
+            self.not_listed += 1;
+            return;
+        }
+        self.listed += 1;
+        let value = text.chars().take(MAX_REPORTED_CHARACTERS).collect();
+        let source = self.at_number(number);
+        self.evidence.not_understood.push(Statement { value, source });
+    }
+
+    /// Begins a table of figures.
+    pub(crate) fn table(&self, name: &str) -> Rows {
+        Rows {
+            input: Arc::clone(&self.input),
+            table: Table {
+                name: name.to_owned(),
+                scope: None,
+                taken_ns: None,
+                age_s: None,
+                figures: Vec::new(),
+            },
+        }
+    }
+
+    /// Ends a table; one without figures is dropped.
+    pub(crate) fn push(&mut self, rows: Rows) {
+        if !rows.table.figures.is_empty() {
+            self.evidence.tables.push(rows.table);
+        }
+    }
+
+    /// A parameter of a module or system.
+    pub(crate) fn parameter(&mut self, name: &str, value: &str, line: &Line<'_>) {
+        let source = self.at(line);
+        let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+        self.evidence.parameters.push(Parameter { name, value, source });
+    }
+
+    /// A property of a dataset or pool.
+    pub(crate) fn property(
+        &mut self,
+        owner: &str,
+        of_pool: bool,
+        name: &str,
+        value: &str,
+        line: &Line<'_>,
+    ) {
+        let source = self.at(line);
+        self.evidence.properties.push(Property {
+            owner: owner.to_owned(),
+            of_pool,
+            name: name.to_lowercase(),
+            value: value.to_owned(),
+            origin: None,
+            source,
+        });
+    }
+
+    /// A line of a log.
+    pub(crate) fn log(&mut self, text: &str, line: &Line<'_>) {
+        let said = self.said(text.trim().to_owned(), line);
+        self.evidence.log.push(said);
+    }
+
+    /// What a person wrote.
+    pub(crate) fn remark(&mut self, key: Option<&str>, text: &str, number: u32) {
+        let source = self.at_number(number);
+        let key = key.map(|key| key.trim().to_lowercase());
+        self.evidence.remarks.push(Remark { key, text: text.trim().to_owned(), source });
+    }
+}
+
+/// A table being filled.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    input: Arc<str>,
+    /// The table so far.
+    pub(crate) table: Table,
+}
+
+impl Rows {
+    /// Names what the table is about.
+    pub(crate) fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.table.scope = Some(scope.into());
+        self
+    }
+
+    /// Sets the moment of reading, in seconds.
+    pub(crate) fn taken(mut self, seconds: Option<f64>) -> Self {
+        self.table.taken_ns = seconds.map(|seconds| (seconds * 1e9) as i128);
+        self
+    }
+
+    fn figure(&mut self, name: &str, value: Number, line: &Line<'_>) {
+        let source = Source { input: Arc::clone(&self.input), line: Some(line.number) };
+        self.table.figures.push(Figure { name: name.to_owned(), value, source });
+    }
+
+    /// Adds a figure that is true at the moment of reading.
+    pub(crate) fn gauge(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
+        if let Some(value) = value {
+            self.figure(name, Number::Gauge(value), line);
+        }
+    }
+
+    /// Adds a figure that only grows.
+    pub(crate) fn counter(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
+        if let Some(value) = value {
+            self.figure(name, Number::Counter(value), line);
+        }
+    }
+
+    /// Adds a figure per second.
+    pub(crate) fn rate(&mut self, name: &str, value: Option<f64>, line: &Line<'_>) {
+        if let Some(value) = value {
+            self.figure(name, Number::Rate(value), line);
+        }
+    }
+
+    /// Adds a word.
+    pub(crate) fn text(&mut self, name: &str, value: &str, line: &Line<'_>) {
+        self.figure(name, Number::Text(value.trim().to_owned()), line);
+    }
+
+    /// Adds a figure of a known kind.
+    pub(crate) fn number(&mut self, name: &str, value: Number, line: &Line<'_>) {
+        self.figure(name, value, line);
+    }
+}

@@ -1,0 +1,7 @@
+//! Tools that list threads and processes with their CPU: `top`, `ps`, and the others.
+//!
+//! Percents that are averages over a life are kept apart from those of an interval.
+
+pub(super) mod ps;
+pub(super) mod thread_tools;
+pub(super) mod top;

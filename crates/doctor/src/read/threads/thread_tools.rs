@@ -1,0 +1,319 @@
+//! Other tools that list threads: `pidstat` (-t), illumos `prstat -mL`, `atop`, `iotop`.
+//!
+//! pidstat and prstat show percent of one CPU over an interval. iotop shows delays, not CPU: its
+//! rows give threads without CPU, and figures of their own.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::top::short_name;
+use crate::evidence::{CpuUse, Thread};
+use crate::read::text::clean::Line;
+use crate::read::text::columns::{self, Columns};
+use crate::read::text::frame;
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+fn blank(name: String, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
+    Thread {
+        command: None,
+        name,
+        id: None,
+        kernel: None,
+        state: None,
+        cpu_percent: None,
+        life_percent: None,
+        cpu_time_s: None,
+        count: 1,
+        list: reading.list,
+        process: None,
+        source: reading.at(line),
+    }
+}
+
+/// Reads pidstat. Where it lists threads below processes, only the threads are taken; of several
+/// intervals each row stands for itself, and the averages are left out when rows were seen.
+pub(crate) fn read_pidstat(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut columns: Option<Columns<'_>> = None;
+    let mut rows = Vec::new();
+    let mut averages = Vec::new();
+    let (mut with_threads, mut clock) = (false, false);
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.contains("Command") && (text.contains("%CPU") || text.contains("%usr")) {
+            // The interval's end may stand in the heading: then it is no column, nor in the rows.
+            let behind = behind_clock(text);
+            clock = behind.is_some();
+            columns = Some(Columns::of(behind.unwrap_or(text).trim_start_matches(['#', ' '])));
+            reading.list += 1;
+            with_threads |= text.contains("TID");
+            continue;
+        }
+        if text.is_empty() || text.starts_with("Linux ") {
+            continue;
+        }
+        let average = text.starts_with("Average");
+        // A 12-hour clock takes a word more than its heading.
+        let text = match behind_clock(text).filter(|_| clock) {
+            Some(behind) => behind.to_owned(),
+            None if clock && average => text.trim_start_matches("Average:").to_owned(),
+            None => without_meridiem(text),
+        };
+        let Some((columns, cells)) =
+            columns.as_ref().and_then(|columns| Some((columns, columns.cells(&text)?)))
+        else {
+            reading.leave(line);
+            continue;
+        };
+        let cell = |names: &[&str]| columns::cell(columns, &cells, names);
+        let Some(percent) = cell(&["%CPU"]).and_then(number::percent) else {
+            reading.leave(line);
+            continue;
+        };
+        let process = cell(&["TID"]) == Some("-");
+        if with_threads && process {
+            continue;
+        }
+        let (name, kernel) = frame::thread(cells[cells.len() - 1]);
+        let id = cell(&["TID"]).or_else(|| cell(&["PID", "TGID"])).and_then(|id| id.parse().ok());
+        let thread = Thread {
+            id,
+            kernel,
+            cpu_percent: Some(percent),
+            ..blank(short_name(&name), line, reading)
+        };
+        if average { averages.push(thread) } else { rows.push(thread) }
+    }
+    if rows.is_empty() {
+        rows = averages;
+    }
+    reading.evidence.threads.append(&mut rows);
+}
+
+/// What stands behind a time of a 12-hour clock.
+fn behind_clock(text: &str) -> Option<&str> {
+    let (time, behind) = text.split_once(" AM ").or_else(|| text.split_once(" PM "))?;
+    let is_time = !time.is_empty() && time.chars().all(|c| c.is_ascii_digit() || c == ':');
+    is_time.then_some(behind)
+}
+
+/// A row of `docker stats`: the container, perhaps its name, and its CPU.
+static CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([0-9a-f]{12}|\S+)\s+(?:(\S*[^\d.%\s]\S*)\s+)?([\d.]+)%\s")
+        .expect("a constant pattern")
+});
+
+/// Reads `docker stats`: a container is a program, with its percent of one CPU.
+pub(crate) fn read_docker_stats(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.starts_with("CONTAINER") {
+            reading.list += 1;
+            continue;
+        }
+        let Some(found) = CONTAINER.captures(text) else {
+            if !text.is_empty() {
+                reading.leave(line);
+            }
+            continue;
+        };
+        let name = found.get(2).or_else(|| found.get(1)).map_or("", |name| name.as_str());
+        let thread = Thread {
+            kernel: Some(false),
+            cpu_percent: number::plain(&found[3]),
+            ..blank(name.to_owned(), line, reading)
+        };
+        reading.evidence.threads.push(thread);
+    }
+}
+
+fn without_meridiem(text: &str) -> String {
+    text.replacen(" AM ", " ", 1).replacen(" PM ", " ", 1)
+}
+
+/// Reads illumos `prstat -mL`: USR and SYS are percent of the thread's own time.
+pub(crate) fn read_prstat(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut columns: Option<Columns<'_>> = None;
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.contains("PROCESS/") {
+            columns = Some(Columns::of(text));
+            continue;
+        }
+        if text.is_empty() || text.starts_with("Total:") || text.starts_with("NPROC") {
+            continue;
+        }
+        let Some((columns, cells)) = columns::row_under(&columns, text) else {
+            reading.leave(line);
+            continue;
+        };
+        let figure =
+            |names: &[&str]| columns::cell(columns, &cells, names).and_then(number::percent);
+        let split = figure(&["USR"]).zip(figure(&["SYS"])).map(|(user, system)| user + system);
+        let Some(percent) = split.or_else(|| figure(&["CPU"])) else {
+            reading.leave(line);
+            continue;
+        };
+        let process = cells[cells.len() - 1];
+        let name = process.split('/').next().unwrap_or(process).to_owned();
+        let id = columns::cell(columns, &cells, &["PID"]).and_then(|id| id.parse().ok());
+        reading.evidence.threads.push(Thread {
+            id,
+            cpu_percent: Some(percent),
+            ..blank(name, line, reading)
+        });
+    }
+}
+
+static IOTOP_ROW: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^\s*(\d+)\s+((?:be|rt|id|idle)(?:/\d)?|\?\S*)\s+(\S+)\s+([\d.,]+)\s+([BKMGT])(?:/s)?\s+([\d.,]+)\s+([BKMGT])(/s)?\s+(?:([\d.,]+)\s*%|\?unavailable\?)?\s*(?:([\d.,]+)\s*%)?\s*(\S.*)$";
+    Regex::new(pattern).expect("a constant pattern")
+});
+static IOTOP_TOTAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(Total|Actual|Current) DISK (READ|WRITE)\s*:\s*([\d.,]+)\s+([BKMGT])/s")
+        .expect("a constant pattern")
+});
+
+/// Reads iotop.
+pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() || text.starts_with("TID") || text.starts_with("PID") {
+            continue;
+        }
+        if IOTOP_TOTAL.is_match(text) {
+            let mut totals = reading.table("iotop");
+            for found in IOTOP_TOTAL.captures_iter(text) {
+                let name = format!("{}_{}_bytes", found[1].to_lowercase(), found[2].to_lowercase());
+                totals.rate(&name, number::bytes(&format!("{}{}", &found[3], &found[4])), line);
+            }
+            reading.push(totals);
+            continue;
+        }
+        let Some(found) = IOTOP_ROW.captures(text) else {
+            reading.leave(line);
+            continue;
+        };
+        let (name, kernel) = frame::thread(&found[11]);
+        let bytes = |at: usize| number::bytes(&format!("{}{}", &found[at], &found[at + 1]));
+        let mut table = reading.table("iotop").scope(short_name(&name));
+        table.gauge("id", number::plain(&found[1]), line);
+        // With -a the bytes are those since iotop began, and no rates.
+        if found.get(8).is_some() {
+            table.rate("read_bytes", bytes(4), line);
+            table.rate("write_bytes", bytes(6), line);
+        } else {
+            table.gauge("read_in_all_bytes", bytes(4), line);
+            table.gauge("written_in_all_bytes", bytes(6), line);
+        }
+        table.gauge(
+            "swapin_percent",
+            found.get(9).and_then(|cell| number::percent(cell.as_str())),
+            line,
+        );
+        table.gauge(
+            "io_percent",
+            found.get(10).and_then(|cell| number::percent(cell.as_str())),
+            line,
+        );
+        reading.push(table);
+        let id = found[1].parse().ok();
+        reading.evidence.threads.push(Thread {
+            id,
+            kernel,
+            ..blank(short_name(&name), line, reading)
+        });
+    }
+}
+
+static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\|\s*#?([a-z]+\d*)\s+([\d.,]+)\s*([KMGT%s]?)").expect("a constant pattern")
+});
+
+/// Reads atop: the system lines (`PRC |`, `CPU |`, `MEM |`) and the list of processes.
+pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut columns: Option<Columns<'_>> = None;
+    for line in section.lines {
+        let text = line.text.trim();
+        let label = text.split('|').next().unwrap_or_default().trim();
+        if text.contains('|')
+            && label.len() >= 2
+            && label.len() <= 4
+            && label.chars().all(|c| c.is_ascii_alphabetic())
+        {
+            let mut table = reading.table("atop").scope(label.to_lowercase());
+            let mut shares = std::collections::HashMap::new();
+            for found in ATOP_PART.captures_iter(text) {
+                let value =
+                    number::bytes(&format!("{}{}", &found[2], found[3].replace(['s', '%'], "")));
+                shares.insert(found[1].to_owned(), value.unwrap_or(0.0));
+                table.gauge(&found[1], value, line);
+            }
+            reading.push(table);
+            if label == "CPU" {
+                atop_cpu(&shares, line, reading);
+            }
+            continue;
+        }
+        if text.contains("PID") && text.contains("CMD") && text.contains("CPU") {
+            columns = Some(Columns::of(text));
+            continue;
+        }
+        let found = columns.as_ref().and_then(|columns| atop_row(text, columns, line, reading));
+        match found {
+            Some(thread) => reading.evidence.threads.push(thread),
+            None if text.starts_with("ATOP") => {}
+            None => reading.leave(line),
+        }
+    }
+}
+
+fn atop_row(
+    text: &str,
+    columns: &Columns<'_>,
+    line: &Line<'_>,
+    reading: &Reading<'_>,
+) -> Option<Thread> {
+    let cells = columns.cells(text)?;
+    let cell = |names: &[&str]| columns::cell(columns, &cells, names);
+    let seconds =
+        |names: &[&str]| cell(names).and_then(|cell| number::plain(cell.trim_end_matches('s')));
+    let (name, kernel) = frame::thread(cell(&["CMD", "COMMAND"])?.split_whitespace().last()?);
+    Some(Thread {
+        id: cell(&["PID", "TID"]).and_then(|id| id.parse().ok()),
+        kernel,
+        state: cell(&["S"]).and_then(|state| state.chars().next()),
+        cpu_percent: Some(number::percent(cell(&["CPU"])?)?),
+        cpu_time_s: Some(seconds(&["SYSCPU"]).unwrap_or(0.0) + seconds(&["USRCPU"]).unwrap_or(0.0))
+            .filter(|time| *time > 0.0),
+        ..blank(short_name(&name), line, reading)
+    })
+}
+
+/// atop shows percent of one CPU, summed over all; the sum of all parts gives their number.
+fn atop_cpu(
+    shares: &std::collections::HashMap<String, f64>,
+    line: &Line<'_>,
+    reading: &mut Reading<'_>,
+) {
+    let share = |name: &str| shares.get(name).copied().unwrap_or(0.0);
+    let all = share("sys")
+        + share("user")
+        + share("irq")
+        + share("idle")
+        + share("wait")
+        + share("steal");
+    let cpus = (all / 100.0).round().max(1.0);
+    reading.evidence.cpu.push(CpuUse {
+        user: share("user") / cpus,
+        system: share("sys") / cpus,
+        idle: share("idle") / cpus,
+        iowait: share("wait") / cpus,
+        interrupt: share("irq") / cpus,
+        steal: share("steal") / cpus,
+        since_boot: false,
+        source: reading.at(line),
+    });
+}

@@ -1,0 +1,322 @@
+//! `top` and `top -H` of Linux (old and new headings, any column order), FreeBSD (`top -SH`) and
+//! illumos, htop's rows where they are pasted with a heading.
+//!
+//! The first page of `top -n1` on old Linux shows averages since boot; which page it is cannot be
+//! seen, so only a page that says so by idle threads below a busy heading is marked elsewhere.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::evidence::{CpuUse, Thread};
+use crate::read::system::load;
+use crate::read::text::clean::Line;
+use crate::read::text::columns::{self, Columns};
+use crate::read::text::frame;
+use crate::read::text::number;
+use crate::read::text::reading::{Reading, Rows};
+use crate::read::text::section::Section;
+
+static CPU: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:%?Cpu\d*\s*(?:\(s\))?\s*:|CPU states?:|CPU:|\d+ CPUs?:)\s*(.*)$")
+        .expect("a constant pattern")
+});
+static CPU_PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(\d+(?:[.,]\d+)?)\s*%?\s*(user|nice|system|interrupt|idle|kernel|iowait|swap|us|sy|ni|id|wa|hi|si|st)\b").expect("a constant pattern")
+});
+static TASKS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(\d+)\s+(total|running|sleeping|stopped|zombie|processes|threads|starting|waiting|lock|on cpu)").expect("a constant pattern")
+});
+static MEMORY_PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(\d[\d.,]*\+?)\s*([KMGTkmgt]?)(?:i?B)?\+?\s*(total|used|free|buffers|cached|buff/cache|avail|Active|Inact|Laundry|Wired|Buf|Free|Total|Used|Inuse|phys mem|free mem|total swap|free swap)")
+        .expect("a constant pattern")
+});
+static MEMORY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:(KiB|MiB|GiB|TiB|Ki|Mi|Gi)\s+)?(Mem|Swap|Memory|ARC)\s*:\s*(.*)$")
+        .expect("a constant pattern")
+});
+static BARE_ROW: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*(\d+)\s+(\S+)\s+(rt|-?\d+)\s+(-?\d+)\s+(\d[\d.,]*[kmgtKMGT]?)\s+(\d[\d.,]*[kmgtKMGT]?)\s+(\d[\d.,]*[kmgtKMGT]?)\s+([RSDZTtIWX])\s+(\d+(?:[.,]\d+)?)\s+(\d+(?:[.,]\d+)?)\s+(\d+[:.][\d:.,]+h?)\s+(\S.*?)\s*$")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is a row of Linux top in its usual order.
+pub(crate) fn is_row(text: &str) -> bool {
+    BARE_ROW.is_match(text)
+}
+
+static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?Cpu\(s\)|^%?Cpu\d+\s*:|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)|^load averages:.*;|^(?:Mem|Memory): \d+[KMG]";
+    Regex::new(pattern).expect("a constant pattern")
+});
+static DATA: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\s*\d+\s+\S+\s+\S+\s+\S+\s+\S+").expect("a constant pattern"));
+
+/// Whether a line is one of those above the list.
+pub(crate) fn is_summary(text: &str) -> bool {
+    SUMMARY.is_match(text)
+}
+
+/// Whether a line looks like one of the list.
+pub(crate) fn is_data(text: &str) -> bool {
+    DATA.is_match(text)
+}
+
+/// Reads one page or several.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut columns: Option<Columns<'_>> = None;
+    let mut memory = reading.table("meminfo");
+    let mut tasks = reading.table("top");
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        if text.starts_with("top - ")
+            || text.starts_with("last pid:")
+            || text.starts_with("load averages:")
+        {
+            load::heading(line, reading);
+            if let Some(pid) = text
+                .strip_prefix("last pid:")
+                .and_then(|rest| rest.split([';', ' ']).find(|word| !word.is_empty()))
+            {
+                tasks.gauge("last_pid", number::plain(pid), line);
+            }
+        } else if let Some(found) = CPU.captures(text).filter(|found| CPU_PART.is_match(&found[1]))
+        {
+            // `%Cpu0 :` lines are single CPUs; the whole is what evidence asks for.
+            let single = text.starts_with("%Cpu")
+                && text.as_bytes().get(4).is_some_and(u8::is_ascii_digit)
+                || text.starts_with("Cpu")
+                    && text.as_bytes().get(3).is_some_and(u8::is_ascii_digit);
+            if !single {
+                let used = cpu_use(&found[1], line, reading);
+                reading.evidence.cpu.push(used);
+            }
+        } else if text.starts_with("Tasks:")
+            || text.starts_with("Threads:")
+            || text.contains(" processes:")
+            || text.contains(" threads:")
+        {
+            for found in TASKS.captures_iter(text) {
+                tasks.gauge(
+                    &format!("tasks_{}", found[2].replace(' ', "_")),
+                    number::plain(&found[1]),
+                    line,
+                );
+            }
+        } else if let Some(found) = MEMORY.captures(text) {
+            let (unit, what) = (found.get(1).map(|unit| unit.as_str()), &found[2]);
+            memory_line(unit, what, &found[3], line, &mut memory, &mut tasks);
+        } else if is_heading(text) {
+            columns = Some(Columns::of(text));
+            reading.list += 1;
+        } else if let Some(thread) = row(text, columns.as_ref(), line, reading) {
+            reading.evidence.threads.push(thread);
+        } else {
+            reading.leave(line);
+        }
+    }
+    ram(&memory, reading);
+    reading.push(memory);
+    reading.push(tasks);
+}
+
+/// Whether a line names the columns of a process list of top.
+pub(crate) fn is_heading(text: &str) -> bool {
+    let has = |names: &[&str]| text.split_whitespace().any(|word| names.contains(&word));
+    has(&["PID", "LWP", "TID"])
+        && has(&["%CPU", "WCPU", "CPU", "CPU%"])
+        && has(&["COMMAND", "Command", "CMD"])
+        && has(&["TIME+", "WCPU", "VIRT", "SIZE", "S"])
+        && !has(&["VSZ", "STARTED", "START", "STAT", "STIME", "SYSCPU"])
+}
+
+fn ram(memory: &Rows, reading: &mut Reading<'_>) {
+    let total = memory.table.figures.iter().find(|figure| figure.name == "MemTotal_bytes");
+    if let Some(figure) = total
+        && let crate::evidence::Number::Gauge(bytes) = figure.value
+        && reading.evidence.host.ram_bytes.is_none()
+    {
+        let source = figure.source.clone();
+        reading.evidence.host.ram_bytes =
+            Some(crate::evidence::Statement { value: bytes as u64, source });
+    }
+}
+
+/// The parts of a heading such as `0.1 us, 49.8 sy, ...` or `8.0% user, ... 60.1% idle`.
+pub(crate) fn cpu_use(text: &str, line: &Line<'_>, reading: &Reading<'_>) -> CpuUse {
+    let mut used = CpuUse {
+        user: 0.0,
+        system: 0.0,
+        idle: 0.0,
+        iowait: 0.0,
+        interrupt: 0.0,
+        steal: 0.0,
+        since_boot: false,
+        source: reading.at(line),
+    };
+    for found in CPU_PART.captures_iter(text) {
+        let value = number::plain(&found[1]).unwrap_or(0.0);
+        match &found[2] {
+            "us" | "user" | "ni" | "nice" => used.user += value,
+            "sy" | "system" | "kernel" => used.system += value,
+            "id" | "idle" => used.idle += value,
+            "wa" | "iowait" => used.iowait += value,
+            "hi" | "si" | "interrupt" => used.interrupt += value,
+            _ => used.steal += value,
+        }
+    }
+    used
+}
+
+fn memory_line(
+    unit: Option<&str>,
+    what: &str,
+    text: &str,
+    line: &Line<'_>,
+    memory: &mut Rows,
+    tasks: &mut Rows,
+) {
+    let unit_bytes = match unit {
+        Some("MiB" | "Mi") => 1_048_576.0,
+        Some("GiB" | "Gi") => 1_073_741_824.0,
+        Some("TiB" | "Ti") => 1_099_511_627_776.0,
+        _ => 1024.0,
+    };
+    for found in MEMORY_PART.captures_iter(text) {
+        let scale = match found[2].to_ascii_uppercase().as_str() {
+            "K" => 1024.0,
+            "M" => 1_048_576.0,
+            "G" => 1_073_741_824.0,
+            "T" => 1_099_511_627_776.0,
+            _ => unit_bytes,
+        };
+        let bytes = number::plain(found[1].trim_end_matches('+')).map(|value| value * scale);
+        let name = found[3].to_lowercase();
+        let proc_name = match (what, name.as_str()) {
+            ("Swap", "total") => "SwapTotal_bytes",
+            ("Swap", "free") => "SwapFree_bytes",
+            (_, "avail") => "MemAvailable_bytes",
+            ("Mem", "total") => "MemTotal_bytes",
+            ("Mem", "free") => "MemFree_bytes",
+            ("Mem", "buffers") => "Buffers_bytes",
+            (_, "cached") => "Cached_bytes",
+            _ => "",
+        };
+        if proc_name.is_empty() {
+            tasks.gauge(
+                &format!("{}_{}_bytes", what.to_lowercase(), name.replace(['/', ' '], "_")),
+                bytes,
+                line,
+            );
+        } else {
+            // Digits that top itself cut off (`26418534+`) are at least seven of the true ones.
+            memory.gauge(proc_name, bytes, line);
+        }
+    }
+}
+
+/// One thread or process.
+fn row(
+    text: &str,
+    columns: Option<&Columns<'_>>,
+    line: &Line<'_>,
+    reading: &Reading<'_>,
+) -> Option<Thread> {
+    let source = reading.at(line);
+    if let Some(columns) = columns
+        && let Some(cells) = cells(columns, text)
+    {
+        let cell = |names: &[&str]| columns::cell(columns, &cells, names);
+        let id = cell(&["PID", "LWP", "TID"])?.trim_end_matches(['*', ',']).parse().ok()?;
+        let cpu = cell(&["%CPU", "WCPU", "CPU%"]).or_else(|| cell(&["CPU"]))?;
+        let cpu = number::percent(cpu)?;
+        let raw = cell(&["COMMAND", "Command", "CMD"])?;
+        let (name, by_dress) = frame::thread(raw);
+        let virtual_size = cell(&["VIRT", "SIZE"]);
+        let kernel = by_dress.or_else(|| (virtual_size == Some("0")).then_some(true));
+        let state = cell(&["S", "STATE"]).and_then(state_letter);
+        return Some(Thread {
+            command: command(&name),
+            name: short_name(&name),
+            id: Some(id),
+            kernel,
+            state,
+            cpu_percent: Some(cpu),
+            life_percent: None,
+            cpu_time_s: cell(&["TIME+", "TIME"]).and_then(number::cpu_seconds),
+            count: 1,
+            list: reading.list,
+            process: None,
+            source,
+        });
+    }
+    let found = BARE_ROW.captures(text)?;
+    let (name, by_dress) = frame::thread(&found[12]);
+    Some(Thread {
+        command: command(&name),
+        name: short_name(&name),
+        id: found[1].parse().ok(),
+        kernel: by_dress.or_else(|| (&found[5] == "0").then_some(true)),
+        state: found[8].chars().next(),
+        cpu_percent: number::percent(&found[9]),
+        life_percent: None,
+        cpu_time_s: number::cpu_seconds(&found[11]),
+        count: 1,
+        list: reading.list,
+        process: None,
+        source,
+    })
+}
+
+/// Cells by heading; FreeBSD leaves the column `C` (CPU number) empty for sleeping threads and
+/// `NICE` joined to `PRI`, so a row may be one short.
+fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Vec<&'t str>> {
+    let cpu_at =
+        columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
+    let whole = columns.cells(text).filter(|cells| {
+        let cpu = cells.get(cpu_at).copied().filter(|cell| !cell.contains(':'));
+        cpu.and_then(number::percent).is_some()
+    });
+    if whole.is_some() {
+        return whole;
+    }
+    let missing = columns.position(&["C"])?;
+    let names: Vec<&str> = columns
+        .names()
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != missing)
+        .map(|(_, name)| *name)
+        .collect();
+    let shorter = names.join(" ");
+    let mut found = Columns::of(&shorter).cells(text)?;
+    found.insert(missing, "");
+    Some(found)
+}
+
+/// FreeBSD names the wait channel of what sleeps; illumos and Linux have letters or words.
+fn state_letter(state: &str) -> Option<char> {
+    let mut letters = state.chars();
+    match (letters.next(), letters.next()) {
+        (only, None) => only,
+        _ if state.starts_with("CPU") || state == "RUN" || state.starts_with("cpu") => Some('R'),
+        _ => Some('S'),
+    }
+}
+
+/// A command line with arguments is kept beside the name.
+fn command(name: &str) -> Option<String> {
+    name.contains(' ').then(|| name.to_owned())
+}
+
+/// The program's name of a command line; names of threads stay as they are.
+pub(crate) fn short_name(text: &str) -> String {
+    let first = text.split_whitespace().next().unwrap_or(text);
+    if !text.contains(' ') && !text.starts_with('/') {
+        return text.to_owned();
+    }
+    first.rsplit('/').next().unwrap_or(first).trim_end_matches(':').to_owned()
+}

@@ -1,0 +1,168 @@
+//! `arc_summary`, old (Perl and Python 2: tabs, `ARC Size:`) and new (0.8 on: indented, dotted).
+//!
+//! Labels that are a row of arcstats under another name go into a table `arcstats` under that name;
+//! all figures go into `arc_summary` under their label. Its verdict HEALTHY says only that no
+//! allocation was throttled, so it is kept as a word. Tunables are parameters.
+
+use std::sync::LazyLock;
+
+use ogive_kstat::table::Kind;
+use regex::Regex;
+
+use super::kstat;
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+/// Labels (lower case, without remarks in parentheses) with their row of arcstats.
+const ROWS: [(&str, &str); 38] = [
+    ("arc size", "size"),
+    ("arc size current", "size"),
+    ("target size", "c"),
+    ("target size adaptive", "c"),
+    ("min size", "c_min"),
+    ("min size hard limit", "c_min"),
+    ("max size", "c_max"),
+    ("max size high water", "c_max"),
+    ("memory throttle count", "memory_throttle_count"),
+    ("deleted", "deleted"),
+    ("recycle misses", "recycle_miss"),
+    ("mutex misses", "mutex_miss"),
+    ("evict skips", "evict_skip"),
+    ("eviction skips", "evict_skip"),
+    ("eviction skips due to l2 writes", "evict_l2_skip"),
+    ("l2 cached evictions", "evict_l2_cached"),
+    ("l2 eligible evictions", "evict_l2_eligible"),
+    ("l2 ineligible evictions", "evict_l2_ineligible"),
+    ("elements max", "hash_elements_max"),
+    ("elements current", "hash_elements"),
+    ("collisions", "hash_collisions"),
+    ("chain max", "hash_chain_max"),
+    ("chains", "hash_chains"),
+    ("metadata cache size", "arc_meta_used"),
+    ("metadata cache size current", "arc_meta_used"),
+    ("metadata cache size hard limit", "arc_meta_limit"),
+    ("dnode cache size", "dnode_size"),
+    ("dnode cache size current", "dnode_size"),
+    ("dnode cache size target", "arc_dnode_limit"),
+    ("dnode cache size hard limit", "arc_dnode_limit"),
+    ("dnode cache target", "arc_dnode_limit"),
+    ("header size", "hdr_size"),
+    ("l2 header size", "l2_hdr_size"),
+    ("meta_used", "arc_meta_used"),
+    ("meta_limit", "arc_meta_limit"),
+    ("dnode_limit", "arc_dnode_limit"),
+    ("available memory size", "memory_available_bytes"),
+    ("free memory size", "memory_free_bytes"),
+];
+
+static OLD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\s*(\S[^:]*):\s+(\S.*)$").expect("a constant pattern"));
+static TUNABLE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+((?:zfs|zio|zvol|l2arc|spa|spl|dbuf|dmu|metaslab|send|zil|vdev|icp|arc|brt|ddt|raidz|ignore|vfs\.zfs)[a-z0-9_.]*)(?:\s*=\s*|\s+)(\S.*)$").expect("a constant pattern")
+});
+static PARENTHESES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\s*\(([^)]*)\)").expect("a constant pattern"));
+static NEW: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\s*)(\S.*?):?\s{2,}(?:(<?\s*\d[\d.,]*)\s*%\s+)?(\S.*)$")
+        .expect("a constant pattern")
+});
+
+/// Reads the report.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut arcstats = reading.table("arcstats");
+    let mut summary = reading.table("arc_summary");
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty()
+            || text.bytes().all(|byte| byte == b'-' || byte == b'=')
+            || text.starts_with("ZFS Subsystem Report")
+        {
+            continue;
+        }
+        if let Some(found) = TUNABLE.captures(&line.text) {
+            reading.parameter(&found[1], &found[2], line);
+            continue;
+        }
+        let parts = NEW
+            .captures(&line.text)
+            .map(|found| {
+                (
+                    found[2].trim_end_matches(':').to_owned(),
+                    found.get(3).map(|part| part.as_str().to_owned()),
+                    found[4].to_owned(),
+                )
+            })
+            .or_else(|| {
+                OLD.captures(text).map(|found| (found[1].to_owned(), None, found[2].to_owned()))
+            });
+        let Some((label, percent, value)) = parts else {
+            // Titles of parts (`ARC Misc:`) carry nothing; other text is not ours.
+            if !text.ends_with(':') && text.split_whitespace().count() > 6 {
+                reading.leave(line);
+            }
+            continue;
+        };
+        let plain = PARENTHESES.replace_all(&label, " $1").trim().to_lowercase().replace(':', "");
+        let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+        let key = plain.replace([' ', '-', '/'], "_");
+        // `100.02%  34.20  GiB`, `1.5 GiB`, `12.3k`, `HEALTHY`.
+        let mut words: Vec<&str> = value.split_whitespace().collect();
+        let share = percent
+            .as_deref()
+            .and_then(|part| number::plain(part.trim_start_matches('<').trim()))
+            .or_else(|| {
+                let first =
+                    words.first().and_then(|word| word.strip_suffix('%')).and_then(number::plain);
+                if first.is_some() && words.len() > 1 {
+                    words.remove(0);
+                }
+                first
+            });
+        if let Some(share) = share {
+            summary.gauge(&format!("{key}_percent"), Some(share), line);
+        }
+        // `16:1  31.4 GiB` is the largest size and how many times the smallest it is.
+        if words.len() > 2 && words[0].ends_with(":1") {
+            words.remove(0);
+        }
+        let Some(amount) = amount(&words) else {
+            if share.is_none() {
+                summary.text(&key, &value, line);
+            }
+            continue;
+        };
+        summary.gauge(&key, Some(amount), line);
+        let bare = plain.split(" (").next().unwrap_or(&plain);
+        if let Some((_, row)) = ROWS.iter().find(|(label, _)| *label == bare) {
+            match kstat::kind_of("arcstats", row) {
+                Kind::Gauge => arcstats.gauge(row, Some(amount), line),
+                Kind::Counter => arcstats.counter(row, Some(amount), line),
+            }
+        }
+    }
+    reading.push(arcstats);
+    reading.push(summary);
+}
+
+/// `34.20 GiB`, `12.3k`, `1.69 G` (counts in thousands), `1688362305`.
+fn amount(words: &[&str]) -> Option<f64> {
+    match words {
+        // The old report writes thousands, millions, billions.
+        [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
+        // The old report writes thousands, millions, billions.
+        [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
+        [one] | [one, "Bytes" | "bytes" | "B"] => number::count(one),
+        [value, unit @ ("KiB" | "MiB" | "GiB" | "TiB" | "PiB"), ..] => {
+            number::bytes(&format!("{value}{unit}"))
+        }
+        [value, unit @ ("k" | "K" | "m" | "M" | "b" | "B" | "G" | "T"), ..] => {
+            let unit = match *unit {
+                "b" | "B" => "G",
+                unit => unit,
+            };
+            number::count(&format!("{value}{unit}"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,343 @@
+//! Properties of datasets and pools: `zfs get`, `zpool get`, `zfs list`, `zpool list`, with `-H`
+//! and `-p`, with or without headings, in any choice of columns.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::evidence::Property;
+use crate::read::text::clean::Line;
+use crate::read::text::columns::Columns;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+/// Properties that only pools have.
+const OF_POOLS: [&str; 24] = [
+    "capacity",
+    "health",
+    "ashift",
+    "fragmentation",
+    "freeing",
+    "leaked",
+    "dedupratio",
+    "dedupditto",
+    "expandsize",
+    "autoexpand",
+    "autoreplace",
+    "autotrim",
+    "allocated",
+    "free",
+    "size",
+    "bcloneused",
+    "bclonesaved",
+    "bcloneratio",
+    "failmode",
+    "multihost",
+    "listsnapshots",
+    "cachefile",
+    "altroot",
+    "bootfs",
+];
+
+/// Properties by which a row without heading is known.
+const KNOWN: [&str; 62] = [
+    "type",
+    "creation",
+    "used",
+    "available",
+    "referenced",
+    "compressratio",
+    "mounted",
+    "quota",
+    "reservation",
+    "recordsize",
+    "volsize",
+    "volblocksize",
+    "mountpoint",
+    "sharenfs",
+    "checksum",
+    "compression",
+    "atime",
+    "relatime",
+    "devices",
+    "exec",
+    "setuid",
+    "readonly",
+    "zoned",
+    "snapdir",
+    "aclinherit",
+    "aclmode",
+    "acltype",
+    "canmount",
+    "xattr",
+    "copies",
+    "version",
+    "utf8only",
+    "normalization",
+    "casesensitivity",
+    "primarycache",
+    "secondarycache",
+    "usedbysnapshots",
+    "usedbydataset",
+    "usedbychildren",
+    "logbias",
+    "dedup",
+    "mlslabel",
+    "sync",
+    "dnodesize",
+    "refcompressratio",
+    "written",
+    "logicalused",
+    "logicalreferenced",
+    "volmode",
+    "filesystem_limit",
+    "snapshot_limit",
+    "redundant_metadata",
+    "encryption",
+    "keylocation",
+    "keyformat",
+    "pbkdf2iters",
+    "special_small_blocks",
+    "prefetch",
+    "direct",
+    "longname",
+    "keystatus",
+    "encryptionroot",
+];
+
+fn is_known(name: &str) -> bool {
+    KNOWN.contains(&name) || OF_POOLS.contains(&name) || name.starts_with("feature@")
+}
+
+static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(.*?)\s+(local|default|temporary|received|-|inherited(?: from \S+)?)$")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is `dataset property value [source]` without heading.
+pub(crate) fn is_row(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let owner = words.next().unwrap_or_default();
+    words.next().is_some_and(is_known)
+        && words.next().is_some()
+        && !owner.ends_with([':', '|', '.', ','])
+        && !owner.starts_with(['#', '-', '(', '['])
+        && text.split_whitespace().count() <= 8
+        && (SOURCE.is_match(text)
+            || words.next().is_none()
+                && text.split_whitespace().count() == 3
+                && owner.len() > 1
+                && !text.ends_with(['.', ',', ':'])
+                && text.contains("  "))
+}
+
+/// Whether a line names the columns of `zfs get` or `zpool get`.
+pub(crate) fn is_heading(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.contains(&"PROPERTY")
+        && words.contains(&"VALUE")
+        && words
+            .iter()
+            .all(|word| matches!(*word, "NAME" | "PROPERTY" | "VALUE" | "SOURCE" | "RECEIVED"))
+}
+
+/// Reads `zfs get` and `zpool get`.
+pub(crate) fn read_get(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut names = vec!["NAME", "PROPERTY", "VALUE", "SOURCE"];
+    let begun = reading.evidence.properties.len();
+    let mut of_pool =
+        section.hint.command.as_deref().is_some_and(|command| command.contains("zpool"));
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        if is_heading(text) {
+            names = text.split_whitespace().collect();
+            continue;
+        }
+        let Some(property) = row(text, &names, line, reading) else {
+            reading.leave(line);
+            continue;
+        };
+        of_pool |=
+            OF_POOLS.contains(&property.name.as_str()) || property.name.starts_with("feature@");
+        reading.evidence.properties.push(property);
+    }
+    // `zpool get` and `zfs get` look alike; one property that only pools have decides for all.
+    for property in &mut reading.evidence.properties[begun..] {
+        property.of_pool = of_pool && !property.owner.contains('/');
+    }
+}
+
+fn row(text: &str, names: &[&str], line: &Line<'_>, reading: &Reading<'_>) -> Option<Property> {
+    let mut rest = text;
+    let mut next = || {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let word = &rest[..end];
+        rest = rest[end..].trim_start();
+        word
+    };
+    let (mut owner, mut name, mut value, mut origin) = ("", "", None, None);
+    for (at, column) in names.iter().enumerate() {
+        match *column {
+            "NAME" => owner = next(),
+            "PROPERTY" => name = next(),
+            "VALUE" => {
+                let with_source = names[at + 1..].contains(&"SOURCE");
+                // With -H columns are apart by a tab; values such as dates hold blanks.
+                let found = SOURCE
+                    .captures(rest)
+                    .filter(|_| with_source)
+                    .map(|found| (found.get(1), found.get(2)));
+                match found {
+                    Some((Some(before), Some(source))) => {
+                        value = Some(before.as_str().trim());
+                        origin = Some(source.as_str().to_owned());
+                    }
+                    _ => value = Some(rest.trim()),
+                }
+                break;
+            }
+            _ => {
+                next();
+            }
+        }
+    }
+    let value = value.filter(|value| !value.is_empty())?;
+    let word_like =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let property_like = name.bytes().all(|byte| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_@:.-#".contains(&byte)
+    });
+    (property_like && (word_like(name) && (word_like(owner) || !names.contains(&"NAME")))).then(
+        || Property {
+            owner: owner.to_owned(),
+            of_pool: false,
+            name: name.to_owned(),
+            value: value.to_owned(),
+            origin,
+            source: reading.at(line),
+        },
+    )
+}
+
+/// Columns of the lists with the property they show.
+const LIST_COLUMNS: [(&str, &str); 26] = [
+    ("SIZE", "size"),
+    ("ALLOC", "allocated"),
+    ("USED", "used"),
+    ("FREE", "free"),
+    ("FRAG", "fragmentation"),
+    ("CAP", "capacity"),
+    ("DEDUP", "dedupratio"),
+    ("HEALTH", "health"),
+    ("ALTROOT", "altroot"),
+    ("CKPOINT", "checkpoint"),
+    ("EXPANDSZ", "expandsize"),
+    ("AVAIL", "available"),
+    ("REFER", "referenced"),
+    ("MOUNTPOINT", "mountpoint"),
+    ("USEDSNAP", "usedbysnapshots"),
+    ("USEDDS", "usedbydataset"),
+    ("USEDREFRESERV", "usedbyrefreservation"),
+    ("USEDCHILD", "usedbychildren"),
+    ("RATIO", "compressratio"),
+    ("COMPRESS", "compression"),
+    ("RECSIZE", "recordsize"),
+    ("FREEING", "freeing"),
+    ("LUSED", "logicalused"),
+    ("ENCRYPTION", "encryption"),
+    ("TYPE", "type"),
+    ("VOLSIZE", "volsize"),
+];
+
+/// Whether a line names the columns of `zpool list` or `zfs list`.
+pub(crate) fn is_list_heading(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.first() == Some(&"NAME")
+        && words.len() > 1
+        && words[1..]
+            .iter()
+            .filter(|word| LIST_COLUMNS.iter().any(|(column, _)| column == *word))
+            .count()
+            * 2
+            > words.len() - 1
+        && !words.contains(&"PROPERTY")
+}
+
+/// Reads `zpool list` (with `-v` the devices are passed over) and `zfs list`.
+pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut columns: Option<Columns<'_>> = None;
+    for line in section.lines {
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        if text == "no pools available" || text == "no datasets available" {
+            no_pools(text, line, reading);
+            continue;
+        }
+        if is_list_heading(text) {
+            columns = Some(Columns::of(text));
+            continue;
+        }
+        let Some(columns) = &columns else {
+            reading.leave(line);
+            continue;
+        };
+        let Some(cells) = columns.words(text).or_else(|| columns.cells(text)) else {
+            // Devices and groups of `-v` have fewer cells.
+            if !line.text.starts_with([' ', '\t'])
+                && !matches!(
+                    text.split_whitespace().next(),
+                    Some("logs" | "cache" | "spares" | "special" | "dedup" | "mirror")
+                )
+            {
+                reading.leave(line);
+            }
+            continue;
+        };
+        let of_pool = columns.position(&["HEALTH", "FRAG", "CAP", "ALLOC"]).is_some();
+        if of_pool
+            && line.text.starts_with([' ', '\t'])
+            && cells[0] != text.split_whitespace().next().unwrap_or_default()
+        {
+            continue;
+        }
+        let indented = line.text.starts_with([' ', '\t'])
+            && section
+                .lines
+                .iter()
+                .any(|other| is_list_heading(&other.text) && !other.text.starts_with([' ', '\t']));
+        if of_pool && indented {
+            continue;
+        }
+        for (column, cell) in columns.names().iter().zip(&cells) {
+            let known = LIST_COLUMNS.iter().find(|(name, _)| name == column);
+            if let Some((_, name)) = known.filter(|_| *cell != "-") {
+                reading.property(cells[0], of_pool, name, cell, line);
+            }
+        }
+        if of_pool
+            && columns.position(&["HEALTH"]).is_some()
+            && cells.iter().all(|cell| *cell == "-")
+        {
+            reading.leave(line);
+        }
+    }
+}
+
+/// Says that there is no pool: an answer of its own, not a lack of one.
+pub(crate) fn no_pools(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+    let mut table = reading.table("zpool_list");
+    table.gauge("pools", Some(0.0), line);
+    reading.push(table);
+    let source = reading.at(line);
+    reading.evidence.pools.push(crate::evidence::PoolLine {
+        pool: String::new(),
+        field: "state".to_owned(),
+        text: text.to_owned(),
+        source,
+    });
+}

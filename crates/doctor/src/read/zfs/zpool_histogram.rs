@@ -1,0 +1,168 @@
+//! Histograms of `zpool iostat`: how long requests waited (`-w`) and how large they were (`-r`),
+//! one row a bucket.
+//!
+//! Each row goes into the table `zpool_iostat_histogram` as it is. What a rule asks is said of all
+//! rows together: in `zpool_iostat_waits` the bucket below which half and 99% of the requests are,
+//! in `zpool_iostat_sizes` how large they are on average and which part is small or was aggregated.
+//! The first report counts from boot, later ones an interval; the latest is what is used.
+
+use crate::read::text::clean::Line;
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+
+/// Requests of less than this are small: below it, a disk's time goes to their number.
+const SMALL_BYTES: f64 = 16.0 * 1024.0;
+
+/// Whether the words are a pool or device and the groups of columns of a histogram.
+pub(super) fn is_heading(words: &[&str]) -> bool {
+    words.len() > 3
+        && matches!(
+            words[1..3],
+            ["sync_read", "sync_write" | "async_read"] | ["total_wait", "disk_wait"]
+        )
+}
+
+/// What the buckets are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Wait,
+    Size,
+}
+
+impl Kind {
+    /// By the first word of the line that names the columns.
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "latency" => Some(Self::Wait),
+            "req_size" => Some(Self::Size),
+            _ => None,
+        }
+    }
+
+    /// A bucket: nanoseconds or bytes. Exact figures (`-p`) have no unit.
+    fn bucket(self, word: &str) -> Option<f64> {
+        match self {
+            Self::Wait => number::seconds(word)
+                .filter(|_| word.ends_with('s'))
+                .map(|seconds| (seconds * 1e9).round())
+                .or_else(|| number::plain(word)),
+            Self::Size => number::bytes(word),
+        }
+    }
+}
+
+/// One that is being read.
+pub(super) struct Histogram<'a, 'l> {
+    kind: Kind,
+    /// The pool or device.
+    of: String,
+    /// What the buckets are called.
+    title: String,
+    columns: Vec<String>,
+    rows: Vec<(f64, Vec<Option<f64>>)>,
+    last: &'a Line<'l>,
+}
+
+impl<'a, 'l> Histogram<'a, 'l> {
+    /// Begins with the line that names the columns; `groups` are of the line before.
+    pub(super) fn begin(
+        of: &str,
+        groups: &[&str],
+        words: &[&str],
+        line: &'a Line<'l>,
+    ) -> Option<Self> {
+        let kind = Kind::of(words[0])?;
+        let mut groups = groups.iter();
+        let (mut group, mut seen, mut columns) = ("", Vec::new(), Vec::new());
+        for word in &words[1..] {
+            // Queues without a group of their own have one column of their name.
+            if matches!(*word, "scrub" | "trim" | "rebuild") {
+                columns.push((*word).to_owned());
+                continue;
+            }
+            if seen.is_empty() || seen.contains(word) {
+                group = groups.next().copied().unwrap_or("");
+                seen.clear();
+            }
+            seen.push(*word);
+            columns.push(format!("{group}_{word}"));
+        }
+        let (of, title) = (of.to_owned(), words[0].to_owned());
+        Some(Self { kind, of, title, columns, rows: Vec::new(), last: line })
+    }
+
+    /// Takes a row; whether it is one.
+    pub(super) fn row(
+        &mut self,
+        words: &[&str],
+        line: &'a Line<'l>,
+        reading: &mut Reading<'_>,
+    ) -> bool {
+        let Some(bucket) = self.kind.bucket(words[0]).filter(|_| words.len() > 2) else {
+            return false;
+        };
+        let scope = format!("{} {} {}", self.of, self.title, words[0]);
+        let mut table = reading.table("zpool_iostat_histogram").scope(scope);
+        let values: Vec<Option<f64>> = words[1..].iter().map(|word| number::count(word)).collect();
+        for (at, value) in values.iter().enumerate() {
+            let name = self.columns.get(at).map_or_else(|| format!("column{at}"), Clone::clone);
+            table.rate(&name, *value, line);
+        }
+        reading.push(table);
+        self.rows.push((bucket, values));
+        self.last = line;
+        true
+    }
+
+    /// Says what all rows come to.
+    pub(super) fn end(mut self, reading: &mut Reading<'_>) {
+        self.rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        match self.kind {
+            Kind::Wait => self.waits(reading),
+            Kind::Size => self.sizes(reading),
+        }
+    }
+
+    /// Buckets of a column, smallest first, with how many requests each has.
+    fn column(&self, at: usize) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let count = move |values: &Vec<Option<f64>>| values.get(at).copied().flatten();
+        self.rows.iter().filter_map(move |(bucket, values)| Some((*bucket, count(values)?)))
+    }
+
+    fn waits(&self, reading: &mut Reading<'_>) {
+        let mut table = reading.table("zpool_iostat_waits").scope(self.of.as_str());
+        for (at, name) in self.columns.iter().enumerate() {
+            let all: f64 = self.column(at).map(|(_, count)| count).sum();
+            for (percent, part) in [(50, 0.5), (99, 0.99)] {
+                let mut sum = 0.0;
+                let reached = self.column(at).find(|(_, count)| {
+                    sum += count;
+                    all > 0.0 && sum >= all * part
+                });
+                let bucket = reached.map(|(bucket, _)| bucket);
+                table.gauge(&format!("{name}_p{percent}_ns"), bucket, self.last);
+            }
+        }
+        reading.push(table);
+    }
+
+    fn sizes(&self, reading: &mut Reading<'_>) {
+        let (mut all, mut bytes, mut small, mut aggregated) = (0.0, 0.0, 0.0, 0.0);
+        for (at, name) in self.columns.iter().enumerate() {
+            // A trim has a size, but no byte is moved.
+            for (bucket, count) in self.column(at).filter(|_| !name.starts_with("trim")) {
+                all += count;
+                bytes += bucket * count;
+                small += if bucket < SMALL_BYTES { count } else { 0.0 };
+                aggregated += if name.ends_with("_agg") { count } else { 0.0 };
+            }
+        }
+        let of_all = |part: f64| (all > 0.0).then(|| part / all);
+        let mut table = reading.table("zpool_iostat_sizes").scope(self.of.as_str());
+        table.gauge("requests", Some(all), self.last);
+        table.gauge("mean_bytes", of_all(bytes), self.last);
+        table.gauge("small_percent", of_all(small * 100.0), self.last);
+        table.gauge("aggregated_percent", of_all(aggregated * 100.0), self.last);
+        reading.push(table);
+    }
+}

@@ -1,0 +1,265 @@
+//! The answer that is read first: at most [`SHORT_LINES`] lines, the first for somebody who was
+//! woken up.
+//!
+//! It is made of blocks of whole statements. Where they are too long for the page the least
+//! important go first, never half a statement, and the last line says where the rest is.
+
+use super::style::{Stress, Style, printable};
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, VerdictKind};
+use crate::expression::Format;
+
+/// The short answer has at most so many lines.
+pub const SHORT_LINES: usize = 25;
+
+/// Columns of the labels.
+const LABEL: usize = 12;
+/// A further finding is worth a line from here.
+const WORTH_A_LINE: f64 = crate::diagnose::POSSIBLE;
+
+/// One statement: what it is labelled with, how soon it goes, and its lines.
+struct Block {
+    label: &'static str,
+    /// The larger, the sooner it is left out.
+    spare: u8,
+    words: String,
+}
+
+/// Writes the short answer.
+pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
+    let kind = diagnosis.verdict.kind;
+    let stress = match kind {
+        VerdictKind::Cause => Stress::Bad,
+        VerdictKind::Insufficient | VerdictKind::Open => Stress::Bold,
+        _ => Stress::Good,
+    };
+    let mut blocks = unread(diagnosis);
+    blocks.extend(machine(&diagnosis.overview));
+    if let Some(first) = diagnosis.findings.first() {
+        blocks.extend(of_finding(first));
+    }
+    let others = diagnosis.findings.iter().skip(1).filter(|one| one.confidence >= WORTH_A_LINE);
+    blocks.extend(others.take(3).map(|other| Block {
+        label: "also",
+        spare: 6,
+        words: format!("{}: {} [{}]", other.word, other.title, other.id),
+    }));
+    if let Some(ask) = &diagnosis.verdict.ask {
+        let label = if kind == VerdictKind::Insufficient { "run" } else { "to be sure" };
+        blocks.push(Block { label, spare: 0, words: ask.clone() });
+    }
+    // The first line is one line, so that `head -1` is an answer; a terminal breaks it.
+    let head = printable(&headline(diagnosis));
+    let foot = style.wrap("", &rest(diagnosis));
+    let body = fitted(&blocks, style, &style.wrap("", &head), &foot);
+    let mut out = style.stress(&head, stress);
+    out.push_str("\n\n");
+    out.push_str(&body);
+    out.push('\n');
+    out.push_str(&style.stress(foot.trim_end(), Stress::Dim));
+    out.push('\n');
+    out
+}
+
+/// The first line: what is wrong, or who is innocent, in words for anybody.
+pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
+    let verdict = &diagnosis.verdict;
+    let sentence = match &verdict.ask {
+        Some(ask) => verdict.sentence.replace(&format!(" Run: {ask}"), ""),
+        None => verdict.sentence.clone(),
+    };
+    let sentence = capitalised(sentence.trim());
+    let sentence = if sentence.ends_with(['.', ';']) { sentence } else { format!("{sentence}.") };
+    let says = |words: &[&str]| {
+        let lower = sentence.to_lowercase();
+        words.iter().any(|word| lower.contains(word))
+    };
+    let sure =
+        diagnosis.findings.first().is_none_or(|first| first.confidence >= crate::diagnose::LIKELY);
+    let label = match verdict.kind {
+        VerdictKind::Cause if sure => "Problem found. ",
+        VerdictKind::Cause => "Possible problem. ",
+        VerdictKind::NormalCost if !says(&["normal cost", "nothing is wrong"]) => {
+            "No fault, a normal cost. "
+        }
+        VerdictKind::NotZfs | VerdictKind::Kernel if !says(&["not zfs", "not because of zfs"]) => {
+            "Not ZFS. "
+        }
+        VerdictKind::NotCpu if !says(&["idle", "cpu does not work"]) => "Not the CPU. ",
+        _ => "",
+    };
+    format!("{label}{sentence}")
+}
+
+/// Where nothing could be read, why: whoever asked must know that no answer was looked for.
+fn unread(diagnosis: &Diagnosis) -> Vec<Block> {
+    if diagnosis.inputs.iter().any(|input| !input.formats.is_empty() || input.facts > 0) {
+        return Vec::new();
+    }
+    let troubled = diagnosis.inputs.iter().filter_map(|input| {
+        let why = input.trouble.as_ref()?;
+        Some(Block { label: "not read", spare: 1, words: format!("{}: {why}", input.name) })
+    });
+    troubled.take(3).collect()
+}
+
+fn machine(overview: &Overview) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if let Some(busy) = overview.busy_percent {
+        let cpus = match overview.cpus {
+            Some(cpus) if cpus >= 1.0 => format!(" of {cpus:.0} CPUs"),
+            _ => String::new(),
+        };
+        let disks = overview
+            .iowait_percent
+            .filter(|waiting| *waiting >= 1.0)
+            .map(|waiting| format!(", {waiting:.0}% waiting for disks"))
+            .unwrap_or_default();
+        blocks.push(Block {
+            label: "CPU",
+            spare: 1,
+            words: format!("{busy:.0}% busy{cpus}{disks}"),
+        });
+    }
+    let users: Vec<String> = overview
+        .consumers
+        .iter()
+        .take(4)
+        .map(|user| format!("{} {}", user.name, user.used()))
+        .collect();
+    if !users.is_empty() {
+        let mut words = users.join(", ");
+        if let Some(share) = overview.zfs_share_percent {
+            words.push_str(&format!("; ZFS in all {share:.0}%"));
+        }
+        if overview.consumers.iter().any(|user| user.share_percent.is_some()) {
+            words.push_str(" (of the busy CPU)");
+        }
+        blocks.push(Block { label: "used by", spare: 2, words });
+    }
+    let named = overview.symbols.iter().filter(|(symbol, _, share)| symbol != "?" && *share >= 1.0);
+    let named: Vec<String> = named
+        .take(3)
+        .map(|(symbol, module, share)| format!("{symbol} [{module}] {share:.0}%"))
+        .collect();
+    if let Some(samples) = overview.samples.filter(|_| !named.is_empty()) {
+        let words = format!("{} (of {samples:.0} busy samples)", named.join(", "));
+        blocks.push(Block { label: "hottest", spare: 7, words });
+    }
+    blocks
+}
+
+fn of_finding(finding: &Finding) -> Vec<Block> {
+    let share = finding.share_percent.map_or_else(String::new, |share| {
+        format!("; explains {} of the busy CPU", Format::Percent.write(share))
+    });
+    let sure = format!("{} ({:.0}%){share}", finding.word, finding.confidence * 100.0);
+    let mut blocks = vec![Block { label: "how sure", spare: 0, words: sure }];
+    // A line with a figure that is not known says little.
+    let whole = |line: &&EvidenceLine| !line.text.split(' ').any(|word| word == "?");
+    for (line, spare) in finding.evidence.iter().filter(whole).zip([0, 3, 5, 8]) {
+        blocks.push(Block { label: "because", spare, words: proof(line) });
+    }
+    for line in finding.against.iter().take(1) {
+        blocks.push(Block { label: "but", spare: 4, words: proof(line) });
+    }
+    let remedy = &finding.remedy;
+    let parts =
+        [("now", &remedy.now, 1), ("lasting", &remedy.lasting, 2), ("do not", &remedy.dont, 4)];
+    for (label, lines, spare) in parts {
+        blocks.extend(lines.iter().map(|line| Block { label, spare, words: line.clone() }));
+    }
+    let versions = &finding.versions;
+    if let (Some(false), Some(installed)) = (versions.has_fix, &versions.installed) {
+        let fixed = versions.fixed.join(" and ");
+        let words = format!("first in {fixed}; {installed} does not have it");
+        blocks.push(Block { label: "the fix", spare: 3, words });
+    }
+    blocks.extend(remedy.verify.iter().map(|line| Block {
+        label: "it worked if",
+        spare: 5,
+        words: line.clone(),
+    }));
+    blocks
+}
+
+/// A fact with the place where it can be looked up.
+fn proof(line: &EvidenceLine) -> String {
+    let more = line.sources.len().saturating_sub(1);
+    match line.sources.first() {
+        Some(source) if more > 0 => format!("{} [{source} and {more} more]", line.text),
+        Some(source) => format!("{} [{source}]", line.text),
+        None => line.text.clone(),
+    }
+}
+
+/// What fits between head and foot.
+fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
+    let set: Vec<String> = blocks
+        .iter()
+        .map(|block| style.wrap(&format!("{:<LABEL$} ", block.label), &block.words))
+        .collect();
+    let height = |text: &str| text.lines().count();
+    // Two empty lines stand between the three parts.
+    let room = SHORT_LINES.saturating_sub(height(head) + height(foot) + 2);
+    let mut blocks_left: Vec<usize> = (0..blocks.len()).collect();
+    let total =
+        |blocks_left: &[usize]| blocks_left.iter().map(|at| height(&set[*at])).sum::<usize>();
+    while total(&blocks_left) > room {
+        let Some(most) = blocks_left.iter().copied().max_by_key(|at| (blocks[*at].spare, *at))
+        else {
+            break;
+        };
+        blocks_left.retain(|at| *at != most);
+    }
+    let mut body = String::new();
+    let mut label = "";
+    for at in &blocks_left {
+        let line = &set[*at];
+        if blocks[*at].label == label {
+            // The label stands once.
+            body.push_str(&" ".repeat(LABEL + 1));
+            body.push_str(&line.chars().skip(LABEL + 1).collect::<String>());
+        } else {
+            body.push_str(line);
+        }
+        label = blocks[*at].label;
+    }
+    body
+}
+
+/// The foot: what else there is.
+fn rest(diagnosis: &Diagnosis) -> String {
+    let read = diagnosis.inputs.iter().filter(|input| !input.formats.is_empty()).count();
+    let trouble = diagnosis.inputs.iter().filter(|input| input.trouble.is_some()).count();
+    let unknown = diagnosis.not_understood.len();
+    let counted = |count: usize, one: &str, many: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {many}"),
+    };
+    let mut parts = vec![counted(read, "input read", "inputs read")];
+    if trouble > 0 {
+        parts.push(format!("{trouble} with trouble"));
+    }
+    if unknown > 0 {
+        parts.push(counted(unknown, "line not understood", "lines not understood"));
+    }
+    if !diagnosis.rule_faults.is_empty() {
+        parts.push(counted(diagnosis.rule_faults.len(), "faulty rule", "faulty rules"));
+    }
+    let looked = diagnosis
+        .overview
+        .looking_percent
+        .map(|percent| format!(" Looking took {percent:.1}% of one CPU, which is left out."))
+        .unwrap_or_default();
+    let explain = diagnosis
+        .findings
+        .first()
+        .map(|finding| format!("; --explain {} what is known about it", finding.id))
+        .unwrap_or_default();
+    format!("--long has the whole answer ({}){explain}.{looked}", printable(&parts.join(", ")))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

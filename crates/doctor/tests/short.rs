@@ -1,0 +1,162 @@
+//! The answer that is read first: short, true about shares, and understood by its first line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use ogive_doctor::bundle::Loader;
+use ogive_doctor::report::{self, SHORT_LINES, Style};
+use ogive_doctor::rule::RuleSet;
+use ogive_doctor::{Diagnosis, diagnose};
+
+fn folders(below: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(below);
+    let entries = fs::read_dir(&directory).expect("the folder is there");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+/// What is said of the stories and of some of the unseen cases: a diagnosis takes its time.
+static ANSWERS: LazyLock<Vec<(PathBuf, Diagnosis)>> = LazyLock::new(|| {
+    let rules = RuleSet::bundled().expect("they compile");
+    let paths = folders("stories").into_iter().chain(folders("unseen").into_iter().step_by(4));
+    paths.map(|path| (path.clone(), of_folder(&rules, &path))).collect()
+});
+
+fn of_folder(rules: &RuleSet, path: &Path) -> Diagnosis {
+    let mut loader = Loader::new();
+    loader.add_path(path).expect("it can be read");
+    diagnose(rules, loader.read().evidence)
+}
+
+fn of_files(rules: &RuleSet, files: &[(&str, &str)]) -> Diagnosis {
+    let mut loader = Loader::new();
+    for (name, content) in files {
+        loader.add_bytes(name, content.as_bytes().to_vec());
+    }
+    diagnose(rules, loader.read().evidence)
+}
+
+#[test]
+fn the_first_answer_has_25_lines_at_most_however_narrow_the_terminal() {
+    let mut longest = 0;
+    for (path, diagnosis) in ANSWERS.iter() {
+        for width in [60, 80, 100, 160] {
+            let style = Style { width, colour: false };
+            let text = report::short(diagnosis, style);
+            // The first line is not broken here: the terminal does it.
+            let first = text.lines().next().unwrap_or("").chars().count().div_ceil(width);
+            let lines = text.lines().count() - 1 + first;
+            assert!(lines <= SHORT_LINES, "{} at {width}: {lines} lines\n{text}", path.display());
+            assert!(
+                text.lines().skip(1).all(|line| line.chars().count() <= width.max(90)),
+                "{text}"
+            );
+            longest = longest.max(lines);
+        }
+    }
+    assert!(longest > SHORT_LINES - 5, "the limit was never near: {longest}");
+}
+
+#[test]
+fn the_first_line_says_whether_there_is_a_problem_and_asks_for_no_command() {
+    for (path, diagnosis) in ANSWERS.iter() {
+        let text = report::short(diagnosis, Style::default());
+        let first = text.lines().next().unwrap_or("");
+        assert!(first.ends_with('.') && !first.contains("Run:"), "{}: {first}", path.display());
+        assert!(first.chars().next().is_some_and(char::is_uppercase), "{first}");
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        if name.as_deref() == Some("aes-ccm-fpu") {
+            assert!(first.starts_with("Problem found. AES-CCM encryption"), "{first}");
+            assert!(text.contains("aes-256-gcm: new dataset and move"), "{text}");
+        }
+        if name.as_deref() == Some("zfs-free-host") {
+            assert!(first.contains("not ZFS") && !first.contains("Problem"), "{first}");
+            assert!(!text.contains("with ?"), "{text}");
+        }
+        if let Some(ask) = &diagnosis.verdict.ask {
+            // What to run is not lost, whatever else is.
+            let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let asked: String = ask.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains(&asked), "{asked}\n{text}");
+        }
+    }
+}
+
+const HEAD: &str =
+    "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n";
+
+fn thread(id: usize, percent: f64, name: &str) -> String {
+    format!(
+        "{id:>7} root      20   0       0      0      0 R {percent:>5.1}  0.0   0:01.33 {name}\n"
+    )
+}
+
+/// What is said of ZFS in all, and the sum of what is said of its threads.
+fn zfs_shares(diagnosis: &Diagnosis) -> (Option<f64>, f64) {
+    let threads = diagnosis.overview.consumers.iter().filter(|user| user.is_zfs);
+    (diagnosis.overview.zfs_share_percent, threads.filter_map(|user| user.share_percent).sum())
+}
+
+#[test]
+fn zfs_in_all_is_never_less_than_what_its_threads_use_beside_it() {
+    let rules = RuleSet::bundled().expect("they compile");
+    let idle: String = (0..6).map(|at| thread(900 + at, 0.0, "bash")).collect();
+    let whole = format!("{HEAD}{}{idle}", thread(803, 91.0, "z_rd_int"));
+    let picked = format!("{HEAD}{}", thread(803, 91.0, "z_rd_int"));
+    let without = "  52.64%  [kernel]  [k] copy_page\n   3.10%  [kernel]  [k] memcpy\n";
+    let with = "  52.64%  [zfs]  [k] arc_evict_state\n   3.10%  [kernel]  [k] memcpy\n";
+    let folded = "java;main;loop 900\njava;main;work 90\n";
+    let unweighted = "z_rd_int;kthread;zio_done 1\nz_rd_int;kthread;lzjb_decompress 1\n";
+    let mut withheld = 0;
+    let profiles: [&[(&str, &str)]; 4] = [
+        &[("perf-top.txt", without)],
+        &[("perf-top.txt", with)],
+        &[("stacks.folded", folded)],
+        &[("stacks.folded", unweighted), ("perf-top.txt", without)],
+    ];
+    for list in [&whole, &picked] {
+        for profiles in profiles {
+            let mut files = profiles.to_vec();
+            files.push(("top.txt", list));
+            let diagnosis = of_files(&rules, &files);
+            let (all, threads) = zfs_shares(&diagnosis);
+            assert!(all.is_none_or(|all| all + 0.51 >= threads), "{all:?} of {threads}: {files:?}");
+            assert!(all.is_none_or(f64::is_sign_positive), "{all:?}");
+            withheld += usize::from(all.is_none() && threads > 0.0);
+            for text in [
+                report::short(&diagnosis, Style::default()),
+                report::text(&diagnosis, Style::default()),
+            ] {
+                assert!(!text.contains("-0%"), "{text}");
+                assert!(!(threads > 0.0 && text.contains("ZFS in all 0%")), "{text}");
+            }
+        }
+    }
+    assert!(withheld > 0, "the views never disagreed");
+}
+
+#[test]
+fn a_share_of_one_cpu_never_stands_beside_a_share_of_the_machine() {
+    let rules = RuleSet::bundled().expect("they compile");
+    let picked =
+        format!("{HEAD}{}{}", thread(803, 91.0, "z_rd_int"), thread(804, 12.0, "txg_sync"));
+    let diagnosis = of_files(&rules, &[("top.txt", &picked)]);
+    let text = report::short(&diagnosis, Style::default());
+    let line = text.lines().find(|line| line.starts_with("used by")).unwrap_or("");
+    assert!(line.contains("z_rd_int 91% of one CPU"), "{text}");
+    assert!(!text.contains("of the busy CPU") && !text.contains("ZFS in all"), "{text}");
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_printed() {
+    let rules = RuleSet::bundled().expect("they compile");
+    let list = format!("{HEAD}{}", thread(803, 91.0, "z\x1b[31mrd\u{7}"));
+    let diagnosis = of_files(&rules, &[("to\x1b[2Jp.txt", &list)]);
+    for text in
+        [report::short(&diagnosis, Style::default()), report::text(&diagnosis, Style::default())]
+    {
+        assert!(!text.contains('\x1b') && !text.contains('\u{7}'), "{text}");
+    }
+}
