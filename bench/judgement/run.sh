@@ -1,7 +1,8 @@
 #!/bin/sh
-# Prints how good each policy's judgement is: a table over the golden rows of all traces, one that
-# has the engine in it, one over synthetic traces, and what changes if a constant of the duel is
-# another.
+# Measures how good each policy's judgement is, and writes it into docs/policy.md: a table over the
+# golden rows of all traces, one that has the engine in it, one over synthetic traces, and what
+# changes if a constant of the duel is another.
+#
 # Usage: OGIVE_TRACES=folder-with-golden.csv bench/judgement/run.sh [results folder]
 # The whole takes about half an hour of one processor.
 set -eu
@@ -12,7 +13,7 @@ cd "$here"
 cargo build --release --quiet
 lab=${CARGO_TARGET_DIR:-$here/target}/release/ogive-judgement
 "$lab" all > "$results/table.md"
-peers=lru,arc,2q,lirs,s3fifo,sieve,wtinylfu
+peers=lru,arc,2q,lirs,s3-fifo,sieve,w-tinylfu
 engines=engine/1,engine/2,engine/8,engine/16,engine/32,engine/64
 "$lab" "$peers,duel,$engines" > "$results/engine.md"
 "$lab" all 0 synth > "$results/synthetic.md"
@@ -22,4 +23,4 @@ for constant in change_cost=0.125 change_cost=0.5 shadow_entries=512 shadow_entr
     duels=$duels,duel:$constant
 done
 "$lab" "$duels" 5300000 | sed -n '/^| policy/,$p' > "$results/sensitivity.md"
-tail -n 14 "$results/table.md"
+sh page.sh "$results"

@@ -17,5 +17,5 @@ perl -e '
         print pack("N*", map { int(exp(rand() * 18.02)) } 1 .. $some);
         $n -= $some;
     }' "$requests" |
-    env TIME='%U s user, %S s system, %M KiB resident' time "$ogive" sim - --format be32 --policy lru --size 65536 \
-        --svg /dev/null --threads 1 --quiet
+    env TIME='%U s user, %S s system, %M KiB resident' time "$ogive" sim - \
+        --format be32 --policy lru --size 65536 --svg /dev/null --threads 1 --quiet

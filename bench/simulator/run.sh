@@ -21,7 +21,10 @@ cd "$work"
 # Both formats from the same keys; perl, because it packs.
 prepare() { # NAME FILE
     zstdcat "$2" | perl -ne '
-        BEGIN { open BE, ">", "'"$1"'.be64"; open OG, ">", "'"$1"'.oracleGeneral"; binmode BE; binmode OG }
+        BEGIN {
+            open BE, ">", "'"$1"'.be64"; open OG, ">", "'"$1"'.oracleGeneral";
+            binmode BE; binmode OG;
+        }
         my ($first, $count) = split;
         for my $key ($first .. $first + $count - 1) {
             print BE pack("Q>", $key); print OG pack("L<Q<L<q<", 1, $key, 1, -1);
@@ -49,8 +52,10 @@ for row in "OLTP 5000" "P6 131072"; do
     for pair in "lru lru" "fifo fifo" "clock clock" "2q twoq" "lirs lirs" "arc arc" \
         "s3-fifo s3fifo" "sieve sieve" "w-tinylfu-fixed wtinylfu"; do
         read -r ours theirs <<<"$pair"
-        a=$(measure "$requests" "$ogive" sim "$trace.be64" --policy "$ours" --size "$entries" --threads 1 --quiet)
-        b=$(measure "$requests" timeout 300 cachesim "$trace.oracleGeneral" oracleGeneral "$theirs" "$entries" --ignore-obj-size=1 --num-thread=1)
+        a=$(measure "$requests" "$ogive" sim "$trace.be64" --policy "$ours" --size "$entries" \
+            --threads 1 --quiet)
+        b=$(measure "$requests" timeout 300 cachesim "$trace.oracleGeneral" oracleGeneral \
+            "$theirs" "$entries" --ignore-obj-size=1 --num-thread=1)
         echo "| $trace | $entries | $ours | $a | $b |"
     done
 done

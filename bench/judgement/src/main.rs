@@ -3,9 +3,7 @@
 
 #[path = "../../../crates/arc/tests/common/mod.rs"]
 mod common;
-mod lists;
-mod ours;
-mod peers;
+mod replacement;
 mod synthetic;
 mod table;
 
@@ -69,32 +67,31 @@ fn dense(keys: Vec<u64>) -> (Vec<u32>, usize) {
 }
 
 /// Dense numbers of a trace, from a cache file where `JUDGEMENT_CACHE` names a folder.
-fn load(trace: &str) -> (Vec<u32>, usize) {
+fn load(trace: &str) -> Vec<u32> {
     let cached = std::env::var_os("JUDGEMENT_CACHE")
         .map(|folder| std::path::PathBuf::from(folder).join(format!("{trace}.u32")));
     if let Some(bytes) = cached.as_ref().and_then(|file| std::fs::read(file).ok()) {
         let all: Vec<u32> =
             bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-        let numbers = all.iter().max().map_or(0, |&m| m as usize + 1);
-        return (all, numbers);
+        return all;
     }
-    let (all, numbers) = dense(common::keys(trace));
+    let (all, _) = dense(common::keys(trace));
     if let Some(file) = cached {
         let bytes: Vec<u8> = all.iter().flat_map(|n| n.to_le_bytes()).collect();
         let _ = std::fs::write(file, bytes);
     }
-    (all, numbers)
+    all
 }
 
 /// Runs policies over rows of one trace on all processors.
-fn replay(keys: &[u32], numbers: usize, jobs: &[(Row, String)], results: &Mutex<table::Results>) {
+fn replay(keys: &[u32], jobs: &[(Row, String)], results: &Mutex<table::Results>) {
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((row, policy)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut cache = table::make(policy, numbers, row.entries);
+                    let mut cache = replacement::make(policy, row.entries);
                     let hits = keys.iter().filter(|&&key| cache.access(key)).count() as u64;
                     if let Some(&golden) = row.golden.get(policy) {
                         assert_eq!(golden, hits, "{policy}, {} at {}", row.trace, row.entries);
@@ -116,14 +113,14 @@ fn synthetic_rows(results: &Mutex<table::Results>, policies: &[String]) -> Vec<R
     for name in synthetic::NAMES {
         for entries in synthetic::ENTRIES {
             let (keys, numbers) = dense(synthetic::keys(name, entries as u64));
-            let mut arc = table::make("arc", numbers, entries);
+            let mut arc = replacement::make("arc", entries);
             let golden = BTreeMap::from([
-                ("opt".into(), table::opt_hits(&keys, numbers, entries)),
+                ("opt".into(), replacement::min_hits(&keys, numbers, entries)),
                 ("arc".into(), keys.iter().filter(|&&key| arc.access(key)).count() as u64),
             ]);
             let row = Row { trace: name.into(), entries, requests: keys.len() as u64, golden };
             let jobs: Vec<_> = policies.iter().map(|p| (row.clone(), p.clone())).collect();
-            replay(&keys, numbers, &jobs, results);
+            replay(&keys, &jobs, results);
             all.push(row);
         }
     }
@@ -154,11 +151,11 @@ fn main() {
     let mut traces: Vec<String> = rows.iter().map(|r| r.trace.clone()).collect();
     traces.dedup();
     for trace in traces {
-        let (keys, numbers) = load(&trace);
+        let keys = load(&trace);
         let of_trace = rows.iter().filter(|r| r.trace == trace);
         let jobs: Vec<_> =
             of_trace.flat_map(|r| policies.iter().map(|p| (r.clone(), p.clone()))).collect();
-        replay(&keys, numbers, &jobs, &results);
+        replay(&keys, &jobs, &results);
     }
     table::print(&rows, &policies, &results.into_inner().expect("no panic"));
 }

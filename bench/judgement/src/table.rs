@@ -1,14 +1,14 @@
 //! The table: for each policy its mean share of Belady's optimum, its worst row against ARC,
 //! and in how many rows it is within one point of the best of the others.
 
-use crate::{Row, peers};
+use crate::Row;
 use std::collections::HashMap;
 
 /// Hits by trace, entries and policy.
 pub type Results = HashMap<(String, usize, String), u64>;
 
 /// The policies that are not ours, against which the best is taken.
-pub const PEERS: [&str; 7] = ["lru", "arc", "2q", "lirs", "s3fifo", "sieve", "wtinylfu"];
+pub const PEERS: [&str; 7] = ["lru", "arc", "2q", "lirs", "s3-fifo", "sieve", "w-tinylfu"];
 
 struct Summary {
     share_of_opt: f64,
@@ -60,7 +60,7 @@ pub fn print(rows: &[Row], policies: &[String], results: &Results) {
     }
     println!();
     println!(
-        "| policy | rows | mean share of OPT | worst row against ARC | rows over half a point below ARC | rows within a point of the best peer |"
+        "| policy | rows | share of OPT | worst row against ARC | rows below ARC | rows near the best |"
     );
     println!("|---|--:|--:|---|--:|--:|");
     for policy in policies {
@@ -78,47 +78,5 @@ pub fn print(rows: &[Row], policies: &[String], results: &Results) {
     for policy in policies.iter().filter(|p| !PEERS.contains(&p.as_str())) {
         let below = summarize(rows, results, policy).below;
         println!("\n{policy} below ARC by more than half a point: {}", below.join(", "));
-    }
-}
-
-/// Belady's optimum without bypass, for traces that have no golden count.
-pub fn opt_hits(keys: &[u32], numbers: usize, entries: usize) -> u64 {
-    let mut next_use = vec![u32::MAX; keys.len()];
-    let mut last = vec![u32::MAX; numbers];
-    for (at, &key) in keys.iter().enumerate().rev() {
-        next_use[at] = last[key as usize];
-        last[key as usize] = at as u32;
-    }
-    let mut cached = vec![None; numbers];
-    let mut by_next = std::collections::BTreeSet::new();
-    let mut hits = 0;
-    for (at, &key) in keys.iter().enumerate() {
-        if let Some(next) = cached[key as usize].take() {
-            hits += 1;
-            by_next.remove(&(next, key));
-        } else if by_next.len() >= entries
-            && let Some((_, victim)) = by_next.pop_last()
-        {
-            cached[victim as usize] = None;
-        }
-        cached[key as usize] = Some(next_use[at]);
-        by_next.insert((next_use[at], key));
-    }
-    hits
-}
-
-/// Makes a policy by name, ours or another's.
-pub fn make(name: &str, numbers: usize, entries: usize) -> Box<dyn peers::Replacement> {
-    match name {
-        "lru" => Box::new(peers::Lru::new(numbers, entries)),
-        "fifo" => Box::new(peers::Fifo::new(numbers, entries)),
-        "clock" => Box::new(peers::Clock::new(numbers, entries)),
-        "sieve" => Box::new(peers::Sieve::new(numbers, entries)),
-        "2q" => Box::new(peers::TwoQ::new(numbers, entries)),
-        "arc" => Box::new(peers::Arc::new(numbers, entries)),
-        "lirs" => Box::new(peers::Lirs::new(numbers, entries)),
-        "s3fifo" => Box::new(peers::S3Fifo::new(numbers, entries)),
-        "wtinylfu" => Box::new(peers::WTinyLfu::new(numbers, entries)),
-        other => crate::ours::make(other, entries),
     }
 }

@@ -1,8 +1,9 @@
-//! How many different keys a trace has and what they weigh together: what "1%" is a percent of.
+//! How many different keys a trace has, and what they weigh together. A size in percent is a
+//! percent of this.
 //!
-//! Exact while the keys fit into a bounded table; beyond that the keys below a hash threshold
-//! stand for all, and the threshold is halved whenever they are too many (Flajolet, "On Adaptive
-//! Sampling", 1990). With 4 million kept keys the error is about 0.05%.
+//! It is exact while the keys fit into a bounded table. Beyond that, the keys below a hash
+//! threshold stand for all, and the threshold is halved whenever they are too many (Flajolet, "On
+//! Adaptive Sampling", 1990). With 4 million kept keys the error is about 0.05%.
 
 use std::hash::BuildHasher as _;
 
@@ -18,7 +19,7 @@ const KEYS_MAX: usize = 1 << 22;
 /// The count.
 #[derive(Debug)]
 pub struct Footprint {
-    kept: HashTable<(u64, u64)>,
+    sampled: HashTable<(u64, u64)>,
     hasher: FixedState,
     threshold: u64,
     keys_max: usize,
@@ -36,7 +37,7 @@ impl Footprint {
     #[must_use]
     pub fn with_limit(keys_max: usize) -> Self {
         Self {
-            kept: HashTable::new(),
+            sampled: HashTable::new(),
             hasher: FixedState::with_seed(0),
             threshold: u64::MAX,
             keys_max: keys_max.max(1),
@@ -51,14 +52,14 @@ impl Footprint {
                 continue;
             }
             let hash = self.hasher.hash_one(request.key);
-            if self.kept.find(hash, |(key, _)| *key == request.key).is_some() {
+            if self.sampled.find(hash, |(key, _)| *key == request.key).is_some() {
                 continue;
             }
             let hasher = &self.hasher;
             let entry = (request.key, request.bytes);
-            self.kept.insert_unique(hash, entry, |(key, _)| hasher.hash_one(*key));
+            self.sampled.insert_unique(hash, entry, |(key, _)| hasher.hash_one(*key));
             self.kept_bytes = self.kept_bytes.saturating_add(request.bytes);
-            while self.kept.len() > self.keys_max {
+            while self.sampled.len() > self.keys_max {
                 self.halve();
             }
         }
@@ -67,14 +68,14 @@ impl Footprint {
     fn halve(&mut self) {
         self.threshold /= 2;
         let threshold = self.threshold;
-        self.kept.retain(|(key, _)| sample_hash(*key) <= threshold);
-        self.kept_bytes = self.kept.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
+        self.sampled.retain(|(key, _)| sample_hash(*key) <= threshold);
+        self.kept_bytes = self.sampled.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
     }
 
     /// Number of different keys.
     #[must_use]
     pub fn keys(&self) -> u64 {
-        (self.kept.len() as f64 / rate(self.threshold)).round() as u64
+        (self.sampled.len() as f64 / rate(self.threshold)).round() as u64
     }
 
     /// Weight of all different keys, in bytes.

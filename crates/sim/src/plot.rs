@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use ogive_text::escape;
+
 /// A named line through points of size in bytes (or entries) and hit ratio from 0 to 1.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -153,23 +155,6 @@ pub fn svg(title: &str, series: &[Series], size_text: SizeText<'_>) -> String {
         HEIGHT - 10.0
     );
     out
-}
-
-/// Text as it may stand in XML.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            control if control.is_control() => escaped.push(' '),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Replaying traces through many caches at once.
 //!
-//! The traces are read once, in chunks; each chunk goes through every cache before the next is
-//! read, one cache at a time on as many threads as asked for, so that a cache's tables stay in
-//! the processor's caches and memory is bounded by chunks and caches. What must be known before
-//! (the footprint for sizes in percent, the future for MIN) takes a pass of its own; standard
-//! input, which can be read once, is put aside in a temporary file for that.
+//! The traces are read once, in chunks. Each chunk goes through every cache before the next is
+//! read, one cache at a time on as many threads as asked for. So a cache's tables stay in the
+//! processor's caches, and memory is bounded by chunks and caches.
+//!
+//! What must be known before takes a pass of its own: the footprint for sizes in percent, the
+//! future for MIN. Standard input can be read only once, so it is put aside in a temporary file for
+//! that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,7 +122,8 @@ pub enum ReplayError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The temporary file failed.
-    #[error("cannot put requests aside in {}: {error}; set TMPDIR to a directory with room", std::env::temp_dir().display())]
+    #[error("cannot put requests aside in {}: {error}; set TMPDIR to a directory with \
+        room", std::env::temp_dir().display())]
     Spool {
         /// Why.
         error: io::Error,

@@ -1,6 +1,6 @@
-//! Which keys belong to a sample: those whose hash is below a threshold, so that a key is in it
-//! with all its requests or not at all (spatial sampling; Waldspurger et al., "Efficient MRC
-//! Construction with SHARDS", FAST '15).
+//! Which keys belong to a sample: those whose hash is below a threshold. So a key is in it with all
+//! its requests or not at all (spatial sampling; Waldspurger et al., "Efficient MRC Construction
+//! with SHARDS", FAST '15).
 
 /// The hash of a key that decides about samples: the finalizer of MurmurHash3 (Appleby), which
 /// no table here hashes with.

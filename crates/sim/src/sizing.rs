@@ -207,15 +207,17 @@ pub fn from_arcstats(before: Option<&Kstat>, now: &Kstat) -> Result<ArcstatsAnsw
     };
     let need =
         |name: &str| row(now, name).ok_or_else(|| format!("arcstats have no row \"{name}\""));
-    let count = |name: &str| -> Result<u64, String> {
-        let later = row(now, name).unwrap_or(0);
-        match before {
+    let count =
+        |name: &str| -> Result<u64, String> {
+            let later = row(now, name).unwrap_or(0);
+            match before {
             None => Ok(later),
             Some(before) => later.checked_sub(row(before, name).unwrap_or(0)).ok_or_else(|| {
-                format!("\"{name}\" went down between the readings: they are not of one boot, or in the wrong order")
+                format!("\"{name}\" went down between the readings: they are not of one boot, or \
+                    in the wrong order")
             }),
         }
-    };
+        };
     need("hits")?;
     need("misses")?;
     need("mru_ghost_hits")?;

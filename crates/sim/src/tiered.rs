@@ -62,8 +62,8 @@ impl Tiered {
                 continue;
             }
             while self.device.list_bytes(0) + bytes > self.device_bytes {
-                let Some(eldest) = self.device.back(0) else { break };
-                self.device.remove(eldest);
+                let Some(oldest) = self.device.back(0) else { break };
+                self.device.remove(oldest);
             }
             self.device.push_front(0, key, bytes);
         }

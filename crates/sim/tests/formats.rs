@@ -28,7 +28,7 @@ fn read(
 }
 
 /// Format, weights, and how many different keys.
-fn told(name: &str, text: &str) -> (Format, Vec<u64>, usize) {
+fn recognised(name: &str, text: &str) -> (Format, Vec<u64>, usize) {
     let (format, requests) = read(name, text.as_bytes(), &ReadOptions::default()).unwrap();
     let mut keys: Vec<u64> = requests.iter().map(|request| request.key).collect();
     keys.sort_unstable();
@@ -39,21 +39,21 @@ fn told(name: &str, text: &str) -> (Format, Vec<u64>, usize) {
 #[test]
 fn text_formats_are_told_by_their_content() {
     let lis = "10 3 0 0\n12 2 0 1\n";
-    assert_eq!(told("x", lis), (Format::Lis, vec![1; 5], 4));
-    assert_eq!(told("x", "5\n*\n6\n5\n"), (Format::Lirs, vec![1; 3], 2));
-    assert_eq!(told("x", "5\n6\n5\n"), (Format::Keys, vec![1; 3], 2));
-    assert_eq!(told("x", "a 10\nb,20\n# c\na 10\n"), (Format::Keys, vec![10, 20, 10], 2));
-    assert_eq!(told("x", "0 7 100\n1 8 50\n"), (Format::TimeKeySize, vec![100, 50], 2));
-    assert_eq!(told("x", "100 0 0 16 1\n200 0 8 8 0\n"), (Format::MqSim, vec![4096; 3], 2));
+    assert_eq!(recognised("x", lis), (Format::Lis, vec![1; 5], 4));
+    assert_eq!(recognised("x", "5\n*\n6\n5\n"), (Format::Lirs, vec![1; 3], 2));
+    assert_eq!(recognised("x", "5\n6\n5\n"), (Format::Keys, vec![1; 3], 2));
+    assert_eq!(recognised("x", "a 10\nb,20\n# c\na 10\n"), (Format::Keys, vec![10, 20, 10], 2));
+    assert_eq!(recognised("x", "0 7 100\n1 8 50\n"), (Format::TimeKeySize, vec![100, 50], 2));
+    assert_eq!(recognised("x", "100 0 0 16 1\n200 0 8 8 0\n"), (Format::MqSim, vec![4096; 3], 2));
     let msr = "128166372003061629,hm,1,Read,383496192,32768,413\n1,hm,1,Write,0,1,4\n";
-    assert_eq!(told("x", msr), (Format::Msr, vec![4096; 9], 9));
+    assert_eq!(recognised("x", msr), (Format::Msr, vec![4096; 9], 9));
     let fio =
         "fio version 2 iolog\n/f add\n/f open\n/f read 0 8192\n/f write 4096 4096\n/f close\n";
-    assert_eq!(told("x", fio), (Format::Fio, vec![4096; 3], 2));
+    assert_eq!(recognised("x", fio), (Format::Fio, vec![4096; 3], 2));
     let fio3 = "fio version 3 iolog\n10 /f add\n11 /f open\n12 /f read 0 4096\n13 /g read 0 4096\n";
-    assert_eq!(told("x", fio3), (Format::Fio, vec![4096; 2], 2));
+    assert_eq!(recognised("x", fio3), (Format::Fio, vec![4096; 2], 2));
     let bpftrace = "Attaching 1 probe...\n1234 8388608 RA 2048 16\n1240 8388608 WS 2048 8\n1250 8388608 FF 0 0\n";
-    assert_eq!(told("x", bpftrace), (Format::BpfTrace, vec![4096; 3], 2));
+    assert_eq!(recognised("x", bpftrace), (Format::BpfTrace, vec![4096; 3], 2));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn blkparse_counts_one_line_a_request() {
 CPU3 (8,0):
  Reads Queued:           1,        8KiB\t Writes Queued:           1,        4KiB
 ";
-    let (format, weights, keys) = told("x", text);
+    let (format, weights, keys) = recognised("x", text);
     assert_eq!((format, weights, keys), (Format::BlkParse, vec![4096; 3], 2));
     let reads = ReadOptions { reads_only: true, ..ReadOptions::default() };
     assert_eq!(read("x", text.as_bytes(), &reads).unwrap().1.len(), 2);
@@ -83,7 +83,7 @@ UID      start            objset   object   level    blkid    aflags   origin   
 3        5130800          0x36     128      1        0        0x1      dbuf_read_impl           911      cat
 4        5130999          0x0      -1       -1       0        0x1      arc_read                 1        txg_sync
 ";
-    assert_eq!(told("reads", text), (Format::ZfsReads, vec![1; 3], 3));
+    assert_eq!(recognised("reads", text), (Format::ZfsReads, vec![1; 3], 3));
     let all =
         ReadOptions { with_prefetch: true, block_bytes: Some(131_072), ..ReadOptions::default() };
     let (_, requests) = read("reads", text.as_bytes(), &all).unwrap();

@@ -5,7 +5,7 @@
 mod common;
 
 use ogive_arc::policy::duel::Duel;
-use ogive_sim::curve::Curve;
+use ogive_sim::curve::{Chosen, Curve};
 use ogive_sim::{PolicyName, Request, Simulation};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
@@ -161,17 +161,67 @@ impl Car {
     }
 }
 
-#[test]
-fn a_sampled_curve_is_within_its_bound() {
-    // A popular head and a long tail of 60,000 keys, from a fixed generator.
+/// A popular head and a long tail of 60,000 keys, from a fixed generator.
+fn head_and_tail() -> Vec<Request> {
     let mut state = 1_u64;
     let mut random = || {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let requests: Vec<Request> =
-        (0..600_000).map(|_| Request::new((60_000_f64.powf(random())) as u64, 1)).collect();
+    (0..600_000).map(|_| Request::new((60_000_f64.powf(random())) as u64, 1)).collect()
+}
+
+/// Others chose one key in eight, and one in sixteen from the middle on, by a hash of theirs.
+#[test]
+fn a_curve_of_what_others_have_sampled_is_close_to_that_of_everything() {
+    let requests = head_and_tail();
+    let hash = |key: u64| {
+        let mixed = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    let (mut exact, mut curve) = (Curve::exact(), Curve::sampled(16 << 10));
+    exact.add(&requests);
+    for (number, part) in requests.chunks(1000).enumerate() {
+        let shift = if number < 300 { 3 } else { 4 };
+        let chosen: Vec<Chosen> = part
+            .iter()
+            .map(|request| Chosen { hash: hash(request.key), bytes: request.bytes, shift })
+            .filter(|chosen| chosen.hash.leading_zeros() >= shift)
+            .collect();
+        curve.add_chosen(&chosen, part.len() as u64);
+    }
+    assert_eq!(curve.requests(), 600_000);
+    assert!((curve.rate() - 1.0 / 16.0).abs() < 1e-6, "{}", curve.rate());
+    // Of fewer keys than these a sixteenth says little, which its bound tells.
+    let sizes = [1000, 5000, 10_000, 20_000, 40_000];
+    for (exact, estimated) in exact.points(&sizes).into_iter().zip(curve.points(&sizes)) {
+        let off = (exact.hit_ratio - estimated.hit_ratio).abs();
+        assert!(off < 0.04 && estimated.error > 0.0, "{exact:?} {estimated:?}");
+    }
+}
+
+#[test]
+fn any_sample_of_others_makes_a_curve() {
+    for mut curve in [Curve::exact(), Curve::sampled(16)] {
+        for shift in [0, 1, 63, 64, u32::MAX, 0] {
+            for hash in [0, 1, u64::MAX] {
+                curve.add_chosen(&[Chosen { hash, bytes: 0, shift }], u64::MAX >> 8);
+            }
+            curve.add_chosen(&[], 1);
+            let points = curve.points(&[1, u64::MAX]);
+            assert!(
+                points.iter().all(|point| (0.0..=1.0).contains(&point.hit_ratio)),
+                "{points:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sampled_curve_is_within_its_bound() {
+    let requests = head_and_tail();
     let (mut exact, mut sampled) = (Curve::exact(), Curve::sampled(4096));
     exact.add(&requests);
     sampled.add(&requests);

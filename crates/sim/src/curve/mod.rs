@@ -2,14 +2,14 @@
 //!
 //! The exact curve keeps every key (Mattson's stack with a tree, O(log n) an access). The sampled
 //! one is SHARDS with a fixed size (Waldspurger et al., "Efficient MRC Construction with SHARDS",
-//! FAST '15, sections 3.2 and 3.3): at most so many keys, those with the smallest hashes; distances are
-//! divided by the sampling rate, counts weighed with its inverse, and what the sample is short of
-//! requests is added to the hits (SHARDS-adj).
+//! FAST '15, sections 3.2 and 3.3). It keeps at most so many keys, those with the smallest hashes.
+//! Distances are divided by the sampling rate, and counts weighed with its inverse. Requests that
+//! the sample is short of are added to the hits (SHARDS-adj).
 //!
 //! # The error
 //! The sample's keys fall into 16 groups by hash. Each group gives a hit ratio of its own at each
-//! size; from how they scatter follows the standard error of their mean, and 2.131 times that
-//! (Student's t, 15 degrees of freedom) is the 95% bound that is reported.
+//! size. How they scatter gives the standard error of their mean. The 95% bound that is reported is
+//! 2.131 times that (Student's t, 15 degrees of freedom).
 //!
 //! # What is exact
 //! For keys of one weight the exact curve is LRU, request for request. For unequal weights it is
@@ -45,6 +45,17 @@ pub struct Point {
     pub byte_hit_ratio: f64,
     /// `hit_ratio` is within so much of the truth with 95% confidence; 0 where exact.
     pub error: f64,
+}
+
+/// A request of a sample that somebody else has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The hash of its key, whose bits are as good as random.
+    pub hash: u64,
+    /// How many bytes it is of.
+    pub bytes: u64,
+    /// Keys were chosen whose hash begins with so many zero bits.
+    pub shift: u32,
 }
 
 /// A curve being made.
@@ -113,9 +124,49 @@ impl Curve {
         }
     }
 
-    fn add_sampled(&mut self, request: &Request) {
+    /// Adds requests of which somebody else has taken a sample, `all` of them being so many: each
+    /// key was chosen by its hash, which is told instead of the key, because it begins with `shift`
+    /// zero bits. So the rate of this sample is theirs or less. On a curve that keeps every key
+    /// only those that were chosen are known.
+    pub fn add_chosen(&mut self, chosen: &[Chosen], all: u64) {
+        self.requests += all;
+        let mut bytes = 0_u128;
+        for one in chosen {
+            bytes += u128::from(one.bytes);
+            let request = Request::new(one.hash, one.bytes.max(1));
+            if self.sample.is_some() {
+                // Never so low that the rate would be none.
+                self.lower(u64::MAX >> one.shift.min(63));
+                self.add_hashed(one.hash, &request);
+            } else {
+                let distance = self.distances.access(request.key, request.bytes);
+                self.groups[0].count(&request, distance, 1.0);
+            }
+        }
+        // What was passed over is taken to be as long.
+        let all_bytes = bytes * u128::from(all) / (chosen.len() as u128).max(1);
+        self.bytes = self.bytes.saturating_add(u64::try_from(all_bytes).unwrap_or(u64::MAX));
+    }
+
+    /// Lets go of the keys with larger hashes.
+    fn lower(&mut self, threshold: u64) {
         let Some(sample) = &mut self.sample else { return };
-        let hash = sample_hash(request.key);
+        if threshold >= sample.threshold {
+            return;
+        }
+        sample.threshold = threshold;
+        while sample.heap.peek().is_some_and(|(hash, _)| *hash > threshold) {
+            let Some((_, key)) = sample.heap.pop() else { return };
+            self.distances.remove(key);
+        }
+    }
+
+    fn add_sampled(&mut self, request: &Request) {
+        self.add_hashed(sample_hash(request.key), request);
+    }
+
+    fn add_hashed(&mut self, hash: u64, request: &Request) {
+        let Some(sample) = &mut self.sample else { return };
         if hash > sample.threshold {
             return;
         }
@@ -187,8 +238,8 @@ impl Group {
     }
 }
 
-/// Hits as a share of what a group should have seen; what it has seen less is taken for hits of
-/// the smallest distance, since it is the most popular keys that a sample misses or doubles.
+/// Hits as a share of what a group should have seen. What it has seen less counts as hits of the
+/// smallest distance: it is the most popular keys that a sample has too few or too many of.
 fn adjusted(hits: f64, seen: f64, expected: f64) -> f64 {
     if expected > 0.0 { (hits + expected - seen) / expected } else { 0.0 }
 }

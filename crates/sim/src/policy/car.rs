@@ -1,9 +1,9 @@
 //! CAR (Bansal and Modha, "CAR: Clock with Adaptive Replacement", FAST '04, Fig. 2): ARC with
-//! clocks in the place of its lists. A hit sets a bit; the hands move what was hit to T2 and
-//! demote what was not; the ghost lists B1 and B2 move the target `p` of T1 as in ARC.
+//! clocks in the place of its lists. A hit sets a bit. The hands move what was hit to T2 and demote
+//! what was not. The ghost lists B1 and B2 move the target `p` of T1, as in ARC.
 //!
-//! Weights stand where the paper counts pages. The front of a list is the clock's tail, where
-//! the paper inserts; the back is where the hand stands.
+//! Weights stand where the paper counts pages. The front of a list is the clock's tail, where the
+//! paper inserts; the back is where the hand stands.
 
 use super::lists::Lists;
 use super::{Counts, Policy, Request};

@@ -1,17 +1,24 @@
-//! LIRS (Jiang and Zhang, "LIRS: An Efficient Low Inter-reference Recency Set Replacement Policy
-//! to Improve Buffer Cache Performance", SIGMETRICS '02).
+//! LIRS (Jiang and Zhang, "LIRS: An Efficient Low Inter-reference Recency Set Replacement Policy to
+//! Improve Buffer Cache Performance", SIGMETRICS '02).
 //!
-//! 99% of the cache are for blocks of low inter-reference recency (LIR), 1% for the others
-//! (HIR). Stack S holds all LIR blocks and the HIR blocks, resident or not, that were seen since
-//! the LIR block seen longest ago; queue Q the resident HIR blocks. What leaves is the eldest of
-//! Q; a HIR block that is asked for while it is in S takes the place of the LIR block at the
-//! bottom. Blocks in S that are not resident are bounded to twice the cache, as the paper's
-//! authors advise to bound them: the eldest is forgotten.
+//! 99% of the cache are for blocks of low inter-reference recency (LIR), 1% for the others (HIR).
+//! Stack S holds all LIR blocks, and the HIR blocks, resident or not, that were seen since the LIR
+//! block at its bottom. Queue Q holds the resident HIR blocks. What leaves is the oldest of Q. A
+//! HIR block that is asked for while it is in S takes the place of the LIR block at the bottom.
+//! Blocks in S that are not resident are bounded to twice the cache, as the authors advise: the
+//! oldest is forgotten.
+//!
+//! Where the paper leaves a choice, it is made as in Caffeine's simulator, which has the same
+//! counts. While the cache fills, a HIR block comes into Q alone. A HIR block on top of S that is
+//! asked for again stays HIR.
 //!
 //! A block is LIR if it is in S and on no list of `resident`.
 
 use super::lists::{Id, Lists};
 use super::{Counts, Policy, Request};
+
+/// The part of the cache that is for LIR blocks.
+const LIR_SHARE: f64 = 0.99;
 
 const QUEUE: usize = 0;
 const GONE: usize = 1;
@@ -32,12 +39,12 @@ pub(crate) struct Lirs {
 
 impl Lirs {
     pub(crate) fn new(capacity_bytes: u64) -> Self {
-        let hir_bytes = (capacity_bytes / 100).max(1);
+        let lir_bytes_max = (capacity_bytes as f64 * LIR_SHARE) as u64;
         Self {
             stack: Lists::new(),
             others: Lists::new(),
             capacity_bytes,
-            lir_bytes_max: capacity_bytes.saturating_sub(hir_bytes),
+            lir_bytes_max: lir_bytes_max.min(capacity_bytes.saturating_sub(1)),
             lir_bytes: 0,
             evictions: 0,
             ghost_hits: 0,
@@ -78,25 +85,25 @@ impl Lirs {
 
     fn make_room(&mut self, bytes: u64) {
         while self.resident_bytes() + bytes > self.capacity_bytes {
-            let Some(eldest) = self.others.back(QUEUE) else {
+            let Some(oldest) = self.others.back(QUEUE) else {
                 if self.demote_bottom() {
                     continue;
                 }
                 return;
             };
             self.evictions += 1;
-            if self.stack.find(self.others.key(eldest)).is_some() {
-                self.others.move_to_front(GONE, eldest);
+            if self.stack.find(self.others.key(oldest)).is_some() {
+                self.others.move_to_front(GONE, oldest);
             } else {
-                self.others.remove(eldest);
+                self.others.remove(oldest);
             }
         }
         while self.others.list_bytes(GONE) > self.capacity_bytes.saturating_mul(2) {
-            let Some(eldest) = self.others.back(GONE) else { return };
-            if let Some(in_stack) = self.stack.find(self.others.key(eldest)) {
+            let Some(oldest) = self.others.back(GONE) else { return };
+            if let Some(in_stack) = self.stack.find(self.others.key(oldest)) {
                 self.stack.remove(in_stack);
             }
-            self.others.remove(eldest);
+            self.others.remove(oldest);
         }
     }
 
@@ -114,11 +121,13 @@ impl Lirs {
 
     fn hit_hir(&mut self, key: u64, other: Id) {
         let bytes = self.others.bytes(other);
-        if self.stack.find(key).is_some() {
+        let in_stack = self.stack.find(key);
+        let is_top = in_stack.is_some_and(|id| self.stack.newer(id).is_none());
+        if in_stack.is_some() && !is_top {
             self.others.remove(other);
             self.become_lir(key, bytes);
         } else {
-            self.stack.push_front(0, key, bytes);
+            self.push_stack(key, bytes);
             self.others.move_to_front(QUEUE, other);
         }
         self.prune();
@@ -140,9 +149,12 @@ impl Policy for Lirs {
                     self.prune();
                     return true;
                 }
+                let filling = self.resident_bytes() + bytes <= self.capacity_bytes;
                 self.make_room(bytes);
                 if self.lir_bytes + bytes <= self.lir_bytes_max {
                     self.become_lir(key, bytes);
+                } else if filling {
+                    self.others.push_front(QUEUE, key, bytes);
                 } else {
                     self.push_stack(key, bytes);
                     self.others.push_front(QUEUE, key, bytes);

@@ -90,7 +90,7 @@ impl<const N: usize> Lists<N> {
         self.ends[list].len
     }
 
-    /// The eldest of a list.
+    /// The oldest of a list.
     pub(crate) fn back(&self, list: usize) -> Option<Id> {
         some(self.ends[list].back)
     }
@@ -129,6 +129,12 @@ impl<const N: usize> Lists<N> {
         self.link_front(list, id);
     }
 
+    /// Moves a key to the back of a list, which may be the one it is on.
+    pub(crate) fn move_to_back(&mut self, list: usize, id: Id) {
+        self.unlink(id);
+        self.link_back(list, id);
+    }
+
     /// Forgets a key.
     pub(crate) fn remove(&mut self, id: Id) {
         self.unlink(id);
@@ -150,6 +156,21 @@ impl<const N: usize> Lists<N> {
         }
         let ends = &mut self.ends[list];
         ends.front = id;
+        ends.bytes += bytes;
+        ends.len += 1;
+    }
+
+    fn link_back(&mut self, list: usize, id: Id) {
+        let back = self.ends[list].back;
+        let node = &mut self.nodes[id as usize];
+        (node.list, node.newer, node.older) = (list as u8, back, NONE);
+        let bytes = node.bytes;
+        match some(back) {
+            Some(back) => self.nodes[back as usize].older = id,
+            None => self.ends[list].front = id,
+        }
+        let ends = &mut self.ends[list];
+        ends.back = id;
         ends.bytes += bytes;
         ends.len += 1;
     }
@@ -193,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_are_what_two_deques_are(steps in prop::collection::vec((0_u8..3, 0_u64..12, 0_usize..2), 0..300)) {
+        fn lists_are_what_two_deques_are(steps in prop::collection::vec((0_u8..4, 0_u64..12, 0_usize..2), 0..300)) {
             let mut lists = Lists::<2>::new();
             let mut model = [VecDeque::new(), VecDeque::new()];
             for (step, key, list) in steps {
@@ -208,6 +229,11 @@ mod tests {
                         lists.move_to_front(list, id);
                         model.iter_mut().for_each(|keys| keys.retain(|&other| other != key));
                         model[list].push_back(key);
+                    }
+                    (3, Some(id)) => {
+                        lists.move_to_back(list, id);
+                        model.iter_mut().for_each(|keys| keys.retain(|&other| other != key));
+                        model[list].push_front(key);
                     }
                     (2, Some(id)) => {
                         lists.remove(id);

@@ -5,6 +5,7 @@
 //! policy is asked for one).
 
 mod car;
+mod frequency;
 mod lirs;
 mod lists;
 mod min;
@@ -12,7 +13,6 @@ mod one_list;
 mod ours;
 mod s3_fifo;
 mod sieve;
-mod sketch;
 mod two_queue;
 mod w_tiny_lfu;
 
@@ -80,14 +80,20 @@ pub enum PolicyName {
     Arc,
     /// Clock with adaptive replacement.
     Car,
-    /// S3-FIFO.
+    /// S3-FIFO as its authors have it now.
     S3Fifo,
+    /// S3-FIFO as printed.
+    S3FifoPrinted,
     /// SIEVE.
     Sieve,
     /// W-TinyLFU with a window that adapts.
     WTinyLfu,
     /// W-TinyLFU with a window of 1%.
     WTinyLfuFixed,
+    /// W-TinyLFU with a window that adapts, and exact counts instead of a sketch.
+    WTinyLfuExact,
+    /// W-TinyLFU with a window of 1%, and exact counts instead of a sketch.
+    WTinyLfuFixedExact,
     /// LIRS, LRU, 2Q or ARC, whichever does best at the moment.
     Duel,
     /// Belady's MIN.
@@ -98,7 +104,7 @@ pub enum PolicyName {
     EngineArc(usize),
 }
 
-const NAMES: [(&str, PolicyName, &str); 15] = [
+const NAMES: &[(&str, PolicyName, &str)] = &[
     ("lru", PolicyName::Lru, "least recently used"),
     ("fifo", PolicyName::Fifo, "first in, first out"),
     ("clock", PolicyName::Clock, "FIFO with a second chance"),
@@ -106,10 +112,17 @@ const NAMES: [(&str, PolicyName, &str); 15] = [
     ("lirs", PolicyName::Lirs, "low inter-reference recency set: HIR 1%"),
     ("arc", PolicyName::Arc, "ARC exactly as in its paper"),
     ("car", PolicyName::Car, "clock with adaptive replacement"),
-    ("s3-fifo", PolicyName::S3Fifo, "S3-FIFO: small queue 10%"),
+    ("s3-fifo", PolicyName::S3Fifo, "S3-FIFO as its authors have it now: small queue 10%"),
+    ("s3-fifo-printed", PolicyName::S3FifoPrinted, "S3-FIFO as in its paper"),
     ("sieve", PolicyName::Sieve, "SIEVE"),
     ("w-tinylfu", PolicyName::WTinyLfu, "W-TinyLFU, adaptive window"),
     ("w-tinylfu-fixed", PolicyName::WTinyLfuFixed, "W-TinyLFU, window of 1%"),
+    ("w-tinylfu-exact", PolicyName::WTinyLfuExact, "W-TinyLFU, adaptive window, exact counts"),
+    (
+        "w-tinylfu-fixed-exact",
+        PolicyName::WTinyLfuFixedExact,
+        "W-TinyLFU, window of 1%, exact counts",
+    ),
     ("duel", PolicyName::Duel, "whichever of LIRS, LRU, 2Q and ARC does best at the moment"),
     ("min", PolicyName::Min, "Belady's MIN, which knows the future"),
     ("ogive", PolicyName::Engine(0), "the engine of ogive, as it ships: the duel"),
@@ -141,10 +154,19 @@ impl PolicyName {
             Self::Lirs => Box::new(lirs::Lirs::new(capacity_bytes)),
             Self::Arc => Box::new(ours::PaperArc::new(capacity_bytes)),
             Self::Car => Box::new(car::Car::new(capacity_bytes)),
-            Self::S3Fifo => Box::new(s3_fifo::S3Fifo::new(capacity_bytes)),
+            Self::S3Fifo => Box::new(s3_fifo::S3Fifo::new(capacity_bytes, true)),
+            Self::S3FifoPrinted => Box::new(s3_fifo::S3Fifo::new(capacity_bytes, false)),
             Self::Sieve => Box::new(sieve::Sieve::new(capacity_bytes)),
-            Self::WTinyLfu => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, true)),
-            Self::WTinyLfuFixed => Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, false)),
+            Self::WTinyLfu
+            | Self::WTinyLfuFixed
+            | Self::WTinyLfuExact
+            | Self::WTinyLfuFixedExact => {
+                let flavour = w_tiny_lfu::Flavour {
+                    adaptive: matches!(self, Self::WTinyLfu | Self::WTinyLfuExact),
+                    exact: matches!(self, Self::WTinyLfuExact | Self::WTinyLfuFixedExact),
+                };
+                Box::new(w_tiny_lfu::WTinyLfu::new(capacity_bytes, entry_bytes, flavour))
+            }
             Self::Duel => Box::new(ours::FourRules::new(capacity_bytes)),
             Self::Min => Box::new(min::Min::new(capacity_bytes)),
             Self::Engine(sublists) | Self::EngineArc(sublists) => {

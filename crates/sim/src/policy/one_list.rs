@@ -1,9 +1,9 @@
 //! FIFO, LRU and CLOCK: one list, told apart by what a hit does and whom eviction spares.
 //!
-//! - FIFO: a hit does nothing; the eldest goes.
-//! - LRU: a hit makes an entry the youngest; the eldest goes.
+//! - FIFO: a hit does nothing; the oldest goes.
+//! - LRU: a hit makes an entry the youngest; the oldest goes.
 //! - CLOCK (Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets an
-//!   entry's bit; the eldest goes, but with its bit set it loses the bit and starts anew.
+//!   entry's bit; the oldest goes, but with its bit set it loses the bit and starts anew.
 
 use super::lists::Lists;
 use super::{Counts, Policy, Request};
@@ -42,13 +42,13 @@ impl Policy for OneList {
             return true;
         }
         while self.lists.list_bytes(0) + request.bytes > self.capacity_bytes {
-            let Some(eldest) = self.lists.back(0) else { break };
-            if self.lists.mark(eldest) == 0 {
-                self.lists.remove(eldest);
+            let Some(oldest) = self.lists.back(0) else { break };
+            if self.lists.mark(oldest) == 0 {
+                self.lists.remove(oldest);
                 self.evictions += 1;
             } else {
-                self.lists.set_mark(eldest, 0);
-                self.lists.move_to_front(0, eldest);
+                self.lists.set_mark(oldest, 0);
+                self.lists.move_to_front(0, oldest);
             }
         }
         self.lists.push_front(0, request.key, request.bytes);

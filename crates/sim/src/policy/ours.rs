@@ -11,13 +11,13 @@ use super::{Counts, Policy, Request};
 /// ARC as printed (Megiddo and Modha, FAST '03, Fig. 4), from `ogive-arc`.
 #[derive(Debug)]
 pub(crate) struct PaperArc {
-    policy: policy::Policy<u64>,
+    policy: policy::PlainArc<u64>,
     ghost_hits: u64,
 }
 
 impl PaperArc {
     pub(crate) fn new(capacity_bytes: u64) -> Self {
-        Self { policy: policy::Policy::new(capacity_bytes), ghost_hits: 0 }
+        Self { policy: policy::PlainArc::new(capacity_bytes), ghost_hits: 0 }
     }
 }
 

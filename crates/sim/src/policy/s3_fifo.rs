@@ -1,6 +1,11 @@
-//! S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP '23): a small
-//! FIFO of a tenth of the cache that filters what is asked for once, a main FIFO whose entries
-//! get as many more rounds as they had hits (three at most), and the keys that left the small one.
+//! S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP '23). It has three
+//! parts: a small FIFO of a tenth of the cache, which filters what is asked for once; a main FIFO,
+//! whose entries get as many more rounds as they had hits (three at most); and the keys that left
+//! the small one.
+//!
+//! There are two flavours, because its authors changed it. As printed, every new key comes into the
+//! small queue. Since libCacheSim 0.3.2, a cache that has not evicted yet puts what the small queue
+//! has no room for into the main one, so that a loop finds the main queue full.
 
 use super::lists::Lists;
 use super::{Counts, Policy, Request};
@@ -21,12 +26,16 @@ pub(crate) struct S3Fifo {
     capacity_bytes: u64,
     small_bytes: u64,
     ghost_bytes: u64,
+    /// Whether what comes before the first eviction may fill the main queue.
+    fills_main: bool,
     evictions: u64,
     ghost_hits: u64,
 }
 
 impl S3Fifo {
-    pub(crate) fn new(capacity_bytes: u64) -> Self {
+    /// `fills_main`: what the small queue has no room for goes to the main one until something
+    /// is evicted.
+    pub(crate) fn new(capacity_bytes: u64, fills_main: bool) -> Self {
         let small_bytes = capacity_bytes / 10;
         Self {
             lists: Lists::new(),
@@ -34,6 +43,7 @@ impl S3Fifo {
             small_bytes,
             // Nine tenths, without overflow.
             ghost_bytes: capacity_bytes - capacity_bytes.div_ceil(10),
+            fills_main,
             evictions: 0,
             ghost_hits: 0,
         }
@@ -49,15 +59,15 @@ impl S3Fifo {
     }
 
     fn evict_from_small(&mut self) {
-        while let Some(eldest) = self.lists.back(SMALL) {
-            let hits = self.lists.mark(eldest);
-            self.lists.set_mark(eldest, 0);
+        while let Some(oldest) = self.lists.back(SMALL) {
+            let hits = self.lists.mark(oldest);
+            self.lists.set_mark(oldest, 0);
             if hits >= HITS_TO_MAIN {
-                self.lists.move_to_front(MAIN, eldest);
+                self.lists.move_to_front(MAIN, oldest);
                 continue;
             }
             self.evictions += 1;
-            self.lists.move_to_front(GHOST, eldest);
+            self.lists.move_to_front(GHOST, oldest);
             while self.lists.list_bytes(GHOST) > self.ghost_bytes {
                 let Some(forgotten) = self.lists.back(GHOST) else { break };
                 self.lists.remove(forgotten);
@@ -67,15 +77,15 @@ impl S3Fifo {
     }
 
     fn evict_from_main(&mut self) {
-        while let Some(eldest) = self.lists.back(MAIN) {
-            let hits = self.lists.mark(eldest);
+        while let Some(oldest) = self.lists.back(MAIN) {
+            let hits = self.lists.mark(oldest);
             if hits == 0 {
                 self.evictions += 1;
-                self.lists.remove(eldest);
+                self.lists.remove(oldest);
                 return;
             }
-            self.lists.set_mark(eldest, hits - 1);
-            self.lists.move_to_front(MAIN, eldest);
+            self.lists.set_mark(oldest, hits - 1);
+            self.lists.move_to_front(MAIN, oldest);
         }
     }
 }
@@ -95,6 +105,10 @@ impl Policy for S3Fifo {
         }
         while self.resident_bytes() + request.bytes > self.capacity_bytes {
             self.evict();
+        }
+        let filling = self.fills_main && self.evictions == 0;
+        if filling && self.lists.list_bytes(SMALL) >= self.small_bytes {
+            queue = MAIN;
         }
         self.lists.push_front(queue, request.key, request.bytes);
         false

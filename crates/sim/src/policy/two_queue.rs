@@ -1,7 +1,7 @@
-//! 2Q, the full version (Johnson and Shasha, "2Q: A Low Overhead High Performance Buffer
-//! Management Replacement Algorithm", VLDB '94): newcomers go through a FIFO of a quarter of the
-//! cache (Kin), keys that leave it are remembered for half a cache (Kout), and those that are
-//! asked for again while remembered go to an LRU.
+//! 2Q, the full version (Johnson and Shasha, "2Q: A Low Overhead High Performance Buffer Management
+//! Replacement Algorithm", VLDB '94). Newcomers go through a FIFO of a quarter of the cache (Kin).
+//! Keys that leave it are remembered for half a cache (Kout). A key that is asked for again while
+//! it is remembered goes to an LRU.
 
 use super::lists::Lists;
 use super::{Counts, Policy, Request};
@@ -37,13 +37,13 @@ impl TwoQueue {
         while self.resident_bytes() + bytes > self.capacity_bytes {
             self.evictions += 1;
             let from_in = self.lists.list_bytes(IN) > self.in_bytes;
-            let eldest = if from_in { None } else { self.lists.back(MAIN) };
-            if let Some(eldest) = eldest {
-                self.lists.remove(eldest);
+            let oldest = if from_in { None } else { self.lists.back(MAIN) };
+            if let Some(oldest) = oldest {
+                self.lists.remove(oldest);
                 continue;
             }
-            let Some(eldest) = self.lists.back(IN) else { break };
-            self.lists.move_to_front(OUT, eldest);
+            let Some(oldest) = self.lists.back(IN) else { break };
+            self.lists.move_to_front(OUT, oldest);
             while self.lists.list_bytes(OUT) > self.out_bytes {
                 let Some(forgotten) = self.lists.back(OUT) else { break };
                 self.lists.remove(forgotten);

@@ -1,73 +1,133 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy",
-//! ACM TOS 2017): newcomers stay in a small LRU window; what leaves it is admitted to the main
-//! cache, a segmented LRU with 80% protected, only if a sketch of frequencies has seen it more
-//! often than the main cache's eldest entry.
+//! ACM TOS 2017). Newcomers stay in a small LRU window. What leaves it comes to the main cache only
+//! if it was seen more often than the main cache's oldest entry. The main cache is a segmented LRU
+//! with 80% protected.
 //!
-//! The window starts at 1% and, if asked for, follows the hit ratio by hill climbing (Einziger,
-//! Eytan, Friedman and Manes, "Adaptive Software Cache Management", Middleware '18): steps of
-//! 6.25% of the cache, by 0.98 smaller each time, begun anew when the hit ratio jumps by 5 points.
+//! The window starts at 1%. If asked for, it follows the hit ratio by hill climbing (Einziger,
+//! Eytan, Friedman and Manes, "Adaptive Software Cache Management", Middleware '18). Steps are of
+//! 6.25% of the cache, each smaller by 0.98 than the last, and begin anew when the hit ratio jumps
+//! by 5 points.
+//!
+//! With exact counts every cell is that of Caffeine's simulator. With a sketch the rule is the same
+//! and the hash another. Then, as in Caffeine, a candidate that was seen often and lost is admitted
+//! once in 128 times, so that nobody can lock others out by their hash.
 
+use super::frequency::Frequency;
 use super::lists::{Id, Lists};
-use super::sketch::Sketch;
 use super::{Counts, Policy, Request};
 
 const WINDOW: usize = 0;
 const PROBATION: usize = 1;
 const PROTECTED: usize = 2;
 
+const MAIN_SHARE: f64 = 0.99;
+const PROTECTED_SHARE: f64 = 0.8;
+
 const STEP: f64 = 0.0625;
 const STEP_DECAY: f64 = 0.98;
+/// A step as small as this is the last.
+const STEP_MIN: f64 = 0.01;
 const RESTART: f64 = 0.05;
-/// The climber looks at the hit ratio after so many accesses an entry.
-const SAMPLES_AN_ENTRY: u64 = 10;
-/// The sketch starts at this many entries and grows with the cache.
-const ENTRIES_MIN: usize = 512;
+/// The climber looks at the hit ratio after so many requests an entry.
+const REQUESTS_AN_ENTRY: u64 = 10;
+
+/// A candidate that was seen so often and has lost is admitted all the same, once in so many times.
+const WARM: u64 = 6;
+const LUCKY_ONE_IN: u64 = 128;
+
+/// The flavours there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flavour {
+    /// The window follows the hit ratio.
+    pub(crate) adaptive: bool,
+    /// Every key is counted, instead of a sketch, and no loser is admitted at random.
+    pub(crate) exact: bool,
+}
 
 /// The cache.
 #[derive(Debug)]
 pub(crate) struct WTinyLfu {
     lists: Lists<3>,
-    sketch: Sketch,
+    frequency: Frequency,
     capacity_bytes: u64,
-    window_bytes: u64,
+    window_bytes_max: u64,
+    protected_bytes_max: u64,
     evictions: u64,
     climber: Option<Climber>,
+    /// State of the generator for the losers that are admitted; `None` if none is.
+    random: Option<u64>,
 }
 
-/// Hill climbing over the share of the window.
+/// Hill climbing over the size of the window.
 #[derive(Debug)]
 struct Climber {
-    accesses: u64,
+    requests: u64,
     hits: u64,
+    /// It looks at the hit ratio after so many.
+    requests_max: u64,
     ratio_before: f64,
     step_bytes: f64,
+    grows: bool,
+    /// What the window should have beside its whole bytes.
+    fraction: f64,
 }
 
-impl WTinyLfu {
-    /// `adaptive`: whether the window follows the hit ratio.
-    pub(crate) fn new(capacity_bytes: u64, adaptive: bool) -> Self {
-        let step_bytes = STEP * capacity_bytes as f64;
+impl Climber {
+    fn new(capacity_bytes: u64, entries: u64) -> Self {
         Self {
-            lists: Lists::new(),
-            sketch: Sketch::new(ENTRIES_MIN.min(capacity_bytes as usize)),
-            capacity_bytes,
-            window_bytes: (capacity_bytes / 100).max(1),
-            evictions: 0,
-            climber: adaptive.then_some(Climber {
-                accesses: 0,
-                hits: 0,
-                ratio_before: 0.0,
-                step_bytes,
-            }),
+            requests: 0,
+            hits: 0,
+            requests_max: REQUESTS_AN_ENTRY * entries,
+            ratio_before: 0.0,
+            step_bytes: STEP * capacity_bytes as f64,
+            grows: false,
+            fraction: 0.0,
         }
     }
 
-    fn len(&self) -> usize {
-        [WINDOW, PROBATION, PROTECTED].iter().map(|&list| self.lists.list_len(list)).sum()
+    /// Counts a request of a full cache. Returns by how many bytes the window is to grow, or to
+    /// shrink if negative.
+    fn request(&mut self, hit: bool, capacity_bytes: u64) -> Option<f64> {
+        self.requests += 1;
+        self.hits += u64::from(hit);
+        if self.requests < self.requests_max {
+            return None;
+        }
+        let ratio = self.hits as f64 / self.requests as f64;
+        if ratio < self.ratio_before {
+            self.grows = !self.grows;
+        }
+        if (ratio - self.ratio_before).abs() >= RESTART {
+            self.step_bytes = STEP * capacity_bytes as f64;
+        }
+        let step_bytes = if self.grows { self.step_bytes } else { -self.step_bytes };
+        (self.requests, self.hits, self.ratio_before) = (0, 0, ratio);
+        self.step_bytes *= STEP_DECAY;
+        if self.step_bytes <= STEP_MIN {
+            self.requests_max = u64::MAX;
+        }
+        Some(step_bytes)
     }
+}
 
-    fn protected_bytes_max(&self) -> u64 {
-        (self.capacity_bytes - self.window_bytes) / 5 * 4
+impl WTinyLfu {
+    /// `entry_bytes`: what an entry is expected to weigh, from which follow the size of the sketch
+    /// and how often counts are halved and the climber looks.
+    pub(crate) fn new(capacity_bytes: u64, entry_bytes: u64, flavour: Flavour) -> Self {
+        let entries = (capacity_bytes / entry_bytes.max(1)).max(1);
+        let main_bytes = (capacity_bytes as f64 * MAIN_SHARE) as u64;
+        let frequency =
+            if flavour.exact { Frequency::exact } else { Frequency::sketch }(entries as usize);
+        Self {
+            lists: Lists::new(),
+            frequency,
+            capacity_bytes,
+            window_bytes_max: capacity_bytes - main_bytes,
+            protected_bytes_max: (main_bytes as f64 * PROTECTED_SHARE) as u64,
+            evictions: 0,
+            climber: flavour.adaptive.then(|| Climber::new(capacity_bytes, entries)),
+            random: (!flavour.exact).then_some(1),
+        }
     }
 
     fn hit(&mut self, id: Id) {
@@ -81,100 +141,123 @@ impl WTinyLfu {
     }
 
     fn demote_protected(&mut self) {
-        while self.lists.list_bytes(PROTECTED) > self.protected_bytes_max() {
-            let Some(eldest) = self.lists.back(PROTECTED) else { return };
-            self.lists.move_to_front(PROBATION, eldest);
+        while self.lists.list_bytes(PROTECTED) > self.protected_bytes_max {
+            let Some(oldest) = self.lists.back(PROTECTED) else { return };
+            self.lists.move_to_front(PROBATION, oldest);
         }
     }
 
-    /// What is too much for the window has to win against the eldest of the main cache.
-    fn drain_window(&mut self) {
-        while self.lists.list_bytes(WINDOW) > self.window_bytes
-            || self.resident_bytes() > self.capacity_bytes
+    fn fraction(&self) -> f64 {
+        self.climber.as_ref().map_or(0.0, |climber| climber.fraction)
+    }
+
+    /// Entries that the window has no room for have to win against the oldest of the main cache. At
+    /// most as many bytes are tried as have just arrived.
+    fn drain_window(&mut self, arrived_bytes: u64) {
+        let mut moved_bytes = 0;
+        while moved_bytes < arrived_bytes
+            && self.lists.list_bytes(WINDOW) as f64 + self.fraction() > self.window_bytes_max as f64
+            && let Some(candidate) = self.lists.back(WINDOW)
         {
-            let Some(candidate) = self.lists.back(WINDOW) else {
-                self.evict_main();
-                continue;
+            moved_bytes += self.lists.bytes(candidate);
+            self.lists.move_to_front(PROBATION, candidate);
+            self.make_room_for(candidate);
+        }
+        // Entries that weigh more than they were expected to.
+        while self.resident_bytes() > self.capacity_bytes {
+            let oldest = [PROBATION, PROTECTED, WINDOW].into_iter();
+            let Some(oldest) = oldest.filter_map(|list| self.lists.back(list)).next() else {
+                return;
             };
-            let seen = self.sketch.estimate(self.lists.key(candidate));
-            let mut admitted = true;
-            while admitted && self.resident_bytes() > self.capacity_bytes {
-                let victim = self.lists.back(PROBATION).or_else(|| self.lists.back(PROTECTED));
-                let victim =
-                    victim.filter(|&victim| self.sketch.estimate(self.lists.key(victim)) < seen);
-                admitted = victim.is_some();
-                self.lists.remove(victim.unwrap_or(candidate));
-                self.evictions += 1;
-            }
-            if admitted {
-                self.lists.move_to_front(PROBATION, candidate);
-            }
+            self.evict(oldest);
         }
     }
 
-    fn evict_main(&mut self) {
-        if let Some(id) = self.lists.back(PROBATION).or_else(|| self.lists.back(PROTECTED)) {
-            self.lists.remove(id);
-            self.evictions += 1;
+    /// Evicts for a candidate that has come to the main cache, or the candidate.
+    fn make_room_for(&mut self, candidate: Id) {
+        while self.resident_bytes() > self.capacity_bytes
+            && let Some(victim) = self.lists.back(PROBATION)
+        {
+            if victim == candidate || !self.admits(candidate, victim) {
+                self.evict(candidate);
+                return;
+            }
+            self.evict(victim);
         }
     }
 
-    fn climb(&mut self, hit: bool) {
-        let entries = self.len() as u64;
-        let Some(climber) = &mut self.climber else { return };
-        climber.accesses += 1;
-        climber.hits += u64::from(hit);
-        // Before it is full nothing is learnt.
-        if climber.accesses < SAMPLES_AN_ENTRY * entries.max(1) || self.evictions == 0 {
-            return;
-        }
-        let ratio = climber.hits as f64 / climber.accesses as f64;
-        let change = ratio - climber.ratio_before;
-        let step = if change >= 0.0 { climber.step_bytes } else { -climber.step_bytes };
-        climber.step_bytes = if change.abs() >= RESTART {
-            (STEP * self.capacity_bytes as f64).copysign(step)
+    fn admits(&mut self, candidate: Id, victim: Id) -> bool {
+        let seen = |id| self.frequency.estimate(self.lists.key(id));
+        let (candidate, victim) = (seen(candidate), seen(victim));
+        candidate > victim || (candidate >= WARM && self.is_chosen_at_random())
+    }
+
+    fn is_chosen_at_random(&mut self) -> bool {
+        self.random.as_mut().is_some_and(|random| {
+            // Knuth's multiplier, whose upper bits are good.
+            *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (*random >> 40).is_multiple_of(LUCKY_ONE_IN)
+        })
+    }
+
+    fn evict(&mut self, id: Id) {
+        self.lists.remove(id);
+        self.evictions += 1;
+    }
+
+    /// Moves the border between the window and what is protected, and as many bytes over it.
+    fn resize_window(&mut self, step_bytes: f64) {
+        let most = if step_bytes >= 0.0 { self.protected_bytes_max } else { self.window_bytes_max };
+        let step_bytes = step_bytes.clamp(-(most as f64), most as f64);
+        let Some(climber) = self.climber.as_mut().filter(|_| most > 0) else { return };
+        let window_bytes = self.lists.list_bytes(WINDOW) as f64;
+        let wanted_bytes = window_bytes + climber.fraction + step_bytes;
+        climber.fraction = wanted_bytes - wanted_bytes.trunc();
+        let (from, change_bytes) = if step_bytes >= 0.0 {
+            (PROBATION, (wanted_bytes.trunc() - window_bytes) as u64)
         } else {
-            STEP_DECAY * step
+            (WINDOW, (window_bytes - wanted_bytes.trunc()) as u64)
         };
-        (climber.accesses, climber.hits, climber.ratio_before) = (0, 0, ratio);
-        let most = self.capacity_bytes as f64 * 0.8;
-        let window = (self.window_bytes as f64 + step).clamp(1.0, most.max(1.0));
-        self.resize_window(window as u64);
-    }
-
-    /// Moves entries with the border: the main cache's eldest to the window, or the window's to
-    /// probation.
-    fn resize_window(&mut self, window_bytes: u64) {
-        self.window_bytes = window_bytes;
-        self.demote_protected();
-        while let Some(eldest) = self.lists.back(PROBATION) {
-            if self.lists.list_bytes(WINDOW) + self.lists.bytes(eldest) > window_bytes {
-                break;
-            }
-            self.lists.move_to_front(WINDOW, eldest);
+        if from == PROBATION {
+            self.window_bytes_max += change_bytes;
+            self.protected_bytes_max = self.protected_bytes_max.saturating_sub(change_bytes);
+            self.demote_protected();
+        } else {
+            self.window_bytes_max = self.window_bytes_max.saturating_sub(change_bytes);
+            self.protected_bytes_max += change_bytes;
         }
-        while self.lists.list_bytes(WINDOW) > window_bytes {
-            let Some(eldest) = self.lists.back(WINDOW) else { break };
-            self.lists.move_to_front(PROBATION, eldest);
+        let mut left_bytes = change_bytes;
+        while let Some(oldest) = self.lists.back(from)
+            && self.lists.bytes(oldest) <= left_bytes
+        {
+            left_bytes -= self.lists.bytes(oldest);
+            match from {
+                PROBATION => self.lists.move_to_front(WINDOW, oldest),
+                // The next to leave.
+                _ => self.lists.move_to_back(PROBATION, oldest),
+            }
         }
     }
 }
 
 impl Policy for WTinyLfu {
     fn access(&mut self, request: &Request) -> bool {
-        if self.len() > self.sketch.keys() {
-            self.sketch = Sketch::new(2 * self.sketch.keys());
-        }
-        self.sketch.add(request.key);
+        let full = self.resident_bytes() + request.bytes > self.capacity_bytes;
+        self.frequency.add(request.key);
         let found = self.lists.find(request.key);
         match found {
             Some(id) => self.hit(id),
             None => {
                 self.lists.push_front(WINDOW, request.key, request.bytes);
-                self.drain_window();
+                self.drain_window(request.bytes);
             }
         }
-        self.climb(found.is_some());
+        let capacity_bytes = self.capacity_bytes;
+        if let Some(climber) = self.climber.as_mut().filter(|_| full)
+            && let Some(step_bytes) = climber.request(found.is_some(), capacity_bytes)
+        {
+            self.resize_window(step_bytes);
+        }
         found.is_some()
     }
 

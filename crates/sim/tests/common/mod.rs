@@ -15,8 +15,8 @@ fn bundled() -> PathBuf {
 /// The folder with all traces, where there is one.
 pub fn folder() -> Option<PathBuf> {
     let named = std::env::var_os("OGIVE_TRACES").map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    named.or(Some(beside)).filter(|folder| folder.join("golden.csv").is_file())
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    named.or(Some(default)).filter(|folder| folder.join("golden.csv").is_file())
 }
 
 /// Text of the table of hit counts.

@@ -1,19 +1,32 @@
-//! ogive's own policies, as they stand in `ogive-arc`.
+//! The policies by name: those of `ogive sim`, and of `ogive-arc` what has constants to vary.
 
-use crate::peers::Replacement;
-use ogive_arc::policy::Policy;
 use ogive_arc::policy::duel::{Alone, Constants, Duel, Rule};
 use ogive_arc::{Access, Cache, Kind, Source};
+use ogive_sim::{PolicyName, Request, Simulation};
 use std::convert::Infallible;
+
+/// A replacement policy over dense numbers, entries of one size.
+pub trait Replacement {
+    /// A request: whether it was a hit.
+    fn access(&mut self, number: u32) -> bool;
+
+    /// What a policy has to tell about itself at the end of a replay.
+    fn tell(&self) -> String {
+        String::new()
+    }
+}
+
+impl Replacement for Simulation {
+    fn access(&mut self, number: u32) -> bool {
+        self.access(&Request::new(u64::from(number), 1))
+    }
+}
 
 /// The duel.
 pub struct Ours(Duel<u32>);
 
 /// One of its rules, alone.
 pub struct OneRule(Alone<u32>);
-
-/// The paper's ARC as the engine has it.
-pub struct Paper(Policy<u32>);
 
 /// The engine that ships.
 pub struct Engine(Cache<u32, ()>);
@@ -38,12 +51,6 @@ impl Replacement for Ours {
 impl Replacement for OneRule {
     fn access(&mut self, number: u32) -> bool {
         self.0.access(number, 1).is_hit()
-    }
-}
-
-impl Replacement for Paper {
-    fn access(&mut self, number: u32) -> bool {
-        self.0.access(number, 1, Kind::Data).is_hit()
     }
 }
 
@@ -72,8 +79,8 @@ fn engine(entries: u64, policy: ogive_arc::Policy, sublists: &str) -> Box<dyn Re
     Box::new(Engine(Cache::builder(entries).policy(policy).sublists(sublists).build()))
 }
 
-/// A policy by its name. `engine/8` is the engine with 8 sublists, `engine-arc/8` the same under
-/// ARC alone. `duel` may be followed by other constants, as in
+/// A policy by its name, as `ogive sim` has it. `engine/8` is the engine with 8 sublists,
+/// `engine-arc/8` the same under ARC alone. `duel` may be followed by other constants, as in
 /// `duel:change_cost=0.5:shadow_entries=512`.
 ///
 /// # Panics
@@ -88,13 +95,33 @@ pub fn make(name: &str, entries: usize) -> Box<dyn Replacement> {
         return engine(entries, ogive_arc::Policy::Arc, sublists);
     }
     match name {
-        "ogive-arc" => Box::new(Paper(Policy::new(entries))),
         "rule-arc" => rule(Rule::Arc),
         "rule-lirs" => rule(Rule::Lirs),
         "rule-2q" => rule(Rule::TwoQueues),
         "rule-lru" => rule(Rule::Lru),
-        duel => Box::new(Ours(Duel::with_constants(entries, constants(duel)))),
+        duel if duel.split(':').next() == Some("duel") => {
+            Box::new(Ours(Duel::with_constants(entries, constants(duel))))
+        }
+        other => {
+            let policy: PolicyName = other.parse().expect("a policy");
+            Box::new(Simulation::new(policy, entries, 1))
+        }
     }
+}
+
+/// Hits of Belady's MIN, for traces that have no golden count.
+pub fn min_hits(keys: &[u32], numbers: usize, entries: usize) -> u64 {
+    let mut next_use = vec![u64::MAX; keys.len()];
+    let mut last = vec![u64::MAX; numbers];
+    for (at, &key) in keys.iter().enumerate().rev() {
+        next_use[at] = std::mem::replace(&mut last[key as usize], at as u64);
+    }
+    let mut cache = Simulation::new(PolicyName::Min, entries as u64, 1);
+    let requests = keys.iter().zip(next_use);
+    for (&key, next_use) in requests {
+        cache.access(&Request { next_use, ..Request::new(u64::from(key), 1) });
+    }
+    cache.tally().hits
 }
 
 fn constants(name: &str) -> Constants {
