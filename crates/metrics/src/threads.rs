@@ -1,0 +1,209 @@
+//! CPU time of one process by role of thread, user against system, as counters.
+//!
+//! The kernel counts a thread's time until it ends and then only the process's, so a sum over the
+//! threads of a pool would go back whenever one of them ends, which for a scraper is a restart.
+//! The clock keeps what it has seen of each thread: what a thread uses after the last look at it
+//! and before its end is missing here, and is in the time of the whole process.
+//!
+//! A role is the name that ogive gives its threads, without the number (`ROLES`, and
+//! ARCHITECTURE.md says what each does); threads of libraries are `other` together.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use hashbrown::HashMap;
+use ogive_profile::threads::{Reader, ThreadTimes};
+
+use crate::exposition::{Exposition, Kind};
+
+/// The roles of threads of a mount. `ogive` is the first thread of the process.
+const ROLES: [&str; 16] = [
+    "arc_reclaim",
+    "fuse",
+    "fuse_session",
+    "fuse_uring",
+    "fuse_watch",
+    "l2_read",
+    "l2_write",
+    "metrics",
+    "ogive",
+    "ogive-signals",
+    "origin_mounts",
+    "origin_read",
+    "origin_recent",
+    "otlp",
+    "request",
+    "watch_http",
+];
+
+/// What threads of this process have used, by role, since the clock has been there.
+#[derive(Debug, Default)]
+pub struct Clock {
+    reader: Reader,
+    /// Each thread as it was seen last, by number and time of its start, and in which look.
+    known: HashMap<(i32, u64), (ThreadTimes, u64)>,
+    looks: u64,
+    used: BTreeMap<&'static str, Seconds>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Seconds {
+    user: f64,
+    system: f64,
+    threads: u64,
+}
+
+impl Clock {
+    /// Looks at all threads of this process.
+    fn look(&mut self) {
+        self.looks += 1;
+        self.used.values_mut().for_each(|used| used.threads = 0);
+        let Self { reader, known, looks, used } = self;
+        reader.process(std::process::id().cast_signed(), &mut |times| {
+            let used = used.entry(role(&times.name)).or_default();
+            let key = (times.tid, times.start_ticks);
+            // One that was not there before has used all its time since.
+            let before = known.get(&key).map(|(before, _)| before.clone()).unwrap_or_default();
+            let since = times.since(&before);
+            used.user += since.usr_seconds;
+            used.system += since.sys_seconds;
+            used.threads += 1;
+            known.insert(key, (times, *looks));
+        });
+        let now = self.looks;
+        self.known.retain(|_, (_, seen)| *seen == now);
+    }
+
+    /// Looks, and tells. `mount` is the value of the label.
+    ///
+    /// # Errors
+    /// `/proc` does not tell of this process.
+    pub fn tell(&mut self, exposition: &mut Exposition, mount: &str) -> io::Result<()> {
+        self.look();
+        let cpu = exposition.family(
+            "ogive_thread_cpu_seconds",
+            Kind::Counter,
+            "CPU time by role of thread; what a thread uses after the last look at it is missing",
+        );
+        for (role, used) in &self.used {
+            for (mode, seconds) in [("user", used.user), ("system", used.system)] {
+                cpu.sample(&[("mount", mount), ("role", role), ("mode", mode)], seconds);
+            }
+        }
+        let threads = exposition.family("ogive_threads", Kind::Gauge, "Threads by role");
+        for (role, used) in &self.used {
+            threads.sample(&[("mount", mount), ("role", role)], used.threads);
+        }
+        let usage = process()?;
+        let all = exposition.family(
+            "process_cpu_seconds",
+            Kind::Counter,
+            "CPU time of the process, threads that have ended included",
+        );
+        all.sample(&[], usage.0);
+        let memory = exposition.family(
+            "process_resident_memory_bytes",
+            Kind::Gauge,
+            "Memory of the process that is in RAM",
+        );
+        memory.sample(&[], usage.1);
+        Ok(())
+    }
+}
+
+/// The role of a thread of this name.
+fn role(name: &str) -> &'static str {
+    let numberless = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
+    ROLES.into_iter().find(|role| *role == numberless).unwrap_or("other")
+}
+
+/// Seconds of CPU and resident bytes of this process, from proc_pid_stat(5).
+fn process() -> io::Result<(f64, u64)> {
+    let text = std::fs::read_to_string("/proc/self/stat")?;
+    parse(&text, rustix::param::page_size() as u64, rustix::param::clock_ticks_per_second())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat is cut off"))
+}
+
+/// After the name in parentheses, which may hold any: utime is the 12th word, stime the 13th, rss
+/// the 22nd.
+fn parse(stat: &str, page_bytes: u64, ticks_per_second: u64) -> Option<(f64, u64)> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_ascii_whitespace();
+    let user: u64 = words.nth(11)?.parse().ok()?;
+    let system: u64 = words.next()?.parse().ok()?;
+    let pages: u64 = words.nth(8)?.parse().ok()?;
+    let seconds = user.checked_add(system)? as f64 / ticks_per_second.max(1) as f64;
+    Some((seconds, pages.saturating_mul(page_bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+    use crate::Format;
+
+    #[test]
+    fn the_words_of_a_process_are_found_behind_any_name() {
+        let stat = "317 (a ) (b) S 2 0 0 0 -1 2129984 0 0 0 0 30 70 0 0 0 -20 1 0 4242 9999 25 0 0";
+        assert_eq!(parse(stat, 4096, 100), Some((1.0, 25 * 4096)));
+        for wrong in ["", "1 (x) S", &stat[..60]] {
+            assert_eq!(parse(wrong, 4096, 100), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_role_is_the_name_that_ogive_gave_and_no_other() {
+        assert_eq!(
+            [role("fuse-12"), role("fuse_uring-3"), role("request")],
+            ["fuse", "fuse_uring", "request"]
+        );
+        for other in ["", "-1", "jemalloc_bg_thd", "fuse-12\"} 1"] {
+            assert_eq!(role(other), "other", "{other}");
+        }
+    }
+
+    /// The counters of one look, by their labels.
+    fn seconds(clock: &mut Clock) -> BTreeMap<String, f64> {
+        let mut exposition = Exposition::new(Format::Text);
+        clock.tell(&mut exposition, "/m").unwrap();
+        let text = String::from_utf8(exposition.finish()).unwrap();
+        let samples = text.lines().filter(|line| line.starts_with("ogive_thread_cpu"));
+        samples
+            .map(|line| {
+                let (labels, value) = line.rsplit_once(' ').unwrap();
+                (labels.to_owned(), value.parse().unwrap())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn counters_never_go_back_when_threads_end() {
+        let mut clock = Clock::default();
+        let (go, told_to) = std::sync::mpsc::channel::<()>();
+        let busy = std::thread::Builder::new()
+            .name("arc_reclaim".into())
+            .spawn(move || {
+                let mut sum = 0_u64;
+                while told_to.try_recv().is_err() {
+                    sum = std::hint::black_box(sum.wrapping_add(1));
+                }
+            })
+            .unwrap();
+        let mut before = BTreeMap::new();
+        // Until the kernel has counted some of its time.
+        for _ in 0..6_000 {
+            before = seconds(&mut clock);
+            if before.values().sum::<f64>() > 0.02 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(before.values().sum::<f64>() > 0.0, "{before:?}");
+        go.send(()).unwrap();
+        busy.join().unwrap();
+        let after = seconds(&mut clock);
+        for (labels, seconds) in &before {
+            assert!(after[labels] >= *seconds, "{labels}: {seconds} and then {}", after[labels]);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Measures once a second while somebody looks, and sleeps otherwise.
+//!
+//! Each question for steps wants the next few seconds; when nobody has asked for five seconds, the
+//! thread waits for a bell without a timeout. After such a pause the first look is only there to be
+//! compared with, so that no rate is an average over the pause.
+//!
+//! With a week to keep ([`Week`]) it goes on in steps of ten seconds when nobody asks, and puts a
+//! minute into the file when it is over. A file that cannot be written to is told once and left.
+//!
+//! Locks: that of the state, a leaf: measuring and the file are done without it.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex};
+use serde_json::{Value, json};
+
+use crate::earlier::{self, Earlier, NoEarlier};
+use crate::history::History;
+use crate::sample::{Sources, Step, Subject, Wanted};
+use crate::week::{Minute, Week};
+
+/// Between two steps.
+pub const STEP: Duration = Duration::from_secs(1);
+/// Measuring goes on so long after a question.
+const LINGER: Duration = Duration::from_secs(5);
+/// Between two steps while nobody asks, with a week to keep.
+pub const STEP_UNSEEN: Duration = Duration::from_secs(10);
+
+/// The sampler.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Rung when somebody asks.
+    asked: Condvar,
+    week: Option<Week>,
+}
+
+#[derive(Debug)]
+struct State {
+    history: History,
+    sources: Value,
+    subjects: Vec<(String, Subject)>,
+    wanted_until: Option<Instant>,
+    /// Why the week is not kept any more.
+    week_failed: Option<String>,
+}
+
+impl Sampler {
+    /// Starts the thread, which waits, or keeps a week if it is given one.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn start(wanted: Wanted, week: Option<Week>) -> std::io::Result<Self> {
+        let mut sources = Sources::new(wanted);
+        if let Some(week) = &week {
+            sources.remember_mounts(week.mounts());
+        }
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                history: History::default(),
+                sources: Value::Array(Vec::new()),
+                subjects: vec![("host".to_owned(), Subject::Host)],
+                wanted_until: None,
+                week_failed: None,
+            }),
+            asked: Condvar::new(),
+            week,
+        });
+        let own = Arc::clone(&shared);
+        thread::Builder::new().name("watch_sample".into()).spawn(move || own.run(&mut sources))?;
+        Ok(Self { shared })
+    }
+
+    /// What a source's identifier stands for, of those that were there at the last step.
+    pub fn subject(&self, id: &str) -> Option<Subject> {
+        let state = self.shared.state.lock();
+        state.subjects.iter().find(|(own, _)| own == id).map(|(_, subject)| subject.clone())
+    }
+
+    /// The last value of a series.
+    pub fn last(&self, series: &str) -> Option<f64> {
+        self.shared.state.lock().history.last(series).map(f64::from)
+    }
+
+    /// The last minute beside the one an hour ago.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, in words.
+    pub fn earlier(&self) -> Result<Earlier, String> {
+        let (now_ms, week) = (now_ms(), self.shared.week.as_ref());
+        let in_memory = earlier::earlier(&self.shared.state.lock().history, now_ms);
+        match (in_memory, week) {
+            (Err(NoEarlier::NotThen { now, why }), Some(week)) => {
+                earlier::from_week(week, now, now_ms).ok_or(why)
+            }
+            (found, _) => found.map_err(NoEarlier::into_words),
+        }
+    }
+
+    /// What the file has between two moments, in at most so many points.
+    ///
+    /// # Errors
+    ///
+    /// No week is kept, or the file cannot be read: in words.
+    pub fn week(&self, from_ms: u64, to_ms: u64, points: u64) -> Result<Value, String> {
+        let week = self.shared.week.as_ref().ok_or_else(|| {
+            "only the last hour is kept, in memory; \"ogive watch --history\" keeps a week"
+                .to_owned()
+        })?;
+        let told = week.told(from_ms, to_ms, points);
+        told.map_err(|error| format!("cannot read {}: {error}", week.path().display()))
+    }
+
+    /// The steps after number `since`, as JSON, and the wish for the next ones:
+    /// `{"now_ms", "sequence", "series", "sources", "week", "rows"}`. `week` says since when a file
+    /// has minutes, and is null without one. `series` are names, of as many values as
+    /// a row may have after its time; where a reader says that it knows as many, they are left out.
+    pub fn steps(&self, since: u64, known: usize) -> String {
+        let mut state = self.shared.state.lock();
+        state.wanted_until = Some(Instant::now() + LINGER);
+        self.shared.asked.notify_one();
+        let names = match state.history.names() {
+            names if names.len() == known => Value::Null,
+            names => Value::from(names),
+        };
+        let week = self.shared.week.as_ref().map_or(Value::Null, |week| {
+            json!({
+                "oldest_ms": week.oldest_ms(),
+                "step_unseen_ms": millis(STEP_UNSEEN),
+                "failed": state.week_failed,
+            })
+        });
+        let mut text = format!(
+            "{{\"now_ms\":{},\"sequence\":{},\"series\":{names},\"sources\":{},\"week\":{week},\
+             \"rows\":",
+            now_ms(),
+            state.history.sequence(),
+            state.sources,
+        );
+        state.history.write_rows(since, &mut text);
+        text.push('}');
+        text
+    }
+}
+
+impl Shared {
+    fn run(&self, sources: &mut Sources) {
+        let mut due = Instant::now();
+        let mut minute = Minute::default();
+        let mut keeps = self.week.is_some();
+        // With a week to keep there is no pause, and the first step is the one to compare with.
+        let mut is_afresh = keeps;
+        loop {
+            if is_afresh || self.wait(due, keeps) {
+                sources.forget();
+                // What is seen now is only compared with.
+                due = Instant::now();
+                sources.step();
+                self.put(None, sources);
+                is_afresh = false;
+            } else {
+                let step = sources.step();
+                self.put(Some(&step), sources);
+                if keeps {
+                    keeps = self.keep(&mut minute, &step, sources);
+                }
+            }
+            // A step that took too long, or a process that was stopped, is not made up for: right
+            // behind it another one would be of no time at all, and rates of that mean nothing.
+            due = (due + STEP).max(Instant::now() + STEP / 2);
+        }
+    }
+
+    /// Waits until a step is due and somebody wants it, or a week; says whether there was a pause.
+    fn wait(&self, due: Instant, keeps: bool) -> bool {
+        let mut state = self.state.lock();
+        let unseen = due + (STEP_UNSEEN - STEP);
+        let mut paused = false;
+        loop {
+            let now = Instant::now();
+            match state.wanted_until {
+                Some(until) if until > now => {
+                    if now >= due || paused {
+                        return paused;
+                    }
+                    // Somebody who asks does not make a step come earlier.
+                    self.asked.wait_until(&mut state, due);
+                }
+                _ if keeps && now >= unseen => return false,
+                _ if keeps => {
+                    self.asked.wait_until(&mut state, unseen);
+                }
+                _ => {
+                    paused = true;
+                    self.asked.wait(&mut state);
+                }
+            }
+        }
+    }
+
+    /// Keeps a step for the week; says whether it goes on.
+    fn keep(&self, minute: &mut Minute, step: &Step, sources: &Sources) -> bool {
+        let Some(week) = &self.week else { return false };
+        let Some(over) = minute.add(now_ms(), step.values()) else { return true };
+        let Err(error) = week.put(&over, sources.mount_paths()) else { return true };
+        let path = week.path().display();
+        let why = format!("cannot write to {path}: {error}");
+        log::warn!("{why}; the last week is not kept any more: make room, then start again");
+        self.state.lock().week_failed = Some(why);
+        false
+    }
+
+    fn put(&self, step: Option<&Step>, sources: &Sources) {
+        let (described, subjects) = (sources.describe(), sources.subjects());
+        let mut state = self.state.lock();
+        state.sources = described;
+        state.subjects = subjects;
+        if let Some(step) = step {
+            state.history.push(now_ms(), step.values());
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often the sampling thread has been switched in and out.
+    fn switches(name: &str) -> u64 {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let mut sum = 0;
+        for task in tasks.filter_map(Result::ok) {
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            if status.lines().any(|line| line == format!("Name:\t{name}")) {
+                let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
+                sum += counts
+                    .filter_map(|line| line.split('\t').nth(1)?.parse::<u64>().ok())
+                    .sum::<u64>();
+            }
+        }
+        sum
+    }
+
+    fn rows(sampler: &Sampler, since: u64) -> Value {
+        serde_json::from_str(&sampler.steps(since, 0)).unwrap()
+    }
+
+    /// The only test of this process that starts a sampler: it counts its switches.
+    #[test]
+    fn it_measures_while_it_is_asked_and_does_not_wake_up_otherwise() {
+        let sampler = Sampler::start(Wanted::These(Vec::new()), None).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while rows(&sampler, 0)["sequence"].as_u64().unwrap() < 2 {
+            assert!(Instant::now() < until, "no steps within a minute");
+            thread::sleep(Duration::from_millis(100));
+        }
+        let told = rows(&sampler, 1);
+        let names = told["series"].as_array().unwrap();
+        assert!(names.contains(&Value::from("host.cpu_usr")), "{names:?}");
+        assert_eq!(told["sources"][0]["kind"], "host");
+        assert!(told["rows"].as_array().unwrap().len() as u64 >= 1);
+
+        // Nobody asks any more: it stops for good.
+        let stopped = Instant::now() + Duration::from_secs(60);
+        loop {
+            let before = switches("watch_sample");
+            thread::sleep(Duration::from_secs(3));
+            if switches("watch_sample") == before {
+                break;
+            }
+            assert!(Instant::now() < stopped, "it still measures a minute after the last question");
+        }
+    }
+}

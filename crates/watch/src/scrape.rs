@@ -1,0 +1,224 @@
+//! `/metrics`: the counters of all mounts as Prometheus reads them, made when somebody asks.
+//!
+//! A mount may hang, and whoever reads its files with it. So each is read by a thread of its own,
+//! which is asked once and not again before it has answered, and a scrape waits for all of them
+//! together no longer than `PATIENCE`. A mount that did not answer has no counters then, and
+//! `ogive_mount_answers` says 0 of it.
+//!
+//! Locks: one scrape at a time; others wait for it on the threads of their connections.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ogive_kstat::Source;
+use ogive_metrics::exposition::Kind;
+use ogive_metrics::{Exposition, Figures, Format, families};
+use parking_lot::Mutex;
+
+use crate::http::{Access, Request, Response, Routes};
+use crate::sample::Wanted;
+
+/// A scrape waits so long for answers.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Adds the route. Whoever may look at the page's counters may read these.
+pub fn routes(routes: Routes, wanted: Wanted) -> Routes {
+    let readers = Mutex::new(Readers::default());
+    routes.get("/metrics", Access::Look, move |request| {
+        let Some(mounts) = wanted.there() else {
+            return Response::error(500, "cannot read the list of mounts, /proc/self/mountinfo");
+        };
+        readers.lock().answer(&mounts, request)
+    })
+}
+
+/// Those who read.
+#[derive(Debug, Default)]
+struct Readers {
+    readers: Vec<Reader>,
+}
+
+impl Readers {
+    fn answer(&mut self, mounts: &[PathBuf], request: &Request) -> Response {
+        let format = Format::accepted(request.field("accept"));
+        let figures = self.scrape(mounts, format, PATIENCE);
+        Response::new(format.media_type(), figures)
+    }
+
+    fn scrape(&mut self, mounts: &[PathBuf], format: Format, patience: Duration) -> Vec<u8> {
+        // A thread that still waits for a mount that has gone ends when it is answered.
+        self.readers.retain(|reader| mounts.contains(&reader.path));
+        for path in mounts {
+            if self.readers.iter().all(|reader| reader.path != *path) {
+                match Reader::start(path.clone()) {
+                    Ok(reader) => self.readers.push(reader),
+                    Err(error) => log::warn!("cannot start a thread to read a mount: {error}"),
+                }
+            }
+        }
+        self.readers.iter_mut().for_each(Reader::ask);
+        let until = Instant::now() + patience;
+        let found: Vec<(String, Option<Figures>)> =
+            self.readers.iter_mut().map(|reader| (reader.name(), reader.answer(until))).collect();
+        told(format, found)
+    }
+}
+
+/// The answer.
+fn told(format: Format, found: Vec<(String, Option<Figures>)>) -> Vec<u8> {
+    let mut exposition = Exposition::new(format);
+    let help = "Mounts of ogive that are watched";
+    #[expect(clippy::cast_precision_loss, reason = "a number of mounts")]
+    exposition.family("ogive_watch_mounts", Kind::Gauge, help).sample(&[], found.len() as f64);
+    if !found.is_empty() {
+        let help = "1 if the mount told its counters within 0.4 seconds, or else 0";
+        let samples = exposition.family("ogive_mount_answers", Kind::Gauge, help);
+        for (mount, figures) in &found {
+            samples.sample(&[("mount", mount)], i32::from(figures.is_some()));
+        }
+    }
+    let figures: Vec<Figures> = found.into_iter().filter_map(|(_, figures)| figures).collect();
+    if !figures.is_empty() {
+        families::tell(&mut exposition, &figures);
+    }
+    exposition.finish()
+}
+
+/// The reader of one mount.
+#[derive(Debug)]
+struct Reader {
+    path: PathBuf,
+    ask: SyncSender<()>,
+    answers: Receiver<Option<Figures>>,
+    is_asked: bool,
+}
+
+impl Reader {
+    fn start(path: PathBuf) -> std::io::Result<Self> {
+        let (ask, asked) = mpsc::sync_channel(1);
+        let (answer, answers) = mpsc::sync_channel(1);
+        let mount = path.clone();
+        thread::Builder::new().name("watch_scrape".into()).spawn(move || {
+            let source = Source::directory(mount.join(".ogive"));
+            while let Ok(()) = asked.recv() {
+                if answer.send(figures(&source, &mount)).is_err() {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self { path, ask, answers, is_asked: false })
+    }
+
+    fn name(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    fn ask(&mut self) {
+        // An answer that came too late for its scrape is too old for this one.
+        if self.is_asked && self.answers.try_recv().is_ok() {
+            self.is_asked = false;
+        }
+        if !self.is_asked {
+            self.is_asked = self.ask.try_send(()).is_ok();
+        }
+    }
+
+    fn answer(&mut self, until: Instant) -> Option<Figures> {
+        let left = until.saturating_duration_since(Instant::now());
+        let found = self.answers.recv_timeout(left).ok()?;
+        self.is_asked = false;
+        found
+    }
+}
+
+fn figures(source: &Source, mount: &Path) -> Option<Figures> {
+    let kstat = |name| source.kstat(name).ok();
+    Some(Figures {
+        mount: mount.to_string_lossy().into_owned(),
+        arcstats: kstat("arcstats")?,
+        zfetchstats: kstat("zfetchstats")?,
+        ogivestats: kstat("ogivestats")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GENEROUS: Duration = Duration::from_secs(60);
+
+    fn control(hits: u64) -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join(".ogive");
+        std::fs::create_dir(&directory).unwrap();
+        let head = "9 1 0x01 1 272 1000 2000\nname type data\n";
+        for (name, row) in [
+            ("arcstats", format!("demand_data_hits 4 {hits}\n")),
+            ("zfetchstats", "hits 4 1\n".to_owned()),
+            ("ogivestats", "read_bytes 4 7\n".to_owned()),
+        ] {
+            std::fs::write(directory.join(name), format!("{head}{row}")).unwrap();
+        }
+        place
+    }
+
+    fn scraped(readers: &mut Readers, mounts: &[PathBuf], patience: Duration) -> String {
+        String::from_utf8(readers.scrape(mounts, Format::Text, patience)).unwrap()
+    }
+
+    fn assert_tells(text: &str, line: &str) {
+        assert!(text.lines().any(|own| own == line), "no {line}: {text}");
+    }
+
+    #[test]
+    fn every_mount_is_told_and_one_that_hangs_holds_up_nobody() {
+        let (good, bad) = (control(5), control(9));
+        // A FIFO that nobody writes to stands for a daemon that hangs: opening it waits.
+        let fifo = bad.path().join(".ogive/arcstats");
+        let text = std::fs::read(&fifo).unwrap();
+        std::fs::remove_file(&fifo).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+        let (good, bad) = (good.path().to_owned(), bad.path().to_owned());
+        let mut readers = Readers::default();
+        let both = [good.clone(), bad.clone()];
+        let told = scraped(&mut readers, &both, PATIENCE);
+        assert_tells(&told, "ogive_watch_mounts 2");
+        assert_tells(&told, &format!("ogive_mount_answers{{mount=\"{}\"}} 0", bad.display()));
+
+        let told = scraped(&mut readers, std::slice::from_ref(&good), GENEROUS);
+        assert_tells(&told, &format!("ogive_mount_answers{{mount=\"{}\"}} 1", good.display()));
+        assert_tells(&told, &format!("ogive_read_bytes_total{{mount=\"{}\"}} 7", good.display()));
+        assert!(!told.contains(&bad.display().to_string()), "it is no longer asked for: {told}");
+        // Whoever hung is answered, and ends.
+        std::fs::write(&fifo, text).unwrap();
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_told_later() {
+        let place = control(5);
+        let mut reader = Reader::start(place.path().to_owned()).unwrap();
+        reader.ask();
+        assert!(reader.is_asked);
+        // It has answered when it can be asked anew; nobody waited for that.
+        let until = Instant::now() + GENEROUS;
+        let fresh = control(6);
+        let of = |place: &tempfile::TempDir| place.path().join(".ogive/arcstats");
+        while reader.is_asked {
+            assert!(Instant::now() < until, "it does not answer");
+            reader.is_asked = reader.answers.try_recv().is_err();
+        }
+        std::fs::rename(of(&fresh), of(&place)).unwrap();
+        reader.ask();
+        let told = reader.answer(until).unwrap();
+        assert_eq!(told.arcstats.get("demand_data_hits").unwrap().as_integer(), Some(6));
+    }
+
+    #[test]
+    fn without_a_mount_there_is_an_answer() {
+        let told = scraped(&mut Readers::default(), &[], GENEROUS);
+        assert_tells(&told, "ogive_watch_mounts 0");
+        assert_eq!(told.lines().filter(|line| !line.starts_with('#')).count(), 1, "{told}");
+    }
+}

@@ -1,0 +1,128 @@
+//! What takes seconds and is asked for by hand: a diagnosis, a capture, a profile of stacks.
+//!
+//! Each is a POST with the token and answers when it is done. One of each kind runs at a time: they
+//! measure the host, and two at once would measure each other. How to diagnose and to capture is
+//! told by whoever runs the server ([`Looker`]); what is looked at is a source that the page knows
+//! by its identifier, never a path of a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::earlier::Earlier;
+use crate::http::{Access, Request, Response, Routes};
+use crate::profiles::Profiles;
+pub use crate::sample::Subject;
+use crate::sampler::Sampler;
+
+/// Seconds that somebody may ask to be looked for, at most.
+const SECONDS_MAX: u64 = 60;
+
+/// Looks at a host for a while.
+pub trait Looker: Send + Sync {
+    /// Says where the CPU goes: the report of `ogive doctor --json`.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot, in words for people.
+    fn diagnose(&self, subject: &Subject, duration: Duration) -> Result<Value, String>;
+
+    /// Sets the last minute beside the one an hour ago: the comparison of `ogive doctor --compare`,
+    /// of a source by its identifier.
+    fn compare(&self, source: &str, subject: &Subject, earlier: &Earlier) -> Value;
+
+    /// Takes a bundle that the doctor can read elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot, in words for people.
+    fn capture(&self, subject: &Subject, duration: Duration) -> Result<Vec<u8>, String>;
+}
+
+/// Adds the routes.
+pub fn routes(routes: Routes, sampler: &Sampler, looker: Arc<dyn Looker>) -> Routes {
+    let looking = Arc::new(Mutex::new(()));
+    let (sources, look, busy) = (sampler.clone(), Arc::clone(&looker), Arc::clone(&looking));
+    let routes = routes.post("/api/diagnose", move |request| {
+        answered(one_at_a_time(&busy).and_then(|_busy| {
+            let (subject, duration) = asked(&sources, request, 5)?;
+            let report = look.diagnose(&subject, duration).map_err(failed)?;
+            Ok(Response::json(report.to_string()))
+        }))
+    });
+    let (sources, look) = (sampler.clone(), Arc::clone(&looker));
+    let routes = routes.post("/api/compare", move |request| {
+        answered(asked(&sources, request, 1).and_then(|(subject, _)| {
+            // That there is no hour yet is an answer, not a failure.
+            let earlier = sources.earlier().map_err(|why| Response::error(409, &why))?;
+            let source = request.query("source").unwrap_or("host");
+            Ok(Response::json(look.compare(source, &subject, &earlier).to_string()))
+        }))
+    });
+    let (sources, busy) = (sampler.clone(), looking);
+    let routes = routes.post("/api/capture", move |request| {
+        answered(one_at_a_time(&busy).and_then(|_busy| {
+            let (subject, duration) = asked(&sources, request, 10)?;
+            let bundle = looker.capture(&subject, duration).map_err(failed)?;
+            Ok(Response::new("application/zstd", bundle).download("ogive-capture.tar.zst"))
+        }))
+    });
+    profile_routes(routes, sampler.clone())
+}
+
+fn profile_routes(routes: Routes, sources: Sampler) -> Routes {
+    let profiles = Arc::new(Profiles::default());
+    let sampling = Mutex::new(());
+    let own = Arc::clone(&profiles);
+    let routes = routes.post("/api/profile", move |request| {
+        answered(one_at_a_time(&sampling).and_then(|_busy| {
+            let (subject, duration) = asked(&sources, request, 10)?;
+            let threads = request.query("threads").filter(|name| !name.is_empty());
+            let told = own.take(&subject, threads, duration).map_err(failed)?;
+            Ok(Response::json(told.to_string()))
+        }))
+    });
+    let own = Arc::clone(&profiles);
+    let routes =
+        routes.get("/api/profiles", Access::Act, move |_| Response::json(own.list().to_string()));
+    // A frame and a link send no token. They name a profile by a number that nobody can guess.
+    let own = Arc::clone(&profiles);
+    let routes = routes.get("/flame", Access::Page, move |request| {
+        own.page(request.query("id"), request.query("base"))
+    });
+    routes.get("/flame/file", Access::Page, move |request| {
+        profiles.file(request.query("id"), request.query("as"))
+    })
+}
+
+fn answered(result: Result<Response, Response>) -> Response {
+    result.unwrap_or_else(|refused| refused)
+}
+
+fn failed(error: String) -> Response {
+    Response::error(500, &error)
+}
+
+fn one_at_a_time(busy: &Mutex<()>) -> Result<parking_lot::MutexGuard<'_, ()>, Response> {
+    busy.try_lock().ok_or_else(|| {
+        Response::error(409, "somebody is looking already; try again in a few seconds")
+    })
+}
+
+/// What a request is about, and for how long.
+fn asked(
+    sources: &Sampler,
+    request: &Request,
+    default: u64,
+) -> Result<(Subject, Duration), Response> {
+    let duration = request
+        .seconds("seconds", default, SECONDS_MAX)
+        .map_err(|reason| Response::error(400, &reason))?;
+    let source = request.query("source").unwrap_or("host");
+    let subject = sources
+        .subject(source)
+        .ok_or_else(|| Response::error(404, "there is no such source any more; reload the page"))?;
+    Ok((subject, duration))
+}
