@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::help::{self, Section};
 use crate::{
-    bench, capture, completions, doctor, l2, man, mount, profile, sim, size, stat, threads, unmount,
+    bench, capture, completions, conflicts, doctor, kstat, l2, locks, man, mount, profile, sim,
+    size, stat, threads, top, unmount, watch,
 };
 
 /// ZFS's read cache for any directory, and the doctor that says where the CPU went
@@ -17,8 +18,8 @@ use crate::{
 /// once. With --l2 what memory lets go of is kept, compressed and sealed, on an SSD. SRC stays an
 /// ordinary directory, and every write reaches it before it returns.
 ///
-/// Beside it stand the tools to understand a cache, ogive's or OpenZFS's: live counters, profiles, a
-/// simulator that says what another size would give, and a doctor that names what uses the CPU.
+/// Beside it stand the tools to understand a cache, ogive's or OpenZFS's: live counters, profiles,
+/// a simulator that says what another size would give, and a doctor that names what uses the CPU.
 #[derive(Debug, Parser)]
 #[command(
     name = "ogive",
@@ -39,13 +40,18 @@ pub(crate) enum Command {
     Mount(Box<mount::args::MountArgs>),
     Unmount(unmount::UnmountArgs),
     Stat(stat::args::StatArgs),
+    Kstat(kstat::KstatArgs),
     Doctor(Box<doctor::args::DoctorArgs>),
     Capture(capture::args::CaptureArgs),
     Profile(Box<profile::args::ProfileArgs>),
     Threads(threads::ThreadsArgs),
+    Locks(locks::LocksArgs),
+    Top(top::TopArgs),
+    Watch(watch::args::WatchArgs),
     Sim(Box<sim::args::SimArgs>),
     Size(Box<size::SizeArgs>),
     L2(l2::L2Args),
+    Bucket(conflicts::BucketArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),

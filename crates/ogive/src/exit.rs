@@ -104,8 +104,11 @@ pub(crate) fn report(error: &anyhow::Error) -> u8 {
     if is_broken_pipe(error) {
         return SUCCESS;
     }
-    // A closed standard error leaves nobody to tell.
-    let _ = print_line(&format!("{error:#}"));
+    let text = format!("{error:#}");
+    if !crate::messages::print_error(&text) {
+        // A closed standard error leaves nobody to tell.
+        let _ = print_line(&text);
+    }
     code_of(error)
 }
 

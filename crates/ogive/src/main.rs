@@ -1,11 +1,11 @@
 //! `ogive`: ZFS's adaptive replacement cache for any directory, and the tools to understand it.
 //!
 //! The program is thin: one module a subcommand, the words a user types and reads, exit codes. What
-//! it mounts is `ogive-fs`, what it diagnoses is `ogive-doctor`, and so on. In a subcommand's module the argument
-//! struct says what was typed; what it means is worked out once, into a value the rest is driven
-//! by.
+//! it mounts is `ogive-fs`, what it diagnoses is `ogive-doctor`, and so on. In a subcommand's
+//! module the argument struct says what was typed; what it means is worked out once, into a value
+//! the rest is driven by.
 //!
-//! Called as `mount.ogive` it is mount(8)'s way in ([`mount::helper`]).
+//! Called as `mount.ogive` it is mount(8)'s way in ([`mount::mount8`]).
 
 #![deny(unsafe_code)]
 
@@ -14,22 +14,27 @@ mod bench;
 mod capture;
 mod cli;
 mod completions;
+mod conflicts;
 mod doctor;
 mod exit;
 mod fuse;
 mod help;
+mod kstat;
 mod l2;
+mod locks;
 mod man;
 mod messages;
 mod mount;
-mod mountinfo;
 mod profile;
 mod quantity;
 mod sim;
 mod size;
 mod stat;
+mod state;
 mod threads;
+mod top;
 mod unmount;
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -38,21 +43,22 @@ use anyhow::Result;
 use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
-use crate::mount::{Extent, helper};
+use crate::mount::{Extent, mount8};
+use ogive_origin::mount_table as mountinfo;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().cloned().unwrap_or_default();
-    if helper::is_called(&program) {
-        let code = run_as_helper(&arguments[1..]).unwrap_or_else(|error| report(&error));
-        return ExitCode::from(helper::exit_code(code));
+    if mount8::is_called(&program) {
+        let code = run_for_mount8(&arguments[1..]).unwrap_or_else(|error| report(&error));
+        return ExitCode::from(mount8::exit_code(code));
     }
     ExitCode::from(run(&arguments, Extent::Real).unwrap_or_else(|error| report(&error)))
 }
 
 /// Runs what mount(8) asks for.
-fn run_as_helper(arguments: &[OsString]) -> Result<u8> {
-    let translated = helper::translate(arguments)?;
+fn run_for_mount8(arguments: &[OsString]) -> Result<u8> {
+    let translated = mount8::translate(arguments)?;
     let extent = if translated.fake { Extent::Fake } else { Extent::Real };
     run(&translated.arguments, extent)
 }
@@ -63,13 +69,18 @@ fn run(arguments: &[OsString], extent: Extent) -> Result<u8> {
         Command::Mount(args) => return mount::run(&args, &arguments[2..], extent),
         Command::Unmount(args) => unmount::run(&args)?,
         Command::Stat(args) => stat::run(&args)?,
+        Command::Kstat(args) => kstat::run(&args)?,
         Command::Doctor(args) => return doctor::run(&args),
         Command::Capture(args) => capture::run(&args)?,
         Command::Profile(args) => profile::run(&args)?,
         Command::Threads(args) => threads::run(&args)?,
+        Command::Locks(args) => locks::run(&args)?,
+        Command::Top(args) => top::run(&args)?,
+        Command::Watch(args) => watch::run(&args)?,
         Command::Sim(args) => return sim::run(&args),
         Command::Size(args) => size::run(&args)?,
         Command::L2(args) => return l2::run(&args),
+        Command::Bucket(args) => conflicts::run(&args)?,
         Command::Bench(args) => bench::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,

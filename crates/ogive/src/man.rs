@@ -11,7 +11,10 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::{self, Cli};
 use crate::help::{self, Section};
-use crate::{bench, capture, doctor, l2, mount, profile, sim, size, stat, threads, unmount};
+use crate::{
+    bench, capture, conflicts, doctor, kstat, l2, locks, mount, profile, sim, size, stat, threads,
+    top, unmount, watch,
+};
 
 /// Write the man pages
 #[derive(Debug, Args)]
@@ -53,13 +56,18 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
             "mount" => mount::args::sections(),
             "unmount" => unmount::sections(),
             "stat" => stat::args::sections(),
+            "kstat" => kstat::sections(),
             "doctor" => doctor::args::sections(),
             "capture" => capture::args::sections(),
             "profile" => profile::args::sections(),
             "threads" => threads::sections(),
+            "locks" => locks::sections(),
+            "top" => top::sections(),
+            "watch" => watch::args::sections(),
             "sim" => sim::args::sections(),
             "size" => size::sections(),
             "l2" => l2::sections(),
+            "bucket" => conflicts::sections(),
             "bench" => bench::sections(),
             _ => Vec::new(),
         };
@@ -72,12 +80,12 @@ pub(crate) fn pages() -> Result<Vec<(String, Vec<u8>)>> {
             all.push((format!("{name}.1"), text));
         }
     }
-    all.push(("mount.ogive.8".to_owned(), helper_page()?));
+    all.push(("mount.ogive.8".to_owned(), mount8_page()?));
     Ok(all)
 }
 
 /// The page of the program mount(8) runs, which has no clap command of its own.
-fn helper_page() -> Result<Vec<u8>> {
+fn mount8_page() -> Result<Vec<u8>> {
     let mut out = title("mount.ogive", 8, "System Administration");
     let mut roff = Roff::default();
     roff.control("SH", ["NAME"]);
@@ -87,7 +95,7 @@ fn helper_page() -> Result<Vec<u8>> {
     roff.control("SH", ["SYNOPSIS"]);
     roff.text([bold("mount.ogive"), roman(" SRC MNT [-sfnvrw] [-o options]")]);
     roff.to_writer(&mut out)?;
-    for section in mount::helper::sections() {
+    for section in mount::mount8::sections() {
         render(&section).to_writer(&mut out)?;
     }
     see_also("mount.ogive").to_writer(&mut out)?;
@@ -146,7 +154,9 @@ fn see_also(name: &str) -> Roff {
         "ogive-mount(1)",
         "ogive-sim(1)",
         "ogive-stat(1)",
+        "ogive-top(1)",
         "ogive-unmount(1)",
+        "ogive-watch(1)",
         "fstab(5)",
         "mount(8)",
         "umount(8)",
@@ -174,17 +184,27 @@ mod tests {
                 "ogive-mount.1",
                 "ogive-unmount.1",
                 "ogive-stat.1",
+                "ogive-kstat.1",
                 "ogive-doctor.1",
                 "ogive-capture.1",
                 "ogive-profile.1",
                 "ogive-threads.1",
+                "ogive-locks.1",
+                "ogive-top.1",
+                "ogive-watch.1",
                 "ogive-sim.1",
                 "ogive-size.1",
                 "ogive-l2.1",
                 "ogive-l2-status.1",
+                "ogive-l2-add.1",
+                "ogive-l2-remove.1",
                 "ogive-l2-verify.1",
                 "ogive-l2-format.1",
+                "ogive-l2-rekey.1",
+                "ogive-l2-discard.1",
                 "ogive-l2-destroy.1",
+                "ogive-bucket.1",
+                "ogive-bucket-conflicts.1",
                 "ogive-bench.1",
                 "ogive-bench-arc.1",
                 "ogive-bench-seal.1",

@@ -1,14 +1,23 @@
 //! Messages on standard error: `ogive: warning: ...`.
 //!
 //! Under systemd each line carries its priority (sd-daemon(3)); in a log file it carries the time.
+//! For programs that read it a line is a JSON object ([`Style::Json`]) with these members: `time`
+//! (RFC 3339, UTC, milliseconds), `level` (`error`, `warning`, `notice`, `info`, `debug`), `target`
+//! (the part of ogive that speaks), `pid` and `message`. To the journal it carries its priority all
+//! the same.
+//!
+//! What was logged with a member `event` is something that happened to the mount: a line of
+//! information that has it is a notice, which is printed at every level. Its members are members of
+//! the JSON object, as numbers where they are numbers; the sentence has them for people.
 
 use std::fmt::Display;
 use std::io::Write as _;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use rustix::io::Errno;
+use serde_json::{Map, Value};
 
 /// Where a line goes decides how it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +30,24 @@ enum Form {
     File,
 }
 
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum Style {
+    /// A sentence
+    #[default]
+    Plain,
+    /// A JSON object
+    Json,
+}
+
 struct Messages {
     form: Form,
+    style: Style,
     level: LevelFilter,
 }
 
 /// Begins to print messages of this level and above. To be called once.
-pub(crate) fn start(level: LevelFilter, to_file: bool) {
+pub(crate) fn start(level: LevelFilter, to_file: bool, style: Style) {
     let form = if to_file {
         Form::File
     } else if is_journal() {
@@ -36,20 +56,28 @@ pub(crate) fn start(level: LevelFilter, to_file: bool) {
         Form::Person
     };
     // Set once, here.
-    let _ = FORM.set(form);
-    if log::set_boxed_logger(Box::new(Messages { form, level })).is_ok() {
-        log::set_max_level(level);
+    let _ = FORM.set((form, style));
+    if log::set_boxed_logger(Box::new(Messages { form, style, level })).is_ok() {
+        // Events are told in any case.
+        log::set_max_level(level.max(LevelFilter::Info));
     }
 }
 
 /// Prints a line that is no warning and is wanted at every level.
 pub(crate) fn print(text: &dyn Display) {
-    let form = FORM.get().copied().unwrap_or(Form::Person);
-    write(&line(form, Level::Info, text, SystemTime::now()));
+    let (form, style) = FORM.get().copied().unwrap_or((Form::Person, Style::Plain));
+    write(&line(form, style, &LogLine::of(Level::Info, text), SystemTime::now()));
+}
+
+/// Prints the error the program ends with, if lines are JSON; says whether they are.
+pub(crate) fn print_error(text: &dyn Display) -> bool {
+    let Some((form, style @ Style::Json)) = FORM.get().copied() else { return false };
+    write(&line(form, style, &LogLine::of(Level::Error, text), SystemTime::now()));
+    true
 }
 
 /// The form messages have, once they have begun.
-static FORM: OnceLock<Form> = OnceLock::new();
+static FORM: OnceLock<(Form, Style)> = OnceLock::new();
 
 /// Whether standard error is a stream of the journal: its device and inode are those systemd says.
 /// The variable alone proves nothing, since it is inherited by what was redirected elsewhere.
@@ -77,29 +105,147 @@ impl Log for Messages {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) && !is_unwanted_answer(record) {
-            write(&line(self.form, record.level(), record.args(), SystemTime::now()));
+        let is_event = is_event(record);
+        if is_event || self.enabled(record.metadata()) {
+            let said = LogLine {
+                grade: Grade::of(record.level(), is_event),
+                target: record.target(),
+                text: record.args(),
+                members: record.key_values(),
+            };
+            write(&line(self.form, self.style, &said, SystemTime::now()));
         }
     }
 
     fn flush(&self) {}
 }
 
-/// Whether the library complains that the kernel knows nothing of the request it has answered
-/// (`ENOENT`). That is what becomes of a program that was interrupted, and over io_uring of every
-/// answer to an interruption, which the kernel looks up among the requests of the device.
-fn is_unwanted_answer(record: &Record<'_>) -> bool {
-    record.target() == "fuser::reply"
-        && record.args().to_string().ends_with(&std::io::Error::from(Errno::NOENT).to_string())
+/// Whether a record tells of something that happened.
+fn is_event(record: &Record<'_>) -> bool {
+    record.target().starts_with("ogive")
+        && record.key_values().get(kv::Key::from_str("event")).is_some()
 }
 
-fn line(form: Form, level: Level, text: &dyn Display, now: SystemTime) -> String {
-    let (word, priority) = match level {
-        Level::Error => ("error: ", 3),
-        Level::Warn => ("warning: ", 4),
-        Level::Info => ("", 6),
-        Level::Debug | Level::Trace => ("debug: ", 7),
-    };
+/// How much a line matters, by syslog's words.
+#[derive(Debug, Clone, Copy)]
+enum Grade {
+    Error,
+    Warning,
+    Notice,
+    Info,
+    Debug,
+}
+
+impl Grade {
+    const fn of(level: Level, is_event: bool) -> Self {
+        match level {
+            Level::Error => Self::Error,
+            Level::Warn => Self::Warning,
+            Level::Info if is_event => Self::Notice,
+            Level::Info => Self::Info,
+            Level::Debug | Level::Trace => Self::Debug,
+        }
+    }
+
+    /// What it is called, how a line for a person begins, and its priority by syslog(3).
+    const fn words(self) -> (&'static str, &'static str, u8) {
+        match self {
+            Self::Error => ("error", "error: ", 3),
+            Self::Warning => ("warning", "warning: ", 4),
+            Self::Notice => ("notice", "", 5),
+            Self::Info => ("info", "", 6),
+            Self::Debug => ("debug", "debug: ", 7),
+        }
+    }
+}
+
+/// What a line says.
+struct LogLine<'a> {
+    grade: Grade,
+    target: &'a str,
+    text: &'a dyn Display,
+    members: &'a dyn kv::Source,
+}
+
+const NO_MEMBERS: [(&str, kv::Value<'static>); 0] = [];
+
+impl<'a> LogLine<'a> {
+    /// A sentence of the program itself.
+    fn of(level: Level, text: &'a dyn Display) -> Self {
+        let grade = Grade::of(level, false);
+        Self { grade, target: "ogive", text, members: &NO_MEMBERS }
+    }
+}
+
+/// Collects members as JSON.
+struct Members(Map<String, Value>);
+
+impl<'kv> VisitSource<'kv> for Members {
+    fn visit_pair(&mut self, key: kv::Key<'kv>, value: kv::Value<'kv>) -> Result<(), kv::Error> {
+        let mut json = Json(Value::Null);
+        value.visit(&mut json)?;
+        // What every line has is not another's.
+        self.0.entry(key.as_str()).or_insert(json.0);
+        Ok(())
+    }
+}
+
+/// One value as JSON.
+struct Json(Value);
+
+impl<'value> VisitValue<'value> for Json {
+    fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
+        self.0 = Value::String(value.to_string());
+        Ok(())
+    }
+
+    fn visit_null(&mut self) -> Result<(), kv::Error> {
+        self.0 = Value::Null;
+        Ok(())
+    }
+
+    fn visit_u64(&mut self, value: u64) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_i64(&mut self, value: i64) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_f64(&mut self, value: f64) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_bool(&mut self, value: bool) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+}
+
+fn line(form: Form, style: Style, said: &LogLine<'_>, now: SystemTime) -> String {
+    let (name, word, priority) = said.grade.words();
+    let text = said.text;
+    if style == Style::Json {
+        let mut members = Members(Map::new());
+        let own = [
+            ("time", humantime::format_rfc3339_millis(now).to_string().into()),
+            ("level", name.into()),
+            ("target", said.target.into()),
+            ("pid", std::process::id().into()),
+            ("message", text.to_string().into()),
+        ];
+        members.0.extend(own.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
+        // What a member cannot tell is left out, and the line is printed all the same.
+        let _ = said.members.visit(&mut members);
+        let object = Value::Object(members.0);
+        return match form {
+            Form::Journal => format!("<{priority}>{object}\n"),
+            Form::Person | Form::File => format!("{object}\n"),
+        };
+    }
     match form {
         Form::Person => format!("ogive: {word}{text}\n"),
         Form::Journal => format!("<{priority}>{text}\n"),
@@ -109,40 +255,76 @@ fn line(form: Form, level: Level, text: &dyn Display, now: SystemTime) -> String
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     #[test]
     fn a_line_begins_as_its_reader_wants() {
-        let now = SystemTime::UNIX_EPOCH;
-        assert_eq!(line(Form::Person, Level::Warn, &"x", now), "ogive: warning: x\n");
-        assert_eq!(line(Form::Person, Level::Info, &"x", now), "ogive: x\n");
-        assert_eq!(line(Form::Journal, Level::Error, &"x", now), "<3>x\n");
-        assert_eq!(
-            line(Form::File, Level::Warn, &"x", now),
-            "1970-01-01T00:00:00.000Z warning: x\n"
-        );
+        let plain = |form, level| {
+            line(form, Style::Plain, &LogLine::of(level, &"x"), SystemTime::UNIX_EPOCH)
+        };
+        assert_eq!(plain(Form::Person, Level::Warn), "ogive: warning: x\n");
+        assert_eq!(plain(Form::Person, Level::Info), "ogive: x\n");
+        assert_eq!(plain(Form::Journal, Level::Error), "<3>x\n");
+        assert_eq!(plain(Form::File, Level::Warn), "1970-01-01T00:00:00.000Z warning: x\n");
     }
 
     #[test]
-    fn an_answer_that_came_too_late_is_no_error() {
-        let is_unwanted = |target: &str, errno: Errno| {
-            let text = format!("Failed to send FUSE reply: {}", std::io::Error::from(errno));
-            is_unwanted_answer(
-                &Record::builder().target(target).args(format_args!("{text}")).build(),
-            )
-        };
-        assert!(is_unwanted("fuser::reply", Errno::NOENT));
-        assert!(!is_unwanted("fuser::reply", Errno::INVAL));
-        assert!(!is_unwanted("ogive_fs", Errno::NOENT));
+    fn a_json_line_is_one_object_whatever_the_message_holds() {
+        let hostile = "a \"b\"\n{\u{7}}\u{202e}";
+        for form in [Form::Person, Form::File, Form::Journal] {
+            let target = "ogive_origin::watched";
+            let said = LogLine { target, ..LogLine::of(Level::Warn, &hostile) };
+            let line = line(form, Style::Json, &said, SystemTime::UNIX_EPOCH);
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+            let object = line.strip_prefix("<4>").unwrap_or(&line);
+            assert_eq!(line != object, form == Form::Journal);
+            let object: serde_json::Value = serde_json::from_str(object).unwrap();
+            assert_eq!(object["message"], hostile);
+            assert_eq!(object["level"], "warning");
+            assert_eq!(object["target"], "ogive_origin::watched");
+            assert_eq!(object["time"], "1970-01-01T00:00:00.000Z");
+            assert_eq!(object["pid"], std::process::id());
+        }
+    }
+
+    #[test]
+    fn members_of_an_event_are_typed_and_none_takes_the_place_of_what_every_line_has() {
+        let members: [(&str, kv::Value<'_>); 6] = [
+            ("event", "memory_short".into()),
+            ("target_bytes", u64::MAX.into()),
+            ("headroom_bytes", (-5_i64).into()),
+            ("stalled", true.into()),
+            ("available_bytes", kv::Value::null()),
+            ("level", "mine".into()),
+        ];
+        let record = Record::builder()
+            .target("ogive_fs::notable")
+            .level(Level::Info)
+            .key_values(&members)
+            .build();
+        assert!(is_event(&record) && !is_event(&Record::builder().target("ogive").build()));
+        let grade = Grade::of(Level::Info, true);
+        let said = LogLine { grade, members: &members, ..LogLine::of(Level::Info, &"x") };
+        let text = line(Form::Journal, Style::Json, &said, SystemTime::UNIX_EPOCH);
+        let object: Value = serde_json::from_str(text.strip_prefix("<5>").unwrap()).unwrap();
+        assert_eq!(object["level"], "notice");
+        assert_eq!(object["event"], "memory_short");
+        assert_eq!(object["target_bytes"], u64::MAX);
+        assert_eq!(object["headroom_bytes"], -5);
+        assert_eq!(object["stalled"], true);
+        assert_eq!(object["available_bytes"], Value::Null);
+        assert_eq!(line(Form::Person, Style::Plain, &said, SystemTime::UNIX_EPOCH), "ogive: x\n");
     }
 
     #[test]
     fn other_libraries_are_heard_from_warnings_up() {
-        let messages = Messages { form: Form::Person, level: LevelFilter::Info };
+        let messages =
+            Messages { form: Form::Person, style: Style::Plain, level: LevelFilter::Info };
         let enabled = |target: &str, level| {
             messages.enabled(&Metadata::builder().target(target).level(level).build())
         };
-        assert!(enabled("ogive_fs::mount", Level::Info) && enabled("fuser", Level::Warn));
-        assert!(!enabled("fuser::session", Level::Info) && !enabled("ogive", Level::Debug));
+        assert!(enabled("ogive_fs::mount", Level::Info) && enabled("io_uring", Level::Warn));
+        assert!(!enabled("io_uring::types", Level::Info) && !enabled("ogive", Level::Debug));
     }
 }

@@ -1,13 +1,11 @@
-//! What lies in `dist/` is what the program generates, and what is written by hand there is sound.
-//!
-//! After an intended change, `OGIVE_UPDATE_DIST=1 cargo test -p ogive --test dist` writes the
-//! generated files anew.
+//! What a package needs: `dist/`, what `dist/install` makes of it, and `./setup` before them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,51 +15,10 @@ fn dist() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist")).unwrap()
 }
 
-#[track_caller]
-fn assert_same(path: &Path, generated: &[u8]) {
-    if std::env::var_os("OGIVE_UPDATE_DIST").is_some() {
-        fs::write(path, generated).unwrap();
-    }
-    let kept = fs::read(path).unwrap_or_default();
-    assert!(
-        kept == generated,
-        "{} is not what the program generates; run: OGIVE_UPDATE_DIST=1 cargo test -p ogive \
-         --test dist",
-        path.display()
-    );
-}
-
-#[test]
-fn completions_are_up_to_date() {
-    for (shell, file) in [("bash", "ogive.bash"), ("zsh", "_ogive"), ("fish", "ogive.fish")] {
-        let output = ogive(["completions", shell]);
-        assert_code(&output, 0);
-        assert_same(&dist().join("completions").join(file), &output.stdout);
-    }
-}
-
-#[test]
-fn man_pages_are_up_to_date_and_none_is_left_over() {
-    let directory = tempfile::tempdir().unwrap();
-    let output = ogive(["man", "--out", directory.path().to_str().unwrap()]);
-    assert_code(&output, 0);
-    let names = |path: &Path| {
-        let mut names: Vec<_> =
-            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        names
-    };
-    for name in names(directory.path()) {
-        let generated = fs::read(directory.path().join(&name)).unwrap();
-        assert_same(&dist().join("man").join(&name), &generated);
-    }
-    assert_eq!(names(&dist().join("man")), names(directory.path()));
-}
-
 #[test]
 fn the_systemd_unit_is_one_systemd_accepts() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
-        eprintln!("skipped: systemd-analyze is not installed");
+        common::skipped("systemd-analyze is not installed");
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -110,29 +67,111 @@ fn what_the_unit_and_the_examples_pass_is_understood() {
     }
 }
 
-#[test]
-fn the_install_script_puts_everything_in_its_place() {
-    let directory = tempfile::tempdir().unwrap();
+/// Runs `dist/install` into `directory`.
+fn install_into(directory: &Path) {
     let output = Command::new("sh")
         .arg(dist().join("install"))
-        .env("DESTDIR", directory.path())
+        .env("DESTDIR", directory)
         .env("OGIVE", OGIVE)
         .output()
         .unwrap();
     assert_code(&output, 0);
+}
+
+#[test]
+fn the_install_script_puts_everything_in_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    install_into(directory.path());
+    // A second time, over what is there: an upgrade.
+    install_into(directory.path());
     for file in [
         "usr/bin/ogive",
+        "usr/share/man/man1/ogive.1",
         "usr/share/man/man1/ogive-mount.1",
         "usr/share/man/man8/mount.ogive.8",
         "usr/share/bash-completion/completions/ogive",
         "usr/share/zsh/site-functions/_ogive",
         "usr/share/fish/vendor_completions.d/ogive.fish",
         "usr/lib/systemd/system/ogive@.service",
+        "usr/share/ogive/prometheus/ogive.rules.yml",
+        "usr/share/ogive/grafana/ogive.json",
+        "usr/share/ogive/parca/parca.yml",
     ] {
-        assert!(directory.path().join(file).is_file(), "{file}");
+        let size = directory.path().join(file).metadata().map(|metadata| metadata.len());
+        assert!(size.is_ok_and(|size| size > 0), "{file}");
     }
     assert_eq!(
         fs::read_link(directory.path().join("usr/sbin/mount.ogive")).unwrap(),
         Path::new("../bin/ogive")
     );
+    assert!(directory.path().join("usr/sbin/mount.fuse.ogive").is_symlink());
+}
+
+#[test]
+fn the_installed_program_runs_and_its_line_tables_lie_apart() {
+    if ["objcopy", "readelf"]
+        .iter()
+        .any(|tool| Command::new(tool).arg("--version").output().is_err())
+    {
+        common::skipped("objcopy and readelf (binutils) are not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    install_into(directory.path());
+    let program = directory.path().join("usr/bin/ogive");
+    let sections = |path: &Path| {
+        let output = Command::new("readelf").args(["-SW"]).arg(path).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(sections(Path::new(OGIVE)).contains(".debug_line"));
+    assert!(!sections(&program).contains(".debug_line"));
+    let of_build_ids = directory.path().join("usr/lib/debug/.build-id");
+    let files: Vec<PathBuf> = fs::read_dir(of_build_ids)
+        .unwrap()
+        .flat_map(|prefix| fs::read_dir(prefix.unwrap().path()).unwrap())
+        .map(|file| file.unwrap().path())
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(sections(&files[0]).contains(".debug_line"));
+    let output = Command::new(&program).arg("--version").output().unwrap();
+    assert_code(&output, 0);
+}
+
+/// A directory with a program `name` in it that prints `says` and ends with `code`.
+fn pretend(directory: &Path, name: &str, says: &str, code: i32) {
+    let path = directory.join(name);
+    fs::write(&path, format!("#!/bin/sh\necho '{says}'\nexit {code}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// `./setup cargo --version` with `tools` before everything, and `home` for rustup's.
+fn set_up(tools: &Path, home: &Path) -> std::process::Output {
+    Command::new(dist().join("../setup"))
+        .args(["cargo", "--version"])
+        .env("PATH", format!("{}:/usr/bin:/bin", tools.display()))
+        .env("HOME", home)
+        .env_remove("CARGO_HOME")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn setup_does_without_a_cargo_that_is_too_old() {
+    let (tools, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for tool in ["cc", "make", "fusermount3"] {
+        pretend(tools.path(), tool, "", 0);
+    }
+    pretend(tools.path(), "cargo", "cargo 1.63.0 (distribution)", 0);
+    // Nothing better, and none to be had: it says what it wants, and what there is.
+    pretend(tools.path(), "curl", "", 6);
+    let output = set_up(tools.path(), home.path());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(said.contains("or later; here is 1.63.0"), "{said}");
+    // One of rustup's that is new enough is taken, though the old one comes first in the PATH.
+    fs::create_dir_all(home.path().join(".cargo/bin")).unwrap();
+    pretend(&home.path().join(".cargo/bin"), "cargo", "cargo 99.1.0 (rustup)", 0);
+    let output = set_up(tools.path(), home.path());
+    assert_code(&output, 0);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "cargo 99.1.0 (rustup)\n");
 }

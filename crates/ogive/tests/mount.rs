@@ -67,10 +67,7 @@ fn foreground(place: &Place) -> (Child, BufReader<std::process::ChildStderr>) {
 
 #[test]
 fn the_first_command_after_a_background_mount_finds_the_files() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     for _ in 0..5 {
         place.mount(&[]);
         assert_eq!(fs::read_to_string(place.mount_point().join("hello")).unwrap(), "hello world\n");
@@ -84,10 +81,7 @@ fn the_first_command_after_a_background_mount_finds_the_files() {
 
 #[test]
 fn unmount_returns_when_the_process_has_gone() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let pid = place.pid();
     assert!(is_alive(pid));
@@ -99,10 +93,7 @@ fn unmount_returns_when_the_process_has_gone() {
 
 #[test]
 fn the_background_process_pins_nothing_of_its_caller() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let process = Path::new("/proc").join(place.pid().to_string());
     assert_eq!(fs::read_link(process.join("cwd")).unwrap(), Path::new("/"));
@@ -127,10 +118,7 @@ fn the_background_process_pins_nothing_of_its_caller() {
 
 #[test]
 fn statistics_come_from_the_mount_named_or_meant() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     fs::read(place.mount_point().join("hello")).unwrap();
     let mount_point = place.mount_point();
@@ -144,11 +132,35 @@ fn statistics_come_from_the_mount_named_or_meant() {
 }
 
 #[test]
-fn a_dead_mount_point_is_taken_away_by_the_next_mount() {
-    if !can_mount() {
-        return;
+fn what_is_in_the_cache_is_told_by_file_to_who_mounted_it() {
+    let Some(place) = Place::mountable() else { return };
+    fs::create_dir(place.source().join("d")).unwrap();
+    fs::write(place.source().join("d/two\nlines"), vec![7; 300_000]).unwrap();
+    place.mount(&["--direct-io"]);
+    let objects = || {
+        let mount_point = place.mount_point();
+        let output = ogive(["stat", "--objects", "--json", mount_point.to_str().unwrap()]);
+        assert_code(&output, 0);
+        serde_json::from_str::<serde_json::Value>(&stdout(&output)).unwrap()
+    };
+    assert_eq!(objects()["objects"], 0);
+    for _ in 0..2 {
+        assert_eq!(fs::read(place.mount_point().join("d/two\nlines")).unwrap().len(), 300_000);
     }
-    let place = Place::new();
+    let listed = objects();
+    let file = &listed["files"][0];
+    assert_eq!(file["path"], "/d/two\\u{a}lines");
+    // Three records of 128 KiB at most, with their bookkeeping.
+    assert_eq!((&file["records"], &file["bytes"]), (&3.into(), &(300_000 + 3 * 256).into()));
+    assert_eq!(listed["directories"][1]["path"], "/d");
+    let permissions = fs::metadata(place.mount_point().join(".ogive/objects")).unwrap();
+    assert_eq!(permissions.permissions().mode() & 0o777, 0o400);
+    assert_code(&unmount(&place, &[]), 0);
+}
+
+#[test]
+fn a_dead_mount_point_is_taken_away_by_the_next_mount() {
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let pid = place.pid();
     send(pid, Signal::KILL);
@@ -173,10 +185,7 @@ fn a_dead_mount_point_is_taken_away_by_the_next_mount() {
 
 #[test]
 fn a_dead_mount_point_can_be_unmounted_by_its_relative_path() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let pid = place.pid();
     send(pid, Signal::KILL);
@@ -192,10 +201,7 @@ fn a_dead_mount_point_can_be_unmounted_by_its_relative_path() {
 
 #[test]
 fn a_second_mount_at_the_same_place_is_refused() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let output = ogive(["mount".into(), place.source(), place.mount_point()]);
     assert_code(&output, 4);
@@ -205,10 +211,7 @@ fn a_second_mount_at_the_same_place_is_refused() {
 
 #[test]
 fn a_mount_in_use_is_kept_and_its_users_are_named() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     place.mount(&[]);
     let visitor = Visitor::at(&place.mount_point());
     let output = unmount(&place, &[]);
@@ -227,10 +230,7 @@ fn a_mount_in_use_is_kept_and_its_users_are_named() {
 
 #[test]
 fn sigterm_unmounts_a_background_mount() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let log = place.path("log");
     place.mount(&["--verbose", "--log-file", log.to_str().unwrap()]);
     let pid = place.pid();
@@ -246,11 +246,40 @@ fn sigterm_unmounts_a_background_mount() {
 }
 
 #[test]
+fn a_log_in_json_has_one_object_a_line_from_the_first_to_the_last() {
+    let Some(place) = Place::mountable() else { return };
+    let log = place.path("log");
+    let arguments = ["--verbose", "--log-format", "json", "--log-file", log.to_str().unwrap()];
+    place.mount(&arguments);
+    let pid = place.pid();
+    send(pid, Signal::TERM);
+    eventually("the end of the process", || !is_alive(pid));
+    let log = fs::read_to_string(log).unwrap();
+    let objects: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(objects.iter().all(|line| line["pid"] == pid && line["time"].is_string()), "{log}");
+    let says = |line: &serde_json::Value, text| line["message"].as_str().unwrap().contains(text);
+    assert!(objects.iter().any(|line| says(line, "SIGTERM: unmounting")), "{log}");
+    let last = objects.last().unwrap();
+    assert!(says(last, "mount point: read ") && last["level"] == "info", "{log}");
+
+    // What cannot be mounted says so in the same form.
+    let output = ogive([
+        "mount".as_ref(),
+        "--foreground".as_ref(),
+        "--log-format=json".as_ref(),
+        place.path("nothing").as_os_str(),
+        place.mount_point().as_os_str(),
+    ]);
+    assert_code(&output, 3);
+    let said = stderr(&output);
+    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(object["level"] == "error" && says(&object, "nothing"), "{said}");
+}
+
+#[test]
 fn interrupting_the_foreground_unmounts_and_ends_with_success() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let (mut child, mut messages) = foreground(&place);
     send(child.id(), Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -262,10 +291,7 @@ fn interrupting_the_foreground_unmounts_and_ends_with_success() {
 
 #[test]
 fn a_second_signal_ends_a_mount_in_use_at_once_and_leaves_no_dead_mount_point() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let (mut child, mut messages) = foreground(&place);
     let visitor = Visitor::at(&place.mount_point());
     send(child.id(), Signal::TERM);
@@ -288,10 +314,7 @@ fn a_second_signal_ends_a_mount_in_use_at_once_and_leaves_no_dead_mount_point() 
 
 #[test]
 fn mount_8_finds_its_helper_in_the_program() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let paths = [place.source().into_os_string(), place.mount_point().into_os_string()];
     let with = |more: &[&str]| {
         mount_ogive(paths.iter().cloned().chain(more.iter().map(std::ffi::OsString::from)))
@@ -318,10 +341,7 @@ fn mount_8_finds_its_helper_in_the_program() {
 
 #[test]
 fn mount_8_and_fstab_work_with_the_link_installed() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let directory = fs::canonicalize(place.source().parent().unwrap()).unwrap();
     let line = format!(
         "{0}/source {0}/mount\\040point ogive arc_max=64M,noauto,nofail,x-a=b,noexec 0 0\n",
@@ -353,10 +373,7 @@ fn mount_8_and_fstab_work_with_the_link_installed() {
 
 #[test]
 fn without_no_exec_programs_run_and_with_it_they_do_not() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let program = place.source().join("program");
     fs::write(&program, "#!/bin/sh\nexit 7\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -371,10 +388,7 @@ fn without_no_exec_programs_run_and_with_it_they_do_not() {
 
 #[test]
 fn systemd_is_told_when_the_mount_answers_and_when_it_ends() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     let path = place.path("notify");
     let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
     let mut child = Command::new(OGIVE)
@@ -428,7 +442,7 @@ fn a_user_without_privileges_mounts_and_unmounts() {
         return;
     }
     if Command::new("fusermount3").arg("-V").output().is_err() {
-        eprintln!("skipped: fusermount3 is not installed");
+        common::skipped("fusermount3 is not installed");
         return;
     }
     let place = Place::new();
@@ -463,7 +477,7 @@ fn a_user_without_privileges_mounts_and_unmounts() {
         .output()
         .unwrap();
     if output.status.code() == Some(77) {
-        eprintln!("skipped: no device can be made here: {}", stderr(&output));
+        common::skipped(format!("no device can be made here: {}", stderr(&output)));
         return;
     }
     assert_code(&output, 0);
@@ -479,10 +493,7 @@ fn a_user_without_privileges_mounts_and_unmounts() {
 
 #[test]
 fn lines_for_the_journal_carry_their_priority_and_others_do_not() {
-    if !can_mount() {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::mountable() else { return };
     fs::write(place.mount_point().join("covered"), "").unwrap();
     for (is_journal, prefix) in [(true, "<4>"), (false, "ogive: warning: ")] {
         // What systemd puts into the environment when it connects standard error to the journal.

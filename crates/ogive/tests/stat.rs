@@ -179,6 +179,21 @@ fn headers_are_repeated_in_a_long_run() {
 }
 
 #[test]
+fn a_directory_laid_out_as_proc_is_looked_into() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = directory.path().join("spl/kstat/zfs");
+    fs::create_dir_all(&inner).unwrap();
+    let missing = stat(directory.path(), &[]);
+    assert_code(&missing, 1);
+    assert!(stderr(&missing).contains("spl/kstat/zfs"), "{}", stderr(&missing));
+    write_arcstats(&inner, 10, 900);
+    let output = stat(directory.path(), &["-p", "-f", "hits"]);
+    assert_code(&output, 0);
+    assert_eq!(stdout(&output).lines().nth(1).map(str::trim), Some("90"));
+    assert_eq!(stderr(&output), "", "what was named need not be said");
+}
+
+#[test]
 fn a_file_that_is_no_kstat_is_named_with_its_line() {
     let directory = kstats();
     fs::write(directory.path().join("arcstats"), "what is this\n").unwrap();
@@ -186,4 +201,100 @@ fn a_file_that_is_no_kstat_is_named_with_its_line() {
     assert_code(&output, 1);
     assert!(stderr(&output).contains("arcstats"), "{}", stderr(&output));
     assert!(stderr(&output).starts_with("ogive: "), "{}", stderr(&output));
+}
+
+/// What a mount tells of two files, one of which somebody gave a name to deceive.
+const OBJECTS: &str = r#"{
+    "objects": 2, "undercount_max_bytes": 0,
+    "sampled_seconds": 12.0, "sampled_one_in": 8, "lease_seconds": 30,
+    "total": {"records": 5, "bytes": 655360, "mru_bytes": 131072, "mfu_bytes": 524288,
+        "reads": 1000, "hits": 990, "misses": 10, "origin_bytes": 1310720, "l2_bytes": 0},
+    "metadata": {"records": 0, "bytes": 0, "mru_bytes": 0, "mfu_bytes": 0,
+        "reads": 0, "hits": 0, "misses": 0, "origin_bytes": 0, "l2_bytes": 0},
+    "unnamed": {"records": 0, "bytes": 0, "mru_bytes": 0, "mfu_bytes": 0,
+        "reads": 0, "hits": 0, "misses": 0, "origin_bytes": 0, "l2_bytes": 0},
+    "files": [
+        {"path": "/large", "records": 4, "bytes": 524288, "mru_bytes": 0, "mfu_bytes": 524288,
+            "reads": 100, "hits": 100, "misses": 0, "origin_bytes": 0, "l2_bytes": 0},
+        {"path": "/d/a\\u{a}b", "records": 1, "bytes": 131072, "mru_bytes": 131072, "mfu_bytes": 0,
+            "reads": 900, "hits": 890, "misses": 10, "origin_bytes": 1310720, "l2_bytes": 0}
+    ],
+    "directories": [
+        {"path": "/", "records": 5, "bytes": 655360, "mru_bytes": 131072, "mfu_bytes": 524288,
+            "reads": 1000, "hits": 990, "misses": 10, "origin_bytes": 1310720, "l2_bytes": 0},
+        {"path": "/d", "records": 1, "bytes": 131072, "mru_bytes": 131072, "mfu_bytes": 0,
+            "reads": 900, "hits": 890, "misses": 10, "origin_bytes": 1310720, "l2_bytes": 0}
+    ]
+}"#;
+
+#[test]
+fn objects_are_a_table_that_is_aligned_whatever_their_names_are() {
+    let directory = kstats();
+    fs::write(directory.path().join("objects"), OBJECTS).unwrap();
+    let output = stat(directory.path(), &["--objects"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |line: &str, word: &str| line.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+    // Directories, files, sums: each with a header, and paths below each other.
+    assert_eq!(at(lines[0], "directories"), at(lines[2], "/d"));
+    assert!(lines[4].ends_with("files") && lines[5].ends_with("/large"), "{text}");
+    assert_eq!(at(lines[4], "files"), at(lines[6], "/d/a\\u{a}b"));
+    let words: Vec<&str> = lines[6].split_whitespace().collect();
+    let expected = [
+        "128",
+        "KiB",
+        "128",
+        "KiB",
+        "0",
+        "B",
+        "1",
+        "900",
+        "98.9",
+        "10",
+        "1.2",
+        "MiB",
+        "/d/a\\u{a}b",
+    ];
+    assert_eq!(words, expected);
+    assert!(text.contains("of the last 12 seconds, estimated from one record in 8"), "{text}");
+
+    let by_misses = stdout(&stat(directory.path(), &["--objects", "--by", "misses", "-p"]));
+    let files: Vec<&str> = by_misses.lines().skip(5).take(2).collect();
+    assert!(files[0].ends_with("/d/a\\u{a}b") && files[1].ends_with("/large"), "{by_misses}");
+    assert!(files[0].contains(" 1310720 "), "{by_misses}");
+}
+
+#[test]
+fn objects_are_an_object_a_line_for_programs_and_refused_with_words() {
+    let directory = kstats();
+    fs::write(directory.path().join("objects"), OBJECTS).unwrap();
+    let text = stdout(&stat(directory.path(), &["--objects", "--json", "0.1", "2"]));
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["files"][0]["path"], "/large");
+
+    fs::remove_file(directory.path().join("objects")).unwrap();
+    let output = stat(directory.path(), &["--objects"]);
+    assert_code(&output, 4);
+    assert!(stderr(&output).contains("of an earlier version"), "{}", stderr(&output));
+    for arguments in [&["--objects", "-x"][..], &["--by", "reads"], &["--objects", "--by", "name"]]
+    {
+        assert_code(&stat(directory.path(), arguments), 2);
+    }
+}
+
+#[test]
+fn objects_that_are_none_are_told_as_such() {
+    let directory = kstats();
+    let file = directory.path().join("objects");
+    fs::write(&file, r#"{"total": 5, "files": [7, {"path": 1}], "directories": {}}"#).unwrap();
+    for arguments in [&["--objects"][..], &["--objects", "-p"], &["--objects", "--json"]] {
+        assert_code(&stat(directory.path(), arguments), 0);
+    }
+    fs::write(&file, "nothing of the kind").unwrap();
+    let output = stat(directory.path(), &["--objects"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("is not what it should be"), "{}", stderr(&output));
 }

@@ -94,9 +94,9 @@ fn replace(path: &Path, seed: u64) -> Result<(), Errno> {
     let status = rustix::fs::lstat(path)?;
     let parent = path.parent().ok_or(Errno::INVAL)?;
     let parent_modified = modified_of(parent)?;
-    let beside = parent.join(".ogive-torture-replacement");
+    let replacement = parent.join(".ogive-torture-replacement");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let file = rustix::fs::open(&beside, flags, Mode::from_raw_mode(0o600))?;
+    let file = rustix::fs::open(&replacement, flags, Mode::from_raw_mode(0o600))?;
     let mut bytes = read_whole(path)?;
     for (at, byte) in bytes.iter_mut().enumerate() {
         *byte ^= (seed as u8 | 1).wrapping_add(at as u8 & 0xfe);
@@ -111,8 +111,8 @@ fn replace(path: &Path, seed: u64) -> Result<(), Errno> {
         rustix::fs::fsetxattr(&file, &name, &value, rustix::fs::XattrFlags::empty())?;
     }
     drop(file);
-    restore_modified(&beside, crate::attributes::modified(&status))?;
-    rustix::fs::renameat(CWD, &beside, CWD, path)?;
+    restore_modified(&replacement, crate::attributes::modified(&status))?;
+    rustix::fs::renameat(CWD, &replacement, CWD, path)?;
     restore_modified(parent, parent_modified)
 }
 

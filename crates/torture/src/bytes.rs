@@ -12,7 +12,7 @@ pub fn filled(seed: u64, length: usize) -> Vec<u8> {
 /// The 64-bit XXH3 hash of `bytes`; used wherever contents are compared but not shown.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(bytes)
+    twox_hash::XxHash3_64::oneshot(bytes)
 }
 
 /// The first offset at which two slices differ, `None` when they are equal.

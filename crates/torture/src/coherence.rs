@@ -130,7 +130,8 @@ pub fn same_bytes(got: &[u8], expected: &[u8], when: &str) -> Result<()> {
     match first_difference(got, expected) {
         None => Ok(()),
         Some(at) => bail!(
-            "{when}: {} bytes (digest {:016x}) instead of {} (digest {:016x}), first difference at {at}",
+            "{when}: {} bytes (digest {:016x}) instead of {} (digest {:016x}), first difference at \
+             {at}",
             got.len(),
             digest(got),
             expected.len(),

@@ -44,6 +44,8 @@ pub struct Generator {
     /// Begins every name directly below the root, so that threads can share a root.
     prefix: String,
     file_bytes_max: u64,
+    /// Permissions that no file is given.
+    permissions_without: u32,
     /// How deep directories nest.
     depth_max: usize,
 }
@@ -53,7 +55,14 @@ impl Generator {
     /// begin with `prefix`.
     #[must_use]
     pub fn new(seed: u64, prefix: String, file_bytes_max: u64) -> Generator {
-        Generator { random: fastrand::Rng::with_seed(seed), prefix, file_bytes_max, depth_max: 4 }
+        let random = fastrand::Rng::with_seed(seed);
+        Generator { random, prefix, file_bytes_max, permissions_without: 0, depth_max: 4 }
+    }
+
+    /// The same operations, but for permissions, which are given without these bits.
+    #[must_use]
+    pub fn without_permissions(self, bits: u32) -> Generator {
+        Generator { permissions_without: bits, ..self }
     }
 
     /// The random numbers, for decisions that belong to the driver but must follow the seed.
@@ -266,7 +275,8 @@ impl Generator {
     }
 
     fn permissions(&mut self) -> u32 {
-        self.one_of(&[0o644, 0o600, 0o755, 0o444, 0o4755, 0o2755, 0o1777, 0o000, 0o666])
+        let all = [0o644, 0o600, 0o755, 0o444, 0o4755, 0o2755, 0o1777, 0o000, 0o666];
+        self.one_of(&all) & !self.permissions_without
     }
 
     fn owner(&mut self) -> Option<u32> {

@@ -87,6 +87,9 @@ struct MirrorArguments {
     /// Files grow no larger than about this many bytes.
     #[arg(long, default_value_t = 1_500_000, value_parser = clap::value_parser!(u64).range(4096..))]
     file_bytes_max: u64,
+    /// Give no file set-user-id and set-group-id bits.
+    #[arg(long)]
+    no_set_id: bool,
     /// Write the steps of each thread to PATH.THREAD, one JSON value a line.
     #[arg(long)]
     log: Option<PathBuf>,
@@ -185,6 +188,7 @@ fn run_mirror(arguments: MirrorArguments) -> Result<()> {
         behind_permille: arguments.behind_permille,
         compare_every: arguments.compare_every,
         file_bytes_max: arguments.file_bytes_max,
+        permissions_without: if arguments.no_set_id { 0o6000 } else { 0 },
         prober: Some(std::env::current_exe().context("cannot find this program")?),
         log: arguments.log,
     };

@@ -49,6 +49,8 @@ pub struct Plan {
     pub compare_every: u64,
     /// Files grow no larger than about this.
     pub file_bytes_max: u64,
+    /// Permissions that no file is given.
+    pub permissions_without: u32,
     /// The program that tries locks; no locks are tried without it.
     pub prober: Option<PathBuf>,
     /// Where each thread writes its steps, as `PATH.<thread>`.
@@ -181,7 +183,8 @@ impl Run {
             mount: Side::new(&mount, plan.prober.clone()),
             mirror: Side::new(&mirror, plan.prober.clone()),
             source: plan.source.join(&name),
-            generator: Generator::new(seed, prefix.clone(), plan.file_bytes_max),
+            generator: Generator::new(seed, prefix.clone(), plan.file_bytes_max)
+                .without_permissions(plan.permissions_without),
             prefix,
             behind_permille: plan.behind_permille,
             compare_every: plan.compare_every,

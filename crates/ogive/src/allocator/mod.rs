@@ -8,20 +8,21 @@
 //! an idle mount makes no wake-ups.
 //!
 //! All threads share one arena. With the eight that jemalloc would have on two processors, a record
-//! freed by one thread lies in another's arena when the next is loaded, and a cache of 100 MiB under
-//! random misses was seen to take 161 to 180 MiB; with one it takes 114, at the same speed.
+//! freed by one thread lies in another's arena when the next is loaded, and a cache of 100 MiB
+//! under random misses was seen to take 161 to 180 MiB; with one it takes 114, at the same speed.
 //!
 //! Small allocations are served from each thread's own cache, which keeps up to so many of each
 //! size that were freed, 200 unless told otherwise. They count as allocated, and the run of pages
-//! that each lies in stays. Inodes are freed in the order the kernel lets go of them, that is in any:
-//! after a prune of 100,000 the caches held a third of their memory. With 16 they hold a
+//! that each lies in stays. Inodes are freed in the order the kernel lets go of them, that is in
+//! any: after a prune of 100,000 the caches held a third of their memory. With 16 they hold a
 //! twentieth. What has to be fetched more often may cost some CPU: listing 50,000 files and asking
-//! for their attributes took 6 to 23% more in the median of three rounds, with spreads that overlap.
+//! for their attributes took 6 to 23% more in the median of three rounds, with spreads that
+//! overlap.
 //!
 //! A mount's memory grows by huge pages: [`huge_pages`] has the arena do so.
 //!
-//! There is no state here and no lock of ours: jemalloc reads its settings once, when it starts, and
-//! a purge takes its locks. So any thread may ask for one, at any time.
+//! There is no state here and no lock of ours: jemalloc reads its settings once, when it starts,
+//! and a purge takes its locks. So any thread may ask for one, at any time.
 //!
 //! All unsafe code of the program is in this module and `huge_pages`, because the library has no
 //! safe wrapper for a purge or for hooks.
@@ -152,8 +153,8 @@ mod tests {
             });
             let grown = full.into_inner() - before;
             assert!(grown >= (THREADS * COUNT * size_of::<Inode>()) as u64, "{grown} bytes");
-            let kept = empty.saturating_sub(before);
-            assert!(kept < 6 << 20, "{kept} of {grown} bytes are resident");
+            let left = empty.saturating_sub(before);
+            assert!(left < 6 << 20, "{left} of {grown} bytes are resident");
         });
     }
 }

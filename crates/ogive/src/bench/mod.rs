@@ -5,6 +5,7 @@
 
 mod arc;
 mod seal;
+mod second_level;
 mod sick;
 mod stop;
 

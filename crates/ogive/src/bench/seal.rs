@@ -1,13 +1,13 @@
 //! `ogive bench seal`: what a cipher costs a reader.
 //!
-//! The case that made ZFS's choice of cipher famous: one large file, read again and again through
-//! a cache whose second level is sealed. The file is mounted once for each cipher and read until the
+//! The case that made ZFS's choice of cipher famous: one large file, read again and again through a
+//! cache whose second level is sealed. The file is mounted once for each cipher and read until the
 //! second level has it. Then memory forgets it and it is read once more, by each cipher in turn and
 //! several times, so that all of them see the same moods of the disk; those reads are measured. The
-//! readers, the session and the second level are threads of this process, so their CPU time is
-//! read from the kernel by name. For the same reason a signal may not just end the process: a reader
-//! that waits for a file system of its own process cannot be killed. It asks for the end between two
-//! reads, and then the mount and all files go as they do otherwise.
+//! readers, the session and the second level are threads of this process, so their CPU time is read
+//! from the kernel by name. For the same reason a signal may not just end the process: a reader
+//! that waits for a file system of its own process cannot be killed. It asks for the end between
+//! two reads, and then the mount and all files go as they do otherwise.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueHint};
-use ogive_fs::{Mount, MountOptions, SecondLevelOptions};
-use ogive_l2::device::Engine;
-use ogive_l2::{Admission, Cipher, Compression, KeySource, MasterKey, WriteLimits};
+use ogive_fs::{Mount, MountOptions};
+use ogive_l2::Cipher;
 
+use super::second_level;
 use super::stop::{self, Stop};
 use crate::quantity::Size;
 
@@ -211,16 +211,11 @@ impl Mounted {
             direct_io: true,
             arc_max_bytes: Some((size_bytes / MEMORY_SHARE).max(32 << 20)),
             racy_window: Some(Duration::from_millis(50)),
-            second_level: Some(SecondLevelOptions {
-                devices: vec![device.clone()],
-                size_bytes: Some(size_bytes + size_bytes / 16 + (64 << 20)),
-                cipher: Some(cipher),
-                key: KeySource::Master(MasterKey::random()?),
-                compression: Compression::Off,
-                admission: Admission::All,
-                limits: WriteLimits::default(),
-                engine: Engine::Probe,
-            }),
+            second_level: Some(second_level::options(
+                &device,
+                cipher,
+                size_bytes + size_bytes / 16 + (64 << 20),
+            )?),
             release_memory: crate::allocator::release_memory,
             ..MountOptions::default()
         };

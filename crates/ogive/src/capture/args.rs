@@ -22,7 +22,13 @@ pub(crate) struct CaptureArgs {
     pub(crate) mount_point: Option<PathBuf>,
 
     /// Where to write; it must not exist yet ("-" for standard output)
-    #[arg(short, long, value_name = "FILE", default_value = "ogive-capture.tar.zst", value_hint = ValueHint::FilePath)]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "ogive-capture.tar.zst",
+        value_hint = ValueHint::FilePath,
+    )]
     pub(crate) output: PathBuf,
 
     /// How long to look

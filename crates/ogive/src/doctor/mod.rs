@@ -1,14 +1,17 @@
 //! `ogive doctor`: where the CPU went, and why.
 //!
-//! The logic is `ogive-doctor`'s. Here is what it must not do itself: look at the host. A live look
-//! is a capture kept in memory ([`crate::capture`]) that is read like any other.
+//! The logic is `ogive-doctor`'s, and looking at the host is `ogive-capture`'s. Here is what is
+//! asked about, and how the answer is printed.
 
 pub(crate) mod args;
+mod compare;
+mod fleet;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use ogive_capture::Subject;
 use ogive_doctor::bundle::{Loaded, Loader};
 use ogive_doctor::diagnose::VerdictKind;
 use ogive_doctor::report::{self, Style};
@@ -18,7 +21,7 @@ use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
 
 use self::args::DoctorArgs;
-use crate::capture::{self, Request, Subject};
+use crate::capture;
 use crate::exit::{self, Refusal};
 use crate::mountinfo;
 use crate::profile::progress::Progress;
@@ -38,6 +41,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     if args.lint {
         return lint(&rules);
     }
+    if args.compare {
+        return compare::run(&rules, args);
+    }
+    if fleet::is_asked(args) {
+        return fleet::run(&rules, args);
+    }
     let (loaded, looking_percent) = load(args)?;
     let flame_graph = args.html.as_ref().and(loaded.profile.as_ref()).and_then(flame_graph);
     let mut diagnosis = ogive_doctor::diagnose(&rules, loaded.evidence);
@@ -47,7 +56,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
             write_page(path, &report::html(&diagnosis, flame_graph.as_deref()), &diagnosis)?
         }
         None if args.json => print(&format!("{:#}\n", report::json(&diagnosis)))?,
-        None => print(&report::text(&diagnosis, style()))?,
+        None if args.long => print(&report::text(&diagnosis, style()))?,
+        None => print(&report::short(&diagnosis, style()))?,
     }
     Ok(match diagnosis.verdict.kind {
         VerdictKind::Cause => exit::CAUSE_FOUND,
@@ -56,16 +66,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     })
 }
 
-/// What is asked about: files, a mount, or this host; and what looking at it cost, in percent of one
-/// CPU.
+/// What is asked about: files, a mount, or this host; and what looking at it cost, in percent of
+/// one CPU.
 fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     if let [path] = args.paths.as_slice()
         && let Some(mount_point) = ogive_mount(path)
     {
-        return Ok(live(Subject::Mount(mount_point), args));
+        return Ok(live(&Subject::Mount(mount_point), args));
     }
     if args.paths.is_empty() {
-        return Ok(live(Subject::Host, args));
+        return Ok(live(&Subject::Host, args));
     }
     let mut loader = Loader::new();
     for path in &args.paths {
@@ -78,28 +88,14 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     Ok((loaded, None))
 }
 
-fn live(subject: Subject, args: &DoctorArgs) -> (Loaded, Option<f64>) {
-    let bundle = capture::take(&Request {
-        subject,
-        duration: args.duration,
-        progress: std::io::stderr().is_terminal(),
-    });
-    for note in &bundle.notes {
+fn live(subject: &Subject, args: &DoctorArgs) -> (Loaded, Option<f64>) {
+    capture::say_looking(args.duration);
+    let look = ogive_capture::look(subject, args.duration);
+    for note in &look.notes {
         log::warn!("{note}");
         eprintln_line(&format!("ogive: {note}"));
     }
-    let looking_percent =
-        bundle.cpu_seconds.map(|seconds| seconds * 100.0 / args.duration.as_secs_f64());
-    let mut loader = Loader::new();
-    for (name, content) in bundle.files {
-        loader.add_bytes(&name, content);
-    }
-    let mut loaded = loader.read();
-    if let Some(profile) = bundle.profile {
-        ogive_doctor::bundle::add_profile(&mut loaded.evidence, "samples", &profile);
-        loaded.profile = Some(profile);
-    }
-    (loaded, looking_percent)
+    (look.loaded, look.looking_percent)
 }
 
 /// The mount point, if the path is on a mount of ogive and names a directory.

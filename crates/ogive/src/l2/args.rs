@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use ogive_fs::SecondLevelOptions;
+use ogive_fs::{PathRules, SecondLevelOptions};
 use ogive_l2::device::Engine;
 use ogive_l2::{KeySource, WriteLimits};
 
 use super::key::KeyArgs;
+use crate::exit::{self, Refusal};
 use crate::quantity::Size;
 
 const HEADING: &str = "Second level options";
@@ -20,15 +21,17 @@ pub(crate) struct SecondLevelArgs {
     /// They are compressed, sealed and written to a log; a miss in memory reads them from there
     /// instead of from SRC, and a later mount finds them again, also after a crash. Nothing that
     /// happens to the device does harm: it makes misses. A file is made if there is none; something
-    /// that holds other data is refused. Several share the records evenly.
+    /// that holds other data is refused. Several share the records by size.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = HEADING)]
     pub(crate) l2: Vec<PathBuf>,
 
     /// Size of each --l2 (default: what it has); another size than before keeps what still fits
-    #[arg(long, value_name = "SIZE", help_heading = HEADING)]
+    #[arg(long, value_name = "SIZE", help_heading = HEADING, requires = "l2")]
     pub(crate) l2_size: Option<Size>,
 
-    /// How records are sealed (default: as the device is, aes-256-gcm for a new one)
+    /// How records are sealed (default: sealed as the device is, aes-256-gcm for a new one)
+    ///
+    /// A device on which nothing is sealed is used with --cipher off only.
     #[arg(long, value_enum, value_name = "CIPHER", help_heading = HEADING)]
     pub(crate) cipher: Option<Cipher>,
 
@@ -37,27 +40,54 @@ pub(crate) struct SecondLevelArgs {
         help_heading = HEADING)]
     pub(crate) compress: ogive_l2::Compression,
 
+    /// Make lengths of records tell less: off, power-of-two, or multiples of a SIZE as in 4K
+    ///
+    /// How well a record compresses tells something of what is in it, and whoever has the device
+    /// sees the length. A size is a power of two from 512 to 1M. What it costs is
+    /// `l2_padding_bytes`; what is on a device already stays as it is.
+    #[arg(long, value_name = "HOW", default_value_t = ogive_l2::Padding::Off,
+        help_heading = HEADING, requires = "l2")]
+    pub(crate) l2_padding: ogive_l2::Padding,
+
     #[command(flatten)]
     pub(crate) key: KeyArgs,
 
     /// Most bytes a second written to each --l2 (default: no limit)
-    #[arg(long, value_name = "SIZE", help_heading = HEADING)]
+    #[arg(long, value_name = "SIZE", help_heading = HEADING, requires = "l2")]
     pub(crate) l2_write_max: Option<Size>,
 
     /// Most times a day that each --l2 may be written over, once it is full (default: no limit)
     ///
     /// The figure that SSDs are sold with, "drive writes per day"; fractions are allowed.
-    #[arg(long, value_name = "TIMES", help_heading = HEADING, value_parser = times)]
+    #[arg(
+        long,
+        value_name = "TIMES",
+        help_heading = HEADING,
+        requires = "l2",
+        value_parser = times,
+    )]
     pub(crate) l2_dwpd: Option<f64>,
 
     /// What is worth writing
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Admission::Careful,
-        help_heading = HEADING)]
+        help_heading = HEADING, requires = "l2")]
     pub(crate) l2_admit: Admission,
+
+    /// Keep records of these files alone; may be repeated
+    ///
+    /// A pattern as in a gitignore: `*.sst` at any depth, `/logs/` or `a/b` from SRC. What matches
+    /// a directory matches all that is in it. Decided when a file is opened, by the name it is
+    /// opened by. Metadata never goes to a second level.
+    #[arg(long, value_name = "PATTERN", help_heading = HEADING, requires = "l2")]
+    pub(crate) l2_include: Vec<String>,
+
+    /// Keep no records of these files; may be repeated, and wins over --l2-include
+    #[arg(long, value_name = "PATTERN", help_heading = HEADING, requires = "l2")]
+    pub(crate) l2_exclude: Vec<String>,
 
     /// How each --l2 is read and written
     #[arg(long, value_enum, value_name = "HOW", default_value_t = DeviceEngine::Auto,
-        help_heading = HEADING)]
+        help_heading = HEADING, requires = "l2")]
     pub(crate) l2_engine: DeviceEngine,
 }
 
@@ -126,17 +156,24 @@ impl From<DeviceEngine> for Engine {
 
 impl SecondLevelArgs {
     /// What the mount is told; the key is fetched later.
-    pub(crate) fn options(&self) -> Option<SecondLevelOptions> {
+    ///
+    /// # Errors
+    /// For patterns that are none.
+    pub(crate) fn options(&self) -> Result<Option<SecondLevelOptions>, Refusal> {
+        let refuse = |error| Refusal::new(exit::USAGE, format!("cannot mount: {error}"));
+        let paths = PathRules::new(&self.l2_include, &self.l2_exclude).map_err(refuse)?;
         if self.l2.is_empty() {
-            return None;
+            return Ok(None);
         }
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        Some(SecondLevelOptions {
+        Ok(Some(SecondLevelOptions {
             devices: self.l2.iter().map(absolute).collect(),
             size_bytes: self.l2_size.map(|size| size.0),
             cipher: self.cipher.map(Into::into),
             key: KeySource::None,
+            kdf_work_max_kib: self.key.kdf_work_max_kib(),
             compression: self.compress,
+            padding: self.l2_padding,
             admission: match self.l2_admit {
                 Admission::Careful => ogive_l2::Admission::Careful,
                 Admission::All => ogive_l2::Admission::All,
@@ -145,7 +182,8 @@ impl SecondLevelArgs {
                 bytes_per_second: self.l2_write_max.map(|size| size.0),
                 drive_writes_per_day: self.l2_dwpd,
             },
+            paths,
             engine: self.l2_engine.into(),
-        })
+        }))
     }
 }

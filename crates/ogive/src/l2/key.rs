@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use log::warn;
-use ogive_l2::{Cipher, KdfParameters, KeySource, MasterKey};
+use ogive_l2::{Cipher, KDF_WORK_MAX_KIB, KdfParameters, KeySource, MasterKey};
 use zeroize::Zeroizing;
 
 use crate::exit::{self, Refusal};
+use crate::quantity::Size;
+use crate::state;
 
 const HEADING: &str = "Second level options";
 /// A key in 64 hexadecimal digits.
@@ -26,13 +28,14 @@ const SECRET_BYTES_MAX: u64 = 4096;
 /// Where the key of a second level comes from.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct KeyArgs {
-    /// File with the key that seals --l2: 32 bytes, or 64 hexadecimal digits
+    /// File with the key that seals --l2 and --stage: 32 bytes, or 64 hexadecimal digits
     ///
-    /// Only its owner may be able to read it. Without any key option: the variable OGIVE_L2_KEY
-    /// (digits), the systemd credential ogive.l2-key, or else a random key that is made at the
-    /// first use and kept in ogive's state directory, readable by this user only.
+    /// It is to be this user's or root's, and nobody else may be able to read it. Without any key
+    /// option: the variable OGIVE_L2_KEY (digits), the systemd credential ogive.l2-key, or else a
+    /// random key that is made at the first use and kept in ogive's state directory, readable by
+    /// this user only.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING,
-        conflicts_with_all = ["passphrase", "passphrase_fd"])]
+        conflicts_with_all = ["passphrase", "passphrase_fd"], value_parser = absolute())]
     pub(crate) key_file: Option<PathBuf>,
 
     /// Ask for a passphrase, which argon2id makes the key of
@@ -43,17 +46,79 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "NUMBER", help_heading = HEADING,
         value_parser = clap::value_parser!(i32).range(0..))]
     pub(crate) passphrase_fd: Option<i32>,
+
+    /// Most memory that making a key from a passphrase may fill, over all passes (default: 1G)
+    ///
+    /// How much it takes is written on the device, and whoever can write to that can ask for more
+    /// than a machine has. What `ogive l2 format` asks for is 192M.
+    #[arg(long, value_name = "SIZE", help_heading = HEADING)]
+    pub(crate) l2_kdf_max: Option<Size>,
+}
+
+/// Where the next key of a device comes from.
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct NewKeyArgs {
+    /// File with the new key: 32 bytes, or 64 hexadecimal digits
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    new_key_file: Option<PathBuf>,
+
+    /// Ask for the new passphrase, twice
+    #[arg(long)]
+    new_passphrase: bool,
+
+    /// Read the new passphrase from this open file descriptor, up to its end or the first line's
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i32).range(0..))]
+    new_passphrase_fd: Option<i32>,
+}
+
+impl NewKeyArgs {
+    /// Fetches the key.
+    pub(crate) fn fetch(&self) -> Result<KeySource> {
+        let passphrase = match (self.new_passphrase_fd, &self.new_key_file) {
+            (Some(descriptor), _) => read_descriptor(descriptor)?,
+            (None, Some(path)) => return from_file(path).map(KeySource::Master),
+            (None, None) => {
+                let typed = ask("New passphrase of the second level: ")?;
+                if *ask("The same once more: ")? != *typed {
+                    let differ = "the two passphrases differ; nothing was changed";
+                    return Err(Refusal::new(exit::FAILURE, differ).into());
+                }
+                typed
+            }
+        };
+        Ok(KeySource::Passphrase(passphrase.into(), KdfParameters::default()))
+    }
+}
+
+/// Paths as they are where the command was given: what serves a mount works in another directory.
+pub(crate) fn absolute() -> impl clap::builder::TypedValueParser<Value = PathBuf> {
+    use clap::builder::{PathBufValueParser, TypedValueParser as _};
+    PathBufValueParser::new().try_map(std::path::absolute)
 }
 
 impl KeyArgs {
     /// Asks on the terminal for what the background process cannot ask for.
     pub(crate) fn ask_first(&self) -> Result<Option<Zeroizing<Vec<u8>>>> {
-        (self.passphrase && self.passphrase_fd.is_none()).then(ask).transpose()
+        (self.passphrase && self.passphrase_fd.is_none())
+            .then(|| ask("Passphrase of the second level or the stage: "))
+            .transpose()
     }
 
-    /// Fetches the key. Only a new device may do without one, and only where nothing is sealed.
+    /// Most KiB that a derivation may fill.
+    pub(crate) fn kdf_work_max_kib(&self) -> u64 {
+        self.l2_kdf_max.map_or(KDF_WORK_MAX_KIB, |size| size.0 >> 10)
+    }
+
+    /// Fetches the key. Only `--cipher off` does without one, and it does so always.
     pub(crate) fn fetch(&self, cipher: Option<Cipher>) -> Result<KeySource> {
         if cipher == Some(Cipher::Off) {
+            if self.passphrase || self.passphrase_fd.is_some() || self.key_file.is_some() {
+                let contradiction = "--cipher off seals nothing, and a key was given";
+                return Err(Refusal::new(exit::USAGE, contradiction)
+                    .hint("leave out --cipher off, or the key")
+                    .into());
+            }
             return Ok(KeySource::None);
         }
         let passphrase = match self.passphrase_fd {
@@ -61,7 +126,7 @@ impl KeyArgs {
             None => self.ask_first()?,
         };
         if let Some(passphrase) = passphrase {
-            return Ok(KeySource::Passphrase(passphrase, KdfParameters::default()));
+            return Ok(KeySource::Passphrase(passphrase.into(), KdfParameters::default()));
         }
         if let Some(path) = &self.key_file {
             return from_file(path).map(KeySource::Master);
@@ -78,12 +143,13 @@ impl KeyArgs {
                 return from_file(&path).map(KeySource::Master);
             }
         }
-        own_key(&state_directory()?).map(KeySource::Master)
+        own_key(&state::directory("the key of the second level", "--key-file")?)
+            .map(KeySource::Master)
     }
 }
 
-fn ask() -> Result<Zeroizing<Vec<u8>>> {
-    let typed = rpassword::prompt_password("Passphrase of the second level: ");
+fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
+    let typed = rpassword::prompt_password(prompt);
     let typed = typed.context("cannot ask for the passphrase; give --passphrase-fd")?;
     Ok(Zeroizing::new(typed.into_bytes()))
 }
@@ -107,6 +173,11 @@ fn from_file(path: &Path) -> Result<MasterKey> {
     };
     let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
     let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
+    let (owner, me) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner != 0 && owner != me {
+        let reason = format!("it belongs to user {owner}, who may change it");
+        return Err(refuse(reason).hint("make it your own with chown, or copy it").into());
+    }
     if metadata.mode() & 0o077 != 0 {
         let reason = format!("others may read it (mode {:o})", metadata.mode() & 0o777);
         return Err(refuse(reason).hint("run chmod 600 on it").into());
@@ -116,24 +187,6 @@ fn from_file(path: &Path) -> Result<MasterKey> {
         .read_to_end(&mut material)
         .map_err(|error| refuse(error.to_string()))?;
     Ok(MasterKey::from_material(&material).map_err(|error| refuse(error.to_string()))?)
-}
-
-/// Where ogive keeps what must outlive it.
-fn state_directory() -> Result<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(directory) = variable("STATE_DIRECTORY") {
-        return Ok(PathBuf::from(directory));
-    }
-    if crate::fuse::is_root() {
-        return Ok(PathBuf::from("/var/lib/ogive"));
-    }
-    if let Some(directory) = variable("XDG_STATE_HOME") {
-        return Ok(Path::new(&directory).join("ogive"));
-    }
-    let home = variable("HOME").context(
-        "cannot tell where to keep the key of the second level: HOME is not set; give --key-file",
-    )?;
-    Ok(Path::new(&home).join(".local/state/ogive"))
 }
 
 /// The key in the state directory, made at the first use.

@@ -5,27 +5,19 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use ogive_l2::Verification;
 use ogive_l2::device::{
     self, AlignedBuffer, Device, Engine, OpenError, OpenMode, foreign_contents,
 };
-use ogive_l2::format::{SEGMENTS_START, SegmentHeader, SegmentTrailer, Superblock};
+use ogive_l2::format::{SEGMENTS_START, SegmentHeader, SegmentTrailer, Superblock, WearAccount};
 use ogive_l2::read_superblock;
+use ogive_l2::{Discarded, Verification};
+use ogive_text::Bytes;
 
+use super::wear;
 use crate::exit::{self, Refusal};
 
-fn write_stdout(text: &str) -> Result<()> {
+pub(super) fn write_stdout(text: &str) -> Result<()> {
     std::io::stdout().lock().write_all(text.as_bytes()).context("cannot print")
-}
-
-/// Bytes with a binary unit.
-pub(crate) fn amount(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let unit = (bytes.ilog2() / 10) as usize;
-    format!("{:.1} {}", bytes as f64 / (1u64 << (10 * unit)) as f64, UNITS[unit - 1])
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -36,7 +28,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-fn print_table(rows: &[(&str, String)]) -> Result<()> {
+pub(super) fn print_table(rows: &[(&str, String)]) -> Result<()> {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let text = rows.iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{name:width$}  {value}");
@@ -51,10 +43,16 @@ struct Seen {
     sealed: u64,
     records: u64,
     youngest: u64,
+    /// What the youngest segment's account says.
+    account: WearAccount,
 }
 
+/// Of a device to which nothing was written.
+const NO_ACCOUNT: WearAccount =
+    WearAccount { sent_bytes: 0, clock_seconds: 0, allowance_bytes: i64::MAX };
+
 fn look(device: &dyn Device, superblock: &Superblock) -> Seen {
-    let mut seen = Seen { used: 0, sealed: 0, records: 0, youngest: 0 };
+    let mut seen = Seen { used: 0, sealed: 0, records: 0, youngest: 0, account: NO_ACCOUNT };
     let mut block = AlignedBuffer::zeroed(4096);
     for number in 0..superblock.segments {
         let start = SEGMENTS_START + number * superblock.segment_bytes;
@@ -65,7 +63,9 @@ fn look(device: &dyn Device, superblock: &Superblock) -> Seen {
             .filter(|header| header.device == superblock.device);
         let Some(header) = header else { continue };
         seen.used += 1;
-        seen.youngest = seen.youngest.max(header.sequence);
+        if header.sequence > seen.youngest {
+            (seen.youngest, seen.account) = (header.sequence, header.account);
+        }
         let end = start + superblock.segment_bytes - 4096;
         let trailer = device
             .read_at(end, block.bytes_mut())
@@ -80,12 +80,34 @@ fn look(device: &dyn Device, superblock: &Superblock) -> Seen {
     seen
 }
 
+/// What was sent to the device since it was formatted, and how often that goes into it.
+fn written(seen: &Seen, superblock: &Superblock) -> String {
+    let sent_bytes = seen.account.sent_bytes;
+    let times = sent_bytes as f64 / superblock.device_bytes() as f64;
+    format!("{} since it was formatted, {times:.1} times all of it", Bytes(sent_bytes))
+}
+
+/// What was left of the budget of `--l2-dwpd` when the youngest segment was begun, in bytes.
+fn allowance_bytes(seen: &Seen) -> Option<i64> {
+    Some(seen.account.allowance_bytes).filter(|left| *left != i64::MAX)
+}
+
+fn allowance(seen: &Seen) -> String {
+    match allowance_bytes(seen) {
+        None => "no limit (--l2-dwpd)".to_owned(),
+        Some(left) if left < 0 => format!("used up, and {} more", Bytes(left.unsigned_abs())),
+        Some(left) => {
+            format!("{} were left when the youngest segment was begun", Bytes(left as u64))
+        }
+    }
+}
+
 /// `ogive l2 status`.
 pub(super) fn status(path: &Path, json: bool) -> Result<()> {
     let cannot = || format!("cannot read {}", path.display());
     let device = device::open(path, OpenMode::Read, Engine::Pread)?;
     let found = read_superblock(&*device).with_context(cannot)?;
-    let (superblock, _) = match found {
+    let superblock = match found {
         Ok(found) => found,
         Err(error) => {
             let contents = foreign_contents(&*device).with_context(cannot)?;
@@ -101,6 +123,7 @@ pub(super) fn status(path: &Path, json: bool) -> Result<()> {
     let in_use = matches!(used, Err(OpenError::Busy { .. }));
     drop(used);
     let seen = look(&*device, &superblock);
+    let disks = wear::look(path);
     let key = if superblock.kdf.is_some() { "a passphrase (argon2id)" } else { "a key" };
     if json {
         let value = serde_json::json!({
@@ -115,7 +138,10 @@ pub(super) fn status(path: &Path, json: bool) -> Result<()> {
             "segments_sealed": seen.sealed,
             "records_in_sealed_segments": seen.records,
             "last_sequence": seen.youngest,
+            "sent_bytes": seen.account.sent_bytes,
+            "allowance_bytes": allowance_bytes(&seen),
             "in_use": in_use,
+            "disks": wear::json(&disks),
         });
         return write_stdout(&format!("{value:#}\n"));
     }
@@ -124,16 +150,19 @@ pub(super) fn status(path: &Path, json: bool) -> Result<()> {
         ogive_l2::Cipher::Off => "off: checksums only".to_owned(),
         cipher => format!("{cipher}, by {key}"),
     };
-    print_table(&[
+    let mut rows = vec![
         ("device", hexadecimal(&superblock.device)),
         ("sealed", sealed),
-        ("size", amount(superblock.device_bytes())),
-        ("segments", format!("{} of {}", superblock.segments, amount(superblock.segment_bytes))),
+        ("size", Bytes(superblock.device_bytes()).to_string()),
+        ("segments", format!("{} of {}", superblock.segments, Bytes(superblock.segment_bytes))),
         ("used", format!("{} segments ({percent:.0}%)", seen.used)),
         ("records", format!("{} in {} sealed segments", seen.records, seen.sealed)),
-        ("written", amount(seen.youngest.saturating_mul(superblock.segment_bytes))),
+        ("written", written(&seen, &superblock)),
+        ("budget", allowance(&seen)),
         ("in use", if in_use { "yes, by a mount" } else { "no" }.to_owned()),
-    ])
+    ];
+    rows.extend(wear::rows(&disks));
+    print_table(&rows)
 }
 
 /// `ogive l2 verify`.
@@ -145,6 +174,7 @@ pub(super) fn verification(found: &Verification, json: bool) -> Result<()> {
             "records": found.records,
             "plain_bytes": found.plain_bytes,
             "stored_bytes": found.stored_bytes,
+            "padding_bytes": found.padding_bytes,
             "bad_records": found.bad_records,
         });
         return write_stdout(&format!("{value:#}\n"));
@@ -157,10 +187,11 @@ pub(super) fn verification(found: &Verification, json: bool) -> Result<()> {
         (
             "records",
             format!(
-                "{} whole: {}, {} on the device",
+                "{} whole: {}, {} on the device, {} of them padding",
                 found.records,
-                amount(found.plain_bytes),
-                amount(found.stored_bytes)
+                Bytes(found.plain_bytes),
+                Bytes(found.stored_bytes),
+                Bytes(found.padding_bytes)
             ),
         ),
         ("bad records", format!("{} (each a miss when it is asked for)", found.bad_records)),
@@ -172,8 +203,33 @@ pub(super) fn formatted(path: &Path, superblock: &Superblock) -> Result<()> {
     write_stdout(&format!(
         "{}: {} in {} segments, sealed with {}\n",
         path.display(),
-        amount(superblock.device_bytes()),
+        Bytes(superblock.device_bytes()),
         superblock.segments,
         superblock.cipher
+    ))
+}
+
+/// `ogive l2 rekey`.
+pub(super) fn rekeyed(path: &Path, superblock: &Superblock) -> Result<()> {
+    let by = if superblock.kdf.is_some() { "the new passphrase" } else { "the new key" };
+    write_stdout(&format!("{}: opens with {by} from now on\n", path.display()))
+}
+
+/// `ogive l2 discard`.
+pub(super) fn discarded(path: &Path, done: &Discarded, json: bool) -> Result<()> {
+    if json {
+        let value = serde_json::json!({
+            "segments": done.segments,
+            "bytes": done.bytes,
+            "segments_kept": done.kept,
+        });
+        return write_stdout(&format!("{value:#}\n"));
+    }
+    write_stdout(&format!(
+        "{}: {} segments ({}) are free, {} hold records of use\n",
+        path.display(),
+        done.segments,
+        Bytes(done.bytes),
+        done.kept
     ))
 }

@@ -4,16 +4,20 @@
 //! than the one used.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use ogive_fs::MountOptions;
 
+use super::bucket::BucketArgs;
+use super::otlp::Receiver;
 use crate::help::{self, Section};
 use crate::l2::args::SecondLevelArgs;
+use crate::messages::Style;
 use crate::quantity::{Auto, Count, MemorySize, RecordSize, Size, Span};
 
-/// Mount a directory through the cache
+/// Mount a directory or a bucket through the cache
 ///
 /// Mounts SRC at MNT. The command returns once the mount answers; a process in the background then
 /// serves it until it is unmounted (`ogive unmount MNT`, umount(8), or SIGTERM to the process).
@@ -21,11 +25,20 @@ use crate::quantity::{Auto, Count, MemorySize, RecordSize, Size, Span};
 /// Reads are served from the cache in records. Writes go through to SRC before they return;
 /// fsync(2) is an fsync of SRC. A file changed behind the mount is seen at the next open.
 ///
+/// A bucket is written as s3://BUCKET or s3://BUCKET/PREFIX, one of Azure as az://, of Google as
+/// gs://. It is mounted read-only, or with --stage so that files can be written: they are in the
+/// store when fsync(2) or close(2) returns. Its credentials come from the environment, the files
+/// that the store's own programs use, or the container or machine that this is, and are never
+/// options.
+///
+/// A web server is written as https://HOST/PATH: a file, or with a slash at its end a directory
+/// that the server lists. It is mounted read-only.
+///
 /// A dead mount point that a crash left behind at MNT is taken away first.
 #[derive(Debug, Args)]
 #[command(args_override_self = true, after_long_help = help::render(&sections()))]
 pub(crate) struct MountArgs {
-    /// The directory to read through the cache
+    /// The directory or bucket to read through the cache
     #[arg(value_name = "SRC", value_hint = ValueHint::DirPath)]
     pub(crate) source: PathBuf,
 
@@ -79,8 +92,8 @@ pub(crate) struct MountArgs {
     /// Which record leaves the cache when room is needed
     ///
     /// MNT/.ogive/ogivestats has the rule the duel goes by, for data (rule_data) and for metadata
-    /// (rule_metadata), and how often it has changed it (rule_changes). The rules are 0 LIRS, 1 LRU,
-    /// 2 2Q, 3 ARC.
+    /// (rule_metadata), and how often it has changed it (rule_changes). The rules are 0 LIRS, 1
+    /// LRU, 2 2Q, 3 ARC.
     #[arg(
         long,
         value_enum,
@@ -98,14 +111,23 @@ pub(crate) struct MountArgs {
     #[arg(long, help_heading = "Cache options")]
     pub(crate) direct_io: bool,
 
+    /// Let the kernel read and write the files of SRC itself (root only, Linux 6.9 or later)
+    ///
+    /// Reads, writes and mmap of a file then go to the file of SRC without a round trip to ogive,
+    /// as fast as SRC itself, and the page cache is the only cache for its bytes; names, attributes
+    /// and listings are served as ever. It cannot go with --direct-io, --l2, --sole-writer,
+    /// --no-atime and buckets, and nothing can be recorded. A file with which it cannot be done is
+    /// read and written through the cache: MNT/.ogive/ogivestats counts them
+    /// (passthrough_refused).
+    #[arg(long, help_heading = "Cache options")]
+    pub(crate) passthrough: bool,
+
     /// Most bytes read ahead of one sequential reader; 0 turns prefetch off
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value_t = Size(MountOptions::default().prefetch_max_bytes),
-        help_heading = "Cache options"
-    )]
-    pub(crate) prefetch_max: Size,
+    ///
+    /// Without this option: 8M. Of a bucket as much as the way to it can carry, up to 128M. Never
+    /// more than a 32nd of the cache, and of a bucket a 16th.
+    #[arg(long, value_name = "SIZE", help_heading = "Cache options")]
+    pub(crate) prefetch_max: Option<Size>,
 
     /// Most inodes to remember, or auto, which goes by the size of the cache
     ///
@@ -152,6 +174,15 @@ pub(crate) struct MountArgs {
     #[arg(long, help_heading = "Coherence options")]
     pub(crate) sole_writer: bool,
 
+    /// Promise that nothing changes SRC at all as long as it is mounted
+    ///
+    /// Names, attributes, listings and that a name is missing are believed until it is unmounted,
+    /// and SRC is asked for each once, as long as there is memory for the answer. Implies
+    /// --read-only and --sole-writer; --metadata-ttl and --negative-ttl have no meaning then. If
+    /// the promise is broken, what is shown is old, and may be mixed with new.
+    #[arg(long, help_heading = "Coherence options")]
+    pub(crate) immutable: bool,
+
     /// Refuse every change
     #[arg(short, long, help_heading = "Access options")]
     pub(crate) read_only: bool,
@@ -174,13 +205,28 @@ pub(crate) struct MountArgs {
     #[arg(long, help_heading = "Access options")]
     pub(crate) no_exec: bool,
 
+    /// Let reads through the mount change no access times in SRC
+    ///
+    /// Without this option it goes by how SRC is mounted; what is read from the cache changes none
+    /// in any case. An ordinary user can spare only times of files of his own.
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) no_atime: bool,
+
+    /// The same for directories alone
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) no_diratime: bool,
+
     /// Options as in /etc/fstab, separated by commas; may be repeated
     ///
     /// Every long option of this command may be written here with _ or - between its words and
-    /// without the leading dashes: ro, allow_other, arc_max=4G, recordsize=16K. Options for
-    /// mount(8) and systemd (defaults, noauto, nofail, _netdev, x-*) and those that mean nothing
-    /// here (relatime, async) are accepted and ignored; nodev and nosuid are the default. An option
-    /// given on its own beats one given here. A comma inside a value is written \,.
+    /// without the leading dashes: ro, allow_other, arc_max=4G, recordsize=16K. ro, noexec, dev,
+    /// suid, noatime and nodiratime are honoured, nodev and nosuid the default. Options for
+    /// mount(8) and systemd (defaults, noauto, nofail, _netdev, x-*) are accepted and ignored, and
+    /// those that say what is so anyhow (relatime, async). sync, dirsync, lazytime and strictatime
+    /// are refused: mount SRC with them. An option given on its own beats one given here. A comma
+    /// inside a value is written \,.
+    ///
+    /// "mount -o remount" changes ro, nodev, nosuid and noexec of a mount that is there, as root.
     #[arg(
         short = 'o',
         long = "options",
@@ -193,6 +239,9 @@ pub(crate) struct MountArgs {
     /// Ignore options in -o that ogive does not know instead of refusing them
     #[arg(long, help_heading = "Access options")]
     pub(crate) sloppy: bool,
+
+    #[command(flatten)]
+    pub(crate) bucket: BucketArgs,
 
     /// Stay in the foreground; messages go to standard error
     ///
@@ -210,6 +259,42 @@ pub(crate) struct MountArgs {
         help_heading = "Process options"
     )]
     pub(crate) log_file: Option<PathBuf>,
+
+    /// What a message is, on standard error, in the journal and in a log file
+    ///
+    /// An object has the members time, level (error, warning, notice, info, debug), target, pid and
+    /// message, and those of its event, if it tells of one: docs/events.md lists them.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        default_value = "plain",
+        help_heading = "Process options"
+    )]
+    pub(crate) log_format: Style,
+
+    /// Tell the mount's counters to Prometheus at this address of this host, such as 127.0.0.1:9135
+    ///
+    /// At http://ADDR/metrics, in Prometheus's text format, OpenMetrics, or with native histograms
+    /// in Prometheus's binary format. Nothing is done while nobody asks. Port 0 lets the system
+    /// choose one, which --verbose prints.
+    #[arg(long, value_name = "ADDR", help_heading = "Process options")]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// With --metrics: also tell where the CPU of the process goes, in pprof's format
+    ///
+    /// At http://ADDR/debug/pprof/profile?seconds=N, 60 at most, to every user of this host; one
+    /// profile at a time. Which functions ran is told, and no file or program.
+    #[arg(long, requires = "metrics", help_heading = "Process options")]
+    pub(crate) pprof: bool,
+
+    /// Send the mount's counters to a receiver of OTLP, such as http://localhost:4318, every minute
+    ///
+    /// Over HTTP, in protobuf, to URL, or to URL/v1/metrics if it has no path. Header fields that
+    /// the receiver wants come from OTEL_EXPORTER_OTLP_HEADERS. The names are those of --metrics,
+    /// without _total. One that does not answer is said once in the log, and tried again.
+    #[arg(long, value_name = "URL", help_heading = "Process options")]
+    pub(crate) otlp: Option<Receiver>,
 
     /// Say more: -v what is done, -vv in detail (development builds only)
     #[arg(short, long, action = ArgAction::Count, help_heading = "Process options")]
@@ -233,6 +318,13 @@ pub(crate) struct MountArgs {
         help_heading = "Process options"
     )]
     pub(crate) transport: Transport,
+
+    /// How long a program may wait for an answer of SRC before it is told EIO; 0 for ever
+    ///
+    /// Without it a program waits as long as SRC hangs, but can be killed. Whoever was told EIO
+    /// cannot know whether a change has been made or is going to be, as with soft mounts of NFS.
+    #[arg(long, value_name = "TIME", help_heading = "Process options")]
+    pub(crate) origin_timeout: Option<Span>,
 
     /// Threads that wait for SRC, at most, or auto, which is 32
     #[arg(long, value_name = "NUMBER", default_value = "auto", help_heading = "Process options")]
@@ -362,6 +454,11 @@ pub(crate) fn sections() -> Vec<Section> {
                 "ogive mount --l2 /ssd/cache.ogl2 --l2-size 100G /srv/data /mnt/fast",
                 "Keep what falls out of memory on an SSD, sealed; a restart finds it again.",
             ),
+            ("ogive mount --region eu-west-1 s3://bucket/prefix /mnt/fast", "A bucket, read-only."),
+            (
+                "ogive mount --stage /var/lib/stage s3://bucket/prefix /mnt/fast",
+                "A bucket that can be written to.",
+            ),
             (
                 "ogive mount -f -v --arc-max 25% ~/photos ~/fast",
                 "Watch it work in the foreground; Ctrl-C unmounts.",
@@ -384,28 +481,58 @@ pub(crate) fn sections() -> Vec<Section> {
                     "NOTIFY_SOCKET",
                     "Set by systemd: told when the mount answers and when it ends (Type=notify).",
                 ),
+                (
+                    "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, \
+                     AWS_REGION, AWS_ENDPOINT_URL",
+                    "Credentials and place of buckets, as for the AWS command line.",
+                ),
                 ("PATH", "Where fusermount3 is looked for when the user is not root."),
                 ("NO_COLOR", "When set and not empty, nothing is printed in colour."),
             ],
         ),
-        help::terms(
-            "Files",
-            &[
-                ("/dev/fuse", "The kernel's side of FUSE."),
-                (
-                    "/etc/fuse.conf",
-                    "Whether users who are not root may use --allow-other (user_allow_other).",
-                ),
-                (
-                    "MNT/.ogive/arcstats",
-                    "Statistics in the kstat format of OpenZFS (see --control-name).",
-                ),
-                ("MNT/.ogive/mount", "What is mounted and by which process, as JSON."),
-                (
-                    "/proc/self/mountinfo",
-                    "Where dead and living mounts are found; ogive's are of type fuse.ogive.",
-                ),
-            ],
-        ),
+        files(),
     ]
+}
+
+/// The files that the man page names.
+fn files() -> Section {
+    help::terms(
+        "Files",
+        &[
+            ("/dev/fuse", "The kernel's side of FUSE."),
+            (
+                "/etc/fuse.conf",
+                "Whether users who are not root may use --allow-other (user_allow_other).",
+            ),
+            (
+                "MNT/.ogive/",
+                "The control directory: in no listing, its files opened by name (see \
+                     --control-name). What is written to them, root writes.",
+            ),
+            (
+                "MNT/.ogive/arcstats, zfetchstats, dmu_tx, zil, vdev_*",
+                "Counters in the kstat format of OpenZFS; those that mean nothing here are 0.",
+            ),
+            ("MNT/.ogive/ogivestats", "Counters of ogive's own, in the same format."),
+            ("MNT/.ogive/mount", "What is mounted and by which process, as JSON."),
+            ("MNT/.ogive/memory", "Which sources of memory pressure are watched."),
+            ("MNT/.ogive/objects", "What is in the cache by file, for the user who mounted."),
+            ("MNT/.ogive/reads", "A sample of the reads, for \"ogive watch\"; likewise."),
+            ("MNT/.ogive/trace", "The reads as they come, for \"ogive sim --record\"."),
+            (
+                "MNT/.ogive/arc_max",
+                "Largest size of the cache; write a new one, such as 4G. What --arc-max \
+                     refuses is refused here, and the log says why.",
+            ),
+            (
+                "MNT/.ogive/reclaim, prune",
+                "What the last request gave; write how many bytes of cache or of inodes are \
+                     to be given back, or all.",
+            ),
+            (
+                "/proc/self/mountinfo",
+                "Where dead and living mounts are found; ogive's are of type fuse.ogive.",
+            ),
+        ],
+    )
 }

@@ -17,32 +17,23 @@ use crate::exit::{self, Refusal};
 const IGNORED: &[&str] = &[
     "_netdev",
     "async",
-    "atime",
     "auto",
     "default_permissions",
     "defaults",
-    "diratime",
     "fail",
     "group",
-    "iversion",
-    "lazytime",
     "loud",
-    "noatime",
     "noauto",
-    "nodiratime",
     "nofail",
     "nogroup",
     "noiversion",
     "nolazytime",
     "noowner",
-    "norelatime",
     "nostrictatime",
     "nouser",
     "nousers",
     "owner",
-    "relatime",
     "silent",
-    "strictatime",
     "user",
     "users",
 ];
@@ -62,6 +53,22 @@ const SWITCHES: &[(&str, &str, bool)] = &[
     ("nosuid", "--suid", false),
     ("noexec", "--no-exec", true),
     ("exec", "--no-exec", false),
+    ("noatime", "--no-atime", true),
+    ("atime", "--no-atime", false),
+    ("relatime", "--no-atime", false),
+    ("norelatime", "--no-atime", false),
+    ("nodiratime", "--no-diratime", true),
+    ("diratime", "--no-diratime", false),
+];
+
+/// What other file systems do and a view cannot, with what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    ("sync", "mount the source with it: what is written goes there at once"),
+    ("dirsync", "mount the source with it: what is changed goes there at once"),
+    ("lazytime", "mount the source with it: times are kept there"),
+    ("strictatime", "reads from the cache do not come to the source, which keeps the times"),
+    ("iversion", "mount the source with it: versions are kept there"),
+    ("mand", "no kernel since Linux 5.15 has mandatory locks"),
 ];
 
 /// Long options that make no sense in `-o`.
@@ -74,19 +81,15 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
     let mount = mount_command();
     let mut flags: Vec<OsString> = Vec::new();
     let mut switches: Vec<(&str, bool)> = Vec::new();
-    for option in arguments.iter().flat_map(|argument| split(argument)) {
+    for option in words(arguments) {
         let option = option.as_os_str();
         if let Some(&(_, flag, on)) = SWITCHES.iter().find(|(name, ..)| option == *name) {
             switches.retain(|(other, _)| *other != flag);
             switches.push((flag, on));
         } else if is_ignored(option) {
             // Said for somebody else.
-        } else if option == "remount" {
-            return Err(Refusal::new(
-                exit::USAGE,
-                "cannot remount: the options of a mounted ogive cannot be changed",
-            )
-            .hint("unmount it and mount it again with the new options"));
+        } else if let Some(refusal) = option.to_str().and_then(refused).filter(|_| !sloppy) {
+            return Err(refusal);
         } else if let Some(flag) = long_option(&mount, option)? {
             flags.push(flag);
         } else if !sloppy {
@@ -101,13 +104,26 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
     Ok(flags)
 }
 
+/// The single options in these `-o` arguments.
+pub(crate) fn words(arguments: &[OsString]) -> impl Iterator<Item = OsString> {
+    arguments.iter().flat_map(|argument| split(argument))
+}
+
+/// Why an option is refused that others have.
+pub(crate) fn refused(option: &str) -> Option<Refusal> {
+    let (name, instead) = REFUSED.iter().find(|(name, _)| *name == option)?;
+    let message = format!("cannot mount with \"{name}\": ogive has no such thing");
+    Some(Refusal::new(exit::USAGE, message).hint(*instead))
+}
+
 fn mount_command() -> clap::Command {
     let mut top = Cli::command();
     top.build();
     top.find_subcommand("mount").cloned().unwrap_or_default()
 }
 
-fn is_ignored(option: &OsStr) -> bool {
+/// Whether an option is said for somebody else than ogive.
+pub(crate) fn is_ignored(option: &OsStr) -> bool {
     option.is_empty()
         || IGNORED.iter().any(|name| option == *name)
         || IGNORED_PREFIXES.iter().any(|prefix| option.as_bytes().starts_with(prefix.as_bytes()))
@@ -221,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_refused_unless_sloppy() {
-        assert!(flags("sync").unwrap_err().contains("unknown option \"sync\""));
+        assert!(flags("discard").unwrap_err().contains("unknown option \"discard\""));
         for hidden in ["ready_on_stdout", "help", "options=ro", "sloppy"] {
             assert!(flags(hidden).is_err(), "{hidden}");
         }
@@ -233,7 +249,31 @@ mod tests {
     fn values_are_asked_for_and_refused_where_they_belong() {
         assert!(flags("arc_max").unwrap_err().contains("needs a value"));
         assert!(flags("allow_other=1").unwrap_err().contains("takes no value"));
-        assert!(flags("remount,ro").unwrap_err().contains("unmount it"));
+    }
+
+    #[test]
+    fn each_option_of_other_file_systems_is_honoured_ignored_or_refused_with_words() {
+        let honoured = [
+            ("ro", "--read-only"),
+            ("dev", "--dev"),
+            ("suid", "--suid"),
+            ("noexec", "--no-exec"),
+            ("noatime", "--no-atime"),
+            ("nodiratime", "--no-diratime"),
+        ];
+        for (option, flag) in honoured {
+            assert_eq!(flags(option).unwrap(), [flag]);
+        }
+        // These say what is so anyhow.
+        for option in ["rw", "nodev", "nosuid", "exec", "atime", "diratime", "relatime", "async"] {
+            assert!(flags(option).unwrap().is_empty(), "{option}");
+        }
+        for option in ["sync", "dirsync", "lazytime", "strictatime", "iversion", "mand"] {
+            let refusal = flags(option).unwrap_err();
+            assert!(refusal.contains(&format!("\"{option}\"")), "{refusal}");
+            assert!(refusal.contains("source") || refusal.contains("kernel"), "{refusal}");
+        }
+        assert!(flags("noatime,relatime").unwrap().is_empty(), "the last one holds");
     }
 
     #[test]

@@ -1,17 +1,27 @@
 //! `ogive mount`: from what was typed to a mount that answers.
 //!
-//! [`args`] is what can be typed, [`fstab`] expands `-o`, [`plan`] is what it means, [`paths`]
-//! settles the two directories, [`serve`] serves, [`background`] and [`signals`] are the life of
-//! the process, [`helper`] is the way in for mount(8).
+//! [`args`] is what can be typed, [`bucket`] what only buckets have, [`stage`] what makes them
+//! writable, [`fstab`] expands `-o`, [`plan`]
+//! is what it means, [`paths`] settles the two directories, [`serve`] serves, [`metrics`] and
+//! [`pprof`] answer Prometheus and its kin, [`background`] and [`signals`] are the life of
+//! the process, [`mount8`] is the way in for mount(8), [`remount`] what it can change later.
 
 pub(crate) mod args;
 mod background;
+pub(crate) mod bucket;
+mod bucket_options;
 mod fstab;
-pub(crate) mod helper;
+mod metrics;
+pub(crate) mod mount8;
+mod otlp;
 pub(crate) mod paths;
 mod plan;
+mod pprof;
+mod remount;
 mod serve;
 mod signals;
+mod spending;
+mod stage;
 
 use std::ffi::OsString;
 
@@ -19,7 +29,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args as _, FromArgMatches as _};
 
 use self::args::MountArgs;
-use self::plan::Plan;
+use self::plan::{Memory, Plan};
 use crate::l2::key::KeyArgs;
 use crate::messages;
 
@@ -35,6 +45,13 @@ pub(crate) enum Extent {
 /// Runs the subcommand. `arguments` are those after the word `mount`, as typed; they are needed to
 /// put what `-o` means in front of them, and to start the background process.
 pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> Result<u8> {
+    if remount::is_asked(&args.options) {
+        messages::start(log::LevelFilter::Warn, false, args.log_format);
+        return match extent {
+            Extent::Real => remount::run(args).map(|()| crate::exit::SUCCESS),
+            Extent::Fake => Ok(crate::exit::SUCCESS),
+        };
+    }
     let expanded;
     let args = if args.options.is_empty() {
         args
@@ -42,7 +59,7 @@ pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> R
         expanded = expand(args, arguments)?;
         &expanded
     };
-    let plan = Plan::new(args, memory_limit_bytes)?;
+    let plan = Plan::new(args, memory)?;
     if extent == Extent::Fake {
         return Ok(crate::exit::SUCCESS);
     }
@@ -50,16 +67,18 @@ pub(crate) fn run(args: &MountArgs, arguments: &[OsString], extent: Extent) -> R
         let passphrase = plan.key.as_ref().map_or(Ok(None), KeyArgs::ask_first)?;
         return background::start(arguments, passphrase.as_ref());
     }
-    messages::start(plan.verbosity, plan.log_file.is_some());
+    messages::start(plan.verbosity, plan.log_file.is_some(), plan.log_format);
     serve::serve(plan)?;
     Ok(crate::exit::SUCCESS)
 }
 
-/// The memory that shares on the command line are shares of: the same figure the cache takes its
-/// default from.
-fn memory_limit_bytes() -> Result<u64> {
-    let limit = ogive_pressure::Sources::probe().and_then(|sources| sources.limit_bytes());
-    limit.context("cannot tell how much memory a share is of")
+/// The memory that sizes on the command line are of: the same figures the cache takes its default
+/// from.
+fn memory() -> Result<Memory> {
+    let sources = ogive_pressure::Sources::probe();
+    let read = sources.and_then(|sources| Ok((sources.read()?, sources.limit_bytes()?)));
+    let (reading, limit_bytes) = read.context("cannot tell how much memory there is")?;
+    Ok(Memory { total_bytes: reading.total_bytes, limit_bytes })
 }
 
 /// Parses again with what `-o` means in front, so that options given on their own come later and

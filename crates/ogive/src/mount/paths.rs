@@ -9,7 +9,9 @@
 //!
 //! Neither directory may lie inside the other. With MNT inside SRC, a walk through the mount would
 //! come to MNT again and ask the mount from within itself; with SRC inside MNT (or equal to it),
-//! the mount would cover its own source.
+//! the mount would cover its own source. The same holds by way of other mounts of ogive
+//! ([`check_cycle`]): two that read from each other would wait for each other, and nothing ends
+//! that.
 
 use std::fs;
 use std::io;
@@ -18,6 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use log::warn;
+use ogive_origin::mount_graph::MountGraph;
 use rustix::io::Errno;
 
 use crate::exit::{self, Refusal};
@@ -39,14 +42,28 @@ const LINKS_MAX: usize = 40;
 /// Resolves and checks SRC and MNT, in this order, and takes away a dead mount at MNT.
 pub(crate) fn settle(source: &Path, mount_point: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
     let source = settle_source(source)?;
-    mend(mount_point)?;
+    repair(mount_point)?;
     let mount_point = settle_mount_point(mount_point)?;
     check_overlap(&source, &mount_point)?;
+    check_cycle(&source, &mount_point)?;
     check_not_mounted(&mount_point)?;
-    if let Ok(Some(_)) = fs::read_dir(&mount_point).map(|mut entries| entries.next()) {
+    warn_of_contents(&mount_point);
+    Ok((source, mount_point))
+}
+
+/// Resolves and checks MNT alone, for a source that is no directory, and takes away a dead mount.
+pub(crate) fn settle_alone(mount_point: &Path) -> Result<PathBuf, Refusal> {
+    repair(mount_point)?;
+    let mount_point = settle_mount_point(mount_point)?;
+    check_not_mounted(&mount_point)?;
+    warn_of_contents(&mount_point);
+    Ok(mount_point)
+}
+
+fn warn_of_contents(mount_point: &Path) {
+    if let Ok(Some(_)) = fs::read_dir(mount_point).map(|mut entries| entries.next()) {
         warn!("{} is not empty; what it contains is hidden while mounted", mount_point.display());
     }
-    Ok((source, mount_point))
 }
 
 fn settle_source(source: &Path) -> Result<PathBuf, Refusal> {
@@ -106,6 +123,25 @@ fn check_overlap(source: &Path, mount_point: &Path) -> Result<(), Refusal> {
     .hint("choose a mount point outside the source"))
 }
 
+/// Refuses a mount that would be read from, through other mounts of ogive, by itself.
+fn check_cycle(source: &Path, mount_point: &Path) -> Result<(), Refusal> {
+    let Ok(graph) = MountGraph::read() else { return Ok(()) };
+    let Some(way) = graph.way_to(source, mount_point) else { return Ok(()) };
+    let through: Vec<String> =
+        way.iter().map(|mount| mount.mount_point.display().to_string()).collect();
+    Err(Refusal::new(
+        exit::MOUNT_POINT,
+        format!(
+            "cannot mount {} on {}: the source comes from there, through {}, so the mounts would \
+             wait for each other",
+            source.display(),
+            mount_point.display(),
+            through.join(" and ")
+        ),
+    )
+    .hint("choose a mount point outside everything the source comes from"))
+}
+
 fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
     let mounts = mountinfo::read().unwrap_or_default();
     match mountinfo::topmost_at(&mounts, mount_point) {
@@ -148,7 +184,7 @@ pub(crate) fn is_dead(error: &io::Error) -> bool {
 }
 
 /// Takes away dead FUSE mounts at this path. Anything else is left to the checks that follow.
-fn mend(mount_point: &Path) -> Result<(), Refusal> {
+fn repair(mount_point: &Path) -> Result<(), Refusal> {
     for _ in 0..DEAD_MOUNTS_MAX {
         let error = match probe(mount_point) {
             Err(error) if is_dead(&error) => error,
@@ -211,20 +247,18 @@ fn resolve_dead(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Refuses if the mount also appeared inside its source, as it does where mount events propagate
-/// between bind mounts.
+/// Refuses if the mount also appeared inside its source, or inside what that comes from, as it does
+/// where mount events propagate between bind mounts.
 pub(crate) fn check_propagation(source: &Path, device: (u32, u32)) -> Result<(), Refusal> {
-    let mounts = mountinfo::read().unwrap_or_default();
-    let inside = |mount: &&mountinfo::MountEntry| {
-        mount.device == device && mount.mount_point.starts_with(source)
-    };
-    match mounts.iter().find(inside) {
+    let graph = MountGraph::read().unwrap_or_default();
+    let inside = |copy: &&Path| copy.starts_with(source) || graph.way_to(source, copy).is_some();
+    match graph.mounted_at(device).find(inside) {
         Some(copy) => Err(Refusal::new(
             exit::MOUNT_POINT,
             format!(
                 "cannot mount: the mount also appears at {}, inside its own source, through a \
                  shared bind mount",
-                copy.mount_point.display()
+                copy.display()
             ),
         )
         .hint("choose a mount point outside the source, or make the bind mount private")),

@@ -1,24 +1,40 @@
 //! What the arguments of `ogive mount` mean: options of the file system, and how the process shall
 //! behave.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use log::LevelFilter;
-use ogive_fs::MountOptions;
+use ogive_fs::{MountOptions, RECORDS_MIN};
 
 use super::args::MountArgs;
+use super::bucket::BucketSource;
+use super::otlp::Receiver;
+use super::stage::Stage;
 use crate::exit::{self, Refusal};
 use crate::l2::key::KeyArgs;
+use crate::messages::Style;
 use crate::quantity::{Auto, Count, MemorySize, Size};
+
+/// Memory that a cache can be in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// Of the machine.
+    pub(crate) total_bytes: u64,
+    /// That this process may use: what shares are of.
+    pub(crate) limit_bytes: u64,
+}
 
 /// A mount as it shall be done.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// What the file system is told.
     pub(crate) options: MountOptions,
-    /// Where the key of the second level comes from, if there is to be one: it is fetched by the
-    /// process that serves.
+    /// The bucket to mount, if the source is none of directories.
+    pub(crate) bucket: Option<BucketSource>,
+    /// Where the key of the second level and the stage comes from, if there is to be one of them:
+    /// it is fetched by the process that serves.
     pub(crate) key: Option<KeyArgs>,
     /// Whether this process serves the mount under the eyes of its caller.
     pub(crate) foreground: bool,
@@ -26,36 +42,57 @@ pub(crate) struct Plan {
     pub(crate) ready_on_stdout: bool,
     /// Where messages go once the mount answers.
     pub(crate) log_file: Option<PathBuf>,
+    /// What a line of them is.
+    pub(crate) log_format: Style,
+    /// Where counters are told to Prometheus.
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Where counters are sent.
+    pub(crate) otlp: Option<Receiver>,
+    /// Whether profiles of the process are to be had there.
+    pub(crate) pprof: bool,
     /// Which messages are wanted.
     pub(crate) verbosity: LevelFilter,
 }
 
 impl Plan {
-    /// Works out what was meant. `memory_limit_bytes` tells the memory that shares are of; it is
-    /// asked only if there is a share.
-    pub(crate) fn new(
-        args: &MountArgs,
-        memory_limit_bytes: impl Fn() -> Result<u64>,
-    ) -> Result<Self> {
-        let bytes = |size: Option<MemorySize>| match size {
-            Some(MemorySize::Percent(_)) => {
-                memory_limit_bytes().map(|limit| size.map(|size| size.bytes(limit)))
+    /// Works out what was meant. `memory` is asked only if a size of the cache is given.
+    pub(crate) fn new(args: &MountArgs, memory: impl Fn() -> Result<Memory>) -> Result<Self> {
+        let bytes = |flag: &str, size: Option<MemorySize>| {
+            let Some(size) = size else { return Ok(None) };
+            let Memory { total_bytes, limit_bytes } = memory()?;
+            let bytes = size.bytes(limit_bytes);
+            // More than a control group allows is no mistake: its limit may be raised later.
+            if bytes <= total_bytes {
+                return Ok(Some(bytes));
             }
-            // The limit does not matter to a number of bytes.
-            size => Ok(size.map(|size| size.bytes(u64::MAX))),
+            Err(anyhow::Error::from(
+                Refusal::new(
+                    exit::USAGE,
+                    format!(
+                        "cannot mount: {flag} {} is more than the memory of this machine, {}",
+                        Size(bytes),
+                        Size(total_bytes >> 20 << 20)
+                    ),
+                )
+                .hint("give a smaller size, or a share such as 50%"),
+            ))
         };
-        let (arc_max_bytes, arc_min_bytes) = (bytes(args.arc_max)?, bytes(args.arc_min)?);
+        let arc_max_bytes = bytes("--arc-max", args.arc_max)?;
+        let arc_min_bytes = bytes("--arc-min", args.arc_min)?;
         check_cache_sizes(arc_max_bytes, arc_min_bytes, u64::from(args.recordsize.0))?;
         check_control_name(&args.control_name)?;
         if args.mount_point.as_os_str().is_empty() || args.source.as_os_str().is_empty() {
             return Err(Refusal::new(exit::USAGE, "cannot mount: an empty path was given").into());
         }
+        let (bucket, has_stage) = bucket(args)?;
         let options = MountOptions {
             source: args.source.clone(),
             mount_point: args.mount_point.clone(),
-            read_only: args.read_only,
+            // A bucket without a stage is only read.
+            read_only: args.read_only || (bucket.is_some() && !has_stage),
             allow_other: args.allow_other,
             direct_io: args.direct_io,
+            passthrough: args.passthrough,
             caching: args.caching.into(),
             policy: args.policy.into(),
             arc_max_bytes,
@@ -65,33 +102,82 @@ impl Plan {
             negative_ttl: args.negative_ttl.0,
             racy_window: args.racy_window.exactly().map(|span| span.0),
             sole_writer: args.sole_writer,
+            immutable: args.immutable,
             threads: thread_count("--threads", args.threads)?,
             transport: args.transport.into(),
+            origin_timeout: origin_timeout(args),
             origin_threads: thread_count("--origin-threads", args.origin_threads)?,
-            prefetch_max_bytes: args.prefetch_max.0,
+            prefetch_max_bytes: prefetch_max(args, bucket.is_some()),
             inode_limit: args.inode_limit.exactly().map_or(0, |count| count.0),
             control_name: args.control_name.clone(),
             dev: args.dev,
             suid: args.suid,
             exec: !args.no_exec,
+            no_atime: args.no_atime,
+            no_diratime: args.no_diratime,
             name: args.name.clone(),
-            second_level: args.second_level.options(),
+            second_level: args.second_level.options()?,
             release_memory: crate::allocator::release_memory,
         };
-        let key = options.second_level.is_some().then(|| args.second_level.key.clone());
+        check_passthrough(&options, bucket.is_some())?;
+        let has_key = options.second_level.is_some() || has_stage;
         Ok(Self {
+            key: has_key.then(|| args.second_level.key.clone()),
             options,
-            key,
+            bucket,
             foreground: args.foreground,
             ready_on_stdout: args.ready_on_stdout,
             log_file: args.log_file.clone(),
-            verbosity: match args.verbose {
-                0 => LevelFilter::Warn,
-                1 => LevelFilter::Info,
-                _ => LevelFilter::Debug,
-            },
+            log_format: args.log_format,
+            metrics: args.metrics,
+            otlp: args.otlp.clone(),
+            pprof: args.pprof,
+            verbosity: verbosity(args.verbose),
         })
     }
+}
+
+/// What is said, by how often -v was given.
+fn verbosity(times: u8) -> LevelFilter {
+    match times {
+        0 => LevelFilter::Warn,
+        1 => LevelFilter::Info,
+        _ => LevelFilter::Debug,
+    }
+}
+
+/// The bucket that is to be mounted, if the source is one, and whether it is to be written to.
+fn bucket(args: &MountArgs) -> Result<(Option<BucketSource>, bool), Refusal> {
+    let (ttl, timeout) = (args.metadata_ttl.0, origin_timeout(args));
+    let Some(mut bucket) = BucketSource::new(&args.source, &args.bucket, ttl, timeout)? else {
+        return Ok((None, false));
+    };
+    let promises = (args.read_only, args.sole_writer, args.immutable);
+    let work = args.second_level.key.kdf_work_max_kib();
+    let mut stage = args.bucket.stage.clone();
+    if !args.read_only && !args.immutable {
+        stage.stage = stage.stage.or_else(|| bucket.own_stage());
+    }
+    bucket.stage = Stage::new(&stage, promises, work)?;
+    let has_stage = bucket.stage.is_some();
+    Ok((Some(bucket), has_stage))
+}
+
+/// The most that is read ahead of one reader of a bucket: the way to it says how far pays.
+const BUCKET_PREFETCH_MAX_BYTES: u64 = 128 << 20;
+
+/// How far ahead of one reader to read at most.
+fn prefetch_max(args: &MountArgs, is_bucket: bool) -> u64 {
+    let usual = match is_bucket {
+        true => BUCKET_PREFETCH_MAX_BYTES,
+        false => MountOptions::default().prefetch_max_bytes,
+    };
+    args.prefetch_max.map_or(usual, |size| size.0)
+}
+
+/// 0 asks for none, as to be written in a unit of systemd.
+fn origin_timeout(args: &MountArgs) -> Option<std::time::Duration> {
+    args.origin_timeout.map(|span| span.0).filter(|span| !span.is_zero())
 }
 
 /// More threads than this serve no machine; the limit keeps a typing error from starting a million.
@@ -107,9 +193,6 @@ fn thread_count(flag: &str, count: Auto<Count>) -> Result<usize, Refusal> {
         )),
     }
 }
-
-/// A cache must have room for a few records of each list, or every read evicts the one before it.
-const RECORDS_MIN: u64 = 16;
 
 fn check_cache_sizes(
     max: Option<u64>,
@@ -134,6 +217,31 @@ fn check_cache_sizes(
         )),
         _ => Ok(()),
     }
+}
+
+/// What cannot go with files that the kernel reads itself is refused, rather than being without
+/// effect.
+fn check_passthrough(options: &MountOptions, is_bucket: bool) -> Result<(), Refusal> {
+    if !options.passthrough {
+        return Ok(());
+    }
+    let refused = |reason: String| Refusal::new(exit::USAGE, format!("cannot mount: {reason}"));
+    if is_bucket {
+        let reason =
+            "--passthrough is for directories: a bucket has no files that the kernel can read";
+        return Err(refused(reason.to_owned()));
+    }
+    if let Some((option, why)) = options.contradicts_passthrough() {
+        return Err(refused(format!("--passthrough cannot go with --{option}: {why}"))
+            .hint("leave one of the two out"));
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(refused(
+            "--passthrough is for root: the kernel allows it to nobody else".into(),
+        )
+        .hint("mount as root, or leave it out"));
+    }
+    Ok(())
 }
 
 /// The longest name a directory entry can have on Linux (NAME_MAX), in bytes.
@@ -170,7 +278,8 @@ mod tests {
         let line = format!("ogive mount {line} /src /mnt");
         let cli = Cli::try_parse_from(line.split_whitespace()).map_err(|e| e.to_string())?;
         let Command::Mount(args) = cli.command else { panic!("not mount") };
-        Plan::new(&args, || Ok(MEMORY_BYTES)).map_err(|refusal| refusal.to_string())
+        let memory = Memory { total_bytes: 2 * MEMORY_BYTES, limit_bytes: MEMORY_BYTES };
+        Plan::new(&args, || Ok(memory)).map_err(|refusal| refusal.to_string())
     }
 
     #[test]
@@ -197,7 +306,7 @@ mod tests {
     fn a_second_level_is_what_was_typed() {
         let plan = plan(
             "--l2 /ssd/a --l2 /ssd/b --l2-size 10G --cipher ccm --compress zstd:3 --l2-dwpd 0.5 \
-             --l2-write-max 40M --l2-admit all --l2-engine pread --passphrase-fd 3",
+             --l2-write-max 40M --l2-padding 4K --l2-admit all --l2-engine pread --passphrase-fd 3",
         )
         .unwrap();
         let second_level = plan.options.second_level.unwrap();
@@ -205,6 +314,7 @@ mod tests {
         assert_eq!(second_level.size_bytes, Some(10 << 30));
         assert_eq!(second_level.cipher, Some(ogive_l2::Cipher::Ccm));
         assert_eq!(second_level.compression, ogive_l2::Compression::Zstd(3));
+        assert_eq!(second_level.padding, ogive_l2::Padding::Step(4096));
         assert_eq!(second_level.admission, ogive_l2::Admission::All);
         assert_eq!(second_level.limits.bytes_per_second, Some(40 << 20));
         assert_eq!(second_level.limits.drive_writes_per_day, Some(0.5));
@@ -219,6 +329,8 @@ mod tests {
             "--l2-dwpd 0",
             "--l2-dwpd nan",
             "--compress gzip",
+            "--l2-padding 3K",
+            "--l2-exclude [",
             "--cipher rot13",
         ] {
             assert!(super::tests::plan(&format!("--l2 /ssd/a {line}")).is_err(), "{line}");
@@ -228,7 +340,7 @@ mod tests {
     #[test]
     fn everything_typed_arrives() {
         let plan = plan(
-            "-r -f -vv --allow-other --dev --suid --no-exec --direct-io --sole-writer \
+            "-r -f -vv --allow-other --dev --suid --no-exec --no-atime --no-diratime --direct-io --sole-writer \
              --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
              --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring",
@@ -236,7 +348,7 @@ mod tests {
         .unwrap();
         let o = plan.options;
         assert!(o.read_only && o.allow_other && o.dev && o.suid && o.direct_io && o.sole_writer);
-        assert!(!o.exec && plan.foreground);
+        assert!(!o.exec && o.no_atime && o.no_diratime && plan.foreground);
         assert_eq!(o.caching, ogive_fs::Caching::Inclusive);
         assert_eq!(o.policy, ogive_arc::Policy::Arc);
         assert_eq!((o.arc_max_bytes, o.arc_min_bytes), (Some(2_000_000_000), Some(64 << 20)));
@@ -249,6 +361,58 @@ mod tests {
         assert_eq!((o.control_name, o.name), (".x".into(), Some("data".to_owned())));
         assert_eq!(plan.log_file, Some("/l".into()));
         assert_eq!(plan.verbosity, LevelFilter::Debug);
+    }
+
+    #[test]
+    fn what_the_kernel_reads_itself_goes_with_no_other_cache() {
+        for (options, reason) in [
+            ("--direct-io", "--passthrough cannot go with --direct-io"),
+            ("--l2 /ssd", "--passthrough cannot go with --l2"),
+            ("--sole-writer", "--passthrough cannot go with --sole-writer"),
+            ("--no-atime", "--passthrough cannot go with --no-atime"),
+        ] {
+            let refusal = plan(&format!("--passthrough {options}")).unwrap_err();
+            assert!(refusal.contains(reason), "{options}: {refusal}");
+        }
+        assert!(bucket_plan("--passthrough").unwrap_err().contains("is for directories"));
+        match plan("--passthrough") {
+            Ok(plan) => assert!(plan.options.passthrough),
+            Err(refusal) => assert!(refusal.contains("is for root"), "{refusal}"),
+        }
+    }
+
+    fn bucket_plan(options: &str) -> Result<Plan, String> {
+        let line = format!("ogive mount {options} s3://b /mnt");
+        let cli = Cli::try_parse_from(line.split_whitespace()).map_err(|e| e.to_string())?;
+        let Command::Mount(args) = cli.command else { panic!("not mount") };
+        let memory = Memory { total_bytes: 2 * MEMORY_BYTES, limit_bytes: MEMORY_BYTES };
+        Plan::new(&args, || Ok(memory)).map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_bucket_is_written_to_with_a_stage_and_only_then() {
+        let without = bucket_plan("").unwrap();
+        assert!(without.options.read_only && without.key.is_none());
+        let with = bucket_plan("--stage /s --close journal --key-file /k").unwrap();
+        assert!(!with.options.read_only && with.key.is_some());
+        for (options, reason) in [
+            ("--stage /s --immutable", "nothing changes"),
+            ("--stage /s --sole-writer", "has to ask which object"),
+            ("--stage /s --read-only", "refuses what --stage is for"),
+            ("--close journal", "name a directory with --stage"),
+            ("--rename-max 5", "name a directory with --stage"),
+        ] {
+            let refusal = bucket_plan(options).unwrap_err();
+            assert!(refusal.contains(reason), "{options}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_demo_is_written_to_unless_that_was_not_wanted() {
+        assert!(!plan("--demo-bucket").unwrap().options.read_only);
+        assert!(plan("--demo-bucket --read-only").unwrap().options.read_only);
+        assert!(plan("--demo-bucket --immutable").unwrap().options.read_only);
+        assert!(plan("--demo-bucket --close journal").unwrap().key.is_some());
     }
 
     #[test]
@@ -267,6 +431,15 @@ mod tests {
         assert!(plan("--arc-min 50% --arc-max 25%").is_err());
         assert!(plan("--threads 1025").unwrap_err().contains("--threads 1025"));
         assert!(plan("--recordsize 3K").unwrap_err().contains("power of two"));
+    }
+
+    #[test]
+    fn more_than_the_machine_has_is_refused_and_more_than_a_group_has_is_not() {
+        let refusal = plan("--arc-max 999T").unwrap_err();
+        assert!(refusal.contains("--arc-max 999T is more than the memory of this machine"));
+        assert!(plan("--arc-min 999T").unwrap_err().contains("--arc-min 999T"));
+        assert!(plan("--arc-max 15G").unwrap_err().contains("this machine"));
+        assert_eq!(plan("--arc-max 12G").unwrap().options.arc_max_bytes, Some(12 << 30));
     }
 
     #[test]

@@ -9,16 +9,22 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use log::warn;
-use ogive_fs::{Mount, Unmounter};
+use ogive_fs::{Mount, MountOptions, Unmounter};
+use ogive_l2::{Cipher, KeySource};
+use ogive_origin::Origin;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
 use sd_notify::NotifyState;
 
 use super::background;
+use super::bucket::OpenBucket;
+use super::metrics::Endpoint;
+use super::otlp::Sender;
 use super::paths;
 use super::plan::Plan;
 use super::signals::{Ending, Target};
 use crate::exit::{self, Refusal};
+use crate::l2::key::KeyArgs;
 use crate::messages;
 use crate::{fuse, mountinfo};
 
@@ -27,7 +33,13 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     if plan.ready_on_stdout {
         background::leave_session()?;
     }
-    let (source, mount_point) = paths::settle(&plan.options.source, &plan.options.mount_point)?;
+    let (source, mount_point) = match &plan.bucket {
+        Some(_) => {
+            let mount_point = paths::settle_alone(&plan.options.mount_point)?;
+            (plan.options.source.clone(), mount_point)
+        }
+        None => paths::settle(&plan.options.source, &plan.options.mount_point)?,
+    };
     fuse::check_available(plan.options.allow_other)?;
     check_root_only(&plan, fuse::is_root())?;
     let log_file = open_log_file(plan.log_file.as_deref())?;
@@ -35,16 +47,99 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     plan.options.mount_point.clone_from(&mount_point);
     settle_process()?;
 
-    if let (Some(second_level), Some(key)) = (&mut plan.options.second_level, &plan.key) {
-        second_level.key = key.fetch(second_level.cipher)?;
+    let stage = plan.bucket.as_ref().and_then(|bucket| bucket.stage.as_ref());
+    if let Some(stage) = stage {
+        stage.check_outside(&mount_point)?;
     }
+    let stage_key = fetch_keys(stage.is_some(), &mut plan.options, plan.key.as_ref())?;
 
+    let bind = |address| Endpoint::bind(address, &mount_point, plan.pprof);
+    let endpoint = plan.metrics.map(bind).transpose()?;
+    let name = mount_point.to_string_lossy().into_owned();
+    let otlp = plan.otlp.as_ref().map(|receiver| Sender::new(receiver, name)).transpose()?;
+    let metrics = Metrics { endpoint, otlp };
     let ending = Ending::catch().context("cannot catch signals")?;
-    let mount = Mount::start(plan.options.clone())?;
+    match &plan.bucket {
+        Some(bucket) => {
+            let opened = bucket.open(&stage_key)?;
+            if plan.options.second_level.is_none() {
+                stage_key.forget();
+            }
+            let options = plan.options.clone();
+            match opened {
+                OpenBucket::Store(origin) => {
+                    let mount = Mount::of(origin, options)?;
+                    attend(mount, &plan, &source, ending, metrics, log_file)
+                }
+                OpenBucket::Web(origin) => {
+                    let mount = Mount::of(origin, options)?;
+                    attend(mount, &plan, &source, ending, metrics, log_file)
+                }
+                OpenBucket::Demo(origin, store) => {
+                    let mount = Mount::of(origin, options)?;
+                    let done = attend(mount, &plan, &source, ending, metrics, log_file);
+                    // It is asked until the mount has ended.
+                    drop(store);
+                    done
+                }
+            }
+        }
+        None => {
+            let mount = Mount::start(plan.options.clone())?;
+            attend(mount, &plan, &source, ending, metrics, log_file)
+        }
+    }
+}
+
+/// Fetches the key of the second level and of the stage, which is one: a passphrase is typed once.
+/// Returns that of the stage. A stage is always sealed, whatever the second level is.
+fn fetch_keys(
+    has_stage: bool,
+    options: &mut MountOptions,
+    key: Option<&KeyArgs>,
+) -> Result<KeySource> {
+    let (second_level, Some(key)) = (&mut options.second_level, key) else {
+        return Ok(KeySource::None);
+    };
+    let cipher = second_level.as_ref().and_then(|level| level.cipher);
+    let fetched = key.fetch(cipher.filter(|_| !has_stage))?;
+    if let Some(second_level) = second_level {
+        let is_open = cipher == Some(Cipher::Off);
+        second_level.key = if is_open { KeySource::None } else { fetched.clone() };
+    }
+    Ok(if has_stage { fetched } else { KeySource::None })
+}
+
+/// Who tells the counters of a mount.
+struct Metrics {
+    endpoint: Option<Endpoint>,
+    otlp: Option<Sender>,
+}
+
+/// Sees a mount through, from the moment in which the kernel has it.
+fn attend<O: Origin>(
+    mount: Mount<O>,
+    plan: &Plan,
+    source: &Path,
+    ending: Ending,
+    metrics: Metrics,
+    log_file: Option<File>,
+) -> Result<()> {
+    let mount_point = plan.options.mount_point.clone();
     let unmounter = mount.unmounter();
+    if let Some(endpoint) = metrics.endpoint {
+        let served = endpoint.serve(mount.kstats()).context("cannot serve metrics");
+        unmount_on_error(&unmounter, served)?;
+    }
     let device = device_at(&mount_point);
     let target = Target { unmounter: unmounter.clone(), mount_point, device };
-    unmount_on_error(&unmounter, finish_start(&plan, &source, &target, log_file))?;
+    unmount_on_error(&unmounter, finish_start(plan, source, &target, log_file))?;
+    // What it says is for the log, which is the one that was asked for from here on.
+    if let Some(otlp) = metrics.otlp {
+        let started =
+            otlp.start(mount.kstats()).context("cannot start the thread that sends counters");
+        unmount_on_error(&unmounter, started)?;
+    }
     unmount_on_error(
         &unmounter,
         ending.watch(target).context("cannot start the thread that waits for signals"),
@@ -58,7 +153,9 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
 
 /// What remains between the kernel's mount and telling everybody that it is there.
 fn finish_start(plan: &Plan, source: &Path, target: &Target, log_file: Option<File>) -> Result<()> {
-    if let Some(device) = target.device {
+    if let Some(device) = target.device
+        && plan.bucket.is_none()
+    {
         paths::check_propagation(source, device)?;
     }
     if plan.ready_on_stdout {
@@ -156,10 +253,15 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             options: ogive_fs::MountOptions::default(),
+            bucket: None,
             key: None,
             foreground: true,
             ready_on_stdout: false,
             log_file: None,
+            log_format: crate::messages::Style::Plain,
+            metrics: None,
+            otlp: None,
+            pprof: false,
             verbosity: log::LevelFilter::Warn,
         }
     }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueHint};
 use ogive_profile::write::Output;
 use regex::Regex;
 
@@ -11,9 +12,9 @@ use crate::help::{self, Section};
 
 /// Show where the CPU goes: sample stacks of kernel and programs, or read a recording
 ///
-/// Without FILE this machine is sampled. With FILE a recording is read: perf.data, the text of "perf
-/// script", folded stacks or pprof, also compressed; - is standard input. Without -o the heaviest
-/// threads and functions are printed. The idle task is left out unless --idle is given.
+/// Without FILE this machine is sampled. With FILE a recording is read: perf.data, the text of
+/// "perf script", folded stacks or pprof, also compressed; - is standard input. Without -o the
+/// heaviest threads and functions are printed. The idle task is left out unless --idle is given.
 #[derive(Debug, Args)]
 #[command(after_long_help = help::render(&sections()))]
 pub(crate) struct ProfileArgs {
@@ -45,7 +46,13 @@ pub(crate) struct ProfileArgs {
     pub(crate) frequency: u32,
 
     /// How long to sample; Ctrl-C ends it earlier, and what was sampled is used
-    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = duration, help_heading = "What")]
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = duration,
+        help_heading = "What",
+    )]
     pub(crate) duration: Duration,
 
     /// Keep the samples of idle CPUs
@@ -56,19 +63,30 @@ pub(crate) struct ProfileArgs {
     ///
     /// The end of its name says what: .html (flame graph, interactive), .svg, .folded, .pb.gz
     /// (pprof), .speedscope.json, .firefox.json, .json (summary). - is standard output.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output options")]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Output options",
+    )]
     pub(crate) output: Vec<PathBuf>,
 
     /// What to write, whatever the name of the file
-    #[arg(long, value_enum, help_heading = "Output options")]
-    pub(crate) format: Option<Format>,
+    #[arg(long, value_parser = outputs(), help_heading = "Output options")]
+    pub(crate) format: Option<Output>,
 
     /// Print the summary as JSON
     #[arg(short, long, help_heading = "Output options")]
     pub(crate) json: bool,
 
     /// Show the difference from this recording, made before (HTML and SVG)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output options")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Output options",
+    )]
     pub(crate) baseline: Option<PathBuf>,
 
     /// Rows of the tables that are printed
@@ -92,30 +110,12 @@ pub(crate) struct ProfileArgs {
     pub(crate) roles: Option<PathBuf>,
 }
 
-/// What can be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Html,
-    Svg,
-    Folded,
-    Pprof,
-    Speedscope,
-    Firefox,
-    Json,
-}
-
-impl From<Format> for Output {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Html => Self::Html,
-            Format::Svg => Self::Svg,
-            Format::Folded => Self::Folded,
-            Format::Pprof => Self::Pprof,
-            Format::Speedscope => Self::Speedscope,
-            Format::Firefox => Self::Firefox,
-            Format::Json => Self::Json,
-        }
-    }
+/// What can be written, by its name.
+fn outputs() -> impl TypedValueParser<Value = Output> {
+    PossibleValuesParser::new(Output::ALL.map(|(name, _)| name)).map(|name| {
+        let found = Output::ALL.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, output)| output).expect("a possible value is in the table")
+    })
 }
 
 /// A duration as people write it; a bare number is seconds.

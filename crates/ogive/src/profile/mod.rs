@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<()> {
         )
         .into());
     }
-    let roles = roles(args)?;
+    let roles = roles(args.roles.as_deref())?;
     let options = Options { symbols: symbols(args)? };
     let baseline = match &args.baseline {
         Some(path) => Some(read_file(path, &options)?),
@@ -81,10 +81,10 @@ fn outputs(args: &ProfileArgs) -> Result<Vec<(PathBuf, Output)>, Refusal> {
     if args.output.is_empty()
         && let Some(format) = args.format
     {
-        outputs.push((PathBuf::from("-"), format.into()));
+        outputs.push((PathBuf::from("-"), format));
     }
     for path in &args.output {
-        let output = args.format.map(Output::from).or_else(|| Output::of_path(path));
+        let output = args.format.or_else(|| Output::of_path(path));
         let output = output.ok_or_else(|| {
             Refusal::new(
                 exit::USAGE,
@@ -97,9 +97,10 @@ fn outputs(args: &ProfileArgs) -> Result<Vec<(PathBuf, Output)>, Refusal> {
     Ok(outputs)
 }
 
-fn roles(args: &ProfileArgs) -> Result<Roles> {
+/// The dictionary of threads, with the user's own before it.
+pub(crate) fn roles(own: Option<&Path>) -> Result<Roles> {
     let bundled = Roles::bundled();
-    let Some(path) = &args.roles else { return Ok(bundled) };
+    let Some(path) = own else { return Ok(bundled) };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the roles in {name}"))?;

@@ -66,11 +66,21 @@ pub(crate) struct SimArgs {
     pub(crate) curve_keys: CurveKeys,
 
     /// Write the curve as SVG
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Curve options")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Curve options",
+    )]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write curve and table as one HTML page
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Curve options")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Curve options",
+    )]
     pub(crate) html: Option<PathBuf>,
 
     /// Print JSON instead of a table

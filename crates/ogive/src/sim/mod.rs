@@ -126,11 +126,7 @@ pub(crate) fn size_text(bytes: u64, in_entries: bool) -> String {
     if in_entries {
         return bytes.to_string();
     }
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let unit = (bytes.max(1).ilog2() / 10) as usize;
-    let number = bytes as f64 / 1024_f64.powi(unit as i32);
-    let digits = usize::from(unit > 0 && number < 99.95 && number.fract() > 0.049);
-    format!("{number:.digits$} {}", units[unit])
+    format!("{:#}", ogive_text::Bytes(bytes))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ogive_sim::plot::escape;
+use ogive_text::escape;
 
 use super::output::Answer;
 

@@ -11,13 +11,16 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use ogive_kstat::arcstat::{ColumnError, Columns};
 
+use super::objects::Order;
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 
 /// Show cache statistics, one line an interval, as arcstat prints them
 ///
 /// The first line covers the time since the mount; each later one the interval before it. Without
-/// MNT the only mount of ogive is shown, or, where there is none, the kernel's own ZFS.
+/// MNT the only mount of ogive is shown, or, where there is none, the kernel's own ZFS; standard
+/// error says which. Of a bucket the last column, $/h, says what requests cost an hour by the price
+/// list of the mount.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "ogive stat [OPTIONS] [MNT] [INTERVAL [COUNT]]",
@@ -58,6 +61,28 @@ pub(crate) struct StatArgs {
     #[arg(short, long, help_heading = "Column options")]
     pub(crate) all: bool,
 
+    /// Show what is in the cache instead, by file and directory
+    ///
+    /// Bytes are exact. Reads, hits and misses are counted while somebody looks, from a sample of
+    /// the records that are read: give an interval, or look again within 30 seconds.
+    #[arg(
+        long,
+        help_heading = "Object options",
+        conflicts_with_all = ["fields", "extended", "prefetch", "all", "list", "separator"]
+    )]
+    pub(crate) objects: bool,
+
+    /// What comes first in the tables of objects
+    #[arg(
+        long,
+        value_name = "ORDER",
+        value_enum,
+        requires = "objects",
+        conflicts_with = "json",
+        help_heading = "Object options"
+    )]
+    pub(crate) by: Option<Order>,
+
     /// List the columns and what they mean, and stop
     #[arg(short = 'v', long, help_heading = "Column options")]
     pub(crate) list: bool,
@@ -87,7 +112,7 @@ pub(crate) struct StatArgs {
     /// Read kstats below this directory instead of a mount or the kernel
     ///
     /// A directory with a file arcstats, such as a copy of /proc/spl/kstat/zfs or of a control
-    /// directory.
+    /// directory, or one that "ogive kstat --dir" keeps, which has it in spl/kstat/zfs.
     #[arg(
         long,
         value_name = "DIR",
@@ -104,6 +129,7 @@ pub(crate) fn sections() -> Vec<Section> {
             ("ogive stat", "The figures since the mount."),
             ("ogive stat /mnt/fast 5", "A line every five seconds."),
             ("ogive stat -f time,read,hit%,size,c 1 60", "Some columns, for a minute."),
+            ("ogive stat --objects /mnt/fast 5", "What fills the cache, and who reads it."),
             ("ogive stat --json 10 -o /var/log/ogive.json", "For a program to read."),
         ]),
         help::exit_codes(),
@@ -111,6 +137,7 @@ pub(crate) fn sections() -> Vec<Section> {
             "Files",
             &[
                 ("MNT/.ogive/arcstats", "Where the figures of a mount are read."),
+                ("MNT/.ogive/objects", "Where it tells what is in its cache."),
                 ("/proc/spl/kstat/zfs/arcstats", "Where those of OpenZFS in the kernel are read."),
             ],
         ),
@@ -136,6 +163,8 @@ pub(crate) struct Wanted {
 pub(crate) enum Choice {
     /// Exactly these.
     These(Columns),
+    /// Those of arcstat, and of a bucket what it costs.
+    Usual,
     /// All that the source has figures for.
     All,
 }
@@ -180,7 +209,7 @@ impl Wanted {
             None if args.all => Choice::All,
             None if args.extended => Choice::These(Columns::extended()),
             None if args.prefetch => Choice::These(Columns::prefetch()),
-            None => Choice::These(Columns::default()),
+            None => Choice::Usual,
         };
         Ok(Self {
             mount_point,

@@ -4,6 +4,7 @@
 //! from, when, and where the lines go.
 
 pub(crate) mod args;
+pub(crate) mod objects;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
@@ -13,12 +14,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use ogive_kstat::Source;
 use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report};
+use ogive_kstat::{Source, tree};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::args::{Choice, StatArgs, Wanted};
 use crate::exit::{self, Refusal};
+use crate::messages;
 use crate::mount::paths;
 use crate::mountinfo::{self, MountEntry};
 
@@ -31,10 +33,20 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
         return list(&mut io::stdout().lock());
     }
     let wanted = Wanted::new(args)?;
+    if args.objects {
+        let control = match control(args.kstat.as_deref(), wanted.mount_point.as_deref())? {
+            Some(control) => control,
+            None => return Err(nothing_mounted().into()),
+        };
+        return objects::run(args, &wanted, &control, &stop_on_signal()?);
+    }
     let source = source(args.kstat.as_deref(), wanted.mount_point.as_deref())?;
     let mut before = source.snapshot().context("cannot show statistics")?;
     let columns = match wanted.columns {
         Choice::These(columns) => columns,
+        Choice::Usual if before.has_costs() => Columns::default().with_costs(),
+        Choice::Usual => Columns::default(),
+        Choice::All if before.has_costs() => Columns::all(before.has_l2()).with_costs(),
         Choice::All => Columns::all(before.has_l2()),
     };
     let mut lines = Lines::new(args, columns)?;
@@ -68,7 +80,7 @@ fn list(out: &mut dyn Write) -> Result<()> {
 }
 
 /// SIGINT and SIGTERM end the lines, with the last one whole and with exit code 0.
-fn stop_on_signal() -> Result<Receiver<()>> {
+pub(crate) fn stop_on_signal() -> Result<Receiver<()>> {
     let (sender, receiver) = mpsc::channel();
     let mut signals =
         signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
@@ -80,7 +92,7 @@ fn stop_on_signal() -> Result<Receiver<()>> {
 }
 
 /// Sleeps until a moment; says whether a signal came first.
-fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
+pub(crate) fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     match stop.recv_timeout(left) {
         Ok(()) => true,
@@ -96,31 +108,57 @@ fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
 
 /// Where the figures come from.
 fn source(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Source> {
+    match control(kstat, mount_point)? {
+        Some(directory) => Ok(Source::directory(directory)),
+        None if Path::new(KERNEL_KSTATS).exists() => {
+            messages::print(&"statistics of OpenZFS in this kernel; ogive has mounted nothing");
+            Ok(Source::kernel())
+        }
+        None => Err(nothing_mounted().into()),
+    }
+}
+
+fn nothing_mounted() -> Refusal {
+    Refusal::new(
+        exit::MOUNT_POINT,
+        "cannot show statistics: ogive has mounted nothing, and there is no OpenZFS in this kernel",
+    )
+    .hint("mount something with \"ogive mount SRC MNT\"")
+}
+
+/// The directory that has the files of a mount: that of the one that was named, or of the only one.
+fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(directory) = kstat {
-        return Ok(Source::directory(directory));
+        return Ok(Some(kstats(directory)));
     }
     let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
     let mount_point = match mount_point {
         Some(path) => named_mount(&mounts, path)?,
         None => match only_mount(&mounts)? {
-            Some(path) => path,
-            None if Path::new(KERNEL_KSTATS).exists() => return Ok(Source::kernel()),
-            None => {
-                return Err(Refusal::new(
-                    exit::MOUNT_POINT,
-                    "cannot show statistics: ogive has mounted nothing, and there is no OpenZFS \
-                     in this kernel",
-                )
-                .hint("mount something with \"ogive mount SRC MNT\"")
-                .into());
+            Some(path) => {
+                // Beside the lines, which are for programs, too.
+                let only = path.display();
+                messages::print(&format!("statistics of {only}, the only mount of ogive"));
+                path
             }
+            None => return Ok(None),
         },
     };
     check_alive(&mount_point)?;
-    Ok(Source::directory(mount_point.join(".ogive")))
+    warn_if_gone(&mount_point);
+    Ok(Some(mount_point.join(".ogive")))
 }
 
-fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf, Refusal> {
+/// Where a directory that was named has its kstats: in it, or below it as below /proc, which is how
+/// `ogive kstat --dir` lays them out.
+fn kstats(directory: &Path) -> PathBuf {
+    let below = directory.join(tree::BELOW_PROC);
+    let has = |directory: &Path| directory.join("arcstats").exists();
+    if !has(directory) && has(&below) { below } else { directory.to_owned() }
+}
+
+/// The mount point of the mount of ogive that a path is on.
+pub(crate) fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf, Refusal> {
     let refuse = |reason: &str| {
         Refusal::new(
             exit::MOUNT_POINT,
@@ -139,7 +177,8 @@ fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf, Refusal> {
         })
 }
 
-fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
+/// Refuses a mount whose process has gone.
+pub(crate) fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
     match paths::probe(mount_point) {
         Err(error) if paths::is_dead(&error) => Err(Refusal::new(
             exit::MOUNT_POINT,
@@ -150,16 +189,36 @@ fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// The only mount of ogive there is, if there is one; an error that lists them if there are
-/// several.
-fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
-    let visible: Vec<&Path> = mounts
+/// Says so if the source of a mount has gone: its figures would look like those of an idle mount.
+fn warn_if_gone(mount_point: &Path) {
+    let text = std::fs::read_to_string(mount_point.join(".ogive/mount")).unwrap_or_default();
+    let mount: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    if let Some(error) = mount["source_gone"]["error"].as_str() {
+        let source = mount["source"].as_str().unwrap_or_default();
+        let point = mount_point.display();
+        let meanwhile = match mount["source_gone"]["shows_stale"].as_bool() {
+            Some(true) => "what is known of it is shown until it answers again",
+            _ => "programs get errors until it is back as the same file system",
+        };
+        messages::print(&format!("the source {source} of {point} has gone: {error}; {meanwhile}"));
+    }
+}
+
+/// Where ogive is mounted and can be seen.
+pub(crate) fn visible(mounts: &[MountEntry]) -> Vec<&Path> {
+    mounts
         .iter()
         .filter(|mount| {
             mount.is_ogive() && mountinfo::topmost_at(mounts, &mount.mount_point) == Some(mount)
         })
         .map(|mount| mount.mount_point.as_path())
-        .collect();
+        .collect()
+}
+
+/// The only mount of ogive there is, if there is one; an error that lists them if there are
+/// several.
+fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
+    let visible = visible(mounts);
     match visible[..] {
         [] => Ok(None),
         [one] => Ok(Some(one.to_owned())),
@@ -175,6 +234,16 @@ fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
             .hint("name one, as in \"ogive stat MNT\""))
         }
     }
+}
+
+/// Where the lines go.
+fn output(args: &StatArgs) -> Result<Box<dyn Write>> {
+    Ok(match &args.output {
+        Some(path) => Box::new(
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
+        ),
+        None => Box::new(io::stdout()),
+    })
 }
 
 /// Where the lines go, and in what form.
@@ -196,15 +265,8 @@ impl Lines {
         } else {
             Form::Table(Layout::new(columns).separator(&args.separator).raw_numbers(args.raw))
         };
-        let (out, terminal): (Box<dyn Write>, bool) = match &args.output {
-            Some(path) => {
-                let file = File::create(path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                (Box::new(file), false)
-            }
-            None => (Box::new(io::stdout()), io::stdout().is_terminal()),
-        };
-        Ok(Self { out, form, terminal })
+        let terminal = args.output.is_none() && io::stdout().is_terminal();
+        Ok(Self { out: output(args)?, form, terminal })
     }
 
     /// Prints one line, with a header before it when one is due, in one write.

@@ -11,13 +11,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use ogive_profile::locks;
-use ogive_profile::roles::Roles;
 use ogive_profile::threads;
 
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
 use crate::profile::args::duration;
 use crate::profile::progress::Progress;
+use crate::profile::roles;
 
 /// Bytes of a lock table at most.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
@@ -76,7 +76,7 @@ pub(crate) fn sections() -> Vec<Section> {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &ThreadsArgs) -> Result<()> {
-    let roles = roles(args)?;
+    let roles = roles(args.roles.as_deref())?;
     if args.list {
         let text = if args.json {
             let roles: Vec<_> = roles.iter().collect();
@@ -101,15 +101,6 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<()> {
         return print(&format!("{}\n", serde_json::to_string_pretty(&report)?));
     }
     print(&text::report(&report, args.top))
-}
-
-fn roles(args: &ThreadsArgs) -> Result<Roles> {
-    let bundled = Roles::bundled();
-    let Some(path) = &args.roles else { return Ok(bundled) };
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the roles in {name}"))?;
-    Ok(Roles::parse(&name, &text)?.before(bundled))
 }
 
 fn show_locks(args: &ThreadsArgs, path: &std::path::Path) -> Result<()> {

@@ -20,6 +20,9 @@ const MAPS_BYTES_MAX: u64 = 4 << 20;
 /// Processes that are named.
 const NAMED_MAX: usize = 8;
 
+/// What it is called that a process has a file open.
+const OPEN_FILE: &str = "open file";
+
 /// A process that uses the mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
@@ -42,6 +45,15 @@ pub(crate) struct Holders {
     pub(crate) unnamed: usize,
     /// Processes of other users, which could not be looked into.
     pub(crate) closed: usize,
+}
+
+impl Holders {
+    /// Whether all that could be found may be over in a moment: nobody can be named, or all that is
+    /// in use are files of the control directory.
+    pub(crate) fn let_go_soon(&self, control: &Path) -> bool {
+        let looks = |holder: &Holder| holder.what == OPEN_FILE && holder.path.starts_with(control);
+        self.unnamed == 0 && self.named.iter().all(looks)
+    }
 }
 
 /// Looks for the users of a mount below `proc` (/proc). This process is left out.
@@ -99,7 +111,7 @@ fn use_of(process: &Path, mount_point: &Path) -> Use {
             .filter_map(|entry| fs::read_link(entry.path()).ok())
             .find(|path| path.starts_with(mount_point));
         if let Some(path) = open {
-            return Use::Of("open file", path);
+            return Use::Of(OPEN_FILE, path);
         }
     }
     match mapped(&process.join("maps"), mount_point) {
@@ -134,7 +146,11 @@ impl fmt::Display for Holders {
             write!(f, " and {} more", self.unnamed)?;
         }
         if self.named.is_empty() && self.closed > 0 {
-            write!(f, " by a process of another user (root can see which)")?;
+            let who = match rustix::process::geteuid().is_root() {
+                true => "a process that even root may not look into",
+                false => "a process of another user (root can see which)",
+            };
+            write!(f, " by {who}")?;
         }
         Ok(())
     }
@@ -190,6 +206,20 @@ mod tests {
              java (process 4000000011: mapped file /mnt/fast/lib one.so)"
         );
         assert_eq!((found.unnamed, found.closed), (0, 0));
+    }
+
+    #[test]
+    fn who_looks_at_counters_lets_go_soon_and_nobody_else() {
+        let soon = |directory: &str, files: &[&str]| {
+            let proc = tempfile::tempdir().unwrap();
+            process(proc.path(), 4_000_000_007, "looks", "/", &["/m/.ogive/arcstats"], "");
+            process(proc.path(), 4_000_000_008, "other", directory, files, "");
+            find(proc.path(), Path::new("/m")).let_go_soon(Path::new("/m/.ogive"))
+        };
+        assert!(soon("/", &[]) && soon("/", &["/m/.ogive/proc/spl/kstat/zfs/arcstats"]));
+        assert!(!soon("/", &["/m/file"]) && !soon("/m/.ogive", &[]));
+        assert!(Holders::default().let_go_soon(Path::new("/m/.ogive")));
+        assert!(!Holders { unnamed: 1, ..Holders::default() }.let_go_soon(Path::new("/m/.ogive")));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 pub(crate) mod busy;
 mod daemon;
+mod stage;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
@@ -17,6 +19,14 @@ use crate::help::{self, Section};
 use crate::mount::paths;
 use crate::mountinfo::{self, MountEntry};
 use crate::quantity::Span;
+
+/// How often, and after which pause, a mount is tried again that nobody is seen to use.
+const CLOSING_TRIES: u32 = 10;
+const CLOSING_PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait for the process to end, unless told otherwise.
+const WAIT: Duration = Duration::from_secs(30);
+/// How often to look how many files are still to be uploaded.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Unmount, and wait until the process behind the mount has gone
 ///
@@ -35,9 +45,10 @@ pub(crate) struct UnmountArgs {
     #[arg(short, long)]
     pub(crate) lazy: bool,
 
-    /// How long to wait for the process to end after the unmount; 0 does not wait
-    #[arg(long, value_name = "TIME", default_value = "30s", conflicts_with = "lazy")]
-    pub(crate) wait: Span,
+    /// How long to wait for the process to end after the unmount; 0 does not wait (default: 30s,
+    /// and as long as a bucket's files are being uploaded)
+    #[arg(long, value_name = "TIME", conflicts_with = "lazy")]
+    pub(crate) wait: Option<Span>,
 }
 
 /// What follows the options.
@@ -65,18 +76,36 @@ pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
             .map_err(|error| refuse(&mounts, path, &error).into());
     }
     let daemon = Daemon::find(path, mount.device.1);
-    fuse::unmount(path, Unmount::Plain).map_err(|error| refuse(&mounts, path, &error))?;
-    let Some(daemon) = daemon.filter(|_| !args.wait.0.is_zero()) else {
+    let stage = daemon.as_ref().and_then(|daemon| stage::of(daemon.pid()));
+    let result = again_while_nobody_uses_it(
+        || fuse::unmount(path, Unmount::Plain),
+        || {
+            mountinfo::below(&mounts, path).next().is_none()
+                && busy::find(Path::new("/proc"), path).let_go_soon(&path.join(".ogive"))
+        },
+    );
+    result.map_err(|error| refuse(&mounts, path, &error))?;
+    let Some(daemon) = daemon.filter(|_| args.wait.is_none_or(|wait| !wait.0.is_zero())) else {
         return Ok(());
     };
-    if !daemon.wait(args.wait.0)? {
+    let wait = args.wait.unwrap_or(Span(WAIT));
+    let has_ended = match &stage {
+        Some(stage) => wait_for_uploads(&daemon, stage, args.wait.map(|wait| wait.0))?,
+        None => daemon.wait(wait.0)?,
+    };
+    if let Some(stage) = stage
+        && stage::pending(&stage) > 0
+    {
+        return Err(left_in(path, &stage, has_ended).into());
+    }
+    if !has_ended {
         return Err(Refusal::new(
             exit::FAILURE,
             format!(
                 "{} is unmounted, but process {} did not end within {}",
                 path.display(),
                 daemon.pid(),
-                args.wait
+                wait
             ),
         )
         .hint(
@@ -86,6 +115,68 @@ pub(crate) fn run(args: &UnmountArgs) -> Result<()> {
         .into());
     }
     Ok(())
+}
+
+/// Waits for a process that uploads, and says how far it is. Without a limit: it ends by itself,
+/// when it has tried to upload each file.
+fn wait_for_uploads(daemon: &Daemon, stage: &Path, at_most: Option<Duration>) -> Result<bool> {
+    let began = Instant::now();
+    let mut said = 0;
+    loop {
+        let left = at_most.map(|most| most.saturating_sub(began.elapsed()));
+        if daemon.wait(left.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN))? {
+            return Ok(true);
+        }
+        let pending = stage::pending(stage);
+        if pending != said && pending > 0 {
+            eprintln!("{pending} files are still to be uploaded");
+        }
+        said = pending;
+        if left.is_some_and(|left| left.is_zero()) || (pending == 0 && began.elapsed() > WAIT) {
+            return Ok(false);
+        }
+    }
+}
+
+/// What is to be said of files that did not go up.
+fn left_in(path: &Path, stage: &Path, has_ended: bool) -> Refusal {
+    let (pending, stage, path) = (stage::pending(stage), stage.display(), path.display());
+    match has_ended {
+        true => Refusal::new(
+            exit::FAILURE,
+            format!(
+                "{path} is unmounted, but {pending} files could not be uploaded: they are in \
+                 {stage}"
+            ),
+        )
+        .hint(format!("mount the bucket with --stage {stage} again, which uploads them")),
+        false => Refusal::new(
+            exit::FAILURE,
+            format!("{path} is unmounted, and {pending} files are still being uploaded"),
+        )
+        .hint(format!("\"--wait TIME\" waits longer; whatever does not go up stays in {stage}")),
+    }
+}
+
+/// Tries again for a while as long as the mount is in use by nobody who can be named, for the
+/// kernel closes the files of a program a moment after the program has gone; or by those alone who
+/// look at its counters, each of which is read and closed at once.
+fn again_while_nobody_uses_it(
+    unmount: impl Fn() -> io::Result<()>,
+    is_used_by_nobody: impl Fn() -> bool,
+) -> io::Result<()> {
+    for _ in 0..CLOSING_TRIES {
+        match unmount() {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::BUSY) => {
+                if !is_used_by_nobody() {
+                    return Err(error);
+                }
+            }
+            done => return done,
+        }
+        std::thread::sleep(CLOSING_PAUSE);
+    }
+    unmount()
 }
 
 /// The mount that was meant: by its path as written if that is one, so that a mount that does not
@@ -141,6 +232,7 @@ fn refuse(mounts: &[MountEntry], path: &Path, error: &io::Error) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::fs;
 
     #[test]
@@ -160,6 +252,27 @@ mod tests {
         assert!(find(&tmpfs, &path).unwrap_err().to_string().contains("is tmpfs, not ogive"));
         assert!(find(&[], &path).unwrap_err().to_string().contains("nothing is mounted there"));
         assert!(find(&[], &path.join("no")).unwrap_err().to_string().contains("no such file"));
+    }
+
+    #[test]
+    fn what_a_program_that_has_gone_left_open_is_waited_for() {
+        let busy = || Err(Errno::BUSY.into());
+        let tries = Cell::new(0);
+        let ends_at = |last| {
+            tries.set(0);
+            let unmount = || {
+                tries.set(tries.get() + 1);
+                if tries.get() < last { busy() } else { Ok(()) }
+            };
+            again_while_nobody_uses_it(unmount, || true)
+        };
+        ends_at(3).unwrap();
+        assert_eq!(tries.get(), 3);
+        ends_at(u32::MAX).unwrap_err();
+        assert_eq!(tries.get(), CLOSING_TRIES + 1, "not for ever");
+        again_while_nobody_uses_it(busy, || false).unwrap_err();
+        let denied = again_while_nobody_uses_it(|| Err(Errno::PERM.into()), || true);
+        assert_eq!(Errno::from_io_error(&denied.unwrap_err()), Some(Errno::PERM));
     }
 
     #[test]

@@ -9,6 +9,11 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+
+pub(crate) use skipped::skipped;
+
 /// The program under test.
 pub(crate) const OGIVE: &str = env!("CARGO_BIN_EXE_ogive");
 
@@ -59,7 +64,7 @@ pub(crate) fn can_mount() -> bool {
     } else {
         return true;
     };
-    eprintln!("skipped: {reason}");
+    skipped(reason);
     false
 }
 
@@ -69,6 +74,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// A place where mounts can be made here.
+    pub(crate) fn mountable() -> Option<Self> {
+        can_mount().then(Self::new)
+    }
+
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = Self { directory };

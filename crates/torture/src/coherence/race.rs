@@ -261,12 +261,12 @@ fn replace_beside_openers(round: &mut Round) -> Result<()> {
     let (mount, source) = round.paths("file");
     std::fs::write(&source, block_of(0, BYTES))?;
     let published = AtomicU64::new(0);
-    let beside = source.with_extension("new");
+    let replacement = source.with_extension("new");
     let mut next = 0;
     let mut parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>> = vec![Box::new(|| {
         next += 1;
-        std::fs::write(&beside, block_of(next, BYTES))?;
-        std::fs::rename(&beside, &source)?;
+        std::fs::write(&replacement, block_of(next, BYTES))?;
+        std::fs::rename(&replacement, &source)?;
         published.store(next, Ordering::SeqCst);
         Ok(())
     })];

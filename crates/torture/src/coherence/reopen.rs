@@ -183,12 +183,12 @@ fn replaced_by_rename(round: &mut Round) -> Result<()> {
     warm(round, "file", size)?;
     for _ in 0..3 {
         let modified = modified_of(&source)?;
-        let beside = source.with_extension("new");
+        let replacement = source.with_extension("new");
         let bytes = round.bytes(size);
-        std::fs::write(&beside, &bytes)?;
-        restore_modified(&beside, modified)?;
+        std::fs::write(&replacement, &bytes)?;
+        restore_modified(&replacement, modified)?;
         round.pause();
-        std::fs::rename(&beside, &source)?;
+        std::fs::rename(&replacement, &source)?;
         expect_bytes(&mount, &bytes, "after another file took the name")?;
     }
     Ok(())
@@ -352,9 +352,9 @@ fn size_by_fstat(round: &mut Round) -> Result<()> {
         let size = round.random.u64(0..300_000);
         round.pause();
         std::fs::OpenOptions::new().write(true).open(&source)?.set_len(size)?;
-        let told = std::fs::File::open(&mount)?.metadata()?.len();
-        if told != size {
-            bail!("fstat after open tells {told} bytes, the source has {size}");
+        let length = std::fs::File::open(&mount)?.metadata()?.len();
+        if length != size {
+            bail!("fstat after open tells {length} bytes, the source has {size}");
         }
     }
     Ok(())

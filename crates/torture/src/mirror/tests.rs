@@ -25,6 +25,7 @@ fn ground(seed: u64) -> Ground {
         behind_permille: 20,
         compare_every: 500,
         file_bytes_max: 300_000,
+        permissions_without: 0,
         prober: None,
         log: None,
     };

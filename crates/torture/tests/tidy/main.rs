@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a tree that cannot be read fails the test")]
 
 mod arrows;
+mod modules;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,37 @@ use rules::{Fault, Lines};
 const LONG_FILES: [(&str, &str); 0] = [];
 /// Functions (`file: name`) that may be longer than [`rules::FUNCTION_LINES_MAX`], with the reason.
 const LONG_FUNCTIONS: [(&str, &str); 0] = [];
+
+/// How faults of modules begin that are none, with the reason: arrows up, and circles of more than
+/// two files.
+const MODULE_ARROWS: [(&str, &str); 8] = [
+    (
+        "crates/arc: a circle of table::",
+        "a sublist is one structure under one lock: its lists and ages are parts of `Sublist`",
+    ),
+    (
+        "crates/bucket: a circle of journal::directory, journal::staged_log, journal::tree",
+        "a folder opens the logs in it, and a log is made and removed in its folder",
+    ),
+    (
+        "crates/doctor: a circle of atlas::fixes, atlas::releases, atlas::version",
+        "a release is known by its version, and a version by the releases that there were",
+    ),
+    ("crates/fs: session::uring::members > session", "its threads serve the session"),
+    ("crates/fs: session::uring::outbox > session", "its answers are the session's"),
+    (
+        "crates/fs: a circle of pruning, statistics, view",
+        "the view has the limit of inodes, which prunes the view and is told with it",
+    ),
+    (
+        "crates/ogive: a circle of the root, cli",
+        "completions and manual pages are made from the command line that they are part of",
+    ),
+    (
+        "crates/torture: a circle of access, attributes, contents, names",
+        "`access` runs an operation, the others are its operations on the `Side` that it has",
+    ),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -168,6 +200,59 @@ fn files_open_with_their_idea() {
 }
 
 #[test]
+fn names_are_the_fields() {
+    let mut faults = Vec::new();
+    for (file, text) in sources() {
+        // The rules themselves must name what they forbid.
+        if file.starts_with("crates/torture/tests/tidy") {
+            continue;
+        }
+        for fault in rules::own_words(&Lines::of(&text)) {
+            faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn skipped_tests_are_heard_of() {
+    check(|file, lines| {
+        let is_rule = file.starts_with("crates/torture/tests/tidy");
+        if is_rule { Vec::new() } else { rules::unheard_skips(lines) }
+    });
+}
+
+/// Results are written by programs, and the cases of the doctor are what people wrote.
+#[test]
+fn pages_are_wrapped() {
+    let mut faults = Vec::new();
+    for (file, text) in texts() {
+        let is_page = file.extension().is_some_and(|extension| extension == "md");
+        if !is_page || file.starts_with("bench/results") || file.starts_with("bench/doctor/cases") {
+            continue;
+        }
+        for fault in rules::wide_prose(&Lines::of(&text)) {
+            faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn shell_scripts_fit_a_window() {
+    let mut faults = Vec::new();
+    for (file, text) in texts() {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        if matches!(ending, Some("sh" | "bash")) {
+            for fault in rules::wide_shell(&Lines::of(&text)) {
+                faults.push(format!("{}:{}: {}", file.display(), fault.line, fault.what));
+            }
+        }
+    }
+    none(&faults);
+}
+
+#[test]
 fn no_path_of_one_machine() {
     let mut faults = Vec::new();
     for (file, text) in texts() {
@@ -198,4 +283,41 @@ fn arrows_run_down_only() {
     }
     assert!(manifests.len() >= 5, "only {} crates were found", manifests.len());
     none(&arrows::faults(&manifests));
+}
+
+#[test]
+fn arrows_between_modules_run_down() {
+    let mut faults = modules::faults(&sources());
+    for (known, _) in MODULE_ARROWS {
+        let before = faults.len();
+        faults.retain(|fault| !fault.starts_with(known));
+        if faults.len() == before {
+            faults.push(format!("no fault begins with {known:?} any more: take it off the list"));
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn the_ways_through_the_code_are_there() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let ways = page.split("## Four ways").nth(1).unwrap().split("\n## ").next().unwrap();
+    let (mut faults, mut functions) = (Vec::new(), 0);
+    for way in ways.replace("\n  ", " ").lines().filter(|line| line.starts_with("- ")) {
+        let (mut file, mut text) = ("", String::new());
+        for name in way.split('`').skip(1).step_by(2) {
+            if name.contains('/') {
+                file = name;
+                text = std::fs::read_to_string(root().join("crates").join(file)).unwrap();
+            } else if file.ends_with(".rs") && !text.contains(&format!("fn {name}")) {
+                let module = Path::new(file).with_file_name(format!("{name}.rs"));
+                if !root().join("crates").join(module).is_file() {
+                    faults.push(format!("{file}: no function {name}"));
+                }
+            }
+            functions += 1;
+        }
+    }
+    assert!(functions > 60, "only {functions} names were found");
+    none(&faults);
 }

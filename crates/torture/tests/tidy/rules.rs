@@ -224,6 +224,72 @@ pub(crate) fn without_opening(lines: &Lines<'_>) -> Vec<Fault> {
     }
 }
 
+/// Words that the field has others for. Names of types begin with a capital letter.
+const WORDS: [(&str, &str); 8] = [
+    ("eldest", "oldest"),
+    ("Told", "the name of what it holds"),
+    ("Believed", "attributes"),
+    ("Panel", "the name of what it shows"),
+    ("Desk", "the name of what it does"),
+    ("Leave", "permit"),
+    ("forgive", "recover"),
+    ("loom", "shuttle"),
+];
+
+/// Names in code that a newcomer would have to have explained.
+pub(crate) fn own_words(lines: &Lines<'_>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (at, line) in lines.iter() {
+        let code = line.split("//").next().unwrap_or_default();
+        let code: String = code.split('"').step_by(2).collect();
+        for (word, better) in WORDS {
+            if has_word(&code, word) {
+                faults.push(fault(at, word, format!("{word} is not the field's word: {better}")));
+            }
+        }
+    }
+    faults
+}
+
+/// Tests that say by a macro that they cannot run: the test runner keeps that to itself.
+pub(crate) fn unheard_skips(lines: &Lines<'_>) -> Vec<Fault> {
+    let is_unheard = |line: &str| {
+        let (_, said) = line.split_once("print")?;
+        let text = said.strip_prefix("ln").unwrap_or(said).strip_prefix("!(\"")?;
+        (text.starts_with("skipped") || text.contains("nothing checked")).then_some(())
+    };
+    let found = lines.iter().filter(|(_, line)| is_unheard(line).is_some());
+    found.map(|(at, _)| fault(at, "", "say it with tests/skipped.rs, or nobody hears it")).collect()
+}
+
+/// Columns that a line of prose in a page has at most. Aim at 100.
+pub(crate) const PROSE_COLUMNS_MAX: usize = 120;
+
+/// Lines of a page that nobody reads to their end. Tables, code, pictures and headings may be
+/// wider.
+pub(crate) fn wide_prose(lines: &Lines<'_>) -> Vec<Fault> {
+    let (mut faults, mut is_code) = (Vec::new(), false);
+    for (at, line) in lines.iter() {
+        is_code ^= line.trim_start().starts_with("```");
+        let columns = line.chars().count();
+        let is_prose = !is_code && !line.starts_with(['|', '!', '#', '<', '`']);
+        if is_prose && columns > PROSE_COLUMNS_MAX {
+            faults.push(fault(at, "", format!("{columns} columns; wrap it at 100")));
+        }
+    }
+    faults
+}
+
+/// Columns that a line of a shell script has at most.
+const SHELL_COLUMNS_MAX: usize = 100;
+
+/// Lines of a shell script that a window cuts off.
+pub(crate) fn wide_shell(lines: &Lines<'_>) -> Vec<Fault> {
+    let wide = lines.iter().map(|(at, line)| (at, line.chars().count()));
+    let wide = wide.filter(|(_, columns)| *columns > SHELL_COLUMNS_MAX);
+    wide.map(|(at, columns)| fault(at, "", format!("{columns} columns; break it"))).collect()
+}
+
 /// Paths that exist on one machine only.
 pub(crate) fn machine_paths(lines: &Lines<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -311,6 +377,25 @@ mod tests {
         assert_eq!(count(unargued_unsafe, "unsafe impl Send for X {}"), 1);
         assert_eq!(count(unargued_unsafe, "#![forbid(unsafe_code)]"), 0);
         assert_eq!(count(unargued_unsafe, "call: unsafe extern \"C\" fn(i32),"), 0);
+    }
+
+    #[test]
+    fn skips_that_nobody_hears_are_found() {
+        let said = "eprintln!(\"skipped: no fuse\");\nprint!(\"no cases; nothing checked\");\n";
+        assert_eq!(count(unheard_skips, said), 2);
+        assert_eq!(count(unheard_skips, "println!(\"{n} skipped\");\nskipped(\"no fuse\");\n"), 0);
+    }
+
+    #[test]
+    fn words_and_wide_lines_are_found() {
+        assert_eq!(count(own_words, "struct Told;\nlet eldest = 1;\n"), 2);
+        assert_eq!(count(own_words, "// Told\nlet text = \"Panel\";\nToldYou::told()\n"), 0);
+        let wide = "word ".repeat(30);
+        assert_eq!(count(wide_prose, &format!("{wide}\n- {wide}\n")), 2);
+        let allowed = format!("| {wide} |\n```sh\n{wide}\n```\n# {wide}\n");
+        assert_eq!(count(wide_prose, &allowed), 0);
+        assert_eq!(count(wide_prose, &format!("```\n{wide}\n```\n{wide}\n")), 1);
+        assert_eq!(count(wide_shell, &format!("# {wide}\n{}\n", "x".repeat(100))), 1);
     }
 
     #[test]

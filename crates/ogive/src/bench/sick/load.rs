@@ -42,6 +42,11 @@ impl Load {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
+    /// Whether all threads have ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
     /// Waits for the threads, which have been told to stop; how many operations were done.
     pub(super) fn end(self) -> Result<u64> {
         for thread in self.threads {
@@ -103,6 +108,10 @@ impl Worker {
         let paths = files(&self.mount_point)?;
         let mut opened = Vec::new();
         for path in &paths {
+            // Of a slow source the opening alone takes a minute.
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             let file =
                 File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
             let bytes = file.metadata()?.len();

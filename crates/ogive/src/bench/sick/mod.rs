@@ -2,8 +2,9 @@
 //!
 //! Each sickness is a source, options of a mount and a load (`sickness`), made in a directory of
 //! its own. While the load runs (`load`), the mount can be looked at by `ogive doctor`, which must
-//! name what was done to it. Everything is gone afterwards, also after Ctrl-C and after kill -9: the
-//! mount is served by a process of its own (`served`), which takes all away when this one has gone.
+//! name what was done to it. Everything is gone afterwards, also after Ctrl-C and after kill -9:
+//! the mount is served by a process of its own (`served`), which takes all away when this one has
+//! gone.
 
 mod load;
 mod served;
@@ -132,6 +133,10 @@ fn under_load(
     }
     stop.store(true, Ordering::Relaxed);
     let quickened = served.order(Order::Fast);
+    if !served::comes_true(|| load.is_done()) {
+        say("the mount does not answer; the process that serves it is killed");
+        served.kill();
+    }
     let operations = load.end();
     say(&format!(
         "{} operations; removing {}",

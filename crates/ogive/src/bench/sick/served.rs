@@ -6,13 +6,17 @@
 //! pipe: a byte there is an order, and its end says that the starter has gone, however it went. The
 //! mount answers to the last, and is then taken away as it always is.
 //!
-//! What lies below a slow mount is the third process, and stopped most of the time. It is killed when
-//! the one that stops it dies, because a stopped process sees no pipe.
+//! What lies below a slow mount is the third process, and stopped most of the time. It is killed
+//! when the one that stops it dies, because a stopped process sees no pipe.
+//!
+//! Nobody waits for one of them without a bound: one that does not end when it is told is killed,
+//! and with it goes its mount, whose readers get an error.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
@@ -23,6 +27,13 @@ use super::sickness::Sickness;
 use super::slow::{self, SlowMount};
 use super::{MOUNT, SOURCE, say, unmount_below};
 use crate::fuse::{self, Unmount};
+
+/// So long may what lies below take to end, and whoever reads a mount that is to end.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// So long may the mount that is ill take, which waits for what lies below it.
+const PATIENCE_ABOVE: Duration = Duration::from_secs(25);
+/// How often it is looked whether it has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What it says on standard output when the mount answers.
 const READY: &str = "ready";
@@ -76,6 +87,7 @@ impl Order {
 pub(super) struct Served {
     child: Child,
     orders: Option<ChildStdin>,
+    patience: Duration,
 }
 
 impl Served {
@@ -98,7 +110,8 @@ impl Served {
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line).context("cannot hear from the mount")?;
         }
-        let served = Self { child, orders };
+        let patience = if part == Part::Ill { PATIENCE_ABOVE } else { PATIENCE };
+        let served = Self { child, orders, patience };
         if line.trim_end() != READY {
             served.end().context("the mount did not come up")?;
             bail!("the mount did not come up");
@@ -119,12 +132,33 @@ impl Served {
         Ok(())
     }
 
-    /// Unmounts and waits for the process, which may wait for programs that are inside the mount.
+    /// Ends the process at once. Whoever waits for an answer of its mount gets an error.
+    pub(super) fn kill(&mut self) {
+        // One that has ended by itself cannot be killed, and need not be.
+        let _ = self.child.kill();
+    }
+
+    /// Unmounts and waits for the process, which may wait for programs that are inside the mount;
+    /// one that takes too long is killed.
     pub(super) fn end(mut self) -> Result<()> {
         // One that has gone needs no order; its status says what happened.
         let _ = self.order(Order::End);
         drop(self.orders.take());
-        let status = self.child.wait().context("cannot wait for the process of the mount")?;
+        let late = Instant::now() + self.patience;
+        let status = loop {
+            let ended =
+                self.child.try_wait().context("cannot wait for the process of the mount")?;
+            match ended {
+                Some(status) => break status,
+                None if Instant::now() < late => std::thread::sleep(LOOK_AGAIN),
+                None => {
+                    self.kill();
+                    self.child.wait().context("cannot wait for the process of the mount")?;
+                    let seconds = self.patience.as_secs_f64();
+                    bail!("the process of the mount did not end in {seconds} s; it was killed");
+                }
+            }
+        };
         if !status.success() {
             bail!("the process that serves the mount ended with {status}");
         }
@@ -132,31 +166,45 @@ impl Served {
     }
 }
 
+/// Whether something comes true within [`PATIENCE`].
+pub(super) fn comes_true(mut is_true: impl FnMut() -> bool) -> bool {
+    let late = Instant::now() + PATIENCE;
+    loop {
+        if is_true() {
+            return true;
+        }
+        if Instant::now() >= late {
+            return false;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
 /// What such a process does.
 pub(super) fn serve(part: Part, sickness: Sickness, work: &Path) -> Result<()> {
     raise_descriptor_limit();
     match part {
-        Part::Ill => serve_ill(sickness, work),
+        Part::Ill => serve_sickness(sickness, work),
         Part::Below => {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
                 .context("cannot follow the process that started this")?;
             let mount_point = work.join(slow::MOUNT);
             let mount = Mount::start(slow::options(sickness, work))?;
-            let obeyed = obey(|_| Ok(())).map(drop);
+            let obeyed = follow_order(|_| Ok(())).map(drop);
             take_away(mount, &mount_point)?;
             obeyed
         }
     }
 }
 
-fn serve_ill(sickness: Sickness, work: &Path) -> Result<()> {
+fn serve_sickness(sickness: Sickness, work: &Path) -> Result<()> {
     let mount_point = work.join(MOUNT);
     let slow = sickness.slows().then(|| SlowMount::start(sickness, work)).transpose()?;
     let below = slow.as_ref().map(SlowMount::mount_point);
     let options = sickness.options(&work.join(SOURCE), &mount_point, work, below)?;
     let mount = Mount::start(options)?;
     let mut slowing = None;
-    let obeyed = obey(|order| {
+    let obeyed = follow_order(|order| {
         slowing = match (&slow, order) {
             (Some(slow), Order::Slow) => Some(slow.slow_down()?),
             _ => None,
@@ -177,7 +225,7 @@ fn serve_ill(sickness: Sickness, work: &Path) -> Result<()> {
 }
 
 /// Says that the mount answers, and does what it is told until it is to end.
-fn obey(mut act: impl FnMut(Order) -> Result<()>) -> Result<Order> {
+fn follow_order(mut act: impl FnMut(Order) -> Result<()>) -> Result<Order> {
     let mut orders = io::stdin().lock();
     // A starter that has gone is heard of by the pipe of orders.
     let _ = writeln!(io::stdout(), "{READY}");
@@ -211,6 +259,30 @@ pub(super) fn raise_descriptor_limit() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A process that hears no order, as one that is stopped.
+    fn deaf(patience: Duration) -> Served {
+        let mut child = Command::new("sleep")
+            .arg("100000")
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("sleep(1) starts");
+        let orders = child.stdin.take();
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("it has a pid");
+        rustix::process::kill_process(pid, Signal::STOP).expect("it can be stopped");
+        Served { child, orders, patience }
+    }
+
+    #[test]
+    fn one_that_hears_no_order_is_killed_and_that_is_said() {
+        let served = deaf(Duration::from_millis(50));
+        let pid = served.pid().expect("it has a pid");
+        let said = served.end().expect_err("it did not end by itself").to_string();
+        assert!(said.contains("it was killed"), "{said}");
+        let gone = rustix::process::test_kill_process(pid);
+        assert_eq!(gone, Err(rustix::io::Errno::SRCH), "it is still there");
+    }
 
     #[test]
     fn orders_come_through_a_pipe_whose_end_is_one_too() {

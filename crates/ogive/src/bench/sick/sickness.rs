@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use ogive_fs::{MountOptions, SecondLevelOptions};
-use ogive_l2::device::Engine;
-use ogive_l2::{Admission, Cipher, Compression, KeySource, MasterKey, WriteLimits};
+use ogive_fs::MountOptions;
+use ogive_l2::Cipher;
 
 use super::Stop;
+use crate::bench::second_level;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -87,8 +87,8 @@ impl Sickness {
             Self::SmallArc => (12, MIB),
             Self::Prefetch => (32, 16 * MIB),
             Self::SlowSource => (64, 4 * MIB),
-            // So many that ghosts, twice the memory at most, have hardly any of what is missed: that
-            // would be another sickness.
+            // So many that ghosts, twice the memory at most, have hardly any of what is missed:
+            // that would be another sickness.
             Self::SlowL2 => (16, 12 * MIB),
             Self::Healthy => (24, MIB),
         }
@@ -148,7 +148,11 @@ impl Sickness {
         let options = match self {
             Self::Ccm => MountOptions {
                 arc_max_bytes: Some(4 * MIB),
-                second_level: Some(second_level(&work.join("second-level"), Cipher::Ccm, 64)?),
+                second_level: Some(second_level::options(
+                    &work.join("second-level"),
+                    Cipher::Ccm,
+                    64 * MIB,
+                )?),
                 ..common
             },
             Self::LargeRecords => MountOptions {
@@ -178,10 +182,10 @@ impl Sickness {
                 let directory = slow.unwrap_or(work);
                 MountOptions {
                     arc_max_bytes: Some(4 * MIB),
-                    second_level: Some(second_level(
+                    second_level: Some(second_level::options(
                         &directory.join("second-level"),
                         Cipher::Gcm,
-                        256,
+                        256 * MIB,
                     )?),
                     ..common
                 }
@@ -199,17 +203,4 @@ impl Sickness {
             _ => 128 * KIB,
         }
     }
-}
-
-fn second_level(device: &Path, cipher: Cipher, size_mib: u64) -> Result<SecondLevelOptions> {
-    Ok(SecondLevelOptions {
-        devices: vec![device.to_owned()],
-        size_bytes: Some(size_mib * MIB),
-        cipher: Some(cipher),
-        key: KeySource::Master(MasterKey::random()?),
-        compression: Compression::Off,
-        admission: Admission::All,
-        limits: WriteLimits::default(),
-        engine: Engine::Probe,
-    })
 }

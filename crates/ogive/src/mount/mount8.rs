@@ -76,7 +76,11 @@ pub(crate) fn sections() -> Vec<Section> {
         ),
         help::terms(
             "Files",
-            &[("/sbin/mount.ogive", "A symbolic link to ogive."), ("/etc/fstab", "See fstab(5).")],
+            &[
+                ("/sbin/mount.ogive", "A symbolic link to ogive."),
+                ("/sbin/mount.fuse.ogive", "The same, by which mount -o remount comes to it."),
+                ("/etc/fstab", "See fstab(5)."),
+            ],
         ),
     ]
 }

@@ -1,0 +1,31 @@
+//! The second level of a mount that is measured: everything goes there, as it is.
+
+use std::path::Path;
+
+use anyhow::Result;
+use ogive_fs::{PathRules, SecondLevelOptions};
+use ogive_l2::device::Engine;
+use ogive_l2::{
+    Admission, Cipher, Compression, KDF_WORK_MAX_KIB, KeySource, MasterKey, Padding, WriteLimits,
+};
+
+/// On one device, of this size, under a key of its own.
+pub(super) fn options(
+    device: &Path,
+    cipher: Cipher,
+    size_bytes: u64,
+) -> Result<SecondLevelOptions> {
+    Ok(SecondLevelOptions {
+        devices: vec![device.to_owned()],
+        size_bytes: Some(size_bytes),
+        cipher: Some(cipher),
+        key: KeySource::Master(MasterKey::random()?),
+        kdf_work_max_kib: KDF_WORK_MAX_KIB,
+        compression: Compression::Off,
+        padding: Padding::Off,
+        paths: PathRules::default(),
+        admission: Admission::All,
+        limits: WriteLimits::default(),
+        engine: Engine::Probe,
+    })
+}

@@ -1,0 +1,167 @@
+//! `ogive bucket`: what a stage keeps of files that somebody else changed first.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand, ValueHint};
+use ogive_bucket::journal::{self, Conflict};
+
+use crate::exit::{self, Refusal};
+use crate::help::{self, Section};
+use crate::l2::key::KeyArgs;
+use crate::quantity::Size;
+
+/// See and save what was written to a bucket and met somebody else's change
+///
+/// Where a file was written through a mount and somebody else has overwritten the object first, the
+/// object stays as it is. What was written here is kept in the stage, sealed, until it is deleted
+/// with this command.
+#[derive(Debug, Args)]
+#[command(after_long_help = help::render(&sections()))]
+pub(crate) struct BucketArgs {
+    #[command(subcommand)]
+    command: BucketCommand,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+enum BucketCommand {
+    /// List what is kept, or copy it to a directory; works beside the mount
+    Conflicts {
+        /// The directory that was given as --stage
+        #[arg(value_name = "STAGE", value_hint = ValueHint::DirPath)]
+        stage: PathBuf,
+
+        /// Copy all of it below this directory, by the names of the objects
+        ///
+        /// Nothing is overwritten: where a name is taken, .1, .2 and so on are appended.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        export: Option<PathBuf>,
+
+        /// Delete from the stage what was copied
+        #[arg(long, requires = "export")]
+        delete: bool,
+
+        #[command(flatten)]
+        key: KeyArgs,
+    },
+}
+
+/// What follows the list of subcommands.
+pub(crate) fn sections() -> Vec<Section> {
+    vec![
+        help::examples(&[
+            ("ogive bucket conflicts /var/lib/stage", "Which files met somebody else's change."),
+            (
+                "ogive bucket conflicts /var/lib/stage --export /tmp/mine --delete",
+                "Save what was written to them, and clear the stage of it.",
+            ),
+        ]),
+        help::exit_codes(),
+    ]
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &BucketArgs) -> Result<()> {
+    let BucketCommand::Conflicts { stage, export, delete, key } = &args.command;
+    if !stage.join("identity").exists() {
+        let text = format!("{} is no staging journal", stage.display());
+        return Err(Refusal::new(exit::USAGE, text)
+            .hint("name the directory that was given as --stage")
+            .into());
+    }
+    let fetched = key.fetch(None)?;
+    let master = journal::master_key(stage, &fetched, key.kdf_work_max_kib())?;
+    fetched.forget();
+    let conflicts = journal::conflicts(stage, &master)?;
+    if conflicts.is_empty() {
+        println!("no file in {} met somebody else's change", stage.display());
+        return Ok(());
+    }
+    for conflict in conflicts {
+        let text = describe(&conflict);
+        let Some(directory) = export else {
+            println!("{text}, in {}", conflict.path().display());
+            continue;
+        };
+        let (file, path) = create(directory, conflict.key())?;
+        conflict.copy_to(&file, &path)?;
+        // Before its only other copy is deleted.
+        sync_names(directory, &path)
+            .with_context(|| format!("cannot sync {}", directory.display()))?;
+        println!("{text}, copied to {}", path.display());
+        if *delete {
+            conflict.delete()?;
+        }
+    }
+    Ok(())
+}
+
+/// A conflict in a line: its name, its size, and what is not there.
+fn describe(conflict: &Conflict) -> String {
+    let missing: u64 = conflict.missing().iter().map(|range| range.end - range.start).sum();
+    let (key, size) = (conflict.key(), Size(conflict.size()));
+    match missing {
+        0 => format!("{key}: {size}, all of it"),
+        missing => format!(
+            "{key}: {size} in all, of which {missing} bytes were not written here: they were \
+             the old \
+             object's, and read as zeroes"
+        ),
+    }
+}
+
+/// Where a key is copied to: below the directory, whatever the key is.
+fn place(directory: &Path, key: &str) -> PathBuf {
+    let names = Path::new(key).components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    names.fold(directory.to_owned(), |path, name| path.join(name))
+}
+
+/// A new file for a key.
+fn create(directory: &Path, key: &str) -> Result<(File, PathBuf)> {
+    let wanted = place(directory, key);
+    let context = || format!("cannot create {}", wanted.display());
+    let parent = wanted.parent().unwrap_or(directory);
+    DirBuilder::new().recursive(true).mode(0o700).create(parent).with_context(context)?;
+    for number in 0_u32.. {
+        let mut path = wanted.clone().into_os_string();
+        if number > 0 {
+            path.push(format!(".{number}"));
+        }
+        let path = PathBuf::from(path);
+        match File::options().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(context),
+        }
+    }
+    anyhow::bail!("no name is free for {}", wanted.display())
+}
+
+/// Makes the name of a file durable, and those of the directories down to it.
+fn sync_names(directory: &Path, path: &Path) -> io::Result<()> {
+    let mut above = path.ancestors().skip(1).take_while(|above| above.starts_with(directory));
+    above.try_for_each(|above| File::open(above)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stays_below_the_directory_and_overwrites_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert_eq!(place(path, "../../a/./b"), path.join("a/b"));
+        assert_eq!(place(path, "/etc/passwd"), path.join("etc/passwd"));
+        let names = [0, 1, 2].map(|_| create(path, "d/a").unwrap().1);
+        assert_eq!(names, ["d/a", "d/a.1", "d/a.2"].map(|name| path.join(name)));
+        sync_names(path, &names[0]).unwrap();
+    }
+}

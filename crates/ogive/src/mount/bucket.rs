@@ -1,0 +1,522 @@
+//! Buckets as the source of a mount: how they are written, what can be typed about them, and what
+//! is said when one cannot be had.
+//!
+//! Options are named as those of the AWS command line and of mountpoint-s3 that mean the same.
+//! Credentials are never among them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use ogive_bucket::{
+    Bucket, BucketError, BucketOrigin, Convention, DemoStore, OriginOptions, RemoteBucket,
+    RemoteOptions, StoreKind, WebBucket,
+};
+use ogive_l2::KeySource;
+
+use super::bucket_options::{
+    refuse_beside_demo, refuse_of_amazon, refuse_of_stores, refuse_options, refuse_other_schemes,
+};
+use super::spending::SpendingArgs;
+use super::stage::{self, Stage, StageArgs};
+use crate::exit::{self, Refusal};
+
+/// How an address of a bucket begins.
+const SCHEMES: [(&str, StoreKind); 3] =
+    [("s3://", StoreKind::S3), ("az://", StoreKind::Azure), ("gs://", StoreKind::Google)];
+/// How an address of a web server begins.
+const WEB_SCHEMES: [&str; 2] = ["https://", "http://"];
+/// Permission bits of files and directories, unless told otherwise.
+pub(super) const FILE_MODE: u16 = 0o644;
+pub(super) const DIRECTORY_MODE: u16 = 0o755;
+
+/// Options that only a bucket has.
+#[derive(Debug, Args)]
+pub(crate) struct BucketArgs {
+    /// Try buckets without an account: serve an S3 store out of the directory SRC, and mount it
+    ///
+    /// SRC is made if there is none, and has to be empty or such a store. The store listens on
+    /// 127.0.0.1 for as long as it is mounted, with credentials of that run, which are in
+    /// SRC/client.env for other S3 clients. It can be written to: the stage is SRC/stage unless
+    /// --stage names another.
+    #[arg(long, help_heading = "Bucket options")]
+    pub(crate) demo_bucket: bool,
+
+    /// Address of the store, if it is not the cloud's own, such as http://127.0.0.1:9000
+    ///
+    /// Of s3:// AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL in the environment mean the same, of gs://
+    /// STORAGE_EMULATOR_HOST. Such a store is asked with the name of the bucket in the path.
+    #[arg(long, value_name = "URL", help_heading = "Bucket options")]
+    pub(crate) endpoint_url: Option<String>,
+
+    /// Region of the bucket (default: AWS_REGION, else the store is asked)
+    #[arg(long, value_name = "REGION", help_heading = "Bucket options")]
+    pub(crate) region: Option<String>,
+
+    /// Profile of the credentials in ~/.aws
+    #[arg(long, value_name = "NAME", help_heading = "Bucket options")]
+    pub(crate) profile: Option<String>,
+
+    /// Ask without credentials: public buckets
+    #[arg(long, help_heading = "Bucket options")]
+    pub(crate) no_sign_request: bool,
+
+    /// Name the bucket in the path of requests, and not in the host
+    #[arg(long, help_heading = "Bucket options")]
+    pub(crate) force_path_style: bool,
+
+    /// Pay for the requests to a bucket whose owner does not
+    #[arg(long, help_heading = "Bucket options")]
+    pub(crate) requester_pays: bool,
+
+    /// Owner of the files of a bucket, as a number (default: who mounts)
+    #[arg(long, value_name = "NUMBER", help_heading = "Bucket options")]
+    pub(crate) uid: Option<u32>,
+
+    /// Group of the files of a bucket, as a number (default: of who mounts)
+    #[arg(long, value_name = "NUMBER", help_heading = "Bucket options")]
+    pub(crate) gid: Option<u32>,
+
+    /// Permissions of the files of a bucket, in octal
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_parser = mode,
+        default_value = "644",
+        help_heading = "Bucket options"
+    )]
+    pub(crate) file_mode: u16,
+
+    /// Permissions of the directories of a bucket, in octal
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_parser = mode,
+        default_value = "755",
+        help_heading = "Bucket options"
+    )]
+    pub(crate) dir_mode: u16,
+
+    /// Keep modes, owners, times and symbolic links beside objects, in these words
+    ///
+    /// Those that other programs left there are shown; with --stage what is set is kept there.
+    /// Listings do not tell of it, so each file that is shown costs one request more, and setting
+    /// something of a file that is not being written copies the object inside the store.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WORDS",
+        default_value_t = Words::Off,
+        help_heading = "Bucket options"
+    )]
+    pub(crate) metadata: Words,
+
+    /// What programs get of a bucket whose store does not answer
+    ///
+    /// Not with --stage.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value_t = Offline::Error,
+        help_heading = "Bucket options"
+    )]
+    pub(crate) offline: Offline,
+
+    #[command(flatten)]
+    pub(crate) spending: SpendingArgs,
+
+    #[command(flatten)]
+    pub(crate) stage: StageArgs,
+}
+
+/// The choices of `--metadata`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Words {
+    /// Nothing is looked at or kept: modes and owners are what options say, times are the store's
+    Off,
+    /// Those of s3fs, and of rclone for times: mode, uid, gid, mtime
+    S3fs,
+    /// Those of gsutil and gcsfuse: goog-reserved-file-mtime, goog-reserved-posix-mode and so on
+    Gcs,
+}
+
+impl Words {
+    fn convention(self) -> Convention {
+        match self {
+            Self::Off => Convention::Off,
+            Self::S3fs => Convention::S3fs,
+            Self::Gcs => Convention::Google,
+        }
+    }
+}
+
+/// The choices of `--offline`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Offline {
+    /// Errors, after --origin-timeout, for all that has to be asked for
+    Error,
+    /// Names and attributes as they were last told, and the bytes that are cached of them; EIO at
+    /// once for other bytes. What was changed meanwhile is seen once the store answers again
+    Stale,
+}
+
+fn mode(text: &str) -> Result<u16, String> {
+    u16::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o777)
+        .ok_or_else(|| "not permissions in octal, such as 644".to_owned())
+}
+
+/// A bucket to mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BucketSource {
+    /// How messages call it.
+    address: String,
+    remote: RemoteOptions,
+    origin: OriginOptions,
+    offline: Offline,
+    /// What may be spent on it.
+    spending: SpendingArgs,
+    /// The directory of a store that is served while it is mounted.
+    demo: Option<PathBuf>,
+    /// Whether it is a web server, whose address is the whole of it.
+    is_web: bool,
+    /// What makes it writable.
+    pub(crate) stage: Option<Stage>,
+}
+
+/// A bucket that answers.
+pub(crate) enum OpenBucket {
+    Store(BucketOrigin<RemoteBucket>),
+    /// In a store of this process, which is to be kept as long as it is asked.
+    Demo(BucketOrigin<RemoteBucket>, Box<DemoStore>),
+    Web(BucketOrigin<WebBucket>),
+}
+
+impl BucketSource {
+    /// What a source and its options mean; `None` if it is no bucket.
+    pub(crate) fn new(
+        source: &Path,
+        args: &BucketArgs,
+        metadata_ttl: Duration,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Self>, Refusal> {
+        let text = source.to_string_lossy();
+        let known = SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme));
+        let (kind, bucket, prefix, demo) = match known {
+            _ if args.demo_bucket => {
+                refuse_beside_demo(&text, args)?;
+                let directory = std::path::absolute(source).map_err(|error| {
+                    Refusal::new(exit::USAGE, format!("cannot mount {text}: {error}"))
+                })?;
+                (StoreKind::S3, "", "", Some(directory))
+            }
+            None if WEB_SCHEMES.iter().any(|scheme| text.starts_with(scheme)) => {
+                refuse_of_stores(&text, args)?;
+                (StoreKind::S3, "", "", None)
+            }
+            None => {
+                refuse_other_schemes(&text)?;
+                refuse_options(args)?;
+                return Ok(None);
+            }
+            Some((scheme, kind)) => {
+                let address = &text[scheme.len()..];
+                let (bucket, prefix) = address.split_once('/').unwrap_or((address, ""));
+                if bucket.is_empty() || source.to_str().is_none() {
+                    let what = format!("cannot mount {text}: no bucket in it");
+                    return Err(Refusal::new(exit::USAGE, what)
+                        .hint(format!("write {scheme}BUCKET or {scheme}BUCKET/PREFIX")));
+                }
+                refuse_of_amazon(scheme, *kind, args)?;
+                (*kind, bucket, prefix, None)
+            }
+        };
+        let prefix = prefix.trim_end_matches('/');
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let remote = RemoteOptions {
+            kind,
+            bucket: bucket.to_owned(),
+            endpoint_url: args.endpoint_url.clone(),
+            region: args.region.clone(),
+            profile: args.profile.clone(),
+            no_sign_request: args.no_sign_request,
+            force_path_style: args.force_path_style,
+            requester_pays: args.requester_pays,
+            // Whoever finds out that the store does not answer has to be told what is known before
+            // the kernel is told that nobody answers.
+            timeout: match args.offline {
+                Offline::Stale => timeout.map(|timeout| timeout * 3 / 4),
+                Offline::Error => timeout,
+            },
+            ..RemoteOptions::default()
+        };
+        let origin = OriginOptions {
+            prefix,
+            metadata_ttl,
+            user: args.uid.unwrap_or_else(|| rustix::process::getuid().as_raw()),
+            group: args.gid.unwrap_or_else(|| rustix::process::getgid().as_raw()),
+            file_mode: args.file_mode,
+            directory_mode: args.dir_mode,
+            convention: args.metadata.convention(),
+        };
+        let (offline, spending) = (args.offline, args.spending.clone());
+        if offline == Offline::Stale && (args.stage.stage.is_some() || demo.is_some()) {
+            return Err(Refusal::new(
+                exit::USAGE,
+                "cannot mount: --offline stale shows what may have changed, and with a stage each \
+                 opening has to ask which object it is that may be overwritten",
+            )
+            .hint("leave out --offline, or --stage and --demo-bucket"));
+        }
+        let (address, is_web) = (text.into_owned(), known.is_none() && demo.is_none());
+        Ok(Some(Self { address, remote, origin, offline, spending, demo, is_web, stage: None }))
+    }
+
+    /// Where what is written is kept if nothing else was said: a store of this process has a place
+    /// for it.
+    pub(crate) fn own_stage(&self) -> Option<PathBuf> {
+        self.demo.as_ref().map(|directory| directory.join("stage"))
+    }
+
+    /// What may be spent on it, and whether what is old is shown.
+    fn bounded<B: Bucket>(&self, mut origin: BucketOrigin<B>) -> Result<BucketOrigin<B>, Refusal> {
+        let prices = self.spending.prices(&origin.bucket().identity().endpoint)?;
+        origin.set_budget(prices, self.spending.budget());
+        if self.offline == Offline::Stale {
+            origin.show_stale();
+        }
+        Ok(origin)
+    }
+
+    /// Asks the store for it; the key is that of its stage.
+    pub(crate) fn open(&self, key: &KeySource) -> Result<OpenBucket, Refusal> {
+        let refusal = |error: BucketError| self.refusal(&error);
+        if self.is_web {
+            let bucket = WebBucket::open(&self.address, self.remote.timeout).map_err(refusal)?;
+            let origin = BucketOrigin::open(bucket, self.origin.clone()).map_err(refusal)?;
+            return Ok(OpenBucket::Web(self.bounded(origin)?));
+        }
+        let Some(directory) = &self.demo else {
+            return Ok(OpenBucket::Store(self.bounded(self.open_at(&self.remote, key)?)?));
+        };
+        let demo = DemoStore::start(directory).map_err(refusal)?;
+        let timeout = self.remote.timeout;
+        let remote = RemoteOptions { timeout, ..RemoteOptions::of_demo(&demo) };
+        let origin = self.bounded(self.open_at(&remote, key)?)?;
+        Ok(OpenBucket::Demo(origin, Box::new(demo)))
+    }
+
+    fn open_at(
+        &self,
+        remote: &RemoteOptions,
+        key: &KeySource,
+    ) -> Result<BucketOrigin<RemoteBucket>, Refusal> {
+        let refusal = |error: BucketError| self.refusal(&error);
+        let bucket = RemoteBucket::new(remote).map_err(refusal)?;
+        let Some(stage) = &self.stage else {
+            return BucketOrigin::open(bucket, self.origin.clone()).map_err(refusal);
+        };
+        let (prefix, origin) = (&self.origin.prefix, self.origin.clone());
+        let source = BucketOrigin::<RemoteBucket>::source(&bucket.identity(), prefix);
+        let mut opened = stage.open(&source, key)?;
+        stage.prepare(&bucket, prefix, &mut opened).map_err(|error| match error {
+            BucketError::Denied { .. } => self.refusal(&error).hint(match remote.kind {
+                StoreKind::S3 => {
+                    "writing needs s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload \
+                     as well; mount it without --stage to read only"
+                }
+                StoreKind::Azure => {
+                    "writing needs the role Storage Blob Data Contributor, or a token with the \
+                     permissions rwdl; mount it without --stage to read only"
+                }
+                StoreKind::Google => {
+                    "writing needs the role Storage Object User; mount it without --stage to read \
+                     only"
+                }
+            }),
+            error => self.refusal(&error),
+        })?;
+        BucketOrigin::open_writable(bucket, origin, opened, stage.options())
+            .map_err(|error| stage::refusal(&error, |error| self.refusal(error)))
+    }
+
+    fn refusal(&self, error: &BucketError) -> Refusal {
+        let text = format!("cannot mount {}: {error}", self.address);
+        let refusal = Refusal::new(exit::SOURCE, text);
+        match error {
+            BucketError::Failed { .. } if self.demo.is_some() => refusal,
+            BucketError::Denied { .. } if self.is_web => {
+                refusal.hint("servers that want a password are not spoken to")
+            }
+            BucketError::NotFound { .. } if self.is_web => {
+                refusal.hint("check the address; that of a directory ends in a slash")
+            }
+            BucketError::Unsupported { .. } if self.is_web => {
+                refusal.hint("mount a file of it by its own address")
+            }
+            BucketError::TimedOut { .. } | BucketError::Failed { .. } if self.is_web => {
+                refusal.hint("check the address, and that the server can be reached")
+            }
+            BucketError::NoSuchBucket { .. } => {
+                refusal.hint("check its name, --region and --endpoint-url")
+            }
+            BucketError::NotFound { .. } => {
+                refusal.hint("nothing has a key that begins so; check the prefix")
+            }
+            BucketError::Denied { .. } => refusal.hint(match self.remote.kind {
+                StoreKind::S3 => {
+                    "check that there are credentials (environment, --profile), that they have not \
+                     expired, and that they allow s3:ListBucket; a public bucket needs \
+                     --no-sign-request"
+                }
+                StoreKind::Azure => {
+                    "check that there are credentials (AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, \
+                     the identity of the machine) and that they may list; a public container needs \
+                     --no-sign-request"
+                }
+                StoreKind::Google => {
+                    "check that there are credentials (GOOGLE_APPLICATION_CREDENTIALS, gcloud auth \
+                     application-default login, the machine) and that they may list; a public \
+                     bucket needs --no-sign-request"
+                }
+            }),
+            BucketError::TimedOut { .. } | BucketError::Failed { .. } => {
+                refusal.hint("check that the store can be reached, and --endpoint-url")
+            }
+            _ => refusal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser as _;
+
+    fn source(line: &str) -> Result<Option<BucketSource>, String> {
+        let line = format!("ogive mount {line} /mnt");
+        let cli = Cli::try_parse_from(line.split_whitespace()).map_err(|e| e.to_string())?;
+        let Command::Mount(args) = cli.command else { panic!("not mount") };
+        BucketSource::new(&args.source, &args.bucket, Duration::from_secs(1), None)
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_bucket_is_written_as_the_aws_command_line_does() {
+        for (text, bucket, prefix) in [
+            ("s3://b", "b", ""),
+            ("s3://b/", "b", ""),
+            ("s3://b/p", "b", "p/"),
+            ("s3://b/p/q/", "b", "p/q/"),
+        ] {
+            let source = source(text).unwrap().unwrap();
+            assert_eq!((&*source.remote.bucket, &*source.origin.prefix), (bucket, prefix));
+        }
+        assert_eq!(source("/srv").unwrap(), None);
+        assert!(source("s3://").unwrap_err().contains("s3://BUCKET"));
+        assert!(source("s3:///p").unwrap_err().contains("no bucket"));
+        assert!(source("ftp://host/p").unwrap_err().contains("does not speak ftp"));
+    }
+
+    #[test]
+    fn what_is_typed_about_a_bucket_arrives() {
+        let source = source(
+            "--endpoint-url http://h:1 --region r --profile p --no-sign-request \
+             --force-path-style --requester-pays --uid 7 --gid 8 --file-mode 600 --dir-mode 700 \
+             s3://b",
+        );
+        let source = source.unwrap().unwrap();
+        let expected = RemoteOptions {
+            kind: StoreKind::S3,
+            bucket: "b".into(),
+            endpoint_url: Some("http://h:1".into()),
+            region: Some("r".into()),
+            profile: Some("p".into()),
+            no_sign_request: true,
+            force_path_style: true,
+            requester_pays: true,
+            ..RemoteOptions::default()
+        };
+        assert_eq!(source.remote, expected);
+        let origin = source.origin;
+        assert_eq!((origin.user, origin.group), (7, 8));
+        assert_eq!((origin.file_mode, origin.directory_mode), (0o600, 0o700));
+    }
+
+    #[test]
+    fn what_is_stale_is_not_written_over() {
+        assert_eq!(source("--offline stale s3://b").unwrap().unwrap().offline, Offline::Stale);
+        let refusal = source("--offline stale --stage /s s3://b").unwrap_err();
+        assert!(refusal.contains("which object"), "{refusal}");
+    }
+
+    #[test]
+    fn each_scheme_is_a_store_of_its_kind() {
+        for (text, kind) in
+            [("s3://b", StoreKind::S3), ("az://b", StoreKind::Azure), ("gs://b", StoreKind::Google)]
+        {
+            assert_eq!(source(text).unwrap().unwrap().remote.kind, kind);
+        }
+        for scheme in ["az", "gs"] {
+            for option in ["--region r", "--profile p", "--force-path-style", "--requester-pays"] {
+                let refusal = source(&format!("{option} {scheme}://b")).unwrap_err();
+                assert!(refusal.contains("is for s3://"), "{refusal}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_web_server_is_its_address_and_is_only_read() {
+        for text in ["http://h/d/", "https://h:1/f"] {
+            let source = source(text).unwrap().unwrap();
+            assert!(source.is_web && source.address == text);
+        }
+        let refusal = source("--stage /s https://h/").unwrap_err();
+        assert!(refusal.contains("only read"), "{refusal}");
+        let refusal = source("--region r https://h/").unwrap_err();
+        assert!(refusal.contains("--region is for buckets"), "{refusal}");
+    }
+
+    #[test]
+    fn a_demo_is_a_directory_with_a_stage_of_its_own() {
+        let demo = source("--demo-bucket /d").unwrap().unwrap();
+        assert_eq!(demo.own_stage(), Some("/d/stage".into()));
+        assert_eq!(source("s3://b").unwrap().unwrap().own_stage(), None);
+        let refusal = source("--demo-bucket s3://b").unwrap_err();
+        assert!(refusal.contains("out of a directory"), "{refusal}");
+        let refusal = source("--demo-bucket --region r /d").unwrap_err();
+        assert!(refusal.contains("and --demo-bucket is one"), "{refusal}");
+    }
+
+    #[test]
+    fn options_of_buckets_are_refused_for_a_directory() {
+        for option in [
+            "--endpoint-url http://h",
+            "--region r",
+            "--profile p",
+            "--no-sign-request",
+            "--force-path-style",
+            "--requester-pays",
+            "--uid 1",
+            "--gid 1",
+            "--file-mode 600",
+            "--dir-mode 700",
+            "--metadata s3fs",
+            "--offline stale",
+            "--origin-requests-max 9",
+            "--origin-budget 2",
+            "--origin-prices /f",
+            "--stage /s",
+            "--close journal",
+            "--rename-max 7",
+            "--chmod ignore",
+        ] {
+            let refusal = source(&format!("{option} /srv")).unwrap_err();
+            assert!(refusal.contains("is for buckets"), "{refusal}");
+        }
+        assert!(source("--file-mode 999 s3://b").unwrap_err().contains("octal"));
+    }
+}

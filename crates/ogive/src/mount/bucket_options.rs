@@ -1,0 +1,120 @@
+//! Options of buckets that do not go with what is mounted: refused before anything is asked.
+
+use std::path::Path;
+
+use ogive_bucket::StoreKind;
+
+use super::bucket::{BucketArgs, DIRECTORY_MODE, FILE_MODE, Offline, Words};
+use crate::exit::{self, Refusal};
+
+/// Addresses that look like a bucket of another kind, and are no path.
+pub(super) fn refuse_other_schemes(source: &str) -> Result<(), Refusal> {
+    match source.split_once("://") {
+        Some((scheme, _)) if !Path::new(source).exists() => Err(Refusal::new(
+            exit::USAGE,
+            format!("cannot mount {source}: ogive does not speak {scheme}"),
+        )
+        .hint(
+            "give a directory, a bucket as s3://, az:// or gs://BUCKET/PREFIX, or an address as \
+             https://HOST/PATH",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Options that only Amazon's protocol has, and words that Azure does not take.
+pub(super) fn refuse_of_amazon(
+    scheme: &str,
+    kind: StoreKind,
+    args: &BucketArgs,
+) -> Result<(), Refusal> {
+    if kind == StoreKind::Azure && args.metadata == Words::Gcs {
+        let what = "cannot mount: Azure takes no names with a hyphen beside a blob, which those of \
+                    --metadata gcs have";
+        return Err(
+            Refusal::new(exit::USAGE, what).hint("write --metadata s3fs, or leave the option out")
+        );
+    }
+    let given = [
+        (args.region.is_some(), "--region"),
+        (args.profile.is_some(), "--profile"),
+        (args.force_path_style, "--force-path-style"),
+        (args.requester_pays, "--requester-pays"),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given && kind != StoreKind::S3) {
+        Some((_, option)) => Err(Refusal::new(
+            exit::USAGE,
+            format!("cannot mount: {option} is for s3://, and the source is {scheme}"),
+        )
+        .hint("leave the option out")),
+        None => Ok(()),
+    }
+}
+
+/// The first option given that says how a store is reached.
+fn how_to_reach(args: &BucketArgs) -> Option<&'static str> {
+    let given = [
+        (args.endpoint_url.is_some(), "--endpoint-url"),
+        (args.region.is_some(), "--region"),
+        (args.profile.is_some(), "--profile"),
+        (args.no_sign_request, "--no-sign-request"),
+        (args.force_path_style, "--force-path-style"),
+        (args.requester_pays, "--requester-pays"),
+    ];
+    given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+}
+
+/// Options that only stores have: a web server is read as anybody can read it.
+pub(super) fn refuse_of_stores(source: &str, args: &BucketArgs) -> Result<(), Refusal> {
+    let found = how_to_reach(args).or((args.metadata != Words::Off).then_some("--metadata"));
+    let refused = |text: String| Refusal::new(exit::USAGE, text).hint("leave the option out");
+    match (found, args.stage.given()) {
+        (Some(option), _) => {
+            Err(refused(format!("cannot mount {source}: {option} is for buckets")))
+        }
+        (None, Some(option)) => Err(refused(format!(
+            "cannot mount {source}: {option} is for writing, and web servers are only read"
+        ))),
+        (None, None) => Ok(()),
+    }
+}
+
+/// A store of this process is a directory, and is reached in one way only.
+pub(super) fn refuse_beside_demo(source: &str, args: &BucketArgs) -> Result<(), Refusal> {
+    if source.contains("://") {
+        return Err(Refusal::new(
+            exit::USAGE,
+            format!("cannot mount {source}: --demo-bucket serves a store out of a directory"),
+        )
+        .hint("name a directory that is empty or not there yet, or leave --demo-bucket out"));
+    }
+    match how_to_reach(args) {
+        Some(option) => Err(Refusal::new(
+            exit::USAGE,
+            format!("cannot mount: {option} says how to reach a store, and --demo-bucket is one"),
+        )
+        .hint("leave one of them out")),
+        None => Ok(()),
+    }
+}
+
+/// Options that a directory has no use for: whoever gives them means something else.
+pub(super) fn refuse_options(args: &BucketArgs) -> Result<(), Refusal> {
+    let given = [
+        (args.uid.is_some(), "--uid"),
+        (args.gid.is_some(), "--gid"),
+        (args.file_mode != FILE_MODE, "--file-mode"),
+        (args.dir_mode != DIRECTORY_MODE, "--dir-mode"),
+        (args.metadata != Words::Off, "--metadata"),
+        (args.offline != Offline::Error, "--offline"),
+    ];
+    let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
+    match how_to_reach(args).or(found).or(args.spending.given()).or(args.stage.given()) {
+        Some(option) => Err(Refusal::new(
+            exit::USAGE,
+            format!("cannot mount: {option} is for buckets, and the source is a directory"),
+        )
+        .hint("write the source as s3://BUCKET/PREFIX, or leave the option out")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,66 @@
+//! `--pprof`: where the CPU of a mount's process goes, for `go tool pprof`, Parca and Pyroscope.
+//!
+//! `/debug/pprof/profile?seconds=N` is the path that Go's programs made common. The process samples
+//! itself for as long as is asked, at 99 hertz, so whoever may ask can make it do a little work: it
+//! has to be wished for with a flag, one profile is taken at a time, and none longer than
+//! [`SECONDS_MAX`]. It tells which functions ran, and no file, path or program of a user.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ogive_profile::live::{self, LiveError, Target};
+use ogive_profile::roles::Roles;
+use ogive_profile::write::{self, Output, Page};
+use ogive_watch::http::{Request, Response};
+
+/// Where profiles are asked for.
+pub(super) const PATH: &str = "/debug/pprof/profile";
+/// As Go's: what is taken where nothing is said.
+const SECONDS_DEFAULT: u64 = 30;
+/// The longest profile.
+const SECONDS_MAX: u64 = 60;
+
+/// Takes a profile, one at a time.
+#[derive(Default)]
+pub(super) struct Sampler {
+    busy: Mutex<()>,
+}
+
+impl Sampler {
+    /// Answers a request.
+    pub(super) fn answer(&self, request: &Request) -> Response {
+        let Ok(_turn) = self.busy.try_lock() else {
+            return Response::error(429, "a profile is being taken; ask when it is done");
+        };
+        let duration = match request.seconds("seconds", SECONDS_DEFAULT, SECONDS_MAX) {
+            Ok(duration) => duration,
+            Err(reason) => return Response::error(400, &reason),
+        };
+        match profile(duration) {
+            Ok(bytes) => Response::new("application/octet-stream", bytes).download("profile.pb.gz"),
+            Err(LiveError::Denied { advice, .. }) => Response::error(
+                503,
+                &format!("the kernel does not let the mount's process sample itself; {advice}"),
+            ),
+            Err(error) => Response::error(500, &error.to_string()),
+        }
+    }
+}
+
+/// Samples this process.
+fn profile(duration: Duration) -> Result<Vec<u8>, LiveError> {
+    let own = std::process::id().cast_signed();
+    let request = live::Request {
+        target: Target::Processes(vec![own]),
+        duration,
+        ..live::Request::default()
+    };
+    let profile = live::sample(&request, &AtomicBool::new(false), &mut |_, _| {})?;
+    let (view, roles) = (profile.view(), Roles::bundled());
+    let page = Page { title: "ogive mount", view: &view, baseline: None, roles: &roles };
+    let mut bytes = Vec::new();
+    write::write(&mut bytes, Output::Pprof, &page)
+        .map_err(|source| LiveError::Failed { what: "writing the profile", source })?;
+    Ok(bytes)
+}

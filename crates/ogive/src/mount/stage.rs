@@ -1,0 +1,278 @@
+//! The stage of a bucket: what makes one writable, and what is said of a store that cannot be
+//! written to safely.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum, ValueHint};
+use ogive_bucket::journal::{self, Journal, Opened};
+use ogive_bucket::staged::{Durable, Options, RENAME_MAX, StagedError};
+use ogive_bucket::{BucketError, Chmod, Promises, RemoteBucket, WriteOptions, probe};
+use ogive_l2::KeySource;
+
+use crate::exit::{self, Refusal};
+use crate::l2::key::absolute;
+
+const HEADING: &str = "Bucket options";
+
+/// Options of writing to a bucket.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StageArgs {
+    /// Make a bucket writable: what is written is kept in this directory until it is uploaded
+    ///
+    /// On a disk of this machine, with room for the files that are open for writing. What is in it
+    /// is sealed with the key of --key-file or --passphrase, survives kill -9, and is uploaded by
+    /// the next mount. It belongs to one bucket and prefix, and to one mount at a time. It is made
+    /// if there is none. Without this option a bucket is read-only.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = HEADING,
+        value_parser = absolute())]
+    pub(crate) stage: Option<PathBuf>,
+
+    /// With --stage: what has happened when close(2) returns
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Close::Upload,
+        help_heading = HEADING)]
+    pub(crate) close: Close,
+
+    /// With --stage: how many objects a directory may have that is renamed
+    ///
+    /// A store renames nothing: each object is copied inside the store and the old one deleted. A
+    /// directory with more of them is refused with EXDEV, after which mv(1) copies it.
+    #[arg(long, value_name = "NUMBER", default_value_t = RENAME_MAX, help_heading = HEADING)]
+    pub(crate) rename_max: usize,
+
+    /// With --stage: what becomes of a mode, an owner or a time that cannot be kept
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = SetMode::Refuse,
+        help_heading = HEADING)]
+    pub(crate) chmod: SetMode,
+}
+
+/// The choices of `--chmod`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SetMode {
+    /// Whoever sets it gets EPERM
+    Refuse,
+    /// Nothing, and nobody is told: for programs that insist, such as tar and rsync -a
+    Ignore,
+}
+
+/// The choices of `--close`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Close {
+    /// The store has the file
+    Upload,
+    /// The stage has it and survives a power cut; it is uploaded soon. The weaker promise: nobody
+    /// else sees the file before, a lost disk loses it, and a conflict with somebody else's change
+    /// is told in the log alone. fsync(2) uploads all the same
+    Journal,
+}
+
+impl StageArgs {
+    /// The option among them that was given, if one was.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.stage.is_some(), "--stage"),
+            (self.close != Close::Upload, "--close"),
+            (self.rename_max != RENAME_MAX, "--rename-max"),
+            (self.chmod != SetMode::Refuse, "--chmod"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+}
+
+/// A stage as it shall be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stage {
+    path: PathBuf,
+    durable: Durable,
+    rename_max: usize,
+    chmod: Chmod,
+    kdf_work_max_kib: u64,
+}
+
+impl Stage {
+    /// What the options mean; `None` without a stage.
+    ///
+    /// # Errors
+    /// Promises about the source that do not go with writing to a bucket.
+    pub(crate) fn new(
+        args: &StageArgs,
+        (read_only, sole_writer, immutable): (bool, bool, bool),
+        kdf_work_max_kib: u64,
+    ) -> Result<Option<Self>, Refusal> {
+        let usage = |what: &str| Refusal::new(exit::USAGE, format!("cannot mount: {what}"));
+        let Some(path) = &args.stage else {
+            return match args.given() {
+                Some(option) => Err(usage(&format!("{option} says how a bucket is written to"))
+                    .hint("name a directory with --stage, or leave it out")),
+                None => Ok(None),
+            };
+        };
+        if immutable {
+            return Err(usage("--immutable says that nothing changes, and --stage is for changes")
+                .hint("leave one of them out"));
+        }
+        if sole_writer {
+            return Err(usage(
+                "--sole-writer believes what is cached without asking, and with --stage each \
+                 opening has to ask which object it is that may be overwritten",
+            )
+            .hint("leave --sole-writer out"));
+        }
+        if read_only {
+            return Err(usage("--read-only refuses what --stage is for").hint(
+                "leave one of them out; what a stage still has is uploaded by a mount that \
+                       may write",
+            ));
+        }
+        let durable = match args.close {
+            Close::Upload => Durable::Store,
+            Close::Journal => Durable::Journal,
+        };
+        let chmod = match args.chmod {
+            SetMode::Refuse => Chmod::Refuse,
+            SetMode::Ignore => Chmod::Ignore,
+        };
+        let (path, rename_max) = (path.clone(), args.rename_max);
+        Ok(Some(Self { path, durable, rename_max, chmod, kdf_work_max_kib }))
+    }
+
+    /// Refuses a stage that would be written to through the mount itself.
+    pub(crate) fn check_outside(&self, mount_point: &Path) -> Result<(), Refusal> {
+        // As much of it as is there, links followed.
+        let real = self.path.ancestors().find_map(|there| {
+            let rest = self.path.strip_prefix(there).ok()?;
+            Some(std::fs::canonicalize(there).ok()?.join(rest))
+        });
+        if real.is_none_or(|real| !real.starts_with(mount_point)) {
+            return Ok(());
+        }
+        let (path, mount) = (self.path.display(), mount_point.display());
+        let text = format!("cannot mount: the stage {path} lies in {mount}, which it is to serve");
+        Err(Refusal::new(exit::USAGE, text).hint("name a directory outside of it"))
+    }
+
+    /// How files are to be written.
+    pub(crate) fn options(&self) -> WriteOptions {
+        let (rename_max, close, chmod) = (self.rename_max, self.durable, self.chmod);
+        WriteOptions { staged: Options::default(), rename_max, close, chmod }
+    }
+
+    /// Opens the journal in it, or makes one.
+    pub(crate) fn open(&self, source: &str, key: &KeySource) -> Result<Opened, Refusal> {
+        if let Ok(text) = std::fs::canonicalize(&self.path)
+            && is_in_memory(&text)
+        {
+            log::warn!(
+                "{} is in memory: what it holds does not survive a power cut",
+                text.display()
+            );
+        }
+        journal::master_key(&self.path, key, self.kdf_work_max_kib)
+            .and_then(|master| Journal::open(&self.path, source, &master, Default::default()))
+            .map_err(|error| Refusal::new(exit::FAILURE, format!("cannot mount: {error}")))
+    }
+
+    /// Finds out what the store honours, believes it, and says what is refused for it. Uploads that
+    /// an earlier mount has left are thrown away.
+    pub(crate) fn prepare(
+        &self,
+        bucket: &RemoteBucket,
+        prefix: &str,
+        opened: &mut Opened,
+    ) -> Result<(), BucketError> {
+        let promises = probe(bucket, prefix)?;
+        bucket.believe(promises);
+        bucket.note_uploads(&opened.journal);
+        let left = bucket.throw_away(std::mem::take(&mut opened.uploads));
+        if left > 0 {
+            log::warn!("{left} uploads that an earlier mount had not ended were thrown away");
+        }
+        for refused in refused(&promises, &self.options().staged) {
+            log::warn!("{refused}");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a directory is on a file system that forgets (its numbers are of statfs(2)).
+fn is_in_memory(path: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    #[expect(clippy::unnecessary_cast, reason = "its type differs by target")]
+    rustix::fs::statfs(path).is_ok_and(|found| [TMPFS, RAMFS].contains(&(found.f_type as i64)))
+}
+
+/// What is refused because of what a store does not honour.
+fn refused(promises: &Promises, options: &Options) -> Vec<String> {
+    let largest = crate::quantity::Size(options.put_instead_max_bytes);
+    let mut refused = Vec::new();
+    if !promises.upload_create {
+        refused.push(format!(
+            "the store ignores If-None-Match when an upload in parts is completed: new files over \
+             {largest} are refused (EFBIG), and renaming a directory is (EXDEV)"
+        ));
+    }
+    if !promises.upload_overwrite {
+        refused.push(format!(
+            "the store ignores If-Match when an upload in parts is completed: changing a file that \
+             is or becomes larger than {largest} is refused (EFBIG), and renaming one over another \
+             is (EXDEV)"
+        ));
+    }
+    if !promises.delete {
+        refused.push(
+            "the store ignores If-Match of DELETE: an object that somebody else overwrites in the \
+             moment between the look and the removal is removed with it"
+                .to_owned(),
+        );
+    }
+    refused
+}
+
+/// Why a bucket cannot be mounted to be written to, in words of the mount.
+pub(crate) fn refusal(error: &StagedError, of_bucket: impl Fn(&BucketError) -> Refusal) -> Refusal {
+    match error {
+        StagedError::Bucket(error @ BucketError::Unsupported { .. }) => {
+            Refusal::new(exit::SOURCE, format!("cannot mount: {error}"))
+                .hint("mount it without --stage, read-only")
+        }
+        StagedError::Bucket(error) => of_bucket(error),
+        error => Refusal::new(exit::FAILURE, format!("cannot mount: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(path: &str) -> Stage {
+        let (durable, chmod) = (Durable::Store, Chmod::Refuse);
+        Stage { path: path.into(), durable, rename_max: 1, chmod, kdf_work_max_kib: 1 }
+    }
+
+    #[test]
+    fn a_stage_in_the_mount_is_refused_also_by_another_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = std::fs::canonicalize(directory.path()).unwrap();
+        let (mount, link) = (real.join("mnt"), real.join("link"));
+        std::fs::create_dir(&mount).unwrap();
+        std::os::unix::fs::symlink(&mount, &link).unwrap();
+        for inside in [mount.clone(), mount.join("a/b"), link.join("a")] {
+            let refusal = stage(inside.to_str().unwrap()).check_outside(&mount);
+            assert!(refusal.unwrap_err().to_string().contains("lies in"), "{}", inside.display());
+        }
+        for outside in [real.join("stage"), real.join("mnt2"), real.clone()] {
+            stage(outside.to_str().unwrap()).check_outside(&mount).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_a_store_does_not_honour_is_said_with_what_is_refused() {
+        let options = Options::default();
+        assert!(refused(&Promises::ALL, &options).is_empty());
+        let moto = Promises { upload_overwrite: false, ..Promises::ALL };
+        let said = refused(&moto, &options);
+        assert!(said.len() == 1 && said[0].contains("larger than 64M"), "{said:?}");
+        assert_eq!(refused(&Promises::NONE, &options).len(), 3);
+    }
+}

@@ -1,0 +1,198 @@
+//! `ogive stat --objects`: what is in the cache of a mount, by file and directory.
+//!
+//! The mount tells it (`MNT/.ogive/objects`); here rows are chosen, laid out and printed. Paths
+//! come escaped, so whatever a name has in it stays in its line.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::args::{StatArgs, Wanted};
+use crate::exit::{self, Refusal};
+use crate::top::words;
+
+/// Rows of a table.
+const ROWS_MAX: usize = 20;
+/// Somebody else may have the cache walked. So often it is asked again, and so long it is waited.
+const TRIES_MAX: u32 = 100;
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// What comes first in a table of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// Bytes in the cache
+    Bytes,
+    /// Records that programs read
+    Reads,
+    /// Records that had to be loaded
+    Misses,
+    /// Bytes that came from the source
+    Origin,
+}
+
+impl Order {
+    /// Its member of a row.
+    pub(crate) fn member(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Reads => "reads",
+            Self::Misses => "misses",
+            Self::Origin => "origin_bytes",
+        }
+    }
+}
+
+/// Prints what is in the cache, again and again if an interval was given.
+pub(super) fn run(
+    args: &StatArgs,
+    wanted: &Wanted,
+    control: &Path,
+    stop: &Receiver<()>,
+) -> Result<()> {
+    let file = control.join("objects");
+    let mut out = super::output(args)?;
+    let start = Instant::now();
+    let mut printed = 0_u32;
+    loop {
+        let text = read(&file)?;
+        let objects: Value = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not what it should be", file.display()))?;
+        let text = if args.json { format!("{objects}\n") } else { tables(&objects, args) };
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .context("cannot write statistics")?;
+        printed += 1;
+        let due = start + wanted.interval.mul_f64(f64::from(printed));
+        let is_last = wanted.count.is_some_and(|count| u64::from(printed) >= count);
+        if is_last || super::waited_for_signal(stop, due) {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads the file; while somebody else has the cache walked, waits for that.
+pub(crate) fn read(file: &Path) -> Result<String> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match std::fs::read_to_string(file) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && tries < TRIES_MAX => {
+                thread::sleep(TRY_AGAIN_AFTER);
+            }
+            Ok(text) => return Ok(text),
+            Err(error) => return Err(refusal(file, &error).into()),
+        }
+    }
+}
+
+fn refusal(file: &Path, error: &io::Error) -> Refusal {
+    let what = format!("cannot read {}: {error}", file.display());
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "what is read, and by which name, is told to the user who mounted alone"
+        }
+        io::ErrorKind::NotFound => {
+            "the process of this mount is of an earlier version; mount again"
+        }
+        _ => "\"ogive stat MNT\" says whether the mount answers",
+    };
+    Refusal::new(exit::MOUNT_POINT, what).hint(hint)
+}
+
+fn tables(objects: &Value, args: &StatArgs) -> String {
+    let mut text = String::new();
+    let is_raw = args.raw;
+    let number = |value: &Value, of: fn(Option<f64>) -> String| match is_raw {
+        true => value.to_string(),
+        false => of(value.as_f64()),
+    };
+    for title in ["directories", "files"] {
+        let mut all: Vec<&Value> = objects[title].as_array().into_iter().flatten().collect();
+        let member = args.by.unwrap_or(Order::Bytes).member();
+        // Stable: what is equal stays in the mount's order.
+        all.sort_by_key(|row| std::cmp::Reverse(row[member].as_u64()));
+        all.truncate(ROWS_MAX);
+        let path = |row: &Value| row["path"].as_str().unwrap_or("?").to_owned();
+        let cells: Vec<[String; 9]> = all.iter().map(|row| cells(row, path(row), number)).collect();
+        lay_out(&mut text, title, &cells);
+        text.push('\n');
+    }
+    let mut sums = vec![];
+    for (name, words) in [
+        ("total", "everything"),
+        ("metadata", "(listings and links)"),
+        ("unnamed", "(files the kernel has forgotten, and contents of before)"),
+    ] {
+        sums.push(cells(&objects[name], words.to_owned(), number));
+    }
+    lay_out(&mut text, "sums", &sums);
+    let seconds = objects["sampled_seconds"].as_f64().unwrap_or(0.0);
+    let lease = &objects["lease_seconds"];
+    let _ = if seconds > 0.0 {
+        writeln!(
+            text,
+            "Reads, hits and misses are of the last {seconds:.0} seconds, estimated from one \
+             record in {}.",
+            objects["sampled_one_in"]
+        )
+    } else {
+        writeln!(
+            text,
+            "Reads, hits and misses are counted from now on, for {lease} seconds after each look: \
+             look again, or give an interval."
+        )
+    };
+    if objects["undercount_max_bytes"].as_u64().is_some_and(|bytes| bytes > 0) {
+        let bytes = words::bytes(objects["undercount_max_bytes"].as_f64());
+        let _ = writeln!(text, "There are very many objects: up to {bytes} of one may be missing.");
+    }
+    text
+}
+
+/// What a line of a table says.
+fn cells(
+    row: &Value,
+    path: String,
+    number: impl Fn(&Value, fn(Option<f64>) -> String) -> String,
+) -> [String; 9] {
+    let hit_share = match (row["hits"].as_f64(), row["reads"].as_f64()) {
+        (Some(hits), Some(reads)) if reads > 0.0 => format!("{:.1}", 100.0 * hits / reads),
+        _ => "-".to_owned(),
+    };
+    [
+        number(&row["bytes"], words::bytes),
+        number(&row["mru_bytes"], words::bytes),
+        number(&row["mfu_bytes"], words::bytes),
+        number(&row["records"], words::count),
+        number(&row["reads"], words::count),
+        hit_share,
+        number(&row["misses"], words::count),
+        number(&row["origin_bytes"], words::bytes),
+        path,
+    ]
+}
+
+fn lay_out(text: &mut String, title: &str, rows: &[[String; 9]]) {
+    let header = ["bytes", "mru", "mfu", "records", "reads", "hit%", "misses", "source", title]
+        .map(str::to_owned);
+    let lines: Vec<&[String; 9]> = std::iter::once(&header).chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
+    let widths: [usize; 9] = std::array::from_fn(width);
+    for line in &lines {
+        for (cell, width) in line[..8].iter().zip(widths) {
+            let _ = write!(text, "{cell:>width$}  ");
+        }
+        text.push_str(&line[8]);
+        text.push('\n');
+    }
+    if rows.is_empty() {
+        let _ = writeln!(text, "nothing of any {title} is in the cache");
+    }
+}

@@ -1,0 +1,23 @@
+//! The state directory: where ogive keeps what must outlive it and nobody named a place for.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+/// Where `what` is kept; `option` names another place.
+pub(crate) fn directory(what: &str, option: &str) -> Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(directory) = variable("STATE_DIRECTORY") {
+        return Ok(PathBuf::from(directory));
+    }
+    if crate::fuse::is_root() {
+        return Ok(PathBuf::from("/var/lib/ogive"));
+    }
+    if let Some(directory) = variable("XDG_STATE_HOME") {
+        return Ok(Path::new(&directory).join("ogive"));
+    }
+    let home = variable("HOME").with_context(|| {
+        format!("cannot tell where to keep {what}: HOME is not set; give {option}")
+    })?;
+    Ok(Path::new(&home).join(".local/state/ogive"))
+}

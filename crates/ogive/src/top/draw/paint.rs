@@ -1,0 +1,64 @@
+//! What colours mean. Each of them only repeats what a letter, a word or a figure says.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// The styles of one view.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paint {
+    has_colour: bool,
+}
+
+impl Paint {
+    pub(super) fn new(has_colour: bool) -> Self {
+        Self { has_colour }
+    }
+
+    fn colour(self, colour: Color) -> Style {
+        if self.has_colour { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    /// Titles.
+    pub(super) fn title(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// The head and the foot.
+    pub(super) fn edge(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    /// What is only there for orientation.
+    pub(super) fn faint(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// What is wrong.
+    pub(super) fn trouble(self) -> Style {
+        self.colour(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// Programs' CPU, MRU, hits.
+    pub(super) fn first(self) -> Style {
+        self.colour(Color::Blue)
+    }
+
+    /// The kernel's CPU, MFU, misses.
+    pub(super) fn second(self) -> Style {
+        self.colour(Color::Red)
+    }
+
+    /// I/O, the window.
+    pub(super) fn third(self) -> Style {
+        self.colour(Color::Green)
+    }
+
+    /// What is stolen, ghosts.
+    pub(super) fn fourth(self) -> Style {
+        self.colour(Color::Magenta)
+    }
+
+    /// Interrupts, the second level.
+    pub(super) fn fifth(self) -> Style {
+        self.colour(Color::Cyan)
+    }
+}

@@ -1,0 +1,75 @@
+//! `--history`: where the last week is kept, and what is said if it cannot be.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use ogive_watch::week::{Unusable, Week};
+
+use crate::exit::{self, Refusal};
+use crate::{messages, state};
+
+/// Name of the file in the state directory.
+const NAME: &str = "watch.history";
+
+/// Opens the file that was named, or the usual one.
+pub(super) fn open(named: Option<&Path>) -> Result<Week> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => usual()?,
+    };
+    let opened = Week::open(&path).map_err(|unusable| refusal(&path, &unusable))?;
+    if let Some((why, there)) = opened.set_aside {
+        messages::print(&format!(
+            "the history in {} is damaged ({why}); it is now {}, and a new one begins",
+            path.display(),
+            there.display()
+        ));
+    }
+    Ok(opened.week)
+}
+
+fn usual() -> Result<PathBuf> {
+    let directory = state::directory("the history", "--history=FILE")?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|error| {
+        let text = format!("cannot make {}: {error}", directory.display());
+        Refusal::new(exit::FAILURE, text).hint("--history=FILE keeps the history elsewhere")
+    })?;
+    Ok(directory.join(NAME))
+}
+
+fn refusal(path: &Path, unusable: &Unusable) -> Refusal {
+    let text = format!("cannot keep a history in {}: {unusable}", path.display());
+    match unusable {
+        Unusable::InUse => Refusal::new(exit::BUSY, text).hint(
+            "another \"ogive watch\" keeps it already: open its page, or give --history=FILE",
+        ),
+        Unusable::Foreign => Refusal::new(exit::USAGE, text)
+            .hint("it is left as it is; --history=FILE names another"),
+        Unusable::Failed(_) => Refusal::new(exit::FAILURE, text)
+            .hint("--history=FILE names a file that can be written to"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(path: &Path) -> String {
+        format!("{:#}", open(Some(path)).unwrap_err())
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_with_its_path_and_what_to_do() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("history");
+        std::fs::write(&path, "something else").unwrap();
+        let text = said(&path);
+        assert!(text.contains("a file of something else"), "{text}");
+        assert!(text.contains(path.to_str().unwrap()), "{text}");
+        std::fs::remove_file(&path).unwrap();
+        let _week = open(Some(&path)).unwrap();
+        assert!(said(&path).contains("another process writes to it"));
+        assert!(said(&place.path().join("no/where")).contains("No such file"));
+    }
+}

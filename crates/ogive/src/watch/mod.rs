@@ -1,0 +1,161 @@
+//! `ogive watch`: the live view, on a page in a browser.
+//!
+//! The page, its server and its gate are `ogive-watch`'s. Here is what was typed, who may ask, and
+//! what this process gives up before anybody can.
+
+pub(crate) mod args;
+mod browser;
+mod earlier;
+mod history;
+mod host;
+mod rights;
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use ogive_doctor::rule::RuleSet;
+use ogive_watch::http::{Gate, Limits, Routes, Server, Token};
+use ogive_watch::sample::Wanted;
+use ogive_watch::sampler::Sampler;
+use ogive_watch::{objects, page, reads, scrape, work};
+
+use self::args::WatchArgs;
+use self::host::Host;
+use crate::exit::{self, Refusal};
+use crate::mount::paths;
+use crate::{messages, mountinfo};
+
+/// A token is read out of so many bytes at most.
+const TOKEN_BYTES_MAX: u64 = 4096;
+
+/// Runs the subcommand. It ends with the process.
+pub(crate) fn run(args: &WatchArgs) -> Result<()> {
+    let gate = gate(args)?;
+    let wanted = wanted(&args.mount_points)?;
+    let token = gate.1;
+    let week = args.history.as_ref().map(|file| history::open(file.as_deref())).transpose()?;
+    // Before there is a thread: rights are a thread's, and new ones have their parent's.
+    rights::give_up().context("cannot give up rights that are not needed")?;
+    let sampler =
+        Sampler::start(wanted.clone(), week).context("cannot start the thread that measures")?;
+    let rules = RuleSet::bundled().context("cannot use the built-in rules")?;
+    let routes = page::routes(Routes::new(), sampler.clone());
+    let routes = scrape::routes(routes, wanted);
+    let routes = objects::routes(routes, sampler.clone());
+    let routes = reads::routes(routes, sampler.clone());
+    let routes = work::routes(routes, &sampler, Arc::new(Host::new(rules)));
+    let server = Server::bind(args.listen, gate.0, routes, Limits::default());
+    let server = server.map_err(|error| cannot_listen(args.listen, &error))?;
+    let address = server.address().context("cannot tell the address of the server")?;
+    let link = link(address, &token);
+    tell(&link)?;
+    if args.open {
+        // The server answers from now on: what is asked before it serves waits in the kernel.
+        if let Err(reason) = browser::open(std::env::var_os("BROWSER").as_deref(), &link) {
+            messages::print(&format!("{reason}; open the link above in a browser"));
+        }
+    }
+    server.serve()
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {
+    let hint = if error.kind() == io::ErrorKind::AddrInUse {
+        "another \"ogive watch\" may be running; --listen 127.0.0.1:0 takes any free port"
+    } else {
+        "--listen ADDRESS:PORT names another address of this host"
+    };
+    Refusal::new(exit::FAILURE, format!("cannot listen on {address}: {error}")).hint(hint)
+}
+
+/// Who may ask, and with which token.
+fn gate(args: &WatchArgs) -> Result<(Gate, Token)> {
+    let address = args.listen.ip();
+    let token = match &args.token {
+        Some(path) => chosen_token(path)?,
+        None if !address.is_loopback() => {
+            return Err(Refusal::new(
+                exit::USAGE,
+                format!("cannot listen on {}: other hosts reach it", args.listen),
+            )
+            .hint("name a file with a token: --token FILE; or listen on 127.0.0.1")
+            .into());
+        }
+        None => Token::random().context("cannot make a token")?,
+    };
+    let mut gate = Gate::new(address, token.clone());
+    if args.token.is_some() {
+        gate = gate.closed();
+    }
+    for name in &args.host {
+        gate = gate.name(name);
+    }
+    Ok((gate, token))
+}
+
+fn chosen_token(path: &Path) -> Result<Token> {
+    let refuse = |reason: String| {
+        Refusal::new(exit::USAGE, format!("cannot use the token in {}: {reason}", path.display()))
+    };
+    let file = std::fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
+    let mode = file.metadata().map_err(|error| refuse(error.to_string()))?.mode();
+    if mode & 0o077 != 0 {
+        return Err(refuse("others than its owner may read or write it".to_owned())
+            .hint(format!("chmod 600 {}", path.display()))
+            .into());
+    }
+    let mut text = String::new();
+    file.take(TOKEN_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(|error| refuse(error.to_string()))?;
+    Ok(Token::chosen(&text)
+        .map_err(|reason| refuse(reason).hint("\"openssl rand -hex 16\" makes a good one"))?)
+}
+
+/// The mounts that were named, by the paths that the kernel lists.
+///
+/// A path that is in the list as it was typed is not looked at: a mount that hangs would hold up
+/// whoever does.
+pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
+    if named.is_empty() {
+        return Ok(Wanted::All);
+    }
+    let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
+    let mut found = Vec::new();
+    for path in named {
+        let refuse = |reason: &str| {
+            Refusal::new(exit::MOUNT_POINT, format!("cannot watch {}: {reason}", path.display()))
+        };
+        let real = match mountinfo::topmost_at(&mounts, path) {
+            Some(_) => path.clone(),
+            None => paths::resolve(path).map_err(|error| refuse(&paths::reason(&error)))?,
+        };
+        let mount = mountinfo::topmost_at(&mounts, &real).filter(|mount| mount.is_ogive());
+        let mount = mount.ok_or_else(|| {
+            refuse("it is not a mount of ogive").hint("\"findmnt --types fuse.ogive\" lists them")
+        })?;
+        found.push(mount.mount_point.clone());
+    }
+    Ok(Wanted::These(found))
+}
+
+/// Where the page is. What follows "#" stays in the browser.
+fn link(mut address: SocketAddr, token: &Token) -> String {
+    // Who listens on every address is asked at one that a browser on this host can reach.
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    format!("http://{address}/#token={}", token.text())
+}
+
+fn tell(link: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{link}")
+        .and_then(|()| out.flush())
+        .context("cannot print the address of the page")
+}
