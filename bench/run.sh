@@ -14,7 +14,7 @@ export BENCH_ROOT BENCH_WORK BENCH_RESULTS PASSTHROUGH_BIN
 
 case ${1:-} in
 -h | --help)
-    echo "usage: bench/run.sh [quick|full] [arc|sequential|metadata|idle|caching ...]"
+    echo "usage: bench/run.sh [quick|full] [arc|sequential|metadata|idle|caching|workloads ...]"
     echo "       bench/run.sh clean    remove file sets and what an interrupted run left behind"
     exit 0
     ;;
@@ -26,7 +26,8 @@ for tool in cargo fio find dd; do
 done
 if [ -n "$missing" ]; then
     echo "bench: not found:$missing" >&2
-    echo "bench: on Debian: apt-get install fio findutils coreutils; Rust from https://rustup.rs" >&2
+    echo "bench: on Debian: apt-get install fio findutils coreutils;" \
+        "Rust from https://rustup.rs" >&2
     exit 1
 fi
 for peer in bindfs gocryptfs rclone; do

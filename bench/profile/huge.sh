@@ -5,12 +5,13 @@ set -eu
 
 usage() {
     echo "usage: bench/profile/huge.sh [PERF.DATA]"
-    echo "  The records of PERF.DATA (default: what run.sh has recorded) are repeated, each time later"
-    echo "  than before, until there are SIZE_GIB of them."
+    echo "  The records of PERF.DATA (default: what run.sh has recorded) are repeated, each time"
+    echo "  later than before, until there are SIZE_GIB of them."
     echo "  OGIVE_BIN    the program to measure (default: target/release/ogive)"
     echo "  SIZE_GIB     how large the recording is to be (default: 10)"
     echo "  MEMORY_MIB   how much memory is allowed (default: 512)"
-    echo "  BENCH_WORK   where the recording goes and is removed again (default: bench/work/profile)"
+    echo "  BENCH_WORK   where the recording goes and is removed again (default:"
+    echo "               bench/work/profile)"
 }
 
 case ${1:-} in
@@ -32,7 +33,8 @@ huge="$work/huge.perf.data"
 trap 'rm -f "$huge" "$work/huge.svg"' EXIT
 trap 'exit 130' INT TERM
 
-python3 - "$ogive" "$data" "$huge" "${SIZE_GIB:-10}" "${MEMORY_MIB:-512}" "$work/huge.svg" <<'PYTHON'
+python3 - "$ogive" "$data" "$huge" "${SIZE_GIB:-10}" "${MEMORY_MIB:-512}" \
+    "$work/huge.svg" <<'PYTHON'
 import os, pty, re, resource, select, signal, struct, subprocess, sys, time
 
 ogive, data, huge, gib, memory_mib, out = sys.argv[1:]
@@ -95,7 +97,8 @@ def enlarge(limit):
 def cost(path):
     """CPU seconds, wall seconds, and MiB of memory at most, of drawing a recording."""
     began = time.monotonic()
-    process = subprocess.Popen([ogive, "profile", path, "--idle", "-o", out], stderr=subprocess.DEVNULL)
+    command = [ogive, "profile", path, "--idle", "-o", out]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"bench: ogive profile {path} ended with {status}")
@@ -105,7 +108,8 @@ def cost(path):
 def weight(path):
     """The weight of all samples, as the summary gives it."""
     import json
-    done = subprocess.run([ogive, "profile", path, "--idle", "--json"], capture_output=True, check=True)
+    command = [ogive, "profile", path, "--idle", "--json"]
+    done = subprocess.run(command, capture_output=True, check=True)
     return json.loads(done.stdout)["weight"]
 
 
@@ -140,9 +144,11 @@ print("bench: reading it", file=sys.stderr)
 rows = [("once", os.path.getsize(data), cost(data)), (f"{copies} times", size, cost(huge))]
 print("| records | MiB | CPU s | wall s | memory, MiB | MiB a second |\n|---|---|---|---|---|---|")
 for name, bytes_, (cpu, wall, memory) in rows:
-    print(f"| {name} | {bytes_ / 2**20:.0f} | {cpu:.2f} | {wall:.2f} | {memory:.0f} | {bytes_ / 2**20 / wall:.0f} |")
+    mib = bytes_ / 2**20
+    print(f"| {name} | {mib:.0f} | {cpu:.2f} | {wall:.2f} | {memory:.0f} | {mib / wall:.0f} |")
 shown, code, after = interrupted()
-print(f"\non a terminal: {', '.join(f'{percent}%' for percent in shown)}; Ctrl-C ended it after {after:.2f} s with {code}")
+percents = ", ".join(f"{percent}%" for percent in shown)
+print(f"\non a terminal: {percents}; Ctrl-C ended it after {after:.2f} s with {code}")
 failed = []
 if rows[1][2][2] > float(memory_mib):
     failed.append(f"it took {rows[1][2][2]:.0f} MiB, more than {memory_mib}")

@@ -5,7 +5,8 @@ set -eu
 
 usage() {
     echo "usage: bench/profile/run.sh [PERF.DATA]"
-    echo "  Without a recording this machine is recorded until there are about 500,000 samples (root)."
+    echo "  Without a recording this machine is recorded until there are about 500,000 samples"
+    echo "  (root)."
     echo "  OGIVE_BIN    the program to measure (default: target/release/ogive)"
     echo "  FLAMEGRAPH   a directory with stackcollapse-perf.pl and flamegraph.pl"
     echo "               (git clone https://github.com/brendangregg/FlameGraph)"
@@ -43,7 +44,8 @@ if [ ! -e "$data" ]; then
     (
         end=$(($(date +%s) + 32))
         while [ "$(date +%s)" -lt "$end" ]; do
-            find /usr/lib -type f -size -256k 2>/dev/null | head -500 | tar cf - -T - 2>/dev/null | gzip -1 | sha256sum
+            find /usr/lib -type f -size -256k 2>/dev/null | head -500 |
+                tar cf - -T - 2>/dev/null | gzip -1 | sha256sum
         done >/dev/null
     ) &
     load=$!
@@ -79,10 +81,12 @@ while [ "$round" -lt "$rounds" ]; do
     measure ogive-svg "'$ogive' profile $quoted --idle -o '$work/ogive.svg'"
     measure ogive-html "'$ogive' profile $quoted --idle -o '$work/ogive.html'"
     if [ -n "$perl" ]; then
-        measure perl "perf script -i $quoted | '$perl/stackcollapse-perf.pl' | '$perl/flamegraph.pl' >'$svg'"
+        measure perl "perf script -i $quoted |
+            '$perl/stackcollapse-perf.pl' | '$perl/flamegraph.pl' >'$svg'"
     fi
     if command -v inferno-collapse-perf >/dev/null; then
-        measure inferno "perf script -i $quoted | inferno-collapse-perf -n 1 | inferno-flamegraph >'$svg'"
+        measure inferno "perf script -i $quoted |
+            inferno-collapse-perf -n 1 | inferno-flamegraph >'$svg'"
     fi
     measure perf-report "perf report -i $quoted --stdio >'$work/report.txt'"
 done
@@ -96,7 +100,9 @@ for line in open(figures):
     rows.setdefault(name, []).append((float(cpu), float(wall), float(rss)))
 def spread(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-print(f"{os.path.getsize(data) / 2**20:.0f} MiB of perf.data; median (least to greatest) of {len(next(iter(rows.values())))} rounds\n")
+rounds = len(next(iter(rows.values())))
+size = f"{os.path.getsize(data) / 2**20:.0f} MiB of perf.data"
+print(f"{size}; median (least to greatest) of {rounds} rounds\n")
 print("| what | CPU s | wall s | largest process, MiB | CPU, times ogive's SVG |")
 print("|---|---|---|---|---|")
 base = [row[0] for row in rows["ogive-svg"]]

@@ -43,6 +43,21 @@ cmp "$mount/file" "$source/file" || fail 'the bytes differ'
 [ "$(counter size)" -ge 4000000 ] || fail "4 MiB were read, but size is $(counter size)"
 [ "$(counter size)" -le "$(counter c_max)" ] || fail 'size is above c_max'
 
+# What no mount could begin with is refused, and the log says why.
+unmount_view "$mount"
+mount_view "$source" "$mount" --log-file "$WORK/log"
+before="$(cat "$mount/.ogive/arc_max")"
+for wrong in 999T all 1M; do
+    # shellcheck disable=SC2016 # the shell that writes is to expand it
+    expect_failure 'Invalid argument' env LC_ALL=C bash -c 'echo "$1" >"$2"' bash "$wrong" \
+        "$mount/.ogive/arc_max"
+done
+[ "$(cat "$mount/.ogive/arc_max")" = "$before" ] || fail 'a size that was refused was taken'
+grep -q 'more than the memory of this machine' "$WORK/log" || fail "the log says $(cat "$WORK/log")"
+grep -q 'no room for 16 records' "$WORK/log" || fail "the log says $(cat "$WORK/log")"
+echo 64M >"$mount/.ogive/arc_max"
+[ "$(cat "$mount/.ogive/arc_max")" -eq $((64 << 20)) ] || fail 'a new size was not taken'
+
 expect_failure '' touch "$mount/.ogive/new"
 expect_failure '' rmdir "$mount/.ogive"
 expect_failure '' mv "$mount/.ogive" "$mount/away"

@@ -5,26 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite fsx 'one file exercised with maps, holes and copies, page cache and direct'
 need fsx
 
-cat >"$WORK/fsx.toml" <<EOF
-flen = 1000000
-[opsize]
-max = 200000
-[weights]
-close_open = 2
-invalidate = 1
-mapread = 10
-mapwrite = 10
-read = 10
-write = 10
-truncate = 5
-fsync = 1
-fdatasync = 1
-posix_fallocate = 2
-punch_hole = 2
-sendfile = 2
-posix_fadvise = 1
-copy_file_range = 4
-EOF
+fsx_configuration 2 2
 # Small records make many borders.
 for mode in default direct small; do
     options=()

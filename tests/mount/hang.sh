@@ -24,15 +24,7 @@ remember_mount "$WORK/connections"
 connection="$WORK/connections/$(mountpoint -d "$WORK/mount" | cut -d: -f2)"
 [ -r "$connection/waiting" ] || fail 'fusectl does not know the mount'
 
-# let_go: whatever happens, nobody is left waiting.
-let_go() {
-    local code=$?
-    kill -CONT "$below" 2>/dev/null
-    wait
-    (exit "$code")
-    cleanup
-}
-trap let_go EXIT
+continue_at_exit "$below"
 
 # reads_cached: a program reads cached bytes by a descriptor that is open, on the first processor.
 reads_cached() {
@@ -48,7 +40,7 @@ exec 9<"$WORK/mount/cached"
 cat <&9 >"$WORK/copy"
 cmp "$WORK/copy" "$WORK/below/cached" || fail 'the view differs from what is below it'
 reads_cached || fail 'cached bytes cannot be read at all'
-kill -STOP "$below"
+stop_process "$below"
 for ((number = 0; number < WAITING; number++)); do
     taskset -c "$processor" stat "$WORK/mount/missing.$number" >/dev/null 2>&1 9<&- &
     # Whoever is to wait next is just being made ready for.

@@ -2,14 +2,11 @@
 # Where a second level may be, and by which key: block devices (loop devices here), shared memory,
 # several places at once; and what must never be overwritten there.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-suite l2-places 'a second level on block devices, in shared memory, on several of them, with all kinds of keys'
-needs_ogive
-need sha256sum dd losetup mkfs.ext4
-has_option --l2 || skip 'this ogive has no second level'
+suite l2-places \
+    'a second level on block devices, in shared memory, on several of them, with all kinds of keys'
+source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
+need dd losetup mkfs.ext4
 
-SRC="$WORK/source"
-MNT="$WORK/mount"
-export STATE_DIRECTORY="$WORK/state"
 SHARED="/dev/shm/ogive-l2-test.$$"
 LOOPS=()
 
@@ -33,32 +30,7 @@ loop() {
     LOOPS+=("$LOOP")
 }
 
-OPTIONS=(--arc-max 8M --direct-io --l2-admit all --racy-window 50ms)
-mkdir -p "$SRC" "$MNT"
-for number in $(seq 30); do
-    head -c $((number * 40000)) /dev/urandom >"$SRC/random-$number"
-    head -c $((number * 20000)) < <(yes "line $number of text that compresses") >"$SRC/text-$number"
-done
-(cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
-sleep 0.2
-
-# statistic NAME: a counter of the mount, 0 if there is none.
-statistic() {
-    cat "$MNT/.ogive/arcstats" "$MNT/.ogive/ogivestats" |
-        awk -v name="$1" '$1 == name { value = $3 } END { print value + 0 }'
-}
-
-# check WHEN: reads everything and compares it with the origin.
-check() {
-    (cd "$MNT" && find . -type f -not -path './.ogive/*' -exec sha256sum {} + | sort -k2) >"$WORK/read"
-    cmp -s "$WORK/expected" "$WORK/read" || fail "wrong bytes $1"
-}
-
-# forget: memory lets go of everything, and what the second level took is written.
-forget() {
-    echo all >"$MNT/.ogive/reclaim"
-    sleep 1.5
-}
+fill_source 30 40000
 
 # hits_after WHEN LEAST: reads everything; the second level must have served so much.
 hits_after() {
@@ -114,14 +86,16 @@ for place in 510 50000000 100663290; do
 done
 
 say 'formatted by force, mounted, killed, mounted again'
-"$OGIVE" l2 format --force "$BLOCK" | grep -q 'aes-256-gcm' || fail 'format does not say what it did'
+"$OGIVE" l2 format --force "$BLOCK" | grep -q 'aes-256-gcm' ||
+    fail 'format does not say what it did'
 grep -q '0 segments' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'a new device is not empty'
 for engine in auto pread buffered; do
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
     check "on a block device, $engine"
     forget
     hits_after "on a block device, warm, $engine" 100
-    grep -q 'in use *yes' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status does not see the mount'
+    grep -q 'in use *yes' <<<"$("$OGIVE" l2 status "$BLOCK")" ||
+        fail 'status does not see the mount'
     expect_failure 'in use' "$OGIVE" l2 format --force "$BLOCK"
     killed
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
@@ -132,13 +106,52 @@ done
 "$OGIVE" l2 status --json "$BLOCK" | grep -q '"cipher": "aes-256-gcm"' || fail 'status --json'
 grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'verify finds bad records'
 
+say 'told what is free'
+expect_failure 'no device' "$OGIVE" l2 discard "$WORK"
+"$OGIVE" l2 discard "$BLOCK" >"$WORK/discarded" 2>&1 || {
+    grep -q 'tell it what is free' "$WORK/discarded" || fail "discard says $(cat "$WORK/discarded")"
+    say 'this loop device knows no discard; that is refused in words'
+}
+grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'discard changed a record'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
+sleep 0.5
+hits_after 'after discard' 100
+expect_failure 'in use' "$OGIVE" l2 discard "$BLOCK"
+unmount_view "$MNT"
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/sparse" --l2-size 256M
+check 'on a file'
+forget
+unmount_view "$MNT"
+wait_unused() {
+    for _ in $(seq 100); do
+        grep -q 'in use *no' <<<"$("$OGIVE" l2 status "$1")" && return
+        sleep 0.1
+    done
+    fail "$1 stays in use"
+}
+wait_unused "$WORK/sparse"
+before="$(stat -c %b "$WORK/sparse")"
+if "$OGIVE" l2 discard "$WORK/sparse" >"$WORK/discarded" 2>&1; then
+    [ "$(stat -c %b "$WORK/sparse")" -lt "$before" ] || fail 'a file gives nothing back'
+    [ "$(stat -c %s "$WORK/sparse")" -ge $((255 << 20)) ] || fail 'a file has another length'
+else
+    grep -q 'tell it what is free' "$WORK/discarded" || fail "discard says $(cat "$WORK/discarded")"
+fi
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/sparse"
+sleep 0.5
+hits_after 'on a file with holes' 100
+unmount_view "$MNT"
+grep -q '^disk ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status says nothing of the disk'
+grep -q '^budget ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status says nothing of the budget'
+
 say 'a block device that fails: every sector of it is gone at once'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
 truncate -s 0 "$WORK/block"
 check 'on a device that lost everything'
 forget
 check 'on a device that lost everything, again'
-[ "$(statistic l2_io_error)" -gt 0 ] || say 'this kernel reads zeroes there; errors are left to the unit tests'
+[ "$(statistic l2_io_error)" -gt 0 ] ||
+    say 'this kernel reads zeroes there; errors are left to the unit tests'
 unmount_view "$MNT"
 truncate -s 96M "$WORK/block"
 
@@ -153,8 +166,8 @@ expect_failure 'no second level' "$OGIVE" l2 status "$BLOCK"
 [ -b "$BLOCK" ] || fail 'destroy removed a device node'
 
 say 'a device that is not there, or does not answer'
-expect_failure 'No such file' "$OGIVE" mount "${OPTIONS[@]}" --l2 /dev/ogive-no-such-disk --l2-size 8M \
-    "$SRC" "$MNT"
+expect_failure 'No such file' "$OGIVE" mount "${OPTIONS[@]}" --l2 /dev/ogive-no-such-disk \
+    --l2-size 8M "$SRC" "$MNT"
 [ ! -e /dev/ogive-no-such-disk ] || fail 'a file was made in place of a device'
 if mknod "$WORK/dead" b 250 0; then
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/dead" --l2 "$WORK/alive" --l2-size 32M
@@ -216,7 +229,8 @@ unmount_view "$MNT"
     export OGIVE_L2_KEY
     "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT" 2>"$WORK/warning"
 )
-grep -q 'other processes of this user can read' "$WORK/warning" || fail 'no warning of a key in the environment'
+grep -q 'other processes of this user can read' "$WORK/warning" ||
+    fail 'no warning of a key in the environment'
 sleep 0.5
 hits_after 'with the same key in the environment' 100
 unmount_view "$MNT"
@@ -244,7 +258,8 @@ remember_mount "$MNT"
 for _ in $(seq 100); do is_mounted "$MNT" && break; sleep 0.1; done
 sleep 0.5
 check 'in the foreground'
-columns="$("$OGIVE" stat "$MNT" -f time,hits,l2hits,l2miss,l2read,l2hit%,l2size,l2asize,l2bytes 1 1)"
+columns="$("$OGIVE" stat "$MNT" \
+    -f time,hits,l2hits,l2miss,l2read,l2hit%,l2size,l2asize,l2bytes 1 1)"
 grep -q 'l2hits' <<<"$columns" || fail "stat has no columns of the second level: $columns"
 "$OGIVE" unmount "$MNT"
 wait "$foreground" || fail 'the mount in the foreground failed'

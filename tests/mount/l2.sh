@@ -3,44 +3,12 @@
 # is mounted, every byte read is the origin's.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite l2 'a second level that is killed, truncated, overwritten, replaced and full'
-needs_ogive
-need sha256sum dd
-has_option --l2 || skip 'this ogive has no second level'
+source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
+need dd
 
-SRC="$WORK/source"
-MNT="$WORK/mount"
 L2="$WORK/cache.ogl2"
-export STATE_DIRECTORY="$WORK/state"
-OPTIONS=(--arc-max 8M --direct-io --l2-size 96M --l2-admit all --racy-window 50ms)
-
-mkdir -p "$SRC/deep"
-for number in $(seq 40); do
-    head -c $((number * 50000)) /dev/urandom >"$SRC/deep/random-$number"
-    head -c $((number * 20000)) < <(yes "line $number of text that compresses") >"$SRC/text-$number"
-done
-(cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
-sleep 0.2
-
-# statistic NAME: a counter of the mount, 0 if there is none.
-statistic() {
-    cat "$MNT/.ogive/arcstats" "$MNT/.ogive/ogivestats" |
-        awk -v name="$1" '$1 == name { value = $3 } END { print value + 0 }'
-}
-
-# check WHEN: reads everything and compares it with the origin.
-check() {
-    (cd "$MNT" && find . -type f -not -path './.ogive/*' -exec sha256sum {} + | sort -k2) >"$WORK/read"
-    cmp -s "$WORK/expected" "$WORK/read" || {
-        diff "$WORK/expected" "$WORK/read" | head -n 5
-        fail "wrong bytes $1"
-    }
-}
-
-# forget: memory lets go of everything, and what the second level took is written.
-forget() {
-    echo all >"$MNT/.ogive/reclaim"
-    sleep 1.5
-}
+OPTIONS+=(--l2-size 96M)
+fill_source 40 50000
 
 mount_l2() {
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2"
@@ -129,8 +97,8 @@ expect_failure 'it holds' "$OGIVE" l2 format "$WORK/precious"
 [ "$(sha256sum <"$WORK/precious")" = "$sum" ] || fail 'somebody else'"'"'s data was overwritten'
 head -c 32 /dev/urandom >"$WORK/other.key"
 chmod 600 "$WORK/other.key"
-expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --key-file "$WORK/other.key" \
-    "$SRC" "$MNT"
+expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" \
+    --key-file "$WORK/other.key" "$SRC" "$MNT"
 chmod 644 "$WORK/other.key"
 expect_failure 'others may read it' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" \
     --key-file "$WORK/other.key" "$SRC" "$MNT"
@@ -144,7 +112,10 @@ forget
 check 'with two devices, warm'
 [ "$(statistic l2_ndev)" -eq 2 ] || fail 'two devices are not two'
 [ "$(statistic l2_hits)" -gt 100 ] || fail 'two devices do not serve'
+daemon="$(daemon_of "$MNT")"
 unmount_view "$MNT"
+# What waits is still sealed, by the slowest of the ciphers, and the devices are in use until then.
+wait_gone "$daemon" || fail 'the daemon does not end'
 expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$WORK/one.ogl2" \
     --passphrase-fd 5 "$SRC" "$MNT" 5<<<'wrong horse'
 "$OGIVE" l2 destroy "$WORK/one.ogl2"
@@ -154,6 +125,28 @@ check 'without a cipher'
 forget
 check 'without a cipher, warm'
 unmount_view "$MNT"
+
+say 'padded, and chosen by path'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/padded.ogl2" --l2-padding 16K \
+    --l2-include '/deep/' --l2-include 'text-1*' --l2-exclude 'random-4'
+check 'with padding'
+forget
+check 'with padding, warm'
+[ "$(statistic l2_padding_bytes)" -gt 0 ] || fail 'nothing is padded'
+[ "$(statistic l2_refused_path)" -gt 20 ] || fail 'nothing is left out by its path'
+[ "$(statistic l2_hits)" -gt 50 ] || fail 'nothing of what was included is kept'
+grep -q '"padding": "16K"' "$MNT/.ogive/mount" || fail 'the mount does not say how it pads'
+daemon="$(daemon_of "$MNT")"
+unmount_view "$MNT"
+wait_gone "$daemon" || fail 'the daemon does not end'
+"$OGIVE" l2 verify "$WORK/padded.ogl2" >"$WORK/verified" || fail 'padded records are bad'
+grep -q 'of them padding' "$WORK/verified" || fail 'verify does not add padding up'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/padded.ogl2"
+check 'without padding, on a padded device'
+[ "$(statistic l2_hits)" -gt 50 ] || fail 'a padded device is not read without padding'
+unmount_view "$MNT"
+expect_failure 'names no file' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --l2-exclude '[' \
+    "$SRC" "$MNT"
 
 say 'grown and shrunk'
 for size in 160M 64M; do

@@ -9,14 +9,17 @@
 # Environment:
 #   OGIVE                the ogive binary (default: the workspace's release build)
 #   OGIVE_TORTURE        the torture binary (default: the workspace's release build)
-#   OGIVE_TRANSPORT      how requests come to every mount of a suite (ogive mount --transport): uring,
-#                        for which root may have to switch FUSE over io_uring on (tests/mount/run.sh
-#                        --over-uring does it and undoes it), or device
+#   OGIVE_TRANSPORT      how requests come to every mount of a suite (ogive mount --transport):
+#                        uring, for which root may have to switch FUSE over io_uring on
+#                        (tests/mount/run.sh --over-uring does it and undoes it), or device
+#   OGIVE_PASSTHROUGH    not empty: every mount that can lets the kernel read and write files itself
+#                        (ogive mount --passthrough)
 #   OGIVE_MOUNT_COMMAND  another file system to test instead, called as COMMAND SRC MNT [OPTION...];
 #                        it returns when the mount answers (this is how the suites are tested)
-#   OGIVE_TEST_TOOLS     where pjdfstest and fsx live (default: the cache that .ci/run fills)
-#   OGIVE_TEST_DIRECTORY where suites work (default: /var/tmp; must not be a tmpfs for xattrs, sparse
-#                        files and O_DIRECT to mean what they mean on a disk)
+#   OGIVE_TEST_TOOLS     where pjdfstest, fsx and test_syscalls live (default: the cache that
+#                        .ci/run fills)
+#   OGIVE_TEST_DIRECTORY where suites work (default: /var/tmp; must not be a tmpfs for xattrs,
+#                        sparse files and O_DIRECT to mean what they mean on a disk)
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -35,6 +38,7 @@ SKIPPED=77
 SUITE_NAME=''
 WORK=''
 MOUNTED=()
+STOPPED=''
 
 # say TEXT...: one line of what the suite does.
 say() {
@@ -71,6 +75,10 @@ suite() {
     chmod 755 "$WORK"
     trap cleanup EXIT
     trap 'exit 130' INT TERM
+    if [ -n "${OGIVE_PASSTHROUGH:-}" ] && [ -z "${OGIVE_MOUNT_COMMAND:-}" ]; then
+        over_passthrough
+        say 'with --passthrough where it can be'
+    fi
     if [ -n "${OGIVE_TRANSPORT:-}" ] && [ -z "${OGIVE_MOUNT_COMMAND:-}" ]; then
         over_transport "$OGIVE_TRANSPORT"
         say "$2 (over $OGIVE_TRANSPORT)"
@@ -84,10 +92,32 @@ over_transport() {
     local program
     program="$(command -v "$OGIVE")" || skip "no $OGIVE on this machine"
     # shellcheck disable=SC2016 # the shell that runs the script is to expand it
-    printf '#!/bin/sh\n[ "$1" = mount ] || exec %q "$@"\nshift\nexec %q mount --transport %q "$@"\n' \
-        "$program" "$program" "$1" >"$WORK/ogive"
+    printf '#!/bin/sh\n[ "$1" = mount ] || exec %q "$@"\nshift\n' "$program" >"$WORK/ogive"
+    # shellcheck disable=SC2016 # as above
+    printf 'exec %q mount --transport %q "$@"\n' "$program" "$1" >>"$WORK/ogive"
     chmod 755 "$WORK/ogive"
     OGIVE="$WORK/ogive"
+}
+
+# over_passthrough: from here on $OGIVE mounts with --passthrough, but for what cannot go with it.
+over_passthrough() {
+    local program
+    program="$(command -v "$OGIVE")" || skip "no $OGIVE on this machine"
+    cat >"$WORK/ogive-passthrough" <<WRAPPER
+#!/usr/bin/env bash
+[ "\$1" = mount ] || exec $(printf %q "$program") "\$@"
+shift
+for argument; do
+    case "\$argument" in
+        --direct-io | --l2 | --sole-writer | --no-atime | --passthrough | *://*)
+            exec $(printf %q "$program") mount "\$@"
+            ;;
+    esac
+done
+exec $(printf %q "$program") mount --passthrough "\$@"
+WRAPPER
+    chmod 755 "$WORK/ogive-passthrough"
+    OGIVE="$WORK/ogive-passthrough"
 }
 
 # Ends every mount of this suite and removes its files. The exit code stays what it was.
@@ -105,6 +135,31 @@ cleanup() {
         [ "$code" -ne 0 ] || code=1
     fi
     exit "$code"
+}
+
+# stop_process PID: stops a process, all of its threads, when this returns. The signal alone is not
+# enough: whichever thread takes it stops the others, and until then they go on.
+stop_process() {
+    kill -STOP "$1"
+    while grep -h '^State:' "/proc/$1/task/"*/status 2>/dev/null | grep -qv 'T (stopped)'; do
+        sleep 0.01
+    done
+}
+
+# continue_at_exit PID: a process that a suite stops goes on when the suite ends, however it ends,
+# so that nobody is left waiting for it.
+continue_at_exit() {
+    STOPPED="$1"
+    trap continue_and_clean_up EXIT
+}
+
+continue_and_clean_up() {
+    local code=$?
+    kill -CONT "$STOPPED" 2>/dev/null
+    wait
+    set +e
+    (exit "$code")
+    cleanup
 }
 
 # unmount_at_any_price DIRECTORY: unmounts what is mounted there, dead or alive.
@@ -196,6 +251,59 @@ expect_failure() {
         fail "succeeded, but should have failed with '$text': $*"
     fi
     grep -qF -- "$text" <<<"$output" || fail "'$*' failed without '$text': $output"
+}
+
+# free_port: a port that nobody listens on.
+free_port() {
+    python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# fsx_configuration RESERVE PUNCH: how often fsx does what, in $WORK/fsx.toml; the arguments are the
+# weights of reserving room and of punching holes.
+fsx_configuration() {
+    cat >"$WORK/fsx.toml" <<EOF
+flen = 1000000
+[opsize]
+max = 200000
+[weights]
+close_open = 2
+invalidate = 1
+mapread = 10
+mapwrite = 10
+read = 10
+write = 10
+truncate = 5
+fsync = 1
+fdatasync = 1
+posix_fallocate = $1
+punch_hole = $2
+sendfile = 2
+posix_fadvise = 1
+copy_file_range = 4
+EOF
+}
+
+# pjdfstest_configuration EXPECTED: what pjdfstest asks for, in $WORK/pjdfstest.toml. EXPECTED is a
+# file of the cases that are expected to fail: one name a line, with its reason after a #. The suite
+# switches to two users that every Debian has.
+pjdfstest_configuration() {
+    local expected
+    expected="$(sed 's/#.*//' "$1" | awk 'NF { printf "\"%s\",", $1 }')"
+    cat >"$WORK/pjdfstest.toml" <<EOF
+[features]
+posix_fallocate = {}
+rename_ctime = {}
+utime_now = {}
+utimensat = {}
+[settings]
+naptime = 0.02
+expected_failures = [$expected]
+[dummy_auth]
+entries = [["nobody", "nogroup"], ["daemon", "daemon"]]
+EOF
 }
 
 # passed: the last line of a suite.

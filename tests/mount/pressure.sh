@@ -106,7 +106,9 @@ for ((file = 0; file < FILES; file++)); do
 done
 
 remember_mount "$WORK/mnt"
-within "$OGIVE" mount --direct-io --arc-max 1G "$WORK/src" "$WORK/mnt"
+within "$OGIVE" mount --direct-io --arc-max 1G --log-file "$WORK/log" --log-format json \
+    "$WORK/src" "$WORK/mnt"
+mounted_at="$SECONDS"
 daemon="$(daemon_of "$WORK/mnt")"
 grep -q "$(basename "$GROUP")" "/proc/$daemon/cgroup" || fail 'the daemon is not in the group'
 
@@ -156,4 +158,41 @@ done
 say "$(($(size) / MIB)) MiB in the ARC after it has gone"
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 kill -0 "$daemon" || fail 'the daemon is gone'
+
+# told EVENT: how many lines of the log tell of it, each with its figures.
+told() {
+    perl -MJSON::PP -ne '
+        BEGIN { $event = shift; $count = 0 }
+        $line = decode_json($_);
+        next unless ($line->{event} // "") eq $event;
+        $count++;
+        $line->{target_bytes} =~ /^\d+$/ && $line->{level} eq "notice" or die "$_\n";
+        END { print "$count\n" }' "$1" "$WORK/log"
+}
+# It is told when it begins and, a minute after it has ended, that it has: twice a minute at most.
+for _ in $(seq 90); do
+    [ "$(told memory_ample)" -eq 0 ] || break
+    read_all
+    sleep 1
+done
+[ "$(told memory_short)" -ge 1 ] || fail "not told that memory is short: $(cat "$WORK/log")"
+[ "$(told memory_ample)" -ge 1 ] || fail "not told that it is not any more: $(cat "$WORK/log")"
+minutes=$(((SECONDS - mounted_at) / 60 + 1))
+[ "$(told memory_short)" -le "$minutes" ] || fail "told more than once a minute: $(cat "$WORK/log")"
+say "told in $(told memory_short) + $(told memory_ample) lines"
+
+# A limit of cgroup v1 below what is used is refused at once; the cache gives way, and whoever tries
+# again soon gets it.
+if [ -e "$GROUP/memory.limit_in_bytes" ]; then
+    lower=$(($(size) / 2 + ASIDE))
+    tries=1
+    until { echo "$lower" >"$GROUP/memory.limit_in_bytes"; } 2>/dev/null; do
+        [ "$tries" -lt 20 ] || fail "a limit of $lower is refused still, the ARC has $(size)"
+        tries=$((tries + 1))
+        sleep 0.2
+    done
+    [ "$(size)" -lt "$lower" ] || fail "the ARC holds $(size) in a group of $lower"
+    [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
+    say "a limit of $((lower / MIB)) MiB was taken when it was written for the ${tries}th time"
+fi
 passed

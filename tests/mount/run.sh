@@ -1,18 +1,33 @@
 #!/usr/bin/env bash
 # Runs the mount suites one after the other and prints a table.
 #
-# usage: tests/mount/run.sh [--list | --list-uring | [--over-uring] SUITE...]
+# usage: tests/mount/run.sh [--list | --list-uring | --list-passthrough |
+#            [--all] [--over-uring] [--over-passthrough] SUITE...]
 #
-# --list prints the names of the suites, --list-uring of those that are to be run over io_uring, too.
-# --over-uring runs them over io_uring: FUSE over io_uring is switched on for the time, if root can,
-# and the suites are skipped where the kernel has none. Without arguments all suites run. Exit code 0: none failed; 1: at least one failed.
-# A suite that could not run (no /dev/fuse, not root, a tool missing) is counted as skipped.
+# --list prints the names of the suites, --list-uring of those that are to be run over io_uring,
+# too. --over-uring runs them over io_uring: FUSE over io_uring is switched on for the time, if root
+# can, and the suites are skipped where the kernel has none. Without arguments all suites run.
+# --over-passthrough runs suites on mounts whose files the kernel reads and writes itself;
+# --list-passthrough prints those that run then if none is named. --all runs them at full length: a
+# million files, every stressor alone (OGIVE_ALL=1), an hour each at most. Exit code 0: none failed;
+# 1: at least one failed. A suite that could not run (no /dev/fuse, not root, a tool missing) is
+# counted as skipped.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-all=(life control permissions readonly origin-errors hang coherence l2 l2-places mirror durability fsx fio sqlite
-    git trees pressure doctor pjdfstest)
-over_uring=(coherence fsx fio mirror pjdfstest life control hang pressure)
+all=(life control permissions user flags readonly origin-errors vanished replaced cycles remount
+    submounts overlay passthrough hang hung privileges coherence requests l2 l2-places l2-devices
+    hostile-device mirror
+    durability fsx fio sqlite postgresql stress syscalls fsstress git trees pressure doctor
+    pjdfstest descriptors xfstests)
+over_uring=(coherence requests fsx fio mirror passthrough pjdfstest life control hang hung
+    privileges pressure)
+over_passthrough=(passthrough coherence fsx fio mirror privileges permissions sqlite git)
+if [ "${1:-}" = --all ]; then
+    export OGIVE_ALL=1
+    export OGIVE_SUITE_SECONDS="${OGIVE_SUITE_SECONDS:-3600}"
+    shift
+fi
 case "${1:-}" in
     --list)
         printf '%s\n' "${all[@]}"
@@ -20,6 +35,10 @@ case "${1:-}" in
         ;;
     --list-uring)
         printf '%s\n' "${over_uring[@]}"
+        exit 0
+        ;;
+    --list-passthrough)
+        printf '%s\n' "${over_passthrough[@]}"
         exit 0
         ;;
     --over-uring)
@@ -40,33 +59,16 @@ case "${1:-}" in
         [ "$#" -gt 0 ] || set -- "${over_uring[@]}"
         ;;
 esac
+if [ "${1:-}" = --over-passthrough ]; then
+    shift
+    export OGIVE_PASSTHROUGH=1
+    [ "$#" -gt 0 ] || set -- "${over_passthrough[@]}"
+fi
 suites=("$@")
 [ "$#" -gt 0 ] || suites=("${all[@]}")
-limit_seconds="${OGIVE_SUITE_SECONDS:-900}"
 
-passed=0
-failed=0
-skipped=0
-table=''
-for suite in "${suites[@]}"; do
-    suite="${suite%.sh}"
-    if [ ! -f "$here/$suite.sh" ]; then
-        printf "no suite is called '%s'; there are: %s\n" "$suite" "${all[*]}" >&2
-        exit 2
-    fi
-    started="$SECONDS"
-    code=0
-    timeout --kill-after=30 "$limit_seconds" bash "$here/$suite.sh" </dev/null || code=$?
-    case "$code" in
-        0) result=passed passed=$((passed + 1)) ;;
-        77) result=skipped skipped=$((skipped + 1)) ;;
-        124 | 137) result="failed (over $limit_seconds s)" failed=$((failed + 1)) ;;
-        *) result="failed ($code)" failed=$((failed + 1)) ;;
-    esac
-    table+="$(printf '%-16s %7d  %s' "$suite" "$((SECONDS - started))" "$result")"$'\n'
-done
-
-printf '\n%-16s %7s  %s\n%s' suite seconds result "$table"
+source "$here/../suites.bash"
+run_suites "$here" "${OGIVE_SUITE_SECONDS:-900}" "${suites[@]}"
 [ "$skipped" -eq 0 ] || printf '%d skipped\n' "$skipped"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

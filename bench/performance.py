@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Writes docs/performance.md, and README.md's table of speeds, from bench/results.
+
+bench/performance.py [--check]
+
+Each table is one run of `bench/run.sh` on one machine at one commit: what its file of results says
+in its first line. bench/claims.json says which figures are claimed, against whom, and the target.
+A ratio is taken round by round, so that both of its figures stood next to each other; the page has
+the median and, in parentheses, the least and the greatest. A target that is missed says so.
+
+--check writes nothing and fails if the pages are not what the results give.
+"""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+PAGE = BENCH.parent / "docs" / "performance.md"
+README = BENCH.parent / "README.md"
+
+HEAD = """# Performance
+
+<!-- Written by bench/performance.py from bench/results and bench/claims.json. Do not edit. -->
+
+What ogive claims, beside named peers, and what it misses. Each table is one run at one commit.
+Ratios are taken round by round and are the figures to trust; rates depend on the machine. A value
+is a median, with the least and the greatest of all rounds in parentheses. All rows of all peers are
+in [bench/results](../bench/results), what each figure means in
+[bench/README.md](../bench/README.md).
+The engine beside other caches is in [bench/engine](../bench/engine/README.md), policies
+on [a page of their own](policy.md).
+
+```sh
+sudo bench/run.sh full    # measures again, an hour and a half
+bench/performance.py      # writes this page
+```
+"""
+
+
+TAIL = """
+## Measured by commands of their own
+
+- `ogive bench seal`: what each cipher costs a read of the second level, on this machine.
+- `bench/l2/run.sh`: the second level beside the bare device, the bare cipher and foyer.
+- `bench/profile/run.sh`: a recording to a flame graph, beside perf's and inferno's scripts.
+- `bench/engine/run.sh`: hits and misses of the engine beside other caches.
+"""
+
+
+def read(group):
+    """The header and the rows of a group's last full run, or None."""
+    path = BENCH / "results" / f"{group}.jsonl"
+    if not path.exists():
+        return None
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line]
+    return lines[0]["header"], lines[1:]
+
+
+def number(value):
+    """Three significant digits; whole numbers stay whole."""
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}"
+
+
+def rounds(rows, claim, peer):
+    """Round to value, for the rows of a peer that a claim is about."""
+    return {
+        row.get("round", 0): row[claim["metric"]]
+        for row in rows
+        if row["peer"] == peer
+        and claim["metric"] in row
+        and all(row.get(key) == value for key, value in claim["where"].items())
+    }
+
+
+def measured(rows, claim):
+    """The values of a claim, one a round: ratios where it names a peer."""
+    ours = rounds(rows, claim, claim["peer"])
+    if "against" not in claim:
+        return list(ours.values())
+    theirs = rounds(rows, claim, claim["against"])
+    return [ours[number] / theirs[number] for number in ours if theirs.get(number)]
+
+
+def line(rows, claim):
+    """A row of a table, and whether its target was missed."""
+    values = measured(rows, claim)
+    against = claim.get("against", "–")
+    if "at_least" in claim:
+        target = f"at least {number(claim['at_least'])}"
+    elif "at_most" in claim:
+        target = f"at most {number(claim['at_most'])}"
+    else:
+        target = "–"
+    if not values:
+        return f"| {claim['what']} | {claim['peer']} | {against} | {target} | not measured | |", False
+    median = statistics.median(values)
+    shown = number(median)
+    if len(values) > 1:
+        shown += f" ({number(min(values))} to {number(max(values))})"
+    if "at_least" in claim:
+        missed = median < claim["at_least"]
+    elif "at_most" in claim:
+        missed = median > claim["at_most"]
+    else:
+        missed = None
+    verdict = "" if missed is None else "**missed**" if missed else "met"
+    row = f"| {claim['what']} | {claim['peer']} | {against} | {target} | {shown} | {verdict} |"
+    return row, bool(missed)
+
+
+def section(part):
+    """A group's heading, where its figures come from, and its table."""
+    out = [f"## {part['heading']}", "", part["text"]]
+    found = read(part["group"])
+    if found is None:
+        return out + ["", f"Not measured yet: `sudo bench/run.sh full {part['group']}`."], []
+    header, rows = found
+    versions = header["versions"]
+    out += [
+        f"Measured {header['date']} at commit {versions['commit']}: {header['cpu']},",
+        f"{header['memory_gib']} GiB, {header['kernel']}, {header['file_system']}; "
+        f"load before {header['load_before']}.",
+        "",
+        "| what | ogive as | against | target | measured | |",
+        "|---|---|---|---|---|---|",
+    ]
+    missed = []
+    for claim in part["claims"]:
+        row, is_missed = line(rows, claim)
+        out.append(row)
+        if is_missed:
+            missed.append(f"{part['heading']}: {claim['what']}")
+    return out, missed
+
+
+def page(parts):
+    """The whole page."""
+    sections = [section(part) for part in parts]
+    missed = [name for _, names in sections for name in names]
+    out = [HEAD]
+    if missed:
+        out += ["Missed:", ""] + [f"- {name}" for name in missed] + [""]
+    out += ["\n\n".join("\n".join(lines) for lines, _ in sections)]
+    return "\n".join(out) + "\n" + TAIL
+
+
+def readme(parts):
+    """README.md with its table between the markers written anew: how many times as fast."""
+    rows = ["| | against | ogive |", "|---|---|--:|"]
+    for part in parts:
+        found = read(part["group"])
+        for claim in part["claims"]:
+            values = measured(found[1], claim) if found and "readme" in claim else []
+            if values:
+                median = statistics.median(values)
+                times = 1 / median if "at_most" in claim else median
+                against = claim["against"].split(",")[0].replace("passthrough", "a pass-through")
+                rows.append(f"| {claim['readme']} | {against} | {number(times)} |")
+    begin, end = "<!-- speed -->\n", "\n<!-- /speed -->"
+    before, rest = README.read_text().split(begin)
+    return before + begin + "\n".join(rows) + end + rest.split(end)[1]
+
+
+def main():
+    """Writes or checks the page."""
+    parts = json.loads((BENCH / "claims.json").read_text())
+    pages = {PAGE: page(parts), README: readme(parts)}
+    if sys.argv[1:] == ["--check"]:
+        for path, text in pages.items():
+            if path.read_text() != text:
+                sys.exit(f"{path.name} is not what bench/results gives: run bench/performance.py")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        for path, text in pages.items():
+            path.write_text(text)
+
+
+main()

@@ -1,0 +1,25 @@
+"""Two mounts that change one file: the later to sync has to be told.
+
+usage: conflict.py OURS THEIRS
+"""
+
+import errno
+import os
+import sys
+
+ours, theirs = sys.argv[1:]
+with open(ours, "w") as file:
+    file.write("before")
+descriptor = os.open(ours, os.O_WRONLY)
+os.pwrite(descriptor, b"ours", 0)
+with open(theirs, "w") as file:
+    file.write("theirs")
+for call in os.fsync, os.close:
+    try:
+        call(descriptor)
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+        break
+else:
+    sys.exit("nobody was told of a conflict")

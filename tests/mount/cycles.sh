@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Mounts that would read from each other, and so wait for each other for ever, are refused: two of
+# them, three, through bind mounts, through what is mounted below a source, under other names. Where
+# such a mount appears later, below the source of a view that is there, it is ELOOP to the view.
+#
+# Everything happens in a mount namespace of its own and with a limit of time, and connections that
+# hang are cut at the end: a mistake here must not hang the machine.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+if [ "${1:-}" != inside ]; then
+    command -v unshare >/dev/null || exec bash "$0" inside
+    exec unshare --mount --propagation private bash "$0" inside
+fi
+suite cycles 'mounts in a circle'
+needs_ogive
+need "$OGIVE" timeout
+
+cd "$WORK"
+mkdir a b c d other other/in bound
+
+# cut: whatever still waits for a mount of this suite is told that it is gone.
+cut() {
+    local code=$?
+    mkdir -p "$WORK/connections"
+    if mount -t fusectl fusectl "$WORK/connections" 2>/dev/null; then
+        awk -v work="$WORK/" 'index($5, work) == 1 && / - fuse.ogive / {
+            split($3, device, ":"); print device[2] }' /proc/self/mountinfo | sort -u |
+            while read -r number; do
+                [ "$code" -eq 0 ] || echo 1 >"$WORK/connections/$number/abort"
+            done
+        umount "$WORK/connections"
+    fi
+    (exit "$code")
+    cleanup
+}
+trap cut EXIT
+
+# refused SRC MNT THROUGH [OPTION...]: mounting must be refused, and say through what.
+refused() {
+    local source="$1" mount="$2" through="$3"
+    shift 3
+    expect_failure "the source comes from there, through $through" \
+        timeout 30 "$OGIVE" mount "$@" "$source" "$mount"
+    ! is_mounted "$mount" || fail "$mount was mounted although it was refused"
+}
+
+mount_view "$WORK/a" "$WORK/b"
+refused "$WORK/b" "$WORK/a" "$WORK/b"
+mkdir "$WORK/a/inner" "$WORK/a/point"
+refused "$WORK/b" "$WORK/a/point" "$WORK/b"
+refused "$WORK/b/inner" "$WORK/a/point" "$WORK/b"
+say 'two mounts'
+mount_view "$WORK/b" "$WORK/c"
+refused "$WORK/c" "$WORK/a" "$WORK/c and $WORK/b"
+say 'three mounts'
+mount --bind "$WORK/c" "$WORK/bound"
+remember_mount "$WORK/bound"
+refused "$WORK/bound" "$WORK/a" "$WORK/bound and $WORK/b"
+say 'through a bind mount'
+mount --bind "$WORK/b" "$WORK/other/in"
+remember_mount "$WORK/other/in"
+refused "$WORK/other" "$WORK/a" "$WORK/other/in"
+umount "$WORK/other/in"
+say 'through what is mounted below the source'
+umount "$WORK/bound"
+unmount_view "$WORK/c"
+unmount_view "$WORK/b"
+
+# loops PATH...: each path must be refused, at once, and be refused when it is asked for again.
+loops() {
+    local path
+    for path in "$@" "$@"; do
+        expect_failure 'Too many levels of symbolic links' timeout 20 ls "$path"
+    done
+}
+
+# A mount that appears below the source while the view is there: the view itself.
+for options in '' --direct-io '--metadata-ttl 0'; do
+    # shellcheck disable=SC2086 # several options
+    mount_view "$WORK/a" "$WORK/b" $options
+    mkdir -p "$WORK/a/self"
+    mount --bind "$WORK/b" "$WORK/a/self"
+    remember_mount "$WORK/a/self"
+    loops "$WORK/b/self" "$WORK/b/self/inner"
+    expect_failure 'Too many levels' timeout 20 stat "$WORK/b/self"
+    timeout 20 ls "$WORK/b" | grep -q inner || fail 'what is beside it cannot be listed'
+    timeout 20 ls -l "$WORK/b" >/dev/null 2>&1 || true
+    umount "$WORK/a/self"
+    sleep 1.2
+    timeout 20 ls "$WORK/b/self" || fail 'the directory below it cannot be listed afterwards'
+    unmount_view "$WORK/b"
+done
+say 'the view itself, bound into its source'
+# Another view, which reads from this one through a bind mount that appears later.
+mount_view "$WORK/a" "$WORK/b"
+mount_view "$WORK/other" "$WORK/a/point"
+timeout 20 ls "$WORK/b/point" >/dev/null || fail 'a view in the source of another cannot be read'
+mount --bind "$WORK/b" "$WORK/other/in"
+remember_mount "$WORK/other/in"
+loops "$WORK/a/point/in" "$WORK/b/point/in"
+umount "$WORK/other/in"
+sleep 2.5
+unmount_view "$WORK/a/point"
+unmount_view "$WORK/b"
+say 'another view that reads from it, by a mount that appeared later'
+
+# What is no circle is mounted.
+mount_view "$WORK/a" "$WORK/b"
+mount_view "$WORK/b" "$WORK/c"
+mount_view "$WORK/other" "$WORK/a/point"
+timeout 20 ls "$WORK/b/point" "$WORK/c/point" >/dev/null ||
+    fail 'a view in the source of another cannot be read'
+unmount_view "$WORK/c"
+unmount_view "$WORK/b"
+unmount_view "$WORK/a/point"
+mount_view "$WORK/a" "$WORK/b" --name photographs
+refused "$WORK/b" "$WORK/a" "$WORK/b"
+mv "$WORK/a" "$WORK/moved"
+refused "$WORK/b" "$WORK/moved" "$WORK/b"
+mv "$WORK/moved" "$WORK/a"
+unmount_view "$WORK/b"
+say 'under another name, and after the source was renamed'
+# Mount events that propagate: what is mounted on the copy is mounted in the source as well.
+mount --bind "$WORK/a" "$WORK/a"
+remember_mount "$WORK/a"
+mount --make-shared "$WORK/a"
+mount --bind "$WORK/a" "$WORK/bound"
+remember_mount "$WORK/bound"
+mount_view "$WORK/a" "$WORK/b"
+expect_failure 'inside its own source' timeout 30 "$OGIVE" mount "$WORK/b" "$WORK/bound/point"
+! is_mounted "$WORK/bound/point" || fail 'it stays mounted although it was refused'
+unmount_view "$WORK/b"
+umount "$WORK/bound"
+umount "$WORK/a"
+say 'through mount events that propagate'
+passed

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# The second level against whoever holds its device: what was sealed is never taken up unsealed,
+# a key says that it is to be sealed, and nothing on the device decides how much work is done.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite hostile-device 'a second level whose device somebody else could write to'
+needs_ogive
+need dd grep stat
+has_option --l2 || skip 'this ogive has no second level'
+
+SRC="$WORK/source"
+MNT="$WORK/mount"
+L2="$WORK/cache.ogl2"
+export STATE_DIRECTORY="$WORK/state"
+OPTIONS=(--arc-max 8M --direct-io --l2-size 64M --l2-admit all --racy-window 50ms)
+
+mkdir -p "$SRC" "$MNT"
+for number in $(seq 20); do
+    head -c 1000000 < <(yes "line $number that nobody else may read") >"$SRC/text-$number"
+done
+sleep 0.2
+head -c 32 /dev/urandom >"$WORK/key"
+chmod 600 "$WORK/key"
+
+# forget: memory lets go of everything, and what the second level took is written.
+forget() {
+    echo all >"$MNT/.ogive/reclaim"
+    sleep 1.5
+}
+
+say 'a key file by a relative path'
+(cd "$WORK" && "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --key-file key "$SRC" "$MNT")
+remember_mount "$MNT"
+cat "$MNT"/text-* >/dev/null
+forget
+grep -q '"cipher": *"aes-256-gcm"' "$MNT/.ogive/mount" || fail 'the mount does not say how it seals'
+unmount_view "$MNT"
+
+say 'formatted without seals by somebody else'
+cp "$L2" "$WORK/sealed.ogl2"
+"$OGIVE" l2 format --force --cipher off "$L2" >/dev/null
+sum="$(sha256sum <"$L2")"
+for options in "--key-file $WORK/key" "--cipher aes-256-gcm --key-file $WORK/key" ''; do
+    # shellcheck disable=SC2086 # several options
+    expect_failure 'nothing on it is sealed' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" $options \
+        "$SRC" "$MNT"
+done
+expect_failure 'nothing on it is sealed' "$OGIVE" l2 verify --key-file "$WORK/key" "$L2"
+expect_failure 'a key was given' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --cipher off \
+    --key-file "$WORK/key" "$SRC" "$MNT"
+[ "$(sha256sum <"$L2")" = "$sum" ] || fail 'a refused device was written to'
+if grep -qa 'nobody else may read' "$L2"; then
+    fail 'contents are in clear on a device that was to be sealed'
+fi
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2" --cipher off
+grep -q '"cipher": *"off"' "$MNT/.ogive/mount" ||
+    fail 'the mount does not say that nothing is sealed'
+unmount_view "$MNT"
+
+say 'a superblock of another format, and one that was changed'
+cp "$WORK/sealed.ogl2" "$L2"
+for place in 8 65544; do
+    printf '\001' | dd of="$L2" bs=1 seek="$place" conv=notrunc status=none
+done
+expect_failure 'version 1' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --key-file "$WORK/key" \
+    "$SRC" "$MNT"
+
+say 'verify reads and does not grow what it reads'
+cp "$WORK/sealed.ogl2" "$L2"
+truncate -s 20M "$L2"
+chmod 400 "$L2"
+"$OGIVE" l2 verify --key-file "$WORK/key" "$L2" >"$WORK/verified" || true
+grep -q 'bad records' "$WORK/verified" || fail 'verify does not finish'
+[ "$(stat -c %s "$L2")" = $((20 << 20)) ] || fail 'verify changed the length of the device'
+
+say 'another key'
+cp "$WORK/sealed.ogl2" "$L2.rekeyed"
+head -c 32 /dev/urandom >"$WORK/next"
+chmod 600 "$WORK/next"
+"$OGIVE" l2 rekey --key-file "$WORK/key" --new-key-file "$WORK/next" "$L2.rekeyed" >/dev/null
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2.rekeyed" --key-file "$WORK/next"
+expect_failure 'unmount that mount first' "$OGIVE" l2 rekey --key-file "$WORK/next" \
+    --new-key-file "$WORK/key" "$L2.rekeyed"
+daemon="$(daemon_of "$MNT")"
+unmount_view "$MNT"
+wait_gone "$daemon" || fail 'the daemon does not end'
+expect_failure 'another key' "$OGIVE" l2 verify --key-file "$WORK/key" "$L2.rekeyed"
+"$OGIVE" l2 verify --key-file "$WORK/next" "$L2.rekeyed" | grep -q 'bad records  0' ||
+    fail 'a device with another key is not what it was'
+
+say 'a key file of somebody else'
+cp "$WORK/key" "$WORK/foreign.key"
+chmod 600 "$WORK/foreign.key"
+chown 65534 "$WORK/foreign.key"
+expect_failure 'belongs to user 65534' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" \
+    --key-file "$WORK/foreign.key" "$SRC" "$MNT"
+passed

@@ -1,0 +1,232 @@
+#!/usr/bin/env bash
+# A source that does not answer, and what becomes of those who wait for it: a hundred programs in
+# the middle of operations of every kind die of kill -9, cached bytes and the control directory can
+# be read meanwhile, --origin-timeout turns waiting into EIO, unmounting ends, and when the source
+# answers again everything works.
+#
+# The source is a view itself, whose daemon is stopped.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite hung 'a source that hangs: killed waiters, timeouts, the end of the mount'
+needs_ogive
+need perl timeout
+
+readonly WAITERS=100
+
+mkdir -p "$WORK/below/directory" "$WORK/below/full" "$WORK/connections"
+head -c 1M /dev/urandom >"$WORK/below/cached"
+head -c 1M /dev/urandom >"$WORK/below/uncached"
+for ((number = 0; number < WAITERS; number++)); do
+    echo "$number" >"$WORK/below/full/$number"
+done
+# Nothing of it is believed without asking.
+mount_view "$WORK/below" "$WORK/source" --metadata-ttl 0 --negative-ttl 0
+below="$(daemon_of "$WORK/source")"
+mount -t fusectl fusectl "$WORK/connections" || skip 'no fusectl on this machine'
+remember_mount "$WORK/connections"
+
+continue_at_exit "$below"
+
+# hang: the source stops answering, when this returns.
+hang() {
+    stop_process "$below"
+}
+
+# waiting: how many requests of the mount wait.
+waiting() {
+    cat "$connection/waiting"
+}
+
+# wait_until COUNT: until so many requests wait.
+wait_until() {
+    local _
+    for _ in $(seq 300); do
+        [ "$(waiting)" -lt "$1" ] || return 0
+        sleep 0.1
+    done
+    fail "$(waiting) of $1 requests wait: the source does not hang"
+}
+
+# look: the number of the mount's connection.
+look() {
+    connection="$WORK/connections/$(mountpoint -d "$WORK/mount" | cut -d: -f2)"
+    [ -r "$connection/waiting" ] || fail 'fusectl does not know the mount'
+}
+
+# operation NUMBER: one that asks the source; what follows the last is another of the same.
+operation() {
+    local mount="$WORK/mount" number="$1"
+    case $((number % 10)) in
+        0) exec stat "$mount/missing.$number" ;;
+        1) exec cat "$mount/full/$number" ;;
+        2) exec ls -l "$mount/directory" ;;
+        3) exec touch "$mount/full/new.$number" ;;
+        4) exec rm "$mount/full/$number" ;;
+        5) exec mkdir "$mount/full/made.$number" ;;
+        6) exec mv "$mount/full/$number" "$mount/full/moved.$number" ;;
+        7) exec ln -s target "$mount/full/link.$number" ;;
+        8) exec df "$mount" ;;
+        9) exec dd if=/dev/zero of="$mount/full/$number" bs=4k count=1 conv=notrunc status=none ;;
+    esac
+}
+
+# reads_control: a look at the counters, by a program of its own.
+reads_control() {
+    timeout 30 cat "$WORK/mount/.ogive/arcstats" | grep -q '^hits ' || fail "$1"
+}
+
+killed_waiters() {
+    local options=("$@") number pid pids=() left
+    mount_view "$WORK/source" "$WORK/mount" "${options[@]}"
+    look
+    exec 9<"$WORK/mount/cached"
+    cat <&9 >"$WORK/copy"
+    cmp "$WORK/copy" "$WORK/below/cached" || fail 'the view differs from what is below it'
+    hang
+    for ((number = 0; number < WAITERS; number++)); do
+        operation "$number" >/dev/null 2>&1 9<&- &
+        pids+=($!)
+        # That it was killed is not worth a line each.
+        disown "$!"
+    done
+    # Most wait for one another in the kernel: for a name that is being looked up, for a directory.
+    wait_until 10
+    # shellcheck disable=SC2016 # a variable of Perl
+    timeout 30 \
+        perl -e 'sysseek(STDIN, 65536, 0); sysread(STDIN, $bytes, 8192) == 8192 or die' <&9 ||
+        fail 'cached bytes cannot be read beside those that wait'
+    reads_control 'the control directory does not answer beside those that wait'
+    for pid in "${pids[@]}"; do
+        [ -d "/proc/$pid" ] || fail 'a program did not wait for the source'
+    done
+    kill -9 "${pids[@]}"
+    left=0
+    for pid in "${pids[@]}"; do
+        wait_gone "$pid" || left=$((left + 1))
+    done
+    [ "$left" -eq 0 ] || fail "$left of $WAITERS programs survived kill -9 (${options[*]})"
+    reads_control 'the control directory does not answer afterwards'
+    kill -CONT "$below"
+    wait
+    exec 9<&-
+    cmp "$WORK/mount/uncached" "$WORK/below/uncached" || fail 'the view differs afterwards'
+    echo new >"$WORK/mount/after" || fail 'nothing can be written afterwards'
+    [ "$(cat "$WORK/below/after")" = new ] || fail 'what was written afterwards is not there'
+    # What was begun for those who died may be under way still.
+    for _ in $(seq 50); do
+        ! diff -r "$WORK/mount/full" "$WORK/below/full" >"$WORK/difference" || break
+        sleep 0.1
+    done
+    diff -r "$WORK/mount/full" "$WORK/below/full" || fail 'the view differs from what is below it'
+    # Nothing that was opened for those who died is still open.
+    unmount_view "$WORK/mount"
+    say "$WAITERS of $WAITERS waiters died, and the mount healed (${options[*]:-page cache})"
+}
+
+signals_that_do_not_kill() {
+    mount_view "$WORK/source" "$WORK/mount" --metadata-ttl 0
+    look
+    hang
+    # shellcheck disable=SC2016 # perl's variables
+    perl -e '
+        $SIG{ALRM} = sub { $rung++ };
+        use Time::HiRes qw(setitimer ITIMER_REAL);
+        setitimer(ITIMER_REAL, 0.05, 0.05);
+        my @found = stat("$ARGV[0]/uncached") or die "stat: $!\n";
+        die "no signal came\n" unless $rung;' "$WORK/mount" 2>"$WORK/said" &
+    local pid=$!
+    wait_until 1
+    sleep 1.5
+    [ -d "/proc/$pid" ] || fail "a program was failed by a timer: $(cat "$WORK/said")"
+    kill -CONT "$below"
+    wait "$pid" || fail "a program was failed by a timer: $(cat "$WORK/said")"
+    # Now one that was interrupted before it is killed.
+    hang
+    # shellcheck disable=SC2016 # perl's variables
+    perl -e '$SIG{USR1} = sub {}; stat("$ARGV[0]/directory")' "$WORK/mount" &
+    pid=$!
+    wait_until 1
+    kill -USR1 "$pid"
+    sleep 0.2
+    kill -9 "$pid"
+    wait_gone "$pid" || fail 'a program that had got a signal before survived kill -9'
+    kill -CONT "$below"
+    wait
+    unmount_view "$WORK/mount"
+    say 'signals that do not kill fail nobody'
+}
+
+timeouts() {
+    mount_view "$WORK/source" "$WORK/mount" --origin-timeout 1s --metadata-ttl 0 "$@"
+    look
+    [ "$(cat "$WORK/mount/full/1")" = 1 ] || fail 'nothing can be read before'
+    hang
+    local pids=() pid number
+    for number in 1 2 3 4 5; do
+        timeout 60 cat "$WORK/mount/full/1$number" >/dev/null 2>"$WORK/said.$number" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do
+        ! wait "$pid" || fail 'bytes came from a source that hangs'
+    done
+    for number in 1 2 3 4 5; do
+        grep -q 'Input/output error' "$WORK/said.$number" ||
+            fail "not EIO: $(cat "$WORK/said.$number")"
+    done
+    kill -CONT "$below"
+    for number in 1 2 3 4 5; do
+        for _ in $(seq 50); do
+            [ "$(cat "$WORK/mount/full/1$number" 2>/dev/null)" != "1$number" ] || break
+            sleep 0.1
+        done
+        [ "$(cat "$WORK/mount/full/1$number")" = "1$number" ] || fail 'the mount did not heal'
+    done
+    unmount_view "$WORK/mount"
+    say 'what waits for too long is EIO, until the source answers again'
+}
+
+the_end() {
+    local daemon pid
+    mount_view "$WORK/source" "$WORK/mount" --metadata-ttl 0 "$@"
+    look
+    daemon="$(daemon_of "$WORK/mount")"
+    hang
+    stat "$WORK/mount/uncached" >/dev/null 2>&1 &
+    pid=$!
+    wait_until 1
+    kill -TERM "$daemon"
+    for _ in $(seq 200); do
+        is_mounted "$WORK/mount" || break
+        sleep 0.1
+    done
+    ! is_mounted "$WORK/mount" || fail 'SIGTERM does not end a mount whose source hangs'
+    wait_gone "$pid" || fail 'a program waits for a mount that is gone'
+    kill -CONT "$below"
+    wait_gone "$daemon" || fail 'the daemon does not end though its source answers again'
+    wait
+    mount_view "$WORK/source" "$WORK/mount" --metadata-ttl 0 "$@"
+    look
+    hang
+    stat "$WORK/mount/uncached" >/dev/null 2>&1 &
+    pid=$!
+    wait_until 1
+    kill -9 "$pid"
+    wait_gone "$pid" || fail 'a program survived kill -9'
+    wait "$pid" 2>/dev/null || :
+    # Its process is caught in the source, of which the command tells.
+    timeout 60 "$OGIVE" unmount --wait 2s "$WORK/mount" 2>/dev/null || :
+    ! is_mounted "$WORK/mount" || fail 'it cannot be unmounted while its source hangs'
+    kill -CONT "$below"
+    wait
+    say 'a mount ends though its source hangs'
+}
+
+killed_waiters
+killed_waiters --direct-io --metadata-ttl 0
+signals_that_do_not_kill
+timeouts
+timeouts --direct-io
+the_end
+the_end --direct-io
+trap cleanup EXIT
+unmount_view "$WORK/source"
+passed

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Devices of the second level that come and go while the mount is read: every byte stays right, what
+# has gone is free for others, and kill -9 in between leaves devices that are as good as before.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite l2-devices 'devices of a second level, added and removed while it is used'
+source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
+
+ONE="$WORK/one.ogl2"
+TWO="$WORK/two.ogl2"
+OPTIONS+=(--l2-size 64M)
+fill_source 30 40000
+
+say 'a device comes while everything is read'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$ONE"
+check 'with one device'
+forget
+(for _ in 1 2 3; do check 'while a device comes'; done) &
+reader=$!
+"$OGIVE" l2 add "$MNT" "$TWO"
+wait "$reader" || fail 'reading while a device came'
+[ "$(statistic l2_ndev)" -eq 2 ] || fail 'it has not come'
+[ "$(stat -c %s "$TWO")" = $((64 << 20)) ] || fail 'it has not the size of --l2-size'
+grep -q "$TWO" "$MNT/.ogive/mount" || fail 'the mount does not name it'
+forget
+check 'with two devices'
+forget
+before="$(statistic l2_hits)"
+check 'with two devices, warm'
+[ "$(($(statistic l2_hits) - before))" -gt 100 ] || fail 'two devices do not serve'
+"$OGIVE" l2 status "$MNT" | grep -q "path .*$TWO" || fail 'status does not show it'
+"$OGIVE" l2 status --json "$MNT" | grep -q '"records": [1-9]' || fail 'status has no records'
+
+say 'refused, in words'
+expect_failure 'in use by this mount already' "$OGIVE" l2 add "$MNT" "$TWO"
+expect_failure 'inside the source' "$OGIVE" l2 add "$MNT" "$SRC/cache"
+expect_failure 'inside the mount' "$OGIVE" l2 add "$MNT" "$MNT/cache"
+head -c 9000000 /dev/urandom >"$WORK/precious"
+expect_failure 'to overwrite that' "$OGIVE" l2 add "$MNT" "$WORK/precious"
+expect_failure 'is not in use by this mount' "$OGIVE" l2 remove "$MNT" "$WORK/precious"
+expect_failure 'no ogive mount is at' "$OGIVE" l2 add "$WORK" "$TWO"
+expect_failure 'in use by another process' "$OGIVE" l2 rekey "$TWO" --new-key-file "$WORK/none"
+"$OGIVE" l2 format --cipher off --size 16M "$WORK/off.ogl2" >/dev/null
+expect_failure 'nothing on it is sealed' "$OGIVE" l2 add "$MNT" "$WORK/off.ogl2"
+if command -v setpriv >/dev/null; then
+    expect_failure 'ermission denied' setpriv --reuid 65534 --regid 65534 --clear-groups \
+        sh -c "echo 'remove $TWO' >'$MNT/.ogive/l2'"
+fi
+
+say 'it goes while everything is read, and is free for others'
+(for _ in 1 2 3; do check 'while a device goes'; done) &
+reader=$!
+"$OGIVE" l2 remove "$MNT" "$TWO"
+wait "$reader" || fail 'reading while a device went'
+[ "$(statistic l2_ndev)" -eq 1 ] || fail 'it has not gone'
+"$OGIVE" l2 verify "$TWO" | grep -q 'bad records  0' || fail 'what it left is not whole'
+check 'with one device again'
+"$OGIVE" l2 add "$MNT" "$TWO"
+forget
+before="$(statistic l2_hits)"
+check 'with both again'
+[ "$(($(statistic l2_hits) - before))" -gt 50 ] || fail 'what it held is not found again'
+
+say 'kill -9 while devices come and go'
+for round in 1 2 3; do
+    (while "$OGIVE" l2 remove "$MNT" "$TWO" && "$OGIVE" l2 add "$MNT" "$TWO"; do :; done) \
+        >/dev/null 2>&1 &
+    changes=$!
+    (check 'before kill -9' || true) >/dev/null 2>&1 &
+    sleep "0.$((round * 3))"
+    daemon="$(daemon_of "$MNT")"
+    kill -9 "$daemon"
+    wait_gone "$daemon" || fail 'the daemon does not die'
+    unmount_at_any_price "$MNT"
+    wait "$changes" || true
+    wait
+    mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$ONE" --l2 "$TWO"
+    sleep 0.5
+    check "after kill -9, round $round"
+    [ "$(statistic l2_hits)" -gt 0 ] || fail "nothing was left after kill -9, round $round"
+    forget
+done
+
+say 'the last one goes, and one of another size comes'
+"$OGIVE" l2 remove "$MNT" "$ONE"
+"$OGIVE" l2 remove "$MNT" "$TWO"
+check 'without a device'
+"$OGIVE" l2 status "$MNT" | grep -q 'no device' || fail 'status shows what is not there'
+"$OGIVE" l2 add "$MNT" "$WORK/three.ogl2" --size 24M
+[ "$(stat -c %s "$WORK/three.ogl2")" -eq $((24 << 20)) ] || fail 'it has another size'
+forget
+check 'with the third'
+unmount_view "$MNT"
+
+say 'where there is no key to add with'
+mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --passphrase-fd 5 --l2 "$WORK/phrase.ogl2" 5<<<'horse'
+expect_failure 'which is not kept' "$OGIVE" l2 add "$MNT" "$WORK/four.ogl2"
+"$OGIVE" l2 remove "$MNT" "$WORK/phrase.ogl2"
+unmount_view "$MNT"
+mount_view "$SRC" "$MNT"
+expect_failure 'begun without --l2' "$OGIVE" l2 add "$MNT" "$ONE"
+passed

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# overlayfs with its layers in the mount: the lower one, as containers have it, and the upper one
+# with its work directory. It opens files of the layers without looking their names up.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite overlay 'overlayfs with its lower or its upper layer in the mount'
+needs_ogive
+
+source="$WORK/source"
+view="$WORK/view"
+merged="$WORK/merged"
+mkdir "$source" "$view" "$merged" "$WORK/other"
+# An upper layer cannot be on overlayfs, which the working directory may be.
+mount -t tmpfs overlay-test "$WORK/other" || skip 'no tmpfs can be mounted here'
+remember_mount "$WORK/other"
+
+# overlay LOWER UPPER: mounts one over the other, UPPER/data with UPPER/work.
+overlay() {
+    mkdir -p "$2/data" "$2/work"
+    mount -t overlay overlay-test -o "lowerdir=$1,upperdir=$2/data,workdir=$2/work" "$merged" ||
+        skip 'overlayfs cannot be mounted here'
+    remember_mount "$merged"
+}
+
+# has FILE TEXT
+has() {
+    [ "$(cat "$merged/$1")" = "$2" ] || fail "$options: $1 holds $(cat "$merged/$1"), not $2"
+}
+
+# change_all: what a container does to its image, each at once after the other.
+change_all() {
+    local round
+    for round in 1 2 3; do
+        echo more >>"$merged/file-$round" || fail "$options: a file cannot be copied up"
+        has "file-$round" "$(printf 'lower\nmore')"
+    done
+    echo new >"$merged/new" && has new new
+    echo again >"$merged/new" && has new again
+    mkdir "$merged/made" && echo inside >"$merged/made/inner" && has made/inner inside
+    mv "$merged/made" "$merged/moved" && has moved/inner inside
+    mv "$merged/file-4" "$merged/moved/file" && has moved/file lower
+    rm "$merged/file-5" && rm -r "$merged/directory"
+    chmod 600 "$merged/file-6"
+    [ "$(stat -c %a "$merged/file-6")" = 600 ] || fail "$options: the mode is not as it was set"
+    ln "$merged/file-1" "$merged/linked" && echo linked >>"$merged/linked"
+    has file-1 "$(printf 'lower\nmore\nlinked')"
+    [ "$(cd "$merged" && find . | sort | tr '\n' ' ')" = '. ./file-1 ./file-2 ./file-3 ./file-6 '`
+        `'./linked ./moved ./moved/file ./moved/inner ./new ' ] ||
+        fail "$options: $(cd "$merged" && find . | sort | tr '\n' ' ')"
+}
+
+# fill DIRECTORY: the lower layer.
+fill() {
+    local number
+    mkdir -p "$1/directory"
+    for number in 1 2 3 4 5 6; do echo lower >"$1/file-$number"; done
+    echo deep >"$1/directory/file"
+}
+
+for options in '' --direct-io '--metadata-ttl 0'; do
+    # shellcheck disable=SC2086 # none, or one with its value
+    mount_view "$source" "$view" $options
+    fill "$view/lower"
+    overlay "$view/lower" "$WORK/other/upper"
+    change_all
+    umount "$merged"
+    say "${options:-default}: the lower layer is in the mount"
+
+    fill "$WORK/other/lower"
+    overlay "$WORK/other/lower" "$view/upper"
+    change_all
+    umount "$merged"
+    # What was changed is still there for the next one.
+    overlay "$WORK/other/lower" "$view/upper"
+    has new again
+    has linked "$(printf 'lower\nmore\nlinked')"
+    umount "$merged"
+    say "${options:-default}: the upper layer is in the mount"
+    unmount_view "$view"
+    rm -rf "${source:?}"/* "${WORK:?}/other"/*
+done
+
+passed

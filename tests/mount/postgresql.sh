@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# A PostgreSQL cluster on the mount, as a user of its own: made there, written by many clients, and
+# killed in the middle of it, once the server and twice the mount below it. After each kill all rows
+# are there that a client was told are committed, accounts and history add up, and amcheck finds
+# every table and index whole. At the end pg_checksums reads every page without the mount.
+# shellcheck source=tests/mount/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite postgresql 'a server of databases killed, and the mount killed below it'
+needs_ogive
+need setpriv
+
+programs="$(find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null |
+    sort -V | tail -n 1)"
+[ -n "$programs" ] || skip 'no PostgreSQL on this machine (Debian package postgresql)'
+PATH="$programs:$PATH"
+need postgres psql pgbench pg_amcheck pg_checksums
+id postgres >/dev/null 2>&1 || skip 'no user postgres on this machine'
+
+readonly SECONDS_OF_LOAD="${OGIVE_POSTGRESQL_SECONDS:-3}"
+readonly CLIENTS=4
+data="$WORK/view/data"
+first=1
+server=''
+writer=''
+bench=''
+
+as_postgres() {
+    setpriv --reuid postgres --regid postgres --clear-groups -- "$@"
+}
+
+sql() {
+    as_postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -h "$WORK/run" -d postgres "$@"
+}
+
+# no_server: whatever happens, no process of the server stays.
+no_server() {
+    local code=$?
+    set +e
+    kill_server
+    (exit "$code")
+    cleanup
+}
+trap no_server EXIT
+
+# kill_server: kill -9 of the server and all processes it started.
+kill_server() {
+    local children child
+    [ -n "$server" ] || return 0
+    children="$(pgrep -P "$server" || true)"
+    kill -9 "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+    for child in $children; do
+        kill -9 "$child" 2>/dev/null || true
+        wait_gone "$child" || fail "process $child of the server does not end"
+    done
+    server=''
+}
+
+# start_server: returns when it answers, which is after its recovery.
+start_server() {
+    local _
+    (cd "$WORK" && exec setpriv --reuid postgres --regid postgres --clear-groups -- \
+        postgres -D "$data" >>"$WORK/server.log" 2>&1) &
+    server=$!
+    for _ in $(seq 600); do
+        if sql -c 'SELECT 1' >/dev/null 2>&1; then
+            return 0
+        fi
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    tail -n 20 "$WORK/server.log"
+    fail 'the server does not start'
+}
+
+# begin_load: transactions of pgbench, and one client that notes each row it was told is committed.
+begin_load() {
+    as_postgres pgbench -n -h "$WORK/run" -c "$CLIENTS" -j 2 -T 600 postgres \
+        >"$WORK/bench.log" 2>&1 &
+    bench=$!
+    seq "$first" 10000000 |
+        sed 's/.*/INSERT INTO told VALUES (&, repeat(md5(&::text), 8)) RETURNING number;/' |
+        sql 2>/dev/null >"$WORK/told.new" &
+    writer=$!
+    # What is asserted below means something only after some rows.
+    local _
+    sleep "$SECONDS_OF_LOAD"
+    for _ in $(seq 600); do
+        [ "$(wc -l <"$WORK/told.new")" -lt 50 ] || return 0
+        sleep 0.1
+    done
+    fail 'the writer does not get going'
+}
+
+# end_load: the clients have lost their server.
+end_load() {
+    wait "$writer" 2>/dev/null || true
+    wait "$bench" 2>/dev/null || true
+    cat "$WORK/told.new" >>"$WORK/told"
+    # One row may be there that nobody was told of.
+    first=$(($(tail -n 1 "$WORK/told") + 2))
+}
+
+# check WHEN
+check() {
+    local sums
+    sql -c 'SELECT number FROM told ORDER BY number' >"$WORK/found"
+    comm -23 <(sort "$WORK/told") <(sort "$WORK/found") >"$WORK/missing"
+    [ ! -s "$WORK/missing" ] ||
+        fail "$1: $(wc -l <"$WORK/missing") committed rows are lost, the first:" \
+            "$(head -n 1 "$WORK/missing")"
+    [ "$(sql -c "SELECT count(*) FROM told WHERE text <> repeat(md5(number::text), 8)")" = 0 ] ||
+        fail "$1: rows hold something else than was written"
+    sums="$(sql -F ' ' -c 'SELECT (SELECT sum(abalance) FROM pgbench_accounts),
+        (SELECT sum(bbalance) FROM pgbench_branches), (SELECT sum(tbalance) FROM pgbench_tellers),
+        (SELECT coalesce(sum(delta), 0) FROM pgbench_history)')"
+    [ "$(tr ' ' '\n' <<<"$sums" | sort -u | wc -l)" = 1 ] ||
+        fail "$1: accounts, branches, tellers and history add up to different sums: $sums"
+    as_postgres pg_amcheck -h "$WORK/run" -d postgres --heapallindexed --install-missing \
+        >"$WORK/amcheck" 2>&1 || {
+        head -n 20 "$WORK/amcheck"
+        fail "$1: pg_amcheck"
+    }
+    say "$1: $(wc -l <"$WORK/told") rows and \
+$(sql -c 'SELECT count(*) FROM pgbench_history') transactions are there"
+}
+
+# kill_mount OPTION...: kill -9 of the mount, then of the server on it, and a mount in its place.
+kill_mount() {
+    local daemon
+    daemon="$(daemon_of "$WORK/view")"
+    [ -n "$daemon" ] || fail 'no daemon serves the mount'
+    kill -9 "$daemon"
+    wait_gone "$daemon" || fail 'the daemon does not end'
+    kill_server
+    end_load
+    mount_view "$WORK/source" "$WORK/view" --allow-other "$@"
+}
+
+cd "$WORK"
+mkdir run
+chown postgres: run
+touch told
+mount_view "$WORK/source" "$WORK/view" --allow-other
+mkdir "$data"
+chown postgres: "$data"
+as_postgres initdb -D "$data" -k -A trust --no-locale -E UTF8 >"$WORK/initdb.log" 2>&1 || {
+    tail -n 20 "$WORK/initdb.log"
+    fail 'initdb'
+}
+# Few buffers, so that pages are read again; nothing listens on the network.
+as_postgres tee -a "$data/postgresql.conf" >/dev/null <<CONFIGURATION
+listen_addresses = ''
+unix_socket_directories = '$WORK/run'
+shared_buffers = '2MB'
+max_connections = 20
+max_wal_size = '32MB'
+checkpoint_timeout = '30s'
+bgwriter_delay = '10ms'
+CONFIGURATION
+start_server
+sql -c 'CREATE TABLE told(number bigint PRIMARY KEY, text text NOT NULL)'
+as_postgres pgbench -i -q -s 2 -h "$WORK/run" postgres >"$WORK/bench.log" 2>&1 ||
+    fail "pgbench -i: $(tail -n 3 "$WORK/bench.log")"
+
+begin_load
+kill_server
+end_load
+start_server
+check 'the server killed'
+
+begin_load
+kill_mount --direct-io
+start_server
+check 'the mount killed'
+
+begin_load
+kill_mount
+start_server
+check 'the mount killed with direct I/O'
+
+kill -INT "$server"
+wait "$server" || fail 'the server did not stop in order'
+server=''
+unmount_view "$WORK/view"
+as_postgres pg_checksums --check -D "$WORK/source/data" >"$WORK/checksums" 2>&1 || {
+    tail -n 20 "$WORK/checksums"
+    fail 'pages of the source'
+}
+grep -q '^Bad checksums:  0$' "$WORK/checksums" || fail "pg_checksums: $(cat "$WORK/checksums")"
+say "$(grep '^Blocks scanned' "$WORK/checksums"), none of them bad"
+passed

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# What replaces an object behind the mount, of another type or with its inode number, is seen at
+# once, and nobody gets EIO for it: neither who looks, nor who has the earlier one open.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite replaced \
+    "objects that change their type, and inode numbers that are used again, behind the mount"
+
+need "$OGIVE" perl timeout
+
+disk="$WORK/disk"
+source="$disk/source"
+view="$WORK/view"
+mkdir "$disk" "$view"
+# A file system of its own, where nobody else takes the numbers that become free. Not its root:
+# there ext4 gives each directory a group of inodes far from those of files.
+if truncate -s 64M "$WORK/image" && mkfs.ext4 -q "$WORK/image" 2>/dev/null &&
+    mount -o loop "$WORK/image" "$disk" 2>/dev/null; then
+    remember_mount "$disk"
+fi
+mkdir "$source"
+
+# same_number OLD NEW: a file NEW with the inode number that OLD had before it was removed.
+same_number() {
+    local number="$1" new="$2" attempt
+    for attempt in {1..200}; do
+        : >"$new.$attempt"
+        if [ "$(stat -c %i "$new.$attempt")" = "$number" ]; then
+            mv "$new.$attempt" "$new"
+            rm -f "$new".[0-9]*
+            return
+        fi
+    done
+    rm -f "$new".[0-9]*
+    return 1
+}
+
+# look SECONDS: looks at the name `changing` in every way for so long, and prints each error other
+# than those that are true: it is gone, it is or is no directory, it is no link.
+look() {
+    # shellcheck disable=SC2016 # variables of Perl
+    timeout 60 perl -e '
+        use Errno qw(ENOENT ENOTDIR EISDIR EINVAL ESTALE);
+        my ($view, $until, %wrong) = ($ARGV[0], time + $ARGV[1]);
+        sub failed { my $way = shift; my $error = $! + 0;
+            return if grep { $_ == $error } @_;
+            $wrong{"$way: $!"}++ }
+        while (time < $until) {
+            my $name = "$view/changing";
+            my @gone = (ENOENT, ENOTDIR, EISDIR, EINVAL);
+            lstat $name or failed("lstat", @gone);
+            if (open my $file, "<", $name) {
+                defined read($file, my $bytes, 10) or failed("read", @gone);
+                stat $file or failed("fstat", @gone);
+            } else { failed("open", @gone) }
+            if (opendir my $directory, $name) { my @names = readdir $directory }
+            else { failed("opendir", @gone) }
+            lstat "$name/inner" or failed("inner", @gone);
+            defined readlink $name or failed("readlink", @gone);
+        }
+        print "$_ ($wrong{$_} times)\n" for sort keys %wrong;
+    ' "$view" "$1"
+}
+
+for options in '' --direct-io '--metadata-ttl 0'; do
+    # shellcheck disable=SC2086 # none, or one with its value
+    mount_view "$source" "$view" $options
+
+    # A file is opened by its second name, on a path that passes the first one: a directory by now.
+    mkdir "$source/directory"
+    echo linked >"$source/first"
+    ln "$source/first" "$source/directory/second"
+    cat "$view/directory/second" >/dev/null
+    stat "$view/first" >/dev/null
+    mv "$view/first" "$view/away"
+    mv "$view/directory" "$view/first"
+    [ "$(cat "$view/first/second")" = linked ] || fail "$options: a file by its second name"
+    rm -r "$view/first" "$view/away"
+
+    # Somebody is in a directory that is removed behind the mount, and a file gets its number.
+    mkdir "$source/left"
+    number="$(stat -c %i "$source/left")"
+    mkfifo "$WORK/go"
+    # shellcheck disable=SC2016 # variables of Perl
+    timeout 60 perl -e '
+        my ($view, $go) = @ARGV;
+        chdir "$view/left" or die "chdir: $!";
+        open my $wait, "<", $go or die "$go: $!";
+        <$wait>;
+        print stat(".") ? "still there" : "$!", "\n";
+        print stat("$view/taken") && -f _ ? "a file" : "no file: $!", "\n";
+    ' "$view" "$WORK/go" >"$WORK/left" &
+    within=$!
+    # Opened for writing once the directory has been entered.
+    exec 8>"$WORK/go"
+    rmdir "$source/left"
+    # The daemon may hold on to what it has looked up for a second.
+    for attempt in {1..10}; do
+        ! same_number "$number" "$source/taken" || break
+        sleep 0.5
+    done
+    [ -e "$source/taken" ] || skip 'the file system does not give numbers out again'
+    [ "$(stat -c %F "$view/taken")" = 'regular empty file' ] || fail "$options: not a file"
+    [ "$(stat -c %i "$view/taken")" = "$number" ] || fail "$options: another number is shown"
+    # What the kernel was told of the directory holds for a second.
+    sleep 1.2
+    echo go >&8
+    exec 8>&-
+    wait "$within" || fail "$options: who was in the directory"
+    grep -qx 'Stale file handle' "$WORK/left" ||
+        fail "$options: in a directory: $(cat "$WORK/left")"
+    grep -qx 'a file' "$WORK/left" || fail "$options: $(cat "$WORK/left")"
+    rm "$WORK/go" "$source/taken"
+
+    # Many at a time, and a writer that never rests.
+    (
+        end=$((SECONDS + 12))
+        while [ "$SECONDS" -lt "$end" ] && [ ! -e "$WORK/enough" ]; do
+            rm -rf "$source/changing"
+            mkdir "$source/changing" && : >"$source/changing/inner"
+            rm -rf "$source/changing"
+            echo file >"$source/changing"
+            rm -f "$source/changing"
+            ln -s elsewhere "$source/changing"
+        done
+    ) &
+    writer=$!
+    look 6 >"$WORK/second" &
+    looker=$!
+    wrong="$(look 6)"
+    wait "$looker"
+    wrong+="$(cat "$WORK/second")"
+    touch "$WORK/enough"
+    wait "$writer"
+    rm -rf "$WORK/enough" "$source/changing"
+    [ -z "$wrong" ] || fail "${options:-default}: $wrong"
+    say "${options:-default}: no error that is not true"
+    unmount_view "$view"
+done
+
+passed

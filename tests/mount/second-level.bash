@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What the suites of the second level have in common: a source that is known, a check of all of it
+# through the mount, and its counters. Read after lib.sh and `suite`; sets SRC and MNT.
+
+needs_ogive
+need sha256sum
+has_option --l2 || skip 'this ogive has no second level'
+
+SRC="$WORK/source"
+MNT="$WORK/mount"
+export STATE_DIRECTORY="$WORK/state"
+# shellcheck disable=SC2034 # for the suites
+OPTIONS=(--arc-max 8M --direct-io --l2-admit all --racy-window 50ms)
+mkdir -p "$SRC" "$MNT"
+
+# fill_source FILES BYTES: as many files that do not compress, the first of so many bytes, each
+# larger by as much, and as many of text; then notes what all hold.
+fill_source() {
+    local number
+    mkdir -p "$SRC/deep"
+    for number in $(seq "$1"); do
+        head -c $((number * $2)) /dev/urandom >"$SRC/deep/random-$number"
+        head -c $((number * 20000)) < <(yes "line $number of text that compresses") \
+            >"$SRC/text-$number"
+    done
+    (cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
+    sleep 0.2
+}
+
+# statistic NAME: a counter of the mount, 0 if there is none.
+statistic() {
+    cat "$MNT/.ogive/arcstats" "$MNT/.ogive/ogivestats" |
+        awk -v name="$1" '$1 == name { value = $3 } END { print value + 0 }'
+}
+
+# check WHEN: reads everything and compares it with the origin.
+check() {
+    (cd "$MNT" && find . -type f -not -path './.ogive/*' -exec sha256sum {} + | sort -k2) \
+        >"$WORK/read"
+    cmp -s "$WORK/expected" "$WORK/read" || {
+        diff "$WORK/expected" "$WORK/read" | head -n 5
+        fail "wrong bytes $1"
+    }
+}
+
+# forget: memory lets go of everything, and what the second level took is written.
+forget() {
+    echo all >"$MNT/.ogive/reclaim"
+    sleep 1.5
+}

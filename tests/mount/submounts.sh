@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# File systems mounted below the source belong to whoever mounted them: while nobody uses them
+# through the view they can be unmounted, and what is mounted there next is what the view shows.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite submounts 'file systems mounted below the source are let go of when they are idle'
+needs_ogive
+need "$OGIVE" mkfs.ext4
+
+mkdir -p "$WORK/source/a/b" "$WORK/source/file-system" "$WORK/source/plain" "$WORK/view"
+echo under >"$WORK/source/a/b/under"
+truncate -s 16M "$WORK/image"
+mkfs.ext4 -q "$WORK/image"
+
+# unmounts_soon DIRECTORY: whether it can be unmounted within some seconds of nobody using it.
+unmounts_soon() {
+    local try
+    for ((try = 0; try < 40; try++)); do
+        ! umount "$1" 2>/dev/null || return 0
+        sleep 0.25
+    done
+    return 1
+}
+
+# waits_of PID: how often its threads have gone to sleep, but for those that the kernel wakes.
+waits_of() {
+    local task
+    for task in "/proc/$1/task"/*; do
+        case "$(cat "$task/comm")" in
+            origin* | fuse* | request) grep '^voluntary' "$task/status" ;;
+        esac
+    done
+}
+
+# try_kind KIND MOUNT-COMMAND...: with a file system of a kind at a/b.
+try_kind() {
+    local kind="$1" below="$WORK/source/a/b"
+    shift
+    "$@" "$below"
+    remember_mount "$below"
+    mkdir -p "$below/inner/deep"
+    echo "$kind" >"$below/inner/deep/file"
+    # The kernel may believe for a second that a/b is what it was.
+    sleep 1.2
+    [ "$(cat "$WORK/view/a/b/inner/deep/file")" = "$kind" ] ||
+        fail "cannot read $kind below the source"
+    echo written >"$WORK/view/a/b/inner/new"
+    ls -lR "$WORK/view/a/b" >/dev/null
+    # A program holds it, and no longer.
+    exec 9<"$WORK/view/a/b/inner/deep/file"
+    sleep 2.5
+    ! umount "$below" 2>/dev/null ||
+        fail "$kind was unmounted although a program reads a file of it"
+    [ "$(cat <&9)" = "$kind" ] || fail 'the open file cannot be read'
+    exec 9<&-
+    # It is found again after it was let go of, by what the kernel knows.
+    sleep 2.5
+    [ "$(cat "$WORK/view/a/b/inner/deep/file")" = "$kind" ] || fail "$kind is not found again"
+    unmounts_soon "$below" || fail "$kind is busy although nobody uses it"
+    # What is there then is what is shown.
+    for _ in $(seq 20); do
+        [ "$(ls "$WORK/view/a/b" 2>/dev/null)" != under ] || break
+        sleep 0.2
+    done
+    [ "$(ls "$WORK/view/a/b")" = under ] || fail "the view shows $(ls "$WORK/view/a/b" 2>&1)"
+    expect_failure '' cat "$WORK/view/a/b/inner/deep/file"
+    [ "$(cat "$WORK/view/a/b/under")" = under ] || fail 'what is below cannot be read'
+    say "$kind"
+}
+
+mount_view "$WORK/source" "$WORK/view" "$@"
+daemon="$(daemon_of "$WORK/view")"
+try_kind tmpfs mount -t tmpfs none
+try_kind ext4 mount -o loop "$WORK/image"
+try_kind 'ext4 again' mount -o loop "$WORK/image"
+try_kind 'a bind mount' mount --bind "$WORK/source/plain"
+
+# One in the other.
+mount -t tmpfs outer "$WORK/source/file-system"
+remember_mount "$WORK/source/file-system"
+mkdir "$WORK/source/file-system/nested"
+mount -t tmpfs inner "$WORK/source/file-system/nested"
+remember_mount "$WORK/source/file-system/nested"
+echo nested >"$WORK/source/file-system/nested/file"
+[ "$(cat "$WORK/view/file-system/nested/file")" = nested ] || fail 'cannot read a nested mount'
+sleep 3
+[ "$(cat "$WORK/view/file-system/nested/file")" = nested ] || fail 'not found again'
+unmounts_soon "$WORK/source/file-system/nested" || fail 'the inner one is busy'
+unmounts_soon "$WORK/source/file-system" || fail 'the outer one is busy'
+say 'one in the other'
+
+# Nobody uses anything: no thread wakes.
+sleep 3
+before="$(waits_of "$daemon")"
+sleep 4
+[ "$before" = "$(waits_of "$daemon")" ] || fail 'an idle daemon wakes up'
+unmount_view "$WORK/view"
+say 'and nobody wakes up afterwards'
+passed

@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# A source whose path leads elsewhere, and one that goes for good: what is written goes to the file
+# system that was mounted or it fails, and a source that has gone is an error, said once, until it
+# is back as the same file system.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite vanished 'a source that is renamed, covered, unmounted, removed, shut down, killed'
+needs_ogive
+need "$OGIVE" perl mkfs.ext4
+
+view="$WORK/view"
+disk="$WORK/disk"
+mkdir "$view" "$disk"
+
+# says_gone: whether the mount says that its source has gone.
+says_gone() {
+    grep -q '"error"' "$view/.ogive/mount"
+}
+
+# within_seconds N COMMAND...: whether a command succeeds within so many seconds.
+within_seconds() {
+    local try tries=$(($1 * 5))
+    shift
+    for ((try = 0; try < tries; try++)); do
+        ! "$@" >/dev/null 2>&1 || return 0
+        sleep 0.2
+    done
+    return 1
+}
+
+# make_image FILE TYPE: a file system in a file.
+make_image() {
+    case "$2" in
+        ext4) truncate -s 16M "$1" && mkfs.ext4 -q "$1" ;;
+        xfs) truncate -s 320M "$1" && mkfs.xfs -q "$1" ;;
+        btrfs) truncate -s 128M "$1" && mkfs.btrfs -q "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+# mount_image FILE: at $disk.
+mount_image() {
+    mount -o loop "$1" "$disk"
+    remember_mount "$disk"
+}
+
+# The path of the source leads elsewhere: the view stays with what was mounted.
+make_image "$WORK/image" ext4
+mount_image "$WORK/image" || skip 'no loop device on this machine'
+mount_view "$disk" "$view"
+echo before >"$view/before"
+umount -l "$disk"
+echo after >"$view/after" || fail 'a file system that is only out of sight refuses a write'
+sync "$view/after"
+[ -z "$(ls -A "$disk")" ] || fail "the write is under the mount point: $(ls -A "$disk")"
+! says_gone || fail 'a file system that is only out of sight is said to have gone'
+unmount_view "$view"
+mount_image "$WORK/image"
+[ "$(cat "$disk/before" "$disk/after")" = $'before\nafter' ] ||
+    fail 'the writes are not in the image'
+umount "$disk"
+say 'a source that was unmounted lazily: writes go to the image'
+
+mkdir "$WORK/source"
+echo one >"$WORK/source/one"
+mount_view "$WORK/source" "$view" --metadata-ttl 0 --negative-ttl 0
+mv "$WORK/source" "$WORK/moved"
+mkdir "$WORK/source"
+echo two >"$WORK/source/two"
+echo three >"$view/three"
+[ "$(ls "$view")" = $'one\nthree' ] || fail "the view was switched: $(ls "$view")"
+[ "$(ls "$WORK/source")" = two ] || fail 'a write went to another directory of that name'
+[ "$(cat "$WORK/moved/three")" = three ] || fail 'a write is not where the source was moved'
+say 'a source that was renamed: the view goes with it'
+mount -t tmpfs none "$WORK/moved"
+remember_mount "$WORK/moved"
+echo four >"$view/four"
+[ "$(ls "$view")" = $'four\none\nthree' ] || fail "the view was covered: $(ls "$view")"
+[ -z "$(ls "$WORK/moved")" ] || fail 'a write went to what covers the source'
+umount "$WORK/moved"
+say 'a source that something was mounted over: the view is of what is below'
+rm -rf "$WORK/moved"
+mkdir "$WORK/moved"
+expect_failure 'Input/output error' ls "$view"
+expect_failure 'rror' touch "$view/new"
+if [ -e "$WORK/moved/new" ] || [ -e "$WORK/source/new" ]; then
+    fail 'a write went somewhere'
+fi
+says_gone || fail 'a source that was removed is not said to have gone'
+unmount_view "$view"
+say 'a source that was removed: an error, not an empty directory, nor one made anew'
+
+# A file system that is shut down, as it is after an error or when its disk is pulled out.
+for type in ext4 xfs btrfs; do
+    rm -f "$WORK/image"
+    if ! command -v "mkfs.$type" >/dev/null || ! make_image "$WORK/image" "$type" ||
+        ! mount_image "$WORK/image" 2>/dev/null; then
+        say "no $type here: it was not shut down"
+        continue
+    fi
+    mkdir "$disk/directory"
+    echo kept >"$disk/directory/kept"
+    sync -f "$disk/directory/kept"
+    mount_view "$disk" "$view" --log-file "$WORK/log.$type" --log-format json
+    [ "$(cat "$view/directory/kept")" = kept ] || fail "cannot read a view of $type"
+    # EXT4_IOC_SHUTDOWN is XFS_IOC_GOINGDOWN: after a sync of the log.
+    if ! perl -e 'open my $d, "<", $ARGV[0] or die; my $how = pack "L", 1;
+        ioctl $d, 0x8004587d, $how or die "$!\n"' "$disk" 2>/dev/null; then
+        say "$type cannot be shut down"
+        unmount_view "$view"
+        umount "$disk"
+        continue
+    fi
+    expect_failure 'rror' sh -c "echo lost >'$view/directory/lost'"
+    for number in $(seq 50); do
+        ! { echo lost >"$view/directory/lost.$number"; } 2>/dev/null || fail 'a write was accepted'
+    done
+    within_seconds 5 says_gone || fail "$type that was shut down is not said to have gone"
+    timeout 20 "$OGIVE" stat "$view" 2>&1 | grep -q 'source.*has gone' ||
+        fail 'stat does not say so'
+    [ "$(grep -c 'has gone' "$WORK/log.$type")" -eq 1 ] ||
+        fail "not said once: $(cat "$WORK/log.$type")"
+    # The view does not hold on to it.
+    within_seconds 5 umount "$disk" || fail "$type that has gone cannot be unmounted"
+    expect_failure 'rror' touch "$view/under"
+    [ -z "$(ls -A "$disk")" ] || fail 'a write is under the mount point'
+    # Another file system, even if it looks the same, is not taken for it.
+    make_image "$WORK/other" "$type" && mount_image "$WORK/other"
+    sleep 1.2
+    expect_failure 'rror' touch "$view/other"
+    [ ! -e "$disk/other" ] || fail 'a write went to another file system'
+    says_gone || fail 'another file system was taken for the one that has gone'
+    umount "$disk"
+    rm "$WORK/other"
+    # The same one is.
+    mount_image "$WORK/image"
+    within_seconds 10 sh -c "echo back >'$view/directory/back'" || fail "$type did not come back"
+    [ "$(cat "$disk/directory/back")" = back ] || fail 'a write is not where the source came back'
+    [ "$(cat "$view/directory/kept")" = kept ] || fail 'cannot read what came back'
+    ! says_gone || fail 'what is back is said to have gone'
+    [ "$(grep -c 'is back after' "$WORK/log.$type")" -eq 1 ] || fail 'not said that it is back'
+    # By members, too: what happened, how much it matters, and figures that are figures.
+    grep 'has gone' "$WORK/log.$type" | grep '"event":"source_gone"' | grep '"level":"error"' |
+        grep -q '"errno":[1-9]' || fail "the loss has no members: $(cat "$WORK/log.$type")"
+    grep 'is back' "$WORK/log.$type" | grep '"event":"source_back"' | grep '"level":"notice"' |
+        grep -q '"losses":1' || fail "the return has no members: $(cat "$WORK/log.$type")"
+    unmount_view "$view"
+    umount "$disk"
+    say "$type that was shut down: an error, said once; it can be unmounted, and comes back"
+done
+
+# A server that is killed, another one in its place, and the same one again.
+if command -v bindfs >/dev/null; then
+    mkdir "$WORK/remote" "$WORK/foreign" "$WORK/served"
+    echo here >"$WORK/remote/file"
+    serve() {
+        bindfs -f "$1" "$WORK/served" &
+        server=$!
+        remember_mount "$WORK/served"
+        within_seconds 10 is_mounted "$WORK/served" || fail 'bindfs does not mount'
+    }
+    serve "$WORK/remote"
+    mount_view "$WORK/served" "$view" --log-file "$WORK/log.served"
+    [ "$(cat "$view/file")" = here ] || fail 'cannot read before the server dies'
+    kill -9 "$server"
+    wait "$server" 2>/dev/null || true
+    for number in $(seq 20); do
+        expect_failure 'Input/output error' timeout 20 touch "$view/lost.$number"
+    done
+    says_gone || fail 'a server that is dead is not said to have gone'
+    umount -l "$WORK/served"
+    expect_failure 'Input/output error' timeout 20 touch "$view/under"
+    serve "$WORK/foreign"
+    sleep 1.2
+    expect_failure 'Input/output error' timeout 20 touch "$view/foreign"
+    [ -z "$(ls -A "$WORK/foreign")" ] || fail 'a write went to another server'
+    umount "$WORK/served"
+    wait "$server" 2>/dev/null || true
+    serve "$WORK/remote"
+    within_seconds 10 sh -c "echo back >'$view/back'" ||
+        fail 'the same server is not taken up again'
+    [ "$(cat "$WORK/remote/back")" = back ] || fail 'a write is not with the server that came back'
+    [ "$(grep -c 'has gone' "$WORK/log.served")" -eq 1 ] || fail 'not said once'
+    unmount_view "$view"
+    umount "$WORK/served"
+    wait "$server" 2>/dev/null || true
+    say 'a server that was killed: an error until the same one is there'
+else
+    say 'no bindfs: a server that is killed was not tried'
+fi
+passed

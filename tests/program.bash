@@ -1,0 +1,14 @@
+# What a test of the whole program needs: the program, root and /dev/fuse. Sourced from a folder
+# below this one, which is the working directory. Sets OGIVE.
+# shellcheck shell=bash
+
+# skip TEXT...: it cannot run here; never counted as passed.
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit 77
+}
+
+OGIVE="${OGIVE:-${CARGO_TARGET_DIR:-$PWD/../../target}/release/ogive}"
+[ -x "$OGIVE" ] || skip "$OGIVE is not built: cargo build --release -p ogive"
+[ "$(id -u)" -eq 0 ] || skip 'mounting for other users needs root'
+[ -c /dev/fuse ] || skip 'no /dev/fuse on this machine'
