@@ -17,7 +17,7 @@
 #   OGIVE_MOUNT_COMMAND  another file system to test instead, called as COMMAND SRC MNT [OPTION...];
 #                        it returns when the mount answers (this is how the suites are tested)
 #   OGIVE_TEST_TOOLS     where pjdfstest, fsx and test_syscalls live (default: the cache that
-#                        .ci/run fills)
+#                        .ci/nightly fills)
 #   OGIVE_TEST_DIRECTORY where suites work (default: /var/tmp; must not be a tmpfs for xattrs,
 #                        sparse files and O_DIRECT to mean what they mean on a disk)
 # shellcheck shell=bash

@@ -4,7 +4,7 @@
 #
 # Environment:
 #   LIBFUSE_DIR  a tree of libfuse's sources (without it test_syscalls must be in $PATH, where
-#                .ci/run builds it)
+#                .ci/nightly builds it)
 # shellcheck source=tests/mount/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite syscalls 'the calls of test_syscalls of libfuse, compared with the source'

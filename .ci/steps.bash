@@ -1,0 +1,96 @@
+# What the check and the nightly run share: steps with a limit and a record, seeds, and one lock.
+# Sourced by .ci/run and .ci/nightly, which set `script` to their own path first.
+#
+# Locks: one file, held from begin_run to the end of the process, never by what a step starts: a
+# daemon that outlives its step would hold it for ever.
+# shellcheck shell=bash
+
+export CARGO_TERM_COLOR=never CARGO_NET_RETRY=10 RUST_BACKTRACE=1
+# What is built once for a clean clone needs no state between edits.
+export CARGO_INCREMENTAL=0
+cache="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ogive"
+export OGIVE_TEST_TOOLS="${OGIVE_TEST_TOOLS:-${cache}-test-tools}"
+export PATH="${CARGO_HOME:-${HOME:-/root}/.cargo}/bin:$OGIVE_TEST_TOOLS/bin:$PATH"
+# Outside the clone, so that the next clean clone finds its dependencies compiled.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
+# shellcheck disable=SC2034 # for whoever sources this
+target="$CARGO_TARGET_DIR"
+readonly SKIPPED=77
+
+# The toolchain whose lints and formatting the tree was written for, where it is there: a newer one
+# may bring a lint, and then a check fails without a change.
+readonly TOOLCHAIN=1.95.0
+if [ -z "${RUSTUP_TOOLCHAIN:-}" ] && command -v rustup >/dev/null &&
+    rustup toolchain list | grep -q "^$TOOLCHAIN-"; then
+    export RUSTUP_TOOLCHAIN="$TOOLCHAIN"
+fi
+
+# The same tree always draws the same, the next one looks elsewhere. OGIVE_SEED repeats a run.
+seed_of_tree() {
+    local tree
+    tree="$(git rev-parse -q --verify 'HEAD^{tree}' 2>/dev/null)" || tree=1
+    echo $((16#${tree:0:12}))
+}
+export OGIVE_SEED="${OGIVE_SEED:-$(seed_of_tree)}"
+export PROPTEST_RNG_SEED="$OGIVE_SEED"
+
+# skip TEXT...: ends a step that cannot run here.
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit "$SKIPPED"
+}
+
+# hold_lock NAME: one run at a time on this machine, for both clear what others have left and use
+# what there is once. Waits ten minutes for another.
+hold_lock() {
+    local file="$cache/$1.lock"
+    mkdir -p "$cache"
+    exec 9>>"$file"
+    if ! flock -w 600 9; then
+        printf 'another run holds %s: %s\n' "$file" "$(cat "$file")" >&2
+        exit 1
+    fi
+    printf 'process %d in %s\n' "$$" "$PWD" >"$file"
+}
+
+# contained COMMAND...: in namespaces that end with their outermost process, whatever signal ends
+# it. Processes that were stopped or that left their session end too, and their mounts go with them.
+# Where that cannot be, the command runs as it is.
+contained() {
+    local wall=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
+    if "${wall[@]}" true 2>/dev/null; then
+        "${wall[@]}" "$@"
+    else
+        "$@"
+    fi
+}
+
+# run_step NAME SECONDS OUTPUT FUNCTION [ARGUMENT...]: runs a function of `script` in a shell of its
+# own, at most so long. Sets `result` and `took`. OUTPUT gets what it says.
+run_step() {
+    local name="$1" limit="$2" output="$3" started="$SECONDS" code=0
+    shift 3
+    printf '\n== %s\n' "$name"
+    # Not through a pipe that is waited for: a process that a step left behind would hold it.
+    # shellcheck disable=SC2154 # `script` is whoever sources this
+    timeout --kill-after=10 "$limit" bash "$script" --function "$@" \
+        > >(tee "$output") 2>&1 </dev/null 9>&- || code=$?
+    # What is on its way to the file still.
+    sleep 0.2
+    case "$code" in
+        0) result=passed ;;
+        "$SKIPPED") result=skipped ;;
+        124 | 137) result="failed (over $limit s)" ;;
+        *) result="failed ($code)" ;;
+    esac
+    took=$((SECONDS - started))
+    printf '== %s: %s, %d s\n' "$name" "$result" "$took"
+}
+
+# what_matters OUTPUT: the lines of a failed step that tell why, then what it said last.
+what_matters() {
+    grep -nE '^error|panicked at|^test .*FAILED|FAILED:|^failures:|^---- .* stdout' "$1" |
+        tail -n 20 || true
+    printf -- '--- its last lines\n'
+    tail -n 40 "$1"
+}
