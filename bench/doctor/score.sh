@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Renders known cases, lets "ogive doctor" diagnose each, and scores the answers against the truth.
 #
-#   bench/doctor/score.sh [--show-check] [DIRECTORY]
+#   bench/doctor/score.sh [--show-check] [--quick] [DIRECTORY]
 #
+# --quick asks the crate's example "diagnose", one process for all cases, instead of the program, and
+# leaves out the score with other weights.
 # DIRECTORY holds facts.jsonl, or learn.jsonl and check.jsonl, with render.py; the answers are
 # scored by bench/doctor/cases/score.py. Default: $OGIVE_CASES, else bench/doctor/cases. check.jsonl
 # is for checking only: whoever writes rules must not see its cases, so nothing but totals is
@@ -20,8 +22,9 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
-show_check=
+show_check='' is_quick=''
 if [ "${1:-}" = --show-check ]; then show_check=1; shift; fi
+if [ "${1:-}" = --quick ]; then is_quick=1; shift; fi
 cases=${1:-${OGIVE_CASES:-$here/bench/doctor/cases}}
 use=${USE:-diagnose}
 sets=()
@@ -34,12 +37,12 @@ if [ ${#sets[@]} -eq 0 ]; then
     exit 77
 fi
 ogive=${OGIVE:-}
-if [ -z "$ogive" ]; then
+if [ -z "$ogive" ] && [ -z "$is_quick" ]; then
     for candidate in "${CARGO_TARGET_DIR:-$here/target}"/{release,debug}/ogive; do
         if [ -x "$candidate" ]; then ogive=$candidate; break; fi
     done
 fi
-if [ -z "$ogive" ]; then
+if [ -z "$ogive" ] && [ -z "$is_quick" ]; then
     echo "score.sh: no program; run \"cargo build --release -p ogive\" or set OGIVE" >&2
     exit 2
 fi
@@ -54,6 +57,10 @@ answer() {
     python3 "$cases/render.py" "$cases/$1.jsonl" "$work/$1"
     mkdir "$work/$1.answers"
     local directory id code
+    if [ -n "$is_quick" ]; then
+        "$diagnose" "$work/$1.answers" "$work/$1"/*/
+        return
+    fi
     for directory in "$work/$1"/*/; do
         id=$(basename "$directory")
         # Codes 7 and 8 are answers, too: not enough evidence, and a cause.
@@ -96,6 +103,8 @@ for set in "${sets[@]}"; do
     answer "$set"
     judge "$set" || failed=1
 done
+
+[ -z "$is_quick" ] || exit "$failed"
 
 # Cases that weights may be counted over: learn.jsonl, and known ones from outside of the tree.
 counted=("$here/bench/doctor/cases/learn.jsonl")
