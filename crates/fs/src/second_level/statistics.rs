@@ -62,6 +62,7 @@ impl SecondLevel {
         push("l2_records", usage.iter().map(|usage| usage.records).sum());
         push("l2_segments", usage.iter().map(|usage| usage.segments.1).sum());
         push("l2_segments_used", usage.iter().map(|usage| usage.segments.0).sum());
+        push("l2_queue_bytes", usage.iter().map(|usage| usage.queue_bytes).sum());
         push("l2_recovering", usage.iter().filter(|usage| !usage.recovered).count() as u64);
         push("l2_recovery_ns", usage.iter().map(|usage| usage.recovery_ns).max().unwrap_or(0));
         push("l2_bypassed", usage.iter().filter(|usage| usage.bypassed).count() as u64);

@@ -157,6 +157,8 @@ pub struct Usage {
     pub summary_bytes: u64,
     /// Segments in use, and all.
     pub segments: (u64, u64),
+    /// Bytes that are on their way to the device.
+    pub queue_bytes: u64,
     /// Recovery has ended.
     pub recovered: bool,
     /// How long it took, in nanoseconds.
@@ -392,6 +394,7 @@ impl Store {
         let mut usage = self.segments.usage();
         usage.records = self.index.records();
         usage.index_bytes = self.index.size_bytes() + self.segments.size_bytes();
+        usage.queue_bytes = self.queue.bytes();
         usage.recovered = self.is_recovered();
         usage.recovery_ns = self.recovery_ns.load(Ordering::Relaxed);
         usage.bypassed = self.health.is_bypassed();
