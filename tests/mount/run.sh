@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs the mount suites one after the other and prints a table.
 #
-# usage: tests/mount/run.sh [--list | --list-uring | --list-passthrough |
-#            [--all] [--over-uring] [--over-passthrough] SUITE...]
+# usage: tests/mount/run.sh [--list | --list-uring | --list-passthrough | --list-smoke |
+#            --smoke | [--all] [--over-uring] [--over-passthrough] SUITE...]
 #
 # --list prints the names of the suites, --list-uring of those that are to be run over io_uring,
 # too. --over-uring runs them over io_uring: FUSE over io_uring is switched on for the time, if root
-# can, and the suites are skipped where the kernel has none. Without arguments all suites run.
+# can, one such run at a time, and the suites are skipped where the kernel has none. Without
+# arguments all suites run. --smoke runs those that --list-smoke names, shortened: all that they do
+# follows from OGIVE_SEED, and with debug builds in OGIVE and OGIVE_TORTURE it takes a minute.
 # --over-passthrough runs suites on mounts whose files the kernel reads and writes itself;
 # --list-passthrough prints those that run then if none is named. --all runs them at full length: a
 # million files, every stressor alone (OGIVE_ALL=1), an hour each at most. Exit code 0: none failed;
@@ -22,7 +24,51 @@ all=(life control permissions user flags readonly origin-errors vanished replace
     pjdfstest descriptors xfstests)
 over_uring=(coherence requests fsx fio mirror passthrough pjdfstest life control hang hung
     privileges pressure)
+smoke=(readonly permissions control flags life origin-errors remount overlay hang hostile-device
+    durability coherence mirror)
 over_passthrough=(passthrough coherence fsx fio mirror privileges permissions sqlite git)
+
+# The switch is the machine's. One run at a time has it, and its earlier value is noted where the
+# next one finds it if this one is killed.
+readonly SWITCH=/sys/module/fuse/parameters/enable_uring
+readonly SWITCH_BEFORE=/run/ogive-uring.before SWITCH_LOCK=/run/ogive-uring.lock
+
+# restore_switch: under the lock.
+restore_switch() {
+    [ -s "$SWITCH_BEFORE" ] || return 0
+    cat "$SWITCH_BEFORE" >"$SWITCH"
+    rm -f "$SWITCH_BEFORE"
+}
+
+# switch_uring_on: until this run ends.
+switch_uring_on() {
+    if [ ! -e "$SWITCH" ]; then
+        echo 'this kernel has no FUSE over io_uring' >&2
+        exit 77
+    fi
+    if ! { exec 9>"$SWITCH_LOCK" && [ -w "$SWITCH" ]; } 2>/dev/null; then
+        [ "$(cat "$SWITCH")" != Y ] || return 0
+        echo "FUSE over io_uring is switched off and $SWITCH cannot be written" >&2
+        exit 77
+    fi
+    if ! flock --nonblock 9; then
+        echo "another run has switched FUSE over io_uring on, and has $SWITCH_LOCK" >&2
+        exit 1
+    fi
+    restore_switch
+    cp "$SWITCH" "$SWITCH_BEFORE"
+    trap restore_switch EXIT
+    trap 'exit 130' INT TERM
+    if ! { echo Y >"$SWITCH"; } 2>/dev/null; then
+        echo "FUSE over io_uring is switched off and $SWITCH cannot be written" >&2
+        exit 77
+    fi
+}
+
+# A run that was killed has left it on.
+if [ -w "$SWITCH" ] && [ -s "$SWITCH_BEFORE" ]; then
+    (! flock --nonblock 9 || restore_switch) 9>"$SWITCH_LOCK"
+fi
 if [ "${1:-}" = --all ]; then
     export OGIVE_ALL=1
     export OGIVE_SUITE_SECONDS="${OGIVE_SUITE_SECONDS:-3600}"
@@ -41,20 +87,19 @@ case "${1:-}" in
         printf '%s\n' "${over_passthrough[@]}"
         exit 0
         ;;
+    --list-smoke)
+        printf '%s\n' "${smoke[@]}"
+        exit 0
+        ;;
+    --smoke)
+        shift
+        export OGIVE_DURABILITY_ROUNDS=2 OGIVE_COHERENCE_ROUNDS=2
+        export OGIVE_MIRROR_MODES='plain direct' OGIVE_MIRROR_SEEDS=1 OGIVE_MIRROR_OPERATIONS=500
+        [ "$#" -gt 0 ] || set -- "${smoke[@]}"
+        ;;
     --over-uring)
         shift
-        switch=/sys/module/fuse/parameters/enable_uring
-        if [ ! -e "$switch" ]; then
-            echo 'this kernel has no FUSE over io_uring' >&2
-            exit 77
-        fi
-        if [ "$(cat "$switch")" != Y ]; then
-            if ! { echo Y >"$switch"; } 2>/dev/null; then
-                echo "FUSE over io_uring is switched off and $switch cannot be written" >&2
-                exit 77
-            fi
-            trap 'echo N >"$switch"' EXIT
-        fi
+        switch_uring_on
         export OGIVE_TRANSPORT=uring
         [ "$#" -gt 0 ] || set -- "${over_uring[@]}"
         ;;
