@@ -9,7 +9,8 @@ source="$WORK/source"
 mount="$WORK/mount"
 mkdir -p "$source"
 head -c 4M /dev/urandom >"$source/file"
-mount_view "$source" "$mount" --direct-io
+# Not so large that it is let go of for others' sake.
+mount_view "$source" "$mount" --direct-io --arc-min 16M --racy-window 50ms
 
 [ "$(find "$mount" -mindepth 1 -maxdepth 1)" = "$mount/file" ] || fail 'a listing shows more'
 [ -d "$mount/.ogive" ] || fail 'no control directory'
@@ -33,7 +34,7 @@ for name in hits misses size c c_min c_max mru_size mfu_size mru_ghost_hits mfu_
     counter "$name" >/dev/null
 done
 # A file that changed just now is read again at each open, until its time can tell changes apart.
-sleep 2.5
+sleep 0.2
 cat "$mount/file" >/dev/null
 misses="$(counter demand_data_misses)"
 hits="$(counter demand_data_hits)"

@@ -3,13 +3,9 @@
 # them, three, through bind mounts, through what is mounted below a source, under other names. Where
 # such a mount appears later, below the source of a view that is there, it is ELOOP to the view.
 #
-# Everything happens in a mount namespace of its own and with a limit of time, and connections that
-# hang are cut at the end: a mistake here must not hang the machine.
+# Everything happens with a limit of time, and connections that hang are cut at the end: a mistake
+# here must not hang the machine.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-if [ "${1:-}" != inside ]; then
-    command -v unshare >/dev/null || exec bash "$0" inside
-    exec unshare --mount --propagation private bash "$0" inside
-fi
 suite cycles 'mounts in a circle'
 needs_ogive
 need "$OGIVE" timeout
@@ -39,7 +35,7 @@ refused() {
     local source="$1" mount="$2" through="$3"
     shift 3
     expect_failure "the source comes from there, through $through" \
-        timeout 30 "$OGIVE" mount "$@" "$source" "$mount"
+        timeout 60 "$OGIVE" mount "$@" "$source" "$mount"
     ! is_mounted "$mount" || fail "$mount was mounted although it was refused"
 }
 
@@ -69,7 +65,7 @@ unmount_view "$WORK/b"
 loops() {
     local path
     for path in "$@" "$@"; do
-        expect_failure 'Too many levels of symbolic links' timeout 20 ls "$path"
+        expect_failure 'Too many levels of symbolic links' timeout 60 ls "$path"
     done
 }
 
@@ -81,25 +77,24 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     mount --bind "$WORK/b" "$WORK/a/self"
     remember_mount "$WORK/a/self"
     loops "$WORK/b/self" "$WORK/b/self/inner"
-    expect_failure 'Too many levels' timeout 20 stat "$WORK/b/self"
-    timeout 20 ls "$WORK/b" | grep -q inner || fail 'what is beside it cannot be listed'
-    timeout 20 ls -l "$WORK/b" >/dev/null 2>&1 || true
+    expect_failure 'Too many levels' timeout 60 stat "$WORK/b/self"
+    timeout 60 ls "$WORK/b" | grep -q inner || fail 'what is beside it cannot be listed'
+    timeout 60 ls -l "$WORK/b" >/dev/null 2>&1 || true
     umount "$WORK/a/self"
     sleep 1.2
-    timeout 20 ls "$WORK/b/self" || fail 'the directory below it cannot be listed afterwards'
+    timeout 60 ls "$WORK/b/self" || fail 'the directory below it cannot be listed afterwards'
     unmount_view "$WORK/b"
 done
 say 'the view itself, bound into its source'
 # Another view, which reads from this one through a bind mount that appears later.
 mount_view "$WORK/a" "$WORK/b"
 mount_view "$WORK/other" "$WORK/a/point"
-timeout 20 ls "$WORK/b/point" >/dev/null || fail 'a view in the source of another cannot be read'
+timeout 60 ls "$WORK/b/point" >/dev/null || fail 'a view in the source of another cannot be read'
 mount --bind "$WORK/b" "$WORK/other/in"
 remember_mount "$WORK/other/in"
 loops "$WORK/a/point/in" "$WORK/b/point/in"
 umount "$WORK/other/in"
-sleep 2.5
-unmount_view "$WORK/a/point"
+eventually 60 'the view that was read from is let go of' "$OGIVE" unmount "$WORK/a/point"
 unmount_view "$WORK/b"
 say 'another view that reads from it, by a mount that appeared later'
 
@@ -107,7 +102,7 @@ say 'another view that reads from it, by a mount that appeared later'
 mount_view "$WORK/a" "$WORK/b"
 mount_view "$WORK/b" "$WORK/c"
 mount_view "$WORK/other" "$WORK/a/point"
-timeout 20 ls "$WORK/b/point" "$WORK/c/point" >/dev/null ||
+timeout 60 ls "$WORK/b/point" "$WORK/c/point" >/dev/null ||
     fail 'a view in the source of another cannot be read'
 unmount_view "$WORK/c"
 unmount_view "$WORK/b"
@@ -126,7 +121,7 @@ mount --make-shared "$WORK/a"
 mount --bind "$WORK/a" "$WORK/bound"
 remember_mount "$WORK/bound"
 mount_view "$WORK/a" "$WORK/b"
-expect_failure 'inside its own source' timeout 30 "$OGIVE" mount "$WORK/b" "$WORK/bound/point"
+expect_failure 'inside its own source' timeout 60 "$OGIVE" mount "$WORK/b" "$WORK/bound/point"
 ! is_mounted "$WORK/bound/point" || fail 'it stays mounted although it was refused'
 unmount_view "$WORK/b"
 umount "$WORK/bound"

@@ -64,6 +64,11 @@ find_everything() {
     done
 }
 
+# is_in PID DIRECTORY: whether a program has its working directory there.
+is_in() {
+    [ "$(readlink "/proc/$1/cwd")" = "$2" ]
+}
+
 # walk_and_use SOURCE MNT TEXT
 walk_and_use() {
     local source="$1" mount="$2" what="$3" daemon open
@@ -78,6 +83,7 @@ walk_and_use() {
     exec 7<"$mount/0/0/100" 8<"$mount/1/1/200"
     (cd "$mount/2/2" && exec sleep 1000 >/dev/null 2>&1) &
     inside="$!"
+    eventually 60 'a program is in a directory' is_in "$inside" "$mount/2/2"
     rm "$mount/0/0/100"
     mv "$mount/1/1/200" "$mount/1/1/renamed"
     mv "$mount/1" "$mount/one"

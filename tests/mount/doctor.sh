@@ -37,17 +37,16 @@ x = json.load(open(sys.argv[1]))
 print(eval(sys.argv[2]))' "$1" "$2"
 }
 
+is_up_or_gone() {
+    [ -s "$WORK/sick" ] || ! kill -0 "$BENCH"
+}
+
 # provoke NAME: makes a mount ill, and returns once the load runs; sets BENCH and MNT.
 provoke() {
-    local try
     rm -f "$WORK/sick" "$WORK/said"
     "$OGIVE" bench sick "$1" --json --for 10m --dir "$WORK" >"$WORK/sick" 2>"$WORK/said" &
     BENCH=$!
-    for ((try = 0; try < PATIENCE_SECONDS * 10; try++)); do
-        [ ! -s "$WORK/sick" ] || break
-        kill -0 "$BENCH" 2>/dev/null || fail "$1 could not be provoked: $(cat "$WORK/said")"
-        sleep 0.1
-    done
+    within_seconds "$PATIENCE_SECONDS" is_up_or_gone || true
     [ -s "$WORK/sick" ] || fail "$1 did not come up in $PATIENCE_SECONDS s: $(cat "$WORK/said")"
     MNT="$(field "$WORK/sick" 'x["mount_point"]')"
     remember_mount "$MNT"
@@ -144,11 +143,7 @@ for sickness in large-records slow-source; do
     kill -9 "$BENCH"
     wait_gone "$BENCH" || fail 'it does not die'
     wait "$BENCH" 2>/dev/null || true
-    for ((try = 0; try < PATIENCE_SECONDS * 10; try++)); do
-        ! gone || break
-        sleep 0.1
-    done
-    gone || fail "$sickness: something was left behind"
+    eventually "$PATIENCE_SECONDS" "$sickness: nothing is left behind" gone
 done
 
 say 'the process that serves the mount is killed'
@@ -158,9 +153,5 @@ server="$(field "$MNT/.ogive/mount" 'x["pid"]')"
 kill -9 "$server"
 wait_gone "$BENCH" || fail 'the load waits for a mount that has gone'
 ! wait "$BENCH" 2>/dev/null || fail 'nobody was told that the mount had gone'
-for ((try = 0; try < PATIENCE_SECONDS * 10; try++)); do
-    ! gone || break
-    sleep 0.1
-done
-gone || fail 'something was left behind'
+eventually "$PATIENCE_SECONDS" 'nothing is left behind' gone
 passed

@@ -25,12 +25,16 @@ if command -v strace >/dev/null; then
     [ -n "$daemon" ] || fail 'no daemon serves the mount'
     strace -f -q -e trace=fsync,fdatasync -o "$WORK/trace" -p "$daemon" &
     tracer=$!
-    sleep 1
+    # is_traced: whether strace has all of its threads.
+    is_traced() {
+        ! grep -h '^TracerPid:' "/proc/$daemon/task/"*/status | grep -q '[[:space:]]0$'
+    }
+    eventually 60 'strace has the daemon' is_traced
     dd if=/dev/zero of="$WORK/traced/file" bs=4096 count=1 conv=fsync status=none
     dd if=/dev/zero of="$WORK/traced/data" bs=4096 count=1 conv=fdatasync status=none
     # strace hands the trace over when it is told to stop.
     kill -INT "$tracer"
-    wait "$tracer" || true
+    end_of 60 'the end of strace' "$tracer" || true
     grep -q 'fsync(' "$WORK/trace" || fail 'fsync did not reach the source'
     grep -q 'fdatasync(' "$WORK/trace" || fail 'fdatasync did not reach the source'
     unmount_view "$WORK/traced"

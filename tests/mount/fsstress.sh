@@ -56,7 +56,7 @@ run_mode() {
     local name="$1" code=0
     shift
     mount_view "$WORK/$name-source" "$WORK/$name" --allow-other "$@"
-    for seed in 1 "$RANDOM"; do
+    for seed in "$(seed_of 1)" "$(seed_of 2)"; do
         mkdir "$WORK/$name/tree"
         "$program" -d "$WORK/$name/tree" -n "$operations" -p "$PROGRAMS" -s "$seed" \
             -f setfattr=8 -f removefattr=2 -f setattr=0 -f chown=8 -f sync=0 \

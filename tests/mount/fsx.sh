@@ -14,7 +14,7 @@ for mode in default direct small; do
         small) options=(--recordsize 4K) ;;
     esac
     mount_view "$WORK/$mode-source" "$WORK/$mode" "${options[@]}"
-    for seed in 1 "$RANDOM"; do
+    for seed in "$(seed_of 1)" "$(seed_of 2)"; do
         mkdir -p "$WORK/artifacts"
         fsx -q -f "$WORK/fsx.toml" -N "${OGIVE_FSX_OPERATIONS:-4000}" -S "$seed" \
             -P "$WORK/artifacts" "$WORK/$mode/file" >"$WORK/fsx.log" 2>&1 || {

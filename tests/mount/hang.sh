@@ -29,7 +29,7 @@ continue_at_exit "$below"
 # reads_cached: a program reads cached bytes by a descriptor that is open, on the first processor.
 reads_cached() {
     # shellcheck disable=SC2016 # perl's variables
-    timeout 30 taskset -c "$processor" perl -e '
+    timeout 120 taskset -c "$processor" perl -e '
         sysseek(STDIN, 65536 * int(rand(15)), 0);
         sysread(STDIN, my $bytes, 8192) == 8192 or die "short read: $!\n"' <&9
 }
@@ -46,21 +46,21 @@ for ((number = 0; number < WAITING; number++)); do
     # Whoever is to wait next is just being made ready for.
     ((number % 10 != 9)) || reads_cached || fail "a cached read waits while requests come"
 done
-for _ in $(seq 300); do
-    [ "$(cat "$connection/waiting")" -lt "$WAITING" ] || break
-    sleep 0.1
-done
+# all_wait: whether all requests wait that are to.
+all_wait() {
+    [ "$(cat "$connection/waiting")" -ge "$WAITING" ]
+}
+eventually 120 "$WAITING requests wait for a source that hangs" all_wait
 waiting="$(cat "$connection/waiting")"
-[ "$waiting" -ge "$WAITING" ] || fail "$waiting of $WAITING requests wait: the source does not hang"
 for _ in 1 2 3 4 5 6 7 8; do
     reads_cached || fail "a cached read waits beside $waiting requests"
 done
-[ "$(cat "$connection/waiting")" -ge "$WAITING" ] || fail 'the source did not hang all the time'
+all_wait || fail 'the source did not hang all the time'
 say "cached reads are answered beside $waiting requests that wait"
 
 exec 9<&-
 kill -CONT "$below"
-wait
+end_of_all 120 'an answer to all who waited'
 cmp "$WORK/mount/cached" "$WORK/below/cached" || fail 'the view differs afterwards'
 [ ! -e "$WORK/mount/missing.0" ] || fail 'a name that is missing was found'
 say 'and all of them, when the source answers again'

@@ -3,29 +3,17 @@
 # a key says that it is to be sealed, and nothing on the device decides how much work is done.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite hostile-device 'a second level whose device somebody else could write to'
-needs_ogive
+source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
 need dd grep stat
-has_option --l2 || skip 'this ogive has no second level'
 
-SRC="$WORK/source"
-MNT="$WORK/mount"
 L2="$WORK/cache.ogl2"
-export STATE_DIRECTORY="$WORK/state"
-OPTIONS=(--arc-max 8M --direct-io --l2-size 64M --l2-admit all --racy-window 50ms)
-
-mkdir -p "$SRC" "$MNT"
+OPTIONS+=(--l2-size 64M)
 for number in $(seq 20); do
     head -c 1000000 < <(yes "line $number that nobody else may read") >"$SRC/text-$number"
 done
 sleep 0.2
 head -c 32 /dev/urandom >"$WORK/key"
 chmod 600 "$WORK/key"
-
-# forget: memory lets go of everything, and what the second level took is written.
-forget() {
-    echo all >"$MNT/.ogive/reclaim"
-    sleep 1.5
-}
 
 say 'a key file by a relative path'
 (cd "$WORK" && "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --key-file key "$SRC" "$MNT")
@@ -34,6 +22,7 @@ cat "$MNT"/text-* >/dev/null
 forget
 grep -q '"cipher": *"aes-256-gcm"' "$MNT/.ogive/mount" || fail 'the mount does not say how it seals'
 unmount_view "$MNT"
+wait_free "$L2"
 
 say 'formatted without seals by somebody else'
 cp "$L2" "$WORK/sealed.ogl2"
@@ -83,6 +72,7 @@ expect_failure 'unmount that mount first' "$OGIVE" l2 rekey --key-file "$WORK/ne
 daemon="$(daemon_of "$MNT")"
 unmount_view "$MNT"
 wait_gone "$daemon" || fail 'the daemon does not end'
+wait_free "$L2.rekeyed"
 expect_failure 'another key' "$OGIVE" l2 verify --key-file "$WORK/key" "$L2.rekeyed"
 "$OGIVE" l2 verify --key-file "$WORK/next" "$L2.rekeyed" | grep -q 'bad records  0' ||
     fail 'a device with another key is not what it was'

@@ -38,12 +38,11 @@ waiting() {
 
 # wait_until COUNT: until so many requests wait.
 wait_until() {
-    local _
-    for _ in $(seq 300); do
-        [ "$(waiting)" -lt "$1" ] || return 0
-        sleep 0.1
-    done
-    fail "$(waiting) of $1 requests wait: the source does not hang"
+    eventually 60 "$1 requests wait for a source that hangs" waiting_is "$1"
+}
+
+waiting_is() {
+    [ "$(waiting)" -ge "$1" ]
 }
 
 # look: the number of the mount's connection.
@@ -71,7 +70,7 @@ operation() {
 
 # reads_control: a look at the counters, by a program of its own.
 reads_control() {
-    timeout 30 cat "$WORK/mount/.ogive/arcstats" | grep -q '^hits ' || fail "$1"
+    timeout 60 cat "$WORK/mount/.ogive/arcstats" | grep -q '^hits ' || fail "$1"
 }
 
 killed_waiters() {
@@ -91,7 +90,7 @@ killed_waiters() {
     # Most wait for one another in the kernel: for a name that is being looked up, for a directory.
     wait_until 10
     # shellcheck disable=SC2016 # a variable of Perl
-    timeout 30 \
+    timeout 60 \
         perl -e 'sysseek(STDIN, 65536, 0); sysread(STDIN, $bytes, 8192) == 8192 or die' <&9 ||
         fail 'cached bytes cannot be read beside those that wait'
     reads_control 'the control directory does not answer beside those that wait'
@@ -106,20 +105,22 @@ killed_waiters() {
     [ "$left" -eq 0 ] || fail "$left of $WAITERS programs survived kill -9 (${options[*]})"
     reads_control 'the control directory does not answer afterwards'
     kill -CONT "$below"
-    wait
+    end_of_all 60 'an answer to all who waited'
     exec 9<&-
     cmp "$WORK/mount/uncached" "$WORK/below/uncached" || fail 'the view differs afterwards'
     echo new >"$WORK/mount/after" || fail 'nothing can be written afterwards'
     [ "$(cat "$WORK/below/after")" = new ] || fail 'what was written afterwards is not there'
     # What was begun for those who died may be under way still.
-    for _ in $(seq 50); do
-        ! diff -r "$WORK/mount/full" "$WORK/below/full" >"$WORK/difference" || break
-        sleep 0.1
-    done
-    diff -r "$WORK/mount/full" "$WORK/below/full" || fail 'the view differs from what is below it'
+    within_seconds 60 diff -r "$WORK/mount/full" "$WORK/below/full" ||
+        fail "the view differs: $(diff -r "$WORK/mount/full" "$WORK/below/full" | head -n 5)"
     # Nothing that was opened for those who died is still open.
     unmount_view "$WORK/mount"
     say "$WAITERS of $WAITERS waiters died, and the mount healed (${options[*]:-page cache})"
+}
+
+# waits_to_be_killed PID: whether it sleeps where no other signal wakes it.
+waits_to_be_killed() {
+    grep -q '^State:.D' "/proc/$1/status"
 }
 
 signals_that_do_not_kill() {
@@ -138,7 +139,8 @@ signals_that_do_not_kill() {
     sleep 1.5
     [ -d "/proc/$pid" ] || fail "a program was failed by a timer: $(cat "$WORK/said")"
     kill -CONT "$below"
-    wait "$pid" || fail "a program was failed by a timer: $(cat "$WORK/said")"
+    end_of 60 'an answer to a program with a timer' "$pid" ||
+        fail "a program was failed by a timer: $(cat "$WORK/said")"
     # Now one that was interrupted before it is killed.
     hang
     # shellcheck disable=SC2016 # perl's variables
@@ -146,11 +148,12 @@ signals_that_do_not_kill() {
     pid=$!
     wait_until 1
     kill -USR1 "$pid"
-    sleep 0.2
+    # Once it was interrupted, only what kills ends its waiting.
+    eventually 60 'the signal has come' waits_to_be_killed "$pid"
     kill -9 "$pid"
     wait_gone "$pid" || fail 'a program that had got a signal before survived kill -9'
     kill -CONT "$below"
-    wait
+    end_of_all 60 'an answer to all who waited'
     unmount_view "$WORK/mount"
     say 'signals that do not kill fail nobody'
 }
@@ -166,7 +169,7 @@ timeouts() {
         pids+=($!)
     done
     for pid in "${pids[@]}"; do
-        ! wait "$pid" || fail 'bytes came from a source that hangs'
+        ! end_of 120 'the end of a read' "$pid" || fail 'bytes came from a source that hangs'
     done
     for number in 1 2 3 4 5; do
         grep -q 'Input/output error' "$WORK/said.$number" ||
@@ -174,14 +177,16 @@ timeouts() {
     done
     kill -CONT "$below"
     for number in 1 2 3 4 5; do
-        for _ in $(seq 50); do
-            [ "$(cat "$WORK/mount/full/1$number" 2>/dev/null)" != "1$number" ] || break
-            sleep 0.1
-        done
-        [ "$(cat "$WORK/mount/full/1$number")" = "1$number" ] || fail 'the mount did not heal'
+        eventually 60 'the mount heals' grep -qx "1$number" "$WORK/mount/full/1$number"
     done
     unmount_view "$WORK/mount"
     say 'what waits for too long is EIO, until the source answers again'
+}
+
+# asks_source PID: whether a daemon has asked its source and waits for the answer. Not every kernel
+# tells where a thread waits; this shell does.
+asks_source() {
+    grep -l request_wait_answer "/proc/$1/task/"*/wchan || [ "$(cat "/proc/$$/wchan")" = 0 ]
 }
 
 the_end() {
@@ -193,16 +198,13 @@ the_end() {
     stat "$WORK/mount/uncached" >/dev/null 2>&1 &
     pid=$!
     wait_until 1
+    eventually 60 'the daemon waits for its source' asks_source "$daemon"
     kill -TERM "$daemon"
-    for _ in $(seq 200); do
-        is_mounted "$WORK/mount" || break
-        sleep 0.1
-    done
-    ! is_mounted "$WORK/mount" || fail 'SIGTERM does not end a mount whose source hangs'
+    eventually 60 'SIGTERM ends a mount whose source hangs' is_not_mounted "$WORK/mount"
     wait_gone "$pid" || fail 'a program waits for a mount that is gone'
     kill -CONT "$below"
     wait_gone "$daemon" || fail 'the daemon does not end though its source answers again'
-    wait
+    end_of_all 60 'the end of who waited'
     mount_view "$WORK/source" "$WORK/mount" --metadata-ttl 0 "$@"
     look
     hang
@@ -216,7 +218,7 @@ the_end() {
     timeout 60 "$OGIVE" unmount --wait 2s "$WORK/mount" 2>/dev/null || :
     ! is_mounted "$WORK/mount" || fail 'it cannot be unmounted while its source hangs'
     kill -CONT "$below"
-    wait
+    end_of_all 60 'the end of who waited'
     say 'a mount ends though its source hangs'
 }
 

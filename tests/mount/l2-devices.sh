@@ -17,13 +17,11 @@ forget
 (for _ in 1 2 3; do check 'while a device comes'; done) &
 reader=$!
 "$OGIVE" l2 add "$MNT" "$TWO"
-wait "$reader" || fail 'reading while a device came'
+end_of 120 'the end of a reader' "$reader" || fail 'reading while a device came'
 [ "$(statistic l2_ndev)" -eq 2 ] || fail 'it has not come'
 [ "$(stat -c %s "$TWO")" = $((64 << 20)) ] || fail 'it has not the size of --l2-size'
 grep -q "$TWO" "$MNT/.ogive/mount" || fail 'the mount does not name it'
-forget
-check 'with two devices'
-forget
+keep 200
 before="$(statistic l2_hits)"
 check 'with two devices, warm'
 [ "$(($(statistic l2_hits) - before))" -gt 100 ] || fail 'two devices do not serve'
@@ -50,31 +48,38 @@ say 'it goes while everything is read, and is free for others'
 (for _ in 1 2 3; do check 'while a device goes'; done) &
 reader=$!
 "$OGIVE" l2 remove "$MNT" "$TWO"
-wait "$reader" || fail 'reading while a device went'
+end_of 120 'the end of a reader' "$reader" || fail 'reading while a device went'
 [ "$(statistic l2_ndev)" -eq 1 ] || fail 'it has not gone'
 "$OGIVE" l2 verify "$TWO" | grep -q 'bad records  0' || fail 'what it left is not whole'
 check 'with one device again'
 "$OGIVE" l2 add "$MNT" "$TWO"
 forget
+recovered
 before="$(statistic l2_hits)"
 check 'with both again'
 [ "$(($(statistic l2_hits) - before))" -gt 50 ] || fail 'what it held is not found again'
 
 say 'kill -9 while devices come and go'
+# has_lines FILE COUNT
+has_lines() {
+    [ "$(wc -l <"$1")" -ge "$2" ]
+}
 for round in 1 2 3; do
-    (while "$OGIVE" l2 remove "$MNT" "$TWO" && "$OGIVE" l2 add "$MNT" "$TWO"; do :; done) \
-        >/dev/null 2>&1 &
-    changes=$!
-    (check 'before kill -9' || true) >/dev/null 2>&1 &
-    sleep "0.$((round * 3))"
     daemon="$(daemon_of "$MNT")"
+    rm -f "$WORK/changed"
+    (while "$OGIVE" l2 remove "$MNT" "$TWO" && "$OGIVE" l2 add "$MNT" "$TWO"; do
+        echo once >>"$WORK/changed"
+    done) >/dev/null 2>&1 &
+    (while check 'before kill -9'; do :; done) >/dev/null 2>&1 &
+    eventually 60 "devices have come and gone $round times" has_lines "$WORK/changed" "$round"
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'the daemon does not die'
+    end_of_all 60 'the end of who used a mount that is dead'
     unmount_at_any_price "$MNT"
-    wait "$changes" || true
-    wait
+    wait_free "$ONE"
+    wait_free "$TWO"
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$ONE" --l2 "$TWO"
-    sleep 0.5
+    recovered
     check "after kill -9, round $round"
     [ "$(statistic l2_hits)" -gt 0 ] || fail "nothing was left after kill -9, round $round"
     forget

@@ -7,7 +7,7 @@ suite l2-places \
 source "$(dirname "${BASH_SOURCE[0]}")/second-level.bash"
 need dd losetup mkfs.ext4
 
-SHARED="/dev/shm/ogive-l2-test.$$"
+SHARED="/dev/shm/${WORK##*/}"
 LOOPS=()
 
 # Loop devices are given back after the mounts, and before their files go.
@@ -41,13 +41,14 @@ hits_after() {
         fail "only $(($(statistic l2_hits) - before)) hits $1"
 }
 
-# killed: kill -9, and what it leaves is cleared away.
+# killed DEVICE: kill -9, and what it leaves is cleared away, its lock of the device with it.
 killed() {
     local daemon
     daemon="$(daemon_of "$MNT")"
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'the daemon does not die'
     unmount_at_any_price "$MNT"
+    wait_free "$1"
 }
 
 say 'a block device that holds something else'
@@ -91,17 +92,17 @@ say 'formatted by force, mounted, killed, mounted again'
 grep -q '0 segments' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'a new device is not empty'
 for engine in auto pread buffered; do
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
-    check "on a block device, $engine"
-    forget
+    keep 150
     hits_after "on a block device, warm, $engine" 100
     grep -q 'in use *yes' <<<"$("$OGIVE" l2 status "$BLOCK")" ||
         fail 'status does not see the mount'
     expect_failure 'in use' "$OGIVE" l2 format --force "$BLOCK"
-    killed
+    killed "$BLOCK"
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK" --l2-engine "$engine"
-    sleep 0.5
+    recovered
     hits_after "on a block device, after kill -9, $engine" 100
     unmount_view "$MNT"
+    wait_free "$BLOCK"
 done
 "$OGIVE" l2 status --json "$BLOCK" | grep -q '"cipher": "aes-256-gcm"' || fail 'status --json'
 grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'verify finds bad records'
@@ -114,22 +115,17 @@ expect_failure 'no device' "$OGIVE" l2 discard "$WORK"
 }
 grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$BLOCK")" || fail 'discard changed a record'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
-sleep 0.5
+recovered
 hits_after 'after discard' 100
 expect_failure 'in use' "$OGIVE" l2 discard "$BLOCK"
 unmount_view "$MNT"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/sparse" --l2-size 256M
-check 'on a file'
-forget
+keep 150
 unmount_view "$MNT"
-wait_unused() {
-    for _ in $(seq 100); do
-        grep -q 'in use *no' <<<"$("$OGIVE" l2 status "$1")" && return
-        sleep 0.1
-    done
-    fail "$1 stays in use"
+is_unused() {
+    grep -q 'in use *no' <<<"$("$OGIVE" l2 status "$1")"
 }
-wait_unused "$WORK/sparse"
+eventually 60 'the file is in use no more' is_unused "$WORK/sparse"
 before="$(stat -c %b "$WORK/sparse")"
 if "$OGIVE" l2 discard "$WORK/sparse" >"$WORK/discarded" 2>&1; then
     [ "$(stat -c %b "$WORK/sparse")" -lt "$before" ] || fail 'a file gives nothing back'
@@ -138,7 +134,7 @@ else
     grep -q 'tell it what is free' "$WORK/discarded" || fail "discard says $(cat "$WORK/discarded")"
 fi
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/sparse"
-sleep 0.5
+recovered
 hits_after 'on a file with holes' 100
 unmount_view "$MNT"
 grep -q '^disk ' <<<"$("$OGIVE" l2 status "$BLOCK")" || fail 'status says nothing of the disk'
@@ -153,6 +149,7 @@ check 'on a device that lost everything, again'
 [ "$(statistic l2_io_error)" -gt 0 ] ||
     say 'this kernel reads zeroes there; errors are left to the unit tests'
 unmount_view "$MNT"
+wait_free "$BLOCK"
 truncate -s 96M "$WORK/block"
 
 say 'destroyed'
@@ -161,6 +158,7 @@ mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$BLOCK"
 check 'before it is destroyed'
 forget
 unmount_view "$MNT"
+wait_free "$BLOCK"
 "$OGIVE" l2 destroy "$BLOCK"
 expect_failure 'no second level' "$OGIVE" l2 status "$BLOCK"
 [ -b "$BLOCK" ] || fail 'destroy removed a device node'
@@ -178,12 +176,11 @@ fi
 
 say 'shared memory'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$SHARED" --l2-size 64M
-check 'in shared memory'
-forget
+keep 150
 hits_after 'in shared memory, warm' 100
-killed
+killed "$SHARED"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$SHARED"
-sleep 0.5
+recovered
 hits_after 'in shared memory, after kill -9' 100
 unmount_view "$MNT"
 
@@ -191,19 +188,22 @@ say 'several places; one is added, one is taken away'
 "$OGIVE" l2 format --force "$BLOCK" >/dev/null
 places=(--l2 "$BLOCK" --l2 "$WORK/two" --l2-size 64M)
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${places[@]}"
-check 'on two'
-forget
+keep 200
 hits_after 'on two, warm' 100
 unmount_view "$MNT"
+wait_free "$BLOCK"
+wait_free "$WORK/two"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${places[@]}" --l2 "$WORK/three"
-sleep 0.5
+recovered
 [ "$(statistic l2_ndev)" -eq 3 ] || fail 'three devices are not three'
 hits_after 'on three, of what was on two' 60
-forget
+keep 200
 hits_after 'on three, warm' 100
 unmount_view "$MNT"
+wait_free "$WORK/two"
+wait_free "$WORK/three"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/two" --l2 "$WORK/three" --l2-size 64M
-sleep 0.5
+recovered
 hits_after 'on the two that were left of three' 60
 unmount_view "$MNT"
 
@@ -216,14 +216,15 @@ cp "$WORK/raw.key" "$WORK/credentials/ogive.l2-key"
 chmod 400 "$WORK/credentials/ogive.l2-key"
 key=(--l2 "$WORK/keyed" --l2-size 48M)
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/raw.key"
-check 'with a key file'
-forget
+keep 150
 unmount_view "$MNT"
+wait_free "$WORK/keyed"
 # The same key from everywhere else it may come from.
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" "${key[@]}" --key-file "$WORK/digits.key"
-sleep 0.5
+recovered
 hits_after 'with the same key in digits' 100
 unmount_view "$MNT"
+wait_free "$WORK/keyed"
 (
     OGIVE_L2_KEY="$(cat "$WORK/digits.key")"
     export OGIVE_L2_KEY
@@ -231,13 +232,15 @@ unmount_view "$MNT"
 )
 grep -q 'other processes of this user can read' "$WORK/warning" ||
     fail 'no warning of a key in the environment'
-sleep 0.5
+recovered
 hits_after 'with the same key in the environment' 100
 unmount_view "$MNT"
+wait_free "$WORK/keyed"
 CREDENTIALS_DIRECTORY="$WORK/credentials" "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT"
-sleep 0.5
+recovered
 hits_after 'with the same key as a credential' 100
 unmount_view "$MNT"
+wait_free "$WORK/keyed"
 # Another key, and a passphrase, are refused and change nothing.
 sum="$(sha256sum <"$WORK/keyed")"
 expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" "${key[@]}" "$SRC" "$MNT"
@@ -255,14 +258,15 @@ say 'columns and headline'
     2>"$WORK/messages" >"$WORK/messages.out" &
 foreground=$!
 remember_mount "$MNT"
-for _ in $(seq 100); do is_mounted "$MNT" && break; sleep 0.1; done
-sleep 0.5
+eventually 60 'a mount in the foreground' is_mounted "$MNT"
+recovered
 check 'in the foreground'
 columns="$("$OGIVE" stat "$MNT" \
     -f time,hits,l2hits,l2miss,l2read,l2hit%,l2size,l2asize,l2bytes 1 1)"
 grep -q 'l2hits' <<<"$columns" || fail "stat has no columns of the second level: $columns"
 "$OGIVE" unmount "$MNT"
-wait "$foreground" || fail 'the mount in the foreground failed'
+end_of 60 'the end of the mount in the foreground' "$foreground" ||
+    fail 'the mount in the foreground failed'
 cat "$WORK/messages" "$WORK/messages.out" >"$WORK/all"
 grep -Eq 'read [0-9.]+ [KMG]?i?B: [0-9]+% memory, [0-9]+% L2, [0-9]+% origin' "$WORK/all" ||
     fail "no headline: $(cat "$WORK/all")"

@@ -10,14 +10,18 @@ L2="$WORK/cache.ogl2"
 OPTIONS+=(--l2-size 96M)
 fill_source 40 50000
 
+# is_longer FILE BYTES
+is_longer() {
+    [ "$(stat -c %s "$1")" -gt "$2" ]
+}
+
 mount_l2() {
     mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$L2"
 }
 
 say 'filling it'
 mount_l2
-check 'at first'
-forget
+keep 300
 check 'when memory had forgotten'
 [ "$(statistic l2_hits)" -gt 100 ] || fail "only $(statistic l2_hits) hits of the second level"
 [ "$(statistic l2_size)" -gt 1000000 ] || fail 'l2_size is not what it holds'
@@ -33,15 +37,18 @@ cp "$L2" "$WORK/older.ogl2"
 
 say 'kill -9 in the middle of reading, and again'
 for round in 1 2 3; do
-    (cat "$MNT"/deep/* >/dev/null 2>&1 || true) &
-    sleep "0.$round"
     daemon="$(daemon_of "$MNT")"
+    : >"$WORK/reading"
+    (while cat "$MNT"/deep/*; do :; done) >"$WORK/reading" 2>/dev/null &
+    reader=$!
+    eventually 60 'something is read' is_longer "$WORK/reading" $((round * 1000000))
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'the daemon does not die'
-    wait
+    end_of 60 'the end of a reader whose mount is dead' "$reader" || true
     unmount_at_any_price "$MNT"
+    wait_free "$L2"
     mount_l2
-    sleep 0.5
+    recovered
     check "after kill -9, round $round"
     [ "$(statistic l2_hits)" -gt 0 ] || fail "nothing was left after kill -9, round $round"
 done
@@ -53,8 +60,9 @@ grep -q 'bad records  0' <<<"$("$OGIVE" l2 verify "$L2")" || fail 'verify finds 
 if grep -qa 'of text that compresses' "$L2"; then
     fail 'contents are in clear on the device'
 fi
+wait_free "$L2"
 mount_l2
-sleep 0.5
+recovered
 check 'after a restart'
 [ "$(statistic l2_hits)" -gt 100 ] || fail 'a clean restart loses the second level'
 
@@ -85,6 +93,7 @@ dd if="$WORK/older.ogl2" of="$L2" bs=1M conv=notrunc status=none
 check 'on an older copy'
 forget
 unmount_view "$MNT"
+wait_free "$L2"
 mount_l2
 check 'after a restart with an older copy'
 unmount_view "$MNT"
@@ -107,8 +116,7 @@ expect_failure 'inside the source' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$SRC/cac
 say 'a passphrase, two devices, another cipher and no cipher'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --cipher aes-256-ccm --compress zstd:3 --passphrase-fd 5 \
     --l2 "$WORK/one.ogl2" --l2 "$WORK/two.ogl2" 5<<<'correct horse battery staple'
-check 'with two devices'
-forget
+keep 300
 check 'with two devices, warm'
 [ "$(statistic l2_ndev)" -eq 2 ] || fail 'two devices are not two'
 [ "$(statistic l2_hits)" -gt 100 ] || fail 'two devices do not serve'
@@ -116,6 +124,7 @@ daemon="$(daemon_of "$MNT")"
 unmount_view "$MNT"
 # What waits is still sealed, by the slowest of the ciphers, and the devices are in use until then.
 wait_gone "$daemon" || fail 'the daemon does not end'
+wait_free "$WORK/one.ogl2"
 expect_failure 'another key' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$WORK/one.ogl2" \
     --passphrase-fd 5 "$SRC" "$MNT" 5<<<'wrong horse'
 "$OGIVE" l2 destroy "$WORK/one.ogl2"
@@ -129,8 +138,7 @@ unmount_view "$MNT"
 say 'padded, and chosen by path'
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/padded.ogl2" --l2-padding 16K \
     --l2-include '/deep/' --l2-include 'text-1*' --l2-exclude 'random-4'
-check 'with padding'
-forget
+keep 200
 check 'with padding, warm'
 [ "$(statistic l2_padding_bytes)" -gt 0 ] || fail 'nothing is padded'
 [ "$(statistic l2_refused_path)" -gt 20 ] || fail 'nothing is left out by its path'
@@ -139,9 +147,12 @@ grep -q '"padding": "16K"' "$MNT/.ogive/mount" || fail 'the mount does not say h
 daemon="$(daemon_of "$MNT")"
 unmount_view "$MNT"
 wait_gone "$daemon" || fail 'the daemon does not end'
+wait_free "$WORK/padded.ogl2"
 "$OGIVE" l2 verify "$WORK/padded.ogl2" >"$WORK/verified" || fail 'padded records are bad'
 grep -q 'of them padding' "$WORK/verified" || fail 'verify does not add padding up'
+wait_free "$WORK/padded.ogl2"
 mount_view "$SRC" "$MNT" "${OPTIONS[@]}" --l2 "$WORK/padded.ogl2"
+recovered
 check 'without padding, on a padded device'
 [ "$(statistic l2_hits)" -gt 50 ] || fail 'a padded device is not read without padding'
 unmount_view "$MNT"
@@ -151,8 +162,9 @@ expect_failure 'names no file' "$OGIVE" mount "${OPTIONS[@]}" --l2 "$L2" --l2-ex
 say 'grown and shrunk'
 for size in 160M 64M; do
     OPTIONS=(--arc-max 8M --direct-io --l2-size "$size" --l2-admit all --racy-window 50ms)
+    wait_free "$L2"
     mount_l2
-    sleep 0.5
+    recovered
     check "with $size"
     forget
     [ "$(statistic l2_hits)" -gt 0 ] || fail "nothing was left with $size"

@@ -6,6 +6,14 @@
 #     suite NAME "what it does"
 # and ends with `passed`. Everything a suite makes lives below $WORK, which is removed at the end.
 #
+# From `suite` on it runs in a mount and a process name space of its own, where nobody else's mounts
+# and processes come between, and which ends with its first process: however a suite is killed, no
+# process and no mount of it is left. Its own number is always 1 there, so names that the machine
+# shares are made of $WORK.
+#
+# Nothing is waited for by time: `eventually` waits for what is to be so, for a minute, which no
+# working program needs, and fails with its name.
+#
 # Environment:
 #   OGIVE                the ogive binary (default: the workspace's release build)
 #   OGIVE_TORTURE        the torture binary (default: the workspace's release build)
@@ -16,6 +24,8 @@
 #                        (ogive mount --passthrough)
 #   OGIVE_MOUNT_COMMAND  another file system to test instead, called as COMMAND SRC MNT [OPTION...];
 #                        it returns when the mount answers (this is how the suites are tested)
+#   OGIVE_SEED           what is random in a suite follows from it, as far as the suite decides it
+#                        (default: 1)
 #   OGIVE_TEST_TOOLS     where pjdfstest, fsx and test_syscalls live (default: the cache that
 #                        .ci/nightly fills)
 #   OGIVE_TEST_DIRECTORY where suites work (default: /var/tmp; must not be a tmpfs for xattrs,
@@ -31,12 +41,17 @@ OGIVE="${OGIVE:-$TARGET/release/ogive}"
 OGIVE_TORTURE="${OGIVE_TORTURE:-$TARGET/release/ogive-torture}"
 OGIVE_TEST_TOOLS="${OGIVE_TEST_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/ogive-test-tools}"
 PATH="$OGIVE_TEST_TOOLS/bin:$PATH"
+# Other programs, too: ogive-torture takes it from the environment.
+export OGIVE_SEED="${OGIVE_SEED:-1}"
+# What the suite was called with: it is called again inside its name spaces.
+SUITE_ARGUMENTS=("$@")
 
 # Exit codes of a suite.
 SKIPPED=77
 
 SUITE_NAME=''
 WORK=''
+ASKED=/dev/null
 MOUNTED=()
 STOPPED=''
 
@@ -65,14 +80,26 @@ need() {
     done
 }
 
+# enter_name_spaces: the suite begins anew in name spaces of its own, unless it is in them already.
+enter_name_spaces() {
+    local enter=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
+    [ -z "${OGIVE_SUITE_INSIDE:-}" ] || return 0
+    if "${enter[@]}" true 2>/dev/null; then
+        OGIVE_SUITE_INSIDE=1 exec "${enter[@]}" bash "$0" "${SUITE_ARGUMENTS[@]}"
+    fi
+    say 'no name spaces of its own are to be had here: killed, it would leave its mounts'
+}
+
 # suite NAME TEXT: checks what every suite needs and makes $WORK.
 suite() {
     SUITE_NAME="$1"
     [ "$(id -u)" -eq 0 ] || skip 'must run as root'
     [ -c /dev/fuse ] || skip 'no /dev/fuse on this machine'
+    enter_name_spaces
     WORK="$(mktemp -d "${OGIVE_TEST_DIRECTORY:-/var/tmp}/ogive-$1.XXXXXX")"
     # Other users must be able to come to the mount point.
     chmod 755 "$WORK"
+    ASKED="$WORK/asked-last"
     trap cleanup EXIT
     trap 'exit 130' INT TERM
     if [ -n "${OGIVE_PASSTHROUGH:-}" ] && [ -z "${OGIVE_MOUNT_COMMAND:-}" ]; then
@@ -81,9 +108,9 @@ suite() {
     fi
     if [ -n "${OGIVE_TRANSPORT:-}" ] && [ -z "${OGIVE_MOUNT_COMMAND:-}" ]; then
         over_transport "$OGIVE_TRANSPORT"
-        say "$2 (over $OGIVE_TRANSPORT)"
+        say "$2 (over $OGIVE_TRANSPORT; OGIVE_SEED=$OGIVE_SEED)"
     else
-        say "$2"
+        say "$2 (OGIVE_SEED=$OGIVE_SEED)"
     fi
 }
 
@@ -141,9 +168,12 @@ cleanup() {
 # enough: whichever thread takes it stops the others, and until then they go on.
 stop_process() {
     kill -STOP "$1"
-    while grep -h '^State:' "/proc/$1/task/"*/status 2>/dev/null | grep -qv 'T (stopped)'; do
-        sleep 0.01
-    done
+    eventually 60 "process $1 stops" is_stopped "$1"
+}
+
+# is_stopped PID: whether all of its threads are.
+is_stopped() {
+    ! grep -h '^State:' "/proc/$1/task/"*/status 2>/dev/null | grep -qv 'T (stopped)'
 }
 
 # continue_at_exit PID: a process that a suite stops goes on when the suite ends, however it ends,
@@ -155,9 +185,10 @@ continue_at_exit() {
 
 continue_and_clean_up() {
     local code=$?
-    kill -CONT "$STOPPED" 2>/dev/null
-    wait
     set +e
+    kill -CONT "$STOPPED" 2>/dev/null
+    # shellcheck disable=SC2046 # a number each
+    within_seconds 60 have_gone $(jobs -rp)
     (exit "$code")
     cleanup
 }
@@ -176,6 +207,11 @@ unmount_at_any_price() {
 # is_mounted DIRECTORY: asks the kernel's list, which answers for dead mounts too.
 is_mounted() {
     awk -v at="$1" '$2 == at { found = 1 } END { exit !found }' /proc/self/mounts
+}
+
+# is_not_mounted DIRECTORY: for `eventually`.
+is_not_mounted() {
+    ! is_mounted "$1"
 }
 
 # remember_mount DIRECTORY: unmount it when the suite ends.
@@ -231,16 +267,85 @@ daemon_of() {
     done | head -n 1
 }
 
-# wait_gone PID: waits up to 10 s until a process has ended.
-wait_gone() {
-    local _
-    for _ in $(seq 100); do
-        [ -d "/proc/$1" ] || return 0
-        # A zombie has ended; who started it has not looked yet.
-        grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null && return 0
-        sleep 0.1
+# within_seconds SECONDS COMMAND...: asks a command again and again until it succeeds; whether it
+# does within so many seconds. It is asked once at least, and once more when the time is over, each
+# time in a shell of its own: what it sets, and that it fails the suite, stays there. What it said
+# last is in $ASKED.
+within_seconds() {
+    local end=$((SECONDS + $1))
+    shift
+    until ("$@") >"$ASKED" 2>&1; do
+        if [ "$SECONDS" -gt "$end" ]; then
+            ("$@") >"$ASKED" 2>&1
+            return
+        fi
+        sleep 0.05
     done
-    return 1
+}
+
+# eventually SECONDS TEXT COMMAND...: waits until a command succeeds; the suite fails with the text
+# if it does not. The seconds are more than any working program needs, not a measure of it.
+eventually() {
+    local seconds="$1" text="$2"
+    shift 2
+    within_seconds "$seconds" "$@" ||
+        fail "never came, in $seconds s: $text$(tail -n 5 "$ASKED" | sed '1s/^/; at last: /')"
+}
+
+# has_gone PID: whether each of a process's threads has ended. The first one alone does not tell: it
+# may be a zombie while others still have everything open. (A zombie has ended; who started it has
+# not looked yet.)
+has_gone() {
+    local states
+    states="$(grep -h '^State:' "/proc/$1/task/"*/status 2>/dev/null)" || true
+    ! grep -qv '^State:.[ZX]' <<<"${states:-State:	X}"
+}
+
+# wait_gone PID: waits up to a minute until a process has ended.
+wait_gone() {
+    within_seconds 60 has_gone "$1"
+}
+
+# wait_free DEVICE: waits until nobody has a device of the second level locked. Reads and writes
+# that a process had begun by io_uring hold it for a moment after its end.
+wait_free() {
+    eventually 60 "$1 is let go of" flock --nonblock "$1" true
+}
+
+# end_of SECONDS TEXT PID: waits until a job of this shell has ended; the suite fails with the text
+# if it does not. Its exit code is the job's; that it was killed is not worth a line.
+end_of() {
+    eventually "$1" "$2" has_gone "$3"
+    wait "$3" 2>/dev/null
+}
+
+# end_of_all SECONDS TEXT: waits until all jobs of this shell have ended, as `end_of` does for one.
+end_of_all() {
+    # shellcheck disable=SC2046 # a number each
+    eventually "$1" "$2" have_gone $(jobs -rp)
+    wait
+}
+
+# have_gone PID...: whether all of them have.
+have_gone() {
+    local pid
+    for pid; do
+        has_gone "$pid" || return 1
+    done
+}
+
+# same_twice COMMAND...: whether a command says the same now and in a second, as what has come to
+# rest does.
+same_twice() {
+    local before
+    before="$("$@")"
+    sleep 1
+    [ "$("$@")" = "$before" ]
+}
+
+# seed_of NUMBER: the seed of this run with that number, from 1 on; small enough for every program.
+seed_of() {
+    echo $(((OGIVE_SEED + $1 - 1) & 0x7fffffff))
 }
 
 # expect_failure TEXT COMMAND...: the command must fail and say TEXT.
@@ -299,7 +404,7 @@ rename_ctime = {}
 utime_now = {}
 utimensat = {}
 [settings]
-naptime = 0.02
+naptime = 0.1
 expected_failures = [$expected]
 [dummy_auth]
 entries = [["nobody", "nogroup"], ["daemon", "daemon"]]

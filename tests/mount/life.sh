@@ -52,14 +52,11 @@ say 'SIGTERM and SIGINT end cleanly'
 # In the foreground the exit code tells.
 "$OGIVE" mount -f "$source" "$mount" >"$WORK/foreground" 2>&1 &
 daemon=$!
-for _ in $(seq 100); do
-    ! is_mounted "$mount" || break
-    sleep 0.1
-done
+eventually 60 'a mount in the foreground' is_mounted "$mount"
 [ "$(cat "$mount/file")" = bytes ] || fail 'the foreground mount does not answer'
 kill -TERM "$daemon"
 code=0
-wait "$daemon" || code=$?
+end_of 60 'the end of the daemon in the foreground' "$daemon" || code=$?
 [ "$code" -eq 0 ] || fail "the foreground daemon ended with $code: $(cat "$WORK/foreground")"
 ! is_mounted "$mount" || fail 'the foreground daemon left a dead mount'
 say 'the foreground ends with exit code 0'
@@ -72,12 +69,10 @@ wait_gone "$daemon" || fail 'SIGKILL does not kill'
 is_mounted "$mount" || fail 'a killed daemon should leave a dead mount for this test'
 # While the last threads of the daemon, and its rings, let go of the device, requests are aborted;
 # then it is dead. A listing asks every time, whatever is cached.
-for _ in $(seq 100); do
-    message="$(ls "$mount" 2>&1)" || true
-    [[ "$message" != *'not connected'* ]] || break
-    sleep 0.1
-done
-expect_failure 'Transport endpoint is not connected' ls "$mount"
+says_dead() {
+    grep -q 'Transport endpoint is not connected' <<<"$(ls "$mount" 2>&1)"
+}
+eventually 60 'Transport endpoint is not connected' says_dead
 mount_view "$source" "$mount"
 [ "$(cat "$mount/file")" = bytes ] || fail 'the mended mount does not answer'
 [ "$(grep -c " $mount " /proc/self/mounts)" -eq 1 ] || fail 'the dead mount is still below'
@@ -86,7 +81,7 @@ unmount_view "$mount"
 mount_view "$source" "$mount"
 daemon="$(daemon_of "$mount")"
 kill -9 "$daemon"
-wait_gone "$daemon"
+wait_gone "$daemon" || fail 'SIGKILL does not kill'
 unmount_view "$mount"
 say 'a dead mount point is mended and cleared'
 
@@ -108,7 +103,7 @@ if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
     grep -q '^fuse_uring-0$' <<<"$threads" || fail 'no thread is named after a ring'
     # Nobody asks for anything: the threads that wait for requests sleep on. (Others may be told of
     # memory pressure on this machine meanwhile.)
-    sleep 2
+    eventually 60 'the daemon comes to rest' same_twice waits_of "$daemon" fuse
     before="$(waits_of "$daemon" fuse)"
     sleep 5
     [ "$before" = "$(waits_of "$daemon" fuse)" ] || fail 'an idle daemon wakes up'
@@ -117,11 +112,13 @@ if [ "$(cat "$switch" 2>/dev/null)" = Y ]; then
         while dd if=/dev/zero of="$mount/busy.$number" bs=64k count=20 && cat "$mount/busy.$number"
         do :; done >"$WORK/busy.$number" 2>&1 &
     done
-    sleep 1
+    for number in 1 2 3 4; do
+        eventually 60 "writer $number writes" test -s "$source/busy.$number"
+    done
     kill -9 "$daemon"
     wait_gone "$daemon" || fail 'SIGKILL does not kill a daemon with rings'
-    # All of them end with an error; if one were stuck, this would wait for the suite's end.
-    wait
+    # All of them end with an error.
+    end_of_all 60 'the end of who used a mount that is dead'
     unmount_view "$mount"
     rm -f "$source"/busy.*
     mount_view "$source" "$mount" --direct-io --transport device

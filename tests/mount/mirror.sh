@@ -6,10 +6,12 @@ need "$OGIVE_TORTURE"
 
 operations="${OGIVE_MIRROR_OPERATIONS:-2500}"
 seeds="${OGIVE_MIRROR_SEEDS:-3}"
+modes="${OGIVE_MIRROR_MODES:-plain direct behind behind-direct threads shared starved}"
 
 # run_mirror NAME TORTURE_OPTION... -- MOUNT_OPTION...
 run_mirror() {
     local name="$1" torture=()
+    [[ " $modes " == *" $name "* ]] || return 0
     shift
     # A file that is open there loses these bits also when root writes to it (docs/caching.md).
     [ -z "${OGIVE_PASSTHROUGH:-}" ] || torture+=(--no-set-id)
@@ -21,9 +23,7 @@ run_mirror() {
     mount_view "$WORK/$name-source" "$WORK/$name" --allow-other "$@"
     local number seed
     for number in $(seq "$seeds"); do
-        seed="$number"
-        # The last seed is a new one in every run; it is printed by the program.
-        [ "$number" -lt "$seeds" ] || seed="$RANDOM$RANDOM"
+        seed="$(seed_of "$number")"
         mkdir -p "$WORK/$name/$number" "$WORK/$name-mirror/$number"
         "$OGIVE_TORTURE" mirror --mount "$WORK/$name/$number" \
             --source "$WORK/$name-source/$number" --mirror "$WORK/$name-mirror/$number" \

@@ -98,8 +98,8 @@ say 'one way a file, and set-id bits'
 
 # Opens and closes of one file at the same time, some of which must go through the cache.
 cat >"$WORK/open.pl" <<'OPEN'
-my ($path, $how, $until) = ($ARGV[0], $ARGV[1], time + $ARGV[2]);
-while (time < $until) {
+my ($path, $how, $turns) = @ARGV;
+for (1 .. $turns) {
     open my $f, $how, $path or die "open $how: $!\n";
     sysread $f, my $b, 8192 or die "read: $!\n";
 }
@@ -108,7 +108,7 @@ chmod 6777 "$source/data"
 pids=()
 for how in '<' '+<' '<' '+<' '<' '+<'; do
     setpriv --reuid 4003 --regid 4003 --clear-groups -- \
-        perl "$WORK/open.pl" "$view/data" "$how" "${OGIVE_PASSTHROUGH_SECONDS:-3}" &
+        perl "$WORK/open.pl" "$view/data" "$how" "${OGIVE_PASSTHROUGH_OPENS:-5000}" &
     pids+=("$!")
 done
 for pid in "${pids[@]}"; do
@@ -121,11 +121,7 @@ if truncate -s 16M "$WORK/image" && mkfs.ext4 -q "$WORK/image" 2>/dev/null &&
     mkdir "$source/disk" && mount -o loop "$WORK/image" "$source/disk" 2>/dev/null; then
     remember_mount "$source/disk"
     goes_to_kernel sh -c "echo below >'$view/disk/file' && cat '$view/disk/file' >/dev/null"
-    for _ in $(seq 40); do
-        ! umount "$source/disk" 2>/dev/null || break
-        sleep 0.25
-    done
-    ! is_mounted "$source/disk" || fail 'a file system below the source stays busy'
+    eventually 60 'a file system below the source can be unmounted' umount "$source/disk"
     say 'a file system below the source can be unmounted'
 fi
 

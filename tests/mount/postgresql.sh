@@ -16,7 +16,10 @@ PATH="$programs:$PATH"
 need postgres psql pgbench pg_amcheck pg_checksums
 id postgres >/dev/null 2>&1 || skip 'no user postgres on this machine'
 
-readonly SECONDS_OF_LOAD="${OGIVE_POSTGRESQL_SECONDS:-3}"
+# Rows that a client is told are committed, at most, before something is killed.
+readonly ROWS="${OGIVE_POSTGRESQL_ROWS:-600}"
+# What follows from it is the same in every run with one seed.
+RANDOM="$(seed_of 1)"
 readonly CLIENTS=4
 data="$WORK/view/data"
 first=1
@@ -48,7 +51,7 @@ kill_server() {
     [ -n "$server" ] || return 0
     children="$(pgrep -P "$server" || true)"
     kill -9 "$server" 2>/dev/null || true
-    wait "$server" 2>/dev/null || true
+    end_of 60 'the end of the server' "$server" || true
     for child in $children; do
         kill -9 "$child" 2>/dev/null || true
         wait_gone "$child" || fail "process $child of the server does not end"
@@ -56,24 +59,23 @@ kill_server() {
     server=''
 }
 
+answers_or_gone() {
+    sql -c 'SELECT 1' || ! kill -0 "$server"
+}
+
 # start_server: returns when it answers, which is after its recovery.
 start_server() {
-    local _
     (cd "$WORK" && exec setpriv --reuid postgres --regid postgres --clear-groups -- \
         postgres -D "$data" >>"$WORK/server.log" 2>&1) &
     server=$!
-    for _ in $(seq 600); do
-        if sql -c 'SELECT 1' >/dev/null 2>&1; then
-            return 0
-        fi
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.1
-    done
+    within_seconds 120 answers_or_gone || true
+    ! sql -c 'SELECT 1' >/dev/null 2>&1 || return 0
     tail -n 20 "$WORK/server.log"
     fail 'the server does not start'
 }
 
 # begin_load: transactions of pgbench, and one client that notes each row it was told is committed.
+# Returns after as many of them as the seed decides.
 begin_load() {
     as_postgres pgbench -n -h "$WORK/run" -c "$CLIENTS" -j 2 -T 600 postgres \
         >"$WORK/bench.log" 2>&1 &
@@ -83,19 +85,18 @@ begin_load() {
         sql 2>/dev/null >"$WORK/told.new" &
     writer=$!
     # What is asserted below means something only after some rows.
-    local _
-    sleep "$SECONDS_OF_LOAD"
-    for _ in $(seq 600); do
-        [ "$(wc -l <"$WORK/told.new")" -lt 50 ] || return 0
-        sleep 0.1
-    done
-    fail 'the writer does not get going'
+    eventually 300 'rows are committed' are_told $((50 + RANDOM % ROWS))
+}
+
+# are_told COUNT: whether the client was told of so many rows.
+are_told() {
+    [ "$(wc -l <"$WORK/told.new")" -ge "$1" ]
 }
 
 # end_load: the clients have lost their server.
 end_load() {
-    wait "$writer" 2>/dev/null || true
-    wait "$bench" 2>/dev/null || true
+    end_of 120 'the end of the client' "$writer" || true
+    end_of 120 'the end of pgbench' "$bench" || true
     cat "$WORK/told.new" >>"$WORK/told"
     # One row may be there that nobody was told of.
     first=$(($(tail -n 1 "$WORK/told") + 2))
@@ -180,7 +181,7 @@ start_server
 check 'the mount killed with direct I/O'
 
 kill -INT "$server"
-wait "$server" || fail 'the server did not stop in order'
+end_of 120 'the server stops' "$server" || fail 'the server did not stop in order'
 server=''
 unmount_view "$WORK/view"
 as_postgres pg_checksums --check -D "$WORK/source/data" >"$WORK/checksums" 2>&1 || {

@@ -19,7 +19,7 @@ readonly FILE=$((16 * MIB))
 
 # make_group: makes the cgroup $GROUP with the limit, of whichever version is there.
 make_group() {
-    local name="ogive-pressure-$$"
+    local name="${WORK##*/}"
     if [ -w /sys/fs/cgroup/cgroup.subtree_control ] &&
         grep -qw memory /sys/fs/cgroup/cgroup.controllers; then
         grep -qw memory /sys/fs/cgroup/cgroup.subtree_control ||
@@ -57,17 +57,9 @@ size() {
     awk '$1 == "size" { print $3 }' "$WORK/mnt/.ogive/arcstats"
 }
 
-# settles BELOW|ABOVE BYTES SECONDS: waits until the ARC's size is there.
-settles() {
-    local try
-    for ((try = 0; try < $3 * 10; try++)); do
-        case "$1" in
-            below) [ "$(size)" -ge "$2" ] || return 0 ;;
-            above) [ "$(size)" -le "$2" ] || return 0 ;;
-        esac
-        sleep 0.1
-    done
-    return 1
+# is_below BYTES: whether the ARC's size is.
+is_below() {
+    [ "$(size)" -lt "$1" ]
 }
 
 # read_all: reads every file through the view and compares it with the origin.
@@ -91,10 +83,7 @@ remove_group() {
     code=$?
     # A suite that failed may have left the neighbour.
     xargs -r kill <"$GROUP/cgroup.procs" 2>/dev/null
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        rmdir "$GROUP" 2>/dev/null && break
-        sleep 0.2
-    done
+    within_seconds 60 rmdir "$GROUP"
     exit "$code"
 }
 
@@ -121,18 +110,19 @@ full="$(size)"
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 
 say "$((full / MIB)) MiB in the ARC; a neighbour takes $((NEIGHBOUR / MIB)) MiB"
+mkfifo "$WORK/until"
+exec 8<>"$WORK/until"
 # As fast as it can: the kernel kills when it finds nothing to reclaim in a group with a hard limit.
 # shellcheck disable=SC2016 # perl's variables
 within perl -e '
     my @x;
     push @x, "x" x $ARGV[1] for 1 .. $ARGV[0] / $ARGV[1];
-    $| = 1; print "$$\n"; sleep 60' "$NEIGHBOUR" $((4 * MIB)) >"$WORK/neighbour" &
-settles below $((LIMIT - NEIGHBOUR - ASIDE / 4)) 20 ||
+    $| = 1; print "$$\n"; <STDIN>' "$NEIGHBOUR" $((4 * MIB)) \
+    <"$WORK/until" 8>&- >"$WORK/neighbour" &
+neighbour_job=$!
+within_seconds 60 is_below $((LIMIT - NEIGHBOUR - ASIDE / 4)) ||
     fail "the ARC keeps $(size) bytes beside a neighbour with $NEIGHBOUR of $LIMIT"
-for _ in $(seq 100); do
-    [ ! -s "$WORK/neighbour" ] || break
-    sleep 0.1
-done
+eventually 60 'the neighbour gets its memory' test -s "$WORK/neighbour"
 neighbour="$(cat "$WORK/neighbour")"
 [ -n "$neighbour" ] || fail 'the neighbour did not get its memory'
 small="$(size)"
@@ -142,19 +132,18 @@ read_all
 kill -0 "$neighbour" || fail 'the neighbour is gone'
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 
-kill "$neighbour"
-wait_gone "$neighbour" || fail 'the neighbour does not end'
+# It has its memory as long as its standard input is open.
+exec 8>&-
+end_of 60 'the end of the neighbour' "$neighbour_job" || fail 'the neighbour was killed'
 # Growth is by what is read, and careful for a while after a shrink.
-grown=no
-for _ in 1 2 3 4 5 6 7 8; do
+end=$((SECONDS + 120))
+read_all
+until [ "$(size)" -gt $((small + ASIDE)) ]; do
+    [ "$SECONDS" -lt "$end" ] ||
+        fail "the ARC stays at $(size) bytes after the neighbour has gone"
+    sleep 1
     read_all
-    if [ "$(size)" -gt $((small + ASIDE)) ]; then
-        grown=yes
-        break
-    fi
-    sleep 2
 done
-[ "$grown" = yes ] || fail "the ARC stays at $(size) bytes after the neighbour has gone"
 say "$(($(size) / MIB)) MiB in the ARC after it has gone"
 [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
 kill -0 "$daemon" || fail 'the daemon is gone'
@@ -170,8 +159,8 @@ told() {
         END { print "$count\n" }' "$1" "$WORK/log"
 }
 # It is told when it begins and, a minute after it has ended, that it has: twice a minute at most.
-for _ in $(seq 90); do
-    [ "$(told memory_ample)" -eq 0 ] || break
+end=$((SECONDS + 180))
+until [ "$(told memory_ample)" -ge 1 ] || [ "$SECONDS" -gt "$end" ]; do
     read_all
     sleep 1
 done
@@ -185,14 +174,14 @@ say "told in $(told memory_short) + $(told memory_ample) lines"
 # again soon gets it.
 if [ -e "$GROUP/memory.limit_in_bytes" ]; then
     lower=$(($(size) / 2 + ASIDE))
-    tries=1
-    until { echo "$lower" >"$GROUP/memory.limit_in_bytes"; } 2>/dev/null; do
-        [ "$tries" -lt 20 ] || fail "a limit of $lower is refused still, the ARC has $(size)"
-        tries=$((tries + 1))
-        sleep 0.2
-    done
+    takes_limit() {
+        echo once >>"$WORK/tries"
+        echo "$lower" >"$GROUP/memory.limit_in_bytes"
+    }
+    within_seconds 60 takes_limit || fail "a limit of $lower is refused still, the ARC has $(size)"
     [ "$(size)" -lt "$lower" ] || fail "the ARC holds $(size) in a group of $lower"
     [ "$(killed)" -eq 0 ] || fail 'the kernel had to kill'
+    tries="$(wc -l <"$WORK/tries")"
     say "a limit of $((lower / MIB)) MiB was taken when it was written for the ${tries}th time"
 fi
 passed

@@ -34,17 +34,27 @@ same_number() {
     return 1
 }
 
-# look SECONDS: looks at the name `changing` in every way for so long, and prints each error other
-# than those that are true: it is gone, it is or is no directory, it is no link.
+# How often each looker looks and the writer changes everything, at least, beside each other.
+readonly TURNS=300
+
+# has_turns FILE: whether somebody who writes a byte a turn there has had his.
+has_turns() {
+    [ "$(stat -c %s "$1")" -ge "$TURNS" ]
+}
+
+# look NAME: looks at the name `changing` in every way until it is enough, a byte for each time in
+# $WORK/NAME.turns, and prints each error other than those that are true: it is gone, it is or is no
+# directory, it is no link.
 look() {
     # shellcheck disable=SC2016 # variables of Perl
-    timeout 60 perl -e '
+    timeout 300 perl -e '
         use Errno qw(ENOENT ENOTDIR EISDIR EINVAL ESTALE);
-        my ($view, $until, %wrong) = ($ARGV[0], time + $ARGV[1]);
+        my ($view, $turns, $enough, %wrong) = @ARGV;
+        open my $done, ">", $turns or die "$turns: $!\n";
         sub failed { my $way = shift; my $error = $! + 0;
             return if grep { $_ == $error } @_;
             $wrong{"$way: $!"}++ }
-        while (time < $until) {
+        until (-e $enough) {
             my $name = "$view/changing";
             my @gone = (ENOENT, ENOTDIR, EISDIR, EINVAL);
             lstat $name or failed("lstat", @gone);
@@ -56,9 +66,10 @@ look() {
             else { failed("opendir", @gone) }
             lstat "$name/inner" or failed("inner", @gone);
             defined readlink $name or failed("readlink", @gone);
+            syswrite $done, ".";
         }
         print "$_ ($wrong{$_} times)\n" for sort keys %wrong;
-    ' "$view" "$1"
+    ' "$view" "$WORK/$1.turns" "$WORK/enough"
 }
 
 for options in '' --direct-io '--metadata-ttl 0'; do
@@ -81,7 +92,7 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     number="$(stat -c %i "$source/left")"
     mkfifo "$WORK/go"
     # shellcheck disable=SC2016 # variables of Perl
-    timeout 60 perl -e '
+    timeout 300 perl -e '
         my ($view, $go) = @ARGV;
         chdir "$view/left" or die "chdir: $!";
         open my $wait, "<", $go or die "$go: $!";
@@ -94,43 +105,49 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     exec 8>"$WORK/go"
     rmdir "$source/left"
     # The daemon may hold on to what it has looked up for a second.
-    for attempt in {1..10}; do
-        ! same_number "$number" "$source/taken" || break
-        sleep 0.5
-    done
-    [ -e "$source/taken" ] || skip 'the file system does not give numbers out again'
+    within_seconds 30 same_number "$number" "$source/taken" ||
+        skip 'the file system does not give numbers out again'
     [ "$(stat -c %F "$view/taken")" = 'regular empty file' ] || fail "$options: not a file"
     [ "$(stat -c %i "$view/taken")" = "$number" ] || fail "$options: another number is shown"
     # What the kernel was told of the directory holds for a second.
     sleep 1.2
     echo go >&8
     exec 8>&-
-    wait "$within" || fail "$options: who was in the directory"
+    end_of 60 'the end of who was in the directory' "$within" ||
+        fail "$options: who was in the directory"
     grep -qx 'Stale file handle' "$WORK/left" ||
         fail "$options: in a directory: $(cat "$WORK/left")"
     grep -qx 'a file' "$WORK/left" || fail "$options: $(cat "$WORK/left")"
     rm "$WORK/go" "$source/taken"
 
     # Many at a time, and a writer that never rests.
+    : >"$WORK/writer.turns"
     (
-        end=$((SECONDS + 12))
-        while [ "$SECONDS" -lt "$end" ] && [ ! -e "$WORK/enough" ]; do
+        until [ -e "$WORK/enough" ]; do
             rm -rf "$source/changing"
             mkdir "$source/changing" && : >"$source/changing/inner"
             rm -rf "$source/changing"
             echo file >"$source/changing"
             rm -f "$source/changing"
             ln -s elsewhere "$source/changing"
+            printf . >>"$WORK/writer.turns"
         done
     ) &
     writer=$!
-    look 6 >"$WORK/second" &
-    looker=$!
-    wrong="$(look 6)"
-    wait "$looker"
-    wrong+="$(cat "$WORK/second")"
+    lookers=()
+    for name in first second; do
+        : >"$WORK/$name.turns"
+        look "$name" >"$WORK/$name" &
+        lookers+=($!)
+    done
+    for name in writer first second; do
+        eventually 240 "$TURNS turns of the $name" has_turns "$WORK/$name.turns"
+    done
     touch "$WORK/enough"
-    wait "$writer"
+    for pid in "$writer" "${lookers[@]}"; do
+        end_of 60 'the end of who looks and changes' "$pid" || fail 'who looks or changes'
+    done
+    wrong="$(cat "$WORK/first" "$WORK/second")"
     rm -rf "$WORK/enough" "$source/changing"
     [ -z "$wrong" ] || fail "${options:-default}: $wrong"
     say "${options:-default}: no error that is not true"

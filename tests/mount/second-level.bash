@@ -24,6 +24,7 @@ fill_source() {
             >"$SRC/text-$number"
     done
     (cd "$SRC" && find . -type f -exec sha256sum {} + | sort -k2) >"$WORK/expected"
+    # Older than the racy window of the options, or nothing of it would be kept.
     sleep 0.2
 }
 
@@ -43,8 +44,35 @@ check() {
     }
 }
 
+# statistic_is NAME VALUE, statistic_above NAME VALUE: for `eventually`.
+statistic_is() {
+    [ "$(statistic "$1")" -eq "$2" ]
+}
+statistic_above() {
+    [ "$(statistic "$1")" -gt "$2" ]
+}
+
 # forget: memory lets go of everything, and what the second level took is written.
 forget() {
     echo all >"$MNT/.ogive/reclaim"
-    sleep 1.5
+    eventually 60 'what the second level took is written' statistic_is l2_queue_bytes 0
+}
+
+# recovered: the second level knows again what is on its devices.
+recovered() {
+    eventually 60 'the second level knows its devices' statistic_is l2_recovering 0
+}
+
+# keep RECORDS: reads everything and lets memory forget it until the second level holds so many
+# records. Its queue drops what comes too fast for the device, so that once may not be enough.
+keep() {
+    local end=$((SECONDS + 180))
+    check 'while the second level fills'
+    forget
+    until statistic_above l2_records "$(($1 - 1))"; do
+        [ "$SECONDS" -lt "$end" ] ||
+            fail "the second level holds $(statistic l2_records) records, and $1 were to come"
+        check 'while the second level fills'
+        forget
+    done
 }

@@ -7,7 +7,7 @@ need sqlite3
 
 # sql FILE TEXT: waits for locks of others.
 sql() {
-    sqlite3 -bail -cmd '.timeout 20000' "$1" "$2"
+    sqlite3 -bail -cmd '.timeout 300000' "$1" "$2"
 }
 
 # check MODE DATABASE: the database is whole, through the mount and without it.
@@ -42,9 +42,9 @@ transact() {
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
         INSERT INTO account SELECT i, 1000 FROM n;" >/dev/null
     # Two writers at once: locks must hold between processes.
-    transfers 60 | sqlite3 -bail -cmd '.timeout 20000' "$database" &
+    transfers 60 | sqlite3 -bail -cmd '.timeout 300000' "$database" &
     client=$!
-    transfers 60 | sqlite3 -bail -cmd '.timeout 20000' "$database" || fail "$mode $journal: writer"
+    transfers 60 | sqlite3 -bail -cmd '.timeout 300000' "$database" || fail "$mode $journal: writer"
     wait "$client" || fail "$mode $journal: second writer"
     [ "$(sql "$database" 'SELECT count(*) FROM history;')" = 120 ] ||
         fail "$mode $journal: transactions were lost"
@@ -58,12 +58,8 @@ transact() {
             transfers 100000 | grep -v -e BEGIN -e COMMIT
         } | sqlite3 "$database" &
         client=$!
-        local _
-        for _ in $(seq 200); do
-            [ ! -e "$WORK/$mode.$journal.$round" ] || break
-            sleep 0.05
-        done
-        [ -e "$WORK/$mode.$journal.$round" ] || fail "$mode $journal: the client never got going"
+        eventually 120 "$mode $journal: the client gets going" \
+            test -e "$WORK/$mode.$journal.$round"
         kill -9 "$client"
         wait "$client" 2>/dev/null || true
         check "$mode $journal, killed $round times" "$database"

@@ -11,16 +11,6 @@ echo under >"$WORK/source/a/b/under"
 truncate -s 16M "$WORK/image"
 mkfs.ext4 -q "$WORK/image"
 
-# unmounts_soon DIRECTORY: whether it can be unmounted within some seconds of nobody using it.
-unmounts_soon() {
-    local try
-    for ((try = 0; try < 40; try++)); do
-        ! umount "$1" 2>/dev/null || return 0
-        sleep 0.25
-    done
-    return 1
-}
-
 # waits_of PID: how often its threads have gone to sleep, but for those that the kernel wakes.
 waits_of() {
     local task
@@ -29,6 +19,11 @@ waits_of() {
             origin* | fuse* | request) grep '^voluntary' "$task/status" ;;
         esac
     done
+}
+
+# shows NAME: whether it is all there is at a/b.
+shows() {
+    [ "$(ls "$WORK/view/a/b")" = "$1" ]
 }
 
 # try_kind KIND MOUNT-COMMAND...: with a file system of a kind at a/b.
@@ -55,13 +50,9 @@ try_kind() {
     # It is found again after it was let go of, by what the kernel knows.
     sleep 2.5
     [ "$(cat "$WORK/view/a/b/inner/deep/file")" = "$kind" ] || fail "$kind is not found again"
-    unmounts_soon "$below" || fail "$kind is busy although nobody uses it"
+    eventually 60 "$kind, which nobody uses, can be unmounted" umount "$below"
     # What is there then is what is shown.
-    for _ in $(seq 20); do
-        [ "$(ls "$WORK/view/a/b" 2>/dev/null)" != under ] || break
-        sleep 0.2
-    done
-    [ "$(ls "$WORK/view/a/b")" = under ] || fail "the view shows $(ls "$WORK/view/a/b" 2>&1)"
+    within_seconds 60 shows under || fail "the view shows $(ls "$WORK/view/a/b" 2>&1)"
     expect_failure '' cat "$WORK/view/a/b/inner/deep/file"
     [ "$(cat "$WORK/view/a/b/under")" = under ] || fail 'what is below cannot be read'
     say "$kind"
@@ -84,12 +75,12 @@ echo nested >"$WORK/source/file-system/nested/file"
 [ "$(cat "$WORK/view/file-system/nested/file")" = nested ] || fail 'cannot read a nested mount'
 sleep 3
 [ "$(cat "$WORK/view/file-system/nested/file")" = nested ] || fail 'not found again'
-unmounts_soon "$WORK/source/file-system/nested" || fail 'the inner one is busy'
-unmounts_soon "$WORK/source/file-system" || fail 'the outer one is busy'
+eventually 60 'the inner one can be unmounted' umount "$WORK/source/file-system/nested"
+eventually 60 'the outer one can be unmounted' umount "$WORK/source/file-system"
 say 'one in the other'
 
 # Nobody uses anything: no thread wakes.
-sleep 3
+eventually 60 'the daemon comes to rest' same_twice waits_of "$daemon"
 before="$(waits_of "$daemon")"
 sleep 4
 [ "$before" = "$(waits_of "$daemon")" ] || fail 'an idle daemon wakes up'

@@ -16,17 +16,6 @@ says_gone() {
     grep -q '"error"' "$view/.ogive/mount"
 }
 
-# within_seconds N COMMAND...: whether a command succeeds within so many seconds.
-within_seconds() {
-    local try tries=$(($1 * 5))
-    shift
-    for ((try = 0; try < tries; try++)); do
-        ! "$@" >/dev/null 2>&1 || return 0
-        sleep 0.2
-    done
-    return 1
-}
-
 # make_image FILE TYPE: a file system in a file.
 make_image() {
     case "$2" in
@@ -113,13 +102,13 @@ for type in ext4 xfs btrfs; do
     for number in $(seq 50); do
         ! { echo lost >"$view/directory/lost.$number"; } 2>/dev/null || fail 'a write was accepted'
     done
-    within_seconds 5 says_gone || fail "$type that was shut down is not said to have gone"
-    timeout 20 "$OGIVE" stat "$view" 2>&1 | grep -q 'source.*has gone' ||
+    eventually 60 "$type that was shut down is said to have gone" says_gone
+    timeout 60 "$OGIVE" stat "$view" 2>&1 | grep -q 'source.*has gone' ||
         fail 'stat does not say so'
     [ "$(grep -c 'has gone' "$WORK/log.$type")" -eq 1 ] ||
         fail "not said once: $(cat "$WORK/log.$type")"
     # The view does not hold on to it.
-    within_seconds 5 umount "$disk" || fail "$type that has gone cannot be unmounted"
+    eventually 60 "$type that has gone can be unmounted" umount "$disk"
     expect_failure 'rror' touch "$view/under"
     [ -z "$(ls -A "$disk")" ] || fail 'a write is under the mount point'
     # Another file system, even if it looks the same, is not taken for it.
@@ -132,7 +121,7 @@ for type in ext4 xfs btrfs; do
     rm "$WORK/other"
     # The same one is.
     mount_image "$WORK/image"
-    within_seconds 10 sh -c "echo back >'$view/directory/back'" || fail "$type did not come back"
+    eventually 60 "$type comes back" sh -c "echo back >'$view/directory/back'"
     [ "$(cat "$disk/directory/back")" = back ] || fail 'a write is not where the source came back'
     [ "$(cat "$view/directory/kept")" = kept ] || fail 'cannot read what came back'
     ! says_gone || fail 'what is back is said to have gone'
@@ -155,33 +144,32 @@ if command -v bindfs >/dev/null; then
         bindfs -f "$1" "$WORK/served" &
         server=$!
         remember_mount "$WORK/served"
-        within_seconds 10 is_mounted "$WORK/served" || fail 'bindfs does not mount'
+        eventually 60 'a mount of bindfs' is_mounted "$WORK/served"
     }
     serve "$WORK/remote"
     mount_view "$WORK/served" "$view" --log-file "$WORK/log.served"
     [ "$(cat "$view/file")" = here ] || fail 'cannot read before the server dies'
     kill -9 "$server"
-    wait "$server" 2>/dev/null || true
+    end_of 60 'the end of bindfs' "$server" || true
     for number in $(seq 20); do
-        expect_failure 'Input/output error' timeout 20 touch "$view/lost.$number"
+        expect_failure 'Input/output error' timeout 60 touch "$view/lost.$number"
     done
     says_gone || fail 'a server that is dead is not said to have gone'
     umount -l "$WORK/served"
-    expect_failure 'Input/output error' timeout 20 touch "$view/under"
+    expect_failure 'Input/output error' timeout 60 touch "$view/under"
     serve "$WORK/foreign"
     sleep 1.2
-    expect_failure 'Input/output error' timeout 20 touch "$view/foreign"
+    expect_failure 'Input/output error' timeout 60 touch "$view/foreign"
     [ -z "$(ls -A "$WORK/foreign")" ] || fail 'a write went to another server'
     umount "$WORK/served"
-    wait "$server" 2>/dev/null || true
+    end_of 60 'the end of bindfs' "$server" || true
     serve "$WORK/remote"
-    within_seconds 10 sh -c "echo back >'$view/back'" ||
-        fail 'the same server is not taken up again'
+    eventually 60 'the same server is taken up again' sh -c "echo back >'$view/back'"
     [ "$(cat "$WORK/remote/back")" = back ] || fail 'a write is not with the server that came back'
     [ "$(grep -c 'has gone' "$WORK/log.served")" -eq 1 ] || fail 'not said once'
     unmount_view "$view"
     umount "$WORK/served"
-    wait "$server" 2>/dev/null || true
+    end_of 60 'the end of bindfs' "$server" || true
     say 'a server that was killed: an error until the same one is there'
 else
     say 'no bindfs: a server that is killed was not tried'
