@@ -54,7 +54,7 @@ find_everything() {
             awk '{ bytes += $1 } END { print NR, bytes }' >"$WORK/seen.$number") &
         pids+=("$!")
     done
-    for pid in "${pids[@]}"; do wait "$pid" || true; done
+    for pid in "${pids[@]}"; do end_of 600 'the end of find' "$pid" || true; done
     for ((number = 0; number < PROGRAMS; number++)); do
         [ ! -s "$WORK/errors.$number" ] ||
             fail "find $number: $(wc -l <"$WORK/errors.$number") errors:" \

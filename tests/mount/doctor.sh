@@ -58,7 +58,7 @@ provoke() {
 # heal: ends the load as Ctrl-C does; nothing may be left.
 heal() {
     kill -INT "$BENCH"
-    wait "$BENCH" || fail "the load ended with $?: $(cat "$WORK/said")"
+    end_of 120 'the end of the load' "$BENCH" || fail "the load ended with $?: $(cat "$WORK/said")"
     BENCH=''
     ! is_mounted "$MNT" || fail "$MNT is still mounted"
     [ ! -e "$MNT" ] || fail "$MNT was left behind"

@@ -112,7 +112,8 @@ for how in '<' '+<' '<' '+<' '<' '+<'; do
     pids+=("$!")
 done
 for pid in "${pids[@]}"; do
-    wait "$pid" || fail 'an open of a file that others open and close failed'
+    end_of 300 'the end of all opens' "$pid" ||
+        fail 'an open of a file that others open and close failed'
 done
 say 'opens of one file at the same time'
 

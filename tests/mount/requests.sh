@@ -164,7 +164,8 @@ beside_changes() {
         }' "$directory" "$WORK/mount/many" "$ROUNDS" || fail 'a listing was of before a change'
     touch "$WORK/stop"
     for reader in "${!readers[@]}"; do
-        wait "${readers[reader]}" || fail "a reader: $(cat "$WORK/reader.$((reader + 1))")"
+        end_of 60 'the end of a reader' "${readers[reader]}" ||
+            fail "a reader: $(cat "$WORK/reader.$((reader + 1))")"
     done
     rm -r "$WORK/stop" "$directory"
     unmount_view "$WORK/mount"

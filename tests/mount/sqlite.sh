@@ -45,7 +45,8 @@ transact() {
     transfers 60 | sqlite3 -bail -cmd '.timeout 300000' "$database" &
     client=$!
     transfers 60 | sqlite3 -bail -cmd '.timeout 300000' "$database" || fail "$mode $journal: writer"
-    wait "$client" || fail "$mode $journal: second writer"
+    end_of 300 'the end of the second writer' "$client" ||
+        fail "$mode $journal: second writer"
     [ "$(sql "$database" 'SELECT count(*) FROM history;')" = 120 ] ||
         fail "$mode $journal: transactions were lost"
     check "$mode $journal" "$database"
