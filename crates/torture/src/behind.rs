@@ -127,8 +127,9 @@ mod tests {
             let path = directory.path().join("file");
             let old = filled(1, 20_000);
             std::fs::write(&path, &old).unwrap();
+            // Long ago, so that no clock has to tick for a later time to be another one.
+            restore_modified(&path, (1_000_000_000, 0)).unwrap();
             let time = modified_of(&path).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
             make(&path, change, 77).unwrap();
             let new = std::fs::read(&path).unwrap();
             assert_ne!(new, old, "{change:?}");

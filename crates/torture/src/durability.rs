@@ -12,6 +12,10 @@
 //! than the last acknowledged one, never older, and always whole: a block is one page, and the
 //! daemon hands a page to the source in one piece.
 //!
+//! The daemon is killed when so many blocks were acknowledged as the seed says, however long that
+//! takes: a machine that stands still changes nothing of what a run shows, and a seed can be tried
+//! again.
+//!
 //! What this cannot show is a power failure: the source's own page cache survives the daemon.
 //! That `fsync` reaches the source is watched from outside, by counting system calls.
 
@@ -21,7 +25,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -39,8 +44,12 @@ pub const PLACES: u32 = 40;
 const MAGIC: u64 = 0x4b4c_4f43_4249_474f;
 const ACKNOWLEDGEMENT_BYTES: usize = 16;
 
-/// How long a mount may take to answer, and a dead one to be noticed.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Most blocks that are acknowledged before the daemon is killed.
+const BLOCKS_MAX: u64 = 600;
+
+/// How long a mount may take to answer, a writer to be acknowledged its blocks, and a dead mount to
+/// be noticed; no working program needs it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a writer waits for before it acknowledges. A file keeps one method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,23 +160,36 @@ fn write_block(opened: &File, file: u32, place: u32, number: u64) -> Result<()> 
 /// The highest acknowledged number of each place.
 pub type Acknowledged = BTreeMap<(u32, u32), u64>;
 
-/// Reads acknowledgements until the writer closes its end.
+/// Reads acknowledgements until the writer closes its end; after each one `noted` is told how many
+/// there are.
 ///
 /// # Errors
 /// When the pipe cannot be read or ends in the middle of an acknowledgement.
-pub fn collect(mut pipe: impl Read, into: &mut Acknowledged) -> Result<u64> {
-    let mut bytes = Vec::new();
-    pipe.read_to_end(&mut bytes).context("cannot read acknowledgements")?;
-    let (lines, rest) = bytes.as_chunks::<ACKNOWLEDGEMENT_BYTES>();
-    ensure!(rest.is_empty(), "half an acknowledgement: {} bytes", rest.len());
-    for line in lines {
+pub fn collect(
+    mut pipe: impl Read,
+    into: &mut Acknowledged,
+    mut noted: impl FnMut(u64),
+) -> Result<u64> {
+    let mut count = 0;
+    loop {
+        let mut line = Vec::with_capacity(ACKNOWLEDGEMENT_BYTES);
+        pipe.by_ref()
+            .take(ACKNOWLEDGEMENT_BYTES as u64)
+            .read_to_end(&mut line)
+            .context("cannot read acknowledgements")?;
+        if line.is_empty() {
+            return Ok(count);
+        }
+        let length = line.len();
+        ensure!(length == ACKNOWLEDGEMENT_BYTES, "half an acknowledgement: {length} bytes");
         let file = u32::from_le_bytes(line[0..4].try_into()?);
         let place = u32::from_le_bytes(line[4..8].try_into()?);
         let number = u64::from_le_bytes(line[8..16].try_into()?);
         let highest = into.entry((file, place)).or_default();
         *highest = number.max(*highest);
+        count += 1;
+        noted(count);
     }
-    Ok(lines.len() as u64)
 }
 
 /// Looks for every acknowledged block below `root`; returns what is missing, one line each.
@@ -213,7 +235,7 @@ pub struct Plan {
     pub command: Vec<String>,
     /// Rounds of kill and mount again.
     pub rounds: u32,
-    /// Decides how long the daemon lives in each round, and what is written.
+    /// Decides how many blocks the daemon lives for in each round, and what is written.
     pub seed: u64,
     /// This program, which is started again as the writer.
     pub writer: PathBuf,
@@ -235,7 +257,7 @@ pub fn run(plan: &Plan) -> Result<u64> {
             // The daemon may have ended by itself already.
             let _ = daemon.kill();
         }
-        daemon.wait().context("cannot wait for the daemon")?;
+        ended(&mut daemon, "the daemon after it was killed")?;
         total += result.with_context(|| format!("round {round}, seed {}", plan.seed))?;
         let lost = missing(&plan.source, &acknowledged);
         if !lost.is_empty() {
@@ -264,16 +286,24 @@ fn one_round(
         .spawn()
         .context("cannot start the writer")?;
     let pipe = writer.stdout.take().context("the writer has no pipe")?;
+    let enough = random.u64(1..=BLOCKS_MAX);
+    let (tell, told) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut seen = Acknowledged::new();
-        collect(pipe, &mut seen).map(|count| (count, seen))
+        let noted = |count| {
+            if count == enough {
+                // Nobody listens any more when this took too long.
+                let _ = tell.send(());
+            }
+        };
+        collect(pipe, &mut seen, noted).map(|count| (count, seen))
     });
-    std::thread::sleep(Duration::from_millis(random.u64(50..900)));
-    if let Some(status) = writer.try_wait().context("cannot look at the writer")? {
-        bail!("the writer ended with {status} before the daemon was killed");
-    }
+    let came = told.recv_timeout(PATIENCE);
     daemon.kill().context("cannot kill the daemon")?;
-    let status = writer.wait().context("cannot wait for the writer")?;
+    let status = ended(&mut writer, "the writer after the daemon was killed")?;
+    came.with_context(|| {
+        format!("no {enough} blocks were acknowledged in {PATIENCE:?}; the writer: {status}")
+    })?;
     let (count, seen) = reader
         .join()
         .map_err(|_| anyhow::anyhow!("the thread that reads acknowledgements panicked"))??;
@@ -282,12 +312,24 @@ fn one_round(
         status.success() || status.signal() == Some(libc::SIGBUS),
         "the writer ended with {status}"
     );
-    ensure!(count > 0, "the daemon was killed before any block was acknowledged");
     for (place, number) in seen {
         let highest = acknowledged.entry(place).or_default();
         *highest = number.max(*highest);
     }
     Ok(count)
+}
+
+/// Waits for the end of a process, and kills it if that does not come.
+fn ended(process: &mut Child, what: &str) -> Result<ExitStatus> {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(status) = process.try_wait().context("cannot wait for a process")? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = process.kill();
+    bail!("did not end in {PATIENCE:?}: {what}")
 }
 
 /// Starts the daemon and waits until its mount answers: until a name that was never asked for is
@@ -355,7 +397,10 @@ mod tests {
         let mut pipe = Full(Vec::new());
         write_until_dead(directory.path(), 1, 5, &mut pipe).unwrap_err();
         let mut acknowledged = Acknowledged::new();
-        assert_eq!(collect(&pipe.0[..], &mut acknowledged).unwrap(), 200);
+        let mut noted = Vec::new();
+        let count = collect(&pipe.0[..], &mut acknowledged, |count| noted.push(count)).unwrap();
+        assert_eq!(count, 200);
+        assert!(noted.into_iter().eq(1..=200), "each is noted when it has come");
         assert_eq!(missing(directory.path(), &acknowledged), Vec::<String>::new());
 
         let (&(file, place), &number) = acknowledged.iter().next_back().unwrap();
@@ -370,6 +415,6 @@ mod tests {
 
     #[test]
     fn half_an_acknowledgement_is_an_error() {
-        assert!(collect(&[0_u8; 17][..], &mut Acknowledged::new()).is_err());
+        assert!(collect(&[0_u8; 17][..], &mut Acknowledged::new(), |_| {}).is_err());
     }
 }

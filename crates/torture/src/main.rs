@@ -66,7 +66,7 @@ struct MirrorArguments {
     /// An empty directory outside the source, on the same file system.
     #[arg(long)]
     mirror: PathBuf,
-    /// Decides all operations; printed when not given.
+    /// Decides all operations (default: the environment's OGIVE_SEED, or 1).
     #[arg(long)]
     seed: Option<u64>,
     /// Operations per thread.
@@ -109,7 +109,7 @@ struct CoherenceArguments {
     /// Rounds of each promise (races make a fifth of it, being longer).
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// Decides sizes, bytes and waits.
+    /// Decides sizes, bytes and waits (default: the environment's OGIVE_SEED, or 1).
     #[arg(long)]
     seed: Option<u64>,
     /// How many milliseconds the kernel may use names, and missing names, without asking.
@@ -133,7 +133,8 @@ struct DurabilityArguments {
     /// Rounds of kill and mount again.
     #[arg(long, default_value_t = 5)]
     rounds: u32,
-    /// Decides when the daemon is killed and what is written.
+    /// Decides when the daemon is killed and what is written (default: the environment's
+    /// OGIVE_SEED, or 1).
     #[arg(long)]
     seed: Option<u64>,
     /// The command that mounts in the foreground.
@@ -172,8 +173,17 @@ fn run(suite: Suite) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn seed_or_random(seed: Option<u64>) -> u64 {
-    seed.unwrap_or_else(|| fastrand::u64(..))
+/// The seed that was given, the environment's, or always the same: a run that went wrong can be
+/// made again by whoever did not look at what it printed.
+fn seed_of(given: Option<u64>) -> Result<u64> {
+    match (given, std::env::var_os("OGIVE_SEED")) {
+        (Some(seed), _) => Ok(seed),
+        (None, Some(text)) => text
+            .to_str()
+            .and_then(|text| text.parse().ok())
+            .with_context(|| format!("OGIVE_SEED is no number: {}", text.display())),
+        (None, None) => Ok(1),
+    }
 }
 
 fn run_mirror(arguments: MirrorArguments) -> Result<()> {
@@ -181,7 +191,7 @@ fn run_mirror(arguments: MirrorArguments) -> Result<()> {
         mount: arguments.mount,
         source: arguments.source,
         mirror: arguments.mirror,
-        seed: seed_or_random(arguments.seed),
+        seed: seed_of(arguments.seed)?,
         operations: arguments.ops,
         threads: arguments.threads,
         shared: arguments.shared,
@@ -231,7 +241,7 @@ fn run_coherence(arguments: &CoherenceArguments) -> Result<ExitCode> {
         source: source.clone(),
         chosen,
         rounds: arguments.rounds,
-        seed: seed_or_random(arguments.seed),
+        seed: seed_of(arguments.seed)?,
         names_time: Duration::from_millis(arguments.names_ms),
     };
     println!("coherence: seed {}", plan.seed);
@@ -247,7 +257,7 @@ fn run_durability(arguments: DurabilityArguments) -> Result<()> {
         source: arguments.source,
         command: arguments.command,
         rounds: arguments.rounds,
-        seed: seed_or_random(arguments.seed),
+        seed: seed_of(arguments.seed)?,
         writer: std::env::current_exe().context("cannot find this program")?,
     };
     println!("durability: seed {}", plan.seed);

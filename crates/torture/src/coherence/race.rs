@@ -10,7 +10,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -58,8 +58,11 @@ pub const PROMISES: &[Promise] = &[
     },
 ];
 
-/// How long the threads of one round run.
-const ROUND_TIME: Duration = Duration::from_millis(60);
+/// How often each part of a round has its turn at least. They are counted and not timed, so that a
+/// machine that stands still for a while lets nobody go without having looked.
+pub(super) const TURNS: u32 = 100;
+/// How long that may take; no working mount needs it.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that are written at once: a page, within one record.
 const BLOCK_BYTES: usize = 4096;
 
@@ -75,18 +78,29 @@ fn block_of(value: u64, bytes: usize) -> Vec<u8> {
     value.to_le_bytes().repeat(bytes / 8)
 }
 
-/// Runs all `parts` at once until the time is over or one fails.
-fn at_once(parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>>) -> Result<()> {
+/// Runs all `parts` at once until each has had its turns or one fails. Those that have had theirs
+/// go on meanwhile, so that the last one races as the first one did.
+pub(super) fn at_once(parts: Vec<Box<dyn FnMut() -> Result<()> + Send + '_>>) -> Result<()> {
     let stop = AtomicBool::new(false);
-    let end = Instant::now() + ROUND_TIME;
+    let unfinished = AtomicUsize::new(parts.len());
+    let end = Instant::now() + PATIENCE;
     std::thread::scope(|scope| {
-        let stop = &stop;
+        let (stop, unfinished) = (&stop, &unfinished);
         let handles: Vec<_> = parts
             .into_iter()
             .map(|mut part| {
                 scope.spawn(move || -> Result<()> {
-                    while !stop.load(Ordering::Relaxed) && Instant::now() < end {
+                    let mut turns = 0;
+                    while !stop.load(Ordering::Relaxed) && unfinished.load(Ordering::Relaxed) > 0 {
+                        if turns < TURNS && Instant::now() > end {
+                            stop.store(true, Ordering::Relaxed);
+                            bail!("a racing thread had {turns} of {TURNS} turns in {PATIENCE:?}");
+                        }
                         part().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+                        turns += 1;
+                        if turns == TURNS {
+                            unfinished.fetch_sub(1, Ordering::Relaxed);
+                        }
                     }
                     Ok(())
                 })

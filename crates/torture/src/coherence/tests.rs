@@ -46,6 +46,28 @@ fn a_view_of_something_else_breaks_every_promise() {
     assert_eq!(broken.len(), promises().len());
 }
 
+/// Whoever is put off for long has its turns all the same, beside others that go on.
+#[test]
+fn every_part_of_a_race_has_its_turns() {
+    let (mut turns_of_one, mut turns_of_another) = (0, 0);
+    race::at_once(vec![
+        Box::new(|| {
+            turns_of_one += 1;
+            Ok(())
+        }),
+        Box::new(|| {
+            turns_of_another += 1;
+            std::thread::sleep(Duration::from_micros(turns_of_another % 7 * 100));
+            Ok(())
+        }),
+    ])
+    .unwrap();
+    assert!(turns_of_one >= race::TURNS, "{turns_of_one}");
+    assert!(turns_of_another >= race::TURNS.into(), "{turns_of_another}");
+    let error = race::at_once(vec![Box::new(|| Ok(())), Box::new(|| bail!("broken"))]);
+    assert_eq!(error.unwrap_err().to_string(), "broken");
+}
+
 #[test]
 fn a_counter_that_goes_back_is_seen() {
     let read =

@@ -10,6 +10,11 @@ struct Ground {
 /// A "mount" that is the source itself: the most faithful passthrough there is.
 fn ground(seed: u64) -> Ground {
     let directory = tempfile::tempdir().unwrap();
+    // Where there is no room, operations fail that are expected to succeed.
+    let room = rustix::fs::statvfs(directory.path()).unwrap();
+    let free_bytes = room.f_bavail * room.f_frsize;
+    let place = directory.path().display();
+    assert!(free_bytes >= 1 << 30, "{place} has {free_bytes} bytes free, and 1 GiB is needed");
     let source = directory.path().join("source");
     let mirror = directory.path().join("mirror");
     std::fs::create_dir(&source).unwrap();
