@@ -17,8 +17,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an unmount waits for what the source has not answered before it ends the connection.
+/// How long a source may leave a request unanswered before an unmount ends the connection.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it looks at what waits meanwhile, and after how many looks that found nothing that had
+/// waited as long as from one to the next no answer is waited for. More than one: a request that
+/// made the mount busy may be on its way here, and a program goes from one to the next.
+const LOOK: Duration = Duration::from_millis(100);
+const QUIET_LOOKS: u32 = 5;
+/// Most looks: programs that are answered, one after the other, need not be waited for.
+const LOOKS_MAX: u32 = 40;
 
 /// Ends a mount; any number of threads may hold one.
 #[derive(Clone)]
@@ -45,11 +52,7 @@ impl Unmounter {
         }
         match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
             Err(Errno::BUSY) => {
-                let began = Instant::now();
-                while in_flight.waits_since(began) && began.elapsed() < PATIENCE {
-                    std::thread::sleep(PATIENCE / 20);
-                }
-                if in_flight.waits_since(began) {
+                if hangs(in_flight) {
                     log::warn!("the source does not answer: programs that wait for it are let go");
                     // The connection ends; the mount itself may still be in use.
                     let flags = UnmountFlags::FORCE | UnmountFlags::NOFOLLOW;
@@ -66,6 +69,22 @@ impl Unmounter {
             other => other.map_err(io::Error::from),
         }
     }
+}
+
+/// Whether the source leaves somebody who asks it without an answer; waits until that is known.
+fn hangs(in_flight: &InFlight) -> bool {
+    let waits_for =
+        |time| Instant::now().checked_sub(time).is_some_and(|before| in_flight.waits_since(before));
+    let (mut looks, mut quiet) = (0, 0);
+    while looks < LOOKS_MAX && quiet < QUIET_LOOKS {
+        if waits_for(PATIENCE) {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+        looks += 1;
+        quiet = if waits_for(LOOK) { 0 } else { quiet + 1 };
+    }
+    false
 }
 
 /// Mounts; returns the connection, on which the kernel waits for an answer to its first request.
