@@ -10,6 +10,7 @@ pub(crate) mod args;
 mod background;
 pub(crate) mod bucket;
 mod bucket_options;
+mod dying;
 mod fstab;
 mod metrics;
 pub(crate) mod mount8;

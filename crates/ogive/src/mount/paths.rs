@@ -4,8 +4,8 @@
 //! with ENOTCONN (or ECONNABORTED where the connection was cut). It is taken away here, so that
 //! mounting again after a crash just works. While the process is still going, a request that one
 //! of its dying threads has half read is answered with EIO (`fuse_dev_do_read` in the kernel's
-//! fs/fuse/dev.c), as it is by a live mount whose source has vanished: only asking again tells the
-//! two apart.
+//! fs/fuse/dev.c), as it is by a live mount whose source has vanished: only asking again when that
+//! process has gone tells the two apart.
 //!
 //! Neither directory may lie inside the other. With MNT inside SRC, a walk through the mount would
 //! come to MNT again and ask the mount from within itself; with SRC inside MNT (or equal to it),
@@ -23,6 +23,7 @@ use log::warn;
 use ogive_origin::mount_graph::MountGraph;
 use rustix::io::Errno;
 
+use super::dying;
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
 use crate::mountinfo;
@@ -31,10 +32,12 @@ use crate::mountinfo;
 /// crashes.
 const DEAD_MOUNTS_MAX: usize = 16;
 
-/// How often, and how long after, a mount that answers EIO is asked again whether it is dying. A
-/// process is gone in less.
+/// How often, and how long after, a mount that answers EIO is asked again whether it is dying,
+/// though no process is seen to be: it may be one of another name space.
 const DYING_ASKED: u32 = 10;
 const DYING_PAUSE: Duration = Duration::from_millis(20);
+/// How often besides, at most, while one is seen to be: for ten seconds.
+const DYING_SEEN: u32 = 500;
 
 /// Links followed when a path is resolved by hand; the kernel's own limit (path_resolution(7)).
 const LINKS_MAX: usize = 40;
@@ -162,14 +165,28 @@ fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
 /// the kernel may still have those of a process that has gone; statistics of the file system it
 /// never keeps.
 pub(crate) fn probe(path: &Path) -> io::Result<()> {
-    past_dying(|| Ok(rustix::fs::statfs(path).map(drop)?))
+    past_dying(|| Ok(rustix::fs::statfs(path).map(drop)?), is_any_dying)
 }
 
-/// Asks again while the answer is EIO, as it is for a moment where a process is going.
-fn past_dying<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 1..DYING_ASKED {
+fn is_any_dying() -> bool {
+    dying::is_any(Path::new("/proc"))
+}
+
+/// Asks again while the answer is EIO, as it is where a process is going: until none is, and some
+/// times more.
+fn past_dying<T>(
+    mut ask: impl FnMut() -> io::Result<T>,
+    mut is_any_dying: impl FnMut() -> bool,
+) -> io::Result<T> {
+    let (mut asked, mut seen) = (1, 0);
+    while asked < DYING_ASKED {
         match ask() {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => {
+                if seen < DYING_SEEN && is_any_dying() {
+                    seen += 1;
+                } else {
+                    asked += 1;
+                }
                 thread::sleep(DYING_PAUSE);
             }
             answer => return answer,
@@ -222,7 +239,7 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
 
 /// The absolute path, without links, of what may be a dead mount point.
 pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match past_dying(|| fs::canonicalize(path)) {
+    match past_dying(|| fs::canonicalize(path), is_any_dying) {
         Err(error) if is_dead(&error) => resolve_dead(path),
         real => real,
     }
@@ -303,16 +320,26 @@ mod tests {
     #[test]
     fn a_dying_mount_is_asked_until_it_is_dead_and_a_vanished_source_not_for_ever() {
         let mut answers = vec![Errno::NOTCONN, Errno::IO, Errno::IO];
-        let error = past_dying(|| Err::<(), _>(answers.pop().unwrap().into())).unwrap_err();
+        let error =
+            past_dying(|| Err::<(), _>(answers.pop().unwrap().into()), || false).unwrap_err();
         assert!(is_dead(&error) && answers.is_empty());
-        let mut asked = 0;
-        let error = past_dying(|| {
-            asked += 1;
-            Err::<(), _>(Errno::IO.into())
-        });
-        assert_eq!(Errno::from_io_error(&error.unwrap_err()), Some(Errno::IO));
-        assert_eq!(asked, DYING_ASKED);
-        assert_eq!(past_dying(|| Ok(7)).unwrap(), 7);
+        // While a process is seen to be dying it is asked as often as that takes.
+        for dying in [0, 3 * DYING_ASKED] {
+            let (mut asked, mut looks) = (0, 0);
+            let error = past_dying(
+                || {
+                    asked += 1;
+                    Err::<(), _>(Errno::IO.into())
+                },
+                || {
+                    looks += 1;
+                    looks <= dying
+                },
+            );
+            assert_eq!(Errno::from_io_error(&error.unwrap_err()), Some(Errno::IO));
+            assert_eq!(asked, dying + DYING_ASKED);
+        }
+        assert_eq!(past_dying(|| Ok(7), || true).unwrap(), 7);
     }
 
     #[test]
