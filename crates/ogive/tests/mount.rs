@@ -11,9 +11,11 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use common::{
-    OGIVE, Place, assert_code, can_mount, eventually, is_alive, mount_ogive, ogive, stderr, stdout,
+    OGIVE, Place, assert_code, can_mount, end_of, eventually, is_alive, mount_ogive, ogive, stderr,
+    stdout, within_a_minute,
 };
 use rustix::process::{Pid, Signal};
 
@@ -48,7 +50,7 @@ impl Visitor {
 impl Drop for Visitor {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        self.0.wait().unwrap();
+        end_of(&mut self.0);
     }
 }
 
@@ -282,10 +284,13 @@ fn interrupting_the_foreground_unmounts_and_ends_with_success() {
     let Some(place) = Place::mountable() else { return };
     let (mut child, mut messages) = foreground(&place);
     send(child.id(), Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(end_of(&mut child).code(), Some(0));
     assert!(place.mount_line().is_none());
-    let mut text = String::new();
-    messages.read_to_string(&mut text).unwrap();
+    let text = within_a_minute("the end of the messages", move || {
+        let mut text = String::new();
+        messages.read_to_string(&mut text).map(|_| text)
+    })
+    .unwrap();
     assert!(text.contains("SIGINT: unmounting"), "{text}");
 }
 
@@ -295,20 +300,20 @@ fn a_second_signal_ends_a_mount_in_use_at_once_and_leaves_no_dead_mount_point() 
     let (mut child, mut messages) = foreground(&place);
     let visitor = Visitor::at(&place.mount_point());
     send(child.id(), Signal::TERM);
-    let mut line = String::new();
-    while !line.contains("is in use") {
-        line.clear();
-        assert_ne!(
-            messages.read_line(&mut line).unwrap(),
-            0,
-            "ended before it said that it is in use"
-        );
-    }
+    // What is left to be said has somebody to be said to until the end.
+    let (line, _messages) = within_a_minute("the word that it is in use", move || {
+        let line = messages
+            .by_ref()
+            .lines()
+            .find(|line| line.as_ref().is_ok_and(|line| line.contains("is in use")));
+        (line, messages)
+    });
+    let line = line.expect("said that it is in use before it ended").unwrap();
     assert!(line.contains(&format!("cat (process {}", visitor.0.id())), "{line}");
     eventually("the detached mount", || place.mount_line().is_none());
     assert!(child.try_wait().unwrap().is_none(), "it serves those who are still in it");
     send(child.id(), Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(6));
+    assert_eq!(end_of(&mut child).code(), Some(6));
     assert!(fs::read_dir(place.mount_point()).is_ok());
 }
 
@@ -391,6 +396,7 @@ fn systemd_is_told_when_the_mount_answers_and_when_it_ends() {
     let Some(place) = Place::mountable() else { return };
     let path = place.path("notify");
     let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut child = Command::new(OGIVE)
         .args(["mount", "--foreground"])
         .args([place.source(), place.mount_point()])
@@ -400,14 +406,14 @@ fn systemd_is_told_when_the_mount_answers_and_when_it_ends() {
         .unwrap();
     let receive = || {
         let mut buffer = [0; 256];
-        let length = socket.recv(&mut buffer).unwrap();
+        let length = socket.recv(&mut buffer).expect("a word to systemd within a minute");
         String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned()
     };
     assert_eq!(receive(), "READY=1");
     assert!(place.mount_point().join("hello").exists());
     assert_code(&unmount(&place, &[]), 0);
     assert_eq!(receive(), "STOPPING=1");
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(end_of(&mut child).code(), Some(0));
 }
 
 #[test]
@@ -507,11 +513,14 @@ fn lines_for_the_journal_carry_their_priority_and_others_do_not() {
             .stderr(writer)
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(reader).read_line(&mut line).unwrap();
+        let line = within_a_minute("a line for the journal", move || {
+            let mut line = String::new();
+            BufReader::new(reader).read_line(&mut line).map(|_| line)
+        })
+        .unwrap();
         assert!(line.starts_with(prefix) && line.contains("is not empty"), "{line}");
         eventually("the mount", || place.mount_point().join("hello").exists());
         send(child.id(), Signal::TERM);
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(end_of(&mut child).code(), Some(0));
     }
 }

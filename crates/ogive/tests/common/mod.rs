@@ -7,7 +7,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
 
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
@@ -68,9 +70,15 @@ pub(crate) fn can_mount() -> bool {
     false
 }
 
-/// A source with a file in it and a mount point, both in a directory of their own.
+/// A process that another test starts has, until it becomes its program, a copy of every
+/// descriptor, which keeps a mount busy and a program from being run; and a mount name space made
+/// meanwhile keeps the mounts of all. So one place is in use at a time.
+static ONE_PLACE: Mutex<()> = Mutex::new(());
+
+/// A source with a file in it and a mount point, both in a directory of their own. A test has one.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
+    _only: MutexGuard<'static, ()>,
 }
 
 impl Place {
@@ -80,8 +88,10 @@ impl Place {
     }
 
     pub(crate) fn new() -> Self {
+        // A test that failed has left nothing that this one uses.
+        let only = ONE_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir().unwrap();
-        let place = Self { directory };
+        let place = Self { directory, _only: only };
         fs::create_dir(place.source()).unwrap();
         fs::create_dir(place.mount_point()).unwrap();
         fs::write(place.source().join("hello"), "hello world\n").unwrap();
@@ -149,13 +159,44 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         if holds() {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
     panic!("never came: {what}");
 }
 
-/// Whether a process is there and no zombie.
+/// What a call returns that waits for somebody else. Fails after a minute, as [`eventually`].
+#[track_caller]
+pub(crate) fn within_a_minute<T: Send + 'static>(
+    what: &str,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (tell, told) = mpsc::channel();
+    // Nobody listens any more when it has taken too long.
+    std::thread::spawn(move || drop(tell.send(call())));
+    told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("never came: {what}"))
+}
+
+/// How a process ended. Fails after a minute, as [`eventually`], and kills it.
+#[track_caller]
+pub(crate) fn end_of(child: &mut Child) -> ExitStatus {
+    for _ in 0..6_000 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    panic!("never came: the end of process {}", child.id());
+}
+
+/// Whether a process is there, with a thread that is no zombie. While one lives, all that the
+/// process has open is open.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))
-        .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or_default().starts_with('Z'))
+    let Ok(tasks) = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")) else {
+        return false;
+    };
+    tasks.flatten().any(|task| {
+        fs::read_to_string(task.path().join("stat"))
+            .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or_default().starts_with(['Z', 'X']))
+    })
 }
