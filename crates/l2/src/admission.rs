@@ -13,7 +13,7 @@
 use crate::format::WearAccount;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Bytes that may be written at once after a pause, in seconds of the rate.
 const BURST: Duration = Duration::from_secs(8);
@@ -138,8 +138,13 @@ impl Gate {
 
     /// Goes on with the account that is on the device, and with what was sent after that was
     /// written; without one the device is new. Until this is called, a limit of wear lets nothing
-    /// through.
-    pub(crate) fn found(&self, account: Option<(WearAccount, u64)>, now: Instant) {
+    /// through. `clock_seconds` are since 1970.
+    pub(crate) fn found(
+        &self,
+        account: Option<(WearAccount, u64)>,
+        now: Instant,
+        clock_seconds: u64,
+    ) {
         let (account, since) = match account {
             Some((account, since)) => (Some(account), since),
             None => (None, 0),
@@ -156,7 +161,7 @@ impl Gate {
         wear.free_bytes = free;
         if let Some(account) = account.filter(|account| account.allowance_bytes != i64::MAX) {
             // A clock that was put back gives nothing.
-            let passed = clock_seconds().saturating_sub(account.clock_seconds) as f64;
+            let passed = clock_seconds.saturating_sub(account.clock_seconds) as f64;
             let saved = passed * wear.bucket.per_second;
             let level = account.allowance_bytes as f64 - charged + saved;
             wear.bucket.level = level.min(wear.bucket.most);
@@ -165,14 +170,14 @@ impl Gate {
     }
 
     /// The account as it is now, to be kept on the device.
-    pub(crate) fn account(&self, now: Instant) -> WearAccount {
+    pub(crate) fn account(&self, now: Instant, clock_seconds: u64) -> WearAccount {
         let allowance_bytes = self.wear.as_ref().map_or(i64::MAX, |wear| {
             let mut wear = wear.lock();
             wear.bucket.fill(now);
             wear.bucket.level as i64
         });
         let sent_bytes = self.sent_bytes.load(Ordering::Relaxed);
-        WearAccount { sent_bytes, clock_seconds: clock_seconds(), allowance_bytes }
+        WearAccount { sent_bytes, clock_seconds, allowance_bytes }
     }
 
     /// Whether to take a record, with `pending_bytes` waiting to be written. What is written for it
@@ -243,16 +248,13 @@ impl Gate {
     }
 }
 
-/// Seconds since 1970 by the clock of the machine.
-fn clock_seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
+    /// Some day.
+    const TODAY: u64 = 1_700_000_000;
 
     #[test]
     fn the_rules_hold_in_their_order() {
@@ -277,7 +279,7 @@ mod tests {
         let limits = WriteLimits { bytes_per_second: None, drive_writes_per_day: Some(2.0) };
         let gate = Gate::new(Admission::Careful, limits, capacity, start);
         assert_eq!(gate.judge(Offered::default(), 0, start), Verdict::Budget, "nothing is known");
-        gate.found(None, start);
+        gate.found(None, start, TODAY);
         let (mut written, mut frequent) = (0, 0);
         for second in 0..86_400_u64 {
             let now = start + Duration::from_secs(second);
@@ -315,10 +317,10 @@ mod tests {
         let gate = Gate::new(Admission::All, limits, capacity, now);
         let account = WearAccount {
             sent_bytes: capacity - 100 * MIB,
-            clock_seconds: clock_seconds(),
+            clock_seconds: TODAY,
             allowance_bytes: i64::MAX,
         };
-        gate.found(Some((account, 0)), now);
+        gate.found(Some((account, 0)), now, TODAY);
         let written = write_all(&gate, now);
         // The rest of the first fill, and an hour's worth of the budget.
         let allowed = 100 * MIB + capacity / 48 + 2 * MIB;
@@ -333,12 +335,12 @@ mod tests {
         let (mut written, mut account, mut since) = (0, None, 0);
         for _ in 0..12 {
             let gate = Gate::new(Admission::All, limits, capacity, now);
-            gate.found(account.map(|account| (account, since)), now);
+            gate.found(account.map(|account| (account, since)), now, TODAY);
             // A header is written, and behind it what there is allowance for.
-            account = Some(gate.account(now));
+            account = Some(gate.account(now, TODAY));
             since = write_all(&gate, now);
             written += since;
-            assert_eq!(gate.account(now).sent_bytes, written);
+            assert_eq!(gate.account(now, TODAY).sent_bytes, written);
         }
         // The first fill, and the least burst, once.
         assert!(written >= capacity && written <= capacity + 20 * MIB, "{written}");
@@ -347,7 +349,7 @@ mod tests {
             let gate = Gate::new(Admission::All, limits, capacity, now);
             let mut earlier = account.unwrap();
             earlier.clock_seconds = earlier.clock_seconds.saturating_add_signed(-seconds);
-            gate.found(Some((earlier, since)), now);
+            gate.found(Some((earlier, since)), now, TODAY);
             let written = write_all(&gate, now);
             assert!(written <= most && (seconds <= 0 || written > 0), "{seconds}: {written}");
         }

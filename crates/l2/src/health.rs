@@ -3,7 +3,7 @@
 //! Errors and reads that take too long are counted over a minute. Too many, and the device is
 //! bypassed: nothing is read from it or offered to it for a while, twice as long each time. Then a
 //! few are tried again; success makes everything as before. What is said of that in the log is said
-//! once a minute at most, however often it changes.
+//! once a minute at most, however often it changes. What time it is, whoever asks says.
 
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
@@ -46,25 +46,20 @@ struct State {
 }
 
 impl Health {
-    pub(crate) fn new(pause_first: Duration) -> Self {
-        let now = Instant::now();
+    pub(crate) fn new(pause_first: Duration, now: Instant) -> Self {
         let said = Recurring::new(WINDOW, Duration::ZERO);
         let state = State { failures: 0, window_start: now, until: now, pause: pause_first, said };
         Self { bypassed: AtomicBool::new(false), state: Mutex::new(state), pause_first }
     }
 
     /// Whether the device is to be left alone now. When the pause is over it is not, and one
-    /// failure more brings the next.
-    pub(crate) fn is_bypassed(&self) -> bool {
-        self.bypassed.load(Ordering::Relaxed) && Instant::now() < self.state.lock().until
+    /// failure more brings the next. The time is asked for only where it matters.
+    pub(crate) fn is_bypassed(&self, now: impl FnOnce() -> Instant) -> bool {
+        self.bypassed.load(Ordering::Relaxed) && now() < self.state.lock().until
     }
 
     /// Something failed; what came of it, if the device is bypassed because of that.
-    pub(crate) fn failed(&self) -> Option<Bypass> {
-        self.failed_at(Instant::now())
-    }
-
-    fn failed_at(&self, now: Instant) -> Option<Bypass> {
+    pub(crate) fn failed(&self, now: Instant) -> Option<Bypass> {
         let mut state = self.state.lock();
         let on_trial = self.bypassed.load(Ordering::Relaxed);
         if on_trial && now < state.until {
@@ -89,14 +84,11 @@ impl Health {
 
     /// Something went well. How long the device was bypassed, if it is asked again from now on and
     /// that is to be said.
-    pub(crate) fn succeeded(&self) -> Option<Duration> {
+    pub(crate) fn succeeded(&self, now: impl FnOnce() -> Instant) -> Option<Duration> {
         if !self.bypassed.load(Ordering::Relaxed) {
             return None;
         }
-        self.succeeded_at(Instant::now())
-    }
-
-    fn succeeded_at(&self, now: Instant) -> Option<Duration> {
+        let now = now();
         let mut state = self.state.lock();
         if now < state.until {
             return None;
@@ -116,37 +108,75 @@ mod tests {
 
     #[test]
     fn many_failures_bypass_and_one_success_later_ends_it() {
-        let health = Health::new(Duration::ZERO);
+        let now = Instant::now();
+        let health = Health::new(Duration::ZERO, now);
         for _ in 1..FAILURES_MAX {
-            assert!(health.failed().is_none() && !health.is_bypassed());
+            assert!(health.failed(now).is_none() && !health.is_bypassed(|| now));
         }
-        assert!(health.failed().is_some(), "now it is bypassed");
+        assert!(health.failed(now).is_some(), "now it is bypassed");
         // Without a pause it is tried at once, and a failure brings the next pause.
-        assert!(!health.is_bypassed() && health.failed().is_some());
-        let _ = health.succeeded();
-        assert!(!health.is_bypassed() && health.failed().is_none());
+        assert!(!health.is_bypassed(|| now) && health.failed(now).is_some());
+        let _ = health.succeeded(|| now);
+        assert!(!health.is_bypassed(|| now) && health.failed(now).is_none());
 
-        let health = Health::new(Duration::from_secs(3600));
+        let health = Health::new(Duration::from_secs(3600), now);
         for _ in 0..FAILURES_MAX {
-            let _ = health.failed();
+            let _ = health.failed(now);
         }
-        assert!(health.is_bypassed());
-        assert_eq!(health.succeeded(), None);
-        assert!(health.is_bypassed(), "a late success of a read begun before proves nothing");
+        assert!(health.is_bypassed(|| now));
+        assert_eq!(health.succeeded(|| now), None);
+        assert!(health.is_bypassed(|| now), "a late success of a read begun before proves nothing");
+    }
+
+    #[test]
+    fn failures_count_for_a_minute() {
+        let start = Instant::now();
+        let health = Health::new(Duration::ZERO, start);
+        for _ in 1..FAILURES_MAX {
+            assert_eq!(health.failed(start + WINDOW), None);
+        }
+        let later = start + WINDOW + Duration::from_nanos(1);
+        assert_eq!(health.failed(later), None, "those before are forgotten");
+        for _ in 2..FAILURES_MAX {
+            assert_eq!(health.failed(later + WINDOW), None);
+        }
+        assert!(health.failed(later + WINDOW).is_some());
+    }
+
+    #[test]
+    fn each_pause_is_twice_the_last_up_to_ten_minutes() {
+        let mut now = Instant::now();
+        let health = Health::new(Duration::from_secs(30), now);
+        for _ in 1..FAILURES_MAX {
+            let _ = health.failed(now);
+        }
+        for seconds in [30, 60, 120, 240, 480, 600, 600] {
+            let pause = Duration::from_secs(seconds);
+            assert_eq!(health.failed(now).map(|bypass| bypass.pause), Some(pause));
+            let almost = now + pause - Duration::from_nanos(1);
+            assert!(health.is_bypassed(|| almost) && health.failed(almost).is_none());
+            now += pause;
+            assert!(!health.is_bypassed(|| now), "after {seconds} s it is tried");
+        }
+        let _ = health.succeeded(|| now);
+        for _ in 1..FAILURES_MAX {
+            assert_eq!(health.failed(now), None, "all is as before");
+        }
+        assert_eq!(health.failed(now).map(|bypass| bypass.pause), Some(Duration::from_secs(30)));
     }
 
     #[test]
     fn a_device_that_fails_and_works_in_turn_is_told_of_once_a_minute() {
-        let health = Health::new(Duration::ZERO);
         let (start, mut bypasses, mut lines) = (Instant::now(), 0, Vec::new());
+        let health = Health::new(Duration::ZERO, start);
         for second in 0..120 {
             let now = start + Duration::from_secs(second);
             for _ in 0..FAILURES_MAX {
-                let Some(bypass) = health.failed_at(now) else { continue };
+                let Some(bypass) = health.failed(now) else { continue };
                 bypasses += 1;
                 lines.extend(bypass.is_news.then_some((second, "bypassed")));
             }
-            lines.extend(health.succeeded_at(now).map(|_| (second, "back")));
+            lines.extend(health.succeeded(|| now).map(|_| (second, "back")));
         }
         assert_eq!(bypasses, 120);
         assert_eq!(lines, [(0, "bypassed"), (0, "back"), (60, "bypassed"), (60, "back")]);

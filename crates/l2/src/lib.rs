@@ -18,6 +18,7 @@
 //! | `readers` | the threads that read and unseal |
 //! | `tier` | all of it together: [`Tier`] |
 //! | `health` | when to leave a device alone |
+//! | `clock` | the time by which that is decided |
 //!
 //! `unsafe` is in `device::uring`, in the two functions that lend the kernel a buffer, and in
 //! `cipher::guarded`, which locks the pages of keys.
@@ -26,6 +27,7 @@
 
 mod admission;
 mod cipher;
+mod clock;
 mod compression;
 mod counters;
 pub mod device;
@@ -42,6 +44,7 @@ pub use cipher::{
     Cipher, MasterKey, Passphrase, Purpose, Seal, SecretError, SegmentKey, derive_from_passphrase,
     nonce,
 };
+pub use clock::Clock;
 pub use compression::{Compression, Compressor, Decompressor, Stored};
 pub use counters::Counts;
 pub use format::KdfParameters;
@@ -49,6 +52,7 @@ pub use padding::Padding;
 pub use readers::READER_NAME;
 pub use store::{
     DeviceError, Discarded, FormatPolicy, KDF_WORK_MAX_KIB, KeySource, OpenOptions, SharedBytes,
-    StoreOptions, Usage, Verification, change_key, discard, format_device, read_superblock, verify,
+    StoreOptions, Usage, Verification, change_key, discard, format_device, format_device_from,
+    read_superblock, verify,
 };
 pub use tier::{DeviceInUse, Removed, Tier, TierOptions};

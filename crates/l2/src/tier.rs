@@ -56,12 +56,13 @@ const THREADS_BLOCKING: usize = 32;
 /// use ogive_l2::device::MemoryDevice;
 /// use ogive_l2::{KeySource, MasterKey, Offered, OpenOptions, Tier, TierOptions};
 /// use std::sync::Arc;
+/// use std::time::Duration;
 ///
 /// let device = Arc::new(MemoryDevice::new(8 << 20));
 /// let key = KeySource::Master(MasterKey::random()?);
 /// let open = OpenOptions { key, ..OpenOptions::default() };
-/// let tier = Tier::open(vec![(device, open)], TierOptions::default())
-///     .map_err(|(_, error)| error)?;
+/// let options = TierOptions { read_patience: Duration::from_secs(60), ..TierOptions::default() };
+/// let tier = Tier::open(vec![(device, open)], options).map_err(|(_, error)| error)?;
 /// tier.settle();
 /// tier.offer(b"object 1, version 7, record 0", Arc::new(vec![42; 4096]), Offered::default());
 /// assert_eq!(tier.read(b"object 1, version 7, record 0"), Some(vec![42; 4096]));
@@ -278,7 +279,7 @@ impl Tier {
             return Some(copy);
         }
         let slot = store.look(&key)?;
-        if store.health.is_bypassed() {
+        if store.is_bypassed() {
             return None;
         }
         read(readers, store, key, slot)
@@ -290,8 +291,7 @@ impl Tier {
         self.member(name).is_some_and(|member| {
             let store = &member.store;
             let key = store.key(name);
-            (store.look(&key).is_some() && !store.health.is_bypassed())
-                || store.in_flight(&key).is_some()
+            (store.look(&key).is_some() && !store.is_bypassed()) || store.in_flight(&key).is_some()
         })
     }
 
@@ -358,6 +358,15 @@ impl Tier {
             std::thread::sleep(Duration::from_millis(1));
         }
         false
+    }
+
+    /// Waits until the devices' threads have taken all that was offered so far and rest: whole
+    /// chunks of it are on the devices, and what fills no chunk stays in memory. A minute at most,
+    /// for tests: whoever does so after each step finds the same writes every time. Returns whether
+    /// that is so.
+    pub fn keep_step(&self) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        self.list().iter().all(|member| member.store.wait_taken(deadline))
     }
 
     /// Seals what is open and ends all threads. Also done when it is dropped.

@@ -119,6 +119,13 @@ impl Keyring {
         Ok(Self(Arc::new(keyring)))
     }
 
+    /// One with these bytes.
+    pub(crate) fn filled(fill: impl FnOnce(&mut [u8])) -> Self {
+        let mut keyring = Guarded::zeroed();
+        fill(&mut *keyring);
+        Self(Arc::new(keyring))
+    }
+
     fn volume(&self) -> &[u8] {
         &self.0[..32]
     }

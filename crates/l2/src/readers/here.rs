@@ -10,7 +10,6 @@ use crate::store::{Store, Unsealer};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 thread_local! {
     static UNSEALER: RefCell<Unsealer> = RefCell::default();
@@ -27,13 +26,13 @@ impl Readers {
     ) -> Option<Vec<u8>> {
         let counters = &self.counters;
         let plan = store.plan(slot)?;
-        let (start, mut watch) = (Instant::now(), Stopwatch::start());
+        let (start, mut watch) = (store.now(), Stopwatch::start());
         let (mut found, mut is_late) = (None, false);
         let mut take = |read: io::Result<&[u8]>| {
             watch.lap(&counters.l2_read_cpu_ns);
             is_late = read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
             if !is_late {
-                store.note_time(start.elapsed(), read.is_ok());
+                store.note_time(start, read.is_ok());
                 found = UNSEALER
                     .with_borrow_mut(|unsealer| finish(store, key, slot, &plan, read, unsealer));
             }
@@ -48,7 +47,7 @@ impl Readers {
             add(&counters.l2_timeouts, 1);
             store.note_failure();
         } else {
-            counters.read_answered(start.elapsed());
+            counters.read_answered(store.now() - start);
         }
         found
     }

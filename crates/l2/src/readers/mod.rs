@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What threads are called that read a second level.
 pub const READER_NAME: &str = "l2_read";
@@ -86,7 +86,7 @@ impl Readers {
     /// Reads a record; `None` is a miss, for whatever reason.
     pub(crate) fn read(&self, store: &Arc<Store>, key: [u8; 16], slot: Slot) -> Option<Vec<u8>> {
         let counters = &self.counters;
-        let start = Instant::now();
+        let start = store.now();
         let (reply, answer) = sync_channel(1);
         if !self.push(Job { store: store.clone(), key, slot, reply }) {
             add(&counters.l2_busy, 1);
@@ -94,7 +94,7 @@ impl Readers {
         }
         match answer.recv_timeout(self.patience) {
             Ok(bytes) => {
-                counters.read_answered(start.elapsed());
+                counters.read_answered(store.now() - start);
                 bytes
             }
             Err(_) => {
@@ -144,10 +144,10 @@ fn read(counters: &Counters, scratch: &mut Scratch, mut batch: Vec<Job>) {
         })
         .collect();
     let mut watch = Stopwatch::start();
-    let started = Instant::now();
+    let started = store.now();
     store.device().read_many(&mut reads);
     watch.lap(&counters.l2_read_cpu_ns);
-    store.note_time(started.elapsed(), reads.iter().any(|read| read.result.is_ok()));
+    store.note_time(started, reads.iter().any(|read| read.result.is_ok()));
     let mut reads = reads.into_iter();
     for (job, plan) in batch.drain(..).zip(plans) {
         let read = plan.and_then(|plan| Some((plan, reads.next()?)));

@@ -33,7 +33,7 @@ mod writer;
 pub use discard::{Discarded, discard};
 pub use open::{
     DeviceError, FormatPolicy, KDF_WORK_MAX_KIB, KeySource, OpenOptions, change_key, format_device,
-    read_superblock,
+    format_device_from, read_superblock,
 };
 pub(crate) use open::{Opened, open};
 use queue::Popped;
@@ -43,6 +43,7 @@ pub use verify::{Verification, verify};
 
 use crate::admission::{Gate, Offered, Verdict};
 use crate::cipher::{Cipher, DeviceKeys};
+use crate::clock::Clock;
 use crate::compression::Compression;
 use crate::counters::{Counters, add};
 use crate::device::Device;
@@ -58,9 +59,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// How long closing waits for a writer that does not come back from its device.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long an index that has given memory back does not grow.
 const INDEX_GROWTH_PAUSE: Duration = Duration::from_secs(60);
@@ -87,6 +85,12 @@ pub struct StoreOptions {
     /// A read that takes longer counts as a failure of the device, though what it read is used: a
     /// device so slow is of no more use than one that fails.
     pub slow: Duration,
+    /// How long a record waits in memory for others to be written with.
+    pub linger: Duration,
+    /// How long closing waits for a writer that does not come back from its device.
+    pub close_patience: Duration,
+    /// By which time all of this is judged, but for the two above: they are waits of threads.
+    pub clock: Clock,
 }
 
 impl Default for StoreOptions {
@@ -101,6 +105,9 @@ impl Default for StoreOptions {
             index_bytes_max: u64::MAX,
             bypass_pause: Duration::from_secs(30),
             slow: Duration::from_millis(500),
+            linger: Duration::from_secs(1),
+            close_patience: Duration::from_secs(10),
+            clock: Clock::default(),
         }
     }
 }
@@ -114,7 +121,7 @@ pub(crate) struct Store {
     classes: LengthClasses,
     segments: Segments,
     queue: Queue,
-    pub(crate) health: Health,
+    health: Health,
     gate: Gate,
     /// Where the log is being written, in units: tells the index the ages of slots.
     head: AtomicU64,
@@ -196,13 +203,14 @@ impl Store {
         let record_max = record_max_bytes(superblock.segment_bytes);
         let room = superblock.segments * superblock.segment_bytes;
         let expected = options.expected_record_bytes.max(UNIT_BYTES);
-        let gate = Gate::new(options.admission, options.limits, room, Instant::now());
+        let now = options.clock.now();
+        let gate = Gate::new(options.admission, options.limits, room, now);
         Self {
             index: Index::new(room / expected, options.index_bytes_max),
             classes: LengthClasses::new(record_units(record_max)),
             segments: Segments::new(superblock.segments),
             queue: Queue::new(options.queue_bytes_max),
-            health: Health::new(options.bypass_pause),
+            health: Health::new(options.bypass_pause, now),
             gate,
             head: AtomicU64::new(0),
             shrunk: Mutex::new(None),
@@ -272,7 +280,7 @@ impl Store {
             add(&counters.evict_l2_cached, length);
             return false;
         }
-        let refusal = match self.gate.judge(offered, self.queue.bytes(), Instant::now()) {
+        let refusal = match self.gate.judge(offered, self.queue.bytes(), self.now()) {
             Verdict::Yes => None,
             Verdict::UnusedPrefetch => Some(&counters.l2_refused_prefetch),
             Verdict::Sequential => Some(&counters.l2_refused_sequential),
@@ -291,7 +299,7 @@ impl Store {
             (&counters.evict_l2_eligible_mru, 0)
         };
         add(list, length);
-        if self.health.is_bypassed() {
+        if self.is_bypassed() {
             add(&counters.l2_dropped_device, 1);
             return false;
         }
@@ -304,9 +312,19 @@ impl Store {
         true
     }
 
+    /// What time it is.
+    pub(crate) fn now(&self) -> Instant {
+        self.options.clock.now()
+    }
+
+    /// Whether the device is to be left alone now.
+    pub(crate) fn is_bypassed(&self) -> bool {
+        self.health.is_bypassed(|| self.now())
+    }
+
     /// A read or write failed.
     pub(crate) fn note_failure(&self) {
-        let Some(bypass) = self.health.failed() else { return };
+        let Some(bypass) = self.health.failed(self.now()) else { return };
         add(&self.counters.l2_bypasses, 1);
         if bypass.is_news {
             log::warn!(
@@ -321,7 +339,7 @@ impl Store {
 
     /// A read or write went well.
     fn note_success(&self) {
-        if let Some(after) = self.health.succeeded() {
+        if let Some(after) = self.health.succeeded(|| self.now()) {
             log::info!(
                 event = "l2_back",
                 engine = self.device.engine(),
@@ -339,9 +357,9 @@ impl Store {
         self.note_failure();
     }
 
-    /// Reads took so long, and at least one of them went well or none.
-    pub(crate) fn note_time(&self, took: Duration, went_well: bool) {
-        if took > self.options.slow {
+    /// Reads that were begun then have ended, and at least one of them went well or none.
+    pub(crate) fn note_time(&self, started: Instant, went_well: bool) {
+        if self.now() - started > self.options.slow {
             self.note_slow();
         } else if went_well {
             self.note_success();
@@ -362,6 +380,11 @@ impl Store {
         self.queue.is_empty()
     }
 
+    /// Whether before the deadline the writer has taken all that was offered and waits for more.
+    pub(crate) fn wait_taken(&self, deadline: Instant) -> bool {
+        self.queue.wait_taken(deadline)
+    }
+
     /// Asks the writer to write what it has, without waiting for more.
     pub(crate) fn write_soon(&self) {
         self.queue.write_soon();
@@ -369,7 +392,7 @@ impl Store {
 
     /// Gives back about so much of the index's memory: what it knows of the coldest segments.
     pub(crate) fn shrink_index(&self, want_bytes: u64) -> Shrunk {
-        *self.shrunk.lock() = Some(Instant::now());
+        *self.shrunk.lock() = Some(self.now());
         let shrunk = self.index.shrink(want_bytes, self.head.load(Ordering::Relaxed));
         add(&self.counters.l2_index_reclaimed_bytes, shrunk.bytes);
         add(&self.counters.l2_index_reclaimed, shrunk.records);
@@ -384,7 +407,7 @@ impl Store {
     /// Lets the index grow again when nobody has asked it for memory for a while.
     fn allow_index_growth(&self) {
         let mut shrunk = self.shrunk.lock();
-        if shrunk.is_some_and(|at| at.elapsed() > INDEX_GROWTH_PAUSE) {
+        if shrunk.is_some_and(|at| self.now() - at > INDEX_GROWTH_PAUSE) {
             *shrunk = None;
             self.index.allow_growth(self.options.index_bytes_max);
         }
@@ -397,7 +420,7 @@ impl Store {
         usage.queue_bytes = self.queue.bytes();
         usage.recovered = self.is_recovered();
         usage.recovery_ns = self.recovery_ns.load(Ordering::Relaxed);
-        usage.bypassed = self.health.is_bypassed();
+        usage.bypassed = self.is_bypassed();
         usage
     }
 
@@ -405,7 +428,7 @@ impl Store {
     pub(crate) fn close(&self) {
         self.queue.stop();
         let Some(writer) = self.writer.lock().take() else { return };
-        let deadline = Instant::now() + CLOSE_PATIENCE;
+        let deadline = Instant::now() + self.options.close_patience;
         if !self.queue.wait_ended(deadline) {
             log::warn!("the second level's device does not answer; it is left as it is");
             return;

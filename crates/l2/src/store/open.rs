@@ -373,7 +373,53 @@ pub fn format_device(
     make(device, options).map(|opened| opened.superblock)
 }
 
+/// The same with all that is drawn made from a seed, which is then as good as the key: for tests,
+/// whose records have the same places in the index every time.
+///
+/// # Errors
+/// See [`DeviceError`].
+#[doc(hidden)]
+pub fn format_device_from(
+    device: &Arc<dyn Device>,
+    options: &OpenOptions,
+    seed: u64,
+) -> Result<Superblock, DeviceError> {
+    make_of(device, options, Drawn::from_seed(seed)).map(|opened| opened.superblock)
+}
+
+/// What is drawn when a device is formatted.
+struct Drawn {
+    salt: [u8; 32],
+    device: [u8; 16],
+    keyring: Keyring,
+}
+
+impl Drawn {
+    fn at_random() -> Result<Self, DeviceError> {
+        let (mut salt, mut device) = ([0; 32], [0; 16]);
+        getrandom::fill(&mut salt).map_err(SecretError::Random)?;
+        getrandom::fill(&mut device).map_err(SecretError::Random)?;
+        Ok(Self { salt, device, keyring: Keyring::random()? })
+    }
+
+    fn from_seed(seed: u64) -> Self {
+        let (mut salt, mut device) = ([0; 32], [0; 16]);
+        let mut bytes = blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof();
+        bytes.fill(&mut salt);
+        bytes.fill(&mut device);
+        Self { salt, device, keyring: Keyring::filled(|keyring| bytes.fill(keyring)) }
+    }
+}
+
 fn make(device: &Arc<dyn Device>, options: &OpenOptions) -> Result<Opened, DeviceError> {
+    make_of(device, options, Drawn::at_random()?)
+}
+
+fn make_of(
+    device: &Arc<dyn Device>,
+    options: &OpenOptions,
+    drawn: Drawn,
+) -> Result<Opened, DeviceError> {
     let now = device.len_bytes().map_err(system("find out its size"))?;
     let size_bytes = match options.size_bytes {
         Some(size_bytes) => size_bytes,
@@ -388,11 +434,7 @@ fn make(device: &Arc<dyn Device>, options: &OpenOptions) -> Result<Opened, Devic
         KeySource::Passphrase(_, parameters) if cipher != Cipher::Off => Some(*parameters),
         _ => None,
     };
-    let mut salt = [0; 32];
-    let mut device_id = [0; 16];
-    getrandom::fill(&mut salt).map_err(SecretError::Random)?;
-    getrandom::fill(&mut device_id).map_err(SecretError::Random)?;
-    let keyring = Keyring::random()?;
+    let Drawn { salt, device: device_id, keyring } = drawn;
     // Before anything is overwritten: there may be no key.
     let master = master_key(options, cipher, kdf, &salt)?;
     device.set_len_bytes(size_bytes).map_err(|error| DeviceError::Size { size_bytes, error })?;

@@ -32,7 +32,8 @@ pub(crate) enum Popped {
 pub(crate) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
-    ended: Condvar,
+    /// The writer rests, or has ended.
+    told: Condvar,
     /// Records in flight: nobody takes the lock to find none.
     count: AtomicUsize,
     /// Bytes of them.
@@ -46,6 +47,8 @@ struct State {
     in_flight: HashMap<[u8; 16], SharedBytes>,
     write_soon: bool,
     stopped: bool,
+    /// The writer waits for something to do.
+    resting: bool,
     ended: bool,
 }
 
@@ -54,7 +57,7 @@ impl Queue {
         Self {
             state: Mutex::default(),
             wake: Condvar::new(),
-            ended: Condvar::new(),
+            told: Condvar::new(),
             count: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
@@ -121,16 +124,18 @@ impl Queue {
             if std::mem::take(&mut state.write_soon) {
                 return Popped::Idle;
             }
-            match deadline {
-                None => self.wake.wait(&mut state),
-                Some(deadline) => {
-                    if self.wake.wait_until(&mut state, deadline).timed_out()
-                        && state.offers.is_empty()
-                        && !state.stopped
-                    {
-                        return Popped::Idle;
-                    }
+            state.resting = true;
+            self.told.notify_all();
+            let is_late = match deadline {
+                None => {
+                    self.wake.wait(&mut state);
+                    false
                 }
+                Some(deadline) => self.wake.wait_until(&mut state, deadline).timed_out(),
+            };
+            state.resting = false;
+            if is_late && state.offers.is_empty() && !state.stopped {
+                return Popped::Idle;
             }
         }
     }
@@ -143,6 +148,8 @@ impl Queue {
             for key in keys {
                 gone.extend(self.take(&mut state, &key));
             }
+            // Or the next record would be hurried for the sake of these.
+            state.write_soon &= !state.in_flight.is_empty();
         }
         drop(gone);
     }
@@ -155,10 +162,24 @@ impl Queue {
         self.state.lock().stopped
     }
 
-    /// The writer does not wait for more to write at once.
+    /// The writer does not wait for more to be written with what there is now, if anything.
     pub(crate) fn write_soon(&self) {
-        self.state.lock().write_soon = true;
+        {
+            let mut state = self.state.lock();
+            state.write_soon = !state.in_flight.is_empty();
+        }
         self.wake.notify_one();
+    }
+
+    /// Whether before the deadline the writer has taken all there is and waits for more.
+    pub(crate) fn wait_taken(&self, deadline: Instant) -> bool {
+        let mut state = self.state.lock();
+        while !(state.resting && state.offers.is_empty()) {
+            if state.ended || self.told.wait_until(&mut state, deadline).timed_out() {
+                return state.resting && state.offers.is_empty();
+            }
+        }
+        true
     }
 
     /// No more offers; the writer is to write what there is.
@@ -170,14 +191,14 @@ impl Queue {
     /// The writer has ended.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
-        self.ended.notify_all();
+        self.told.notify_all();
     }
 
     /// Whether the writer ends before the deadline.
     pub(crate) fn wait_ended(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while !state.ended {
-            if self.ended.wait_until(&mut state, deadline).timed_out() {
+            if self.told.wait_until(&mut state, deadline).timed_out() {
                 return state.ended;
             }
         }

@@ -20,7 +20,6 @@ use crate::format::{
     SegmentHeader, SegmentTrailer, SummaryEntry, UNIT_BYTES, parse_summary, summary_bytes,
 };
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 /// Headers, or summaries, that are asked for at once.
 const DEPTH: usize = 64;
@@ -79,7 +78,7 @@ fn settle_account(store: &Store, youngest: Option<&Found>) {
         let since = found.trailer.map_or(full, |trailer| trailer.sent_bytes());
         (found.header.account, since)
     });
-    store.gate.found(account, Instant::now());
+    store.gate.found(account, store.now(), store.options.clock.seconds());
 }
 
 /// Which segments are still to be read through.

@@ -21,12 +21,10 @@ use crate::padding::{Padded, Padder};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Bytes that are written at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// How long a record waits in memory for others to be written with.
-const LINGER: Duration = Duration::from_secs(1);
 /// What is written is a multiple of this, whatever the device says today.
 const BLOCK_BYTES: u64 = SEGMENT_BLOCK_BYTES as u64;
 
@@ -131,7 +129,8 @@ impl<'a> Writer<'a> {
     fn run(&mut self) {
         loop {
             let waiting = self.open.as_ref().is_some_and(|open| open.chunk_filled > 0);
-            match self.store.queue.pop(waiting.then_some(LINGER)) {
+            let linger = self.store.options.linger;
+            match self.store.queue.pop(waiting.then_some(linger)) {
                 Popped::Offer(offer) => {
                     let bytes: &[u8] = (*offer.bytes).as_ref();
                     self.write(offer.key, bytes, offer.provenance);
@@ -172,7 +171,7 @@ impl<'a> Writer<'a> {
     /// Puts a record into the open segment, or the next; false if there is none to be had.
     fn append(&mut self, ready: &Ready<'_>) -> bool {
         let units = record_units(ready.bytes.len());
-        if self.store.health.is_bypassed() {
+        if self.store.is_bypassed() {
             // What lies in the buffer was promised to nobody.
             self.abandon();
             return false;
@@ -335,7 +334,7 @@ impl<'a> Writer<'a> {
             sequence,
             device: store.superblock.device,
             salt,
-            account: store.gate.account(Instant::now()),
+            account: store.gate.account(store.now(), store.options.clock.seconds()),
             tag: [0; 16],
         };
         header.tag = key.code(Purpose::Header, &header.covered());
@@ -412,7 +411,7 @@ fn write(store: &Store, offset: u64, bytes: &[u8]) -> bool {
     let counters = &store.counters;
     let mut watch = Stopwatch::start();
     add(&counters.l2_writes_sent, 1);
-    let started = Instant::now();
+    let started = store.now();
     store.gate.charge(bytes.len() as u64, started);
     let result = store.device.write_at(offset, bytes);
     watch.lap(&counters.l2_write_cpu_ns);
@@ -420,7 +419,7 @@ fn write(store: &Store, offset: u64, bytes: &[u8]) -> bool {
     match result {
         Ok(()) => {
             add(&counters.l2_write_bytes, bytes.len() as u64);
-            if started.elapsed() > store.options.slow * SLOW_WRITE_FACTOR {
+            if store.now() - started > store.options.slow.saturating_mul(SLOW_WRITE_FACTOR) {
                 store.note_slow();
             } else {
                 store.note_success();
