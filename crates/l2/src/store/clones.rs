@@ -40,19 +40,22 @@ fn go_on(image: &[u8], records: &[(u8, u8)]) -> Vec<u8> {
     let key = KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap());
     let mut opened = open(&device, &OpenOptions { key, ..OpenOptions::default() }).unwrap();
     opened.keys.restored = Some(AtomicU8::new(7));
-    let options = StoreOptions { admission: crate::Admission::All, ..StoreOptions::default() };
+    // All of them are written together, or the two copies would part by chance.
+    let options = StoreOptions {
+        admission: crate::Admission::All,
+        linger: Duration::from_secs(3600),
+        close_patience: Duration::from_secs(60),
+        clock: Clock::played(),
+        ..StoreOptions::default()
+    };
     let store = Store::start(device, opened, options, Arc::default(), None).unwrap();
     for (name, content) in records {
         let bytes = vec![*content; 20_000];
-        while !store.offer(&[*name, *content], Arc::new(bytes.clone()), Offered::default()) {
-            std::thread::yield_now();
-        }
+        assert!(store.offer(&[*name, *content], Arc::new(bytes), Offered::default()));
     }
-    while !(store.is_recovered() && store.is_quiet()) {
-        store.write_soon();
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    assert!(store.wait_taken(Instant::now() + Duration::from_secs(60)) && store.is_recovered());
     store.close();
+    assert!(store.is_quiet(), "closing writes what there is");
     memory.contents()
 }
 
