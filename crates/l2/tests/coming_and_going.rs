@@ -8,7 +8,7 @@ use ogive_l2::device::{self, CrashDevice, Device, Engine, Faults, MemoryDevice, 
 use ogive_l2::{Cipher, DeviceError, OpenOptions, Removed, Tier};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const COUNT: u64 = 200;
@@ -16,6 +16,13 @@ const LENGTH: usize = 20_000;
 
 fn memory(segments: u64) -> Arc<MemoryDevice> {
     Arc::new(MemoryDevice::new((1 + segments) << 20))
+}
+
+/// A device with the name that belongs to a number.
+fn formatted(number: u64, segments: u64) -> Arc<MemoryDevice> {
+    let device = memory(segments);
+    ready(device.clone(), number, how(Cipher::Gcm)).unwrap();
+    device
 }
 
 fn add(tier: &Tier, device: &Arc<impl Device + 'static>) -> [u8; 16] {
@@ -26,12 +33,12 @@ fn add(tier: &Tier, device: &Arc<impl Device + 'static>) -> [u8; 16] {
 
 #[test]
 fn a_device_that_comes_takes_its_share_and_the_rest_stays_where_it_is() {
-    let first = memory(16);
+    let first = formatted(0, 16);
     let tier = open(&first);
     fill(&tier, COUNT, LENGTH);
     assert_eq!(found(&tier, COUNT, LENGTH), COUNT);
 
-    let second = memory(16);
+    let second = formatted(1, 16);
     let id = add(&tier, &second);
     // Half of the room is new, so about half of the records are looked for there, and missed.
     let stayed = found(&tier, COUNT, LENGTH);
@@ -53,7 +60,7 @@ fn a_device_that_comes_takes_its_share_and_the_rest_stays_where_it_is() {
 
 #[test]
 fn what_is_on_a_device_that_goes_is_a_miss_and_comes_back_with_it() {
-    let devices = [memory(8), memory(8)];
+    let devices = [formatted(0, 8), formatted(1, 8)];
     let tier = open(&devices[0]);
     let id = add(&tier, &devices[1]);
     fill(&tier, COUNT, LENGTH);
@@ -75,7 +82,7 @@ fn what_is_on_a_device_that_goes_is_a_miss_and_comes_back_with_it() {
 
 #[test]
 fn what_is_still_queued_is_written_before_a_device_goes() {
-    let devices = [memory(8), memory(8)];
+    let devices = [formatted(0, 8), formatted(1, 8)];
     let tier = open(&devices[0]);
     let id = add(&tier, &devices[1]);
     (0..COUNT).for_each(|object| assert!(put(&tier, object, 1, LENGTH)));
@@ -86,7 +93,7 @@ fn what_is_still_queued_is_written_before_a_device_goes() {
 
 #[test]
 fn a_device_that_comes_makes_versions_with_the_secret_that_is_in_use() {
-    let (first, second) = (memory(4), memory(4));
+    let (first, second) = (formatted(0, 4), formatted(1, 4));
     drop(open(&second));
     let tier = open(&first);
     let secret = *tier.version_secret();
@@ -130,12 +137,21 @@ fn a_copy_beside_its_original_is_refused_from_the_start() {
 
 #[test]
 fn readers_and_writers_notice_nothing_but_misses() {
+    /// Lets the others end, however this one does.
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    // The second and the third are formatted by coming.
     let devices = [memory(16), memory(16), memory(8)];
     let tier = open(&devices[0]);
     fill(&tier, COUNT, LENGTH);
-    let is_over = AtomicBool::new(false);
+    let (is_over, turns) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; 3]);
     std::thread::scope(|scope| {
-        for thread in 0..3 {
+        let _over = Over(&is_over);
+        for (thread, turns) in (0..).zip(&turns) {
             let (tier, is_over) = (&tier, &is_over);
             scope.spawn(move || {
                 let mut object = thread;
@@ -145,16 +161,20 @@ fn readers_and_writers_notice_nothing_but_misses() {
                     if !holds(tier, object, 1, LENGTH) {
                         put(tier, object, 1, LENGTH);
                     }
+                    turns.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
         for round in 0..20 {
             let device = &devices[1 + round % 2];
             let id = tier.add(device.clone(), &how(Cipher::Gcm)).unwrap();
-            std::thread::sleep(Duration::from_millis(5));
+            let now = || turns.each_ref().map(|turns| turns.load(Ordering::Relaxed));
+            let before = now();
+            eventually("each thread had twenty turns", || {
+                now().iter().zip(before).all(|(now, before)| *now >= before + 20)
+            });
             assert_eq!(tier.remove(&id), Some(Removed::Closed), "round {round}");
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     assert!(tier.settle());
     assert!(found(&tier, COUNT, LENGTH) > COUNT / 2);
@@ -163,24 +183,36 @@ fn readers_and_writers_notice_nothing_but_misses() {
 
 #[test]
 fn a_device_that_hangs_goes_as_far_as_it_can() {
-    let device = Arc::new(CrashDevice::from_bytes(vec![0; 8 << 20], 1));
-    let mut options = options();
-    options.read_patience = Duration::from_millis(50);
-    let list: Vec<(Arc<dyn Device>, _)> = vec![(memory(8), how(Cipher::Gcm))];
-    let tier = Tier::open(list, options).map_err(|(_, error)| error).unwrap();
-    let id = add(&tier, &device);
-    fill(&tier, COUNT, LENGTH);
-    device.set_faults(Faults { delay: Duration::from_millis(400), ..Faults::default() });
-    let mut objects = 0..COUNT;
-    while tier.counts().l2_timeouts == 0 {
-        let object = objects.next().expect("one of the records is on the device that hangs");
-        let _ = tier.read(&name(object, 1));
-    }
-    assert!(tier.remove(&id).is_some());
+    let (other, device) = (formatted(0, 8), Arc::new(CrashDevice::new(9 << 20, 1)));
+    let all = || {
+        let hanging = ready(device.clone(), 1, how(Cipher::Gcm)).unwrap();
+        vec![ready(other.clone(), 0, how(Cipher::Gcm)).unwrap(), hanging]
+    };
+    fill(&open_with(all(), options()).unwrap(), COUNT, LENGTH);
+    let alone = open(&other);
+    let is_there = |object: &u64| holds(&alone, *object, 1, LENGTH);
+    let (there, here): (Vec<u64>, Vec<u64>) = (0..COUNT).partition(is_there);
+    drop(alone);
+
+    let mut hasty = options();
+    hasty.read_patience = Duration::from_millis(50);
+    hasty.store.close_patience = Duration::from_millis(50);
+    let tier = open_with(all(), hasty).unwrap();
+    let id = tier.devices()[1].device;
+    device.set_faults(Faults { hangs: true, ..Faults::default() });
+    assert_eq!(tier.read(&name(here[0], 1)), None);
+    assert_eq!(tier.counts().l2_timeouts, 1);
+    eventually("a thread is in the device", || device.hanging() == 1);
+    let removed = tier.remove(&id);
+    let left = tier.devices();
+    // Nobody is asked to wait for it any more. Who reads memory itself needs no patience.
+    let own: Vec<_> = there.into_iter().filter(|object| object % 2 == 1).collect();
+    let served = own.iter().filter(|object| holds(&tier, **object, 1, LENGTH)).count();
     device.set_faults(Faults::default());
-    // Nobody is asked to wait for it any more.
-    assert!(!tier.devices().iter().any(|device| device.device == id));
-    assert!(found(&tier, COUNT, LENGTH) > 0, "the other serves");
+    assert_eq!(removed, Some(Removed::Hangs));
+    assert!(!left.iter().any(|device| device.device == id));
+    assert!(served == own.len() && served > 0, "the other serves");
+    eventually("it is closed when it answers", || Arc::strong_count(&device) == 1);
 }
 
 fn file(path: &Path) -> Arc<dyn Device> {
@@ -192,9 +224,10 @@ fn a_file_that_has_gone_is_free_for_others_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let (one, other) = (directory.path().join("one"), directory.path().join("other"));
     let sized = OpenOptions { size_bytes: Some(DEVICE_BYTES), ..how(Cipher::Gcm) };
-    let list = vec![(file(&one), sized.clone())];
-    let tier = Tier::open(list, options()).map_err(|(_, error)| error).unwrap();
-    let id = tier.add(file(&other), &sized).unwrap();
+    let list = vec![ready(file(&one), 0, sized.clone()).unwrap()];
+    let tier = open_with(list, options()).unwrap();
+    let (device, sized) = ready(file(&other), 1, sized).unwrap();
+    let id = tier.add(device, &sized).unwrap();
     fill(&tier, 40, LENGTH);
     let is_free = || device::open(&other, OpenMode::Write, Engine::Pread).is_ok();
     assert!(!is_free(), "it is locked while it is used");

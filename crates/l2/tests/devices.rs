@@ -23,9 +23,7 @@ fn sized() -> OpenOptions {
 
 fn open_file(path: &Path, engine: Engine) -> Tier {
     let device = device::open(path, OpenMode::Create, engine).unwrap();
-    let tier = Tier::open(vec![(device, sized())], options()).unwrap();
-    assert!(tier.settle());
-    tier
+    open_with(vec![ready(device, 0, sized()).unwrap()], options()).unwrap()
 }
 
 #[test]
@@ -68,12 +66,10 @@ fn many_readers_at_once_all_get_theirs() {
 fn devices_of_unequal_size_take_by_their_share_and_wear_alike() {
     // Seven segments of 1 MiB, and four times as many.
     let sizes = [DEVICE_BYTES, (4 * 7 + 1) << 20];
-    let devices = sizes.map(|bytes| {
-        let device: Arc<dyn Device> = Arc::new(device::MemoryDevice::new(bytes));
-        (device, how(Cipher::Gcm))
+    let devices = (0..).zip(sizes).map(|(number, bytes)| {
+        ready(Arc::new(device::MemoryDevice::new(bytes)), number, how(Cipher::Gcm)).unwrap()
     });
-    let tier = Tier::open(devices.into(), options()).unwrap();
-    assert!(tier.settle());
+    let tier = open_with(devices.collect(), options()).unwrap();
     fill(&tier, 2000, 4000);
     assert_eq!(found(&tier, 2000, 4000), 2000);
     let usage = tier.usage();

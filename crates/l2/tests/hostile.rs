@@ -371,8 +371,8 @@ fn drive_writes_are_one_account_over_all_mounts() {
     limited.store.limits.drive_writes_per_day = Some(1.0);
     let mut written = 0;
     for mount in 0..12 {
-        let tier = Tier::open(vec![(device.clone(), usual())], limited.clone()).unwrap();
-        assert!(tier.settle());
+        let all = vec![ready(device.clone(), 0, usual()).unwrap()];
+        let tier = open_with(all, limited.clone()).unwrap();
         for object in 0..3000 {
             put(&tier, mount * 10_000 + object, 1, 20_000);
             if object % 100 == 0 {

@@ -17,10 +17,7 @@ const COUNT: u64 = 60;
 fn tier(device: &Arc<MemoryDevice>, padding: Padding) -> Tier {
     let mut options: TierOptions = options();
     options.store.padding = padding;
-    let list: Vec<(Arc<dyn Device>, _)> = vec![(device.clone(), how(Cipher::Gcm))];
-    let tier = Tier::open(list, options).map_err(|(_, error)| error).unwrap();
-    assert!(tier.settle());
-    tier
+    open_with(vec![ready(device.clone(), 0, how(Cipher::Gcm)).unwrap()], options).unwrap()
 }
 
 /// Records of all lengths, half of each compresses.

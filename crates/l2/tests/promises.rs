@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use ogive_l2::device::{CrashDevice, Device, Faults, MemoryDevice};
-use ogive_l2::{Cipher, DeviceError, FormatPolicy, Offered, OpenOptions, Tier};
+use ogive_l2::{Cipher, DeviceError, FormatPolicy, Offered, OpenOptions, Tier, TierOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,13 @@ const RECORD: usize = 8 << 10;
 
 fn memory() -> Arc<MemoryDevice> {
     Arc::new(MemoryDevice::new(DEVICE_BYTES))
+}
+
+/// A tier that judges a device by the device's clock.
+fn open_by_its_clock(device: &Arc<CrashDevice>, change: impl FnOnce(&mut TierOptions)) -> Tier {
+    let mut options = options_at(device.clock());
+    change(&mut options);
+    open_with(vec![ready(device.clone(), 0, how(Cipher::Gcm)).unwrap()], options).unwrap()
 }
 
 #[test]
@@ -177,7 +184,8 @@ fn another_device_is_empty() {
     let (one, other) = (memory(), memory());
     let tier = open(&one);
     fill(&tier, 50, RECORD);
-    fill(&open(&other), 50, RECORD);
+    let other_tier = vec![ready(other.clone(), 1, how(Cipher::Gcm)).unwrap()];
+    fill(&open_with(other_tier, options()).unwrap(), 50, RECORD);
     // The same key, the same records, another device under the same index.
     one.tamper(|bytes| bytes.copy_from_slice(&other.contents()));
     assert_eq!(found(&tier, 50, RECORD), 0);
@@ -205,7 +213,8 @@ fn what_is_not_ours_is_never_formatted_unasked() {
         assert!(matches!(open_as(&device, how(Cipher::Gcm)), Err(DeviceError::Foreign(_))));
         assert!(device.contents() == before);
         let forced = OpenOptions { format: FormatPolicy::Force, ..how(Cipher::Gcm) };
-        fill(&open_as(&device, forced).unwrap(), 5, RECORD);
+        let tier = open_as(&device, forced).unwrap();
+        assert!(put(&tier, 1, 1, RECORD) && tier.settle() && holds(&tier, 1, 1, RECORD));
     }
 }
 
@@ -258,34 +267,40 @@ fn a_truncated_device_loses_its_end_and_no_more() {
 #[test]
 fn a_device_that_fails_is_bypassed_and_tried_again() {
     let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 1));
-    let tier = open(&device);
+    let tier = open_by_its_clock(&device, |_| ());
     fill(&tier, 100, RECORD);
     device.set_faults(Faults { read_error: 1000, write_error: 1000, ..Faults::default() });
     assert_eq!(found(&tier, 100, RECORD), 0, "errors are misses");
     let counts = tier.counts();
-    assert!(counts.l2_io_error >= 8 && counts.l2_bypasses >= 1, "{counts:?}");
-    assert!(counts.l2_io_error < 100, "a bypassed device is not asked");
+    assert_eq!((counts.l2_io_error, counts.l2_bypasses), (8, 1), "a bypassed device is not asked");
     device.set_faults(Faults::default());
-    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(found(&tier, 100, RECORD), 0, "nor before its time, whatever has become of it");
+    device.clock().advance(PAUSE);
     assert_eq!(found(&tier, 100, RECORD), 100, "nothing was forgotten");
+    assert!(!tier.usage()[0].bypassed);
 }
 
 #[test]
 fn a_full_disk_and_failing_writes_are_dropped_records() {
     let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 2));
-    let tier = open(&device);
+    let tier = open_by_its_clock(&device, |_| ());
     for faults in [
         Faults { no_space: 1000, ..Faults::default() },
         Faults { write_error: 500, ..Faults::default() },
     ] {
+        let before = tier.counts();
         device.set_faults(faults);
         for object in 0..2000 {
             put(&tier, object, 1, RECORD);
+            assert!(tier.keep_step());
         }
         assert!(tier.settle());
         found(&tier, 2000, RECORD);
+        let counts = tier.counts();
+        assert!(counts.l2_writes_error > before.l2_writes_error, "{faults:?}: {counts:?}");
+        assert!(counts.l2_dropped_device > before.l2_dropped_device, "{faults:?}: {counts:?}");
+        device.clock().advance(PAUSE);
     }
-    assert!(tier.counts().l2_writes_error > 0 && tier.counts().l2_dropped_device > 0);
 }
 
 #[test]
@@ -301,65 +316,94 @@ fn flipping_bits_never_give_wrong_bytes() {
 #[test]
 fn a_full_queue_drops_and_does_not_wait() {
     let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 4));
-    let mut options = options();
-    options.store.queue_bytes_max = 10 * RECORD as u64;
-    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], options).unwrap();
-    assert!(tier.settle());
+    let tier = open_by_its_clock(&device, |options| {
+        options.store.queue_bytes_max = 10 * RECORD as u64;
+    });
     // The writer hangs in its device, and everybody else goes on.
-    device.set_faults(Faults { delay: Duration::from_millis(300), ..Faults::default() });
+    device.set_faults(Faults { hangs: true, ..Faults::default() });
     let taken = (0..100).filter(|object| put(&tier, *object, 1, RECORD)).count();
-    assert!(taken < 100 && tier.counts().l2_dropped_queue > 0, "{taken}");
+    let dropped = tier.counts().l2_dropped_queue;
     device.set_faults(Faults::default());
+    assert_eq!((taken, dropped), (10, 90));
+}
+
+#[test]
+fn what_nothing_comes_to_join_is_written_all_the_same() {
+    let device = memory();
+    let mut hasty = options();
+    hasty.store.linger = Duration::from_millis(1);
+    let tier = open_with(vec![ready(device, 0, how(Cipher::Gcm)).unwrap()], hasty).unwrap();
+    for object in 0..3 {
+        assert!(put(&tier, object, 1, RECORD));
+        eventually("a record alone is written", || tier.counts().l2_records_written == object + 1);
+    }
+    assert_eq!(found(&tier, 3, RECORD), 3);
 }
 
 #[test]
 fn a_device_that_hangs_hangs_nobody() {
     let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 5));
-    let mut patient = options();
-    patient.read_patience = Duration::from_millis(30);
-    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], patient).unwrap();
-    assert!(tier.settle());
+    let tier = open_by_its_clock(&device, |options| {
+        options.read_patience = Duration::from_millis(30);
+    });
     fill(&tier, 30, RECORD);
-    device.set_faults(Faults { delay: Duration::from_secs(1), ..Faults::default() });
-    assert_eq!(found(&tier, 30, RECORD), 0);
+    device.set_faults(Faults { hangs: true, ..Faults::default() });
+    let served = found(&tier, 30, RECORD);
     let counts = tier.counts();
-    assert!(counts.l2_timeouts >= 8 && counts.l2_bypasses >= 1, "{counts:?}");
     device.set_faults(Faults::default());
+    assert_eq!(served, 0);
+    assert_eq!((counts.l2_timeouts, counts.l2_bypasses), (8, 1), "{counts:?}");
 }
 
 #[test]
 fn a_device_that_is_slow_but_sure_is_bypassed_and_tried_again() {
     let device = Arc::new(CrashDevice::new(DEVICE_BYTES, 6));
-    let mut patient = options();
-    patient.store.slow = Duration::from_millis(10);
-    patient.store.bypass_pause = Duration::from_millis(300);
-    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], patient).unwrap();
-    assert!(tier.settle());
+    let tier = open_by_its_clock(&device, |options| {
+        options.store.slow = Duration::from_millis(10);
+    });
     fill(&tier, 60, RECORD);
-    device.set_faults(Faults { delay: Duration::from_millis(40), ..Faults::default() });
-    let served = found(&tier, 60, RECORD);
+    device.set_faults(Faults { delay: Duration::from_millis(10), ..Faults::default() });
+    assert_eq!(found(&tier, 60, RECORD), 60, "it may take so long");
+    device.set_faults(Faults { delay: Duration::from_millis(11), ..Faults::default() });
+    assert_eq!(found(&tier, 60, RECORD), 8, "what was read late is used all the same");
     let counts = tier.counts();
-    assert!((8..60).contains(&served), "what was read late is used all the same: {served}");
-    assert!(counts.l2_slow >= 8 && counts.l2_bypasses >= 1 && counts.l2_timeouts == 0);
+    assert_eq!((counts.l2_slow, counts.l2_bypasses, counts.l2_timeouts), (8, 1, 0));
     device.set_faults(Faults::default());
-    std::thread::sleep(Duration::from_secs(2));
+    device.clock().advance(PAUSE);
     assert_eq!(found(&tier, 60, RECORD), 60);
 }
 
 #[test]
 fn a_device_that_hangs_holds_up_no_other() {
-    let hanging = Arc::new(CrashDevice::new(DEVICE_BYTES, 7));
-    let devices: [Arc<dyn Device>; 2] = [hanging.clone(), memory()];
-    let mut patient = options();
-    patient.read_patience = Duration::from_millis(30);
-    let all = devices.into_iter().map(|device| (device, how(Cipher::Gcm)));
-    let tier = Tier::open(all.collect(), patient).unwrap();
-    assert!(tier.settle());
-    fill(&tier, 100, RECORD);
-    let usage = tier.usage();
-    hanging.set_faults(Faults { delay: Duration::from_secs(1), ..Faults::default() });
-    assert_eq!(found(&tier, 100, RECORD), usage[1].records, "all of the other, none of it");
-    hanging.set_faults(Faults::default());
+    let (hanging, other) = (Arc::new(CrashDevice::new(DEVICE_BYTES, 7)), memory());
+    let both = || {
+        let hanging = ready(hanging.clone(), 0, how(Cipher::Gcm)).unwrap();
+        let other = ready(other.clone(), 1, how(Cipher::Gcm)).unwrap();
+        open_with(vec![hanging, other], options()).unwrap()
+    };
+    fill(&both(), 100, RECORD);
+    let alone = open(&other);
+    let is_there = |object: &u64| holds(&alone, *object, 1, RECORD);
+    let (there, here): (Vec<u64>, Vec<u64>) = (0..100).partition(is_there);
+    drop(alone);
+    let tier = both();
+    hanging.set_faults(Faults { hangs: true, ..Faults::default() });
+    std::thread::scope(|scope| {
+        // Of those that the threads of the tier read, more than it has threads for a device.
+        let of_others = here.iter().filter(|object| *object % 2 == 0).take(6);
+        let own = here.iter().filter(|object| *object % 2 == 1).take(3);
+        let readers: Vec<_> = of_others
+            .chain(own)
+            .map(|object| scope.spawn(|| holds(&tier, *object, 1, RECORD)))
+            .collect();
+        eventually("its two threads and three readers hang", || hanging.hanging() == 5);
+        let served = there.iter().filter(|object| holds(&tier, **object, 1, RECORD)).count();
+        hanging.set_faults(Faults::default());
+        assert_eq!(served, there.len(), "all of the other");
+        assert!(readers.into_iter().all(|reader| reader.join().unwrap()), "and at last of it");
+    });
+    let counts = tier.counts();
+    assert_eq!((counts.l2_timeouts, counts.l2_bypasses), (0, 0));
 }
 
 #[test]
@@ -367,8 +411,8 @@ fn the_index_gives_memory_back_and_takes_it_again() {
     let device = Arc::new(MemoryDevice::new(65 << 20));
     let mut options = options();
     options.store.expected_record_bytes = 512;
-    let tier = Tier::open(vec![(device.clone(), how(Cipher::Gcm))], options).unwrap();
-    assert!(tier.settle());
+    let all = vec![ready(device.clone(), 0, how(Cipher::Gcm)).unwrap()];
+    let tier = open_with(all, options).unwrap();
     fill(&tier, 2000, RECORD);
     let before = tier.usage()[0];
     let given = tier.shrink_index(before.index_bytes / 2);
@@ -403,6 +447,7 @@ fn what_is_carried_over_keeps_writes_within_their_bound() {
             let object = (random.f64() * random.f64() * (500 << 20) as f64 / length as f64) as u64;
             if !holds(&tier, object, 1, length) {
                 put(&tier, object, 1, length);
+                assert!(tier.keep_step());
             }
             if access % 200 == 0 {
                 assert!(tier.settle());
@@ -422,10 +467,9 @@ fn what_is_carried_over_keeps_writes_within_their_bound() {
 fn several_devices_share_the_records() {
     let devices: Vec<Arc<MemoryDevice>> = (0..3).map(|_| memory()).collect();
     let open = || {
-        let all = devices.iter().map(|d| (d.clone() as Arc<dyn Device>, how(Cipher::Gcm)));
-        let tier = Tier::open(all.collect(), options()).unwrap();
-        assert!(tier.settle());
-        tier
+        let all = (0..).zip(&devices);
+        let all = all.map(|(number, d)| ready(d.clone(), number, how(Cipher::Gcm)).unwrap());
+        open_with(all.collect(), options()).unwrap()
     };
     let tier = open();
     fill(&tier, 600, RECORD);

@@ -2,12 +2,16 @@
 //!
 //! It keeps what was flushed and, separately, every write since. A power cut applies any subset of
 //! the sectors of those writes in any order: sectors of 512 bytes are what a write is torn into.
+//!
+//! What it does hangs on its seed and on what is asked of it, never on how fast anybody is. Its
+//! time is played ([`CrashDevice::clock`]), and what hangs hangs until it is told not to.
 
 use super::Device;
 use super::memory::range;
-use parking_lot::Mutex;
+use crate::clock::Clock;
+use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What tears.
 const SECTOR_BYTES: usize = 512;
@@ -23,14 +27,19 @@ pub struct Faults {
     pub no_space: u32,
     /// A bit of what is read is another.
     pub flip: u32,
-    /// Each read and write takes so long.
+    /// Each read and write takes so long by the device's clock.
     pub delay: Duration,
+    /// Reads and writes do not come back until this is taken away again.
+    pub hangs: bool,
 }
 
 /// A medium at its worst.
 #[derive(Debug)]
 pub struct CrashDevice {
     state: Mutex<State>,
+    /// The faults are others now.
+    changed: Condvar,
+    clock: Clock,
 }
 
 #[derive(Debug)]
@@ -40,9 +49,28 @@ struct State {
     /// What survives for certain.
     durable: Vec<u8>,
     /// Writes since the last flush.
-    pending: Vec<(usize, Vec<u8>)>,
+    pending: Vec<Write>,
+    /// Writes that are still to come before the power goes.
+    cut_in: Option<u64>,
+    /// What was durable and what was pending when it went.
+    at_cut: Option<(Vec<u8>, Vec<Write>)>,
     faults: Faults,
+    /// Reads and writes that hang.
+    hanging: usize,
     random: Random,
+}
+
+/// Where a write begins, and its bytes.
+type Write = (usize, Vec<u8>);
+
+impl State {
+    /// Takes down what the medium has if the power goes now.
+    fn note_cut(&mut self) {
+        if self.cut_in == Some(0) {
+            self.cut_in = None;
+            self.at_cut = Some((self.durable.clone(), self.pending.clone()));
+        }
+    }
 }
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA '14): the same seed, the same disasters.
@@ -80,24 +108,48 @@ impl CrashDevice {
             live: bytes.clone(),
             durable: bytes,
             pending: Vec::new(),
+            cut_in: None,
+            at_cut: None,
             faults: Faults::default(),
+            hanging: 0,
             random: Random(seed),
         };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::played() }
+    }
+
+    /// The clock by which reads and writes take their time, for whoever shall notice.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// From now on these things go wrong.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
+        self.changed.notify_all();
     }
 
-    /// Contents after a power cut at this moment: what was flushed, and of what was written since
-    /// any sectors, the later write of a sector not always winning. `kept` is the chance of a
-    /// sector in thousandths.
+    /// How many reads and writes hang.
+    pub fn hanging(&self) -> usize {
+        self.state.lock().hanging
+    }
+
+    /// Has the power go after so many writes more. Whoever writes does not learn of it: what
+    /// [`CrashDevice::power_cut`] leaves is what there was then.
+    pub fn cut_after(&self, writes: u64) {
+        let mut state = self.state.lock();
+        (state.cut_in, state.at_cut) = (Some(writes), None);
+        state.note_cut();
+    }
+
+    /// Contents after a power cut, at the moment that [`CrashDevice::cut_after`] says or, if that
+    /// was not reached, now: what was flushed, and of what was written since any sectors, the later
+    /// write of a sector not always winning. `kept` is the chance of a sector in thousandths.
     pub fn power_cut(&self, kept: u32) -> Vec<u8> {
         let mut state = self.state.lock();
-        let mut image = state.durable.clone();
-        let mut pending = state.pending.clone();
+        state.cut_in = None;
+        let at_cut = state.at_cut.take();
+        let (mut image, mut pending) =
+            at_cut.unwrap_or_else(|| (state.durable.clone(), state.pending.clone()));
         // A device may finish writes in any order.
         for last in (1..pending.len()).rev() {
             let other = state.random.below(last + 1);
@@ -126,21 +178,28 @@ impl CrashDevice {
         change(&mut self.state.lock().live);
     }
 
-    fn pause(&self) {
-        let delay = self.state.lock().faults.delay;
-        if !delay.is_zero() {
-            std::thread::sleep(delay);
+    /// Takes the time that a read or write takes; false if it hangs, and still does so then.
+    fn pause(&self, deadline: Option<Instant>) -> bool {
+        let mut state = self.state.lock();
+        self.clock.advance(state.faults.delay);
+        while state.faults.hangs {
+            state.hanging += 1;
+            let is_late = match deadline {
+                Some(deadline) => self.changed.wait_until(&mut state, deadline).timed_out(),
+                None => {
+                    self.changed.wait(&mut state);
+                    false
+                }
+            };
+            state.hanging -= 1;
+            if is_late {
+                return false;
+            }
         }
+        true
     }
-}
 
-fn input_output_error() -> io::Error {
-    rustix::io::Errno::IO.into()
-}
-
-impl Device for CrashDevice {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.pause();
+    fn read_now(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let mut state = self.state.lock();
         let chances = state.faults;
         if state.random.thousandths(chances.read_error) {
@@ -154,9 +213,20 @@ impl Device for CrashDevice {
         }
         Ok(())
     }
+}
+
+fn input_output_error() -> io::Error {
+    rustix::io::Errno::IO.into()
+}
+
+impl Device for CrashDevice {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.pause(None);
+        self.read_now(offset, buffer)
+    }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.pause();
+        self.pause(None);
         let mut state = self.state.lock();
         let chances = state.faults;
         if state.random.thousandths(chances.no_space) {
@@ -168,6 +238,8 @@ impl Device for CrashDevice {
             .map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
         state.live[range.clone()].copy_from_slice(&bytes[..length]);
         state.pending.push((range.start, bytes[..length].to_vec()));
+        state.cut_in = state.cut_in.map(|writes| writes.saturating_sub(1));
+        state.note_cut();
         if failed { Err(input_output_error()) } else { Ok(()) }
     }
 
@@ -204,13 +276,14 @@ impl Device for CrashDevice {
         take: &mut dyn FnMut(io::Result<&[u8]>),
     ) -> bool {
         meanwhile();
-        if self.state.lock().faults.delay > patience {
-            std::thread::sleep(patience);
+        let started = self.clock.now();
+        let deadline = Instant::now().checked_add(patience);
+        if !self.pause(deadline) || self.clock.now() - started > patience {
             take(Err(io::ErrorKind::TimedOut.into()));
             return true;
         }
         let mut buffer = vec![0; len_bytes];
-        let read = self.read_at(offset, &mut buffer);
+        let read = self.read_now(offset, &mut buffer);
         take(read.map(|()| &buffer[..]));
         true
     }

@@ -3,6 +3,7 @@
 use super::Device;
 use parking_lot::RwLock;
 use std::io;
+use std::time::Duration;
 
 /// A device that is gone when it is dropped.
 #[derive(Debug, Default)]
@@ -76,6 +77,22 @@ impl Device for MemoryDevice {
         let range = range(bytes.len(), offset, length)?;
         bytes[range].fill(0);
         Ok(())
+    }
+
+    /// Memory has nobody wait.
+    fn read_within(
+        &self,
+        offset: u64,
+        len_bytes: usize,
+        _: Duration,
+        meanwhile: &mut dyn FnMut(),
+        take: &mut dyn FnMut(io::Result<&[u8]>),
+    ) -> bool {
+        meanwhile();
+        let mut buffer = vec![0; len_bytes];
+        let read = self.read_at(offset, &mut buffer);
+        take(read.map(|()| &buffer[..]));
+        true
     }
 
     fn engine(&self) -> &'static str {

@@ -5,7 +5,7 @@
 //! | [`FileDevice`] | a file or block device, around the page cache where the system allows it |
 //! | [`UringDevice`] | the same, read through io_uring where the kernel gives it |
 //! | [`MemoryDevice`] | memory, which forgets |
-//! | [`CrashDevice`] | for tests: loses, tears, reorders, flips, refuses and dawdles |
+//! | [`CrashDevice`] | for tests: loses, tears, reorders, flips, refuses, dawdles and hangs |
 //!
 //! A device promises nothing but to try: what it reads may be anything
 //! (`docs/l2-format.md`, "What is assumed of the medium").

@@ -1,18 +1,23 @@
 //! What the tests of promises share.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use ogive_l2::device::Device;
+use ogive_l2::device::{Device, foreign_contents};
+use ogive_l2::format::FormatError;
 use ogive_l2::{
-    Admission, Cipher, DeviceError, KeySource, MasterKey, Offered, OpenOptions, StoreOptions, Tier,
-    TierOptions,
+    Admission, Cipher, Clock, DeviceError, FormatPolicy, KeySource, MasterKey, Offered,
+    OpenOptions, StoreOptions, Tier, TierOptions, format_device_from, read_superblock,
 };
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A log of seven segments of 1 MiB.
 pub(crate) const DEVICE_BYTES: u64 = 8 << 20;
+
+/// What is waited for that has to come, and whose coming late proves nothing.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// How long a device that fails is left alone at first.
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) fn key(number: u8) -> KeySource {
     KeySource::Master(MasterKey::from_material(&[number; 32]).unwrap())
@@ -22,14 +27,45 @@ pub(crate) fn how(cipher: Cipher) -> OpenOptions {
     OpenOptions { cipher: Some(cipher), key: key(1), ..OpenOptions::default() }
 }
 
+/// Time stands still: nothing is slow, nothing is written because nothing came for long, and a
+/// device that is bypassed stays so.
 pub(crate) fn options() -> TierOptions {
+    options_at(&Clock::played())
+}
+
+/// The same by a clock that the test moves on.
+pub(crate) fn options_at(clock: &Clock) -> TierOptions {
     let store = StoreOptions {
         admission: Admission::All,
         expected_record_bytes: 2048,
-        bypass_pause: Duration::from_millis(20),
+        bypass_pause: PAUSE,
+        linger: Duration::from_secs(3600),
+        close_patience: LONG,
+        clock: clock.clone(),
         ..StoreOptions::default()
     };
-    TierOptions { store, read_patience: Duration::from_secs(10), threads_max: 2 }
+    TierOptions { store, read_patience: LONG, threads_max: 2 }
+}
+
+/// Formats a device with nothing on it, as its opening would, but with a number in place of all
+/// that is drawn; and how it is to be opened then.
+///
+/// The index keeps twenty bits of a key, and keys are other ones with each format. Of some thousand
+/// fills one has two records that the index cannot tell apart, and the later one is refused as
+/// cached already. Which records share a slot, and which device has which, is the same every time
+/// with a number. No two devices of a tier may have the same.
+pub(crate) fn ready(
+    device: Arc<dyn Device>,
+    number: u64,
+    mut how: OpenOptions,
+) -> Result<(Arc<dyn Device>, OpenOptions), DeviceError> {
+    let is_blank = matches!(read_superblock(&*device), Ok(Err(FormatError::Foreign)))
+        && matches!(foreign_contents(&*device), Ok(None));
+    if is_blank && how.format != FormatPolicy::Never {
+        format_device_from(&device, &how, number)?;
+        how.format = FormatPolicy::IfEmpty;
+    }
+    Ok((device, how))
 }
 
 pub(crate) fn open(device: &Arc<impl Device + 'static>) -> Tier {
@@ -40,21 +76,30 @@ pub(crate) fn open_as(
     device: &Arc<impl Device + 'static>,
     how: OpenOptions,
 ) -> Result<Tier, DeviceError> {
-    let device: Arc<dyn Device> = device.clone();
-    let tier = Tier::open(vec![(device, how)], options()).map_err(|(_, error)| error)?;
+    open_with(vec![ready(device.clone(), 0, how)?], options())
+}
+
+pub(crate) fn open_with(
+    devices: Vec<(Arc<dyn Device>, OpenOptions)>,
+    options: TierOptions,
+) -> Result<Tier, DeviceError> {
+    let tier = Tier::open(devices, options).map_err(|(_, error)| error)?;
     assert!(tier.settle(), "recovery ends");
     Ok(tier)
 }
 
-thread_local! {
-    /// How often an object had to be named anew, see [`fill`].
-    static NAMED_ANEW: RefCell<HashMap<u64, u32>> = RefCell::default();
+/// Waits for something that has to come.
+pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {LONG:?}: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Name of a record of an object's version.
 pub(crate) fn name(object: u64, version: u64) -> Vec<u8> {
-    let anew = NAMED_ANEW.with_borrow(|anew| anew.get(&object).copied().unwrap_or(0));
-    format!("object {object}{} version {version}", "'".repeat(anew as usize)).into_bytes()
+    format!("object {object} version {version}").into_bytes()
 }
 
 /// What the origin has under a name: half of it compresses.
@@ -85,20 +130,9 @@ pub(crate) fn holds(tier: &Tier, object: u64, version: u64, length: usize) -> bo
 }
 
 /// Puts records 0..count, all of which are on the device afterwards.
-///
-/// The index keeps twenty bits of a key, and keys are other ones with each format. So of some
-/// thousand fills one has two records that the index cannot tell apart, and the later one is
-/// refused as cached already. That is what the index promises; the object gets another name here.
 pub(crate) fn fill(tier: &Tier, count: u64, length: usize) {
     for object in 0..count {
-        let before = tier.counts();
-        if !put(tier, object, 1, length) {
-            let counts = tier.counts();
-            let is_cached = counts.evict_l2_cached > before.evict_l2_cached;
-            assert!(is_cached, "record {object} is taken: {counts:?}");
-            NAMED_ANEW.with_borrow_mut(|anew| *anew.entry(object).or_default() += 1);
-            assert!(put(tier, object, 1, length), "record {object} is taken by another name");
-        }
+        assert!(put(tier, object, 1, length), "record {object} is taken: {:?}", tier.counts());
         if object % 256 == 255 {
             assert!(tier.settle());
         }
