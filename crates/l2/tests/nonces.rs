@@ -1,15 +1,16 @@
 //! No two records are ever sealed with one nonce under one key, whatever crashes, reopenings,
-//! clones and rollbacks come between them.
+//! clones and rollbacks come between them. The steps decide all that is written: the writer is kept
+//! in step, and the power goes after so many writes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
 use common::*;
-use ogive_l2::device::{CrashDevice, Device};
+use ogive_l2::device::{CrashDevice, Device, Faults};
 use ogive_l2::format::{
     NUMBER_OF_SUMMARY, RecordHeader, SEGMENTS_START, SegmentHeader, SegmentTrailer,
 };
-use ogive_l2::nonce;
+use ogive_l2::{Cipher, Tier, nonce};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::io;
@@ -87,14 +88,20 @@ impl Device for Recorder {
     }
 }
 
+fn open_by_its_clock(device: &Arc<Recorder>) -> Tier {
+    let all = vec![ready(device.clone(), 0, how(Cipher::Gcm)).unwrap()];
+    open_with(all, options_at(device.inner.clock())).unwrap()
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     /// Offer so many records, some under names that were used before.
     Write(u8),
     /// End cleanly and open again.
     Reopen,
-    /// Cut the power; this share of the sectors survives.
-    Crash(u16),
+    /// Offer so many records, and cut the power after so many writes, all of them or fewer; this
+    /// share of the sectors survives.
+    Crash { count: u8, writes: u64, kept: u32 },
     /// Go back to an earlier image of the device.
     RollBack(u8),
     /// Let writes fail in the middle for a while.
@@ -105,7 +112,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1..60_u8).prop_map(Step::Write),
         1 => Just(Step::Reopen),
-        2 => (0..=1000_u16).prop_map(Step::Crash),
+        2 => (0..60_u8, 0..6_u64, 0..=1000_u32)
+            .prop_map(|(count, writes, kept)| Step::Crash { count, writes, kept }),
         1 => any::<u8>().prop_map(Step::RollBack),
         1 => Just(Step::Fail),
     ]
@@ -125,31 +133,36 @@ proptest! {
             repeated: repeated.clone(),
         });
         let mut now = device(vec![0; 6 << 20]);
-        let mut tier = open(&now);
+        let mut tier = open_by_its_clock(&now);
         let mut images = vec![now.inner.contents()];
         let mut object = 0;
+        let mut put_more = |tier: &Tier, count| {
+            for _ in 0..count {
+                put(tier, object % 97, object / 97, 20_000);
+                assert!(tier.keep_step());
+                object += 1;
+            }
+            assert!(tier.settle());
+        };
         for step in steps {
             let image = match step {
                 Step::Write(count) => {
-                    for _ in 0..count {
-                        put(&tier, object % 97, object / 97, 20_000);
-                        object += 1;
-                    }
-                    tier.settle();
+                    put_more(&tier, count);
                     continue;
                 }
                 Step::Fail => {
-                    let faults = ogive_l2::device::Faults { write_error: 500, ..Default::default() };
-                    now.inner.set_faults(faults);
-                    for _ in 0..80 {
-                        put(&tier, object % 97, object / 97, 20_000);
-                        object += 1;
-                    }
-                    tier.settle();
-                    now.inner.set_faults(Default::default());
+                    now.inner.set_faults(Faults { write_error: 500, ..Faults::default() });
+                    put_more(&tier, 80);
+                    now.inner.set_faults(Faults::default());
+                    // It is asked again.
+                    now.inner.clock().advance(LONG);
                     continue;
                 }
-                Step::Crash(kept) => now.inner.power_cut(kept.into()),
+                Step::Crash { count, writes, kept } => {
+                    now.inner.cut_after(writes);
+                    put_more(&tier, count);
+                    now.inner.power_cut(kept)
+                }
                 Step::RollBack(which) => images[which as usize % images.len()].clone(),
                 Step::Reopen => {
                     tier.close();
@@ -159,7 +172,7 @@ proptest! {
             drop(tier);
             images.push(now.inner.contents());
             now = device(image);
-            tier = open(&now);
+            tier = open_by_its_clock(&now);
         }
         drop(tier);
         prop_assert!(repeated.lock().unwrap().is_empty(), "{:?}", repeated.lock().unwrap());
