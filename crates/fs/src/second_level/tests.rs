@@ -8,14 +8,18 @@ use crate::view::{Read, Settings, View};
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_l2::device::MemoryDevice;
-use ogive_l2::{Admission, KeySource, MasterKey, OpenOptions};
+use ogive_l2::{Admission, Clock, KeySource, MasterKey, OpenOptions};
 use ogive_origin::{DirectoryOrigin, OFlags};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const RECORD: u64 = 4096;
+
+/// What is waited for that has to come, and whose coming late proves nothing.
+const LONG: Duration = Duration::from_secs(60);
 
 struct Fixture {
     directory: tempfile::TempDir,
@@ -60,8 +64,13 @@ fn view_with(
         key: KeySource::Master(MasterKey::from_material(&[1; 32]).unwrap()),
         ..OpenOptions::default()
     };
-    let mut options = TierOptions::default();
+    // None of it is about slow devices: the clock by which they are judged stands still.
+    let mut options = TierOptions { read_patience: LONG, ..TierOptions::default() };
     options.store.admission = Admission::All;
+    options.store.close_patience = LONG;
+    options.store.clock = Clock::played();
+    // Versions are other ones in every run. The larger the index, the fewer names share a slot.
+    options.store.expected_record_bytes = 512;
     let tier = Tier::open(vec![(device.clone(), how)], options).unwrap();
     assert!(tier.settle());
     let devices = Devices::new(
@@ -116,7 +125,7 @@ impl Fixture {
                 reply.send(answer(view, read)).unwrap();
             });
             match left {
-                None => return receive.recv().unwrap(),
+                None => return receive.recv_timeout(LONG).expect("a thread answers"),
                 Some((left, _)) => read = left,
             }
             self.view.complete_read(&mut read).unwrap();
@@ -141,6 +150,16 @@ impl Fixture {
 
 fn contents(seed: u8) -> Vec<u8> {
     (0..RECORD * 3 + 100).map(|n| (n / 7) as u8 ^ seed).collect()
+}
+
+/// Changes a file of the origin, whose clock has to tick for anybody to notice.
+fn change_behind(path: &Path, contents: &[u8]) {
+    let changed = || fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec())).unwrap();
+    let (before, deadline) = (changed(), Instant::now() + LONG);
+    while changed() == before {
+        assert!(Instant::now() < deadline, "the clock of the origin does not tick");
+        fs::write(path, contents).unwrap();
+    }
 }
 
 #[test]
@@ -212,9 +231,7 @@ fn a_change_behind_the_mount_is_seen_at_the_next_open() {
     let first = fixture.open("a");
     fixture.read(first);
     fixture.forget();
-    // The clock of the origin has to tick.
-    std::thread::sleep(Duration::from_millis(20));
-    fs::write(&path, contents(2)).unwrap();
+    change_behind(&path, &contents(2));
     // Read under the old version with new bytes in the origin: nothing of it may be kept.
     fixture.view.cache.reclaim(u64::MAX);
     fixture.read(first);
@@ -231,9 +248,8 @@ fn bytes_that_nothing_vouches_for_are_not_kept() {
     let path = fixture.directory.path().join("a");
     fs::write(&path, contents(1)).unwrap();
     let handle = fixture.open("a");
-    std::thread::sleep(Duration::from_millis(20));
     // Changed between open and read: the version is the old one, the bytes are the new.
-    fs::write(&path, contents(3)).unwrap();
+    change_behind(&path, &contents(3));
     fixture.read(handle);
     fixture.forget();
     assert_eq!(fixture.tier().counts().l2_records_written, 0);
