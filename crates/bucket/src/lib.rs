@@ -48,7 +48,7 @@ pub use checksum::{Algorithm, Checksum};
 pub use demo::DemoStore;
 pub use error::BucketError;
 pub use fetch::{Fetch, Taker};
-pub use memory::{Fault, MemoryBucket, Operation};
+pub use memory::{Fault, Gate, MemoryBucket, Operation};
 pub use object_metadata::{ObjectMetadata, WriteMetadata};
 pub use origin::WriteOptions;
 pub use origin::{BucketOrigin, Chmod, Convention, Directory, File, Node, OriginOptions};

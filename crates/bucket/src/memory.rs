@@ -10,7 +10,7 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use ogive_origin::Time;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -52,8 +52,32 @@ pub enum Fault {
     AnswerLost(BucketError),
     /// It takes so long, and is done then.
     Slow(Duration),
+    /// It takes until somebody opens the gate, and is done then.
+    Held(Gate),
     /// The body of a GET ends after so many bytes, and the caller gets this error.
     BreaksOff(u64, BucketError),
+}
+
+/// Where a request waits until it is let go. Clones are the same gate.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    /// Longer than this no test needs.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Lets go who waits, and who comes.
+    pub fn open(&self) {
+        *self.0.0.lock() = true;
+        self.0.1.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut is_open = self.0.0.lock();
+        let shut = |is_open: &mut bool| !*is_open;
+        let waited = self.0.1.wait_while_for(&mut is_open, shut, Self::PATIENCE);
+        assert!(!waited.timed_out(), "nobody opens the gate before a request");
+    }
 }
 
 /// A store inside the process. Clones are the same store.
@@ -175,6 +199,10 @@ impl MemoryBucket {
             Some(Fault::Fails(error)) => Err(error),
             Some(Fault::Slow(time)) => {
                 std::thread::sleep(time);
+                Ok(None)
+            }
+            Some(Fault::Held(gate)) => {
+                gate.pass();
                 Ok(None)
             }
             other => Ok(other),

@@ -238,7 +238,9 @@ impl Keep {
     /// What was kept, once the run has ended.
     fn ended(&self) -> MutexGuard<'_, Kept> {
         let mut kept = self.0.0.lock();
-        self.0.1.wait_while(&mut kept, |kept| kept.end.is_none());
+        let is_under_way = |kept: &mut Kept| kept.end.is_none();
+        let waited = self.0.1.wait_while_for(&mut kept, is_under_way, Duration::from_secs(60));
+        assert!(!waited.timed_out(), "never came: the end of a run");
         kept
     }
 }
@@ -514,7 +516,9 @@ fn while_the_store_does_not_answer_what_is_known_is_shown_if_that_is_wanted() {
     assert_eq!(bucket.requests(Operation::Head), heads + 1);
     // Once it answers all is asked for again.
     bucket.clear_faults();
+    let late = std::time::Instant::now() + Duration::from_secs(60);
     while origin.standing().gone.is_some() {
+        assert!(std::time::Instant::now() < late, "never came: the store answers again");
         let _ = find(&origin, "d/f");
         std::thread::sleep(Duration::from_millis(20));
     }

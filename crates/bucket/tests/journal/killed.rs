@@ -1,9 +1,10 @@
 //! A process that writes is killed at any moment: what it was told is written is there.
 
+use super::seed::{rounds, seed};
 use super::{contents, object, object_bytes, open};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 const BASE_BYTES: u64 = 40_000;
 const DIRECTORY: &str = "OGIVE_TEST_STAGE";
@@ -61,29 +62,40 @@ fn write_until_killed(directory: &Path) -> ! {
     }
 }
 
+/// A process that is killed and gone when this is dropped, whatever happens.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
 #[test]
 fn what_a_killed_process_had_written_is_replayed() {
     // The process that is killed is this test again, told where to write.
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         write_until_killed(directory.as_ref());
     }
-    let mut random = fastrand::Rng::new();
-    for round in 0..25 {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for round in 0..rounds(12, 25) {
         let seed = random.u64(..);
         let directory = tempfile::tempdir().unwrap();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", THIS, "--nocapture"])
-            .env(DIRECTORY, directory.path())
-            .env(SEED, seed.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut child = Killed(
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", THIS, "--nocapture"])
+                .env(DIRECTORY, directory.path())
+                .env(SEED, seed.to_string())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        );
+        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
         lines.find(|line| line.as_ref().is_ok_and(|line| line == "begun")).unwrap().unwrap();
         let wanted = random.usize(..400);
         let mut done = lines.by_ref().take(wanted).filter(Result::is_ok).count();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        drop(child);
         // What it said before it died, and was not read yet.
         done += lines.map_while(Result::ok).filter(|line| line == "done").count();
 

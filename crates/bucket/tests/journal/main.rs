@@ -7,6 +7,8 @@ mod full;
 mod killed;
 mod model;
 mod refusals;
+#[path = "../../../../tests/seed.rs"]
+mod seed;
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
 

@@ -11,7 +11,7 @@ use ogive_bucket::{
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use store::{Answer, Store};
+use store::{Answer, PATIENCE, Store};
 
 const MIB: u64 = 1 << 20;
 
@@ -25,7 +25,8 @@ fn bucket(store: &Store) -> RemoteBucket {
         endpoint_url: Some(store.endpoint.clone()),
         region: Some("here".to_owned()),
         no_sign_request: true,
-        timeout: Some(Duration::from_secs(30)),
+        // Longer than any wait of a test: no test here is about it.
+        timeout: Some(Duration::from_secs(600)),
         ..RemoteOptions::default()
     };
     RemoteBucket::new(&options).expect("options that make sense")
@@ -53,14 +54,23 @@ impl Taker for Take {
     }
 }
 
-type Taken = Receiver<(Vec<u8>, Result<u64>)>;
+/// A read that was begun.
+struct Taken(Receiver<(Vec<u8>, Result<u64>)>);
+
+impl Taken {
+    /// What was read, and how it ended.
+    #[track_caller]
+    fn end(self) -> (Vec<u8>, Result<u64>) {
+        self.0.recv_timeout(PATIENCE).expect("the read ends within a minute")
+    }
+}
 
 fn fetch(bucket: &RemoteBucket, store: &Store, range: Range<u64>) -> Taken {
     let (done, taken) = channel();
     let expected = Some(ETag::new(&store.etag()));
     let fetch = Fetch { key: "f".to_owned(), range, expected, is_demanded: true };
     bucket.fetch(fetch, Box::new(Take { bytes: Vec::new(), enough: usize::MAX, done }));
-    taken
+    Taken(taken)
 }
 
 fn counter(bucket: &RemoteBucket, name: &str) -> u64 {
@@ -73,10 +83,11 @@ fn counter(bucket: &RemoteBucket, name: &str) -> u64 {
 fn a_range_is_one_request_and_whoever_asks_does_not_wait() {
     let store = Store::with(body(3 * MIB));
     let bucket = bucket(&store);
-    store.answer(Answer::Late(Duration::from_millis(300)));
+    store.hold();
     let taken = fetch(&bucket, &store, 5..2 * MIB);
-    assert!(taken.try_recv().is_err(), "it returned before anything had come");
-    let (bytes, result) = taken.recv().unwrap();
+    assert!(taken.0.try_recv().is_err(), "it returned before anything had come");
+    store.let_go();
+    let (bytes, result) = taken.end();
     assert_eq!(result, Ok(2 * MIB - 5));
     assert!(bytes == body(3 * MIB)[5..2 * MIB as usize]);
     assert_eq!(store.asked(), [(5, 2 * MIB)]);
@@ -89,7 +100,7 @@ fn a_body_that_breaks_off_is_taken_up_where_it_ended_and_nothing_comes_twice() {
     let bucket = bucket(&store);
     store.answer(Answer::BreaksOff(100_000));
     store.answer(Answer::BreaksOff(50_000));
-    let (bytes, result) = fetch(&bucket, &store, 0..MIB).recv().unwrap();
+    let (bytes, result) = fetch(&bucket, &store, 0..MIB).end();
     assert_eq!(result, Ok(MIB));
     assert!(bytes == body(MIB));
     assert_eq!(store.asked(), [(0, MIB), (100_000, MIB), (150_000, MIB)]);
@@ -101,7 +112,6 @@ fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::BreaksOff(100_000));
-    store.answer(Answer::Late(Duration::ZERO));
     let (done, taken) = channel();
     let expected = Some(ETag::new(&store.etag()));
     let range = Fetch { key: "f".to_owned(), range: 0..MIB, expected, is_demanded: true };
@@ -118,7 +128,7 @@ fn an_object_that_was_overwritten_meanwhile_gives_no_byte_of_its_successor() {
     }
     let take = Take { bytes: Vec::new(), enough: usize::MAX, done };
     bucket.fetch(range, Box::new(Overwrite(take, store.clone())));
-    let (bytes, result) = taken.recv().unwrap();
+    let (bytes, result) = Taken(taken).end();
     assert!(matches!(result, Err(BucketError::ConditionFailed { .. })), "{result:?}");
     assert!(bytes == body(MIB)[..bytes.len()] && bytes.len() <= 100_000);
 }
@@ -128,7 +138,7 @@ fn a_busy_store_is_asked_again_and_less() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::Error(503, "SlowDown"));
-    let (bytes, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    let (bytes, result) = fetch(&bucket, &store, 0..1000).end();
     assert_eq!((bytes.len(), result), (1000, Ok(1000)));
     assert_eq!(store.asked().len(), 2);
     assert_eq!(counter(&bucket, "origin_throttled"), 1);
@@ -136,7 +146,7 @@ fn a_busy_store_is_asked_again_and_less() {
     assert_eq!(counter(&bucket, "origin_reads_at_once"), 32);
     // What goes on is told in the end.
     (0..5).for_each(|_| store.answer(Answer::Error(503, "SlowDown")));
-    let (_, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    let (_, result) = fetch(&bucket, &store, 0..1000).end();
     assert!(matches!(result, Err(BucketError::Busy { .. })), "{result:?}");
     assert_eq!(store.asked().len(), 5);
 }
@@ -146,10 +156,10 @@ fn what_a_store_refuses_is_not_asked_again() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
     store.answer(Answer::Error(403, "AccessDenied"));
-    let (_, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    let (_, result) = fetch(&bucket, &store, 0..1000).end();
     assert!(matches!(result, Err(BucketError::Denied { .. })), "{result:?}");
     store.answer(Answer::Error(404, "NoSuchKey"));
-    let (_, result) = fetch(&bucket, &store, 0..1000).recv().unwrap();
+    let (_, result) = fetch(&bucket, &store, 0..1000).end();
     assert!(matches!(result, Err(BucketError::NotFound { .. })), "{result:?}");
     assert_eq!(store.asked().len(), 2);
 }
@@ -158,39 +168,36 @@ fn what_a_store_refuses_is_not_asked_again() {
 fn a_request_that_is_late_is_made_twice_and_the_faster_one_is_taken() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
-    store.set_latency(Duration::from_millis(10));
-    let mut read = 0;
-    // Until it is known how long requests take, and one more may be made twice.
-    while read < 64 || (counter(&bucket, "origin_hedged") + 1) * 20 > read {
-        fetch(&bucket, &store, read..read + 10).recv().unwrap().1.unwrap();
-        read += 1;
+    // As many as it takes until it is known how long requests take: none of these is made twice.
+    for read in 0..32 {
+        fetch(&bucket, &store, read..read + 10).end().1.unwrap();
     }
-    let before = counter(&bucket, "origin_hedged");
-    store.asked();
-    // Longer than any test may take: the other one has to answer.
-    store.answer(Answer::Late(Duration::from_secs(3600)));
-    let (bytes, result) = fetch(&bucket, &store, 7..1000).recv().unwrap();
+    assert_eq!((counter(&bucket, "origin_hedged"), store.asked().len()), (0, 32));
+    // The other one has to answer.
+    store.never_answer_first((7, 1000));
+    let (bytes, result) = fetch(&bucket, &store, 7..1000).end();
     assert_eq!(result, Ok(993));
     assert!(bytes == body(MIB)[7..1000]);
     assert_eq!(store.asked(), [(7, 1000), (7, 1000)]);
-    assert_eq!(counter(&bucket, "origin_hedged"), before + 1);
-    assert!(counter(&bucket, "origin_hedges_won") >= 1);
-    let asked = bucket.asked().get;
-    assert!(counter(&bucket, "origin_hedged") * 20 <= asked, "at most one in twenty");
+    assert_eq!(counter(&bucket, "origin_hedged"), 1);
+    assert_eq!(counter(&bucket, "origin_hedges_won"), 1);
+    assert!(20 <= bucket.asked().get, "at most one in twenty");
 }
 
 #[test]
 fn many_reads_go_at_once_and_no_more_than_the_limit() {
     let store = Store::with(body(MIB));
     let bucket = bucket(&store);
-    store.set_latency(Duration::from_millis(200));
+    store.hold();
     let reads: Vec<Taken> = (0..200).map(|read| fetch(&bucket, &store, read..read + 100)).collect();
+    store.wait_for_at_once(64);
+    store.let_go();
     for taken in reads {
-        assert_eq!(taken.recv().unwrap().1, Ok(100));
+        assert_eq!(taken.end().1, Ok(100));
     }
     // With the doubles of those that were late.
     let most = 64 + 200 / 20;
-    assert!((32..=most).contains(&store.at_once()), "{}", store.at_once());
+    assert!((64..=most).contains(&store.at_once()), "{}", store.at_once());
 }
 
 #[test]
@@ -201,7 +208,7 @@ fn a_taker_that_has_enough_ends_the_read() {
     let expected = Some(ETag::new(&store.etag()));
     let range = Fetch { key: "f".to_owned(), range: 0..64 * MIB, expected, is_demanded: false };
     bucket.fetch(range, Box::new(Take { bytes: Vec::new(), enough: 1000, done }));
-    let (bytes, result) = taken.recv().unwrap();
+    let (bytes, result) = Taken(taken).end();
     assert_eq!(result, Ok(bytes.len() as u64));
     assert!(bytes.len() < MIB as usize, "{}", bytes.len());
     drop(bucket);

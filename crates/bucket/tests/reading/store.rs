@@ -1,18 +1,19 @@
 //! A store on loopback that speaks as much of S3 as reading an object needs, counts what it is
 //! asked and misbehaves as it is told.
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// For what must happen, however busy the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What becomes of a GET.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
-    /// After this long.
-    Late(Duration),
     /// A status and the code of an error.
     Error(u16, &'static str),
     /// The connection ends after so many bytes of the body.
@@ -29,8 +30,10 @@ struct State {
     under_way: usize,
     at_once: usize,
     answers: VecDeque<Answer>,
-    /// How long each answer takes.
-    latency: Duration,
+    /// Whether GETs wait for their answers until that is no longer so.
+    is_held: bool,
+    /// The first GET of this range is never answered.
+    unanswered: Option<(u64, u64)>,
     /// What is shown of the object to whoever asks for its checksum; an error if there is none.
     checksum: Option<&'static str>,
     /// How often that was asked for, and how many HEADs there were.
@@ -42,6 +45,8 @@ struct State {
 #[derive(Clone)]
 pub(crate) struct Store {
     state: Arc<Mutex<State>>,
+    /// A GET has come, or those that are held are let go.
+    changed: Arc<Condvar>,
     pub(crate) endpoint: String,
 }
 
@@ -49,7 +54,7 @@ impl Store {
     pub(crate) fn with(body: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let endpoint = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let store = Self { state: Arc::default(), endpoint };
+        let store = Self { state: Arc::default(), changed: Arc::default(), endpoint };
         store.put(body);
         let serving = store.clone();
         std::thread::spawn(move || {
@@ -72,8 +77,29 @@ impl Store {
         self.state.lock().answers.push_back(answer);
     }
 
-    pub(crate) fn set_latency(&self, latency: Duration) {
-        self.state.lock().latency = latency;
+    /// Holds the answers of all GETs that come from now on.
+    pub(crate) fn hold(&self) {
+        self.state.lock().is_held = true;
+    }
+
+    /// Answers what was held, and everything else.
+    pub(crate) fn let_go(&self) {
+        self.state.lock().is_held = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until so many GETs are being answered at once.
+    pub(crate) fn wait_for_at_once(&self, wanted: usize) {
+        let (mut state, until) = (self.state.lock(), Instant::now() + PATIENCE);
+        while state.under_way < wanted {
+            let is_late = self.changed.wait_until(&mut state, until).timed_out();
+            assert!(!is_late, "never came: {wanted} at once, but {}", state.under_way);
+        }
+    }
+
+    /// Leaves the first GET of a range without an answer for ever.
+    pub(crate) fn never_answer_first(&self, range: (u64, u64)) {
+        self.state.lock().unanswered = Some(range);
     }
 
     /// Shows this to whoever asks for a checksum; without one that is answered with an error.
@@ -126,7 +152,7 @@ impl Store {
         };
         let is_get = head[0].starts_with("get ");
         let asks_checksum = field("x-amz-checksum-mode").is_some();
-        let (answer, body, etag, latency, checksum) = {
+        let (answer, body, etag, checksum) = {
             let mut state = self.state.lock();
             state.heads += u64::from(!is_get);
             state.checksums_asked += u64::from(asks_checksum);
@@ -134,7 +160,7 @@ impl Store {
             state.under_way += 1;
             state.at_once = state.at_once.max(state.under_way);
             let etag = format!("\"{}\"", state.etag);
-            (answer, state.body.clone(), etag, state.latency, state.checksum)
+            (answer, state.body.clone(), etag, state.checksum)
         };
         let size = body.len() as u64;
         let range = field("range").and_then(|range| {
@@ -144,13 +170,17 @@ impl Store {
         let (from, until) = range.unwrap_or((0, size));
         let until = until.min(size);
         if is_get {
-            self.state.lock().asked.push((from, until));
+            let mut state = self.state.lock();
+            state.asked.push((from, until));
+            self.changed.notify_all();
+            let is_unanswered = state.unanswered == Some((from, until));
+            if is_unanswered {
+                state.unanswered = None;
+            }
+            while is_unanswered || state.is_held {
+                self.changed.wait(&mut state);
+            }
         }
-        let late = match answer {
-            Some(Answer::Late(late)) => late,
-            _ => latency,
-        };
-        std::thread::sleep(late);
         let is_changed = field("if-match").is_some_and(|wanted| wanted != etag);
         let error = match answer {
             Some(Answer::Error(status, code)) => Some((status, code)),

@@ -1,7 +1,7 @@
 //! A store that fails, and one that does not say whether it did what it was asked.
 
 use super::*;
-use ogive_bucket::{BucketError, Fault, Operation};
+use ogive_bucket::{BucketError, Fault, Gate, Operation};
 use std::time::Instant;
 
 fn busy() -> BucketError {
@@ -119,7 +119,8 @@ fn what_is_known_late_of_an_upload_does_not_undo_what_went_up_since() {
     let file = m.open("f", OFlags::RDWR).unwrap();
     m.write_at(&file, 0, b"1").unwrap();
     let heads = bucket.requests(Operation::Head);
-    bucket.doom(Operation::Head, Fault::Slow(Duration::from_secs(2)));
+    let gate = Gate::default();
+    bucket.doom(Operation::Head, Fault::Held(gate.clone()));
     drop(file);
     until("the thread asks", || bucket.requests(Operation::Head) > heads);
     assert_eq!(stored(&bucket, "f").unwrap(), b"1");
@@ -127,8 +128,12 @@ fn what_is_known_late_of_an_upload_does_not_undo_what_went_up_since() {
     until("the log is let go of", || m.logs() == 0);
     change(&m.open("f", OFlags::RDWR).unwrap(), b"2");
     let last = m.open("f", OFlags::RDWR).unwrap();
-    // Until the thread has its answer.
-    std::thread::sleep(Duration::from_millis(2500));
+    // The thread has its answer, and is done with it when it comes to the next file.
+    gate.open();
+    let (_, next) = m.create("g", OFlags::WRONLY).unwrap();
+    m.write_at(&next, 0, b"next").unwrap();
+    drop(next);
+    until("the thread goes on", || stored(&bucket, "g").is_some_and(|bytes| bytes == b"next"));
     change(&last, b"3");
     assert_eq!((stored(&bucket, "f").unwrap(), m.conflicts()), (b"3".to_vec(), 0));
 }

@@ -1,0 +1,22 @@
+//! What a test draws from, and how long it goes on. Included by path into the tests of every crate.
+//!
+//! Draws are the same in every run unless the environment says otherwise: `OGIVE_SEED` is another
+//! seed, and `OGIVE_NIGHTLY=1` wants the full length of what is repeated at random.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+/// The seed of this run, which is printed: a failure can be had again.
+pub(crate) fn seed() -> u64 {
+    let named = std::env::var("OGIVE_SEED").ok();
+    let seed = named.map_or(1, |text| text.parse().expect("OGIVE_SEED is a whole number"));
+    println!("OGIVE_SEED={seed}");
+    seed
+}
+
+/// How often something random is done: as often as it can be at night, else enough to be quick.
+pub(crate) fn rounds(quick: u32, full: u32) -> u32 {
+    match std::env::var_os("OGIVE_NIGHTLY").is_some_and(|value| value == "1") {
+        true => full,
+        false => quick,
+    }
+}
