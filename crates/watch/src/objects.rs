@@ -106,6 +106,8 @@ fn failed(mount: &Path, error: &std::io::Error) -> Response {
 mod tests {
     use super::*;
 
+    const GENEROUS: Duration = Duration::from_secs(60);
+
     fn mount() -> (tempfile::TempDir, PathBuf) {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join(".ogive")).unwrap();
@@ -121,14 +123,14 @@ mod tests {
     fn what_a_mount_tells_is_handed_on_and_what_it_does_not_is_said() {
         let (place, file) = mount();
         let due = Arc::new(Due::default());
-        let missing = due.answer(place.path(), PATIENCE);
+        let missing = due.answer(place.path(), GENEROUS);
         assert_eq!(missing.status(), 404);
         assert!(text(&missing).contains("earlier version"), "{}", text(&missing));
         std::fs::write(&file, r#"{"files":[]}"#).unwrap();
-        let told = due.answer(place.path(), PATIENCE);
+        let told = due.answer(place.path(), GENEROUS);
         assert_eq!((told.status(), text(&told).as_str()), (200, r#"{"files":[]}"#));
         std::fs::write(&file, b"\xff").unwrap();
-        assert_eq!(due.answer(place.path(), PATIENCE).status(), 500);
+        assert_eq!(due.answer(place.path(), GENEROUS).status(), 500);
         assert!(due.0.lock().is_empty());
     }
 
@@ -140,14 +142,16 @@ mod tests {
         let due = Arc::new(Due::default());
         let late = due.answer(place.path(), Duration::from_millis(1));
         assert!(text(&late).contains("does not answer"), "{}", text(&late));
-        assert_eq!(due.answer(place.path(), PATIENCE).status(), 409);
+        assert_eq!(due.answer(place.path(), GENEROUS).status(), 409);
         // It goes on: the thread ends, and the next request is answered.
         std::fs::write(&file, "{}").unwrap();
         std::fs::remove_file(&file).unwrap();
         std::fs::write(&file, "{}").unwrap();
-        while due.answer(place.path(), PATIENCE).status() == 409 {
+        let until = std::time::Instant::now() + GENEROUS;
+        while due.answer(place.path(), GENEROUS).status() == 409 {
+            assert!(std::time::Instant::now() < until, "never came: the end of the thread");
             thread::yield_now();
         }
-        assert_eq!(due.answer(place.path(), PATIENCE).status(), 200);
+        assert_eq!(due.answer(place.path(), GENEROUS).status(), 200);
     }
 }

@@ -297,7 +297,9 @@ mod tests {
     }
 
     fn ended(reader: &Arc<Reader>) {
+        let until = Instant::now() + Duration::from_secs(60);
         while reader.state.lock().is_running {
+            assert!(Instant::now() < until, "never came: the end of the thread that reads");
             thread::yield_now();
         }
     }

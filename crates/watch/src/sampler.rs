@@ -48,6 +48,8 @@ struct State {
     sources: Value,
     subjects: Vec<(String, Subject)>,
     wanted_until: Option<Instant>,
+    /// Whether the thread waits without an end.
+    is_paused: bool,
     /// Why the week is not kept any more.
     week_failed: Option<String>,
 }
@@ -69,6 +71,7 @@ impl Sampler {
                 sources: Value::Array(Vec::new()),
                 subjects: vec![("host".to_owned(), Subject::Host)],
                 wanted_until: None,
+                is_paused: false,
                 week_failed: None,
             }),
             asked: Condvar::new(),
@@ -183,24 +186,12 @@ impl Shared {
     /// Waits until a step is due and somebody wants it, or a week; says whether there was a pause.
     fn wait(&self, due: Instant, keeps: bool) -> bool {
         let mut state = self.state.lock();
-        let unseen = due + (STEP_UNSEEN - STEP);
-        let mut paused = false;
         loop {
-            let now = Instant::now();
-            match state.wanted_until {
-                Some(until) if until > now => {
-                    if now >= due || paused {
-                        return paused;
-                    }
-                    // Somebody who asks does not make a step come earlier.
-                    self.asked.wait_until(&mut state, due);
-                }
-                _ if keeps && now >= unseen => return false,
-                _ if keeps => {
-                    self.asked.wait_until(&mut state, unseen);
-                }
-                _ => {
-                    paused = true;
+            match next(Instant::now(), due, state.wanted_until, keeps, state.is_paused) {
+                Next::Step => return std::mem::take(&mut state.is_paused),
+                Next::WaitUntil(at) => _ = self.asked.wait_until(&mut state, at),
+                Next::WaitUntilAsked => {
+                    state.is_paused = true;
                     self.asked.wait(&mut state);
                 }
             }
@@ -230,6 +221,35 @@ impl Shared {
     }
 }
 
+/// What the thread does next.
+#[derive(Debug, PartialEq)]
+enum Next {
+    Step,
+    WaitUntil(Instant),
+    /// Without an end: nothing wakes it up but a question.
+    WaitUntilAsked,
+}
+
+/// What is to be done now by a thread whose next step is due then. Somebody wants it until
+/// `wanted_until`, or a week is kept; after a pause the first step comes at once.
+fn next(
+    now: Instant,
+    due: Instant,
+    wanted_until: Option<Instant>,
+    keeps: bool,
+    is_paused: bool,
+) -> Next {
+    let unseen = due + (STEP_UNSEEN - STEP);
+    match wanted_until {
+        Some(until) if until > now && (now >= due || is_paused) => Next::Step,
+        // Somebody who asks does not make a step come earlier.
+        Some(until) if until > now => Next::WaitUntil(due),
+        _ if keeps && now >= unseen => Next::Step,
+        _ if keeps => Next::WaitUntil(unseen),
+        _ => Next::WaitUntilAsked,
+    }
+}
+
 fn now_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
@@ -242,50 +262,54 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// How often the sampling thread has been switched in and out.
-    fn switches(name: &str) -> u64 {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-        let mut sum = 0;
-        for task in tasks.filter_map(Result::ok) {
-            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
-            if status.lines().any(|line| line == format!("Name:\t{name}")) {
-                let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
-                sum += counts
-                    .filter_map(|line| line.split('\t').nth(1)?.parse::<u64>().ok())
-                    .sum::<u64>();
-            }
-        }
-        sum
-    }
-
     fn rows(sampler: &Sampler, since: u64) -> Value {
         serde_json::from_str(&sampler.steps(since, 0)).unwrap()
     }
 
-    /// The only test of this process that starts a sampler: it counts its switches.
+    #[track_caller]
+    fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !holds() {
+            assert!(Instant::now() < until, "never came: {what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_step_is_made_when_it_is_due_and_wanted_and_nothing_wakes_the_thread_otherwise() {
+        let now = Instant::now();
+        let due = now + STEP;
+        let wanted = Some(due + LINGER);
+        assert_eq!(next(now, due, wanted, false, false), Next::WaitUntil(due));
+        assert_eq!(next(due, due, wanted, false, false), Next::Step);
+        assert_eq!(next(now, due, wanted, false, true), Next::Step, "at once after a pause");
+        // Nobody asked yet, or nobody does any more, however late it is.
+        for at in [now, due, due + LINGER, due + 1000 * LINGER] {
+            assert_eq!(next(at, due, None, false, false), Next::WaitUntilAsked);
+            let asked = at.checked_sub(STEP);
+            assert_eq!(next(at, due, asked, false, true), Next::WaitUntilAsked);
+        }
+        // A week is kept: more rarely while nobody looks, and at the same pace while somebody does.
+        let unseen = due + STEP_UNSEEN - STEP;
+        assert_eq!(next(due, due, None, true, false), Next::WaitUntil(unseen));
+        assert_eq!(next(unseen, due, None, true, false), Next::Step);
+        assert_eq!(next(due, due, wanted, true, false), Next::Step);
+    }
+
     #[test]
     fn it_measures_while_it_is_asked_and_does_not_wake_up_otherwise() {
         let sampler = Sampler::start(Wanted::These(Vec::new()), None).unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
-        while rows(&sampler, 0)["sequence"].as_u64().unwrap() < 2 {
-            assert!(Instant::now() < until, "no steps within a minute");
-            thread::sleep(Duration::from_millis(100));
-        }
+        let is_paused = || sampler.shared.state.lock().is_paused;
+        eventually("a pause before anybody asks", is_paused);
+        eventually("two steps", || rows(&sampler, 0)["sequence"].as_u64().unwrap() >= 2);
         let told = rows(&sampler, 1);
         let names = told["series"].as_array().unwrap();
         assert!(names.contains(&Value::from("host.cpu_usr")), "{names:?}");
         assert_eq!(told["sources"][0]["kind"], "host");
         assert!(told["rows"].as_array().unwrap().len() as u64 >= 1);
-
-        // Nobody asks any more: it stops for good.
-        let stopped = Instant::now() + Duration::from_secs(60);
-        loop {
-            let before = switches("watch_sample");
-            thread::sleep(Duration::from_secs(3));
-            if switches("watch_sample") == before {
-                break;
-            }
-            assert!(Instant::now() < stopped, "it still measures a minute after the last question");
-        }
+        // Nobody asks any more, and it does not linger: it stops for good.
+        sampler.shared.state.lock().wanted_until = None;
+        sampler.shared.asked.notify_one();
+        eventually("a pause after the last question", is_paused);
     }
 }

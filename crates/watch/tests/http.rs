@@ -15,6 +15,16 @@ const GENEROUS: Duration = Duration::from_secs(60);
 static PAGE: Asset =
     Asset::new("/", "text/html; charset=utf-8", b"<!doctype html><title>t</title>");
 
+/// No test is about the times of a connection but those that say so.
+fn limits() -> Limits {
+    Limits {
+        request_time: GENEROUS,
+        idle_time: GENEROUS,
+        answer_time: GENEROUS,
+        ..Limits::default()
+    }
+}
+
 /// A server with one page, one thing to look at and one to do; counts what was done.
 fn server(limits: Limits) -> (SocketAddr, Arc<AtomicUsize>) {
     let done = Arc::new(AtomicUsize::new(0));
@@ -68,7 +78,7 @@ fn status(answer: &str) -> u16 {
 
 #[test]
 fn every_answer_tells_the_browser_to_be_strict() {
-    let (address, _) = server(Limits::default());
+    let (address, _) = server(limits());
     for line in
         ["GET /", "HEAD /", "GET /api/echo", "GET /nothing", "POST /api/act", "GET /api/act"]
     {
@@ -89,7 +99,7 @@ fn every_answer_tells_the_browser_to_be_strict() {
 
 #[test]
 fn no_path_leads_out_of_the_table() {
-    let (address, _) = server(Limits::default());
+    let (address, _) = server(limits());
     for path in [
         "/../../../../etc/passwd",
         "/..%2f..%2fetc%2fpasswd",
@@ -109,7 +119,7 @@ fn no_path_leads_out_of_the_table() {
 
 #[test]
 fn who_may_not_act_does_not_act() {
-    let (address, done) = server(Limits::default());
+    let (address, done) = server(limits());
     let token = format!("Authorization: Bearer {TOKEN}\r\n");
     let hostile_host = format!(
         "POST /api/act HTTP/1.1\r\nHost: evil.example\r\n{token}\
@@ -138,8 +148,7 @@ fn who_may_not_act_does_not_act() {
 
 #[test]
 fn too_much_is_refused_while_it_is_sent() {
-    let (address, done) =
-        server(Limits { head_bytes: 2048, body_bytes: 1024, ..Limits::default() });
+    let (address, done) = server(Limits { head_bytes: 2048, body_bytes: 1024, ..limits() });
     let long = format!("X-Long: {}\r\n", "a".repeat(4000));
     assert_eq!(status(&asked(address, "GET /", &long)), 431);
     let endless = format!("GET /{}", "a".repeat(10_000));
@@ -152,7 +161,7 @@ fn too_much_is_refused_while_it_is_sent() {
 
 #[test]
 fn a_connection_serves_request_after_request() {
-    let (address, _) = server(Limits::default());
+    let (address, _) = server(limits());
     let mut stream = connect(address);
     let first = format!("GET /api/echo?text=one HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let second =
@@ -167,7 +176,7 @@ fn a_connection_serves_request_after_request() {
 
 #[test]
 fn a_large_answer_is_compressed_for_who_takes_it() {
-    let (address, _) = server(Limits::default());
+    let (address, _) = server(limits());
     assert!(asked(address, "GET /api/large", "").len() > 100_000);
     let packed = asked(address, "GET /api/large", "Accept-Encoding: br, gzip\r\n");
     assert!(packed.len() < 4000 && packed.contains("Content-Encoding: gzip"), "{}", packed.len());
@@ -175,32 +184,42 @@ fn a_large_answer_is_compressed_for_who_takes_it() {
     assert!(refused.len() > 100_000);
 }
 
-/// A peer that sends its request byte by byte is closed when the time for a request is over, and
-/// others are served meanwhile.
-#[test]
-fn a_request_that_trickles_in_ends_with_its_time() {
-    let (address, _) =
-        server(Limits { request_time: Duration::from_millis(300), ..Limits::default() });
+/// A peer that sends its request byte by byte, until it is closed.
+fn trickle(address: SocketAddr) -> (TcpStream, thread::JoinHandle<()>) {
     let mut slow = connect(address);
     slow.write_all(b"GET /").unwrap();
-    assert_eq!(status(&asked(address, "GET /", "")), 200);
-    let trickle = thread::spawn({
-        let mut slow = slow.try_clone().unwrap();
-        move || {
-            while slow.write_all(b"A").is_ok() {
-                thread::sleep(Duration::from_millis(20));
-            }
+    let mut writing = slow.try_clone().unwrap();
+    let thread = thread::spawn(move || {
+        while writing.write_all(b"A").is_ok() {
+            thread::sleep(Duration::from_millis(20));
         }
     });
+    (slow, thread)
+}
+
+#[test]
+fn a_request_that_trickles_in_ends_with_its_time() {
+    let (address, _) = server(Limits { request_time: Duration::from_millis(300), ..limits() });
+    let (mut slow, trickling) = trickle(address);
     let mut answer = Vec::new();
     let _ = slow.read_to_end(&mut answer);
     assert_eq!(answer, b"", "closed without an answer");
-    trickle.join().unwrap();
+    trickling.join().unwrap();
+}
+
+#[test]
+fn others_are_served_while_a_request_trickles_in() {
+    let (address, _) = server(limits());
+    let (slow, trickling) = trickle(address);
+    assert_eq!(status(&asked(address, "GET /", "")), 200);
+    assert!(!trickling.is_finished(), "the slow one was served as well");
+    slow.shutdown(std::net::Shutdown::Both).unwrap();
+    trickling.join().unwrap();
 }
 
 #[test]
 fn ten_thousand_connections_keep_nobody_out() {
-    let (address, _) = server(Limits { connections: 8, ..Limits::default() });
+    let (address, _) = server(Limits { connections: 8, ..limits() });
     let mut kept = Vec::new();
     for number in 0..10_000 {
         if let Ok(mut stream) = TcpStream::connect(address) {
@@ -264,13 +283,15 @@ fn answers_on_their_way_are_not_cut_off_to_make_room() {
         }
         Response::json("\"done\"")
     });
-    let address = started(routes, Limits { connections: 2, ..Limits::default() });
+    let address = started(routes, Limits { connections: 2, ..limits() });
     let slow: Vec<_> =
         (0..2).map(|_| thread::spawn(move || asked(address, "GET /api/slow", ""))).collect();
     let (lock, bell) = &*gate;
     let mut state = lock.lock().unwrap();
     while state.0 < 2 {
-        state = bell.wait(state).unwrap();
+        let (now, waited) = bell.wait_timeout(state, GENEROUS).unwrap();
+        assert!(!waited.timed_out(), "never came: two answers that are being made");
+        state = now;
     }
     drop(state);
     assert_eq!(asked_or_closed(address), "", "no room");
