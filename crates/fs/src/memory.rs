@@ -79,9 +79,11 @@ impl<O: Origin> SystemPressure<O> {
         // Several, because a neighbour that grows leaves each behind only once.
         let waiter = sources.waiter(&[reserve_bytes, reserve_bytes / 2, reserve_bytes / 4])?;
         let target_bytes = view.cache.level().target_bytes;
+        let stats = view.cache.stats();
+        let rules = [stats.rule_data, stats.rule_metadata];
         let view = Arc::downgrade(view);
         let sources = Arc::new(sources);
-        let notable = EventReporter::new();
+        let notable = EventReporter::new(rules);
         Ok(Self { sources, config, waiter, view, release_memory, target_bytes, notable })
     }
 

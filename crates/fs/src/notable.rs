@@ -53,7 +53,7 @@ pub(crate) struct EventReporter {
     /// Shrinks since memory was said to be short, and the bytes given back by then.
     shrinks: u64,
     reclaimed_before: u64,
-    rules: [Option<ReportedRule>; 2],
+    rules: [ReportedRule; 2],
     budget: Recurring,
     refused: u64,
     refused_before: u64,
@@ -69,12 +69,13 @@ struct ReportedRule {
 }
 
 impl EventReporter {
-    pub(crate) const fn new() -> Self {
+    /// Of a mount that begins with these rules: a change before the first look is one, too.
+    pub(crate) fn new(rules: [u64; 2]) -> Self {
         Self {
             memory: Recurring::new(MEMORY_PAUSE, MEMORY_PAUSE),
             shrinks: 0,
             reclaimed_before: 0,
-            rules: [None; 2],
+            rules: rules.map(|rule| ReportedRule { rule, at: None }),
             budget: Recurring::new(SLOW_PAUSE, SLOW_PAUSE),
             refused: 0,
             refused_before: 0,
@@ -117,11 +118,11 @@ impl EventReporter {
             });
         }
         for ((said, rule), content) in self.rules.iter_mut().zip(figures.rules).zip(CONTENTS) {
-            let before = *said.get_or_insert(ReportedRule { rule, at: None });
+            let before = *said;
             let is_time =
                 before.at.is_none_or(|at| now.saturating_duration_since(at) >= SLOW_PAUSE);
             if before.rule != rule && is_time {
-                *said = Some(ReportedRule { rule, at: Some(now) });
+                *said = ReportedRule { rule, at: Some(now) };
                 say(Event::RuleChanged { content, from: name(before.rule), to: name(rule) });
             }
         }
@@ -207,7 +208,8 @@ mod tests {
 
     /// Looks at figures by second, and tells what was said when.
     fn events(figures: impl IntoIterator<Item = (u64, Figures)>) -> Vec<(u64, Event)> {
-        let (start, mut notable, mut events) = (Instant::now(), EventReporter::new(), Vec::new());
+        let (start, mut notable, mut events) =
+            (Instant::now(), EventReporter::new(QUIET.rules), Vec::new());
         for (second, figures) in figures {
             let now = start + Duration::from_secs(second);
             assert!(notable.is_time(now));
@@ -223,6 +225,9 @@ mod tests {
         let once = once.map(|(rule, second)| (second, Figures { rules: [rule, 3], ..QUIET }));
         let changed = |from, to| Event::RuleChanged { content: "data", from, to };
         assert_eq!(events(once), [(2, changed("lirs", "arc"))]);
+        // Also if it was not looked at before.
+        let late = [(5, Figures { rules: [3, 3], ..QUIET })];
+        assert_eq!(events(late), [(5, changed("lirs", "arc"))]);
         let storm = (0..3600_u64).map(|at| (at, Figures { rules: [at % 2, 3], ..QUIET }));
         let events = events(storm);
         assert_eq!(events.len(), 6, "{events:?}");
@@ -239,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_storm_of_shortage_is_two_lines() {
-        let (start, mut notable, mut events) = (Instant::now(), EventReporter::new(), Vec::new());
+        let (start, mut notable, mut events) =
+            (Instant::now(), EventReporter::new(QUIET.rules), Vec::new());
         let reading = Reading { available_bytes: Some(7), ..Reading::default() };
         for second in 0..1000 {
             let now = start + Duration::from_secs(second);
