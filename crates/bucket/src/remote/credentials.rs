@@ -146,8 +146,6 @@ impl CommandExecute for Programs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
     fn run<T>(work: impl Future<Output = T>) -> T {
@@ -156,8 +154,12 @@ mod tests {
 
     fn program(directory: &Path, text: &str) -> String {
         let path = directory.join("a program");
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by a process of its own: what a thread of this one has open for writing, children
+        // of others have, too, until they are programs, and so long it cannot be run.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$2"; chmod 755 "$2""#;
+        let mut shell = std::process::Command::new("sh");
+        let status = shell.args(["-c", write, "sh", text]).arg(&path).status();
+        assert!(status.unwrap().success());
         path.to_str().unwrap().to_owned()
     }
 
