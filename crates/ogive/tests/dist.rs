@@ -5,7 +5,6 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -139,9 +138,15 @@ fn the_installed_program_runs_and_its_line_tables_lie_apart() {
 
 /// A directory with a program `name` in it that prints `says` and ends with `code`.
 fn pretend(directory: &Path, name: &str, says: &str, code: i32) {
-    let path = directory.join(name);
-    fs::write(&path, format!("#!/bin/sh\necho '{says}'\nexit {code}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    // Written by a process of its own: what a thread of this one has open for writing, children of
+    // others have, too, until they are programs, and so long it cannot be run.
+    let write = r#"printf '#!/bin/sh\necho "%s"\nexit %s\n' "$1" "$2" >"$3"; chmod 755 "$3""#;
+    let output = Command::new("sh")
+        .args(["-c", write, "sh", says, &code.to_string()])
+        .arg(directory.join(name))
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
 }
 
 /// `./setup cargo --version` with `tools` before everything, and `home` for rustup's.

@@ -130,24 +130,36 @@ fn openzfs_tools_of_any_release_read_a_mount() {
 struct Exporter(Child, u16);
 
 impl Exporter {
+    /// It ends by itself if its port, free a moment before, was taken meanwhile: then with another.
     fn start(program: &Path, proc: &Path) -> Self {
-        // The port is free a moment before it is taken; one that is lost shows as an error below.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new(program)
-            .arg(format!("--path.procfs={}", proc.display()))
-            .args(["--collector.disable-defaults", "--collector.zfs"])
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let exporter = Self(child, port);
-        eventually("node_exporter", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        exporter
+        for _ in 0..20 {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let child = Command::new(program)
+                .arg(format!("--path.procfs={}", proc.display()))
+                .args(["--collector.disable-defaults", "--collector.zfs"])
+                .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut exporter = Self(child, port);
+            let mut has_ended = false;
+            eventually("node_exporter", || {
+                has_ended = exporter.0.try_wait().unwrap().is_some();
+                // Whoever else has the port tells something else.
+                let answers = TcpStream::connect(("127.0.0.1", port)).is_ok();
+                has_ended || (answers && exporter.metrics().contains("node_scrape_collector"))
+            });
+            if !has_ended {
+                return exporter;
+            }
+        }
+        panic!("twenty ports that were free were not, or it does not run");
     }
 
     fn metrics(&self) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.1)).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();

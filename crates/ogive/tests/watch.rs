@@ -68,6 +68,7 @@ impl Drop for Watch {
 
 fn asked(address: &str, token: &str, path: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\

@@ -74,6 +74,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     fn view(mount: &Path) -> View {
         let mut view = View::new(Duration::from_secs(1), false);
         view.describe(&json!([
@@ -95,7 +97,10 @@ mod tests {
         assert!(asker.asked.is_none(), "nobody looks");
         view.show_next();
         asker.ask(&view, now);
-        let Event::Objects { mount, answer: Err(why) } = answers.recv().unwrap() else { panic!() };
+        let Event::Objects { mount, answer: Err(why) } = answers.recv_timeout(PATIENCE).unwrap()
+        else {
+            panic!()
+        };
         assert_eq!(mount, place.path());
         assert!(why.contains("objects"), "{why}");
         // It has not been taken yet: nobody asks twice, however late it is.
@@ -106,7 +111,9 @@ mod tests {
         assert_eq!(asker.asked.as_ref().unwrap().1, now, "too early");
         std::fs::write(place.path().join(".ogive/objects"), r#"{"files":[]}"#).unwrap();
         asker.ask(&view, now + AGAIN);
-        let Event::Objects { answer, .. } = answers.recv().unwrap() else { panic!() };
+        let Event::Objects { answer, .. } = answers.recv_timeout(PATIENCE).unwrap() else {
+            panic!()
+        };
         assert_eq!(answer, Ok(json!({"files": []})));
     }
 }
