@@ -15,7 +15,7 @@ use skipped::skipped;
 use std::collections::BTreeMap;
 
 /// In a debug build the long traces take too long; else there is no bound.
-const REQUESTS_MAX: Option<u64> = if cfg!(debug_assertions) { Some(60_000) } else { None };
+const REQUESTS_MAX: Option<u64> = if cfg!(debug_assertions) { Some(600_000) } else { None };
 
 struct Row {
     entries: u64,

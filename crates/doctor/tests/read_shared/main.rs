@@ -1,6 +1,7 @@
 //! Reads the shared cases and captures, where they are, and counts what was found in the evidence.
 //!
-//! Looks for them at `OGIVE_SHARED`, or in `../shared` beside the tree; says so and passes without.
+//! Looks for them at `OGIVE_SHARED`; says so and passes without. Nothing beside the tree is looked
+//! for: every clone runs the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod figures;
@@ -57,13 +58,13 @@ const FORMATS: [(&str, &[&str]); 38] = [
 ];
 
 fn shared() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let path = std::env::var_os("OGIVE_SHARED").map_or_else(beside, PathBuf::from);
-    if path.join("cases/facts.jsonl").is_file() {
-        return Some(path);
-    }
-    skipped::skipped(format_args!("no shared cases at {}: set OGIVE_SHARED", path.display()));
-    None
+    let Some(path) = std::env::var_os("OGIVE_SHARED").map(PathBuf::from) else {
+        skipped::skipped("OGIVE_SHARED does not name a folder of cases and captures");
+        return None;
+    };
+    let facts = path.join("cases/facts.jsonl");
+    assert!(facts.is_file(), "OGIVE_SHARED has no {}", facts.display());
+    Some(path)
 }
 
 /// Every file below `folder`, in order.

@@ -1,7 +1,7 @@
 //! Traces for tests, read by the readers under test.
 //!
 //! The small ones lie with the engine's tests; the large ones are read from the folder named by
-//! `OGIVE_TRACES`, or from `../shared/traces` next to the workspace, where there is one.
+//! `OGIVE_TRACES`. Nothing beside the tree is looked for: every clone runs the same.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use ogive_sim::{Format, ReadOptions, Request, Simulation, TraceReader};
@@ -12,11 +12,11 @@ fn bundled() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../arc/tests/data")
 }
 
-/// The folder with all traces, where there is one.
+/// The folder with all traces, where one is named.
 pub fn folder() -> Option<PathBuf> {
-    let named = std::env::var_os("OGIVE_TRACES").map(PathBuf::from);
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    named.or(Some(default)).filter(|folder| folder.join("golden.csv").is_file())
+    let folder = PathBuf::from(std::env::var_os("OGIVE_TRACES")?);
+    assert!(folder.join("golden.csv").is_file(), "OGIVE_TRACES has no golden.csv: {folder:?}");
+    Some(folder)
 }
 
 /// Text of the table of hit counts.
