@@ -1,6 +1,9 @@
 //! The server from outside, as peers of all kinds meet it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../../tests/seed.rs"]
+mod seed;
+
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -218,10 +221,11 @@ fn others_are_served_while_a_request_trickles_in() {
 }
 
 #[test]
-fn ten_thousand_connections_keep_nobody_out() {
+fn thousands_of_connections_keep_nobody_out() {
+    let connections = seed::rounds(2_000, 10_000);
     let (address, _) = server(Limits { connections: 8, ..limits() });
     let mut kept = Vec::new();
-    for number in 0..10_000 {
+    for number in 0..connections {
         if let Ok(mut stream) = TcpStream::connect(address) {
             let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: loc");
             // This process has to pay for its ends of them.
@@ -230,7 +234,7 @@ fn ten_thousand_connections_keep_nobody_out() {
             }
             kept.push(stream);
         }
-        if number % 2500 == 2499 {
+        if (number + 1).is_multiple_of(connections / 4) {
             assert!(served(address), "after {number} connections");
         }
     }
