@@ -193,8 +193,8 @@ fn nobody_who_asks_wakes_nobody() {
     }
     let (place, _port) = mount();
     let threads = format!("/proc/{}/task", place.pid());
-    // How often the thread went to sleep, and whether it sleeps. It gives itself its name, which may
-    // come later than the mount.
+    // How often the thread went to sleep, and whether it sleeps. It gives itself its name, which
+    // may come later than the mount.
     let looked_at = || -> Option<(u64, bool)> {
         let mut statuses = fs::read_dir(&threads).unwrap().filter_map(|entry| {
             let path = entry.unwrap().path();
