@@ -1,16 +1,24 @@
 //! What a test draws from, and how long it goes on. Included by path into the tests of every crate.
 //!
-//! Draws are the same in every run unless the environment says otherwise: `OGIVE_SEED` is another
-//! seed, and `OGIVE_NIGHTLY=1` wants the full length of what is repeated at random.
+//! Draws are the same in every run, on every machine, unless the environment says otherwise:
+//! `OGIVE_SEED` is another seed, and `OGIVE_NIGHTLY=1` wants the full length of what is repeated at
+//! random.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
+
+use proptest::test_runner::{Config, RngSeed};
 
 /// The seed of this run, which is printed: a failure can be had again.
 pub(crate) fn seed() -> u64 {
     let named = std::env::var("OGIVE_SEED").ok();
-    let seed = named.map_or(1, |text| text.parse().expect("OGIVE_SEED is a whole number"));
+    let seed = named.map_or(1, |text| text.parse().expect("OGIVE_SEED is a number of 64 bits"));
     println!("OGIVE_SEED={seed}");
     seed
+}
+
+/// What proptest does by default, by that seed.
+pub(crate) fn seeded() -> Config {
+    Config { rng_seed: RngSeed::Fixed(seed()), ..Config::default() }
 }
 
 /// How often something random is done: as often as it can be at night, else enough to be quick.

@@ -12,3 +12,20 @@ pub(crate) fn skipped(reason: impl std::fmt::Display) {
     // One call, so that lines of tests that run side by side do not mix.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
 }
+
+/// Whether this is the long run, which has time and a machine of its own.
+#[allow(dead_code, reason = "not every crate has such tests")]
+pub(crate) fn is_nightly() -> bool {
+    std::env::var_os("OGIVE_NIGHTLY").is_some_and(|value| value == "1")
+}
+
+/// Whether the running test is to end at once, because what it tests is the kernel or the machine
+/// and belongs into the long run. Says so, and why.
+#[allow(dead_code, reason = "not every crate has such tests")]
+pub(crate) fn only_nightly(why: impl std::fmt::Display) -> bool {
+    let ends = !is_nightly();
+    if ends {
+        skipped(format_args!("{why}; OGIVE_NIGHTLY=1 runs it"));
+    }
+    ends
+}

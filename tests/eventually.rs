@@ -1,0 +1,34 @@
+//! How a test waits for what others do. Included by path into the tests of every crate.
+//!
+//! No working program needs the bound, so however slow the machine is it decides nothing. A bug is
+//! a failure with a name, and not a test that hangs.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// What a wait that has no condition to look at is given as its timeout.
+#[allow(dead_code, reason = "not every crate waits so")]
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
+
+/// Waits until this is so, and fails by this name if it never is.
+#[track_caller]
+#[allow(dead_code, reason = "not every crate waits so")]
+pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + BOUND;
+    let mut looks = 0_u32;
+    while !is_so() {
+        if Instant::now() > until && !is_so() {
+            // Other threads may be waited for before this failure is shown, so it is said at once.
+            let text = format!("waited in vain: {what}\n");
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            panic!("never, in {} s: {what}", BOUND.as_secs());
+        }
+        // Most is there at once; what is not shall have the processor.
+        looks += 1;
+        if looks < 100 {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
