@@ -282,6 +282,7 @@ impl Drop for VersionSecret {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     fn identity(changed: Time) -> Identity {
@@ -403,6 +404,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn times_survive_the_way_to_system_time_and_back(
             seconds in -10_000_000_000i64..10_000_000_000, nanoseconds in 0u32..1_000_000_000

@@ -47,10 +47,16 @@
 
 mod attributes;
 mod directory;
+#[cfg(test)]
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
 pub mod mount_graph;
 pub mod mount_table;
 mod origin;
 mod read_ahead;
+#[cfg(test)]
+#[path = "../../../tests/seed.rs"]
+mod seed;
 #[cfg(test)]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;

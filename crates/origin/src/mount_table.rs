@@ -114,6 +114,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     const SAMPLE: &[u8] = b"\
@@ -175,6 +176,8 @@ a broken line
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn any_path_the_kernel_can_write_is_read_back(
             path in proptest::collection::vec(1_u8..=255, 1..40)

@@ -36,6 +36,7 @@ use rustix::io::Errno;
 use std::ffi::{CString, OsStr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A directory that is the authority for a mount.
 #[derive(Debug)]
@@ -85,6 +86,15 @@ impl DirectoryOrigin {
     #[must_use]
     pub fn sparing_access_times(self, of_files: bool, of_directories: bool) -> Self {
         Self { spares_times: (of_files, of_directories), ..self }
+    }
+
+    /// Keeps the descriptor of each of the last lookups for so long, instead of for a second: a file
+    /// that loses its name meanwhile can still be opened. Until it is closed, the blocks of a
+    /// deleted file are not free.
+    #[must_use]
+    pub fn keeping_lookups(mut self, time: Duration) -> Self {
+        self.nodes.keep_lookups(time);
+        self
     }
 
     /// Where to say which file system is served from this origin, once it is mounted: what leads

@@ -38,6 +38,7 @@ struct Shared<Place> {
     table: RwLock<Vec<Arc<Mounted<Place>>>>,
     closing: Mutex<Closing>,
     wake: Condvar,
+    idle: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -70,10 +71,16 @@ pub(super) struct Entrance<Place> {
 
 impl<Place: Send + Sync + 'static> Mounts<Place> {
     pub(super) fn new() -> Self {
+        Self::with_idle(IDLE)
+    }
+
+    /// Lets go of what was not used for so long.
+    fn with_idle(idle: Duration) -> Self {
         let shared = Arc::new(Shared {
             table: RwLock::default(),
             closing: Mutex::default(),
             wake: Condvar::new(),
+            idle,
         });
         Self { shared, thread: Mutex::default() }
     }
@@ -213,7 +220,7 @@ impl<Place> Shared<Place> {
                 self.wake.wait(&mut closing);
                 continue;
             }
-            self.wake.wait_for(&mut closing, IDLE);
+            self.wake.wait_for(&mut closing, self.idle);
             if closing.stopped {
                 return;
             }
@@ -244,8 +251,8 @@ impl<Place> Shared<Place> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eventually::eventually;
     use rustix::fd::AsFd;
-    use std::time::Instant;
 
     fn open(path: &std::path::Path) -> (FileHandle, MountId, OwnedFd) {
         let fd: OwnedFd = std::fs::File::open(path).unwrap().into();
@@ -262,26 +269,30 @@ mod tests {
             crate::skipped::skipped(format_args!("no file handles on {}", here.display()));
             return;
         }
-        let mounts = Mounts::<()>::new();
-        let (found, id, fd) = open(here);
-        let entrance = Entrance { directory: (), name: OsStr::new("m").into(), found };
-        let index = mounts.add(id, fd, Some(entrance)).unwrap();
-        assert_eq!(mounts.find(id), Some(index));
-        let is_open = || mounts.shared.table.read()[0].fd.lock().is_some();
-        let wait_closed = || {
-            let deadline = Instant::now() + Duration::from_secs(60);
-            while is_open() || mounts.shared.closing.lock().due {
-                assert!(Instant::now() < deadline, "nobody closes it");
-                std::thread::sleep(Duration::from_millis(20));
-            }
+        let known = |idle| {
+            let mounts = Mounts::<()>::with_idle(idle);
+            let (found, id, fd) = open(here);
+            let entrance = Entrance { directory: (), name: OsStr::new("m").into(), found };
+            let index = mounts.add(id, fd, Some(entrance)).unwrap();
+            assert_eq!(mounts.find(id), Some(index));
+            (mounts, index)
         };
+        let is_open = |mounts: &Mounts<()>| mounts.shared.table.read()[0].fd.lock().is_some();
+        // Its thread is not back before this is over, so only what is asked for here is closed.
+        let (mounts, index) = known(Duration::from_secs(3600));
         mounts.descriptor(index, |_| panic!("it is open")).unwrap();
-        wait_closed();
+        assert!(mounts.shared.let_go() && is_open(&mounts), "it was used");
+        assert!(!mounts.shared.let_go() && !is_open(&mounts));
         assert_eq!(mounts.descriptor(index, |_| Ok(open(&there))).unwrap_err(), Errno::STALE);
         assert_eq!(mounts.descriptor(index, |_| Err(Errno::NOENT)).unwrap_err(), Errno::STALE);
         mounts.descriptor(index, |_| Ok(open(here))).unwrap();
-        assert!(is_open());
-        wait_closed();
+        assert!(is_open(&mounts));
+        // The thread does so by itself when the time has come, also a second time.
+        let (mounts, index) = known(Duration::ZERO);
+        let is_closed = || !is_open(&mounts) && !mounts.shared.closing.lock().due;
+        eventually("an idle mount is let go of", is_closed);
+        mounts.descriptor(index, |_| Ok(open(here))).unwrap();
+        eventually("an idle mount is let go of again", is_closed);
     }
 
     #[test]

@@ -9,13 +9,14 @@ use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
-use super::recent::Recent;
+use super::recent::{self, Recent};
 use crate::{Attributes, FileKind, Found, OFlags, Result, Tag, Time};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An object below the origin's directory.
 #[derive(Clone, Debug)]
@@ -137,7 +138,7 @@ impl Nodes {
         Self {
             by_handle,
             mounts: Mounts::new(),
-            recent: Recent::new(descriptors.limit()),
+            recent: Recent::new(descriptors.limit(), recent::TIME),
             descriptors,
             inspector: Inspector::default(),
             top: Arc::default(),
@@ -147,6 +148,11 @@ impl Nodes {
     /// Whether nodes are kept by handle rather than by place.
     pub(super) fn by_handle(&self) -> bool {
         self.by_handle
+    }
+
+    /// Keeps the descriptors of lookups for so long.
+    pub(super) fn keep_lookups(&mut self, time: Duration) {
+        self.recent.set_time(time);
     }
 
     /// Runs what opens something, with room for a descriptor: see [`Descriptors::with_room`].

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a descriptor is kept.
-const TIME: Duration = Duration::from_secs(1);
+/// How long a descriptor is kept, unless told otherwise.
+pub(super) const TIME: Duration = Duration::from_secs(1);
 /// By how much less those are kept that are closed together with an older one.
 const ROUND: Duration = Duration::from_millis(125);
 /// How many are kept.
@@ -31,6 +31,7 @@ const DESCRIPTORS_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) struct Recent {
     limit: usize,
+    time: Duration,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -56,10 +57,15 @@ struct Lookup {
 }
 
 impl Recent {
-    /// Of a process that can spare so many descriptors.
-    pub(super) fn new(spare: usize) -> Self {
+    /// Of a process that can spare so many descriptors; each is kept for so long.
+    pub(super) fn new(spare: usize, time: Duration) -> Self {
         let limit = spare.clamp(1, DESCRIPTORS_MAX);
-        Self { limit, shared: Arc::default(), thread: Mutex::default() }
+        Self { limit, time, shared: Arc::default(), thread: Mutex::default() }
+    }
+
+    /// Keeps those to come for another time.
+    pub(super) fn set_time(&mut self, time: Duration) {
+        self.time = time;
     }
 
     /// Closes them all; false if there are none.
@@ -70,7 +76,7 @@ impl Recent {
 
     /// Keeps the descriptor of a lookup.
     pub(super) fn keep(&self, mount: u16, handle: FileHandle, fd: OwnedFd) {
-        let until = Instant::now() + TIME;
+        let until = Instant::now() + self.time;
         let mut state = self.shared.state.lock();
         let was_empty = state.queue.is_empty();
         let is_full = state.queue.len() >= self.limit;
@@ -153,6 +159,7 @@ fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eventually::eventually;
     use rustix::fd::AsFd;
 
     #[test]
@@ -178,10 +185,14 @@ mod tests {
     #[test]
     fn a_descriptor_is_found_by_its_handle_and_closed_in_time() {
         let directory = tempfile::tempdir().unwrap();
-        let recent = Recent::new(usize::MAX);
+        // However long the files take to be made, none is closed for its age.
+        let mut recent = Recent::new(usize::MAX, Duration::from_secs(3600));
+        let create = |number: usize| {
+            std::fs::File::create(directory.path().join(number.to_string())).unwrap()
+        };
         let mut handles = Vec::new();
         for number in 0..DESCRIPTORS_MAX + 10 {
-            let file = std::fs::File::create(directory.path().join(number.to_string())).unwrap();
+            let file = create(number);
             let Ok((handle, _)) = FileHandle::of(file.as_fd()) else {
                 crate::skipped::skipped(format_args!(
                     "no file handles on {}",
@@ -201,10 +212,12 @@ mod tests {
             let found = std::fs::File::from(recent.find(7, handle).unwrap());
             assert_eq!(found.metadata().unwrap().ino(), *inode);
         }
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !recent.shared.state.lock().queue.is_empty() {
-            assert!(Instant::now() < deadline, "nobody closes them");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let is_empty = |recent: &Recent| recent.shared.state.lock().queue.is_empty();
+        assert!(!is_empty(&recent) && recent.clear() && is_empty(&recent));
+        recent.set_time(Duration::ZERO);
+        let file = create(0);
+        let (handle, _) = FileHandle::of(file.as_fd()).unwrap();
+        recent.keep(7, handle, file.into());
+        eventually("a descriptor whose time has come is closed", || is_empty(&recent));
     }
 }
