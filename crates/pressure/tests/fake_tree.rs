@@ -1,12 +1,22 @@
 //! The sources in trees of files made for the test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
+#[path = "../../../tests/seed.rs"]
+mod seed;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use eventually::{BOUND, eventually};
 use std::fs;
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use ogive_pressure::{Events, PressureError, Sources};
 use proptest::prelude::*;
+use seed::seeded;
 
 const MIB: u64 = 1 << 20;
 
@@ -211,26 +221,36 @@ fn an_idle_waiter_makes_no_wakeups_and_a_waker_ends_its_wait() {
     let mut waiter = tree.probe().waiter(&[]).unwrap();
     assert!(waiter.has_events(), "{:?}", waiter.describe());
     let waker = waiter.waker();
+    let ((tell, told), (name, named)) = (mpsc::channel(), mpsc::channel());
     let thread = std::thread::spawn(move || {
-        let first = waiter.wait(None).unwrap();
-        let second = waiter.wait(None).unwrap();
-        let after_stop = waiter.wait(None).unwrap();
-        (first, second, after_stop, waiter.wakeups())
+        let link = fs::read_link("/proc/thread-self").unwrap();
+        name.send(Path::new("/proc").join(link).join("stat")).unwrap();
+        (0..3).for_each(|_| tell.send(waiter.wait(None).unwrap()).unwrap());
+        waiter.wakeups()
     });
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(waker.wakeups(), 0, "an idle waiter woke");
+    let stat = named.recv_timeout(BOUND).unwrap();
+    let is_asleep = || {
+        let text = fs::read_to_string(&stat).unwrap();
+        text.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"))
+    };
+    // Nothing can be seen of a wait but that the thread is in it and was never out of it. The long
+    // run gives one that goes by the clock the time to show itself.
+    let is_idle = |wakeups: u64| {
+        eventually("the waiter waits", is_asleep);
+        if skipped::is_nightly() {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        assert_eq!(waker.wakeups(), wakeups, "an idle waiter woke");
+    };
+    is_idle(0);
     waker.wake();
-    while waker.wakeups() == 0 {
-        std::thread::yield_now();
-    }
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(waker.wakeups(), 1, "one wake, one wake-up");
+    let next = || told.recv_timeout(BOUND).unwrap();
+    assert_eq!(next(), Events { woken: true, ..Events::default() });
+    is_idle(1);
     waker.clone().stop();
-    let (first, second, after_stop, wakeups) = thread.join().unwrap();
-    assert_eq!(first, Events { woken: true, ..Events::default() });
-    assert_eq!(second, Events { woken: true, stopped: true, ..Events::default() });
-    assert_eq!(after_stop, Events { stopped: true, ..Events::default() });
-    assert_eq!(wakeups, 2, "a stopped waiter does not even poll");
+    assert_eq!(next(), Events { woken: true, stopped: true, ..Events::default() });
+    assert_eq!(next(), Events { stopped: true, ..Events::default() });
+    assert_eq!(thread.join().unwrap(), 2, "a stopped waiter does not even poll");
 }
 
 #[test]
@@ -251,7 +271,7 @@ fn wakes_before_a_wait_are_one_and_a_timeout_is_told() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..seeded() })]
 
     #[test]
     fn no_text_in_any_file_makes_a_panic(
