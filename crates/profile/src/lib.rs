@@ -8,6 +8,9 @@ pub mod locks;
 pub mod model;
 pub mod read;
 pub mod roles;
+#[cfg(test)]
+#[path = "../../../tests/seed.rs"]
+mod seed;
 pub mod symbols;
 pub mod threads;
 pub mod write;

@@ -3,9 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the recordings are part of the tree")]
 
+#[path = "../../../tests/seed.rs"]
+mod seed;
+
 use ogive_profile::read::{self, Options};
 use ogive_profile::{Format, Profile, Rate, WeightUnit};
 use proptest::prelude::*;
+use seed::seeded;
 
 const FILE: &[u8] = include_bytes!("data/file.perf.data");
 const PIPE: &[u8] = include_bytes!("data/pipe.perf.data");
@@ -129,7 +133,7 @@ fn damaged(whole: &[u8], changes: &[(usize, u8)], cut: usize) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, ..seeded() })]
 
     #[test]
     fn damaged_recordings_are_survived(

@@ -337,6 +337,7 @@ impl<'b> Bytes<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     const BEGIN: &str = "name: contention_begin
@@ -470,6 +471,8 @@ ffffffffc0002000 t arc_evict_state\t[zfs]
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut contention = contention();

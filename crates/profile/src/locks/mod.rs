@@ -143,6 +143,7 @@ fn number(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     const LOCKSTAT: &str = "\
@@ -228,6 +229,8 @@ Count indv cuml rcnt     nsec Hottest Lock           Hottest Caller
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn any_text_is_survived(text in "(.*\n?){0,20}") {
             let _ = read(&text);

@@ -252,31 +252,96 @@ fn account(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    const WHAT: &str = "read completion: checksum, decrypt, decompress";
+
+    fn sum(of: &CpuUse) -> f64 {
+        of.usr + of.sys + of.irq + of.iowait + of.steal + of.idle
+    }
+
+    /// A thread of which two looks told this: nanoseconds of CPU, all of them the kernel's, and of
+    /// waiting for a CPU.
+    fn seen(tid: i32, name: &str, looks: [(u64, u64); 2], at: u64) -> ((i32, u64), Seen) {
+        let look = |(cpu_ns, wait_ns): (u64, u64)| {
+            let stat = format!("{tid} ({name}) S 2 0 0 0 -1 0 0 0 0 0 0 70 0 0 0 -20 1 0 4242 0");
+            ThreadTimes::parse(&stat, &format!("{cpu_ns} {wait_ns} 7")).unwrap()
+        };
+        let [first, last] = looks.map(look);
+        ((tid, 4242), Seen { first, last, is_new: false, at })
+    }
 
     #[test]
+    fn what_was_used_between_two_looks_is_told_by_cpu_by_role_and_by_name() {
+        let before = Snapshot::parse(
+            "cpu 10 0 10 100 50 0 0 0 0 0\ncpu0 10 0 10 100 50 0 0 0\nprocesses 7\n",
+        );
+        let after = Snapshot::parse(
+            "cpu 20 0 90 150 40 5 5 10 0 0\ncpu0 20 0 90 150 40 5 5 10\nprocesses 9\n",
+        );
+        const S: u64 = 1_000_000_000;
+        let threads = [
+            seen(317, "z_rd_int_7", [(3 * S, S), (3 * S + S / 2, S + S / 4)], 2),
+            seen(318, "z_rd_int_0", [(S, 0), (S, 0)], 2),
+            // It had ended when the last look was taken.
+            seen(400, "some program", [(0, 0), (S / 10, 0)], 1),
+        ];
+        let seen = threads.into_iter().collect();
+        let report = account(&before, &after, &seen, 2, &Roles::bundled(), 2.0);
+        let role = report.roles.first().unwrap();
+        assert_eq!((role.role.as_str(), role.what.as_deref()), ("read completion", Some(WHAT)));
+        assert_eq!((role.threads, role.cpu_percent), (1, 25.0), "the other has used nothing");
+        let used = (role.usr_seconds, role.sys_seconds, role.wait_seconds);
+        assert_eq!(used, (0.0, 0.5, 0.25));
+        let names: Vec<_> = report.threads.iter().map(|thread| thread.name.as_str()).collect();
+        assert_eq!(names, ["z_rd_int_7", "some program"], "the busiest first");
+        assert_eq!((report.started, report.ended_seen), (2, 1));
+        // 10 + 80 + 5 + 5 ticks, of which threads account for 60.
+        assert!((report.missed_cpu_seconds - 0.4).abs() < 1e-9, "{}", report.missed_cpu_seconds);
+        assert_eq!((report.total.cpu, report.cpus[0].cpu), (None, Some(0)));
+        for cpu in [&report.total, &report.cpus[0]] {
+            assert!((sum(cpu) - 100.0).abs() < 1e-9, "{cpu:?}");
+        }
+    }
+
+    /// CPU time of the calling thread.
+    fn own_cpu_ms() -> u64 {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        (time.tv_sec * 1000 + time.tv_nsec / 1_000_000) as u64
+    }
+
+    /// It is watched until it has had a processor, however long the machine makes it wait for one:
+    /// the kernel counts what a thread has used when its clock ticks.
+    #[test]
     fn a_busy_thread_is_found_under_its_name() {
-        let stop = std::sync::Arc::new(AtomicBool::new(false));
-        let flag = std::sync::Arc::clone(&stop);
-        let spin = std::thread::Builder::new()
-            .name("z_rd_int_7".to_owned())
-            .spawn(move || {
-                let mut number = 1u64;
-                while !flag.load(Ordering::Relaxed) {
-                    number = std::hint::black_box(number.wrapping_mul(3));
+        let (stop, used_ms) = (AtomicBool::new(false), AtomicU64::new(0));
+        let report = std::thread::scope(|scope| {
+            let spin = || {
+                while !stop.load(Ordering::Relaxed) {
+                    used_ms.store(own_cpu_ms(), Ordering::Relaxed);
                 }
-            })
-            .unwrap();
-        let roles = Roles::bundled();
-        let never = AtomicBool::new(false);
-        let report = watch(Duration::from_millis(700), &roles, &never, &mut |_| {}).unwrap();
-        stop.store(true, Ordering::Relaxed);
-        spin.join().unwrap();
+            };
+            std::thread::Builder::new()
+                .name("z_rd_int_7".into())
+                .spawn_scoped(scope, spin)
+                .unwrap();
+            let (mut at_first, mut is_enough) = (None, false);
+            let end = AtomicBool::new(false);
+            // What it has used by the last tick but one is in the look before the last tick.
+            let mut tick = |_| {
+                end.store(is_enough, Ordering::Relaxed);
+                let used_ms = used_ms.load(Ordering::Relaxed);
+                is_enough = used_ms > *at_first.get_or_insert(used_ms) + 50;
+            };
+            let report = watch(Duration::from_secs(60), &Roles::bundled(), &end, &mut tick);
+            stop.store(true, Ordering::Relaxed);
+            report.unwrap()
+        });
         let role = report.roles.iter().find(|role| role.role == "read completion").unwrap();
-        assert!(role.usr_seconds + role.sys_seconds > 0.0 && role.threads == 1);
-        assert_eq!(role.what.as_deref(), Some("read completion: checksum, decrypt, decompress"));
+        assert!(role.usr_seconds + role.sys_seconds > 0.0 && role.threads >= 1);
+        assert_eq!(role.what.as_deref(), Some(WHAT));
+        assert!(report.threads.iter().any(|thread| thread.name == "z_rd_int_7"));
         assert!(!report.cpus.is_empty() && report.total.cpu.is_none());
-        let total = &report.total;
-        let sum = total.usr + total.sys + total.irq + total.iowait + total.steal + total.idle;
-        assert!((sum - 100.0).abs() < 0.1, "{sum}");
+        assert!((sum(&report.total) - 100.0).abs() < 0.1, "{:?}", report.total);
     }
 }

@@ -268,6 +268,7 @@ fn clean(name: &str) -> Cow<'_, str> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     use super::*;
@@ -324,7 +325,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
+        #![proptest_config(ProptestConfig { cases: 200, ..seeded() })]
 
         #[test]
         fn lines_come_in_the_order_of_their_texts_and_joined_ones_look_the_same(
