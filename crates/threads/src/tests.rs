@@ -1,6 +1,12 @@
 //! What a pool of threads promises.
 
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use super::*;
+use eventually::{BOUND, eventually};
 use std::collections::VecDeque;
 use std::sync::mpsc;
 
@@ -48,7 +54,7 @@ fn one_thread_does_everything_in_order_and_also_after_the_end_was_asked_for() {
     assert_eq!(push(&pool, || panic!("it is not called")), Pushed::Refused);
     hold.send(()).unwrap();
     assert_eq!(receive.iter().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
-    assert_eq!(pool.stop(Duration::MAX, |_| ()), 0);
+    assert_eq!(pool.stop(BOUND, |_| ()), 0);
     assert_eq!(pool.threads(), 0);
 }
 
@@ -62,12 +68,12 @@ fn what_is_taken_back_is_not_run_and_what_has_no_room_is_refused() {
         held.recv().unwrap();
     };
     assert_eq!(push(&pool, wait), Pushed::Queued);
-    began.recv().unwrap();
+    began.recv_timeout(BOUND).unwrap();
     assert_eq!(push(&pool, || unreachable!()), Pushed::Queued);
     assert_eq!(pool.push(|_| false), Pushed::Refused);
     assert_eq!(pool.take_back().0.len(), 1);
     hold.send(()).unwrap();
-    assert_eq!(pool.stop(Duration::MAX, |_| ()), 0);
+    assert_eq!(pool.stop(BOUND, |_| ()), 0);
 }
 
 #[test]
@@ -80,8 +86,8 @@ fn a_panic_costs_its_job_alone_and_the_thread_has_a_new_worker() {
     assert_eq!(push(&pool, || panic!("on purpose")), Pushed::Queued);
     let (send, receive) = mpsc::channel();
     assert_eq!(push(&pool, move || send.send(1).unwrap()), Pushed::Queued);
-    assert_eq!(receive.recv(), Ok(1));
-    assert_eq!(pool.stop(Duration::MAX, |_| ()), 0);
+    assert_eq!(receive.recv_timeout(BOUND), Ok(1));
+    assert_eq!(pool.stop(BOUND, |_| ()), 0);
     drop(pool);
     assert_eq!(workers.iter().count(), 2);
 }
@@ -97,11 +103,18 @@ fn threads_are_woken_at_most_once_a_job() {
             assert_eq!(push(&pool, move || send.send(()).unwrap()), Pushed::Queued);
             jobs += 1;
         }
-        receive.iter().take(4).for_each(drop);
+        (0..4).for_each(|_| receive.recv_timeout(BOUND).unwrap());
     }
-    // Nothing is left to do, and however long that goes on nobody is woken for it.
-    std::thread::sleep(Duration::from_millis(200));
+    // Nothing is left to do, and however long that goes on nobody is woken for it: every wait has
+    // been begun, and the long run gives one that would end by itself the time for it.
+    eventually("all threads are idle", || {
+        let state = pool.shared.state.lock();
+        state.idle == state.threads
+    });
+    if skipped::is_nightly() {
+        std::thread::sleep(Duration::from_millis(200));
+    }
     assert!(pool.wakeups() <= jobs, "{} wake-ups for {jobs} jobs", pool.wakeups());
     assert!(pool.threads() <= 4);
-    assert_eq!(pool.stop(Duration::MAX, |_| ()), 0);
+    assert_eq!(pool.stop(BOUND, |_| ()), 0);
 }
