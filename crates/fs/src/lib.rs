@@ -41,6 +41,9 @@
 mod affinity;
 mod control;
 mod counters;
+#[cfg(test)]
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
 mod handle;
 mod inode;
 mod kernel;
@@ -60,6 +63,9 @@ mod recording;
 mod retries;
 mod sampling;
 mod second_level;
+#[cfg(test)]
+#[path = "../../../tests/seed.rs"]
+mod seed;
 mod session;
 #[cfg(test)]
 #[path = "../../../tests/skipped.rs"]

@@ -92,6 +92,7 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -105,6 +106,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn no_two_objects_share_a_number(objects in prop::collection::vec(
             (0u64..6, prop_oneof![0u64..40, any::<u64>(), (ODD_FIRST..ODD_FIRST + 9)]), 1..300)

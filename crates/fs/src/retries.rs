@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const THREADS_MAX: usize = 1024;
 
 /// Threads that are expected back.
-#[derive(Default)]
 pub(crate) struct Retries {
+    patience: Duration,
     threads: Mutex<HashMap<u32, Refused>>,
     /// How many they are, so that lookups of other threads need no lock.
     count: AtomicUsize,
@@ -49,13 +49,24 @@ struct Refused {
     is_second: bool,
 }
 
+impl Default for Retries {
+    fn default() -> Self {
+        Self::with_patience(PATIENCE)
+    }
+}
+
 impl Retries {
+    /// Where a thread may take so long to come back.
+    pub(crate) fn with_patience(patience: Duration) -> Self {
+        Self { patience, threads: Mutex::default(), count: AtomicUsize::new(0) }
+    }
+
     /// Notes that a thread is about to be refused; `is_second` if it had come back.
     pub(crate) fn expect(&self, thread: u32, name: Name, is_second: bool) {
         let since = Instant::now();
         let mut threads = self.threads.lock();
         if threads.len() >= THREADS_MAX {
-            threads.retain(|_, refused| since.duration_since(refused.since) < PATIENCE);
+            threads.retain(|_, refused| since.duration_since(refused.since) < self.patience);
         }
         let refused = Refused { since, name, found: None, found_last: None, is_second };
         let replaced = threads.insert(thread, refused);
@@ -82,7 +93,7 @@ impl Retries {
         self.take(thread).is_some_and(|refused| {
             let is_expected = refused.found_last == Some(number)
                 || refused.found.map_or(!refused.is_second, |found| found == number);
-            is_expected && refused.since.elapsed() < PATIENCE
+            is_expected && refused.since.elapsed() < self.patience
         })
     }
 
@@ -108,6 +119,11 @@ mod tests {
 
     const PLACE: (u64, &str) = (1, "name");
 
+    /// A machine that stands still makes nobody late.
+    fn retries() -> Retries {
+        Retries::with_patience(Duration::from_secs(3600))
+    }
+
     fn refuse(retries: &Retries, thread: u32, is_second: bool) {
         retries.expect(thread, Name::of(PLACE.0, PLACE.1.as_ref()), is_second);
     }
@@ -118,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_refused_may_come_back_once() {
-        let retries = Retries::default();
+        let retries = retries();
         assert!(!retries.is_retry(7, 2));
         refuse(&retries, 7, false);
         assert!(!retries.is_retry(8, 2));
@@ -131,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_back_only_with_what_it_found_under_the_name() {
-        let retries = Retries::default();
+        let retries = retries();
         refuse(&retries, 7, false);
         find(&retries, 7, "name", 2);
         find(&retries, 8, "name", 9);
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_walk_may_end_under_another_name_and_pass_the_one_that_was_known() {
-        let retries = Retries::default();
+        let retries = retries();
         refuse(&retries, 7, false);
         // A directory has the name by which the file was known.
         find(&retries, 7, "name", 9);
@@ -165,11 +181,21 @@ mod tests {
 
     #[test]
     fn after_a_second_refusal_only_a_lookup_brings_a_thread_back() {
-        let retries = Retries::default();
+        let retries = retries();
         refuse(&retries, 7, true);
         assert!(!retries.is_retry(7, 3), "the program was told: this is a new call");
         refuse(&retries, 7, true);
         find(&retries, 7, "name", 3);
         assert!(retries.is_retry(7, 3));
+    }
+
+    #[test]
+    fn a_thread_that_takes_too_long_is_not_back_and_is_forgotten() {
+        let retries = Retries::with_patience(Duration::ZERO);
+        refuse(&retries, 7, false);
+        find(&retries, 7, "name", 3);
+        assert!(!retries.is_retry(7, 3));
+        (0..=THREADS_MAX as u32).for_each(|thread| refuse(&retries, thread, false));
+        assert_eq!(retries.threads.lock().len(), 1, "the others are");
     }
 }

@@ -255,6 +255,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eventually::BOUND;
     use std::sync::mpsc;
 
     #[test]
@@ -283,10 +284,10 @@ mod tests {
             pool.demand(Box::new(move || send.send(number).unwrap()));
         }
         hold.send(()).unwrap();
-        let order: Vec<i32> = receive.iter().take(20).collect();
+        let order: Vec<i32> = (0..20).map(|_| receive.recv_timeout(BOUND).unwrap()).collect();
         assert_eq!(order, (0..10).chain(100..110).collect::<Vec<_>>());
         assert_eq!(pool.threads.threads(), 1);
-        assert_eq!(pool.stop(Duration::MAX), 0);
+        assert_eq!(pool.stop(BOUND), 0);
     }
 
     #[test]
@@ -305,7 +306,7 @@ mod tests {
         let late = send.clone();
         pool.demand(Box::new(move || send.send(1).unwrap()));
         hold.send(()).unwrap();
-        assert_eq!(pool.stop(Duration::MAX), 0);
+        assert_eq!(pool.stop(BOUND), 0);
         pool.demand(Box::new(move || late.send(2).unwrap()));
         assert_eq!(receive.iter().collect::<Vec<_>>(), [1, 2]);
     }
@@ -317,6 +318,6 @@ mod tests {
         pool.demand(Box::new(move || held.recv().unwrap_or(())));
         assert_eq!(pool.stop(Duration::from_millis(1)), 1);
         drop(hold);
-        assert_eq!(pool.stop(Duration::MAX), 0);
+        assert_eq!(pool.stop(BOUND), 0);
     }
 }

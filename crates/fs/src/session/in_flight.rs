@@ -185,7 +185,7 @@ impl InFlight {
             }
             self.wake.wait_for(&mut watch, TICK);
             drop(watch);
-            self.look();
+            self.look(Instant::now());
             // Asked when it is parked already: what begins later wakes it up.
             if look_after() {
                 self.is_parked.store(false, Ordering::Release);
@@ -200,7 +200,7 @@ impl InFlight {
         self.wake.notify_all();
     }
 
-    fn look(&self) {
+    fn look(&self, now: Instant) {
         let mut is_empty = true;
         let mut is_hanging = false;
         let mut late = Vec::new();
@@ -208,7 +208,7 @@ impl InFlight {
             let shard = shard.lock();
             is_empty &= shard.is_empty();
             for (unique, waiting) in shard.iter() {
-                let age = waiting.since.elapsed();
+                let age = now.saturating_duration_since(waiting.since);
                 is_hanging |= age >= TICK;
                 if age >= TICK && waiting.back.is_some() {
                     let Waiting { thread, interrupted, is_root_asked_for, .. } = *waiting;

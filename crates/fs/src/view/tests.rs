@@ -19,6 +19,9 @@ use std::path::PathBuf;
 
 const RECORD: u64 = 4096;
 
+/// What has a time is over when a test says so, and not when the machine takes a while.
+const LONG: Duration = Duration::from_secs(3600);
+
 struct Fixture {
     directory: tempfile::TempDir,
     view: Arc<View<DirectoryOrigin>>,
@@ -35,15 +38,15 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         record_size_bytes: RECORD,
         direct_io: true,
         exclusive: false,
-        metadata_ttl: Duration::from_secs(1),
-        negative_ttl: Duration::from_secs(1),
+        metadata_ttl: LONG,
+        negative_ttl: LONG,
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
     };
     change(&mut settings);
-    let view = View::new(
-        DirectoryOrigin::open(directory.path()).unwrap(),
+    let mut view = View::new(
+        DirectoryOrigin::open(directory.path()).unwrap().keeping_lookups(LONG),
         settings,
         Cache::new(64 << 20),
         Versions::new(racy_window, false, 1, VersionSecret::new([1; 32])),
@@ -52,6 +55,7 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         None,
     )
     .unwrap();
+    view.retries = Retries::with_patience(LONG);
     Fixture { directory, view: Arc::new(view) }
 }
 
@@ -307,7 +311,15 @@ fn writers_and_readers_of_one_record_never_see_the_past() {
     fs::write(fixture.path("a"), [0; 8]).unwrap();
     let opened = fixture.open("a", OFlags::RDWR);
     let latest = std::sync::atomic::AtomicU64::new(0);
+    /// Ends the readers, also where writing fails.
+    struct Last<'a>(&'a std::sync::atomic::AtomicU64);
+    impl Drop for Last<'_> {
+        fn drop(&mut self) {
+            self.0.store(2000, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
     std::thread::scope(|scope| {
+        let _last = Last(&latest);
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut last = 0;
@@ -407,7 +419,7 @@ fn directories_are_listed_whole_and_afresh() {
     fs::create_dir(fixture.path("d")).unwrap();
     let mut expected: Vec<OsString> = vec![".".into(), "..".into()];
     for number in 0..40 {
-        fs::write(fixture.path(&format!("d/{number:02}")), "").unwrap();
+        fixture.make_noticed("d", &format!("{number:02}"));
         expected.push(format!("{number:02}").into());
         if number % 10 == 0 {
             assert_eq!(names(false), expected);

@@ -1,6 +1,7 @@
 //! The table against a plain map, and its promises one by one.
 
 use super::*;
+use crate::seed::seeded;
 use crate::testing::{FakeNode, FakeOrigin, found};
 use ogive_origin::FileKind;
 use proptest::prelude::*;
@@ -191,6 +192,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(seeded())]
+
     #[test]
     fn the_table_agrees_with_a_plain_map(steps in steps()) {
         let table = Table::new();

@@ -1,9 +1,11 @@
 //! A pair of sockets that keep messages apart is such a device.
 
 use super::*;
+use crate::eventually::BOUND;
 use crate::session::protocol::{u32_at, u64_at};
 use crate::session::request::Dialect;
 use ogive_origin::DirectoryOrigin;
+use rustix::net::sockopt::Timeout;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 struct Kernel(OwnedFd);
@@ -15,6 +17,8 @@ impl Kernel {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
                 .unwrap();
+        // An answer that never comes is a failure, and not a test that hangs.
+        rustix::net::sockopt::set_socket_timeout(&ours, Timeout::Recv, Some(BOUND)).unwrap();
         let session = crate::session::tests::session(directory);
         let dialect = Dialect { long_set_xattr: true, checked_flags: true };
         let agreed =
@@ -35,7 +39,9 @@ impl Kernel {
     /// The answer to the next request: its error number, and its bytes.
     fn answer(&self, unique: u64) -> (i32, Vec<u8>) {
         let mut bytes = vec![0; 4096];
-        let length = rustix::io::read(&self.0, &mut bytes[..]).unwrap();
+        // With a timeout no read goes on by itself after the process was stopped.
+        let read = || rustix::io::read(&self.0, &mut bytes[..]);
+        let length = rustix::io::retry_on_intr(read).unwrap();
         assert_eq!((u32_at(&bytes, 0) as usize, u64_at(&bytes, 8)), (length, unique));
         (u32_at(&bytes, 4) as i32, bytes[16..length].to_vec())
     }
@@ -125,7 +131,7 @@ fn what_is_queued_for_a_program_that_has_died_is_answered_at_once_and_never_done
     assert_eq!(kernel.answer(2), (-Errno::INTR.raw_os_error(), vec![]), "no thread was free");
     drop(let_go);
     assert_eq!(kernel.answer(4).0, 0);
-    assert_eq!(server.session.view.workers.stop(Duration::from_secs(60)), 0);
+    assert_eq!(server.session.view.workers.stop(BOUND), 0);
     let made = |name: &str| directory.path().join(name).symlink_metadata().is_ok();
     assert!(made("of the living") && !made("of the dead"));
     assert!(!server.session.in_flight.end(2), "nothing is left in flight");

@@ -2,6 +2,7 @@
 
 use super::super::protocol::{Header, opcode, u64_at};
 use super::*;
+use crate::eventually::eventually;
 use std::sync::Arc;
 
 type Answers = Arc<Mutex<Vec<(u64, Result<Vec<u8>, Errno>)>>>;
@@ -35,11 +36,9 @@ fn begin(in_flight: &InFlight, answers: &Answers, unique: u64, node: u64, thread
     in_flight.begin(&request(unique, node, thread), Box::new(Noted(answers.clone())));
 }
 
-/// As if it had waited for so long.
-fn age(in_flight: &InFlight, unique: u64, age: Duration) {
-    let mut shard = in_flight.shard(unique).lock();
-    let waiting = shard.get_mut(&unique).unwrap();
-    waiting.since = waiting.since.checked_sub(age).unwrap();
+/// As if it had begun then, whenever it did.
+fn since(in_flight: &InFlight, unique: u64, since: Instant) {
+    in_flight.shard(unique).lock().get_mut(&unique).unwrap().since = since;
 }
 
 #[test]
@@ -61,14 +60,15 @@ fn a_signal_that_does_not_kill_is_no_reason_to_fail() {
     begin(&in_flight, &answers, 2, 9, own_thread());
     in_flight.interrupt(2);
     in_flight.interrupt(6);
-    age(&in_flight, 2, 10 * TICK);
-    in_flight.look();
+    let begun = Instant::now();
+    since(&in_flight, 2, begun);
+    in_flight.look(begun + 10 * TICK);
     assert!(answers.lock().is_empty());
     assert!(in_flight.is_hanging.load(Ordering::Relaxed));
-    assert!(in_flight.waits_since(Instant::now()));
+    assert!(in_flight.waits_since(begun));
     assert!(in_flight.end(2));
-    assert!(!in_flight.waits_since(Instant::now()));
-    in_flight.look();
+    assert!(!in_flight.waits_since(begun));
+    in_flight.look(begun + 10 * TICK);
     assert!(!in_flight.is_hanging.load(Ordering::Relaxed));
 }
 
@@ -79,9 +79,11 @@ fn one_that_cannot_be_seen_may_be_dying_when_it_has_got_a_signal() {
     begin(&in_flight, &answers, 4, 9, 0);
     in_flight.interrupt(2);
     assert!(answers.lock().is_empty(), "not before a moment has passed");
-    age(&in_flight, 2, TICK);
-    age(&in_flight, 4, TICK);
-    in_flight.look();
+    let begun = Instant::now();
+    [2, 4].iter().for_each(|unique| since(&in_flight, *unique, begun));
+    in_flight.look(begun + TICK - Duration::from_nanos(1));
+    assert!(answers.lock().is_empty() && !in_flight.is_hanging.load(Ordering::Relaxed));
+    in_flight.look(begun + TICK);
     assert_eq!(*answers.lock(), [(2, Err(Errno::INTR))]);
     assert!(!in_flight.end(2) && in_flight.end(4));
 }
@@ -92,9 +94,10 @@ fn what_takes_too_long_is_an_error_of_the_device() {
     for unique in [2, 4] {
         begin(&in_flight, &answers, unique, 9, own_thread());
     }
-    age(&in_flight, 2, 4 * TICK);
-    age(&in_flight, 4, 2 * TICK);
-    in_flight.look();
+    let begun = Instant::now();
+    since(&in_flight, 2, begun);
+    since(&in_flight, 4, begun + 2 * TICK);
+    in_flight.look(begun + 4 * TICK);
     assert_eq!(*answers.lock(), [(2, Err(Errno::IO))]);
     assert!(
         in_flight.is_hanging.load(Ordering::Relaxed),
@@ -106,18 +109,19 @@ fn what_takes_too_long_is_an_error_of_the_device() {
 #[test]
 fn the_root_is_shown_as_it_was_while_the_origin_does_not_answer() {
     let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    let begun = Instant::now();
     for unique in [2, 4] {
         begin(&in_flight, &answers, unique, ROOT, own_thread());
-        age(&in_flight, unique, TICK);
+        since(&in_flight, unique, begun);
     }
-    in_flight.look();
+    in_flight.look(begun + TICK);
     assert!(answers.lock().is_empty(), "nothing is known of it");
     assert!(in_flight.end(2));
     let directory = tempfile::tempdir().unwrap();
     let session = super::super::tests::session(directory.path());
     let known = session.view.attributes(ROOT, None).unwrap();
     in_flight.remember_root(&known);
-    in_flight.look();
+    in_flight.look(begun + TICK);
     let answers = answers.lock();
     let bytes = answers[0].1.as_ref().unwrap();
     assert_eq!((bytes.len(), u64_at(bytes, 0), u64_at(bytes, 16)), (104, 0, ROOT));
@@ -133,11 +137,14 @@ fn the_watch_sleeps_while_nothing_waits_and_ends_when_told() {
     begin(&in_flight, &answers, 2, 9, own_thread());
     assert!(!in_flight.is_parked.load(Ordering::Relaxed));
     assert!(in_flight.end(2));
-    in_flight.look();
-    assert!(in_flight.is_parked.load(Ordering::Relaxed));
+    in_flight.look(Instant::now());
+    let is_parked = || in_flight.is_parked.load(Ordering::Relaxed);
+    assert!(is_parked());
     begin(&in_flight, &answers, 4, 9, own_thread());
-    in_flight.look();
-    assert!(!in_flight.is_parked.load(Ordering::Relaxed));
+    in_flight.look(Instant::now());
+    // The watch itself may be in the middle of a look.
+    eventually("the watch looks at what waits", || !is_parked());
     in_flight.stop();
+    eventually("the watch ends", || watch.is_finished());
     watch.join().unwrap();
 }

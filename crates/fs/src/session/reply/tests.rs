@@ -1,6 +1,7 @@
 //! Answers as the kernel reads them.
 
 use super::*;
+use crate::seed::seeded;
 use ogive_origin::{Attributes, Tag, Time};
 use proptest::prelude::*;
 
@@ -138,6 +139,8 @@ fn bytes_without_room_are_left_out() {
 }
 
 proptest! {
+    #![proptest_config(seeded())]
+
     #[test]
     fn device_numbers_survive_the_protocol(major in 0u32..1 << 12, minor in 0u32..1 << 20) {
         let number = rustix::fs::makedev(major, minor);

@@ -1,6 +1,7 @@
 //! Requests as the kernel lays them out, and as it never does.
 
 use super::*;
+use crate::seed::seeded;
 use crate::session::protocol::answer_header;
 use proptest::prelude::*;
 
@@ -255,6 +256,8 @@ fn names_end_with_a_zero_byte_and_there_are_as_many_as_expected() {
 }
 
 proptest! {
+    #![proptest_config(seeded())]
+
     #[test]
     fn no_message_leads_out_of_itself(bytes in proptest::collection::vec(any::<u8>(), 0..300),
         fits in any::<bool>(), opcode in 0u32..60, long_set_xattr in any::<bool>()) {

@@ -78,6 +78,7 @@ pub(super) fn answer(head: &mut Head, result: Result<u32, i32>) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     /// What the kernel writes for a request with these fixed arguments and this much payload.
@@ -115,6 +116,8 @@ pub(super) mod tests {
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn an_answer_leaves_the_number_to_commit_with(bytes in proptest::collection::vec(any::<u8>(), HEAD_BYTES)) {
             let mut head: Head = bytes.try_into().unwrap();

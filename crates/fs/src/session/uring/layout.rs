@@ -90,6 +90,7 @@ fn processors(text: &str) -> Option<BTreeSet<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::seeded;
     use proptest::prelude::*;
 
     #[test]
@@ -113,6 +114,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(seeded())]
+
         #[test]
         fn every_queue_has_exactly_one_slot(possible in 1usize..1024,
             online in proptest::collection::btree_set(0usize..1024, 0..64)) {

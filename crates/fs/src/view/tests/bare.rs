@@ -23,9 +23,7 @@ fn list() -> Vec<u8> {
 
 #[test]
 fn that_a_file_has_no_access_list_is_asked_once_in_a_while_and_never_wrong_for_our_own() {
-    let fixture = fixture_with(Duration::ZERO, |settings| {
-        settings.metadata_ttl = Duration::from_secs(3600);
-    });
+    let fixture = fixture();
     fs::write(fixture.path("file"), "x").unwrap();
     let number = fixture.lookup("file").number;
     let name = "system.posix_acl_access";

@@ -1,6 +1,27 @@
 //! What the kernel may keep of files and directories that are opened.
 
 use super::*;
+use crate::eventually::eventually;
+
+impl Fixture {
+    /// Makes a file that changes the times of its directory: clocks of file systems tick.
+    pub(super) fn make_noticed(&self, directory: &str, name: &str) {
+        let changed = || {
+            let metadata = fs::metadata(self.path(directory)).unwrap();
+            (metadata.ctime(), metadata.ctime_nsec())
+        };
+        let before = changed();
+        let path = self.path(directory).join(name);
+        eventually("a new name changes the times of its directory", || {
+            fs::write(&path, "").unwrap();
+            let is_noticed = changed() != before;
+            if !is_noticed {
+                fs::remove_file(&path).unwrap();
+            }
+            is_noticed
+        });
+    }
+}
 
 #[test]
 fn pages_are_kept_once_the_kernel_has_dropped_those_before() {
@@ -25,9 +46,7 @@ fn pages_are_kept_once_the_kernel_has_dropped_those_before() {
 
 #[test]
 fn names_are_kept_by_the_kernel_as_long_as_a_directory_has_not_changed() {
-    let fixture = fixture_with(Duration::ZERO, |settings| {
-        settings.metadata_ttl = Duration::from_secs(3600);
-    });
+    let fixture = fixture();
     let path = fixture.path("d");
     fs::create_dir(&path).unwrap();
     let number = fixture.lookup("d").number;
@@ -39,7 +58,7 @@ fn names_are_kept_by_the_kernel_as_long_as_a_directory_has_not_changed() {
     list(first.handle);
     let second = open();
     assert_eq!(keeps(&second), Some(true));
-    fs::write(path.join("new"), "").unwrap();
+    fixture.make_noticed("d", "new");
     // What the others read now is of before the change.
     let third = open();
     assert_eq!(keeps(&third), None);
@@ -56,7 +75,7 @@ fn names_are_kept_by_the_kernel_as_long_as_a_directory_has_not_changed() {
 
 #[test]
 fn names_of_a_directory_that_has_just_changed_are_not_kept() {
-    let fixture = fixture_with(Duration::from_secs(3600), |_| {});
+    let fixture = fixture_with(LONG, |_| {});
     fs::create_dir(fixture.path("d")).unwrap();
     let number = fixture.lookup("d").number;
     assert!(fixture.view.open_directory(number, 1).unwrap().sharing.is_none());
@@ -64,10 +83,7 @@ fn names_of_a_directory_that_has_just_changed_are_not_kept() {
 
 #[test]
 fn a_source_that_never_changes_is_asked_for_a_listing_once() {
-    let fixture = fixture_with(Duration::ZERO, |settings| {
-        settings.metadata_ttl = Duration::from_secs(3600);
-        settings.immutable = true;
-    });
+    let fixture = fixture_with(Duration::ZERO, |settings| settings.immutable = true);
     let path = fixture.path("d");
     fs::create_dir(&path).unwrap();
     fs::write(path.join("name"), "").unwrap();
