@@ -62,12 +62,15 @@ fn assign() -> usize {
     number
 }
 
-/// How many rings a sublist has: at least one for each processor, rounded up to a power of two.
-/// More threads than processors never run at once, so more rings would not help.
-pub(crate) fn stripes() -> usize {
-    static STRIPES: OnceLock<usize> = OnceLock::new();
-    *STRIPES.get_or_init(|| {
+/// How many rings a sublist has at most.
+pub(crate) const RINGS_MAX: usize = 64;
+
+/// How many rings a sublist has unless told otherwise: at least one for each processor, rounded up
+/// to a power of two. More threads than processors never run at once, so more would not help.
+pub(crate) fn rings() -> usize {
+    static RINGS: OnceLock<usize> = OnceLock::new();
+    *RINGS.get_or_init(|| {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        processors.next_power_of_two().clamp(2, 64)
+        processors.next_power_of_two().clamp(2, RINGS_MAX)
     })
 }

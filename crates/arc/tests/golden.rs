@@ -49,7 +49,7 @@ fn for_all_rows(requests_max: u64, check: impl Fn(&Golden, &[u64]) + Sync) -> us
 
 fn cache_hits(row: &Golden, keys: &[u64], sublists: usize, exact: bool) -> u64 {
     let builder = Cache::<u64, ()>::builder(row.entries).policy(Policy::Arc).sublists(sublists);
-    let cache = builder.exact(exact).build();
+    let cache = builder.exact(exact).rings(common::RINGS).build();
     let mut hits = 0;
     for key in keys {
         let load = || Ok::<_, Infallible>(((), 1));

@@ -1,6 +1,8 @@
 //! How many locks an arrival takes.
 #![cfg(not(shuttle))]
 
+mod common;
+
 use ogive_arc::{Access, Cache, Kind, Policy};
 
 /// One record after the other that never comes back, into a full cache of this many sublists:
@@ -8,7 +10,7 @@ use ogive_arc::{Access, Cache, Kind, Policy};
 fn locks_per_arrival(sublists: usize, policy: Policy) -> f64 {
     const ENTRIES: u64 = 1 << 15;
     let cache: Cache<u64, ()> =
-        Cache::builder(ENTRIES).sublists(sublists).expected_weight_bytes(1).policy(policy).build();
+        Cache::builder(ENTRIES).sublists(sublists).rings(common::RINGS).policy(policy).build();
     let arrive = |key| {
         if cache.get(&key, Access::Demand).is_none() {
             cache.insert(key, (), 1, Kind::Data, Access::Demand);

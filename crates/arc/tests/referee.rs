@@ -3,6 +3,8 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use ogive_arc::{Access, Cache, Kind};
 
 const ENTRIES: u64 = 1000;
@@ -15,7 +17,7 @@ const CREDIT_MAX: u64 = 2048;
 const RING: u64 = 32;
 
 fn full(exact: bool) -> Cache<u64, ()> {
-    let cache = Cache::builder(ENTRIES).sublists(1).exact(exact).build();
+    let cache = Cache::builder(ENTRIES).sublists(1).rings(common::RINGS).exact(exact).build();
     (0..ENTRIES).for_each(|key| insert(&cache, key));
     cache
 }

@@ -36,7 +36,7 @@ impl Tiered {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.push((entry.key, entry.weight_bytes));
         };
-        let builder = Cache::builder(memory_bytes).expected_weight_bytes(entry_bytes);
+        let builder = Cache::builder(memory_bytes).rings(2).expected_weight_bytes(entry_bytes);
         Self {
             memory: builder.on_evict(on_evict).build(),
             evicted,

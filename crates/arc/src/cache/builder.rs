@@ -4,6 +4,7 @@ use super::core::{Core, EvictHook, Parts};
 use super::{Cache, Eviction, Policy};
 use crate::policy::Balance;
 use crate::table::SUBLISTS_MAX;
+use crate::threads;
 use std::fmt;
 use std::hash::Hash;
 
@@ -24,6 +25,7 @@ pub struct Builder<K, V> {
     expected_weight_bytes: u64,
     hash_seed: u64,
     exact: bool,
+    rings: usize,
     policy: Policy,
     evict_hook: Option<EvictHook<K, V>>,
 }
@@ -38,6 +40,7 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
             expected_weight_bytes: EXPECTED_WEIGHT_BYTES,
             hash_seed: 0,
             exact: false,
+            rings: threads::rings(),
             policy: Policy::default(),
             evict_hook: None,
         }
@@ -89,6 +92,16 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
         self
     }
 
+    /// How many rings each sublist notes its hits in, each for some of the threads: rounded up to a
+    /// power of two, at most 64. By default as many as there are processors, but two at least.
+    ///
+    /// When a ring is emptied shows a little in the hit ratio. So who wants the same hits on every
+    /// machine says how many there are.
+    pub const fn rings(mut self, rings: usize) -> Self {
+        self.rings = rings;
+        self
+    }
+
     /// Which entry leaves when room is needed.
     pub const fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
@@ -114,9 +127,11 @@ impl<K: Eq + Hash + Clone, V> Builder<K, V> {
             1 << full.max(1).ilog2().min(SUBLISTS_MAX.ilog2())
         });
         let count = count.clamp(1, SUBLISTS_MAX).next_power_of_two();
+        let rings = self.rings.clamp(1, threads::RINGS_MAX).next_power_of_two();
         let Self { hash_seed, exact, evict_hook, .. } = self;
         let by_rules = self.policy == Policy::Duel;
-        let parts = Parts { balance, sublists: count, exact, by_rules, hash_seed, evict_hook };
+        let parts =
+            Parts { balance, sublists: count, rings, exact, by_rules, hash_seed, evict_hook };
         Cache { core: Core::new(parts) }
     }
 }

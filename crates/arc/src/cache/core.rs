@@ -95,6 +95,8 @@ const _: () = assert!(std::mem::offset_of!(Core<u64, u64>, referees) == 64);
 pub(crate) struct Parts<K, V> {
     pub(crate) balance: Balance,
     pub(crate) sublists: usize,
+    /// In each sublist, and for each referee: a power of two.
+    pub(crate) rings: usize,
     pub(crate) exact: bool,
     /// Go by the rule that does best, not by ARC alone.
     pub(crate) by_rules: bool,
@@ -104,17 +106,17 @@ pub(crate) struct Parts<K, V> {
 
 impl<K, V> Core<K, V> {
     pub(crate) fn new(parts: Parts<K, V>) -> Arc<Self> {
-        let Parts { balance, sublists, exact, by_rules, hash_seed, evict_hook } = parts;
+        let Parts { balance, sublists, rings, exact, by_rules, hash_seed, evict_hook } = parts;
         let marks = match (by_rules, exact) {
             (true, true) => Marks::Each,
             _ => Marks::Some,
         };
         let balance = if by_rules { balance.with_rules() } else { balance };
         let blocks = Arc::new(Blocks::new(sublists));
-        let sublist = |number| Sublist::new(&blocks, number, exact, marks);
+        let sublist = |number| Sublist::new(&blocks, number, (exact, rings), marks);
         Arc::new_cyclic(|this| Self {
             sublists: (0..sublists).map(sublist).collect(),
-            referees: by_rules.then(|| Referees::new(balance.target_bytes())),
+            referees: by_rules.then(|| Referees::new(balance.target_bytes(), rings)),
             over: AtomicBool::new(false),
             target_bytes: AtomicU64::new(balance.target_bytes()),
             ledger: Mutex::new(Ledger {

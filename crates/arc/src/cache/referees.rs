@@ -79,14 +79,14 @@ pub(crate) struct Standing {
 pub(crate) struct Referees([OneKind; 2]);
 
 impl Referees {
-    pub(crate) fn new(capacity_bytes: u64) -> Self {
+    pub(crate) fn new(capacity_bytes: u64, rings: usize) -> Self {
         Self(Kind::ALL.map(|_| OneKind {
             state: Mutex::new(RefereeState {
                 referee: Referee::new(capacity_bytes),
                 capacity_bytes,
                 until_look: 0,
             }),
-            rings: (0..threads::stripes()).map(|_| Ring::new()).collect(),
+            rings: (0..rings).map(|_| Ring::new()).collect(),
             thinning: AtomicU32::new(0),
             rule: AtomicU8::new(Rule::FIRST as u8),
         }))

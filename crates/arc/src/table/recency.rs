@@ -96,8 +96,8 @@ pub(crate) struct Recency {
 }
 
 impl Recency {
-    /// With `exact`, every hit is noted.
-    pub(crate) fn new(exact: bool) -> Self {
+    /// With `exact`, every hit is noted. So many `rings`: a power of two.
+    pub(crate) fn new(exact: bool, rings: usize) -> Self {
         let ring = |_| Ring {
             len: AtomicU16::new(0),
             credit: [0; 2].map(AtomicU16::new),
@@ -108,7 +108,7 @@ impl Recency {
         Self {
             now: [(1 << 32) | if exact { EXACT } else { 0 }; 2].map(AtomicU64::new),
             exact,
-            rings: (0..threads::stripes()).map(ring).collect(),
+            rings: (0..rings).map(ring).collect(),
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn notes_come_back_in_order_and_once() {
-        let recency = Recency::new(false);
+        let recency = Recency::new(false, 2);
         let word =
             super::super::meta::Meta::new().load().vacated().with_state(super::super::meta::MFU);
         let mut noted = 0;
@@ -256,9 +256,8 @@ mod tests {
 
     #[test]
     fn uses_are_taken_over_in_batches() {
-        let recency = Recency::new(false);
-        let stripes = threads::stripes() as u64;
-        recency.set_now(Kind::Metadata, 107, 3 * stripes);
+        let recency = Recency::new(false, 4);
+        recency.set_now(Kind::Metadata, 107, 3 * 4);
         let now = recency.now(Kind::Metadata);
         assert_eq!((now.age(), recency.now(Kind::Data).age()), (107, 0));
         let count = |first| recency.count_use(Kind::Metadata, now, first, threads::number());

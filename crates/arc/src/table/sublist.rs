@@ -83,13 +83,13 @@ impl<K, V> Sublist<K, V> {
     pub(crate) fn new(
         blocks: &Arc<Blocks<K, V>>,
         number: usize,
-        exact: bool,
+        (exact, rings): (bool, usize),
         marks: Marks,
     ) -> Self {
         Self {
             index: Index::new(),
             slab: Slab::new(Arc::clone(blocks), number),
-            recency: Recency::new(exact),
+            recency: Recency::new(exact, rings),
             inside: Box::new(Mutex::new(Inside::new(marks))),
             number,
         }

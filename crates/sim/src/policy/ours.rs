@@ -81,8 +81,9 @@ impl Engine {
         sublists: Option<usize>,
         entry_bytes: u64,
     ) -> Self {
-        let builder =
-            Cache::builder(capacity_bytes).policy(policy).expected_weight_bytes(entry_bytes);
+        // As many as by default on two processors, so that all machines come to the same result.
+        let builder = Cache::builder(capacity_bytes).rings(2);
+        let builder = builder.policy(policy).expected_weight_bytes(entry_bytes);
         let builder = match sublists {
             Some(sublists) => builder.sublists(sublists),
             None => builder,
