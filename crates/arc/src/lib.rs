@@ -32,6 +32,12 @@ mod generation;
 pub mod policy;
 pub mod prune;
 pub mod reclaim;
+#[cfg(all(test, not(shuttle)))]
+#[path = "../../../tests/seed.rs"]
+mod seed;
+#[cfg(all(test, not(shuttle)))]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod stats;
 mod sync;
 mod table;

@@ -4,6 +4,11 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/seed.rs"]
+mod seed;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use ogive_arc::{Access, Cache, Claim, Hold, Kind, Policy, Source};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -205,14 +210,19 @@ impl Model {
     }
 }
 
-/// So many cases, few under Miri; a failure is printed and not written to a file.
-fn cases(cases: u32) -> ProptestConfig {
-    let cases = if cfg!(miri) { 4 } else { cases };
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+/// So many cases, more in the long run, few under Miri; a failure is printed and not written to a
+/// file.
+fn cases(cases: u32, in_the_long_run: u32) -> ProptestConfig {
+    let cases = match skipped::is_nightly() {
+        _ if cfg!(miri) => 4,
+        true => in_the_long_run,
+        false => cases,
+    };
+    ProptestConfig { cases, failure_persistence: None, ..seed::seeded() }
 }
 
 proptest! {
-    #![proptest_config(cases(800))]
+    #![proptest_config(cases(200, 800))]
 
     #[test]
     fn everything_counts_up_after_every_operation(

@@ -4,6 +4,9 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/seed.rs"]
+mod seed;
+
 use ogive_arc::Kind;
 use ogive_arc::policy::{PlainArc, State};
 use proptest::prelude::*;
@@ -86,7 +89,7 @@ impl Paper {
 /// So many cases, few under Miri; a failure is printed and not written to a file.
 fn cases(cases: u32) -> ProptestConfig {
     let cases = if cfg!(miri) { 4 } else { cases };
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases, failure_persistence: None, ..seed::seeded() }
 }
 
 proptest! {

@@ -5,6 +5,8 @@
 
 #[path = "../fuzz/driver.rs"]
 mod driver;
+#[path = "../../../tests/seed.rs"]
+mod seed;
 
 use proptest::prelude::*;
 
@@ -23,7 +25,7 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: if cfg!(miri) { 4 } else { 400 },
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..seed::seeded()
     })]
 
     #[test]

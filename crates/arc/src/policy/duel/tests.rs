@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::seed::seeded;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -84,6 +85,8 @@ impl Model {
 }
 
 proptest! {
+    #![proptest_config(seeded())]
+
     #[test]
     fn any_operations_keep_the_invariants(operations in operations(), capacity_bytes in 0_u64..80) {
         let mut duel = Duel::new(capacity_bytes);
