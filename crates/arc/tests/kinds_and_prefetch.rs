@@ -4,8 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
 
 use common::Sequence;
+use eventually::eventually;
 use ogive_arc::policy::{Outcome, PlainArc, State};
 use ogive_arc::{Access, Cache, Generation, Kind, List};
 
@@ -122,9 +125,7 @@ fn a_demand_that_joins_a_prefetch_is_its_first_use() {
             let load = || Ok::<_, String>(((), 1));
             cache.get_or_load(&1, Kind::Data, Access::Demand, load).map(drop)
         });
-        while cache.stats().iohits == 0 {
-            std::thread::yield_now();
-        }
+        eventually("a demand joins the load", || cache.stats().iohits > 0);
         drop(claim.fill((), 1));
         joined.join().unwrap().unwrap();
     });

@@ -3,6 +3,10 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
+
+use eventually::BOUND;
 use ogive_arc::reclaim::{
     Governor, GovernorConfig, Pressure, Reading, Reclaimer, ReclaimerConfig, WakeReason, Waker,
 };
@@ -215,7 +219,9 @@ impl Played {
     fn settle(&self) -> usize {
         let mut state = self.state.lock().unwrap();
         while !state.waiting {
-            state = self.changed.wait(state).unwrap();
+            let waited = self.changed.wait_timeout(state, BOUND).unwrap();
+            state = waited.0;
+            assert!(state.waiting || !waited.1.timed_out(), "the thread never comes to rest");
         }
         state.waits.len()
     }

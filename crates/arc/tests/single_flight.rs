@@ -3,6 +3,10 @@
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/eventually.rs"]
+mod eventually;
+
+use eventually::eventually;
 use ogive_arc::{Access, Cache, Claim, Joined, Kind, LoadError, Lookup, Source};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,9 +27,7 @@ fn load(cache: &Cache<u64, u64>, key: u64, value: u64) -> (u64, Source) {
 
 /// Waits until so many wait for a load (as counted when they join).
 fn wait_for_joined(cache: &Cache<u64, u64>, count: u64) {
-    while cache.stats().iohits < count {
-        thread::yield_now();
-    }
+    eventually(&format!("{count} wait for a load"), || cache.stats().iohits >= count);
 }
 
 #[test]
