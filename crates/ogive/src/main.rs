@@ -29,6 +29,9 @@ mod profile;
 mod quantity;
 mod sim;
 mod size;
+#[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod stat;
 mod state;
 mod threads;
