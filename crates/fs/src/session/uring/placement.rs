@@ -102,7 +102,7 @@ mod tests {
     /// One on a machine of which it is read that so many threads run.
     fn placement_with(layout: &RingLayout, processors: usize, running: usize) -> Placement {
         let mut load = tempfile::tempfile().unwrap();
-        write!(load, "0.20 0.18 0.12 {running}/80 11206\n").unwrap();
+        writeln!(load, "0.20 0.18 0.12 {running}/80 11206").unwrap();
         Placement { load: Some(load), ..Placement::new(layout, processors) }
     }
 
