@@ -3,8 +3,8 @@
 #
 #   bench/doctor/score.sh [--show-check] [--quick] [DIRECTORY]
 #
-# --quick asks the crate's example "diagnose", one process for all cases, instead of the program, and
-# leaves out the score with other weights.
+# --quick asks the crate's example "diagnose", one process for all cases, instead of the program,
+# and leaves out the score with other weights.
 # DIRECTORY holds facts.jsonl, or learn.jsonl and check.jsonl, with render.py; the answers are
 # scored by bench/doctor/cases/score.py. Default: $OGIVE_CASES, else bench/doctor/cases. check.jsonl
 # is for checking only: whoever writes rules must not see its cases, so nothing but totals is
