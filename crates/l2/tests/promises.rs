@@ -1,4 +1,5 @@
 //! What the tier promises, one test a promise.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
