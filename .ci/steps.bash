@@ -65,6 +65,15 @@ contained() {
     fi
 }
 
+# A step is a process group of its own, which hears nothing of what its terminal or its caller tells
+# this one.
+step_process=''
+interrupted() {
+    [ -z "$step_process" ] || kill -TERM "$step_process" 2>/dev/null || true
+    exit 130
+}
+trap interrupted INT TERM
+
 # run_step NAME SECONDS OUTPUT FUNCTION [ARGUMENT...]: runs a function of `script` in a shell of its
 # own, at most so long. Sets `result` and `took`. OUTPUT gets what it says.
 run_step() {
@@ -74,7 +83,10 @@ run_step() {
     # Not through a pipe that is waited for: a process that a step left behind would hold it.
     # shellcheck disable=SC2154 # `script` is whoever sources this
     timeout --kill-after=10 "$limit" bash "$script" --function "$@" \
-        > >(tee "$output") 2>&1 </dev/null 9>&- || code=$?
+        > >(tee "$output") 2>&1 </dev/null 9>&- &
+    step_process=$!
+    wait "$step_process" || code=$?
+    step_process=''
     # What is on its way to the file still.
     sleep 0.2
     case "$code" in
