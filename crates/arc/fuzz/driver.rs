@@ -1,5 +1,5 @@
 //! Bytes as a sequence of operations on a cache, which is recounted after every one of them. The
-//! fuzz target and `tests/operations.rs` both drive this.
+//! fuzz target and `tests/engine/operations.rs` both drive this.
 
 use ogive_arc::{Access, Cache, Claim, Hold, Kind, Policy};
 use std::collections::HashMap;

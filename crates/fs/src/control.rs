@@ -147,6 +147,11 @@ impl<O: Origin> Control<O> {
                 })
             });
             members.insert("source_gone".to_owned(), gone.into());
+            let mut doubted = Vec::new();
+            view.origin.doubted(&mut |file_system, why| {
+                doubted.push(serde_json::json!({ "file_system": file_system, "why": why }));
+            });
+            members.insert("times_doubted".to_owned(), doubted.into());
             let second_level = view.second_level.as_ref().map(|level| level.describe());
             members.insert("second_level".to_owned(), second_level.into());
             if let Some(transport) = self.transport.get() {

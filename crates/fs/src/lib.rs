@@ -51,6 +51,7 @@ mod latency;
 mod listing;
 mod memory;
 mod mount;
+mod moves;
 mod notable;
 mod number;
 mod objects;
@@ -82,6 +83,7 @@ mod workers;
 pub use mount::{
     Caching, Kstats, Mount, MountError, MountOptions, RECORDS_MIN, Summary, Transport, Unmounter,
 };
+pub use ogive_origin::TrustTimes;
 pub use second_level::{PathRuleError, PathRules, SecondLevelError, SecondLevelOptions};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use session::fuzzing::requests as carry_out_any_requests;

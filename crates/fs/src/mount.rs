@@ -146,6 +146,14 @@ impl<O: Origin> Mount<O> {
             )
             .map_err(|errno| MountError::source(source, errno.into()))?,
         );
+        view.origin.doubted(&mut |file_system, why| {
+            log::warn!(
+                event = "times_doubted",
+                file_system;
+                "{file_system}: {why}; nothing of it is kept from one opening of a file to the \
+                 next, unless --trust-times always promises that nobody puts old times back"
+            );
+        });
         let control = Arc::new(Control::new(
             &view,
             options.control_name.clone(),
@@ -319,7 +327,7 @@ impl MountOptions {
     }
 
     fn open(&self, source: &std::path::Path) -> Result<DirectoryOrigin, MountError> {
-        let origin = DirectoryOrigin::open(source)?;
+        let origin = DirectoryOrigin::open(source)?.trusting_times(self.trust_times);
         Ok(origin.sparing_access_times(self.no_atime, self.no_atime || self.no_diratime))
     }
 

@@ -103,7 +103,7 @@ fn tell<O: Origin>(
     let file_rows = rows(&files, |named| &named.figures);
     let file_rows = file_rows.into_iter().filter_map(|named| {
         let inode = inodes.get(named.number)?;
-        let path = directories.path(&inode.name())?;
+        let path = directories.path(&inode.names.last())?;
         Some(named.figures.tell_with_path(path))
     });
     let file_rows: Vec<Value> = file_rows.collect();
@@ -138,7 +138,7 @@ fn name<O: Origin>(
     inodes.walk(|inode| {
         let Some(contents) = inode.contents() else { return };
         let Some(figures) = versions.remove(&contents.version) else { return };
-        if directories.add(inodes, &inode.name(), &figures) {
+        if directories.add(inodes, &inode.names.last(), &figures) {
             unnamed.resident.sub(&figures.resident);
             unnamed.counts.sub(&figures.counts);
             files.push(Named { number: inode.number, figures });

@@ -173,7 +173,7 @@ fn ask<O: Origin>(view: &View<O>, numbers: &[u64]) -> u64 {
         if inode.kind == FileKind::Directory {
             continue;
         }
-        let name = inode.name();
+        let name = inode.names.last();
         view.kernel.invalidate_name(name.parent, &name.name);
         asked += 1;
     }

@@ -39,8 +39,8 @@ pub(crate) struct Retries {
 /// What is known of a thread since it was refused.
 struct Refused {
     since: Instant,
-    /// The name by which the object was known that it asked for.
-    name: Name,
+    /// The name by which the object was known that it asked for, and its number.
+    object: (Name, u64),
     /// What it found under that name since.
     found: Option<u64>,
     /// What it found last, under any name.
@@ -62,13 +62,13 @@ impl Retries {
     }
 
     /// Notes that a thread is about to be refused; `is_second` if it had come back.
-    pub(crate) fn expect(&self, thread: u32, name: Name, is_second: bool) {
+    pub(crate) fn expect(&self, thread: u32, object: (Name, u64), is_second: bool) {
         let since = Instant::now();
         let mut threads = self.threads.lock();
         if threads.len() >= THREADS_MAX {
             threads.retain(|_, refused| since.duration_since(refused.since) < self.patience);
         }
-        let refused = Refused { since, name, found: None, found_last: None, is_second };
+        let refused = Refused { since, object, found: None, found_last: None, is_second };
         let replaced = threads.insert(thread, refused);
         self.count.store(threads.len(), Ordering::Relaxed);
         drop(threads);
@@ -82,7 +82,7 @@ impl Retries {
             && let Some(refused) = self.threads.lock().get_mut(&thread)
         {
             refused.found_last = Some(number);
-            if refused.name.is(parent, name) {
+            if refused.object.0.is(parent, name) {
                 refused.found = Some(number);
             }
         }
@@ -91,8 +91,9 @@ impl Retries {
     /// Whether a thread that asks for an object is back, which it can be only once.
     pub(crate) fn is_retry(&self, thread: u32, number: u64) -> bool {
         self.take(thread).is_some_and(|refused| {
+            let is_the_same = !refused.is_second && refused.object.1 == number;
             let is_expected = refused.found_last == Some(number)
-                || refused.found.map_or(!refused.is_second, |found| found == number);
+                || refused.found.map_or(is_the_same, |found| found == number);
             is_expected && refused.since.elapsed() < self.patience
         })
     }
@@ -118,6 +119,8 @@ mod tests {
     use super::*;
 
     const PLACE: (u64, &str) = (1, "name");
+    /// What is refused.
+    const NUMBER: u64 = 3;
 
     /// A machine that stands still makes nobody late.
     fn retries() -> Retries {
@@ -125,7 +128,8 @@ mod tests {
     }
 
     fn refuse(retries: &Retries, thread: u32, is_second: bool) {
-        retries.expect(thread, Name::of(PLACE.0, PLACE.1.as_ref()), is_second);
+        let name = Name::of(PLACE.0, PLACE.1.as_ref());
+        retries.expect(thread, (name, NUMBER), is_second);
     }
 
     fn find(retries: &Retries, thread: u32, name: &str, number: u64) {
@@ -135,14 +139,17 @@ mod tests {
     #[test]
     fn a_thread_that_was_refused_may_come_back_once() {
         let retries = retries();
-        assert!(!retries.is_retry(7, 2));
+        assert!(!retries.is_retry(7, NUMBER));
         refuse(&retries, 7, false);
-        assert!(!retries.is_retry(8, 2));
-        assert!(retries.is_retry(7, 2), "it walked no path");
-        assert!(!retries.is_retry(7, 2));
+        assert!(!retries.is_retry(8, NUMBER));
+        assert!(retries.is_retry(7, NUMBER), "it walked no path");
+        assert!(!retries.is_retry(7, NUMBER));
         refuse(&retries, 7, false);
         retries.give_up(7);
-        assert!(!retries.is_retry(7, 2));
+        assert!(!retries.is_retry(7, NUMBER));
+        // A watcher of events does not come back; what it opens next has to be checked.
+        refuse(&retries, 7, false);
+        assert!(!retries.is_retry(7, NUMBER + 1));
     }
 
     #[test]

@@ -63,7 +63,9 @@ mod skipped;
 mod watched;
 
 pub use attributes::{Attributes, FileKind, Identity, Tag, Time, VersionSecret};
-pub use directory::{Device, DirectoryOrigin, Node, OpenDirectory, OpenError, OpenFile};
+pub use directory::{
+    Device, DirectoryOrigin, Node, OpenDirectory, OpenError, OpenFile, TrustTimes,
+};
 pub use origin::{
     Allocation, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics, FlagsForm, Found,
     Make, Origin, Run, RunSink, SetTime, Standing, Whence,

@@ -30,6 +30,8 @@ pub struct MountEntry {
     pub fstype: String,
     /// What was mounted: a device, or for ogive its source directory.
     pub source: OsString,
+    /// Options of the file system, each as `rw` or `name=value`.
+    pub super_options: Vec<OsString>,
 }
 
 impl MountEntry {
@@ -83,6 +85,8 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let fstype = fields.next()?;
     let source = fields.next()?;
+    // A comma in a value is escaped, as a space is.
+    let super_options = fields.next().unwrap_or_default().split(|byte| *byte == b',');
     let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
     Some(MountEntry {
         id,
@@ -92,6 +96,7 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
         options: String::from_utf8_lossy(options).into_owned(),
         fstype: String::from_utf8_lossy(fstype).into_owned(),
         source: OsString::from_vec(unescape(source)),
+        super_options: super_options.map(|each| OsString::from_vec(unescape(each))).collect(),
     })
 }
 
@@ -121,7 +126,7 @@ mod tests {
 22 28 0:21 / /proc rw,nosuid,nodev,noexec,relatime shared:12 - proc proc rw
 28 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw,errors=remount-ro
 91 28 0:52 / /mnt/my\\040photos\\134x rw,nosuid,nodev,relatime shared:7 master:3 \
-- fuse.ogive /srv/my\\011data rw,user_id=0
+- fuse.ogive /srv/my\\011data rw,user_id=0,a=b\\054c
 92 91 0:53 / /mnt/my\\040photos\\134x/sub rw - fuse.sshfs host:/x rw
 a broken line
 93 28 0:54 / /mnt/two ro - fuse.ogive /two ro
@@ -138,6 +143,7 @@ a broken line
         assert_eq!((ogive.id, ogive.device), (91, (0, 52)));
         assert_eq!(ogive.root, "/");
         assert_eq!(ogive.options, "rw,nosuid,nodev,relatime");
+        assert_eq!(ogive.super_options, ["rw", "user_id=0", "a=b,c"]);
         assert!(ogive.is_ogive() && ogive.is_fuse());
         assert!(!mounts[3].is_ogive() && mounts[3].is_fuse());
         assert!(!mounts[1].is_fuse());

@@ -47,6 +47,10 @@ pub trait Origin: Send + Sync + 'static {
     /// across it.
     fn hidden(&self, _tell: &mut dyn FnMut(&str, &str)) {}
 
+    /// Tells of which file systems, met so far, nothing is kept from one opening to the next because
+    /// their times prove nothing, and why.
+    fn doubted(&self, _tell: &mut dyn FnMut(&str, &str)) {}
+
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
 

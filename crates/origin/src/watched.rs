@@ -249,6 +249,10 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.hidden(tell);
     }
 
+    fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
+        self.0.origin.doubted(tell);
+    }
+
     fn reads_in_background(&self) -> bool {
         self.0.origin.reads_in_background()
     }

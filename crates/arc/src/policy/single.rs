@@ -1,7 +1,7 @@
 //! The whole policy in one thread: one sublist, one balance.
 //!
 //! With one kind and equal weights the sequence of hits and misses is exactly that of ARC as
-//! printed (FAST '03, Fig. 4); `tests/golden.rs` holds it to published hit counts.
+//! printed (FAST '03, Fig. 4); `tests/engine/golden.rs` holds it to published hit counts.
 
 use super::balance::{Balance, Step};
 use super::state::{Access, Kind, List, State};

@@ -1,12 +1,14 @@
 //! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
 
 mod changing;
+mod names;
 mod names_kept;
 mod no_xattrs;
 mod table;
 mod way;
 
 pub(crate) use changing::Changing;
+pub(crate) use names::{Name, Names, Told};
 pub(crate) use names_kept::Sharing;
 pub(crate) use no_xattrs::Mark;
 pub(crate) use table::InodeTable;
@@ -19,11 +21,10 @@ use names_kept::NamesKept;
 use no_xattrs::NoXattrs;
 use ogive_origin::{Attributes, FileKind, Found, Origin};
 use parking_lot::Mutex;
-use std::ffi::OsStr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use way::Way;
 
 /// One object of the origin that the kernel has looked up.
@@ -47,37 +48,8 @@ pub(crate) struct Inode<O: Origin> {
     /// What the kernel keeps of a directory.
     pub(crate) names_kept: NamesKept,
     opened: Mutex<Option<Box<OpenState<O>>>>,
-    /// The name by which the kernel looked it up last.
-    name: Mutex<Name>,
-}
-
-/// A name under which the kernel knows an inode.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Name {
-    /// Number of the directory.
-    pub(crate) parent: u64,
-    /// Name in it; empty for the root.
-    pub(crate) name: Box<OsStr>,
-    /// Until when the kernel may still believe in another name as well.
-    ambiguous_until: Option<Instant>,
-}
-
-impl Name {
-    /// A name that is the only one.
-    #[cfg(test)]
-    pub(crate) fn of(parent: u64, name: &OsStr) -> Self {
-        Self { parent, name: name.into(), ambiguous_until: None }
-    }
-
-    /// Whether it is this name in this directory.
-    pub(crate) fn is(&self, parent: u64, name: &OsStr) -> bool {
-        self.parent == parent && *self.name == *name
-    }
-
-    /// Whether this is the only name the kernel can have come by.
-    pub(crate) fn is_certain(&self) -> bool {
-        self.ambiguous_until.is_none_or(|until| until < Instant::now())
-    }
+    /// By which the kernel may come to it.
+    pub(crate) names: Names,
 }
 
 /// What is kept of an inode once it has been opened.
@@ -110,50 +82,13 @@ impl<O: Origin> Inode<O> {
             no_xattrs: NoXattrs::default(),
             names_kept: NamesKept::default(),
             opened: Mutex::new(None),
-            name: Mutex::default(),
+            names: Names::default(),
         }
     }
 
     /// The same for an object that takes the place of another, which the kernel does not see.
     pub(crate) fn in_place_of_another(number: u64, shown: u64, found: Found<O::Node>) -> Self {
         Self { names_kept: NamesKept::never(), ..Self::new(number, shown, found) }
-    }
-
-    /// Notes the name under which the kernel has just looked this inode up. If it was another
-    /// before, the kernel may go on to believe in that one for up to `memory`.
-    pub(crate) fn remember_name(&self, parent: u64, name: &OsStr, memory: Duration) {
-        let mut known = self.name.lock();
-        if known.parent == parent && *known.name == *name {
-            return;
-        }
-        drop(known);
-        let mut name = Name { parent, name: name.into(), ambiguous_until: None };
-        known = self.name.lock();
-        if known.parent != 0 {
-            name.ambiguous_until = Instant::now().checked_add(memory);
-        }
-        let replaced = std::mem::replace(&mut *known, name);
-        drop(known);
-        drop(replaced);
-    }
-
-    /// Notes that it was renamed through the mount: the kernel believes in the new name and no
-    /// longer in the old one.
-    pub(crate) fn rename(&self, old: (u64, &OsStr), new: (u64, &OsStr)) {
-        let name = Box::from(new.1);
-        let mut known = self.name.lock();
-        if (known.parent, &*known.name) != old {
-            return;
-        }
-        known.parent = new.0;
-        let replaced = std::mem::replace(&mut known.name, name);
-        drop(known);
-        drop(replaced);
-    }
-
-    /// The name by which it was looked up last.
-    pub(crate) fn name(&self) -> Name {
-        self.name.lock().clone()
     }
 
     /// Notes that the kernel is about to be told these attributes, and says whether it believed

@@ -2,6 +2,7 @@
 
 use super::MountError;
 use crate::second_level::SecondLevelOptions;
+use ogive_origin::TrustTimes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -72,6 +73,8 @@ pub struct MountOptions {
     pub negative_ttl: Duration,
     /// How old a change must be before times can vouch that there was no other; 2 s if `None`.
     pub racy_window: Option<Duration>,
+    /// Whether to believe in the times of the source's file system.
+    pub trust_times: TrustTimes,
     /// Nobody changes the source but through this mount.
     pub sole_writer: bool,
     /// Nobody changes the source as long as it is mounted, not even this mount: everything that is
@@ -128,6 +131,7 @@ impl Default for MountOptions {
             metadata_ttl: Duration::from_secs(1),
             negative_ttl: Duration::from_secs(1),
             racy_window: None,
+            trust_times: TrustTimes::default(),
             sole_writer: false,
             immutable: false,
             threads: 0,
@@ -164,7 +168,14 @@ impl MountOptions {
             return Ok(self);
         }
         let (metadata_ttl, negative_ttl) = (FOREVER, FOREVER);
-        Ok(Self { read_only: true, sole_writer: true, metadata_ttl, negative_ttl, ..self })
+        Ok(Self {
+            read_only: true,
+            sole_writer: true,
+            trust_times: TrustTimes::Unchanging,
+            metadata_ttl,
+            negative_ttl,
+            ..self
+        })
     }
 
     /// # Errors

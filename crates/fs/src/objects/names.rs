@@ -60,7 +60,7 @@ impl Directories {
             }
             above.push(number);
             if !self.0.contains_key(&number) {
-                let name = inodes.get(number)?.name();
+                let name = inodes.get(number)?.names.last();
                 self.0.insert(number, Directory { name, figures: Figures::default() });
             }
             number = self.0.get(&number)?.name.parent;

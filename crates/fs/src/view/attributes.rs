@@ -58,8 +58,7 @@ impl<O: Origin> View<O> {
         let inode = self.inode(number)?;
         let by_name = handle.is_none() && inode.any_file().is_none();
         if changes.size_bytes.is_some() && by_name && self.must_check_name(number, thread) {
-            let attributes = || self.origin.attributes(&inode.node, None);
-            self.check_name(&inode, || attributes().map_or(0, |known| known.links), thread)?;
+            self.check_name(&inode, thread)?;
         }
         let open = handle.and_then(|handle| self.files.get(handle));
         // What is loaded while a size is being set is not kept.

@@ -60,7 +60,7 @@ impl<O: Origin> View<O> {
             number => self.inode(number)?,
         };
         if number != ROOT && self.must_check_name(number, thread) {
-            self.check_name(&inode, || 1, thread)?;
+            self.check_name(&inode, thread)?;
         }
         let now = Time::now();
         let directory = self.origin.open_directory(&inode.node)?;

@@ -46,12 +46,12 @@ impl<O: Origin> View<O> {
         };
         let file = self.origin.open_unread(&inode.node, flags, &is_kept).inspect_err(|errno| {
             if *errno == Errno::STALE && self.names_may_be_old() {
-                self.retries.expect(thread, inode.name(), !must_check);
+                self.retries.expect(thread, (inode.names.last(), number), !must_check);
             }
         })?;
         let attributes = self.origin.attributes(&inode.node, Some(&file))?;
         if must_check {
-            self.check_name(&inode, || attributes.links, thread)?;
+            self.check_name(&inode, thread)?;
         }
         let identity = attributes.identity(inode.generation);
         let opened = inode.open(|known| {

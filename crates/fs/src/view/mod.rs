@@ -32,8 +32,9 @@ pub(crate) use reading::Read;
 
 use crate::counters::Counters;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
-use crate::inode::{Inode, InodeTable};
+use crate::inode::{Inode, InodeTable, Told};
 use crate::kernel::Kernel;
+use crate::moves::{Became, Moves};
 use crate::number::{Numbers, ROOT};
 use crate::observers::Observers;
 use crate::pace::Pace;
@@ -91,6 +92,7 @@ pub(crate) struct View<O: Origin> {
     /// Who else has memory to give back.
     pub(crate) wanted: Wanted,
     retries: Retries,
+    moves: Moves,
     /// How fast the origin is at present.
     pace: Pace,
     /// How far ahead to read now, in bytes.
@@ -139,6 +141,7 @@ impl<O: Origin> View<O> {
             wanted: Wanted::default(),
             second_level,
             retries: Retries::default(),
+            moves: Moves::default(),
             pace: Pace::default(),
             prefetch_distance: AtomicU64::new(0),
             kernel: Kernel::default(),
@@ -182,23 +185,46 @@ impl<O: Origin> View<O> {
     /// this one. It has to be told so before it opens, or truncates, what it believes in: on
     /// `ESTALE` it looks the path up anew and tries once more, on the same thread.
     ///
+    /// Not everybody who opens an inode has a path that could be looked up anew: a watcher of
+    /// events (fanotify), a server that was given a handle, a file system on top of this one. The
+    /// program would see the error. So it is given only where a name was changed behind the mount
+    /// that the kernel may believe in still.
+    ///
     /// # Errors
-    /// `ESTALE` if the name leads elsewhere, or if it cannot be known which name that was: that of
-    /// a file with several or none, or one that changed its name a moment ago.
-    fn check_name(&self, inode: &Inode<O>, links: impl FnOnce() -> u32, thread: u32) -> Result<()> {
-        let name = inode.name();
-        let leads_here = || {
-            let parent = self.inodes.get(name.parent);
-            parent.is_some_and(|parent| {
-                self.origin.leads_to(&parent.node, &name.name, &inode.node).unwrap_or(false)
-            })
-        };
-        let has_one_name = || inode.kind == FileKind::Directory || links() == 1;
-        if name.is_certain() && leads_here() && has_one_name() {
+    /// `ESTALE` if one of the names by which the kernel may have come leads elsewhere.
+    fn check_name(&self, inode: &Inode<O>, thread: u32) -> Result<()> {
+        let believed = inode.names.believed(Instant::now(), self.name_memory());
+        if believed.is_some_and(|told| told.iter().all(|told| self.is_true(told, inode))) {
             return Ok(());
         }
-        self.retries.expect(thread, name, false);
+        self.retries.expect(thread, (inode.names.last(), inode.number), false);
         Err(Errno::STALE)
+    }
+
+    /// Whether a name that the kernel was told leads to the inode, or the kernel has forgotten it.
+    fn is_true(&self, told: &Told, inode: &Inode<O>) -> bool {
+        /// A name that was changed more often meanwhile is not followed further.
+        const MOVES_MAX: usize = 16;
+        let mut now = told.clone();
+        for _ in 0..MOVES_MAX {
+            // What it has forgotten has no names that it knows.
+            let Some(parent) = self.inodes.get(now.name.parent) else { return true };
+            if self.origin.leads_to(&parent.node, &now.name.name, &inode.node) == Ok(true) {
+                if now != *told {
+                    inode.names.changed(told, Some(now));
+                }
+                return true;
+            }
+            match self.moves.since(&now) {
+                Became::Unchanged => return false,
+                Became::Removed => {
+                    inode.names.changed(told, None);
+                    return true;
+                }
+                Became::Moved(to) => now = to,
+            }
+        }
+        false
     }
 
     /// Whether a request that was led here by a name must check it: not if the kernel has just

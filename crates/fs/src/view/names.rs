@@ -1,13 +1,13 @@
 //! Operations on names: looking them up, making, linking, renaming and removing them.
 
 use super::{NodeAttributes, Result, View};
-use crate::inode::Inode;
+use crate::inode::{Inode, Name};
 use crate::record::{Entry, Key};
 use ogive_arc::Access;
 use ogive_origin::{Caller, Errno, Found, Make, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl<O: Origin> View<O> {
     /// Finds a name for a thread. The kernel counts a reference for each success.
@@ -27,15 +27,23 @@ impl<O: Origin> View<O> {
 
     /// How long the kernel may believe in a name after it was told, with time for the reply to
     /// get there.
-    fn name_memory(&self) -> Duration {
+    pub(super) fn name_memory(&self) -> Duration {
         self.settings.metadata_ttl * 2 + Duration::from_secs(1)
     }
 
     /// Notes what was found under a name.
     pub(super) fn found(&self, parent: u64, name: &OsStr, found: Found<O::Node>) -> NodeAttributes {
         let (inode, known) = self.remember(found);
-        inode.remember_name(parent, name, self.name_memory());
+        inode.names.tell(parent, name, Instant::now(), self.name_memory());
         known
+    }
+
+    /// Notes that through the mount something was moved from a name, or removed from it.
+    fn has_left(&self, (parent, name): (u64, &OsStr), to: Option<(u64, &OsStr)>) {
+        if self.names_may_be_old() {
+            let to = to.map(|(parent, name)| Name::of(parent, name));
+            self.moves.note(Name::of(parent, name), to, Instant::now(), self.name_memory());
+        }
     }
 
     /// Makes a directory, symbolic link or special file.
@@ -71,13 +79,17 @@ impl<O: Origin> View<O> {
     /// Removes the name of anything but a directory.
     pub(crate) fn unlink(&self, parent: u64, name: &OsStr) -> Result<()> {
         self.writable()?;
-        self.in_directory(parent, |node| self.origin.unlink(node, name))
+        self.in_directory(parent, |node| self.origin.unlink(node, name))?;
+        self.has_left((parent, name), None);
+        Ok(())
     }
 
     /// Removes an empty directory.
     pub(crate) fn remove_directory(&self, parent: u64, name: &OsStr) -> Result<()> {
         self.writable()?;
-        self.in_directory(parent, |node| self.origin.remove_directory(node, name))
+        self.in_directory(parent, |node| self.origin.remove_directory(node, name))?;
+        self.has_left((parent, name), None);
+        Ok(())
     }
 
     /// Renames.
@@ -91,20 +103,21 @@ impl<O: Origin> View<O> {
         let (old, new) = ((from, old_name), (to, new_name));
         let to = self.inode(to)?;
         let moving = self.expect_move(old, new);
-        let back =
-            if flags.contains(RenameFlags::EXCHANGE) { self.expect_move(new, old) } else { None };
+        let is_exchange = flags.contains(RenameFlags::EXCHANGE);
+        let back = if is_exchange { self.expect_move(new, old) } else { None };
         let result = self.in_directory(from, |from| {
             self.origin.rename((from, old_name), (&to.node, new_name), flags)
         });
         for (inode, old, new) in [(moving, old, new), (back, new, old)] {
             let Some(inode) = inode else { continue };
             match result {
-                Ok(()) => {
-                    inode.rename(old, new);
-                    self.has_moved(&inode, old, new);
-                }
+                Ok(()) => self.has_moved(&inode, old, new),
                 Err(_) => self.has_moved(&inode, new, old),
             }
+        }
+        if result.is_ok() {
+            self.has_left(new, is_exchange.then_some(old));
+            self.has_left(old, Some(new));
         }
         result
     }
@@ -176,7 +189,7 @@ impl<O: Origin> View<O> {
         let (found, file) =
             self.in_directory(parent, |node| self.origin.create(node, name, flags, mode, caller))?;
         let (inode, known) = self.remember(found);
-        inode.remember_name(parent, name, self.name_memory());
+        inode.names.tell(parent, name, Instant::now(), self.name_memory());
         Ok((inode, known, file))
     }
 }

@@ -16,7 +16,7 @@ impl<O: Origin> View<O> {
     /// The path of an inode from the root, if its names lead there.
     fn path_of(&self, inode: &Inode<O>) -> Option<PathBuf> {
         let mut names = Vec::new();
-        let mut name = inode.name();
+        let mut name = inode.names.last();
         loop {
             let parent = name.parent;
             names.push(name.name);
@@ -26,7 +26,7 @@ impl<O: Origin> View<O> {
             if names.len() > DEPTH_MAX || parent == 0 {
                 return None;
             }
-            name = self.inodes.get(parent)?.name();
+            name = self.inodes.get(parent)?.names.last();
         }
     }
 

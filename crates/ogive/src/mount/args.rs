@@ -168,6 +168,22 @@ pub(crate) struct MountArgs {
     #[arg(long, value_name = "TIME", default_value = "auto", help_heading = "Coherence options")]
     pub(crate) racy_window: Auto<Span>,
 
+    /// Whether to believe that a file is unchanged whose size and times are
+    ///
+    /// Some file systems have no change time of their own: FAT, exFAT, sshfs and most that are made
+    /// with FUSE. There whoever puts an old time back (touch -r, cp -p, rsync -t) hides a change.
+    /// auto goes by the type of file system, and of one that is not known nothing is kept from one
+    /// opening of a file to the next. always keeps it: a promise that nobody puts old times back.
+    /// never keeps nothing.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = TrustTimes::Auto,
+        help_heading = "Coherence options"
+    )]
+    pub(crate) trust_times: TrustTimes,
+
     /// Promise that nothing changes SRC except through this mount
     ///
     /// Saves the checks at each open. If the promise is broken, old bytes may be served.
@@ -376,6 +392,27 @@ impl From<Caching> for ogive_fs::Caching {
         match caching {
             Caching::Exclusive => Self::Exclusive,
             Caching::Inclusive => Self::Inclusive,
+        }
+    }
+}
+
+/// The choices of `--trust-times`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TrustTimes {
+    /// Where the file system is known to have a change time that nobody can set
+    Auto,
+    /// Everywhere; names in directories of such file systems are read again all the same
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl From<TrustTimes> for ogive_fs::TrustTimes {
+    fn from(trust: TrustTimes) -> Self {
+        match trust {
+            TrustTimes::Auto => Self::Auto,
+            TrustTimes::Always => Self::Always,
+            TrustTimes::Never => Self::Never,
         }
     }
 }

@@ -101,6 +101,7 @@ impl Plan {
             metadata_ttl: args.metadata_ttl.0,
             negative_ttl: args.negative_ttl.0,
             racy_window: args.racy_window.exactly().map(|span| span.0),
+            trust_times: args.trust_times.into(),
             sole_writer: args.sole_writer,
             immutable: args.immutable,
             threads: thread_count("--threads", args.threads)?,
@@ -343,7 +344,8 @@ mod tests {
             "-r -f -vv --allow-other --dev --suid --no-exec --no-atime --no-diratime --direct-io --sole-writer \
              --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
-             --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring",
+             --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring \
+             --trust-times always",
         )
         .unwrap();
         let o = plan.options;
@@ -355,6 +357,7 @@ mod tests {
         assert_eq!(o.record_size_bytes, 16 << 10);
         assert_eq!((o.metadata_ttl, o.negative_ttl), (Duration::from_secs(5), Duration::ZERO));
         assert_eq!(o.racy_window, Some(Duration::from_millis(20)));
+        assert_eq!(o.trust_times, ogive_fs::TrustTimes::Always);
         assert_eq!((o.threads, o.origin_threads), (3, 7));
         assert_eq!(o.transport, ogive_fs::Transport::Uring);
         assert_eq!((o.prefetch_max_bytes, o.inode_limit), (0, 1000));

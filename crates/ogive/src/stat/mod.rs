@@ -145,7 +145,7 @@ fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<Pa
         },
     };
     check_alive(&mount_point)?;
-    warn_if_gone(&mount_point);
+    warn_of_source(&mount_point);
     Ok(Some(mount_point.join(".ogive")))
 }
 
@@ -190,7 +190,8 @@ pub(crate) fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
 }
 
 /// Says so if the source of a mount has gone: its figures would look like those of an idle mount.
-fn warn_if_gone(mount_point: &Path) {
+/// And if little of it is kept: the figures would look like those of a bad cache.
+fn warn_of_source(mount_point: &Path) {
     let text = std::fs::read_to_string(mount_point.join(".ogive/mount")).unwrap_or_default();
     let mount: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     if let Some(error) = mount["source_gone"]["error"].as_str() {
@@ -201,6 +202,15 @@ fn warn_if_gone(mount_point: &Path) {
             _ => "programs get errors until it is back as the same file system",
         };
         messages::print(&format!("the source {source} of {point} has gone: {error}; {meanwhile}"));
+    }
+    for doubted in mount["times_doubted"].as_array().into_iter().flatten() {
+        let said = |key: &str| doubted[key].as_str().unwrap_or_default();
+        messages::print(&format!(
+            "{}: {}; nothing of it is kept from one opening of a file to the next (see \
+             --trust-times of ogive mount)",
+            said("file_system"),
+            said("why")
+        ));
     }
 }
 

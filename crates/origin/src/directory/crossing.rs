@@ -22,7 +22,7 @@ use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
 /// `STATX_MNT_ID_UNIQUE` of `linux/stat.h`, since Linux 6.8: no id is given twice.
-const MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+pub(super) const MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// Mounts whose judgement is remembered; a further one is judged each time.
 const KNOWN_MAX: usize = 1024;
 

@@ -5,22 +5,31 @@
 //! that is kept. An overlay has neither: what it gives as the time of birth is that of the file
 //! below, and another one once the file has been copied up, by which an open file would turn into
 //! another.
+//!
+//! What the times of an object are worth goes by the mount that it lies on ([`super::times`]): the
+//! number of a device may be that of another file system tomorrow.
 
-use super::crossing::Crossings;
+use super::crossing::{Crossings, MNT_ID_UNIQUE};
 use super::handle::{FileHandle, MountId};
+use super::times::{self, Proof, TrustTimes};
+use crate::mount_table::{self, MountEntry};
 use crate::{Attributes, FileKind, Result, Tag, Time};
 use parking_lot::RwLock;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Statx, StatxFlags, StatxTimestamp, makedev};
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::sync::LazyLock;
+use std::time::Duration;
 
 /// `OVERLAYFS_SUPER_MAGIC` of `linux/magic.h`.
 const OVERLAY: u32 = 0x794c_7630;
 /// Those of file systems that are told attributes with names: FUSE, NFS, SMB, CephFS.
 const LIST_WITH_ATTRIBUTES: [u32; 5] = [0x6573_5546, 0x6969, 0xfe53_4d42, 0xff53_4d42, 0x00c3_6400];
-/// Devices whose way is remembered; a further one is asked each time.
-const DEVICES_MAX: usize = 256;
+/// File systems whose way is remembered; a further one is asked each time.
+const FILE_SYSTEMS_MAX: usize = 256;
+/// A change time so old right after a change is none.
+const CHANGE_TIME_OLD: Duration = Duration::from_secs(60);
 
 /// Where the generation of a device's objects comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +39,24 @@ enum Source {
     Nothing,
 }
 
-/// What is known of a device.
+/// What is known of a file system, by a device and the mount on which it was met.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     device: u64,
+    mount: u64,
     source: Source,
     lists_with_attributes: bool,
+    proof: Proof,
+}
+
+/// A file system whose times prove nothing of contents.
+#[derive(Debug)]
+struct Doubted {
+    device: u64,
+    mount: u64,
+    /// Its type and where it is mounted, as far as that is known.
+    name: String,
+    why: &'static str,
 }
 
 /// What is known of an object that was looked at.
@@ -47,11 +68,13 @@ pub(super) struct Seen {
     pub(super) handle: Option<(FileHandle, MountId)>,
 }
 
-/// Looks at objects. The lock guards the short list of devices. No file system
+/// Looks at objects. The locks guard the short lists of file systems. No file system
 /// is asked before it is known that it does not ask back.
 #[derive(Debug, Default)]
 pub(super) struct Inspector {
-    devices: RwLock<Vec<Known>>,
+    trust: TrustTimes,
+    file_systems: RwLock<Vec<Known>>,
+    doubted: RwLock<Vec<Doubted>>,
     pub(super) crossings: Crossings,
 }
 
@@ -67,16 +90,10 @@ impl Inspector {
             asked => asked.ok(),
         };
         self.crossings.check(directory, name, asked.as_ref().map(|(_, id)| *id))?;
-        let mut flags = AtFlags::SYMLINK_NOFOLLOW;
-        flags.set(AtFlags::EMPTY_PATH, name.is_empty());
-        let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let statx = rustix::fs::statx(directory, name, flags, mask)?;
-        let device = makedev(statx.stx_dev_major, statx.stx_dev_minor);
-        let attributes = attributes(&statx, device)?;
-        let source = match self.known(device) {
-            Some(known) => known.source,
-            None => self.learn(device, asked.is_some(), directory, name)?,
-        };
+        let statx = ask(directory, name, StatxFlags::BTIME)?;
+        let known = self.known(&statx, asked.is_some(), (directory, name))?;
+        let source = known.source;
+        let attributes = attributes(&statx, known.proof)?;
         let handle = asked.filter(|_| source == Source::Handle);
         let generation = match (source, &handle) {
             (_, Some((handle, _))) => handle.generation(),
@@ -92,36 +109,185 @@ impl Inspector {
         Ok(Seen { attributes, generation, handle })
     }
 
-    fn known(&self, device: u64) -> Option<Known> {
-        self.devices.read().iter().find(|known| known.device == device).copied()
+    /// Attributes of an object that was looked at before, and so may be asked.
+    pub(super) fn attributes(&self, fd: BorrowedFd<'_>) -> Result<Attributes> {
+        let place = (fd, OsStr::new(""));
+        let statx = ask(place.0, place.1, StatxFlags::empty())?;
+        let proof = match self.find(&statx) {
+            Some(known) => known.proof,
+            None => self.known(&statx, handle(place.0, place.1).is_ok(), place)?.proof,
+        };
+        attributes(&statx, proof)
+    }
+
+    /// The same right after its modification time was set. An old one that is its change time as
+    /// well shows that it has no other.
+    pub(super) fn attributes_once_set(&self, fd: BorrowedFd<'_>) -> Result<Attributes> {
+        let attributes = self.attributes(fd)?;
+        let is_old = attributes.changed.after(CHANGE_TIME_OLD) < Time::now();
+        if attributes.tag != Tag::Times || attributes.modified != attributes.changed || !is_old {
+            return Ok(attributes);
+        }
+        self.doubt(fd, "its change time was set together with the modification time");
+        Ok(Attributes { tag: Tag::Nothing, ..attributes })
+    }
+
+    /// Believes in times as the user wants it.
+    pub(super) fn trust_times(&mut self, trust: TrustTimes) {
+        self.trust = trust;
+        self.file_systems.get_mut().clear();
+        self.doubted.get_mut().clear();
+    }
+
+    /// Tells which file systems that were met have times that prove nothing, and why.
+    pub(super) fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
+        for doubted in &*self.doubted.read() {
+            tell(&doubted.name, doubted.why);
+        }
+    }
+
+    fn find(&self, statx: &Statx) -> Option<Known> {
+        let (device, mount) = (device(statx), statx.stx_mnt_id);
+        let known = self.file_systems.read();
+        known.iter().find(|known| known.device == device && known.mount == mount).copied()
+    }
+
+    fn known(
+        &self,
+        statx: &Statx,
+        has_handle: bool,
+        place: (BorrowedFd<'_>, &OsStr),
+    ) -> Result<Known> {
+        match self.find(statx) {
+            Some(known) => Ok(known),
+            None => self.learn(statx, has_handle, place),
+        }
     }
 
     /// Whether names of this device come with attributes, as far as is known.
     pub(super) fn lists_with_attributes(&self, device: u64) -> bool {
-        self.known(device).is_some_and(|known| known.lists_with_attributes)
+        let known = self.file_systems.read();
+        let last = known.iter().rev().find(|known| known.device == device);
+        last.is_some_and(|known| known.lists_with_attributes)
     }
 
-    /// Finds out about a device by an object on it.
+    /// Finds out about a file system by an object on it.
     fn learn(
         &self,
-        device: u64,
+        statx: &Statx,
         has_handle: bool,
-        directory: BorrowedFd<'_>,
-        name: &OsStr,
-    ) -> Result<Source> {
-        let (source, magic) = match (has_handle, magic(directory, name)) {
+        place: (BorrowedFd<'_>, &OsStr),
+    ) -> Result<Known> {
+        let (source, magic) = match (has_handle, magic(place.0, place.1)) {
             (true, magic) => (Source::Handle, magic.unwrap_or(0)),
             (false, magic) => match magic? {
                 OVERLAY => (Source::Nothing, OVERLAY),
                 magic => (Source::Birth, magic),
             },
         };
-        let lists_with_attributes = LIST_WITH_ATTRIBUTES.contains(&magic);
-        let mut devices = self.devices.write();
-        if devices.len() < DEVICES_MAX && devices.iter().all(|known| known.device != device) {
-            devices.push(Known { device, source, lists_with_attributes });
+        let mounts = mount_table::read().unwrap_or_default();
+        let mount = mount_of(&mounts, statx, place);
+        let proof = mount.map_or(Proof::Nothing, |mount| times::proof(&mounts, mount));
+        let known = Known {
+            device: device(statx),
+            mount: statx.stx_mnt_id,
+            source,
+            lists_with_attributes: LIST_WITH_ATTRIBUTES.contains(&magic),
+            proof: self.trust.allows(proof),
+        };
+        let mut file_systems = self.file_systems.write();
+        let is_first = file_systems.is_empty();
+        if file_systems.len() == FILE_SYSTEMS_MAX {
+            // One that was unmounted long ago would stay for ever. The root's is asked for again.
+            file_systems.remove(0);
         }
-        Ok(source)
+        file_systems.push(known);
+        drop(file_systems);
+        if known.proof == Proof::Nothing {
+            let why = match self.trust {
+                TrustTimes::Never => "times are not to be trusted",
+                _ => "its type is not known to have a change time that nobody can set",
+            };
+            // Of the first whoever opened the origin is going to tell.
+            self.note_doubt(&known, mount, why, !is_first);
+        }
+        Ok(known)
+    }
+
+    /// Its times have shown to prove nothing.
+    fn doubt(&self, fd: BorrowedFd<'_>, why: &'static str) {
+        let Ok(statx) = ask(fd, OsStr::new(""), StatxFlags::empty()) else { return };
+        let (device, mount) = (device(&statx), statx.stx_mnt_id);
+        if matches!(self.trust, TrustTimes::Always | TrustTimes::Unchanging) {
+            return;
+        }
+        let mut file_systems = self.file_systems.write();
+        let it =
+            file_systems.iter_mut().find(|known| known.device == device && known.mount == mount);
+        let Some(it) = it.filter(|known| known.proof != Proof::Nothing) else { return };
+        it.proof = Proof::Nothing;
+        let known = *it;
+        drop(file_systems);
+        let mounts = mount_table::read().unwrap_or_default();
+        self.note_doubt(&known, mount_of(&mounts, &statx, (fd, OsStr::new(""))), why, true);
+    }
+
+    fn note_doubt(&self, known: &Known, at: Option<&MountEntry>, why: &'static str, is_said: bool) {
+        let (device, mount) = (known.device, known.mount);
+        let name = match at {
+            Some(at) => format!("{} at {}", at.fstype, at.mount_point.display()),
+            None => "a file system that is mounted nowhere".to_owned(),
+        };
+        let mut doubted = self.doubted.write();
+        if doubted.iter().any(|other| other.device == device && other.mount == mount) {
+            return;
+        }
+        if is_said {
+            log::warn!(
+                event = "times_doubted",
+                file_system = name.as_str();
+                "{name}: {why}; nothing of it is kept from one opening to the next"
+            );
+        }
+        if doubted.len() == FILE_SYSTEMS_MAX {
+            doubted.remove(0);
+        }
+        doubted.push(Doubted { device, mount, name, why });
+    }
+}
+
+fn device(statx: &Statx) -> u64 {
+    makedev(statx.stx_dev_major, statx.stx_dev_minor)
+}
+
+/// What the kernel says of an object, and of the mount that it lies on.
+fn ask(directory: BorrowedFd<'_>, name: &OsStr, more: StatxFlags) -> Result<Statx> {
+    let mut flags = AtFlags::SYMLINK_NOFOLLOW;
+    flags.set(AtFlags::EMPTY_PATH, name.is_empty());
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | MNT_ID_UNIQUE | more;
+    rustix::fs::statx(directory, name, flags, mask)
+}
+
+/// The line of the table for the mount that an object lies on. The table has the ids that are given
+/// again.
+fn mount_of<'a>(
+    mounts: &'a [MountEntry],
+    statx: &Statx,
+    (directory, name): (BorrowedFd<'_>, &OsStr),
+) -> Option<&'a MountEntry> {
+    let mut flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+    flags.set(AtFlags::EMPTY_PATH, name.is_empty());
+    let id = rustix::fs::statx(directory, name, flags, StatxFlags::MNT_ID)
+        .ok()
+        .filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0)
+        .map(|found| found.stx_mnt_id);
+    match id {
+        Some(id) => mounts.iter().find(|mount| u64::from(mount.id) == id),
+        // Before Linux 5.8.
+        None => {
+            let device = (statx.stx_dev_major, statx.stx_dev_minor);
+            mounts.iter().find(|mount| mount.device == device)
+        }
     }
 }
 
@@ -139,12 +305,15 @@ fn magic(directory: BorrowedFd<'_>, name: &OsStr) -> Result<u32> {
     Ok(statfs.f_type as u32)
 }
 
-fn attributes(statx: &Statx, device: u64) -> Result<Attributes> {
+/// # Errors
+/// `EIO` for a kind of file that Linux does not have.
+fn attributes(statx: &Statx, proof: Proof) -> Result<Attributes> {
     let mode = u32::from(statx.stx_mode);
+    let kind = FileKind::from_mode(mode).ok_or(Errno::IO)?;
     Ok(Attributes {
-        device,
+        device: device(statx),
         inode: statx.stx_ino,
-        kind: FileKind::from_mode(mode).ok_or(Errno::IO)?,
+        kind,
         permissions: (mode & 0o7777) as u16,
         links: statx.stx_nlink,
         user: statx.stx_uid,
@@ -156,9 +325,30 @@ fn attributes(statx: &Statx, device: u64) -> Result<Attributes> {
         accessed: time(statx.stx_atime),
         modified: time(statx.stx_mtime),
         changed: time(statx.stx_ctime),
-        tag: Tag::Times,
+        tag: tag(proof, kind, statx),
     })
 }
+
+/// What tells the contents of an object from others.
+fn tag(proof: Proof, kind: FileKind, statx: &Statx) -> Tag {
+    match proof {
+        Proof::All => Tag::Times,
+        Proof::Contents if kind != FileKind::Directory => Tag::Times,
+        // Everything is as it was when this very mount was made.
+        Proof::Image if statx.stx_mask & MNT_ID_UNIQUE.bits() != 0 && !BOOT.is_empty() => {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(&BOOT).update(&statx.stx_mnt_id.to_le_bytes());
+            let hash = hasher.finalize();
+            let (half, _) = hash.as_bytes().split_at(16);
+            Tag::Contents(u128::from_le_bytes(half.try_into().expect("half of 32 bytes")))
+        }
+        _ => Tag::Nothing,
+    }
+}
+
+/// What tells this run of the kernel from others: ids of mounts begin anew with each.
+static BOOT: LazyLock<Vec<u8>> =
+    LazyLock::new(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default());
 
 fn time(time: StatxTimestamp) -> Time {
     Time { seconds: time.tv_sec, nanoseconds: time.tv_nsec.min(999_999_999) }
@@ -179,11 +369,18 @@ mod tests {
             let (path, inspector) = (OsStr::new(path), Inspector::default());
             let Ok(fd) = crate::directory::open_name(&top, path) else { continue };
             let stat = rustix::fs::fstat(&fd).unwrap();
-            let expected = crate::directory::node::attributes(&stat).unwrap();
             let by_descriptor = inspector.look(fd.as_fd(), OsStr::new("")).unwrap();
             let by_name = inspector.look(top.as_fd(), path).unwrap();
-            assert_eq!(by_descriptor.attributes, expected);
-            assert_eq!(by_name.attributes, expected);
+            assert_eq!(inspector.attributes(fd.as_fd()).unwrap(), by_name.attributes);
+            assert_eq!(by_descriptor.attributes, by_name.attributes);
+            let Attributes { device, inode, special_device, links, .. } = by_name.attributes;
+            assert_eq!((device, inode, special_device), (stat.st_dev, stat.st_ino, stat.st_rdev));
+            assert_eq!(u64::from(links), u64::from(stat.st_nlink));
+            let Attributes { permissions, user, group, size_bytes, .. } = by_name.attributes;
+            assert_eq!(u32::from(permissions), stat.st_mode & 0o7777);
+            assert_eq!((user, group, size_bytes), (stat.st_uid, stat.st_gid, stat.st_size as u64));
+            let Attributes { modified, changed, .. } = by_name.attributes;
+            assert_eq!((modified.seconds, changed.seconds), (stat.st_mtime, stat.st_ctime));
             assert_eq!(by_name.generation, by_descriptor.generation);
             assert_eq!(
                 Inspector::default().look(top.as_fd(), path).unwrap().generation,
@@ -192,5 +389,53 @@ mod tests {
         }
         let missing = Inspector::default().look(top.as_fd(), OsStr::new("missing"));
         assert!(matches!(missing, Err(Errno::NOENT)));
+    }
+
+    #[test]
+    fn times_are_worth_what_the_file_system_and_the_user_say() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("file"), "12345").unwrap();
+        let top = std::fs::File::open(directory.path()).unwrap();
+        let process = std::fs::File::open("/proc/self").unwrap();
+        let mut inspector = Inspector::default();
+        let tag = |inspector: &Inspector, top: &std::fs::File, name: &str| {
+            inspector.look(top.as_fd(), OsStr::new(name)).unwrap().attributes.tag
+        };
+        let told = |inspector: &Inspector| {
+            let mut told = Vec::new();
+            inspector.doubted(&mut |what, why| told.push(format!("{what}: {why}")));
+            told
+        };
+        assert_eq!(tag(&inspector, &process, "stat"), Tag::Nothing, "it is new at each look");
+        assert_eq!(tag(&inspector, &process, ""), Tag::Nothing);
+        assert_eq!(told(&inspector).len(), 1);
+        assert!(told(&inspector)[0].starts_with("proc at /proc: "), "{:?}", told(&inspector));
+
+        inspector.trust_times(TrustTimes::Always);
+        assert_eq!(told(&inspector), [""; 0]);
+        assert_eq!(tag(&inspector, &top, "file"), Tag::Times);
+        assert_eq!(tag(&inspector, &process, "stat"), Tag::Times, "if the user says so");
+        assert_eq!(tag(&inspector, &process, ""), Tag::Nothing, "but for directories");
+        inspector.trust_times(TrustTimes::Never);
+        assert_eq!(tag(&inspector, &top, "file"), Tag::Nothing);
+    }
+
+    #[test]
+    fn a_change_time_that_was_set_is_believed_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(directory.path().join("file")).unwrap();
+        let inspector = Inspector::default();
+        let known = inspector.look(file.as_fd(), OsStr::new("")).unwrap().attributes;
+        let set = |time| file.set_modified(Time { seconds: time, nanoseconds: 7 }.into()).unwrap();
+        set(1_000_000_000);
+        let own = inspector.attributes_once_set(file.as_fd()).unwrap();
+        assert_eq!((own.modified.seconds, own.tag), (1_000_000_000, known.tag));
+        // No file system that has a change time of its own can be made to look like this one.
+        inspector.doubt(file.as_fd(), "its change time was set");
+        assert_eq!(inspector.attributes(file.as_fd()).unwrap().tag, Tag::Nothing);
+        let mut told = Vec::new();
+        inspector.doubted(&mut |_, why| told.push(why.to_owned()));
+        inspector.doubt(file.as_fd(), "said once");
+        assert_eq!(told, ["its change time was set"]);
     }
 }

@@ -21,9 +21,11 @@ mod operations;
 mod recent;
 mod reopen;
 mod root;
+mod times;
 
 pub use crossing::Device;
 pub use node::Node;
+pub use times::TrustTimes;
 
 use crate::Result;
 use descriptors::Descriptor;
@@ -94,6 +96,13 @@ impl DirectoryOrigin {
     #[must_use]
     pub fn keeping_lookups(mut self, time: Duration) -> Self {
         self.nodes.keep_lookups(time);
+        self
+    }
+
+    /// Believes in times as the user wants it, to be said before anything is looked up.
+    #[must_use]
+    pub fn trusting_times(mut self, trust: TrustTimes) -> Self {
+        self.nodes.inspector.trust_times(trust);
         self
     }
 

@@ -10,9 +10,9 @@ use super::identity::{Inspector, Seen};
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Recent};
-use crate::{Attributes, FileKind, Found, OFlags, Result, Tag, Time};
+use crate::{Attributes, FileKind, Found, OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, Stat};
+use rustix::fs::{CWD, Mode};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -390,32 +390,4 @@ pub(super) fn open_real(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
         (flags | OFlags::CLOEXEC) - OFlags::NOFOLLOW,
         Mode::empty(),
     )
-}
-
-/// Attributes from what `fstat(2)` says.
-///
-/// # Errors
-/// `EIO` for a kind of file that Linux does not have.
-pub(super) fn attributes(stat: &Stat) -> Result<Attributes> {
-    Ok(Attributes {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-        kind: FileKind::from_mode(stat.st_mode).ok_or(Errno::IO)?,
-        permissions: (stat.st_mode & 0o7777) as u16,
-        links: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
-        user: stat.st_uid,
-        group: stat.st_gid,
-        special_device: stat.st_rdev,
-        size_bytes: stat.st_size.max(0) as u64,
-        blocks: stat.st_blocks.max(0) as u64,
-        block_size_bytes: u32::try_from(stat.st_blksize).unwrap_or(4096),
-        accessed: time(stat.st_atime, stat.st_atime_nsec as i64),
-        modified: time(stat.st_mtime, stat.st_mtime_nsec as i64),
-        changed: time(stat.st_ctime, stat.st_ctime_nsec as i64),
-        tag: Tag::Times,
-    })
-}
-
-fn time(seconds: i64, nanoseconds: i64) -> Time {
-    Time { seconds, nanoseconds: nanoseconds.clamp(0, 999_999_999) as u32 }
 }

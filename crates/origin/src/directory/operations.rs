@@ -3,7 +3,7 @@
 use super::credentials::as_caller;
 use super::descriptors::Descriptor;
 use super::handle::{extended_flags, set_extended_flags};
-use super::node::{PathDescriptor, attributes};
+use super::node::PathDescriptor;
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
     Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
@@ -85,11 +85,11 @@ impl Origin for DirectoryOrigin {
     }
 
     fn attributes(&self, node: &Node, file: Option<&OpenFile>) -> Result<Attributes> {
-        let stat = match file {
-            Some(file) => rustix::fs::fstat(&file.fd)?,
-            None => rustix::fs::fstat(self.path_descriptor(node)?)?,
-        };
-        attributes(&stat)
+        let inspector = &self.nodes.inspector;
+        match file {
+            Some(file) => inspector.attributes(file.fd.as_fd()),
+            None => inspector.attributes(self.path_descriptor(node)?.as_fd()),
+        }
     }
 
     fn set_attributes(
@@ -132,7 +132,11 @@ impl Origin for DirectoryOrigin {
             };
             rustix::fs::utimensat(CWD, path.as_c_str(), &times, AtFlags::empty())?;
         }
-        attributes(&rustix::fs::fstat(descriptor)?)
+        let inspector = &self.nodes.inspector;
+        match changes.modified {
+            Some(SetTime::To(_)) => inspector.attributes_once_set(descriptor.as_fd()),
+            _ => inspector.attributes(descriptor.as_fd()),
+        }
     }
 
     fn read_link(&self, node: &Node) -> Result<OsString> {
@@ -368,7 +372,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
-        attributes(&rustix::fs::fstat(&directory.fd)?)
+        self.nodes.inspector.attributes(directory.fd.as_fd())
     }
 
     fn sync_directory(&self, directory: &OpenDirectory) -> Result<()> {
@@ -433,6 +437,10 @@ impl Origin for DirectoryOrigin {
             inodes_free: statistics.f_ffree,
             name_max_bytes: u32::try_from(statistics.f_namemax).unwrap_or(255),
         })
+    }
+
+    fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
+        self.nodes.inspector.doubted(tell);
     }
 
     fn keeps_places(&self) -> bool {

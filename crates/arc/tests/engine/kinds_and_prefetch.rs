@@ -1,14 +1,8 @@
 //! Promise: data and metadata each keep their share, won by ghost hits; a prefetch has to
 //! prove itself; a scan does not push out the working set.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "../../../tests/eventually.rs"]
-mod eventually;
-
-use common::Sequence;
-use eventually::eventually;
+use crate::common::Sequence;
+use crate::eventually::eventually;
 use ogive_arc::policy::{Outcome, PlainArc, State};
 use ogive_arc::{Access, Cache, Generation, Kind, List};
 

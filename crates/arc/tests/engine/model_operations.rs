@@ -1,13 +1,6 @@
 //! Promise: whatever is done in whatever order, every list, index and size is right after
 //! every step, a key never has another value than the one put last, and without holds the
 //! cache is within its target.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
-
-#[path = "../../../tests/seed.rs"]
-mod seed;
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
 
 use ogive_arc::{Access, Cache, Claim, Hold, Kind, Policy, Source};
 use proptest::prelude::*;
@@ -213,12 +206,12 @@ impl Model {
 /// So many cases, more in the long run, few under Miri; a failure is printed and not written to a
 /// file.
 fn cases(cases: u32, in_the_long_run: u32) -> ProptestConfig {
-    let cases = match skipped::is_nightly() {
+    let cases = match crate::skipped::is_nightly() {
         _ if cfg!(miri) => 4,
         true => in_the_long_run,
         false => cases,
     };
-    ProptestConfig { cases, failure_persistence: None, ..seed::seeded() }
+    ProptestConfig { cases, failure_persistence: None, ..crate::seed::seeded() }
 }
 
 proptest! {

@@ -3,12 +3,8 @@
 //!
 //! Counts come from `golden.csv`; those of the paper's traces agree with two published
 //! implementations, the rest with libCacheSim. Debug builds leave the largest traces out.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Golden, golden, keys};
+use crate::common::{Golden, golden, keys};
 use ogive_arc::policy;
 use ogive_arc::{Access, Cache, Kind, Policy, Source};
 use std::convert::Infallible;
@@ -49,7 +45,7 @@ fn for_all_rows(requests_max: u64, check: impl Fn(&Golden, &[u64]) + Sync) -> us
 
 fn cache_hits(row: &Golden, keys: &[u64], sublists: usize, exact: bool) -> u64 {
     let builder = Cache::<u64, ()>::builder(row.entries).policy(Policy::Arc).sublists(sublists);
-    let cache = builder.exact(exact).rings(common::RINGS).build();
+    let cache = builder.exact(exact).rings(crate::common::RINGS).build();
     let mut hits = 0;
     for key in keys {
         let load = || Ok::<_, Infallible>(((), 1));

@@ -1,6 +1,4 @@
 //! Promise: an entry, or a ghost, costs what the crate's documentation says.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
 use ogive_arc::{Access, Cache, Hold, Kind, entry_bytes_max, ghost_bytes_max};
 

@@ -1,15 +1,7 @@
 //! Promise: with many threads doing everything at once, no value is of another key or older
 //! than the last invalidation its reader knows of, and in the end everything counts up.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "../../../tests/seed.rs"]
-mod seed;
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
-use common::Sequence;
+use crate::common::Sequence;
 use ogive_arc::{Access, Cache, Kind, LoadError, Policy, Prune, PruneResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -109,12 +101,12 @@ fn work(cache: &Cache<u64, (u64, u64)>, origin: &Origin, mut next: Sequence, ste
 
 #[test]
 fn everything_counts_up_after_everything_at_once() {
-    let steps = match skipped::is_nightly() {
+    let steps = match crate::skipped::is_nightly() {
         _ if cfg!(miri) => 60,
         true => 30_000,
         false => 10_000,
     };
-    let first_seed = seed::seed().wrapping_mul(8);
+    let first_seed = crate::seed::seed().wrapping_mul(8);
     for (sublists, policy) in
         [(1, Policy::Arc), (8, Policy::Duel), (1, Policy::Duel), (8, Policy::Arc)]
     {

@@ -1,12 +1,9 @@
 //! Promise: whatever bytes spell, the cache is whole after every step. The same driver as the
 //! fuzz target's (`fuzz/fuzz_targets/operations.rs`), over random bytes and over its corpus.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
+#![allow(missing_docs, unreachable_pub)]
 
-#[path = "../fuzz/driver.rs"]
+#[path = "../../fuzz/driver.rs"]
 mod driver;
-#[path = "../../../tests/seed.rs"]
-mod seed;
 
 use proptest::prelude::*;
 
@@ -25,7 +22,7 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: if cfg!(miri) { 4 } else { 400 },
         failure_persistence: None,
-        ..seed::seeded()
+        ..crate::seed::seeded()
     })]
 
     #[test]

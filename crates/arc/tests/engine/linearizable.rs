@@ -1,16 +1,8 @@
 //! Promise: each key is a register: whatever threads do at once, there is an order of their
 //! operations, in which each takes place at one moment between its call and its return, and every
 //! answer is right. (Wing and Gong, "Testing and Verifying Concurrent Objects", 1993.)
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "../../../tests/seed.rs"]
-mod seed;
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
-use common::Sequence;
+use crate::common::Sequence;
 use ogive_arc::{Access, Cache, Kind, Policy};
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -129,12 +121,12 @@ fn the_checker_refuses_what_cannot_be() {
 
 #[test]
 fn every_history_has_a_right_order() {
-    let (histories, steps) = match skipped::is_nightly() {
+    let (histories, steps) = match crate::skipped::is_nightly() {
         _ if cfg!(miri) => (3, 6),
         true => (3000, 12),
         false => (1000, 12),
     };
-    let first_seed = seed::seed().wrapping_sub(1).wrapping_mul(histories);
+    let first_seed = crate::seed::seed().wrapping_sub(1).wrapping_mul(histories);
     for seed in (0..histories).map(|number| first_seed.wrapping_add(number)) {
         let events = history(seed, steps);
         for key in 0..KEYS {

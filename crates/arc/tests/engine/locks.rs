@@ -1,7 +1,4 @@
 //! How many locks an arrival takes.
-#![cfg(not(shuttle))]
-
-mod common;
 
 use ogive_arc::{Access, Cache, Kind, Policy};
 
@@ -9,8 +6,11 @@ use ogive_arc::{Access, Cache, Kind, Policy};
 /// locks for each of them, the search before it included.
 fn locks_per_arrival(sublists: usize, policy: Policy) -> f64 {
     const ENTRIES: u64 = 1 << 15;
-    let cache: Cache<u64, ()> =
-        Cache::builder(ENTRIES).sublists(sublists).rings(common::RINGS).policy(policy).build();
+    let cache: Cache<u64, ()> = Cache::builder(ENTRIES)
+        .sublists(sublists)
+        .rings(crate::common::RINGS)
+        .policy(policy)
+        .build();
     let arrive = |key| {
         if cache.get(&key, Access::Demand).is_none() {
             cache.insert(key, (), 1, Kind::Data, Access::Demand);

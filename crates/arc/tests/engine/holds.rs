@@ -1,8 +1,6 @@
 //! Promise: a held entry stays what it is and costs eviction nothing; a reader is never
 //! refused; what is over the target goes as holds are released; values are dropped and hooks
 //! called outside all locks.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
 use ogive_arc::policy::State;
 use ogive_arc::{Access, Cache, Hold, Kind, List, Policy, Reason};

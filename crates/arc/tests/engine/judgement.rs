@@ -3,10 +3,6 @@
 //! Floors are what was measured, minus a margin. Rows where the half point below ARC does not
 //! hold are named: if another joins them, this fails. Debug builds leave large traces out; the
 //! whole table is `bench/judgement/run.sh`.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use ogive_arc::policy::duel::Duel;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,7 +30,7 @@ struct Row {
 
 fn rows() -> Vec<Row> {
     let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let folder = common::folder().unwrap_or(bundled);
+    let folder = crate::common::folder().unwrap_or(bundled);
     let text = std::fs::read_to_string(folder.join("golden.csv")).unwrap();
     let mut rows: Vec<Row> = Vec::new();
     for line in text.lines().skip(1) {
@@ -85,7 +81,7 @@ fn the_duel_is_near_the_optimum_and_not_below_arc() {
     let (mut share, mut shares, mut arc_share) = (0.0, 0.0, 0.0);
     for row in &rows {
         if keys.0 != row.trace {
-            keys = (row.trace.clone(), common::keys(&row.trace));
+            keys = (row.trace.clone(), crate::common::keys(&row.trace));
         }
         let mut duel = Duel::new(row.entries);
         let hits = keys.1.iter().filter(|&&key| duel.access(key, 1).is_hit()).count() as u64;
@@ -115,7 +111,7 @@ fn the_duel_is_near_the_optimum_and_not_below_arc() {
 fn entries_of_many_sizes_do_not_change_the_picture() {
     // Zipf-like keys of 1 to 64 KiB under a scan of large ones: the scan must not wash the
     // cache out.
-    let mut random = common::Sequence(7);
+    let mut random = crate::common::Sequence(7);
     let weight = |key: u64| 1024 << (key % 7);
     let capacity_bytes = 16 << 20;
     let (mut duel, mut arc) =

@@ -1,9 +1,5 @@
 //! Promise: the work of the duel's referee is in proportion to what misses: a run of hits is shown
 //! to it as far as arrivals have given credit, and the rest is counted and spared.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use ogive_arc::{Access, Cache, Kind};
 
@@ -17,7 +13,8 @@ const CREDIT_MAX: u64 = 2048;
 const RING: u64 = 32;
 
 fn full(exact: bool) -> Cache<u64, ()> {
-    let cache = Cache::builder(ENTRIES).sublists(1).rings(common::RINGS).exact(exact).build();
+    let cache =
+        Cache::builder(ENTRIES).sublists(1).rings(crate::common::RINGS).exact(exact).build();
     (0..ENTRIES).for_each(|key| insert(&cache, key));
     cache
 }

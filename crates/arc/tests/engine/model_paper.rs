@@ -1,11 +1,6 @@
 //! Promise: with equal weights the policy is, access by access, the algorithm of the paper.
 //!
 //! The model below is Fig. 4 of Megiddo and Modha (FAST '03), word for word, on four queues.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
-
-#[path = "../../../tests/seed.rs"]
-mod seed;
 
 use ogive_arc::Kind;
 use ogive_arc::policy::{PlainArc, State};
@@ -89,7 +84,7 @@ impl Paper {
 /// So many cases, few under Miri; a failure is printed and not written to a file.
 fn cases(cases: u32) -> ProptestConfig {
     let cases = if cfg!(miri) { 4 } else { cases };
-    ProptestConfig { cases, failure_persistence: None, ..seed::seeded() }
+    ProptestConfig { cases, failure_persistence: None, ..crate::seed::seeded() }
 }
 
 proptest! {

@@ -1,12 +1,7 @@
 //! Promise: under pressure the cache gives back what is lacking and stops at its floor; it
 //! grows again when the pressure is over; while idle it asks for no wake-up.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/eventually.rs"]
-mod eventually;
-
-use eventually::BOUND;
+use crate::eventually::BOUND;
 use ogive_arc::reclaim::{
     Governor, GovernorConfig, Pressure, Reading, Reclaimer, ReclaimerConfig, WakeReason, Waker,
 };

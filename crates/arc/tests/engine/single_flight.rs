@@ -1,12 +1,7 @@
 //! Promise: one loader a key however many ask, under no lock; a loader that fails, panics or
 //! gives up leaves nothing stuck; what was read before an invalidation is not kept.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/eventually.rs"]
-mod eventually;
-
-use eventually::eventually;
+use crate::eventually::eventually;
 use ogive_arc::{Access, Cache, Claim, Joined, Kind, LoadError, Lookup, Source};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,6 @@
 //! Promise: when pinned metadata stand in the way of reclaim their owners are asked, for what
 //! is still wanted; the work is in proportion to what is freed; who frees nothing is left
 //! alone.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
 use ogive_arc::{Access, Cache, Hold, Kind, Prune, PruneResult};
 use std::sync::{Arc, Mutex};

@@ -1,11 +1,7 @@
 //! Promise: the cache under the duel is the pure duel: access by access with one sublist and every
 //! hit noted, and nearly so as it ships.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{golden, keys};
+use crate::common::{golden, keys};
 use ogive_arc::policy::duel::Duel;
 use ogive_arc::{Access, Cache, Kind, Policy, Source};
 use std::convert::Infallible;

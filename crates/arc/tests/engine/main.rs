@@ -1,0 +1,31 @@
+//! The engine as a whole: what it promises to those who use it, one promise a module. They are one
+//! program, so that the engine is compiled for them once; what needs a process of its own, for its
+//! allocator or for the numbers of its threads, is beside this folder.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../../tests/eventually.rs"]
+mod eventually;
+#[path = "../../../../tests/seed.rs"]
+mod seed;
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+
+mod duel;
+mod golden;
+mod holds;
+mod judgement;
+mod kinds_and_prefetch;
+mod linearizable;
+mod locks;
+mod model_operations;
+mod model_paper;
+mod operations;
+mod prune;
+mod reclaim;
+mod referee;
+mod single_flight;
+mod sizes;
+mod stress;

@@ -1,0 +1,126 @@
+//! Names that were changed through the mount, for as long as the kernel may be remembered by them.
+//!
+//! When a program renames or removes something through the mount the kernel follows: it knows the
+//! new name, and has forgotten the old one. An inode that was told under the old name is found here
+//! under what became of it, when somebody asks: a rename asks the origin for nothing, and does not
+//! need to know what it moves. What is found is a hint; whether the new name leads to the inode is
+//! asked of the origin.
+//!
+//! The lock is a leaf.
+
+use crate::inode::{Name, Told};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// Most names kept. With more all are left out, and whoever asks for one of them knows nothing of
+/// it, as after a change behind the mount.
+const NAMES_MAX: usize = 1 << 13;
+
+/// What became of names.
+#[derive(Debug, Default)]
+pub(crate) struct Moves(Mutex<HashMap<Name, Change>>);
+
+#[derive(Debug)]
+struct Change {
+    at: Instant,
+    to: Option<Name>,
+}
+
+/// What is known of a name since the kernel was told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Became {
+    /// Nothing was done to it through the mount.
+    Unchanged,
+    /// What it led to was removed, or replaced.
+    Removed,
+    /// What it led to has this name instead since then.
+    Moved(Told),
+}
+
+impl Moves {
+    /// What had this name has another at `at`, or none; `memory` is how long the kernel believes in
+    /// names.
+    pub(crate) fn note(&self, name: Name, to: Option<Name>, at: Instant, memory: Duration) {
+        let mut changes = self.0.lock();
+        let mut old = Vec::new();
+        if changes.len() >= NAMES_MAX {
+            let is_old = |change: &Change| at.saturating_duration_since(change.at) > memory;
+            old.extend(changes.extract_if(|_, change| is_old(change)));
+            if old.len() < NAMES_MAX / 2 {
+                old.extend(changes.drain());
+            }
+        }
+        let replaced = changes.insert(name, Change { at, to });
+        drop(changes);
+        drop((old, replaced));
+    }
+
+    /// What became of a name since the kernel was told it.
+    pub(crate) fn since(&self, told: &Told) -> Became {
+        match self.0.lock().get(&told.name) {
+            // At the very same time either may have been first; then nothing is known.
+            Some(change) if change.at > told.at => match &change.to {
+                Some(name) => Became::Moved(Told { name: name.clone(), at: change.at }),
+                None => Became::Removed,
+            },
+            _ => Became::Unchanged,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: Duration = Duration::from_secs(3600);
+
+    fn name(name: &str) -> Name {
+        Name::of(1, name.as_ref())
+    }
+
+    fn told(text: &str, at: Instant) -> Told {
+        Told { name: name(text), at }
+    }
+
+    #[test]
+    fn what_became_of_a_name_is_known_to_whom_was_told_it_before() {
+        let start = Instant::now();
+        let second = |seconds| start + Duration::from_secs(seconds);
+        let moves = Moves::default();
+        let (a, b) = (told("a", second(1)), told("b", second(1)));
+        assert_eq!(moves.since(&a), Became::Unchanged);
+        moves.note(name("a"), Some(name("c")), second(2), MEMORY);
+        moves.note(name("b"), None, second(2), MEMORY);
+        assert_eq!(moves.since(&a), Became::Moved(told("c", second(2))));
+        assert_eq!(moves.since(&b), Became::Removed);
+        assert_eq!(moves.since(&told("a", second(2))), Became::Unchanged, "it was told anew");
+        moves.note(name("a"), None, second(3), MEMORY);
+        assert_eq!(moves.since(&a), Became::Removed);
+    }
+
+    /// What takes the place of another is not taken for it.
+    #[test]
+    fn what_was_moved_to_a_name_is_not_what_was_removed_from_it() {
+        let (moves, start) = (Moves::default(), Instant::now());
+        let now = start + Duration::from_secs(1);
+        moves.note(name("b"), None, now, MEMORY);
+        moves.note(name("a"), Some(name("b")), now, MEMORY);
+        let Became::Moved(arrived) = moves.since(&told("a", start)) else { panic!("it moved") };
+        assert_eq!(moves.since(&arrived), Became::Unchanged);
+        assert_eq!(moves.since(&told("b", start)), Became::Removed);
+    }
+
+    #[test]
+    fn names_are_bounded_and_the_latest_is_there() {
+        let (moves, start) = (Moves::default(), Instant::now());
+        let now = start + Duration::from_secs(1);
+        for number in 0..2 * NAMES_MAX {
+            let latest = told(&number.to_string(), start);
+            moves.note(latest.name.clone(), None, now, MEMORY);
+            assert_eq!(moves.since(&latest), Became::Removed);
+            assert!(moves.0.lock().len() <= NAMES_MAX);
+        }
+        assert_eq!(moves.since(&told("0", start)), Became::Unchanged);
+    }
+}

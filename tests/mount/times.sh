@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# What the times of a source are worth: nothing is believed because of a time that can be set, or
+# that does not change when something else does. Sources are what can be mounted here.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite times 'sources whose times can be set, or do not change'
+needs_ogive
+
+view="$WORK/view"
+stamp="$WORK/stamp"
+window=(--racy-window 50ms)
+touch -d '2024-03-01 10:00:00 UTC' "$stamp"
+
+# below MNT OPTION...: mounts a view of MNT, without memory of names, so that what is seen late is
+# seen late because of times.
+below() {
+    local source="$1"
+    shift
+    mount_view "$source" "$view" --metadata-ttl 0 --negative-ttl 0 "${window[@]}" "$@"
+}
+
+# doubts TYPE: whether the mount says so of a file system, and `ogive stat` as well.
+doubts() {
+    grep -q "\"file_system\": \"$1 at " "$view/.ogive/mount" &&
+        "$OGIVE" stat "$view" 1 1 2>&1 | grep -q "^ogive: $1 at .*--trust-times"
+}
+
+# change_and_put_back DIRECTORY: other bytes of the same length, with the old time.
+change_and_put_back() {
+    printf 'second version\n' >"$1/file"
+    touch -r "$stamp" "$1/file"
+}
+
+# a_hidden_change REAL NAME OPTION...: bytes that change in REAL, with the old time put back, are
+# seen by the next opening.
+a_hidden_change() {
+    local real="$1" name="$2"
+    shift 2
+    printf 'first  version\n' >"$real/file"
+    touch -r "$stamp" "$real/file"
+    sleep 0.2
+    for _ in 1 2 3; do cat "$view/file" >/dev/null; done
+    change_and_put_back "$real"
+    [ "$(cat "$view/file")" = 'second version' ] ||
+        fail "$name $*: after a change with the old time put back: $(cat "$view/file")"
+}
+
+# names_come REAL NAME OPTION...: names made behind the mount and through it are listed.
+names_come() {
+    local real="$1" name="$2" number
+    mkdir -p "$real/d"
+    sleep 0.2
+    for _ in 1 2 3; do ls "$view/d" >/dev/null; done
+    for number in 1 2 3; do
+        echo x >"$real/d/behind-$number"
+        echo x >"$view/d/through-$number"
+        [ "$(find "$view/d" -type f | wc -l)" -eq $((2 * number)) ] ||
+            fail "$name: of $((2 * number)) names are listed: $(ls "$view/d")"
+    done
+    cp -r "$view/d" "$WORK/copy"
+    [ "$(find "$WORK/copy" -type f | wc -l)" -eq 6 ] || fail "$name: cp -r leaves some out"
+    rm -r "$WORK/copy"
+    rm -r "$view/d" || fail "$name: rm -r does not find all"
+    [ ! -e "$real/d" ] || fail "$name: rm -r left the directory"
+}
+
+# misses: how many records were read from the source so far.
+misses() {
+    awk '$1 == "origin_reads" { print $3 }' "$view/.ogive/ogivestats"
+}
+
+# reads_of_two_openings: how many records two openings of a file read that was there before.
+reads_of_two_openings() {
+    local before
+    cat "$view/kept" >/dev/null
+    before="$(misses)"
+    cat "$view/kept" "$view/kept" >/dev/null
+    echo $(($(misses) - before))
+}
+
+# each_mode SOURCE REAL TYPE: in every way of mounting.
+each_mode() {
+    local options
+    echo kept >"$2/kept"
+    touch -r "$stamp" "$2/kept"
+    for options in '' --direct-io; do
+        # shellcheck disable=SC2086 # none, or one
+        below "$1" $options
+        doubts "$3" || fail "$3 $options: nobody says that its times are not believed"
+        a_hidden_change "$2" "$3" "$options"
+        names_come "$2" "$3"
+        [ "$(reads_of_two_openings)" -eq 2 ] || fail "$3 $options: a file is believed unchanged"
+        unmount_view "$view"
+    done
+    below "$1" --direct-io --trust-times always
+    ! grep -q file_system "$view/.ogive/mount" || fail "$3: doubted though it is to be trusted"
+    [ "$(reads_of_two_openings)" -eq 0 ] || fail "$3: read again though its times are trusted"
+    names_come "$2" "$3, trusted"
+    unmount_view "$view"
+}
+
+# Where times are good they are believed, and with --trust-times never they are not.
+mkdir "$WORK/plain"
+echo kept >"$WORK/plain/kept"
+touch -r "$stamp" "$WORK/plain/kept"
+below "$WORK/plain" --direct-io
+sleep 0.2
+[ "$(reads_of_two_openings)" -eq 0 ] || fail 'a local file system: a file is read again'
+a_hidden_change "$WORK/plain" 'a local file system'
+names_come "$WORK/plain" 'a local file system'
+unmount_view "$view"
+below "$WORK/plain" --direct-io --trust-times never
+[ "$(reads_of_two_openings)" -eq 2 ] || fail '--trust-times never: a file is believed unchanged'
+unmount_view "$view"
+say 'a local file system: as it says'
+
+# A view is worth what its source is; one under another name, as a bucket has it, proves nothing.
+mkdir "$WORK/inner" "$WORK/inner-source"
+inner() {
+    mount_view "$WORK/inner-source" "$WORK/inner" --metadata-ttl 0 --negative-ttl 0 "${window[@]}" \
+        "$@"
+}
+inner
+echo kept >"$WORK/inner-source/kept"
+below "$WORK/inner" --direct-io
+sleep 0.2
+[ "$(reads_of_two_openings)" -eq 0 ] || fail 'a view of a view: a file is read again'
+a_hidden_change "$WORK/inner-source" 'a view of a view'
+names_come "$WORK/inner-source" 'a view of a view'
+unmount_view "$view"
+unmount_view "$WORK/inner"
+inner --name something
+each_mode "$WORK/inner" "$WORK/inner-source" fuse.ogive
+unmount_view "$WORK/inner"
+say 'views of ogive: as their sources'
+
+# other NAME REAL COMMAND...: another file system, where it is installed.
+other() {
+    local name="$1" real="$2"
+    shift 2
+    if ! command -v "$1" >/dev/null; then
+        say "$name: no $1 on this machine"
+        return
+    fi
+    mkdir -p "$WORK/$name" "$real"
+    if ! "$@"; then
+        say "$name: cannot be mounted here"
+        return
+    fi
+    remember_mount "$WORK/$name"
+    each_mode "$WORK/$name" "$real" "fuse[.a-z]*"
+    unmount_at_any_price "$WORK/$name"
+    say "$name: nothing is believed because of its times"
+}
+mkdir -p "$WORK/real-bindfs"
+other bindfs "$WORK/real-bindfs" bindfs -o attr_timeout=0,entry_timeout=0 --ctime-from-mtime \
+    "$WORK/real-bindfs" "$WORK/bindfs"
+
+# sshfs without a network: it talks to the server by a pair of pipes.
+sftp_server=/usr/lib/openssh/sftp-server
+sshfs_by_pipe() {
+    coproc SFTP { exec "$sftp_server"; }
+    # What is in the background has no descriptors of a coprocess but copies.
+    exec 7<&"${SFTP[0]}" 8>&"${SFTP[1]}"
+    sshfs -f -o passive,dir_cache=no,attr_timeout=0,entry_timeout=0 ":$WORK/real-sshfs" \
+        "$WORK/sshfs" <&7 >&8 &
+    within_seconds 20 is_mounted "$WORK/sshfs"
+}
+if [ -x "$sftp_server" ] && command -v sshfs >/dev/null; then
+    mkdir -p "$WORK/real-sshfs"
+    other sshfs "$WORK/real-sshfs" sshfs_by_pipe
+else
+    say 'sshfs: it, or its server, is not on this machine'
+fi
+
+# A union: the directory's time is that of the first disk, where the names come to the second.
+union() {
+    mkdir -p "$WORK/disk-1/d" "$WORK/disk-2/d" "$WORK/mergerfs"
+    mergerfs -o cache.files=off,cache.attr=0,cache.entry=0,category.create=lfs \
+        "$WORK/disk-1:$WORK/disk-2" "$WORK/mergerfs"
+}
+if command -v mergerfs >/dev/null && union; then
+    remember_mount "$WORK/mergerfs"
+    below "$WORK/mergerfs"
+    names_come "$WORK/disk-2" mergerfs
+    unmount_view "$view"
+    unmount_at_any_price "$WORK/mergerfs"
+    say 'mergerfs: names are listed whatever its directories say'
+else
+    say 'mergerfs: cannot be mounted here'
+fi
+
+# An image that takes the place of another, with the same sizes, times and numbers, is another one,
+# also for a second level that has seen the first.
+image() {
+    rm -rf "$WORK/tree" && mkdir "$WORK/tree"
+    yes "$1" | head -c 300000 >"$WORK/tree/kept" || true
+    mksquashfs "$WORK/tree" "$WORK/$1" -quiet -no-progress -all-time 0 -mkfs-time 0 >/dev/null
+}
+mount_image() {
+    mount -t squashfs -o loop,ro "$WORK/$1" "$WORK/image" 2>/dev/null
+}
+mkdir "$WORK/image"
+if command -v mksquashfs >/dev/null && image one && image two && mount_image one; then
+    remember_mount "$WORK/image"
+    second=(--direct-io --l2 "$WORK/l2" --l2-size 64M --l2-admit all --arc-max 8M)
+    for which in one two one; do
+        below "$WORK/image" "${second[@]}"
+        cmp <(yes "$which" | head -c 300000) "$view/kept" ||
+            fail "squashfs: the bytes of another image than $which"
+        [ "$(reads_of_two_openings)" -eq 0 ] || fail 'squashfs: an image is read again'
+        unmount_view "$view"
+        umount "$WORK/image"
+        mount_image "$([ "$which" = one ] && echo two || echo one)"
+    done
+    say 'squashfs: each image has its own bytes'
+else
+    say 'squashfs: no image can be made and mounted here'
+fi
+passed
