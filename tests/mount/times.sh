@@ -7,7 +7,7 @@ needs_ogive
 
 view="$WORK/view"
 stamp="$WORK/stamp"
-window=(--racy-window 50ms)
+window=(--racy-window 20ms)
 touch -d '2024-03-01 10:00:00 UTC' "$stamp"
 
 # below MNT OPTION...: mounts a view of MNT, without memory of names, so that what is seen late is
@@ -37,7 +37,7 @@ a_hidden_change() {
     shift 2
     printf 'first  version\n' >"$real/file"
     touch -r "$stamp" "$real/file"
-    sleep 0.2
+    sleep 0.05
     for _ in 1 2 3; do cat "$view/file" >/dev/null; done
     change_and_put_back "$real"
     [ "$(cat "$view/file")" = 'second version' ] ||
@@ -48,7 +48,7 @@ a_hidden_change() {
 names_come() {
     local real="$1" name="$2" number
     mkdir -p "$real/d"
-    sleep 0.2
+    sleep 0.05
     for _ in 1 2 3; do ls "$view/d" >/dev/null; done
     for number in 1 2 3; do
         echo x >"$real/d/behind-$number"
@@ -98,20 +98,48 @@ each_mode() {
     unmount_view "$view"
 }
 
+# believed SOURCE REAL NAME: what is there before is read once, and every change is seen.
+believed() {
+    echo kept >"$2/kept"
+    touch -r "$stamp" "$2/kept"
+    below "$1" --direct-io
+    ! grep -q file_system "$view/.ogive/mount" || fail "$3: its times are not believed"
+    sleep 0.05
+    [ "$(reads_of_two_openings)" -eq 0 ] || fail "$3: a file is read again"
+    a_hidden_change "$2" "$3"
+    names_come "$2" "$3"
+    unmount_view "$view"
+    say "$3: believed"
+}
+
 # Where times are good they are believed, and with --trust-times never they are not.
 mkdir "$WORK/plain"
-echo kept >"$WORK/plain/kept"
-touch -r "$stamp" "$WORK/plain/kept"
-below "$WORK/plain" --direct-io
-sleep 0.2
-[ "$(reads_of_two_openings)" -eq 0 ] || fail 'a local file system: a file is read again'
-a_hidden_change "$WORK/plain" 'a local file system'
-names_come "$WORK/plain" 'a local file system'
-unmount_view "$view"
+believed "$WORK/plain" "$WORK/plain" 'the file system of the suite'
 below "$WORK/plain" --direct-io --trust-times never
 [ "$(reads_of_two_openings)" -eq 2 ] || fail '--trust-times never: a file is believed unchanged'
 unmount_view "$view"
-say 'a local file system: as it says'
+mkdir "$WORK/tmpfs"
+if mount -t tmpfs times-test "$WORK/tmpfs" 2>/dev/null; then
+    remember_mount "$WORK/tmpfs"
+    believed "$WORK/tmpfs" "$WORK/tmpfs" tmpfs
+    mkdir "$WORK/tmpfs/upper" "$WORK/tmpfs/work" "$WORK/merged"
+    if mount -t overlay times-test "$WORK/merged" -o \
+        "lowerdir=$WORK/plain,upperdir=$WORK/tmpfs/upper,workdir=$WORK/tmpfs/work" 2>/dev/null; then
+        remember_mount "$WORK/merged"
+        believed "$WORK/merged" "$WORK/merged" 'overlayfs over local ones'
+    fi
+fi
+for type in xfs btrfs; do
+    mkdir "$WORK/$type"
+    if command -v "mkfs.$type" >/dev/null && truncate -s 320M "$WORK/$type.image" &&
+        "mkfs.$type" -q "$WORK/$type.image" >/dev/null &&
+        mount -o loop "$WORK/$type.image" "$WORK/$type" 2>/dev/null; then
+        remember_mount "$WORK/$type"
+        believed "$WORK/$type" "$WORK/$type" "$type"
+    else
+        say "$type: none can be made and mounted here"
+    fi
+done
 
 # A view is worth what its source is; one under another name, as a bucket has it, proves nothing.
 mkdir "$WORK/inner" "$WORK/inner-source"
@@ -120,18 +148,12 @@ inner() {
         "$@"
 }
 inner
-echo kept >"$WORK/inner-source/kept"
-below "$WORK/inner" --direct-io
-sleep 0.2
-[ "$(reads_of_two_openings)" -eq 0 ] || fail 'a view of a view: a file is read again'
-a_hidden_change "$WORK/inner-source" 'a view of a view'
-names_come "$WORK/inner-source" 'a view of a view'
-unmount_view "$view"
+believed "$WORK/inner" "$WORK/inner-source" 'a view of a view'
 unmount_view "$WORK/inner"
 inner --name something
 each_mode "$WORK/inner" "$WORK/inner-source" fuse.ogive
 unmount_view "$WORK/inner"
-say 'views of ogive: as their sources'
+say 'a view under another name: nothing is believed'
 
 # other NAME REAL COMMAND...: another file system, where it is installed.
 other() {
@@ -154,6 +176,20 @@ other() {
 mkdir -p "$WORK/real-bindfs"
 other bindfs "$WORK/real-bindfs" bindfs -o attr_timeout=0,entry_timeout=0 --ctime-from-mtime \
     "$WORK/real-bindfs" "$WORK/bindfs"
+
+# An overlay is worth no more than the least of its layers.
+if command -v bindfs >/dev/null && mkdir "$WORK/over-bindfs" "$WORK/lower-bindfs" &&
+    bindfs --ctime-from-mtime "$WORK/real-bindfs" "$WORK/lower-bindfs"; then
+    remember_mount "$WORK/lower-bindfs"
+    if mount -t overlay times-test "$WORK/over-bindfs" -o \
+        "lowerdir=$WORK/lower-bindfs:$WORK/plain" 2>/dev/null; then
+        remember_mount "$WORK/over-bindfs"
+        below "$WORK/over-bindfs"
+        doubts overlay || fail 'an overlay over bindfs: nobody says that its times are not believed'
+        unmount_view "$view"
+        say 'an overlay over bindfs: nothing is believed because of its times'
+    fi
+fi
 
 # sshfs without a network: it talks to the server by a pair of pipes.
 sftp_server=/usr/lib/openssh/sftp-server
