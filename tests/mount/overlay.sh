@@ -41,17 +41,57 @@ change_all() {
     rm "$merged/file-5" && rm -r "$merged/directory"
     chmod 600 "$merged/file-6"
     [ "$(stat -c %a "$merged/file-6")" = 600 ] || fail "$options: the mode is not as it was set"
-    ln "$merged/file-1" "$merged/linked" && echo linked >>"$merged/linked"
+    ln "$merged/file-1" "$merged/hard-linked" && echo linked >>"$merged/hard-linked"
     has file-1 "$(printf 'lower\nmore\nlinked')"
     [ "$(cd "$merged" && find . | sort | tr '\n' ' ')" = '. ./file-1 ./file-2 ./file-3 ./file-6 '`
-        `'./linked ./moved ./moved/file ./moved/inner ./new ' ] ||
+        `'./hard-linked ./moved ./moved/file ./moved/inner ./new ' ] ||
         fail "$options: $(cd "$merged" && find . | sort | tr '\n' ' ')"
+}
+
+# change_linked: files of several names, which the kernel knows under one of them or another. To
+# change them is to copy them up, and what is above has no path by which to come back.
+change_linked() {
+    local fault
+    sleep 0.1
+    fault="$({
+        chmod 600 "$merged/linked/b1"
+        mv "$merged/linked/b2" "$merged/linked/c2"
+        echo more >>"$merged/linked/b3"
+        touch -d 2020-01-01 "$merged/linked/b4"
+        truncate -s 0 "$merged/linked/b5"
+        rm "$merged/linked/b6"
+    } 2>&1)"
+    [ -z "$fault" ] || fail "$options: a file of two names: $fault"
+    [ "$(cd "$merged/linked" && echo *)" = 'a1 a2 a3 a4 a5 a6 b1 b3 b4 b5 c2' ] ||
+        fail "$options: $(cd "$merged/linked" && echo *)"
+    rm -r "$merged/linked"
+}
+
+# list_while_it_changes: a directory is listed right after something in it was made, renamed or
+# removed: the layer above has renamed the directory for that.
+list_while_it_changes() {
+    local round fault
+    mkdir -p "$merged/busy/sub"
+    for round in 1 2 3; do
+        fault="$({
+            rm -r "$merged/busy/sub" && ls "$merged/busy"
+            mkdir "$merged/busy/sub" && ls "$merged/busy" >/dev/null
+            mv "$merged/busy" "$merged/busier" && ls "$merged/busier/sub"
+            mv "$merged/busier" "$merged/busy"
+        } 2>&1)"
+        [ -z "$fault" ] || fail "$options: round $round of listing: $fault"
+    done
+    rm -r "$merged/busy"
 }
 
 # fill DIRECTORY: the lower layer.
 fill() {
     local number
-    mkdir -p "$1/directory"
+    mkdir -p "$1/directory" "$1/linked"
+    for number in 1 2 3 4 5 6; do
+        echo x >"$1/linked/a$number"
+        ln "$1/linked/a$number" "$1/linked/b$number"
+    done
     for number in 1 2 3 4 5 6; do echo lower >"$1/file-$number"; done
     echo deep >"$1/directory/file"
 }
@@ -61,18 +101,21 @@ for options in '' --direct-io '--metadata-ttl 0'; do
     mount_view "$source" "$view" $options
     fill "$view/lower"
     overlay "$view/lower" "$WORK/other/upper"
+    change_linked
     change_all
     umount "$merged"
     say "${options:-default}: the lower layer is in the mount"
 
     fill "$WORK/other/lower"
     overlay "$WORK/other/lower" "$view/upper"
+    change_linked
+    list_while_it_changes
     change_all
     umount "$merged"
     # What was changed is still there for the next one.
     overlay "$WORK/other/lower" "$view/upper"
     has new again
-    has linked "$(printf 'lower\nmore\nlinked')"
+    has hard-linked "$(printf 'lower\nmore\nlinked')"
     umount "$merged"
     say "${options:-default}: the upper layer is in the mount"
     unmount_view "$view"

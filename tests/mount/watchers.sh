@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Programs that open files of a mount without looking a path up: a watcher that is handed a
+# descriptor of what others open (fanotify), a server that was given a handle, whoever opens his own
+# descriptors again, and all of them through a bind mount. No open is refused, and no event lost,
+# because a file has several names, is new, or was just renamed.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+suite watchers 'opens without a path'
+need python3
+
+source="$WORK/source"
+view="$WORK/view"
+bound="$WORK/bound"
+mkdir "$source" "$bound"
+
+cat >"$WORK/watch.py" <<'PYTHON'
+"""Opens files in DIRECTORY while they are watched by fanotify; argument two says whether each open
+asks for permission. Prints what went wrong."""
+import ctypes, errno, os, select, struct, subprocess, sys, threading, time
+
+directory, asks = sys.argv[1], sys.argv[2] == "asks"
+CLASS_CONTENT, ADD_MOUNT, OPEN, OPEN_PERM = 4, 0x11, 0x20, 0x10000
+libc = ctypes.CDLL(None, use_errno=True)
+libc.fanotify_mark.argtypes = [
+    ctypes.c_int, ctypes.c_uint, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p]
+watch = libc.fanotify_init(CLASS_CONTENT if asks else 0, os.O_RDONLY)
+mask = OPEN_PERM if asks else OPEN
+if watch < 0 or libc.fanotify_mark(watch, ADD_MOUNT, mask, -100, directory.encode()) < 0:
+    sys.exit(77)
+seen, faults, stop, end = set(), [], *os.pipe()
+
+
+def watch_opens():
+    while True:
+        ready, _, _ = select.select([watch, stop], [], [])
+        if watch not in ready:
+            return
+        try:
+            events = os.read(watch, 4096)
+        except OSError as error:
+            faults.append(f"reading events: {errno.errorcode[error.errno]}")
+            continue
+        while events:
+            length, _, _, _, _, opened, _ = struct.unpack_from("=IBBHQii", events)
+            if opened >= 0:
+                seen.add(os.fstat(opened).st_ino)
+                if asks:
+                    os.write(watch, struct.pack("=iI", opened, 1))
+                os.close(opened)
+            events = events[length:]
+
+
+thread = threading.Thread(target=watch_opens)
+thread.start()
+wanted = {}
+for name in sorted(os.listdir(directory)):
+    path = os.path.join(directory, name)
+    done = subprocess.run(["cat", path], capture_output=True, text=True, timeout=60)
+    if done.stdout != "x\n":
+        faults.append(f"{name}: {done.stderr.strip() or done.stdout}")
+    wanted[os.stat(path).st_ino] = name
+    new = os.path.join(directory, "renamed-" + name)
+    os.rename(path, new)
+    done = subprocess.run(["cat", new], capture_output=True, text=True, timeout=60)
+    if done.stdout != "x\n":
+        faults.append(f"{name} after its renaming: {done.stderr.strip() or done.stdout}")
+    fd = os.open(new, os.O_RDONLY)
+    os.rename(new, path)
+    again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
+    os.close(again)
+    os.close(fd)
+# What was opened is in the queue by now, and is read before long.
+end_of_patience = time.monotonic() + 60
+while not set(wanted) <= seen and not faults:
+    if time.monotonic() > end_of_patience:
+        faults.append(f"no event of {[wanted[number] for number in set(wanted) - seen]}")
+    time.sleep(0.01)
+os.write(end, b".")
+thread.join()
+print("\n".join(faults), end="")
+sys.exit(1 if faults else 0)
+PYTHON
+
+cat >"$WORK/handles.py" <<'PYTHON'
+"""Opens every file below DIRECTORY by its handle, before and after it is renamed and linked."""
+import ctypes, os, sys
+
+directory = sys.argv[1]
+libc = ctypes.CDLL(None, use_errno=True)
+mount = os.open(directory, os.O_RDONLY)
+
+
+class Handle(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_uint), ("type", ctypes.c_int), ("bytes", ctypes.c_ubyte * 128)]
+
+
+def handle_of(path):
+    handle, mount_id = Handle(length=128), ctypes.c_int()
+    if libc.name_to_handle_at(-100, path.encode(), ctypes.byref(handle), ctypes.byref(mount_id), 0):
+        sys.exit(77)
+    return handle
+
+
+for name in sorted(os.listdir(directory)):
+    path = os.path.join(directory, name)
+    handle = handle_of(path)
+    for step in ("at first", "renamed", "linked"):
+        if step == "renamed":
+            os.rename(path, path + ".new")
+        if step == "linked":
+            os.link(path + ".new", path)
+        fd = libc.open_by_handle_at(mount, ctypes.byref(handle), os.O_RDONLY)
+        if fd < 0:
+            sys.exit(f"{name} {step}: {os.strerror(ctypes.get_errno())}")
+        if os.read(fd, 10) != b"x\n":
+            sys.exit(f"{name} {step}: other bytes")
+        os.close(fd)
+    os.unlink(path + ".new")
+PYTHON
+
+# fill DIRECTORY: one file with one name, one with several, one that another was renamed over.
+fill() {
+    mkdir -p "$1"
+    local name
+    for name in single linked replaced; do echo x >"$1/$name"; done
+    ln "$1/linked" "$1/other-name"
+    ln "$1/replaced" "$1/kept"
+    echo x >"$1/new" && mv "$1/new" "$1/replaced"
+}
+
+# try WHAT PROGRAM ARGUMENT...: 77 of a program means that the kernel does not do this.
+try() {
+    local what="$1" code=0 said
+    shift
+    said="$(python3 "$@")" || code=$?
+    case "$code" in
+        0) say "$options $what: every open was answered" ;;
+        77) say "$options $what: this kernel does not do so" ;;
+        *) fail "$options $what: $said" ;;
+    esac
+}
+
+for options in '' --direct-io '--metadata-ttl 30' '--metadata-ttl 0'; do
+    # shellcheck disable=SC2086 # none, or one with its value
+    mount_view "$source" "$view" $options
+    mount --bind "$view" "$bound"
+    remember_mount "$bound"
+    for at in "$view" "$bound"; do
+        for asks in asks plain; do
+            fill "$view/d"
+            try "a watcher, $asks, ${at##*/}" "$WORK/watch.py" "$at/d" "$asks"
+            rm -r "$view/d"
+        done
+        fill "$view/d"
+        try "handles, ${at##*/}" "$WORK/handles.py" "$at/d"
+        rm -r "$view/d"
+    done
+    umount "$bound"
+    unmount_view "$view"
+done
+passed
