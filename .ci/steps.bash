@@ -65,6 +65,30 @@ contained() {
     fi
 }
 
+# install_packages: those of `packages` that are missing, in `packages_seconds` at most. One that
+# cannot be had keeps no other away: whoever needs it is skipped and says so.
+install_packages() {
+    local missing=() package
+    command -v apt-get >/dev/null || skip 'no apt-get: what the machine has is used'
+    # shellcheck disable=SC2154 # whoever sources this sets them
+    for package in "${packages[@]}"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+            missing+=("$package")
+    done
+    [ "${#missing[@]}" -gt 0 ] || { echo 'all packages are installed'; return; }
+    [ "$(id -u)" -eq 0 ] || skip "not root; not installed: ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2154 # as above
+    timeout $((packages_seconds * 4 / 10)) apt-get update -q || true
+    timeout $((packages_seconds * 5 / 10)) \
+        apt-get install -q -y --no-install-recommends "${missing[@]}" && return
+    for package in "${missing[@]}"; do
+        timeout $((packages_seconds / 10)) \
+            apt-get install -q -y --no-install-recommends "$package" ||
+            echo "not to be had: $package"
+    done
+}
+
 # A step is a process group of its own, which hears nothing of what its terminal or its caller tells
 # this one.
 step_process=''

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 #[path = "../../../../tests/skipped.rs"]
-mod skipped;
+pub(crate) mod skipped;
 
 pub(crate) use skipped::skipped;
 
