@@ -15,7 +15,7 @@ impl<'t> Frame<'t> {
     /// Reads `ffffffff83c87970 do_user_addr_fault+0xd0 ([kernel.kallsyms])`. Without symbol and
     /// module only what is long enough for an address is one.
     pub(super) fn parse(line: &'t str) -> Option<Self> {
-        let line = line.trim();
+        let line = without_instruction(line).trim();
         let (address, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let rest = rest.trim();
         if rest.is_empty() && address.len() < 5 {
@@ -86,6 +86,12 @@ pub(super) fn address_of(word: &str) -> Option<u64> {
     u64::from_str_radix(word, 16).ok()
 }
 
+/// Leaves off `-F insn,insnlen`.
+fn without_instruction(line: &str) -> &str {
+    let ends = [" ilen: ", " insn: "].iter().filter_map(|mark| line.find(mark));
+    ends.min().map_or(line, |end| &line[..end])
+}
+
 fn without_offset(text: &str) -> &str {
     match text.rsplit_once("+0x") {
         Some((name, offset)) if offset.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
@@ -142,6 +148,7 @@ mod tests {
             ("   call      7f1000000010 f (/x)", Some((0x7f10_0000_0010, "f", "/x"))),
             (" 7ffd12345678  7f1000000010 f (/x)", Some((0x7f10_0000_0010, "f", "/x"))),
             ("  0 [unknown] ([unknown])", Some((0, "", "[unknown]"))),
+            ("  401136 main (/b) ilen: 3 insn: 0f 1f 00", Some((0x40_1136, "main", "/b"))),
             ("   401136 main", Some((0x40_1136, "main", ""))),
             ("prev_comm=dd prev_pid=1 ==> next_comm=bc", None),
             ("call_site=ffffffff81092295 ptr=(nil)", None),

@@ -160,12 +160,12 @@ fn record<'t>(name: &str, rest: &str) -> Line<'t> {
     words.next().and_then(|number| number.parse().ok()).map_or(Line::Record, Line::Lost)
 }
 
-/// `  main.c:12`, `  ??:0`, `  memset.S:151 (discriminator 2)`.
+/// `  main.c:12`, `  ??:0`, `  memset.S:151 (discriminator 2)`, `  read_zero+7`.
 fn is_place_in_source(line: &str) -> bool {
-    let first = line.split_ascii_whitespace().next().unwrap_or_default();
-    let number = first.rsplit_once(':').map(|(_, number)| number);
-    line.starts_with(' ')
-        && number.is_some_and(|number| {
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        })
+    let Some(place) = line.strip_prefix("  ").filter(|place| !place.starts_with(' ')) else {
+        return false;
+    };
+    let place = place.trim_end();
+    let place = place.split_once(" (discriminator ").map_or(place, |(place, _)| place);
+    !place.contains(' ') && place.contains([':', '+', '['])
 }

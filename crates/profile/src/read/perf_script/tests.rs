@@ -201,6 +201,8 @@ fn places_in_the_source_and_flags_are_no_trouble() {
         "\
   dd  7 [001] 1.1:  10 cpu-clock:   call      7f1000000010 f (/x)
   main.c:12
+  memset.S:151 (discriminator 2)
+  read_zero+7
   dd  7 [001] 1.2:  10 cpu-clock:  7ffd12345678     7f1000000010 f (/x)
 ",
     );
