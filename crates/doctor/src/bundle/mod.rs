@@ -84,7 +84,7 @@ struct RawInput {
 enum Content {
     /// In memory.
     Bytes(Vec<u8>),
-    /// A recording of perf, compressed or not, in a file.
+    /// A recording of perf, compressed or not, in a file or a directory.
     Recording(PathBuf),
     /// A recording that came as a stream and was read as it came.
     Read(Box<Result<ogive_profile::Profile, String>>),
@@ -122,12 +122,15 @@ impl Loader {
             return self.add_pipe("standard input", io::stdin().lock()).map_err(fault);
         }
         let metadata = std::fs::metadata(path).map_err(fault)?;
-        if metadata.is_dir() {
-            return self.add_directory(path, "", 0).map_err(fault);
-        }
         let name = path
             .file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        if metadata.is_dir() && self.add_recording_directory(&name, path) {
+            return Ok(());
+        }
+        if metadata.is_dir() {
+            return self.add_directory(path, "", 0).map_err(fault);
+        }
         self.add_file(&name, path).map_err(fault)
     }
 
@@ -190,6 +193,17 @@ impl Loader {
         self.inputs.push(RawInput { name: name.to_owned(), content: Content::Bytes(bytes) });
     }
 
+    /// Adds a directory that is one recording of perf; `false` if it is none.
+    fn add_recording_directory(&mut self, name: &str, path: &Path) -> bool {
+        let is_recording =
+            self.inputs.len() < MAX_INPUTS && ogive_profile::read::is_recording_directory(path);
+        if is_recording {
+            let content = Content::Recording(path.to_owned());
+            self.inputs.push(RawInput { name: name.to_owned(), content });
+        }
+        is_recording
+    }
+
     fn add_directory(&mut self, directory: &Path, prefix: &str, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
             self.left_out.push((
@@ -211,7 +225,9 @@ impl Loader {
             let name = if prefix.is_empty() { file_name } else { format!("{prefix}/{file_name}") };
             let metadata = std::fs::symlink_metadata(&path)?;
             if metadata.is_dir() {
-                self.add_directory(&path, &name, depth + 1)?;
+                if !self.add_recording_directory(&name, &path) {
+                    self.add_directory(&path, &name, depth + 1)?;
+                }
             } else if metadata.is_file() {
                 if let Err(error) = self.add_file(&name, &path) {
                     self.left_out.push((name, format!("left out: {error}")));

@@ -24,7 +24,8 @@ pub(super) fn read(
     bytes: &[u8],
     kallsyms: Option<&[u8]>,
 ) -> Option<Result<Profile, String>> {
-    let format = read::recognise(&bytes[..bytes.len().min(4096)])?;
+    let beginning = after_description(bytes);
+    let format = read::recognise(&beginning[..beginning.len().min(4096)])?;
     // Folded stacks of others often have no weights; those of a capture do.
     if format == Format::Folded && !name.ends_with("profile.folded") {
         return None;
@@ -37,6 +38,17 @@ pub(super) fn read(
         Err(_) if format == Format::PerfScript => None,
         Err(error) => Some(Err(error.to_string())),
     }
+}
+
+/// What follows the description of the recording that `perf script --header` puts in front, which
+/// may be longer than what is looked at.
+fn after_description(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    while rest.starts_with(b"# ") || rest.starts_with(b"#\n") {
+        let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
+        rest = &rest[end..];
+    }
+    rest
 }
 
 /// Whether a file is a recording of perf, compressed or not. Its beginning is read.
@@ -158,11 +170,10 @@ pub fn evidence_of(
         .map(|((process, thread, stack), weight)| Stack {
             thread: (!thread.is_empty()).then(|| thread.to_owned()),
             process: process.map(str::to_owned),
-            frames: profile.stack(stack).map(|frame| frame_of(profile, frame)).collect(),
+            frames: frames_of(profile, stack),
             weight: weight as f64,
             source: source.clone(),
         })
-        .filter(|stack| !stack.frames.is_empty())
         .collect();
     let off_cpu =
         profile.meta.event.contains("lock:") || profile.meta.event.contains("sched_switch");
@@ -174,6 +185,14 @@ pub fn evidence_of(
         weighted,
         off_cpu,
     }
+}
+
+/// The frames of a stack. A sample without a stack still is CPU of its thread.
+fn frames_of(profile: &Profile, stack: StackId) -> Vec<evidence::Frame> {
+    if stack == StackId::EMPTY {
+        return vec![evidence::Frame::default()];
+    }
+    profile.stack(stack).map(|frame| frame_of(profile, frame)).collect()
 }
 
 fn frame_of(profile: &Profile, id: ogive_profile::FrameId) -> evidence::Frame {

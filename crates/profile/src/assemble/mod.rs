@@ -5,10 +5,13 @@
 //! function. So memory grows with the number of functions and stacks, never with samples. Records
 //! are outside input: everything is checked, nothing is trusted.
 
+mod counts;
+mod events;
 mod maps;
 mod recent;
 mod sample;
 mod tasks;
+mod unwinding;
 
 use byteorder::{BigEndian, LittleEndian};
 use hashbrown::HashMap;
@@ -18,16 +21,18 @@ use linux_perf_event_reader::{
 };
 
 use crate::model::{
-    CPU_UNKNOWN, FrameId, Mode, Profile, Rate, Reason, Sample, StackId, StringId, Unresolved,
-    WeightUnit,
+    CPU_UNKNOWN, FrameId, Mode, Profile, Reason, Sample, StackId, StringId, Unresolved,
 };
 use crate::read::perf_data::{Attribute, Bytes, Record};
 use crate::symbols::Symbols;
+use counts::LastCounts;
+use events::{Choice, Events};
 use maps::KernelMaps;
 pub(crate) use maps::kernel_module_name;
 use recent::Recent;
 use sample::SampleFields;
 use tasks::{Mapping, Tasks};
+use unwinding::Unwinding;
 
 /// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew
 /// has addresses of its own, and a million of them take 50 MiB.
@@ -44,19 +49,6 @@ const MISC_BUILD_ID: u16 = 1 << 14;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
-/// What is known of an event.
-#[derive(Debug, Clone)]
-struct Event {
-    parse: RecordParseInfo,
-    /// A sample's weight where the sample does not say.
-    weight: u64,
-    unit: WeightUnit,
-    rate: Rate,
-    name: String,
-    /// Whether it only carries records about tasks.
-    dummy: bool,
-}
-
 /// Why frames of a module have no name.
 #[derive(Debug, Clone, Default)]
 struct Missing {
@@ -71,11 +63,9 @@ type Keep = dyn Fn(i32, &str) -> bool;
 pub(crate) struct Assembler {
     profile: Profile,
     symbols: Symbols,
-    events: Vec<Event>,
+    events: Events,
+    counts: LastCounts,
     endian: Endianness,
-    /// The event whose samples are taken.
-    chosen: Option<u16>,
-    others: Map<u16, u64>,
     tasks: Tasks,
     kernel: KernelMaps,
     kernel_frames: Map<u64, FrameId>,
@@ -88,6 +78,11 @@ pub(crate) struct Assembler {
     chain: Vec<(Mode, u64)>,
     frames: Vec<FrameId>,
     damaged: u64,
+    /// Records that the kernel had no room for, and samples that the recorder says were lost. The
+    /// latter are among the former.
+    lost: (u64, u64),
+    /// Samples whose stack in user space needs more than these records.
+    unwound_elsewhere: Unwinding,
     /// Only threads for which this holds are kept.
     keep: Option<Box<Keep>>,
 }
@@ -97,10 +92,9 @@ impl Assembler {
         Self {
             profile,
             symbols,
-            events: Vec::new(),
+            events: Events::default(),
+            counts: LastCounts::default(),
             endian,
-            chosen: None,
-            others: Map::default(),
             tasks: Tasks::default(),
             kernel: KernelMaps::default(),
             kernel_frames: Map::default(),
@@ -111,6 +105,8 @@ impl Assembler {
             chain: Vec::new(),
             frames: Vec::new(),
             damaged: 0,
+            lost: (0, 0),
+            unwound_elsewhere: Unwinding::default(),
             keep: None,
         }
     }
@@ -130,29 +126,22 @@ impl Assembler {
 
     /// Adds an event; events count from 0.
     pub(crate) fn add_event(&mut self, attribute: &Attribute) {
-        let event = Event::new(attribute, self.endian);
-        if self.chosen.is_none() && !event.dummy && self.events.len() < usize::from(u16::MAX) {
-            self.chosen = Some(self.events.len() as u16);
-            self.profile.meta.event = event.name.clone();
-            self.profile.meta.unit = event.unit;
-            self.profile.meta.rate = event.rate;
-        }
-        self.events.push(event);
+        self.events.add(attribute, self.endian, &mut self.profile.meta);
     }
 
-    /// Gives the chosen event a name that came after it.
+    /// Gives an event a name that came after it.
     pub(crate) fn rename_event(&mut self, index: usize, name: &str) {
-        if let Some(event) = self.events.get_mut(index) {
-            name.clone_into(&mut event.name);
-            if self.chosen == Some(index as u16) {
-                name.clone_into(&mut self.profile.meta.event);
-            }
-        }
+        self.events.rename(index, name, &mut self.profile.meta);
+    }
+
+    /// Counts a sample of an event that was not added.
+    pub(crate) fn unknown_sample(&mut self) {
+        self.events.add_unknown();
     }
 
     /// When a record was written, if it says.
     pub(crate) fn time_ns(&self, record: &Record<'_>) -> Option<u64> {
-        let parse = &self.events.get(usize::from(record.event))?.parse;
+        let parse = &self.events.get(record.event)?.parse;
         let (kind, data) = (RecordType(record.kind), RawData::Single(record.body));
         match self.endian {
             Endianness::LittleEndian => get_record_timestamp::<LittleEndian>(kind, data, parse),
@@ -165,15 +154,18 @@ impl Assembler {
         self.tasks.name(pid, tid, name, false, &mut self.profile);
     }
 
-    /// A part of a file that was mapped before sampling began.
-    pub(crate) fn add_mapping(&mut self, pid: i32, start: u64, len: u64, offset: u64, path: &str) {
+    /// A part of a file that is mapped, or was before sampling began. Process -1 is the kernel.
+    pub(crate) fn map(&mut self, pid: i32, start: u64, len: u64, offset: u64, path: &str) {
+        if pid == -1 {
+            return self.kernel_map(start, len, offset, path);
+        }
         let path = self.profile.intern(path);
         self.tasks.map(pid, Mapping { start, len, offset, path });
     }
 
     /// Takes one record.
     pub(crate) fn record(&mut self, record: Record<'_>) {
-        let Some(event) = self.events.get(usize::from(record.event)) else { return };
+        let Some(event) = self.events.get(record.event) else { return };
         let taken = if record.kind == RecordType::SAMPLE.0 {
             self.sample(record)
         } else {
@@ -200,9 +192,7 @@ impl Assembler {
                 return Some(());
             }
             LOST_SAMPLES => {
-                let lost = bytes.u64()?;
-                let meta = &mut self.profile.meta;
-                meta.lost_samples = meta.lost_samples.saturating_add(lost);
+                self.lost.1 = self.lost.1.saturating_add(bytes.u64()?);
                 return Some(());
             }
             _ => {}
@@ -228,27 +218,16 @@ impl Assembler {
                 self.tasks.fork(fork.pid, fork.ppid, fork.tid, fork.ptid);
             }
             EventRecord::Exit(exit) => self.tasks.exit(exit.pid, exit.tid),
-            EventRecord::Lost(lost) => {
-                let meta = &mut self.profile.meta;
-                meta.lost_samples = meta.lost_samples.saturating_add(lost.count);
-            }
+            EventRecord::Lost(lost) => self.lost.0 = self.lost.0.saturating_add(lost.count),
             EventRecord::Mmap(map) => {
-                let (start, len, path) = (map.address, map.length, text(map.path));
-                if map.pid == -1 {
-                    self.kernel_map(start, len, map.page_offset, &path);
-                } else {
-                    let path = self.profile.intern(&path);
-                    let mapping = Mapping { start, len, offset: map.page_offset, path };
-                    self.tasks.map(map.pid, mapping);
-                }
+                self.map(map.pid, map.address, map.length, map.page_offset, &text(map.path));
             }
             EventRecord::Mmap2(map) => {
                 let (start, len, path) = (map.address, map.length, text(map.path));
                 if let linux_perf_event_reader::Mmap2FileId::BuildId(id) = &map.file_id {
                     self.symbols.add_build_id(&path, id);
                 }
-                let path = self.profile.intern(&path);
-                self.tasks.map(map.pid, Mapping { start, len, offset: map.page_offset, path });
+                self.map(map.pid, start, len, map.page_offset, &path);
             }
             _ => {}
         }
@@ -272,29 +251,65 @@ impl Assembler {
     }
 
     fn sample(&mut self, record: Record<'_>) -> Option<()> {
-        let event = &self.events[usize::from(record.event)];
-        if self.chosen != Some(record.event) {
-            *self.others.entry(record.event).or_default() += 1;
+        let event = self.events.get(record.event)?;
+        let fields = SampleFields::parse(record, event)?;
+        let Some(counts) = &fields.counts else {
+            let weight = fields.period.unwrap_or(event.weight);
+            self.deliver(record.event, weight, &fields);
             return Some(());
+        };
+        let period = fields.period.unwrap_or(event.weight);
+        let thread = event.inherit.then_some(fields.tid);
+        let mut is_own = None;
+        // One sample of a group is one of each of its events that counted something since.
+        for (count, id) in counts.iter() {
+            let Some(index) = self.events.by_id(id) else {
+                self.events.add_unknown();
+                continue;
+            };
+            let counted = self.counts.take(id, thread, count);
+            // The first is the event that is sampled.
+            let is_own = *is_own.get_or_insert_with(|| counted.is_own(period));
+            let weight = counted.own.filter(|_| is_own).unwrap_or(counted.whole);
+            if weight > 0 {
+                self.deliver(index, weight, &fields);
+            }
         }
-        let default_weight = event.weight;
-        let fields = SampleFields::parse(record, &event.parse)?;
+        Some(())
+    }
+
+    fn deliver(&mut self, event: u16, weight: u64, fields: &SampleFields<'_>) {
+        match self.events.choose(event, &mut self.profile.meta) {
+            Choice::Shown => {}
+            Choice::LeftOut => return,
+            Choice::Instead => self.forget_samples(),
+        }
         let thread = self.tasks.thread(fields.pid, fields.tid, &mut self.profile);
         if let Some(keep) = &self.keep
             && !keep(fields.pid, self.profile.thread(thread).name)
         {
-            return Some(());
+            return;
         }
-        let stack = self.stack(&fields);
+        self.unwound_elsewhere.add(fields);
+        let stack = self.stack(fields);
         self.profile.push(Sample {
             time_ns: fields.time_ns.unwrap_or(0),
-            weight: fields.period.unwrap_or(default_weight),
+            weight,
             thread,
             cpu: fields.cpu.unwrap_or(CPU_UNKNOWN),
             stack,
             count: 1,
         });
-        Some(())
+    }
+
+    /// Begins anew with samples, and with what was found missing for them.
+    fn forget_samples(&mut self) {
+        self.profile.forget_samples();
+        self.missing.clear();
+        self.user_frames.clear();
+        self.file_frames.clear();
+        self.forget_kernel_frames();
+        self.unwound_elsewhere = Unwinding::default();
     }
 
     fn stack(&mut self, fields: &SampleFields<'_>) -> StackId {
@@ -307,6 +322,12 @@ impl Assembler {
                 Some(next) => {
                     mode = next;
                     is_return = false;
+                    if mode == Mode::User
+                        && let Some(calls) = fields.kept_calls()
+                    {
+                        chain.extend(calls.map(|address| (mode, address)).take(DEPTH_MAX));
+                        break;
+                    }
                 }
                 None if chain.len() < DEPTH_MAX => {
                     // A caller's address is that after its call, which may be another function's.
@@ -320,7 +341,7 @@ impl Assembler {
         if chain.is_empty()
             && let Some(ip) = fields.ip
         {
-            chain.push((mode, ip));
+            chain.push((fields.mode, ip));
         }
         let stack = self.stack_of(&chain, fields);
         self.chain = chain;
@@ -420,17 +441,13 @@ impl Assembler {
 
     /// The profile, when all records were taken.
     pub(crate) fn finish(mut self) -> Profile {
+        let meta = &mut self.profile.meta;
         if self.damaged > 0 {
-            let damaged = self.damaged;
-            self.profile.meta.note(format!("{damaged} records are damaged and were left out"));
+            meta.note(format!("{} records are damaged and were left out", self.damaged));
         }
-        for (event, samples) in std::mem::take(&mut self.others) {
-            let name = &self.events[usize::from(event)].name;
-            self.profile.meta.note(format!(
-                "{samples} samples of the event {name} were left out; those of {} are shown",
-                self.profile.meta.event
-            ));
-        }
+        meta.lost_samples = self.lost.0.max(self.lost.1);
+        self.events.note(meta);
+        self.unwound_elsewhere.note(meta);
         let unresolved = self.unresolved();
         self.profile.meta.unresolved = unresolved;
         for note in self.symbols.notes() {
@@ -470,47 +487,6 @@ impl Assembler {
                 .then_with(|| a.module.cmp(&b.module))
         });
         all
-    }
-}
-
-impl Event {
-    fn new(attribute: &Attribute, endian: Endianness) -> Self {
-        // PERF_TYPE_HARDWARE 0, PERF_TYPE_SOFTWARE 1; of the latter, 9 is the dummy.
-        let (known, unit) = match (attribute.kind, attribute.config) {
-            (0, 0) => ("cycles", WeightUnit::Cycles),
-            (1, 0) => ("cpu-clock", WeightUnit::Nanoseconds),
-            (1, 1) => ("task-clock", WeightUnit::Nanoseconds),
-            (1, 9) => ("dummy", WeightUnit::Events),
-            _ => ("", WeightUnit::Events),
-        };
-        let name = match &attribute.name {
-            Some(name) if !name.is_empty() => name.clone(),
-            _ if known.is_empty() => {
-                format!("type {} config {:#x}", attribute.kind, attribute.config)
-            }
-            _ => known.to_owned(),
-        };
-        let cycles = unit == WeightUnit::Events && name.contains("cycles");
-        let unit = if cycles { WeightUnit::Cycles } else { unit };
-        let rate = match (attribute.period, attribute.frequency) {
-            (0, _) => Rate::Unknown,
-            (hertz, true) => Rate::Hertz(hertz as f64),
-            (ns, false) if unit == WeightUnit::Nanoseconds => Rate::Hertz(1e9 / ns as f64),
-            (period, false) => Rate::Period(period),
-        };
-        let weight = match (rate, unit) {
-            (Rate::Hertz(hertz), WeightUnit::Nanoseconds) => (1e9 / hertz).round() as u64,
-            (Rate::Period(period), _) => period,
-            _ => 1,
-        };
-        Self {
-            parse: RecordParseInfo::new(&attribute.attr, endian),
-            weight,
-            unit,
-            rate,
-            dummy: (attribute.kind, attribute.config) == (1, 9),
-            name,
-        }
     }
 }
 

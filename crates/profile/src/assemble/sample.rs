@@ -1,16 +1,32 @@
-//! The fields of a `PERF_RECORD_SAMPLE` that a profile needs: all up to the call chain.
+//! The fields of a `PERF_RECORD_SAMPLE` that a profile needs: those up to the call chain, the
+//! branches that are one, and whether a copy of the user's stack follows.
 //!
-//! Decoded here and not by the library for two reasons: a chain's length is outside input and must
-//! not overflow when multiplied, and what follows the chain (dumps of stacks and registers) need
-//! not be looked at. The order of fields is that of `perf_event_open(2)`.
+//! Decoded here and not by the library for three reasons: a chain's length is outside input and
+//! must not overflow when multiplied, the library does not know the number of lost samples among
+//! the counts, and what follows the chain may be damaged without harm to it. The order of fields is
+//! that of `perf_event_open(2)`.
 
-use linux_perf_event_reader::{CpuMode, ReadFormat, RecordParseInfo, SampleFormat};
+use linux_perf_event_reader::{BranchSampleFormat, CpuMode, RecordParseInfo, SampleFormat};
 
+use super::events::Event;
 use crate::model::Mode;
 use crate::read::perf_data::{Bytes, Record};
 
-/// Values of a read group at most.
+/// Counts of a group at most.
 const GROUP_MAX: u64 = 4096;
+
+/// `enum perf_event_read_format` of `include/uapi/linux/perf_event.h`.
+mod read_format {
+    pub(super) const TOTAL_TIME_ENABLED: u64 = 1;
+    pub(super) const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+    pub(super) const ID: u64 = 1 << 2;
+    pub(super) const GROUP: u64 = 1 << 3;
+    pub(super) const LOST: u64 = 1 << 4;
+}
+
+/// `PERF_CONTEXT_USER_DEFERRED`: the user's part comes in a later record, which the number after
+/// this mark names.
+const USER_DEFERRED: i64 = -640;
 
 /// What a sample says.
 #[derive(Debug)]
@@ -22,12 +38,30 @@ pub(super) struct SampleFields<'b> {
     pub(super) cpu: Option<u32>,
     pub(super) period: Option<u64>,
     pub(super) mode: Mode,
+    /// What the events of the group had counted, with their numbers, if those are said.
+    pub(super) counts: Option<Counts<'b>>,
     chain: Bytes<'b>,
+    /// From, to and flags of the user's calls, innermost first, if the processor kept them.
+    branches: Option<Bytes<'b>>,
+    /// Whether the user's stack was copied, to be unwound later.
+    pub(super) copied_stack: bool,
+}
+
+/// What events had counted when a sample was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts<'b> {
+    /// The count and the number of one event.
+    alone: Option<(u64, u64)>,
+    /// Those of a group's events.
+    group: Bytes<'b>,
+    /// Whether how many samples were lost follows each.
+    lost: bool,
 }
 
 impl<'b> SampleFields<'b> {
     /// `None` for a record that is too short for its own description.
-    pub(super) fn parse(record: Record<'b>, parse: &RecordParseInfo) -> Option<Self> {
+    pub(super) fn parse(record: Record<'b>, event: &Event) -> Option<Self> {
+        let parse = &event.parse;
         let mut bytes = Bytes::new(record.body, parse.endian);
         let format = parse.sample_format;
         let has = |flag: SampleFormat| format.contains(flag);
@@ -51,9 +85,11 @@ impl<'b> SampleFields<'b> {
             None
         };
         let period = if has(SampleFormat::PERIOD) { Some(bytes.u64()?) } else { None };
-        if has(SampleFormat::READ) {
-            skip_counts(&mut bytes, parse.read_format)?;
-        }
+        let counts = if has(SampleFormat::READ) {
+            Counts::parse(&mut bytes, event.read_format)?
+        } else {
+            None
+        };
         let mut chain = Bytes::new(&[], parse.endian);
         if has(SampleFormat::CALLCHAIN) {
             let len = usize::try_from(bytes.u64()?).ok()?.checked_mul(8)?;
@@ -64,39 +100,126 @@ impl<'b> SampleFields<'b> {
             CpuMode::User | CpuMode::GuestUser => Mode::User,
             _ => Mode::Unknown,
         };
-        Some(Self { ip, pid, tid, time_ns, cpu, period, mode, chain })
+        let (branches, copied_stack) = after_chain(&mut bytes, parse);
+        Some(Self {
+            ip,
+            pid,
+            tid,
+            time_ns,
+            cpu,
+            period,
+            mode,
+            counts,
+            chain,
+            branches,
+            copied_stack,
+        })
     }
 
     /// Addresses of the chain, leaf first, with context marks among them.
     pub(super) fn chain(&self) -> impl Iterator<Item = u64> + use<'b> {
         let mut chain = self.chain;
-        std::iter::from_fn(move || chain.u64())
+        std::iter::from_fn(move || chain.u64().filter(|address| !is_deferred(*address)))
+    }
+
+    /// Whether the user's part of the stack is in another record.
+    pub(super) fn is_deferred(&self) -> bool {
+        let mut chain = self.chain;
+        std::iter::from_fn(|| chain.u64()).any(is_deferred)
+    }
+
+    /// The user's calls where the processor kept them, innermost first: where the last call led to,
+    /// then where each came from. They take the place of the chain's user part, as in perf.
+    pub(super) fn kept_calls(&self) -> Option<impl Iterator<Item = u64> + use<'b>> {
+        let mut entries = self.branches?;
+        let (_, mut innermost) = (entries.u64()?, entries.u64());
+        let mut entries = self.branches?;
+        Some(std::iter::from_fn(move || {
+            innermost.take().or_else(|| {
+                let from = entries.u64()?;
+                let (_to, _flags) = (entries.u64()?, entries.u64()?);
+                Some(from)
+            })
+        }))
     }
 }
 
-/// Steps over a `read_format` in a sample.
-fn skip_counts(bytes: &mut Bytes<'_>, format: ReadFormat) -> Option<()> {
-    let group = format.contains(ReadFormat::GROUP);
-    let first = bytes.u64()?;
-    for flag in [ReadFormat::TOTAL_TIME_ENABLED, ReadFormat::TOTAL_TIME_RUNNING] {
-        if format.contains(flag) {
-            bytes.u64()?;
+fn is_deferred(address: u64) -> bool {
+    address.cast_signed() == USER_DEFERRED
+}
+
+/// Kept calls, and whether the user's stack was copied. What is damaged here is not there.
+fn after_chain<'b>(bytes: &mut Bytes<'b>, parse: &RecordParseInfo) -> (Option<Bytes<'b>>, bool) {
+    let format = parse.sample_format;
+    let mut branches = None;
+    let copied = (|| {
+        if format.contains(SampleFormat::RAW) {
+            let len = bytes.u32()?;
+            bytes.take(usize::try_from(len).ok()?)?;
         }
-    }
-    // PERF_FORMAT_ID and PERF_FORMAT_LOST each add a number to a value.
-    let extra = (format.bits() >> 2 & 1) + (format.bits() >> 4 & 1);
-    let numbers = if group {
+        if format.contains(SampleFormat::BRANCH_STACK) {
+            let len = usize::try_from(bytes.u64()?).ok()?.checked_mul(24)?;
+            if parse.branch_sample_format.contains(BranchSampleFormat::HW_INDEX) {
+                bytes.u64()?;
+            }
+            let entries = Bytes::new(bytes.take(len)?, bytes.endian);
+            let calls = parse.branch_sample_format.contains(BranchSampleFormat::CALL_STACK);
+            branches = (calls && len > 0).then_some(entries);
+        }
+        if format.contains(SampleFormat::REGS_USER) && bytes.u64()? != 0 {
+            bytes.take(usize::from(parse.user_regs_count) * 8)?;
+        }
+        if !format.contains(SampleFormat::STACK_USER) {
+            return None;
+        }
+        let len = usize::try_from(bytes.u64()?).ok()?;
+        bytes.take(len)?;
+        // How much of the copy is the stack.
+        Some(len > 0 && bytes.u64()? > 0)
+    })();
+    (branches, copied.unwrap_or(false))
+}
+
+impl<'b> Counts<'b> {
+    /// Takes a `read_format` out of a sample; without numbers of events it says nothing.
+    fn parse(bytes: &mut Bytes<'b>, format: u64) -> Option<Option<Self>> {
+        let has = |flag: u64| format & flag != 0;
+        let (is_group, has_id) = (has(read_format::GROUP), has(read_format::ID));
+        let lost = has(read_format::LOST);
+        let first = bytes.u64()?;
+        for flag in [read_format::TOTAL_TIME_ENABLED, read_format::TOTAL_TIME_RUNNING] {
+            if has(flag) {
+                bytes.u64()?;
+            }
+        }
+        if !is_group {
+            let id = if has_id { Some(bytes.u64()?) } else { None };
+            if lost {
+                bytes.u64()?;
+            }
+            let group = Bytes::new(&[], bytes.endian);
+            return Some(id.map(|id| Self { alone: Some((first, id)), group, lost }));
+        }
         if first > GROUP_MAX {
             return None;
         }
-        first * (1 + extra)
-    } else {
-        extra
-    };
-    for _ in 0..numbers {
-        bytes.u64()?;
+        let len = first * 8 * (1 + u64::from(has_id) + u64::from(lost));
+        let group = Bytes::new(bytes.take(usize::try_from(len).ok()?)?, bytes.endian);
+        Some(has_id.then_some(Self { alone: None, group, lost }))
     }
-    Some(())
+
+    /// Each event's count and number.
+    pub(super) fn iter(mut self) -> impl Iterator<Item = (u64, u64)> + use<'b> {
+        std::iter::from_fn(move || {
+            self.alone.take().or_else(|| {
+                let counted = (self.group.u64()?, self.group.u64()?);
+                if self.lost {
+                    self.group.u64()?;
+                }
+                Some(counted)
+            })
+        })
+    }
 }
 
 /// What a context mark says about the addresses after it; `None` for an address.
@@ -104,8 +227,97 @@ fn skip_counts(bytes: &mut Bytes<'_>, format: ReadFormat) -> Option<()> {
 pub(super) fn context(address: u64) -> Option<Mode> {
     match address.cast_signed() {
         -128 | -2176 => Some(Mode::Kernel),
-        -512 | -2560 | -640 => Some(Mode::User),
+        -512 | -2560 | USER_DEFERRED => Some(Mode::User),
         -4095..0 => Some(Mode::Unknown),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Meta;
+    use crate::read::perf_data::Attribute;
+    use linux_perf_event_reader::Endianness::LittleEndian;
+
+    const READ: u64 = 1 << 4;
+    const CALLCHAIN: u64 = 1 << 5;
+    const BRANCH_STACK: u64 = 1 << 11;
+    const STACK_USER: u64 = 1 << 13;
+    const CALL_STACK: u64 = 1 << 11;
+
+    /// An event whose samples have these fields, and a sample of these numbers.
+    fn with_sample<T>(
+        (sample_type, read_format, branches): (u64, u64, u64),
+        numbers: &[u64],
+        look: impl Fn(Option<SampleFields<'_>>) -> T,
+    ) -> T {
+        let mut bytes = Vec::new();
+        bytes.extend(0u32.to_le_bytes());
+        bytes.extend(80u32.to_le_bytes());
+        for number in [0, 1, sample_type, read_format, 0, 0, 0, 0, branches] {
+            bytes.extend(u64::to_le_bytes(number));
+        }
+        let attribute = Attribute::parse(&bytes, LittleEndian).unwrap();
+        let mut events = super::super::events::Events::default();
+        events.add(&attribute, LittleEndian, &mut Meta::default());
+        let body: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let record = Record { kind: 9, misc: 2, event: 0, body: &body };
+        look(SampleFields::parse(record, events.get(0).unwrap()))
+    }
+
+    #[test]
+    fn the_chain_is_found_behind_counts_of_every_form() {
+        let (times, id, group, lost) = (3, 1 << 2, 1 << 3, 1 << 4);
+        let chain = [2, 0x10, 0x20];
+        for (read_format, counts, wanted) in [
+            (0, &[70][..], None),
+            (id, &[70, 7], Some(vec![(70, 7)])),
+            (id | lost, &[70, 7, 0], Some(vec![(70, 7)])),
+            (id | lost | times, &[70, 1, 2, 7, 0], Some(vec![(70, 7)])),
+            (group | id, &[2, 70, 7, 80, 8], Some(vec![(70, 7), (80, 8)])),
+            (
+                group | id | lost | times,
+                &[2, 1, 2, 70, 7, 0, 80, 8, 3],
+                Some(vec![(70, 7), (80, 8)]),
+            ),
+            (group | lost, &[2, 70, 0, 80, 0], None),
+        ] {
+            let numbers = [counts, &chain].concat();
+            with_sample((READ | CALLCHAIN, read_format, 0), &numbers, |fields| {
+                let fields = fields.unwrap();
+                let found = fields.counts.map(|counts| counts.iter().collect::<Vec<_>>());
+                assert_eq!(found, wanted, "{read_format}");
+                assert_eq!(fields.chain().collect::<Vec<_>>(), [0x10, 0x20], "{read_format}");
+            });
+            with_sample((READ | CALLCHAIN, read_format, 0), &numbers[..1], |fields| {
+                assert!(fields.is_none(), "{read_format}");
+            });
+        }
+    }
+
+    #[test]
+    fn calls_that_the_processor_kept_and_stacks_that_it_did_not_are_known() {
+        let user = (-512i64).cast_unsigned();
+        let numbers = [2, user, 0x10, 2, 0x21, 0x20, 0, 0x31, 0x30, 0];
+        with_sample((CALLCHAIN | BRANCH_STACK, 0, CALL_STACK), &numbers, |fields| {
+            let calls: Vec<u64> = fields.unwrap().kept_calls().unwrap().collect();
+            assert_eq!(calls, [0x20, 0x21, 0x31]);
+        });
+        with_sample((CALLCHAIN | BRANCH_STACK, 0, 0), &numbers, |fields| {
+            assert!(fields.unwrap().kept_calls().is_none(), "these are jumps");
+        });
+        with_sample((CALLCHAIN | STACK_USER, 0, 0), &[0, 8, 1, 8], |fields| {
+            assert!(fields.unwrap().copied_stack);
+        });
+        with_sample((CALLCHAIN | STACK_USER, 0, 0), &[0, 0], |fields| {
+            assert!(!fields.unwrap().copied_stack, "a thread of the kernel has none");
+        });
+        let deferred = [3, 0x10, USER_DEFERRED.cast_unsigned(), 77];
+        with_sample((CALLCHAIN, 0, 0), &deferred, |fields| {
+            let fields = fields.unwrap();
+            assert!(fields.is_deferred());
+            assert_eq!(fields.chain().collect::<Vec<_>>(), [0x10], "77 is no address");
+        });
     }
 }

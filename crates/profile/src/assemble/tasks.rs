@@ -156,8 +156,9 @@ impl Tasks {
             (task.pid, task.thread) = (pid, Some(thread));
             return thread;
         }
-        if tid == 0 && pid == 0 {
-            return profile.add_thread(0, 0, "swapper");
+        // The idle task, also where the sample says whose time it was before.
+        if tid == 0 {
+            return profile.add_thread(pid, 0, "swapper");
         }
         profile.add_thread(pid, tid, &format!(":{tid}"))
     }

@@ -33,7 +33,7 @@ pub(super) fn take(assembler: &mut Assembler, target: &Target) {
         {
             for line in maps.split(|byte| *byte == b'\n') {
                 if let Some((start, len, offset, path)) = mapping(&String::from_utf8_lossy(line)) {
-                    assembler.add_mapping(pid, start, len, offset, path);
+                    assembler.map(pid, start, len, offset, path);
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! number than the stack; memory is bounded however long the input (over [`SAMPLES_MAX`] samples
 //! are merged by time step, thread and stack, the step doubling each time). No locks, no I/O.
 
+mod event;
 mod ids;
 mod merge;
 mod meta;
@@ -11,6 +12,7 @@ mod stacks;
 pub(crate) mod strings;
 mod view;
 
+pub(crate) use event::{event_base, samples_of, samples_of_event};
 pub use ids::{FrameId, StackId, StringId, ThreadId};
 pub use meta::{Format, Meta, Rate, Reason, Unresolved, WeightUnit};
 pub use view::{Share, SymbolShare, View};
@@ -287,6 +289,14 @@ impl Profile {
             merge::merge(&mut self.samples, &mut self.meta.time_step_ns);
         }
         self.samples.push(sample);
+    }
+
+    /// Takes all samples back; names, stacks and threads stay.
+    pub(crate) fn forget_samples(&mut self) {
+        self.samples.clear();
+        self.pushed_weight = 0;
+        let meta = &mut self.meta;
+        (meta.samples, meta.without_stack, meta.time_step_ns) = (0, 0, 0);
     }
 
     /// The samples, in the order they were added.

@@ -11,7 +11,7 @@ mod error;
 mod folded;
 mod lines;
 pub(crate) mod perf_data;
-mod perf_script;
+pub mod perf_script;
 pub(crate) mod pprof;
 
 use std::fs::File;
@@ -26,6 +26,7 @@ pub(crate) use lines::Lines;
 use crate::model::{Format, Profile};
 use crate::symbols::{SymbolOptions, Symbols};
 use compressed::Compression;
+use perf_data::Directory;
 
 /// As much of the beginning as is looked at to know a format.
 const PREFIX_BYTES: usize = 64 << 10;
@@ -51,13 +52,16 @@ pub fn recognise(prefix: &[u8]) -> Option<Format> {
         return Some(Format::Pprof);
     }
     let text = String::from_utf8_lossy(prefix);
-    if perf_script::is_perf_script(&text) {
+    if perf_script::is_perf_script(&text, false) {
         return Some(Format::PerfScript);
     }
-    folded::is_folded(&text).then_some(Format::Folded)
+    if folded::is_folded(&text) {
+        return Some(Format::Folded);
+    }
+    perf_script::is_perf_script(&text, true).then_some(Format::PerfScript)
 }
 
-/// Reads a file; `-` is standard input.
+/// Reads a file, or a directory that perf wrote; `-` is standard input.
 ///
 /// # Errors
 ///
@@ -68,12 +72,39 @@ pub fn open(path: &Path, options: &Options, progress: Progress<'_>) -> Result<Pr
         return stream("standard input", io::stdin().lock(), options, progress);
     }
     let file = File::open(path).map_err(|error| ReadError::io(&name, error))?;
-    let is_file = file.metadata().is_ok_and(|data| data.is_file());
-    if is_file {
+    let data = file.metadata().map_err(|error| ReadError::io(&name, error))?;
+    if data.is_dir() {
+        directory(&name, path, options, progress)
+    } else if data.is_file() {
         seekable(&name, file, options, progress)
     } else {
         stream(&name, file, options, progress)
     }
+}
+
+/// Whether a directory is a recording, as `perf record --threads` and `--kcore` write it.
+pub fn is_recording_directory(path: &Path) -> bool {
+    Directory::is_at(path)
+}
+
+fn directory(
+    name: &str,
+    path: &Path,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Profile, ReadError> {
+    if !Directory::is_at(path) {
+        return Err(ReadError::unusable(
+            name,
+            "it is a directory without a recording of perf in it; give a file",
+        ));
+    }
+    let opened = Directory::open(path).map_err(|error| ReadError::io(name, error))?;
+    let mut from = options.symbols.clone();
+    from.kallsyms = from.kallsyms.or(opened.kallsyms);
+    let profile = perf_data::read_file(opened.file, opened.streams, Symbols::new(from), progress)
+        .map_err(|error| ReadError::unusable(name, error.to_string()))?;
+    usable(name, profile)
 }
 
 /// Reads from memory; `name` is for messages.
@@ -123,7 +154,7 @@ fn seekable(
     let magic = &magic[..len];
     if perf_data::is_perf_data(magic) && !perf_data::is_pipe(magic) {
         let symbols = Symbols::new(options.symbols.clone());
-        let profile = perf_data::read_file(&mut source, symbols, progress)
+        let profile = perf_data::read_file(source, Vec::new(), symbols, progress)
             .map_err(|error| ReadError::unusable(name, error.to_string()))?;
         return usable(name, profile);
     }
@@ -142,6 +173,7 @@ fn plain(
         return Err(ReadError::Empty { name: name.to_owned() });
     }
     let format = recognise(&prefix);
+    let beginning = String::from_utf8_lossy(&prefix).into_owned();
     let mut whole = BufReader::with_capacity(1 << 20, Cursor::new(prefix).chain(source));
     let profile = match format {
         None => return Err(ReadError::Unrecognised { name: name.to_owned() }),
@@ -154,7 +186,7 @@ fn plain(
             perf_data::read_pipe(whole, symbols, progress)
                 .map_err(|error| ReadError::unusable(name, error.to_string()))?
         }
-        Some(Format::PerfScript) => perf_script::read(whole, progress),
+        Some(Format::PerfScript) => perf_script::read(&beginning, whole, progress),
         Some(Format::Folded | Format::Live) => folded::read(whole, progress),
         Some(Format::Pprof) => {
             pprof::read(&mut whole).map_err(|error| ReadError::unusable(name, error))?

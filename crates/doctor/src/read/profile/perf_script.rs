@@ -3,9 +3,8 @@
 //! Equal stacks are counted together, so that a long recording costs memory by its distinct stacks.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use ogive_profile::read::perf_script::{Frame as Written, Head, Line as Part, Script};
 
 use crate::evidence::{Frame, Profile, Stack};
 use crate::read::text::frame;
@@ -15,28 +14,34 @@ use crate::read::text::section::Section;
 /// Frames of one stack that are kept, from the leaf.
 const MAX_FRAMES: usize = 256;
 
-static HEADER: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[\d+\]\s+)?(?:[A-Za-z.]{5}\s+)?\d+\.\d+:\s*(?:(\d+)\s+)?([\w:.\-/,=]*[A-Za-z][\w:.\-/,=]*?):?(?:\s+(.*))?$";
-    Regex::new(pattern).expect("a constant pattern")
-});
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*([0-9a-f]{3,16})\s+(.+?)(?:\s+\(([^()]*(?:\([^()]*\))?[^()]*)\))?$")
-        .expect("a constant pattern")
-});
-
-/// Whether a line begins a sample.
+/// Whether a line begins a sample: it says who, when and which event.
 pub(crate) fn is_header(text: &str) -> bool {
-    HEADER.is_match(text)
+    let Part::Head(head) = Script::default().line(text) else { return false };
+    let is_word = head.event.contains(|c: char| c.is_ascii_alphabetic());
+    is_word && head.time_ns > 0 && !head.name.is_empty() && (head.tid != -1 || head.name == ":-1")
 }
 
 /// Whether a line is a frame of a stack.
 pub(crate) fn is_frame(text: &str) -> bool {
-    text.starts_with([' ', '\t']) && FRAME.is_match(text)
+    text.starts_with([' ', '\t']) && !is_header(text) && written(text).is_some()
 }
 
 /// Whether a line is a frame with its object, which no other format has.
 pub(crate) fn is_sure_frame(text: &str) -> bool {
     text.contains('(') && is_frame(text)
+}
+
+/// The frame that a line is below the beginning of a sample.
+fn written(text: &str) -> Option<Written<'_>> {
+    let mut words = text.split_ascii_whitespace();
+    let is_address = words.next().is_some_and(|word| (3..=16).contains(&word.len()));
+    if !is_address || words.next().is_none() {
+        return None;
+    }
+    match Script::in_sample().line(text) {
+        Part::Frame(frame) => Some(frame),
+        _ => None,
+    }
 }
 
 /// Reads the samples.
@@ -45,29 +50,23 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut current: Option<(String, Vec<Frame>, u32)> = None;
     let mut samples = 0;
     let mut off_cpu = false;
+    let mut script = Script::default();
     for line in section.lines {
-        let text = &*line.text;
-        if text.trim().is_empty() || text.starts_with('#') {
-            continue;
-        }
-        if !is_frame(text)
-            && let Some(header) = HEADER.captures(text.trim_start())
-        {
-            close(&mut stacks, current.take());
-            samples += 1;
-            off_cpu |= header[5].starts_with("sched:") || header[5].starts_with("lock:");
-            let alone = header.get(6).and_then(|rest| FRAME.captures(rest.as_str()));
-            let frames = alone.map(|found| frame_of(&found)).into_iter().collect();
-            current = Some((frame::thread(&header[1]).0, frames, line.number));
-            continue;
-        }
-        match (FRAME.captures(text), &mut current) {
-            (Some(found), Some((_, frames, _))) => {
-                if frames.len() < MAX_FRAMES {
-                    frames.push(frame_of(&found));
-                }
+        match script.line(&line.text) {
+            Part::Head(head) => {
+                close(&mut stacks, current.take());
+                samples += 1;
+                off_cpu |= head.event.starts_with("sched:") || head.event.starts_with("lock:");
+                let frames = head.frame().iter().map(frame_of).collect();
+                current = Some((thread(&head), frames, line.number));
             }
-            _ => reading.leave(line),
+            Part::Frame(found) => match &mut current {
+                Some((_, frames, _)) if frames.len() < MAX_FRAMES => frames.push(frame_of(&found)),
+                Some(_) => {}
+                None => reading.leave(line),
+            },
+            Part::End | Part::Comment | Part::Source | Part::Record | Part::Lost(_) => {}
+            Part::Other => reading.leave(line),
         }
     }
     close(&mut stacks, current.take());
@@ -93,8 +92,13 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.evidence.profiles.push(profile);
 }
 
-fn frame_of(found: &regex::Captures<'_>) -> Frame {
-    frame::frame(&found[2], found.get(3).map(|object| object.as_str()))
+/// The name of a sample's thread; without one it is called by its number, as perf does.
+fn thread(head: &Head<'_>) -> String {
+    if head.name.is_empty() { format!(":{}", head.tid) } else { frame::thread(head.name).0 }
+}
+
+fn frame_of(found: &Written<'_>) -> Frame {
+    frame::frame(found.symbol, (!found.module.is_empty()).then_some(found.module))
 }
 
 fn close(

@@ -40,6 +40,8 @@ pub(crate) struct Attribute {
     pub(crate) period: u64,
     /// Whether `period` is a frequency in hertz.
     pub(crate) frequency: bool,
+    /// `PERF_FORMAT_*`, with the bits that the decoder of records does not know.
+    pub(crate) read_format: u64,
     /// The name the recorder gave it, if it says.
     pub(crate) name: Option<String>,
     /// Numbers of its events.
@@ -124,10 +126,11 @@ pub(crate) struct Header {
     pub(crate) notes: Vec<String>,
 }
 
-/// The byte order by the magic; `None` for no perf.data.
+/// The byte order by the magic, of today's perf or of that before Linux 3.7; `None` for no
+/// perf.data.
 pub(crate) fn endian(magic: &[u8]) -> Option<Endianness> {
     match magic.get(..8)? {
-        b"PERFILE2" => Some(Endianness::LittleEndian),
+        b"PERFILE2" | b"PERFFILE" => Some(Endianness::LittleEndian),
         b"2ELIFREP" => Some(Endianness::BigEndian),
         _ => None,
     }
@@ -275,17 +278,25 @@ pub(crate) fn name_attributes(attributes: &mut [Attribute], bytes: &[u8], endian
 impl Attribute {
     /// Parses a `perf_event_attr`.
     pub(crate) fn parse(bytes: &[u8], endian: Endianness) -> Option<Self> {
-        let (attr, _) = match endian {
-            Endianness::LittleEndian => PerfEventAttr::parse::<_, LittleEndian>(bytes).ok()?,
-            Endianness::BigEndian => PerfEventAttr::parse::<_, BigEndian>(bytes).ok()?,
-        };
         let mut raw = Bytes::new(bytes, endian);
         let kind = raw.u32()?;
         let _size = raw.u32()?;
         let config = raw.u64()?;
         let period = raw.u64()?;
+        let _sample_type = raw.u64()?;
+        let read_format = raw.u64()?;
+        let mut known = bytes.to_vec();
+        // The decoder refuses events that it does not know, but how records are laid out depends
+        // on neither kind nor config. Zeros, which are cycles, read the same in either byte order.
+        known[..4].fill(0);
+        known[8..16].fill(0);
+        let (attr, _) = match endian {
+            Endianness::LittleEndian => PerfEventAttr::parse::<_, LittleEndian>(&known[..]).ok()?,
+            Endianness::BigEndian => PerfEventAttr::parse::<_, BigEndian>(&known[..]).ok()?,
+        };
         let frequency = attr.flags.contains(linux_perf_event_reader::AttrFlags::FREQ);
-        Some(Self { attr, kind, config, period, frequency, name: None, ids: Vec::new() })
+        let (name, ids) = (None, Vec::new());
+        Some(Self { attr, kind, config, period, frequency, read_format, name, ids })
     }
 
     /// Parses the body of a `PERF_RECORD_HEADER_ATTR`.

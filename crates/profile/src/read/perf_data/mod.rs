@@ -5,12 +5,15 @@
 //! file that was cut off is used as far as it goes, and however long it is, what is held is one
 //! window of records ([`rounds`]) and the functions and stacks seen so far.
 
+mod directory;
+mod hardware_trace;
 mod header;
 mod records;
 mod rounds;
 
 use std::io::{self, Read, Seek, SeekFrom};
 
+pub(crate) use directory::Directory;
 pub(crate) use header::{Attribute, Bytes, is_pipe};
 pub(crate) use rounds::{Record, Rounds};
 
@@ -26,13 +29,14 @@ pub(crate) fn is_perf_data(prefix: &[u8]) -> bool {
     header::endian(prefix).is_some()
 }
 
-/// Reads a file.
-pub(crate) fn read_file(
-    source: &mut (impl Read + Seek),
+/// Reads a file. `others` are further streams of the same recording, which have no head.
+pub(crate) fn read_file<S: Read + Seek>(
+    mut source: S,
+    others: Vec<S>,
     symbols: Symbols,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Profile> {
-    let header = Header::read(source)?;
+    let header = Header::read(&mut source)?;
     let meta = Meta { format: Format::PerfData, notes: header.notes, ..Meta::default() };
     let mut assembler = Assembler::new(Profile::new(meta), symbols, header.endian);
     for (number, bytes) in &header.features {
@@ -44,8 +48,10 @@ pub(crate) fn read_file(
     }
     source.seek(SeekFrom::Start(header.data.offset))?;
     let mut records = Records::new(header.endian, header.attributes);
-    let data = io::BufReader::with_capacity(1 << 20, source.take(header.data.size));
-    records.read(data, &mut assembler, progress);
+    let window = |source: S, size| io::BufReader::with_capacity(1 << 20, source.take(size));
+    let mut streams = vec![window(source, header.data.size)];
+    streams.extend(others.into_iter().map(|source| window(source, u64::MAX)));
+    records.read(streams, &mut assembler, progress);
     Ok(assembler.finish())
 }
 
@@ -63,7 +69,7 @@ pub(crate) fn read_pipe(
     let assembler = &mut Assembler::new(Profile::new(meta), symbols, endian);
     let mut records = Records::new(endian, Vec::new());
     let data = io::BufReader::with_capacity(1 << 20, source);
-    records.read(data, assembler, progress);
+    records.read(vec![data], assembler, progress);
     let empty = Assembler::new(Profile::default(), Symbols::new(Default::default()), endian);
     Ok(std::mem::replace(assembler, empty).finish())
 }

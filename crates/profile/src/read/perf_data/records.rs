@@ -1,6 +1,9 @@
 //! The records of perf.data one after another: what each is, which event it belongs to, and the few
 //! that describe the recording itself.
 //!
+//! A recording may be several streams side by side (`perf record --threads`). Of these the one that
+//! is behind in time is read on, so that what waits for its turn stays one window of records.
+//!
 //! Compressed records (`PERF_RECORD_COMPRESSED`, `COMPRESSED2`) hold one Zstandard stream cut into
 //! pieces; it is decompressed in small steps, so that a bomb takes time but no memory.
 
@@ -13,6 +16,7 @@ use linux_perf_event_reader::{
 };
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
+use super::hardware_trace::HardwareTrace;
 use super::header::{Attribute, Bytes, feature, name_attributes};
 use super::rounds::{Record, Rounds};
 use super::{apply_feature, build_id, settle_release};
@@ -26,6 +30,7 @@ mod kind {
     pub(super) const HEADER_TRACING_DATA: u32 = 66;
     pub(super) const HEADER_BUILD_ID: u32 = 67;
     pub(super) const FINISHED_ROUND: u32 = 68;
+    pub(super) const AUXTRACE_INFO: u32 = 70;
     pub(super) const AUXTRACE: u32 = 71;
     pub(super) const EVENT_UPDATE: u32 = 78;
     pub(super) const HEADER_FEATURE: u32 = 80;
@@ -57,10 +62,28 @@ pub(super) struct Records {
     by_id: HashMap<u64, u16>,
     belonging: Belonging,
     rounds: Rounds,
+    trace: HardwareTrace,
+    /// Whether the streams' marks of rounds are to be believed: one stream's say nothing about the
+    /// others.
+    has_rounds: bool,
+    settled: bool,
+}
+
+/// Records on their way.
+struct Stream<R> {
+    source: R,
+    unpacked: Unpacked,
+    is_over: bool,
+}
+
+/// How far a stream has come.
+#[derive(Default)]
+struct Unpacked {
     decoder: Option<Decoder<'static>>,
     /// Decompressed bytes that are no whole record yet.
     rest: Vec<u8>,
-    settled: bool,
+    /// The latest time of a record so far.
+    latest_ns: u64,
 }
 
 impl Records {
@@ -73,8 +96,8 @@ impl Records {
             by_id: HashMap::new(),
             belonging: Belonging::First,
             rounds: Rounds::default(),
-            decoder: None,
-            rest: Vec::new(),
+            trace: HardwareTrace::default(),
+            has_rounds: true,
             settled: !attributes.is_empty(),
         };
         for attribute in attributes {
@@ -107,48 +130,51 @@ impl Records {
         };
     }
 
-    /// Reads all of a source into a profile. What ends it early is noted there.
-    pub(super) fn read(
+    /// Reads all of the streams into a profile. What ends one early is noted there.
+    pub(super) fn read<R: BufRead>(
         &mut self,
-        mut source: impl BufRead,
+        sources: Vec<R>,
         assembler: &mut Assembler,
         progress: &mut dyn FnMut(u64),
     ) {
+        self.has_rounds = sources.len() == 1;
+        let mut streams: Vec<Stream<R>> = sources.into_iter().map(Stream::new).collect();
         let (mut done, mut reported) = (0u64, 0u64);
         let mut body = Vec::new();
-        let ended = loop {
-            match self.read_one(&mut source, &mut body, assembler) {
-                Ok(0) => break None,
+        let behind = |streams: &mut Vec<Stream<R>>| {
+            let open = (0..streams.len()).filter(|at| !streams[*at].is_over);
+            open.min_by_key(|at| streams[*at].unpacked.latest_ns)
+        };
+        while let Some(at) = behind(&mut streams) {
+            let stream = &mut streams[at];
+            match self.read_one(stream, &mut body, assembler) {
+                Ok(0) => stream.is_over = true,
                 Ok(size) => done += size,
-                Err(error) => break Some(error),
+                Err(error) => {
+                    stream.is_over = true;
+                    note_end(assembler, &error, done);
+                }
             }
             if done - reported >= PROGRESS_BYTES {
                 progress(done - reported);
                 reported = done;
             }
-        };
+        }
         progress(done - reported);
         self.rounds.end(&mut |record| assembler.record(record));
-        if let Some(error) = ended {
-            let what = if error.kind() == io::ErrorKind::UnexpectedEof {
-                "the recording ends in the middle of a record".to_owned()
-            } else {
-                format!("reading stopped: {error}")
-            };
-            assembler
-                .profile_mut()
-                .meta
-                .note(format!("{what}, {done} bytes after its first; what came before is used"));
+        if let Some(note) = self.trace.note(done) {
+            assembler.profile_mut().meta.note(note);
         }
     }
 
     /// Reads one record with what belongs to it; 0 at the end.
-    fn read_one(
+    fn read_one<R: BufRead>(
         &mut self,
-        source: &mut impl BufRead,
+        stream: &mut Stream<R>,
         body: &mut Vec<u8>,
         assembler: &mut Assembler,
     ) -> io::Result<u64> {
+        let source = &mut stream.source;
         if source.fill_buf()?.is_empty() {
             return Ok(0);
         }
@@ -171,9 +197,13 @@ impl Records {
             _ => 0,
         };
         if follows > 0 {
-            total += io::copy(&mut source.by_ref().take(follows), &mut io::sink())?;
+            let skipped = io::copy(&mut source.by_ref().take(follows), &mut io::sink())?;
+            total += skipped;
+            if kind == kind::AUXTRACE {
+                self.trace.add(skipped);
+            }
         }
-        self.take(kind, misc, body, assembler)?;
+        self.take(kind, misc, body, &mut stream.unpacked, assembler)?;
         Ok(total)
     }
 
@@ -182,6 +212,7 @@ impl Records {
         kind: u32,
         misc: u16,
         body: &[u8],
+        unpacked: &mut Unpacked,
         assembler: &mut Assembler,
     ) -> io::Result<()> {
         if kind < kind::FIRST {
@@ -189,19 +220,21 @@ impl Records {
                 self.settled = true;
                 settle_release(assembler);
             }
-            self.take_event(kind, misc, body, assembler);
+            let time_ns = self.take_event(kind, misc, body, assembler);
+            unpacked.latest_ns = unpacked.latest_ns.max(time_ns.unwrap_or(0));
             return Ok(());
         }
         let mut bytes = Bytes::new(body, self.endian);
         match kind {
-            kind::FINISHED_ROUND => {
+            kind::AUXTRACE_INFO => self.trace.describe(bytes),
+            kind::FINISHED_ROUND if self.has_rounds => {
                 self.rounds.end_round(&mut |record| assembler.record(record));
             }
-            kind::COMPRESSED => self.decompress(body, assembler)?,
+            kind::COMPRESSED => self.decompress(body, unpacked, assembler)?,
             kind::COMPRESSED2 => {
                 let len = bytes.u64().and_then(|len| usize::try_from(len).ok());
                 if let Some(piece) = len.and_then(|len| bytes.take(len)) {
-                    self.decompress(piece, assembler)?;
+                    self.decompress(piece, unpacked, assembler)?;
                 }
             }
             kind::HEADER_ATTR if self.attributes.len() < EVENTS_MAX => {
@@ -238,40 +271,69 @@ impl Records {
         }
     }
 
-    fn take_event(&mut self, kind: u32, misc: u16, body: &[u8], assembler: &mut Assembler) {
+    /// Takes a record of the kernel, and says when it was written.
+    fn take_event(
+        &mut self,
+        kind: u32,
+        misc: u16,
+        body: &[u8],
+        assembler: &mut Assembler,
+    ) -> Option<u64> {
         if self.parse.is_empty() {
-            return;
+            return None;
         }
         let event = match self.endian {
             Endianness::LittleEndian => self.event::<byteorder::LittleEndian>(kind, body),
             Endianness::BigEndian => self.event::<byteorder::BigEndian>(kind, body),
         };
-        let parse = &self.parse[usize::from(event)];
-        let data = RawData::Single(body);
-        let time_ns = match self.endian {
-            Endianness::LittleEndian => {
-                get_record_timestamp::<byteorder::LittleEndian>(RecordType(kind), data, parse)
-            }
-            Endianness::BigEndian => {
-                get_record_timestamp::<byteorder::BigEndian>(RecordType(kind), data, parse)
-            }
-        };
+        if event.is_none() && kind == RecordType::SAMPLE.0 {
+            assembler.unknown_sample();
+            return None;
+        }
+        // Whose a record about tasks is does not matter, only how its end is laid out.
+        let event = event.unwrap_or(0);
         let record = Record { kind, misc, event, body };
+        let time_ns = self.time_ns(&record);
         self.rounds.add(record, time_ns, &mut |record| assembler.record(record));
+        time_ns
     }
 
-    fn event<T: byteorder::ByteOrder>(&self, kind: u32, body: &[u8]) -> u16 {
+    fn time_ns(&self, record: &Record<'_>) -> Option<u64> {
+        let parse = &self.parse[usize::from(record.event)];
+        let (kind, data) = (RecordType(record.kind), RawData::Single(record.body));
+        match self.endian {
+            Endianness::LittleEndian => {
+                get_record_timestamp::<byteorder::LittleEndian>(kind, data, parse)
+            }
+            Endianness::BigEndian => {
+                get_record_timestamp::<byteorder::BigEndian>(kind, data, parse)
+            }
+        }
+    }
+
+    /// The event that a record belongs to; the first where there is only one, or no way to tell.
+    fn event<T: byteorder::ByteOrder>(&self, kind: u32, body: &[u8]) -> Option<u16> {
         let (kind, data) = (RecordType(kind), RawData::Single(body));
         let id = match &self.belonging {
-            Belonging::First => None,
+            Belonging::First => return Some(0),
             Belonging::Same(info) => get_record_id::<T>(kind, data, &info.id_parse_info),
             Belonging::Identifier(all) => get_record_identifier::<T>(kind, data, *all),
         };
-        id.and_then(|id| self.by_id.get(&id).copied()).unwrap_or(0)
+        match id {
+            // What the recorder writes itself has the number 0.
+            None | Some(0) => Some(0),
+            Some(_) if self.by_id.is_empty() => Some(0),
+            Some(id) => self.by_id.get(&id).copied(),
+        }
     }
 
-    fn decompress(&mut self, piece: &[u8], assembler: &mut Assembler) -> io::Result<()> {
-        let mut decoder = match self.decoder.take() {
+    fn decompress(
+        &mut self,
+        piece: &[u8],
+        unpacked: &mut Unpacked,
+        assembler: &mut Assembler,
+    ) -> io::Result<()> {
+        let mut decoder = match unpacked.decoder.take() {
             Some(decoder) => decoder,
             None => Decoder::new()?,
         };
@@ -281,18 +343,22 @@ impl Records {
             let mut output = OutBuffer::around(&mut out[..]);
             decoder.run(&mut input, &mut output)?;
             let written = output.pos();
-            self.rest.extend_from_slice(&out[..written]);
-            self.take_decompressed(assembler)?;
+            unpacked.rest.extend_from_slice(&out[..written]);
+            self.take_decompressed(unpacked, assembler)?;
             if written < out.len() && input.pos() >= piece.len() {
                 break;
             }
         }
-        self.decoder = Some(decoder);
+        unpacked.decoder = Some(decoder);
         Ok(())
     }
 
-    fn take_decompressed(&mut self, assembler: &mut Assembler) -> io::Result<()> {
-        let rest = std::mem::take(&mut self.rest);
+    fn take_decompressed(
+        &mut self,
+        unpacked: &mut Unpacked,
+        assembler: &mut Assembler,
+    ) -> io::Result<()> {
+        let rest = std::mem::take(&mut unpacked.rest);
         let mut at = 0;
         while let Some(head) = rest.get(at..at + 8) {
             let (kind, misc, size) = parse_head(head, self.endian);
@@ -305,14 +371,33 @@ impl Records {
             let Some(body) = rest.get(at + 8..at + usize::from(size)) else { break };
             // Compressed records do not nest.
             if !matches!(kind, kind::COMPRESSED | kind::COMPRESSED2) {
-                self.take(kind, misc, body, assembler)?;
+                self.take(kind, misc, body, unpacked, assembler)?;
             }
             at += usize::from(size);
         }
-        self.rest = rest;
-        self.rest.drain(..at);
+        unpacked.rest = rest;
+        unpacked.rest.drain(..at);
         Ok(())
     }
+}
+
+impl<R> Stream<R> {
+    fn new(source: R) -> Self {
+        Self { source, unpacked: Unpacked::default(), is_over: false }
+    }
+}
+
+/// Notes what ended a stream early, when so many bytes of all were read.
+fn note_end(assembler: &mut Assembler, error: &io::Error, done: u64) {
+    let what = if error.kind() == io::ErrorKind::UnexpectedEof {
+        "the recording ends in the middle of a record".to_owned()
+    } else {
+        format!("reading stopped: {error}")
+    };
+    assembler
+        .profile_mut()
+        .meta
+        .note(format!("{what}, {done} bytes after its first; what came before is used"));
 }
 
 fn parse_head(head: &[u8], endian: Endianness) -> (u32, u16, u16) {

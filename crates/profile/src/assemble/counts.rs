@@ -1,0 +1,81 @@
+//! What samples of counted events (`perf record -e '{a,b}:S'`) stand for: how much each event
+//! counted since the sample before.
+//!
+//! The count is that of a CPU, of a thread, or of a thread among those that inherited the event, and
+//! which is not said. Where threads may have counts of their own, that difference is taken which is
+//! nearer to the period that the sample gives.
+
+use super::Map;
+
+/// Counts remembered at most; then each begins anew, which loses what one sample stood for.
+const COUNTS_MAX: usize = 4_000_000;
+
+/// The last count of each event by its number, and of each thread's.
+#[derive(Debug, Default)]
+pub(super) struct LastCounts {
+    events: Map<u64, u64>,
+    threads: Map<(u64, i32), u64>,
+}
+
+/// What was counted since the last sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// Of the event.
+    pub(super) whole: u64,
+    /// Of the event in this thread, where threads may have counts of their own.
+    pub(super) own: Option<u64>,
+}
+
+impl LastCounts {
+    /// Takes the count of an event, and of a thread's if threads may have their own.
+    pub(super) fn take(&mut self, id: u64, thread: Option<i32>, count: u64) -> Counted {
+        if self.events.len() + self.threads.len() >= COUNTS_MAX {
+            *self = Self::default();
+        }
+        let whole = since(self.events.insert(id, count), count);
+        let own = thread.map(|thread| since(self.threads.insert((id, thread), count), count));
+        Counted { whole, own }
+    }
+}
+
+impl Counted {
+    /// Whether the thread's own count is meant, by the period of the sample.
+    pub(super) fn is_own(&self, period: u64) -> bool {
+        self.own.is_some_and(|own| own.abs_diff(period) < self.whole.abs_diff(period))
+    }
+}
+
+/// A count that is smaller than before is that of a new counter.
+fn since(before: Option<u64>, count: u64) -> u64 {
+    count.checked_sub(before.unwrap_or(0)).unwrap_or(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_stands_for_what_was_counted_since_the_one_before() {
+        let mut counts = LastCounts::default();
+        let mut whole = |id, count| counts.take(id, None, count).whole;
+        assert_eq!(whole(1, 100), 100);
+        assert_eq!(whole(2, 7), 7);
+        assert_eq!(whole(1, 130), 30);
+        assert_eq!(whole(1, 130), 0);
+        assert_eq!(whole(1, 10), 10, "a new counter with an old number");
+    }
+
+    #[test]
+    fn the_count_of_a_cpu_and_that_of_a_thread_are_told_apart_by_the_period() {
+        let sum = |samples: &[(i32, u64)]| {
+            let mut counts = LastCounts::default();
+            let weights = samples.iter().map(|(thread, count)| {
+                let counted = counts.take(1, Some(*thread), *count);
+                if counted.is_own(10) { counted.own.unwrap_or(0) } else { counted.whole }
+            });
+            weights.sum::<u64>()
+        };
+        assert_eq!(sum(&[(1, 10), (2, 20), (1, 31), (2, 41)]), 41, "a CPU's");
+        assert_eq!(sum(&[(1, 10), (2, 10), (1, 20), (2, 21), (1, 30)]), 51, "two threads'");
+    }
+}
