@@ -133,7 +133,10 @@ fn a_later_line_that_does_not_fit_is_an_error_with_its_line_and_no_switch() {
 
 #[test]
 fn columns_of_another_meaning_are_asked_about() {
-    let refused: [(&str, fn(u64) -> String); 10] = [
+    let refused: [(&str, fn(u64) -> String); 11] = [
+        ("phases with a column more", |i| {
+            format!("{} 7", if i == 9 { "*".into() } else { key(i).to_string() })
+        }),
         ("time and key", |i| format!("{i} {}", key(i))),
         ("coarse time and key", |i| format!("{} {}", i / 40, key(i))),
         ("key, size and time", |i| format!("{} {} {i}", key(i), 10 + key(i))),

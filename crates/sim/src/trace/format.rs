@@ -7,7 +7,6 @@ use std::str::FromStr;
 use super::binary::{BigEndian, OracleGeneral, Recorded, Vscsi};
 use super::block::{BlkParse, BpfTrace, FioLog, Msr, ZfsReads};
 use super::keys::{Keys, Lirs, Lis, MqSim, Shape, TimeKeySize};
-use super::recognise::{Recognised, recognise};
 use super::step::{Decode, DecodeLine, Text};
 
 /// A trace format.
@@ -107,17 +106,8 @@ impl Format {
         !matches!(self, Self::Be32 | Self::Be64 | Self::Vscsi | Self::OracleGeneral | Self::Ogive)
     }
 
-    /// The format of a trace with this name and this beginning, or why it cannot be told.
-    pub(super) fn detect(path: &Path, beginning: &[u8]) -> Result<Recognised, String> {
-        let named = |format| Ok(Recognised { format, shape: None });
-        if beginning.starts_with(&ogive_kstat::trace::MAGIC) {
-            return named(Self::Ogive);
-        }
-        Self::by_name(path).map_or_else(|| recognise(beginning), named)
-    }
-
     /// By the part of the name before what tells the compression.
-    fn by_name(path: &Path) -> Option<Self> {
+    pub(super) fn by_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
         let mut parts: Vec<&str> = name.split('.').skip(1).collect();
         parts.retain(|part| !["gz", "xz", "zst", "zstd", "bin"].contains(part));

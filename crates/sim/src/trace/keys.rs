@@ -79,7 +79,7 @@ impl DecodeLine for Keys {
         self.width.check(1 + usize::from(bytes.is_some()))?;
         let block = key.parse();
         if let Some(shape) = self.shape {
-            if line.trim_ascii() == "*" {
+            if key == "*" {
                 return Err("a line of * parts phases in LIRS's traces: say --format lirs, or \
                             --format keys if it is a key"
                     .to_owned());

@@ -136,7 +136,7 @@ impl TraceReader {
         let Recognised { format, shape } = match options.format {
             Some(format) => Recognised { format, shape: None },
             None if beginning.is_empty() => return Err(whole("it is empty".to_owned())),
-            None => Format::detect(path, beginning).map_err(whole)?,
+            None => recognise::recognise(path, beginning).map_err(whole)?,
         };
         let decoder = format.decoder(shape);
         let (options, run) = (options.clone(), Run::default());

@@ -1,4 +1,4 @@
-//! Telling the format of a trace by its beginning.
+//! Telling the format of a trace by its name or its beginning.
 //!
 //! A format *fits* if its own reader reads every line, or record, of what is looked at, and if what
 //! it reads is no nonsense: columns of numbers mean anything, so a column of times must not fall, a
@@ -10,6 +10,7 @@
 //! and not the beginning of another format.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use super::binary::{ORACLE_GENERAL_BYTES, little_u32, little_u64, vscsi_version};
 use super::format::Format;
@@ -42,8 +43,13 @@ enum Fit {
     No,
 }
 
-/// The format of a trace by its beginning, or why it cannot be told.
-pub(super) fn recognise(beginning: &[u8]) -> Result<Recognised, String> {
+/// The format of a trace with this name and this beginning, or why it cannot be told.
+pub(super) fn recognise(path: &Path, beginning: &[u8]) -> Result<Recognised, String> {
+    let is_ours = beginning.starts_with(&ogive_kstat::trace::MAGIC);
+    let named = if is_ours { Some(Format::Ogive) } else { Format::by_name(path) };
+    if let Some(format) = named {
+        return Ok(Recognised { format, shape: None });
+    }
     let whole = whole_lines(beginning);
     match std::str::from_utf8(whole) {
         Ok(text) if !whole.is_empty() && !text.contains('\0') => of_text(without_mark(text)),
