@@ -170,9 +170,9 @@ mod tests {
         let offsets = Offsets::remembering(4);
         offsets.0.lock().first = NUMBERED - 2;
         let told: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
-        for number in 2..6 {
-            assert_eq!(offsets.cookie(told[number]), Some(long(number as u64)));
-            assert_eq!(offsets.of(long(number as u64)), told[number]);
+        for (number, offset) in (0..).zip(&told).skip(2) {
+            assert_eq!(offsets.cookie(*offset), Some(long(number)));
+            assert_eq!(offsets.of(long(number)), *offset);
         }
         assert!(told.iter().all(|offset| *offset < 1 << 31));
     }

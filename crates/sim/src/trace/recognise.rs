@@ -229,8 +229,8 @@ fn keep_size<'a>(accesses: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     other * 2 <= again
 }
 
-/// Whether keys look like several columns that something else than a blank or a comma parts: as many
-/// in each line, one of which has nothing but numbers.
+/// Whether keys look like several columns that something else than a blank or a comma parts: as
+/// many in each line, one of which has nothing but numbers.
 fn is_parted<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> bool {
     [';', '|', ':'].into_iter().any(|mark| {
         let count = |key: &str| key.matches(mark).count();
