@@ -36,6 +36,9 @@ fn rows(row: impl Fn(u64) -> String) -> String {
     (0..2000).map(|number| row(number) + "\n").collect()
 }
 
+/// The line of this number.
+type Row = fn(u64) -> String;
+
 /// A key that comes again.
 fn key(number: u64) -> u64 {
     number * number % 499
@@ -46,7 +49,7 @@ fn a_trace_with_more_columns_than_its_format_is_asked_about_and_then_read_the_sa
     let plain = rows(|i| format!("{i} {} {}", key(i), 1000 + 7 * key(i)));
     assert_eq!(told(&plain), Ok((Format::TimeKeySize, 2000)));
     let expected = read_with(plain.as_bytes(), None).unwrap().1;
-    let further: [fn(u64) -> String; 7] = [
+    let further: [Row; 7] = [
         |i| format!(" {}", key(i) % 3),
         |i| format!(" {}", i / 3),
         |i| format!(" {} {}", key(i) % 3, key(i) % 2),
@@ -133,7 +136,7 @@ fn a_later_line_that_does_not_fit_is_an_error_with_its_line_and_no_switch() {
 
 #[test]
 fn columns_of_another_meaning_are_asked_about() {
-    let refused: [(&str, fn(u64) -> String); 11] = [
+    let refused: [(&str, Row); 11] = [
         ("phases with a column more", |i| {
             format!("{} 7", if i == 9 { "*".into() } else { key(i).to_string() })
         }),
@@ -163,7 +166,7 @@ fn what_fits_up_to_a_line_is_told_with_that_line() {
 
 #[test]
 fn keys_that_are_text_or_numbers_are_recognised_as_before() {
-    let keys: [fn(u64) -> String; 9] = [
+    let keys: [Row; 9] = [
         |i| key(i).to_string(),
         |i| format!("{} {}", key(i), 100 + key(i)),
         |i| format!("{},{}", key(i), 100 + key(i)),
