@@ -5,6 +5,7 @@
 
 use crate::inode::{Inode, Sharing};
 use crate::listing::Listing;
+use crate::offsets::{self, Offsets};
 use crate::prefetch::Streams;
 use crate::record::Version;
 use hashbrown::HashMap;
@@ -51,19 +52,86 @@ pub(crate) struct OpenDirectory<O: Origin> {
     /// It shows what the kernel keeps of the directory, and what it reads is kept.
     pub(crate) sharing: Option<Sharing>,
     pub(crate) view: Mutex<DirectoryView>,
+    /// What its offsets stand for, where it is too large for a listing.
+    pub(crate) offsets: OnceLock<Arc<Offsets>>,
 }
 
-/// What one pass over an open directory reads.
-pub(crate) enum DirectoryView {
+impl<O: Origin> OpenDirectory<O> {
+    /// What its offsets stand for, where it is too large for a listing.
+    pub(crate) fn offsets(&self) -> &Offsets {
+        self.offsets.get_or_init(|| match self.sharing {
+            Some(_) => self.inode.names_kept.offsets(),
+            None => Arc::default(),
+        })
+    }
+}
+
+/// Passes before the present one whose names a handle remembers: offsets that were told in them go
+/// on to mean the same place.
+const EARLIER_MAX: usize = 4;
+
+/// What an open directory reads, from its beginning to its end and once more.
+pub(crate) struct DirectoryView {
+    pub(crate) pass: Pass,
+    /// The names of passes before, the last one at the end.
+    earlier: Vec<Arc<Listing>>,
+}
+
+/// One pass over an open directory.
+pub(crate) enum Pass {
     /// Nothing was read yet.
     Fresh {
         /// Version of the directory and whether it may be found in the cache by it.
         version: (Version, bool),
     },
-    /// The names as they were when reading began.
-    Listing(Arc<Listing>),
-    /// Too many names to keep: the origin's own cookies.
+    /// It reads these.
+    Reads(Names),
+}
+
+/// The names that are read.
+#[derive(Clone)]
+pub(crate) enum Names {
+    /// As they were when reading began.
+    Listed(Arc<Listing>),
+    /// Too many to keep: they are the origin's.
     Through,
+}
+
+impl DirectoryView {
+    /// Before anything was read of a directory of this version.
+    pub(crate) fn fresh(version: (Version, bool)) -> Self {
+        Self { pass: Pass::Fresh { version }, earlier: Vec::new() }
+    }
+
+    /// The names that an offset is a place in; `None` where a pass begins.
+    pub(crate) fn read_on(&self, offset: u64) -> Option<Names> {
+        if offset == 0 {
+            return None;
+        }
+        if offsets::is_through(offset) {
+            return Some(Names::Through);
+        }
+        let Pass::Reads(Names::Listed(present)) = &self.pass else {
+            let told = self.earlier.iter().find(|listing| listing.has_told(offset));
+            return told.cloned().map(Names::Listed);
+        };
+        let mut all = self.earlier.iter().chain([present]);
+        let told = all.find(|listing| listing.has_told(offset)).unwrap_or(present);
+        Some(Names::Listed(told.clone()))
+    }
+
+    /// Begins a pass over these names.
+    pub(crate) fn begin(&mut self, names: Names) {
+        let before = std::mem::replace(&mut self.pass, Pass::Reads(names));
+        if let Pass::Reads(Names::Listed(before)) = before
+            && !self.earlier.iter().any(|listing| Arc::ptr_eq(listing, &before))
+        {
+            if self.earlier.len() == EARLIER_MAX {
+                self.earlier.remove(0);
+            }
+            self.earlier.push(before);
+        }
+    }
 }
 
 const SHARDS: usize = 16;

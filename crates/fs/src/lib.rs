@@ -20,6 +20,7 @@
 //! | `view` | what each operation means |
 //! | `version` | which contents of a file are current |
 //! | `record`, `listing` | what the cache holds |
+//! | `offsets` | places in directories too large for that |
 //! | `retries` | who was told to look a path up again |
 //! | `inode`, `number`, `handle` | what the kernel knows, and by which numbers |
 //! | `second_level` | what outlives memory, and the process |
@@ -56,6 +57,7 @@ mod notable;
 mod number;
 mod objects;
 mod observers;
+mod offsets;
 mod pace;
 mod prefetch;
 mod pruning;

@@ -3,9 +3,9 @@
 //! A listing is immutable. It is read whole when a program starts to read a directory, so that
 //! reading on is never disturbed by changes, and offsets into it are positions, with a number of
 //! the listing above: the kernel keeps names of several readers in one list, in the order of their
-//! offsets, and would go on in one listing where another ended. They have 31 bits, as programs of
-//! 32 bits expect. Directories larger than [`NAMES_MAX`] are not kept: they are read through, with
-//! the origin's own cookies.
+//! offsets, and would go on in one listing where another ended. They have 30 bits: programs of 32
+//! bits take 31, half of which are of directories larger than [`NAMES_MAX`]. Those are not kept,
+//! but read through ([`crate::offsets`]).
 
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin};
 use std::ffi::OsStr;
@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most names that a listing keeps; about 2 MiB with names of 32 bytes.
 const NAMES_MAX: usize = 1 << 15;
-/// Bits of a cookie for the position, up to [`NAMES_MAX`], and above them for the listing's number.
-const POSITION_BITS: u32 = 16;
+/// Bits of a cookie for the position of the name before it, below [`NAMES_MAX`], and above them for
+/// the listing's number.
+const POSITION_BITS: u32 = 15;
 const NUMBER_BITS: u32 = 15;
 
 /// The names of one directory.
@@ -77,11 +78,18 @@ impl Listing {
         true
     }
 
-    /// Calls `visit` for each entry from position `cookie` on until it returns false.
+    /// Whether a cookie is one of its own.
+    pub(crate) fn has_told(&self, cookie: u64) -> bool {
+        cookie >> POSITION_BITS == self.number
+    }
+
+    /// Calls `visit` for each entry from `cookie` on, 0 for the first, until it returns false.
     pub(crate) fn visit(&self, cookie: u64, visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) {
-        // A cookie of another listing is of before a rewind; its position is as good as any.
+        // A cookie of another listing is of another handle, or of long ago. Its position is as good
+        // as any.
         let position = cookie & ((1 << POSITION_BITS) - 1);
-        let first = (position as usize).min(self.entries.len());
+        let first = if cookie == 0 { 0 } else { position as usize + 1 };
+        let first = first.min(self.entries.len());
         let mut start = match first {
             0 => 0,
             _ => self.entries[first - 1].end as usize,
@@ -93,7 +101,7 @@ impl Listing {
                 name: OsStr::from_bytes(name),
                 inode: entry.inode,
                 kind: entry.kind,
-                cookie: self.number << POSITION_BITS | (position as u64 + 1),
+                cookie: self.number << POSITION_BITS | position as u64,
             });
             if !proceed {
                 return;
@@ -135,6 +143,7 @@ pub(crate) fn read_with_attributes<O: Origin>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offsets::is_through;
 
     #[test]
     fn reading_on_from_any_cookie_gives_the_rest() {
@@ -145,17 +154,27 @@ mod tests {
             let kind = Some(FileKind::Regular);
             assert!(listing.push(DirectoryEntry { name, inode: inode as u64, kind, cookie: 0 }));
         }
-        for from in 0..=101u64 {
+        let mut cookies = vec![0];
+        listing.visit(0, &mut |entry| {
+            assert!(listing.has_told(entry.cookie) && !is_through(entry.cookie));
+            assert!(entry.cookie < 1 << 31, "programs of 32 bits read on as well");
+            cookies.push(entry.cookie);
+            true
+        });
+        for (from, cookie) in cookies.into_iter().enumerate() {
             let mut seen = Vec::new();
-            listing.visit(from, &mut |entry| {
-                assert_eq!(entry.cookie, listing.number << 16 | (entry.inode + 1));
-                assert!(entry.cookie < 1 << 31, "programs of 32 bits read on as well");
+            listing.visit(cookie, &mut |entry| {
                 seen.push(entry.name.to_str().unwrap().to_owned());
                 true
             });
-            assert_eq!(seen, names[(from as usize).min(100)..]);
+            assert_eq!(seen, names[from..]);
         }
-        assert_ne!(Listing::empty().number, Listing::empty().number);
+        let other = Listing::empty();
+        assert_ne!(other.number, listing.number);
+        listing.visit(0, &mut |entry| {
+            assert!(!other.has_told(entry.cookie));
+            true
+        });
     }
 
     #[test]
@@ -166,5 +185,12 @@ mod tests {
             assert!(listing.push(DirectoryEntry { name, inode, kind: None, cookie: 0 }));
         }
         assert!(!listing.push(DirectoryEntry { name, inode: 0, kind: None, cookie: 0 }));
+        let mut last = 0;
+        listing.visit(0, &mut |entry| {
+            last = entry.cookie;
+            true
+        });
+        assert!(listing.has_told(last), "its last position has room, too");
+        listing.visit(last, &mut |_| panic!("nothing comes behind the last name"));
     }
 }

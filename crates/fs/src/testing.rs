@@ -7,8 +7,10 @@ use ogive_origin::{
     Run, RunSink, Tag, Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A node that is only compared.
@@ -59,6 +61,8 @@ pub(crate) struct FakeOrigin {
     /// The bytes of the file were found to be none of it.
     pub(crate) is_spoilt: AtomicBool,
     pub(crate) names: Mutex<Names>,
+    /// Other names that its root has instead, if any, each by the cookie behind it.
+    pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
     /// It keeps whoever asks for a run waiting, and does not give the record of this number.
     pub(crate) gives_all_but: Mutex<Option<u64>>,
 }
@@ -220,6 +224,17 @@ impl Origin for FakeOrigin {
         cookie: u64,
         visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
     ) -> Result<()> {
+        let listed = self.listed.lock().clone();
+        let from = (Bound::Excluded(cookie), Bound::Unbounded);
+        for (cookie, name) in listed.range(from).map(|(cookie, name)| (*cookie, name)) {
+            let kind = Some(FileKind::Regular);
+            if !visit(DirectoryEntry { name, inode: 2, kind, cookie }) {
+                break;
+            }
+        }
+        if !listed.is_empty() {
+            return Ok(());
+        }
         let mut comes_with_attributes = false;
         for number in cookie..NAMES {
             if number.is_multiple_of(NAMES_TOLD) {

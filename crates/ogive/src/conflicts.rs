@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use ogive_bucket::journal::{self, Conflict};
+use ogive_text::one_line;
 
 use crate::exit::{self, Refusal};
 use crate::help::{self, Section};
@@ -84,7 +85,8 @@ pub(crate) fn run(args: &BucketArgs) -> Result<()> {
     for conflict in conflicts {
         let text = describe(&conflict);
         let Some(directory) = export else {
-            println!("{text}, in {}", conflict.path().display());
+            let text = format!("{text}, in {}", conflict.path().display());
+            println!("{}", one_line(&text));
             continue;
         };
         let (file, path) = create(directory, conflict.key())?;
@@ -92,7 +94,8 @@ pub(crate) fn run(args: &BucketArgs) -> Result<()> {
         // Before its only other copy is deleted.
         sync_names(directory, &path)
             .with_context(|| format!("cannot sync {}", directory.display()))?;
-        println!("{text}, copied to {}", path.display());
+        let text = format!("{text}, copied to {}", path.display());
+        println!("{}", one_line(&text));
         if *delete {
             conflict.delete()?;
         }

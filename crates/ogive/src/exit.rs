@@ -114,7 +114,7 @@ pub(crate) fn report(error: &anyhow::Error) -> u8 {
 
 fn print_line(text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
-    writeln!(std::io::stderr().lock(), "ogive: {text}")
+    writeln!(std::io::stderr().lock(), "ogive: {}", ogive_text::one_line(text))
 }
 
 #[cfg(test)]

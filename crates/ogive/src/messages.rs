@@ -1,5 +1,8 @@
 //! Messages on standard error: `ogive: warning: ...`.
 //!
+//! A message is one line, whatever the names in it hold ([`ogive_text::one_line`]): a file could
+//! have a name that ends one line and forges the next.
+//!
 //! Under systemd each line carries its priority (sd-daemon(3)); in a log file it carries the time.
 //! For programs that read it a line is a JSON object ([`Style::Json`]) with these members: `time`
 //! (RFC 3339, UTC, milliseconds), `level` (`error`, `warning`, `notice`, `info`, `debug`), `target`
@@ -246,6 +249,8 @@ fn line(form: Form, style: Style, said: &LogLine<'_>, now: SystemTime) -> String
             Form::Person | Form::File => format!("{object}\n"),
         };
     }
+    let text = text.to_string();
+    let text = ogive_text::one_line(&text);
     match form {
         Form::Person => format!("ogive: {word}{text}\n"),
         Form::Journal => format!("<{priority}>{text}\n"),
@@ -267,6 +272,18 @@ mod tests {
         assert_eq!(plain(Form::Person, Level::Info), "ogive: x\n");
         assert_eq!(plain(Form::Journal, Level::Error), "<3>x\n");
         assert_eq!(plain(Form::File, Level::Warn), "1970-01-01T00:00:00.000Z warning: x\n");
+    }
+
+    #[test]
+    fn a_name_with_a_line_feed_forges_no_line() {
+        let hostile = "/srv/x\n<0>forged\r2026-01-01T00:00:00.000Z error: too\u{1b}[2J";
+        for form in [Form::Person, Form::File, Form::Journal] {
+            let said = LogLine::of(Level::Warn, &hostile);
+            let line = line(form, Style::Plain, &said, SystemTime::UNIX_EPOCH);
+            let body = line.strip_suffix('\n').unwrap();
+            assert!(!body.contains(char::is_control), "{body:?}");
+            assert!(body.contains("/srv/x\\n<0>forged\\r2026-"), "{body}");
+        }
     }
 
     #[test]

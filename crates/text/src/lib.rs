@@ -1,13 +1,18 @@
-//! Text for people, written in one way by all crates: [`escape`] for pages and pictures, [`Bytes`]
-//! for sizes, [`Recurring`] for messages about what comes and goes.
+//! Text for people, written in one way by all crates: [`escape`] for pages and pictures,
+//! [`one_line`] for logs and terminals, [`ShellWord`] for commands to type, [`Bytes`] for sizes,
+//! [`Recurring`] for messages about what comes and goes.
 //!
 //! All are pure functions of their arguments, and know of nothing else here.
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod line;
 mod markup;
 mod said;
+mod shell;
 
 pub use bytes::Bytes;
+pub use line::one_line;
 pub use markup::escape;
 pub use said::{Change, Recurring};
+pub use shell::ShellWord;

@@ -10,10 +10,16 @@
 //! Names are kept no longer than attributes are believed, which come with them: a program that
 //! wants those would have to ask for each file by itself afterwards.
 //!
+//! Where a directory is too large for a listing, offsets stand for what a table says
+//! ([`crate::offsets`]), and so do those that the kernel keeps with the names. Handles that share
+//! use one table. It goes with the last of them, and with it what the kernel keeps.
+//!
 //! The lock is a leaf.
 
+use crate::offsets::Offsets;
 use crate::record::Version;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the kernel keeps of one directory.
@@ -32,6 +38,8 @@ struct State {
     open: usize,
     /// The kernel may have handles of an object that was here before.
     is_never_shared: bool,
+    /// What the offsets of those handles stand for, if the directory is too large for a listing.
+    offsets: Option<Arc<Offsets>>,
 }
 
 /// A handle that shares.
@@ -95,10 +103,21 @@ impl NamesKept {
         }
     }
 
+    /// What the offsets stand for of a handle that shares.
+    pub(crate) fn offsets(&self) -> Arc<Offsets> {
+        let mut state = self.0.lock();
+        let state = state.get_or_insert_with(|| Box::new(State::new()));
+        state.offsets.get_or_insert_default().clone()
+    }
+
     /// A handle that shares was closed.
     pub(crate) fn close(&self) {
-        if let Some(state) = self.0.lock().as_mut() {
-            state.open = state.open.saturating_sub(1);
+        let mut state = self.0.lock();
+        let Some(state) = state.as_mut() else { return };
+        state.open = state.open.saturating_sub(1);
+        if state.open == 0 && state.offsets.take().is_some() {
+            // Nobody knows any more what the offsets stand for that the kernel keeps.
+            state.has_dropped = false;
         }
     }
 
@@ -120,6 +139,7 @@ impl State {
             has_dropped: false,
             open: 0,
             is_never_shared: false,
+            offsets: None,
         }
     }
 }
@@ -164,6 +184,20 @@ mod tests {
         assert!(!kept.open((ONE, 0), Duration::from_nanos(1)).unwrap().keeps);
         assert_eq!(kept.open((ONE, 0), Duration::ZERO), None);
         assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
+    }
+
+    #[test]
+    fn offsets_mean_the_same_for_all_that_share_and_names_go_with_them() {
+        let kept = NamesKept::default();
+        kept.is_opened(kept.open((ONE, 0), LONG).unwrap());
+        let offset = kept.offsets().of(1 << 40);
+        assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
+        assert_eq!(kept.offsets().cookie(offset), Some(1 << 40));
+        kept.close();
+        assert_eq!(kept.offsets().cookie(offset), Some(1 << 40), "one is open still");
+        kept.close();
+        assert!(!kept.open((ONE, 0), LONG).unwrap().keeps, "the kernel keeps lost offsets");
+        assert_eq!(kept.offsets().cookie(offset), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,10 +93,8 @@ pub(super) fn attach(
     source: &Path,
     in_flight: Arc<InFlight>,
 ) -> Result<(OwnedFd, Unmounter), MountError> {
-    let name = match &options.name {
-        Some(name) => name.clone(),
-        None => source.to_string_lossy().into_owned(),
-    };
+    // Its bytes, whatever they are: others find the source by it.
+    let name = options.name.as_deref().unwrap_or(source.as_os_str());
     let path = options
         .mount_point
         .canonicalize()
@@ -105,10 +103,10 @@ pub(super) fn attach(
     let connection = if is_direct {
         let connection = device::open()
             .map_err(|errno| MountError::Fuse { error: errno.into(), hint: hint(errno) })?;
-        mount(&connection, &path, options, &name)?;
+        mount(&connection, &path, options, name)?;
         connection
     } else {
-        fusermount::mount(&path, options, &name).map_err(|error| explain(&path, error))?
+        fusermount::mount(&path, options, name).map_err(|error| explain(&path, error))?
     };
     Ok((connection, Unmounter(Arc::new(Way { path, is_direct, in_flight }))))
 }
@@ -117,7 +115,7 @@ fn mount(
     device: &OwnedFd,
     path: &Path,
     options: &MountOptions,
-    name: &str,
+    name: &OsStr,
 ) -> Result<(), MountError> {
     let fail = |errno: Errno| MountError::mount_point(path, errno.into());
     let mode = rustix::fs::stat(path).map_err(fail)?.st_mode;
@@ -155,8 +153,8 @@ pub(super) fn device_at(mount_point: &Path) -> Option<(u32, u32)> {
 
 /// What the errors of `fusermount3` mean to a user.
 fn explain(mount_point: &Path, error: io::Error) -> MountError {
-    let text = error.to_string();
-    if text.contains("user_allow_other") {
+    // The program has said so; an error of the system is that it could not be run.
+    if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
         let hint = "add the line user_allow_other to /etc/fuse.conf, or leave out --allow-other";
         return MountError::Fuse { error, hint };
     }

@@ -1,6 +1,10 @@
 //! Mounting as an ordinary user: `fusermount3`, a set-user-id program, opens the device, mounts,
 //! and hands the descriptor over a socket whose number is in the environment (`util/fusermount.c`
 //! of libfuse; `_FUSE_COMMFD`).
+//!
+//! Its options are one string, which it cuts at commas. The name of the source is the only one that
+//! is not ours, and says nothing but itself ([`argument`]). What it says on standard error has
+//! paths in it, which are left out before it is looked at.
 
 use super::MountOptions;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -8,9 +12,10 @@ use rustix::io::FdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
 };
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -22,16 +27,7 @@ const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 ///
 /// # Errors
 /// What the program says, or `NotFound` if there is none.
-pub(super) fn mount(path: &Path, options: &MountOptions, name: &str) -> io::Result<OwnedFd> {
-    // Anything else is root's: the program would refuse it.
-    let mut wanted = vec![
-        format!("fsname={}", name.replace('\\', "\\\\").replace(',', "\\,")),
-        "subtype=ogive".to_owned(),
-        "default_permissions".to_owned(),
-    ];
-    wanted.extend(options.read_only.then(|| "ro".to_owned()));
-    wanted.extend((!options.exec).then(|| "noexec".to_owned()));
-    wanted.extend(options.allow_other.then(|| "allow_other".to_owned()));
+pub(super) fn mount(path: &Path, options: &MountOptions, name: &OsStr) -> io::Result<OwnedFd> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::STREAM,
@@ -40,13 +36,45 @@ pub(super) fn mount(path: &Path, options: &MountOptions, name: &str) -> io::Resu
     )?;
     // Its own end is the program's to inherit, ours is not.
     rustix::io::fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
-    let wanted = wanted.join(",");
-    let arguments = ["-o", &wanted, "--"].map(AsRef::as_ref);
-    let output = run(&[&arguments[..], &[path.as_os_str()]].concat(), Some(theirs))?;
+    let wanted = argument(options, name);
+    let arguments = [OsStr::new("-o"), &wanted, OsStr::new("--"), path.as_os_str()];
+    let output = run(&arguments, Some(theirs))?;
     if !output.status.success() {
-        return Err(said(&output));
+        return Err(said(&output, path));
     }
     receive(&ours)
+}
+
+/// The argument of `-o`. Device nodes, set-user-id programs and what is not in here are root's: the
+/// program would refuse them.
+fn argument(options: &MountOptions, name: &OsStr) -> OsString {
+    let mut argument = OsString::from("subtype=ogive,default_permissions");
+    let words = [
+        (options.read_only, ",ro"),
+        (!options.exec, ",noexec"),
+        (options.no_atime, ",noatime"),
+        (options.allow_other, ",allow_other"),
+    ];
+    words.iter().filter(|(is_wanted, _)| *is_wanted).for_each(|(_, word)| argument.push(word));
+    argument.push(",fsname=");
+    argument.push(escaped(name));
+    argument
+}
+
+/// A name as the program reads it back: a backslash makes the next byte part of it. Since libfuse
+/// 3.17 it first takes out what begins with `x-` behind any comma, whatever is before that, and
+/// with it the end of a name. So what follows a comma has a backslash of its own.
+fn escaped(name: &OsStr) -> OsString {
+    let mut escaped = Vec::with_capacity(name.len());
+    let mut before = None;
+    for byte in name.as_bytes() {
+        if matches!(byte, b',' | b'\\') || before == Some(b',') {
+            escaped.push(b'\\');
+        }
+        escaped.push(*byte);
+        before = Some(*byte);
+    }
+    OsString::from_vec(escaped)
 }
 
 /// Unmounts; what is in use goes when the last program lets go.
@@ -56,11 +84,16 @@ pub(super) fn mount(path: &Path, options: &MountOptions, name: &str) -> io::Resu
 pub(super) fn unmount(path: &Path) -> io::Result<()> {
     let arguments = ["-u", "-z", "--"].map(AsRef::as_ref);
     let output = run(&[&arguments[..], &[path.as_os_str()]].concat(), None)?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() || text.contains("not found in") || text.contains("not mounted") {
+    let words = words_of(&output, path);
+    if output.status.success() || words.contains("not found in") || words.contains("not mounted") {
         return Ok(());
     }
-    Err(said(&output))
+    Err(said(&output, path))
+}
+
+/// What the program said, without the path, whose name could be any of its words.
+fn words_of(output: &Output, path: &Path) -> String {
+    String::from_utf8_lossy(&output.stderr).replace(&*path.to_string_lossy(), "")
 }
 
 fn run(arguments: &[&OsStr], socket: Option<OwnedFd>) -> io::Result<Output> {
@@ -82,10 +115,10 @@ fn run(arguments: &[&OsStr], socket: Option<OwnedFd>) -> io::Result<Output> {
     Err(last)
 }
 
-fn said(output: &Output) -> io::Error {
+fn said(output: &Output, path: &Path) -> io::Error {
     let text = String::from_utf8_lossy(&output.stderr);
     let text = text.trim();
-    let kind = match text.contains("user_allow_other") {
+    let kind = match words_of(output, path).contains("user_allow_other") {
         true => io::ErrorKind::PermissionDenied,
         false => io::ErrorKind::Other,
     };
@@ -119,6 +152,88 @@ mod tests {
     fn pair() -> (OwnedFd, OwnedFd) {
         let flags = SocketFlags::CLOEXEC;
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+    }
+
+    /// As `extract_x_options` and `prepare_mount` of `util/fusermount.c` read an argument: its
+    /// options, those of a name among them as the bytes they stand for.
+    fn read_by_fusermount(argument: &[u8]) -> Vec<Vec<u8>> {
+        let kept = argument.split(|byte| *byte == b',').filter(|piece| !piece.starts_with(b"x-"));
+        let argument = kept.collect::<Vec<_>>().join(&b","[..]);
+        let mut options = Vec::new();
+        let mut rest = &argument[..];
+        while !rest.is_empty() {
+            let is_escaped = rest.starts_with(b"fsname=") || rest.starts_with(b"subtype=");
+            let (mut option, mut at) = (Vec::new(), 0);
+            while at < rest.len() && rest[at] != b',' {
+                at += usize::from(is_escaped && rest[at] == b'\\' && at + 1 < rest.len());
+                option.push(rest[at]);
+                at += 1;
+            }
+            options.push(option);
+            rest = rest.get(at + 1..).unwrap_or_default();
+        }
+        options
+    }
+
+    #[test]
+    fn nothing_but_what_was_asked_is_said_whatever_the_source_is_called() {
+        let names = [
+            &b"/srv/plain"[..],
+            b"/srv/a,b",
+            b"/srv/x,ro",
+            b"/srv/x,noexec,",
+            b"/srv/a,x-b",
+            b"/srv/a,x-,x-,ro",
+            b"/srv/,,\\,,x-\\",
+            b"/srv/ends\\",
+            b"/srv/ends,",
+            b"/srv/line\nfeed,allow_other \t",
+            b"/srv/a=b,fsname=c,subtype=d,fd=3,user_id=0",
+            b"/srv/no \xff text,\xc3",
+            b"ro",
+            b"-o",
+            b",",
+        ];
+        let plain = MountOptions::default();
+        let all = MountOptions {
+            read_only: true,
+            exec: false,
+            no_atime: true,
+            allow_other: true,
+            ..MountOptions::default()
+        };
+        for name in names {
+            let shown = [b"fsname=", name].concat();
+            let read =
+                |options| read_by_fusermount(argument(options, OsStr::from_bytes(name)).as_bytes());
+            let own = [&b"subtype=ogive"[..], b"default_permissions"];
+            assert_eq!(read(&plain), [&own[..], &[&shown]].concat(), "{shown:?}");
+            let words = [&b"ro"[..], b"noexec", b"noatime", b"allow_other"];
+            assert_eq!(read(&all), [&own[..], &words, &[&shown]].concat(), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_path_are_not_what_the_program_says() {
+        let output = |text: &str| Output {
+            status: std::process::ExitStatus::default(),
+            stdout: Vec::new(),
+            stderr: text.as_bytes().to_vec(),
+        };
+        let path = Path::new("/mnt/not mounted user_allow_other");
+        let busy = output(
+            "fusermount3: failed to unmount /mnt/not mounted user_allow_other: Device or resource \
+             busy\n",
+        );
+        assert!(!words_of(&busy, path).contains("not mounted"));
+        assert_eq!(said(&busy, path).kind(), io::ErrorKind::Other);
+        let gone = output("fusermount3: entry for /mnt/not mounted not found in /etc/mtab\n");
+        assert!(words_of(&gone, Path::new("/mnt/not mounted")).contains("not found in"));
+        let refused = output(
+            "fusermount3: option allow_other only allowed if 'user_allow_other' is set in \
+             /etc/fuse.conf\n",
+        );
+        assert_eq!(said(&refused, path).kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]

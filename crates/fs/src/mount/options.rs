@@ -7,6 +7,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The longest source that the table of mounts has room for, in bytes.
+const NAME_BYTES_MAX: usize = 4095;
+
 /// Longer than any mount; the kernel reckons with it without overflow.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -106,7 +109,7 @@ pub struct MountOptions {
     /// Listing directories changes no access times in the source.
     pub no_diratime: bool,
     /// Name to show as the source in the table of mounts; the source's path if `None`.
-    pub name: Option<String>,
+    pub name: Option<OsString>,
     /// A second level on SSDs, if there is to be one.
     pub second_level: Option<SecondLevelOptions>,
     /// Gives memory that the process has freed back to the system: the allocator's business, so
@@ -192,6 +195,17 @@ impl MountOptions {
             let reason = format!("{:?}: give a plain file name", self.control_name);
             return wrong("control-name", reason);
         }
+        if let Some(name) = &self.name {
+            let bytes = name.as_encoded_bytes();
+            // Whoever reads the table of mounts takes an empty one for the mount point.
+            if bytes.is_empty() || bytes.contains(&0) || bytes.len() > NAME_BYTES_MAX {
+                let reason = format!(
+                    "of {} bytes: give one of 1 to {NAME_BYTES_MAX} without NUL, or leave it out",
+                    bytes.len()
+                );
+                return wrong("name", reason);
+            }
+        }
         if let (true, Some((option, why))) = (self.passthrough, self.contradicts_passthrough()) {
             return wrong("passthrough", format!("it cannot go with {option}: {why}"));
         }
@@ -229,6 +243,7 @@ impl MountOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
 
     #[test]
     fn impossible_options_are_refused_by_name() {
@@ -243,6 +258,10 @@ mod tests {
         assert!(refused(|o| o.record_size_bytes = 0).contains("recordsize"));
         assert!(refused(|o| o.control_name = "a/b".into()).contains("control-name"));
         assert!(refused(|o| o.control_name = "..".into()).contains("control-name"));
+        assert!(refused(|o| o.name = Some("".into())).contains("--name of 0 bytes"));
+        assert!(refused(|o| o.name = Some("x".repeat(4096).into())).contains("1 to 4095"));
+        let name = Some(OsString::from_vec(b"a,ro\n\xff".to_vec()));
+        assert!(MountOptions { name, ..MountOptions::default() }.checked().is_ok());
         let through = refused(|o| (o.passthrough, o.direct_io) = (true, true));
         assert!(through.contains("passthrough") && through.contains("direct-io"), "{through}");
         assert!(refused(|o| (o.passthrough, o.no_atime) = (true, true)).contains("no-atime"));

@@ -6,6 +6,7 @@ use ogive_l2::{
     Admission, Cipher, Compression, DeviceError, FormatPolicy, KeySource, OpenOptions, Padding,
     SecretError, Tier, TierOptions, WriteLimits,
 };
+use ogive_text::ShellWord;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ pub enum SecondLevelError {
     },
     /// A device cannot come later, for the passphrase is not kept.
     #[error("cannot use {} as a second level: this mount was begun with a passphrase, which is not \
-        kept; unmount, and mount with --l2 {} besides", path.display(), path.display())]
+        kept; unmount, and mount with --l2 {} besides", path.display(),
+        ShellWord(path.as_os_str()))]
     NotKept {
         /// Its path.
         path: PathBuf,

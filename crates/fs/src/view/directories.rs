@@ -1,7 +1,7 @@
 //! Reading directories.
 
 use super::{NodeAttributes, Result, View};
-use crate::handle::{DirectoryView, OpenDirectory};
+use crate::handle::{DirectoryView, Names, OpenDirectory, Pass};
 use crate::inode::{Inode, Sharing};
 use crate::listing::{Listing, read_with_attributes};
 use crate::number::ROOT;
@@ -76,11 +76,12 @@ impl<O: Origin> View<O> {
         version: (Version, bool),
         device: u64,
     ) -> OpenedDirectory {
-        let view = Mutex::new(DirectoryView::Fresh { version });
+        let view = Mutex::new(DirectoryView::fresh(version));
         let settled = Some(version.0).filter(|_| version.1);
         let memory = self.settings.metadata_ttl;
         let sharing = settled.and_then(|version| inode.names_kept.open((version, device), memory));
-        let open = OpenDirectory { inode, directory, device, sharing, view };
+        let offsets = OnceLock::new();
+        let open = OpenDirectory { inode, directory, device, sharing, view, offsets };
         let handle = self.directories.insert(Arc::new(open));
         if sharing.is_some() {
             self.shown.lock().insert(handle, Instant::now());
@@ -150,6 +151,10 @@ impl<O: Origin> View<O> {
     ///
     /// With `attributes` each entry is looked up, and for an entry that found no room the
     /// reference is given back.
+    ///
+    /// # Errors
+    /// `ESTALE` for an offset into a directory too large for a listing that was told by another
+    /// handle, or too long ago. An end of the directory would be believed.
     pub(crate) fn read_directory(
         &self,
         handle: u64,
@@ -167,7 +172,7 @@ impl<O: Origin> View<O> {
         // Asking for the attributes of each entry by itself is slow where they come with names.
         let attributes_come =
             attributes && cookie == 0 && self.origin.lists_with_attributes(open.device);
-        let listing = self.listing(&open, cookie, attributes_come)?;
+        let names = self.names(&open, cookie, attributes_come)?;
         let mut each = |entry: DirectoryEntry<'_>| {
             let number = self.number_of(&open, &entry);
             let mut listed = Listed {
@@ -200,11 +205,15 @@ impl<O: Origin> View<O> {
             }
             taken
         };
-        match listing {
-            Some(listing) => listing.visit(cookie, &mut each),
-            None => {
-                let directory = self.origin_directory(&open)?;
-                self.origin.read_directory(directory, cookie, &mut each)?;
+        match names {
+            Names::Listed(listing) => listing.visit(cookie, &mut each),
+            Names::Through => {
+                let (directory, offsets) = (self.origin_directory(&open)?, open.offsets());
+                let cookie = offsets.cookie(cookie).ok_or(Errno::STALE)?;
+                self.origin.read_directory(directory, cookie, &mut |entry| {
+                    let cookie = offsets.of(entry.cookie);
+                    each(DirectoryEntry { cookie, ..entry })
+                })?;
             }
         }
         Ok(())
@@ -222,19 +231,18 @@ impl<O: Origin> View<O> {
         self.numbers.of(open.device, entry.inode)
     }
 
-    /// The listing that a handle reads from, `None` if the directory is too large for one. A read
-    /// from the start makes a new one, as rewinding a directory must.
-    fn listing(
-        &self,
-        open: &OpenDirectory<O>,
-        cookie: u64,
-        attributes_come: bool,
-    ) -> Result<Option<Arc<Listing>>> {
-        let version = match &*open.view.lock() {
-            DirectoryView::Listing(listing) if cookie > 0 => return Ok(Some(listing.clone())),
-            DirectoryView::Through if cookie > 0 => return Ok(None),
-            DirectoryView::Fresh { version } => Some(*version),
-            DirectoryView::Listing(_) | DirectoryView::Through => None,
+    /// The names that a handle reads on in. A read from the start makes a new listing, as rewinding
+    /// a directory must.
+    fn names(&self, open: &OpenDirectory<O>, cookie: u64, attributes_come: bool) -> Result<Names> {
+        let version = {
+            let view = open.view.lock();
+            if let Some(names) = view.read_on(cookie) {
+                return Ok(names);
+            }
+            match view.pass {
+                Pass::Fresh { version } => Some(version),
+                Pass::Reads(_) => None,
+            }
         };
         let (version, settled) = match version {
             Some(version) => version,
@@ -266,16 +274,13 @@ impl<O: Origin> View<O> {
             let directory = self.origin_directory(open)?;
             let _ = read_with_attributes(&self.origin, directory, &mut |_| true);
         }
-        let listing = match result {
-            Ok(listing) => Some(listing),
-            Err(Unlisted::TooLarge) => None,
+        let names = match result {
+            Ok(listing) => Names::Listed(listing),
+            Err(Unlisted::TooLarge) => Names::Through,
             Err(Unlisted::Failed(errno)) => return Err(errno),
         };
-        *open.view.lock() = match &listing {
-            Some(listing) => DirectoryView::Listing(listing.clone()),
-            None => DirectoryView::Through,
-        };
-        Ok(listing)
+        open.view.lock().begin(names.clone());
+        Ok(names)
     }
 
     fn cached_listing(

@@ -3,6 +3,7 @@
 mod bare;
 mod kept;
 mod objects;
+mod offsets;
 mod root;
 mod runs;
 mod slow;

@@ -22,13 +22,13 @@ pub(crate) fn run(args: &CaptureArgs) -> Result<()> {
     write_out(&args.output, &packed)?;
     let mut err = std::io::stderr().lock();
     for note in &bundle.notes {
-        let _ = writeln!(err, "ogive: {note}");
+        let _ = writeln!(err, "ogive: {}", ogive_text::one_line(note));
     }
     if args.output.as_os_str() != "-" {
         let _ = writeln!(
             err,
-            "ogive: wrote {} ({} files, {} KiB); \"ogive doctor {0}\" diagnoses it",
-            args.output.display(),
+            "ogive: wrote {0} ({1} files, {2} KiB); \"ogive doctor {0}\" diagnoses it",
+            ogive_text::ShellWord(args.output.as_os_str()),
             bundle.files.len() + 1,
             packed.len().div_ceil(1024),
         );

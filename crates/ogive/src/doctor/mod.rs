@@ -146,7 +146,7 @@ fn print(text: &str) -> Result<()> {
 
 fn eprintln_line(text: &str) {
     // A closed standard error leaves nobody to tell.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", ogive_text::one_line(text));
 }
 
 fn write_page(path: &Path, page: &str, diagnosis: &ogive_doctor::Diagnosis) -> Result<()> {

@@ -31,7 +31,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 pub(super) fn print_table(rows: &[(&str, String)]) -> Result<()> {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let text = rows.iter().fold(String::new(), |mut text, (name, value)| {
-        let _ = writeln!(text, "{name:width$}  {value}");
+        let _ = writeln!(text, "{name:width$}  {}", ogive_text::one_line(value));
         text
     });
     write_stdout(&text)

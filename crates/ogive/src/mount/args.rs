@@ -360,7 +360,7 @@ pub(crate) struct MountArgs {
 
     /// Name of the source in the list of mounts (default: the path of SRC)
     #[arg(long, value_name = "NAME", help_heading = "Process options")]
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<OsString>,
 
     /// Set in the background process: standard output is a pipe to the command that waits for the
     /// mount.

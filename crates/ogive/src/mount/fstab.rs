@@ -3,6 +3,10 @@
 //! There is no second table of options: a name that is a long option of `ogive mount` is that
 //! option, with `_` and `-` alike, and clap checks its value. Only what mount(8) and systemd say,
 //! and FUSE's old names, are listed here.
+//!
+//! Commas part options, and a value may have some: between double quotes, as libmount reads them
+//! (`ul_optstr_next`), or each behind a backslash. mount(8) before util-linux 2.39 does not know
+//! the backslash, takes what it knows out of a value, and hands on the rest.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -78,6 +82,11 @@ const EXCLUDED: &[&str] = &["help", "options", "ready-on-stdout", "sloppy"];
 ///
 /// With `sloppy`, options nobody knows are dropped, as `mount -s` asks.
 pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<OsString>, Refusal> {
+    if let Some(open) = arguments.iter().find(|argument| !split(argument).is_closed) {
+        let message = format!("cannot mount: a quote in -o {} is not closed", open.display());
+        return Err(Refusal::new(exit::USAGE, message)
+            .hint("write \\\" for a quote that belongs to a value"));
+    }
     let mount = mount_command();
     let mut flags: Vec<OsString> = Vec::new();
     let mut switches: Vec<(&str, bool)> = Vec::new();
@@ -106,7 +115,7 @@ pub(crate) fn long_options(arguments: &[OsString], sloppy: bool) -> Result<Vec<O
 
 /// The single options in these `-o` arguments.
 pub(crate) fn words(arguments: &[OsString]) -> impl Iterator<Item = OsString> {
-    arguments.iter().flat_map(|argument| split(argument))
+    arguments.iter().flat_map(|argument| split(argument).options)
 }
 
 /// Why an option is refused that others have.
@@ -166,21 +175,31 @@ fn long_option(mount: &clap::Command, option: &OsStr) -> Result<Option<OsString>
     }
 }
 
-/// Splits at commas; a backslash before a comma or a backslash makes it part of the option.
-fn split(argument: &OsStr) -> Vec<OsString> {
+/// What an argument of `-o` was split into.
+struct Split {
+    options: Vec<OsString>,
+    /// The last quote that was opened was closed.
+    is_closed: bool,
+}
+
+/// Splits at commas that are not between double quotes. A backslash before a comma, a quote or a
+/// backslash makes it part of the option.
+fn split(argument: &OsStr) -> Split {
     let mut options = vec![Vec::new()];
+    let mut is_closed = true;
     let mut bytes = argument.as_bytes().iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         match (byte, bytes.peek()) {
-            (b'\\', Some(&escaped @ (b',' | b'\\'))) => {
+            (b'\\', Some(&escaped @ (b',' | b'\\' | b'"'))) => {
                 bytes.next();
                 last(&mut options).push(escaped);
             }
-            (b',', _) => options.push(Vec::new()),
+            (b'"', _) => is_closed = !is_closed,
+            (b',', _) if is_closed => options.push(Vec::new()),
             _ => last(&mut options).push(byte),
         }
     }
-    options.into_iter().map(OsString::from_vec).collect()
+    Split { options: options.into_iter().map(OsString::from_vec).collect(), is_closed }
 }
 
 fn last(options: &mut [Vec<u8>]) -> &mut Vec<u8> {
@@ -282,15 +301,33 @@ mod tests {
         assert_eq!(flags, ["--arc-max=1G"]);
     }
 
+    #[test]
+    fn a_value_between_quotes_is_one_value_as_for_mount() {
+        assert_eq!(flags("name=\"x,ro\",noexec").unwrap(), ["--name=x,ro", "--no-exec"]);
+        assert_eq!(flags("l2=/ssd/\"a,b\"c").unwrap(), ["--l2=/ssd/a,bc"]);
+        assert_eq!(flags(r#"name=6\" disk"#).unwrap(), ["--name=6\" disk"]);
+        assert_eq!(flags(r#"name="a \" b\\",ro"#).unwrap(), ["--name=a \" b\\", "--read-only"]);
+        let refusal = flags("name=\"x,ro").unwrap_err();
+        assert!(refusal.contains("name=\"x,ro is not closed"), "{refusal}");
+        assert!(long_options(&["name=\"x,ro".into()], true).is_err(), "not even with sloppy");
+    }
+
     proptest! {
         #[test]
-        fn options_joined_with_escapes_split_back(
-            options in proptest::collection::vec("[a-z,\\\\=]{0,6}", 1..6)
+        fn options_joined_with_escapes_or_quotes_split_back(
+            options in proptest::collection::vec("[a-z,\\\\=\"]{0,6}", 1..6)
         ) {
-            let escape = |option: &String| option.replace('\\', "\\\\").replace(',', "\\,");
-            let joined: Vec<String> = options.iter().map(escape).collect();
-            let back = split(OsStr::new(&joined.join(",")));
-            prop_assert_eq!(back, options.iter().map(OsString::from).collect::<Vec<_>>());
+            let shielded = |option: &String| option.replace('\\', "\\\\").replace('"', "\\\"");
+            let escaped = |option: &String| shielded(option).replace(',', "\\,");
+            let quoted = |option: &String| format!("\"{}\"", shielded(option));
+            let all: Vec<OsString> = options.iter().map(OsString::from).collect();
+            let escaped: Vec<String> = options.iter().map(escaped).collect();
+            let quoted: Vec<String> = options.iter().map(quoted).collect();
+            for written in [escaped, quoted] {
+                let back = split(OsStr::new(&written.join(",")));
+                prop_assert!(back.is_closed);
+                prop_assert_eq!(&back.options, &all);
+            }
         }
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn sections() -> Vec<Section> {
                 (
                     "-o options",
                     "As in ogive-mount(1): every long option of that command, and what mount(8) \
-                     and systemd know.",
+                     and systemd know. A value with a comma stands between double quotes, as in \
+                     name=\"a,b\"; in /etc/fstab a space is \\040, as in every field.",
                 ),
                 ("-s", "Ignore options that ogive does not know."),
                 ("-f", "Check the options, mount nothing."),

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use log::warn;
 use ogive_origin::mount_graph::MountGraph;
+use ogive_text::ShellWord;
 use rustix::io::Errno;
 
 use super::dying;
@@ -97,7 +98,7 @@ fn settle_mount_point(mount_point: &Path) -> Result<PathBuf, Refusal> {
         let refusal = refuse(&reason(&error));
         match error.kind() {
             io::ErrorKind::NotFound => {
-                refusal.hint(format!("create it with \"mkdir -p {}\"", mount_point.display()))
+                refusal.hint(format!("create it with \"mkdir -p {}\"", word(mount_point)))
             }
             _ => refusal,
         }
@@ -156,7 +157,7 @@ fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
                 mount.source.display()
             ),
         )
-        .hint(format!("unmount it first with \"ogive unmount {}\"", mount_point.display()))),
+        .hint(format!("unmount it first with \"ogive unmount {}\"", word(mount_point)))),
         _ => Ok(()),
     }
 }
@@ -224,7 +225,7 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
         };
         fuse::unmount(&path, Unmount::Detach).map_err(|e| {
             refuse(format!("its dead {} mount cannot be taken away: {}", dead.fstype, reason(&e)))
-                .hint(format!("run \"umount --lazy {}\" as root", path.display()))
+                .hint(format!("run \"umount --lazy {}\" as root", word(&path)))
         })?;
         warn!("{}: took away a dead {} mount whose process had gone", path.display(), dead.fstype);
     }
@@ -281,6 +282,11 @@ pub(crate) fn check_propagation(source: &Path, device: (u32, u32)) -> Result<(),
         .hint("choose a mount point outside the source, or make the bind mount private")),
         None => Ok(()),
     }
+}
+
+/// A path in a command that the user is told to type.
+pub(crate) fn word(path: &Path) -> ShellWord<'_> {
+    ShellWord(path.as_os_str())
 }
 
 /// The system's words for an error, without Rust's "(os error 2)".
@@ -358,6 +364,15 @@ mod tests {
                 .contains("no such file or directory; create it with \"mkdir -p")
         );
         assert!(refused(other.path(), &file).ends_with("not a directory"));
+    }
+
+    #[test]
+    fn a_command_to_type_names_the_path_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("x; rm -rf y");
+        let other = tempfile::tempdir().unwrap();
+        let hint = refused(other.path(), &missing);
+        assert!(hint.ends_with(&format!("\"mkdir -p '{}'\"", missing.display())), "{hint}");
     }
 
     #[test]

@@ -361,7 +361,7 @@ mod tests {
         assert_eq!((o.threads, o.origin_threads), (3, 7));
         assert_eq!(o.transport, ogive_fs::Transport::Uring);
         assert_eq!((o.prefetch_max_bytes, o.inode_limit), (0, 1000));
-        assert_eq!((o.control_name, o.name), (".x".into(), Some("data".to_owned())));
+        assert_eq!((o.control_name, o.name), (".x".into(), Some("data".into())));
         assert_eq!(plan.log_file, Some("/l".into()));
         assert_eq!(plan.verbosity, LevelFilter::Debug);
     }

@@ -186,7 +186,7 @@ impl Answer {
                 format!("{}: {text}", name.trim_end_matches("_bytes").replace('_', " "))
             })
             .collect();
-        format!("{}\n{}", self.traces.join(", "), facts.join("; "))
+        format!("{}\n{}", ogive_text::one_line(&self.traces.join(", ")), facts.join("; "))
     }
 
     pub(super) fn notes(&self) -> &[String] {

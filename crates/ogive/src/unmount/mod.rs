@@ -140,7 +140,8 @@ fn wait_for_uploads(daemon: &Daemon, stage: &Path, at_most: Option<Duration>) ->
 
 /// What is to be said of files that did not go up.
 fn left_in(path: &Path, stage: &Path, has_ended: bool) -> Refusal {
-    let (pending, stage, path) = (stage::pending(stage), stage.display(), path.display());
+    let (pending, word) = (stage::pending(stage), paths::word(stage));
+    let (stage, path) = (stage.display(), path.display());
     match has_ended {
         true => Refusal::new(
             exit::FAILURE,
@@ -149,7 +150,7 @@ fn left_in(path: &Path, stage: &Path, has_ended: bool) -> Refusal {
                  {stage}"
             ),
         )
-        .hint(format!("mount the bucket with --stage {stage} again, which uploads them")),
+        .hint(format!("mount the bucket with --stage {word} again, which uploads them")),
         false => Refusal::new(
             exit::FAILURE,
             format!("{path} is unmounted, and {pending} files are still being uploaded"),
@@ -204,7 +205,7 @@ fn find<'a>(mounts: &'a [MountEntry], mount_point: &Path) -> Result<&'a MountEnt
         Some(mount) if mount.is_ogive() => Ok(mount),
         Some(mount) => {
             Err(refuse(&format!("what is mounted there is {}, not ogive", mount.fstype))
-                .hint(format!("unmount it with \"umount {}\"", mount_point.display())))
+                .hint(format!("unmount it with \"umount {}\"", paths::word(mount_point))))
         }
         None => Err(refuse("nothing is mounted there")
             .hint("\"findmnt --types fuse.ogive\" lists ogive's mounts")),

@@ -104,7 +104,7 @@ fn chosen_token(path: &Path) -> Result<Token> {
     let mode = file.metadata().map_err(|error| refuse(error.to_string()))?.mode();
     if mode & 0o077 != 0 {
         return Err(refuse("others than its owner may read or write it".to_owned())
-            .hint(format!("chmod 600 {}", path.display()))
+            .hint(format!("chmod 600 {}", ogive_text::ShellWord(path.as_os_str())))
             .into());
     }
     let mut text = String::new();

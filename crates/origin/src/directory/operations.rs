@@ -20,6 +20,9 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+/// No file has a byte at or beyond this offset, and pread(2) refuses a range that ends beyond it.
+const OFFSET_MAX: u64 = i64::MAX as u64;
+
 /// Bytes asked of `getdents64(2)` at a time.
 const LISTING_BYTES: usize = 32 * 1024;
 
@@ -53,6 +56,14 @@ impl DirectoryOrigin {
         node.is_open(&fd);
         OpenFile { fd }
     }
+}
+
+/// Reads at most so many bytes, even if there is room for more.
+fn read_no_more(file: &OpenFile, at: u64, most: usize, into: &mut Vec<u8>) -> Result<usize> {
+    let mut bytes = vec![0; most];
+    let count = rustix::io::pread(&file.fd, &mut bytes[..], at)?;
+    into.extend_from_slice(&bytes[..count]);
+    Ok(count)
 }
 
 impl Origin for DirectoryOrigin {
@@ -249,13 +260,21 @@ impl Origin for DirectoryOrigin {
         into: &mut Vec<u8>,
     ) -> Result<()> {
         let start = into.len();
+        let furthest = usize::try_from(OFFSET_MAX.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length_bytes = length_bytes.min(furthest);
         while into.len() - start < length_bytes {
+            let left = length_bytes - (into.len() - start);
             if into.len() == into.capacity() {
-                into.reserve_exact(length_bytes - (into.len() - start));
+                into.reserve_exact(left);
             }
             let at = offset + (into.len() - start) as u64;
-            let spare = rustix::buffer::spare_capacity(into);
-            match rustix::io::pread(&file.fd, spare, at) {
+            let room = (into.capacity() - into.len()) as u64;
+            let read = if at.saturating_add(room) > OFFSET_MAX {
+                read_no_more(file, at, left, into)
+            } else {
+                rustix::io::pread(&file.fd, rustix::buffer::spare_capacity(into), at)
+            };
+            match read {
                 Ok(0) => break,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => {

@@ -196,3 +196,30 @@ fn a_root_that_has_gone_is_let_go_of_with_all_that_is_below() {
     origin.nodes.root_replaced(Some(again.as_fd()));
     assert_eq!(origin.attributes(&file, None).unwrap().size_bytes, 4);
 }
+
+#[test]
+fn the_last_bytes_that_a_file_can_have_are_read_and_behind_them_is_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let origin = origin(directory.path());
+    let last = i64::MAX as u64;
+    let fd = rustix::fs::memfd_create("long", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    rustix::fs::ftruncate(&fd, last).unwrap();
+    let file = OpenFile { fd: Descriptor::new(fd) };
+    assert_eq!(origin.write_at(&file, last - 3, b"end").unwrap(), 3);
+    for (record_bytes, room) in [(4096, 0), (131_072, 1), (131_072, 131_072), (1 << 20, 2 << 20)] {
+        let start = last / record_bytes * record_bytes;
+        let mut bytes = Vec::with_capacity(room);
+        origin.read_at(&file, start, record_bytes as usize, &mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, record_bytes - 1, "all but the byte that no file has");
+        assert!(bytes.ends_with(b"\0end"));
+        for beyond in [last, last + 1, u64::MAX - 1] {
+            bytes.clear();
+            origin.read_at(&file, beyond, record_bytes as usize, &mut bytes).unwrap();
+            assert!(bytes.is_empty(), "{beyond}");
+        }
+    }
+    rustix::fs::ftruncate(&file.fd, 10).unwrap();
+    let mut bytes = Vec::with_capacity(131_072);
+    origin.read_at(&file, last - 1, 1, &mut bytes).unwrap();
+    assert!(bytes.is_empty(), "the file ends long before");
+}

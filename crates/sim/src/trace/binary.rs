@@ -64,7 +64,7 @@ pub(super) fn vscsi_version(bytes: &[u8]) -> Option<u8> {
     let fits = |&&(version, at, length): &&(u8, usize, usize)| {
         let records = bytes.len() / length;
         records > 0
-            && bytes.chunks_exact(length).take(16).all(|record| {
+            && bytes.chunks_exact(length).all(|record| {
                 record[at + 1] == version && vscsi_is_write(vscsi_command(record, version)).is_ok()
             })
     };

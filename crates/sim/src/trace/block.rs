@@ -1,10 +1,16 @@
 //! Text formats of block and file requests: MSR Cambridge, blkparse, fio, bpftrace, and the read
 //! history of OpenZFS.
 
-use super::step::{Access, DecodeLine, Step, What, mix, name_number, number, shown};
+use super::step::{
+    Access, DecodeLine, Step, What, Width, mix, name_number, no_more, number, shown,
+};
 
-/// `timestamp,host,disk,Read|Write,byte_offset,bytes,latency` (MSR Cambridge, SNIA IOTTA).
-pub(super) struct Msr;
+/// `timestamp,host,disk,Read|Write,byte_offset,bytes,latency` (MSR Cambridge, SNIA IOTTA). The last
+/// may be missing, in all lines.
+#[derive(Default)]
+pub(super) struct Msr {
+    width: Width,
+}
 
 impl DecodeLine for Msr {
     fn line(&mut self, line: &str) -> Result<Step, String> {
@@ -25,6 +31,9 @@ impl DecodeLine for Msr {
         };
         let offset_bytes = number(columns.next(), "the offset")?;
         let bytes = number(columns.next(), "the length")?;
+        let latency = columns.next();
+        no_more(columns, "the latency")?;
+        self.width.check(6 + usize::from(latency.is_some()))?;
         Ok(Step::range(mix(name_number(host), disk), offset_bytes, bytes, is_write))
     }
 }
@@ -54,9 +63,12 @@ impl DecodeLine for BlkParse {
             Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
         });
         let (major, minor) = numbers.ok_or("the device is not like 8,0")?;
-        let time = columns.nth(2).and_then(|text| text.parse::<f64>().ok());
+        number(columns.next(), "the processor")?;
+        number(columns.next(), "the request's number")?;
+        let time = columns.next().and_then(|text| text.parse::<f64>().ok());
         time.ok_or("the time is no number")?;
-        let action = columns.nth(1).ok_or("the action is missing")?;
+        number(columns.next(), "the process")?;
+        let action = columns.next().ok_or("the action is missing")?;
         let flags = columns.next().ok_or("the request's flags are missing")?;
         let action = match action {
             "Q" | "D" | "C" => action.chars().next(),
@@ -111,6 +123,7 @@ impl DecodeLine for BpfTrace {
         let flags = columns.next().ok_or("the request's flags are missing")?;
         let sector = number(columns.next(), "the sector")?;
         let sectors = number(columns.next(), "the number of sectors")?;
+        no_more(columns, "the number of sectors")?;
         match direction(flags) {
             Some(is_write) if sectors > 0 => sectors_of(device, sector, sectors, is_write),
             _ => Ok(Step::Nothing),
@@ -152,6 +165,7 @@ impl DecodeLine for FioLog {
         };
         let offset_bytes = number(columns.next(), "the offset")?;
         let bytes = number(columns.next(), "the length")?;
+        no_more(columns, "the length")?;
         Ok(Step::range(name_number(file), offset_bytes, bytes, is_write))
     }
 }

@@ -1,16 +1,24 @@
 //! Text formats of keys: ARC's `.lis`, LIRS, plain keys, time with key and size, MQSim.
 
-use super::step::{Access, DecodeLine, Step, What, name_number, number, shown};
+use super::step::{Access, DecodeLine, Step, What, Width, name_number, no_more, number, shown};
 
 /// `first_block blocks ignored request_number`: each line is so many blocks one after the other
-/// (Megiddo and Modha's traces).
-pub(super) struct Lis;
+/// (Megiddo and Modha's traces). The last two may be missing, in all lines.
+#[derive(Default)]
+pub(super) struct Lis {
+    width: Width,
+}
 
 impl DecodeLine for Lis {
     fn line(&mut self, line: &str) -> Result<Step, String> {
         let mut columns = line.split_ascii_whitespace();
         let first = number(columns.next(), "the first block")?;
         let count = number(columns.next(), "the number of blocks")?;
+        for what in ["the column that is ignored", "the request's number"] {
+            columns.next().map(|text| number(Some(text), what)).transpose()?;
+        }
+        no_more(columns, "the request's number")?;
+        self.width.check(line.split_ascii_whitespace().count())?;
         let what = What::Blocks { first, count };
         Ok(Step::Access(Access { what, is_write: false, is_prefetch: false }))
     }
@@ -28,37 +36,84 @@ impl DecodeLine for Lirs {
     }
 }
 
-/// A key a line, any text, and perhaps its size in bytes, after blanks or a comma. Lines that
-/// begin with `#` are comments.
-pub(super) struct Keys;
+/// A key a line, any text, and perhaps its size in bytes, after blanks or a comma: in all lines or
+/// in none, for what has no size would weigh 1 among bytes.
+#[derive(Default)]
+pub(super) struct Keys {
+    width: Width,
+    /// What every key looks like, if the format was not named but recognised.
+    shape: Option<Shape>,
+}
 
-impl DecodeLine for Keys {
-    fn line(&mut self, line: &str) -> Result<Step, String> {
-        let line = line.trim_ascii();
-        if line.starts_with('#') {
-            return Ok(Step::Nothing);
-        }
-        let mut columns = line
-            .split(|c: char| c == ',' || c.is_ascii_whitespace())
-            .filter(|text| !text.is_empty());
-        let key = columns.next().ok_or("the key is missing")?;
-        let bytes = columns.next().map(|text| number(Some(text), "the size")).transpose()?;
-        if let Some(more) = columns.next() {
-            return Err(format!("more than a key and a size: \"{}\"", shown(more)));
-        }
-        Ok(Step::read(key.parse().unwrap_or_else(|_| name_number(key)), bytes))
+/// What keys look like by which they were recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) are_numbers: bool,
+}
+
+impl Keys {
+    /// For keys of this shape and no other, if one is given.
+    pub(super) fn of(shape: Option<Shape>) -> Self {
+        Self { width: Width::default(), shape }
     }
 }
 
-/// `time key bytes` (webcachesim, AdaptSize).
-pub(super) struct TimeKeySize;
+/// The key of a line and the text of its size; `None` if there is neither, or more.
+pub(super) fn key_columns(line: &str) -> Option<(&str, Option<&str>)> {
+    let mut columns = key_pieces(line);
+    let key = columns.next()?;
+    let size = columns.next();
+    columns.next().is_none().then_some((key, size))
+}
+
+fn key_pieces(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|text| !text.is_empty())
+}
+
+impl DecodeLine for Keys {
+    fn line(&mut self, line: &str) -> Result<Step, String> {
+        let mut columns = key_pieces(line);
+        let key = columns.next().ok_or("the key is missing")?;
+        let bytes = columns.next().map(|text| number(Some(text), "the size")).transpose()?;
+        no_more(columns, "a key and its size")?;
+        self.width.check(1 + usize::from(bytes.is_some()))?;
+        let block = key.parse();
+        if let Some(shape) = self.shape {
+            if key == "*" {
+                return Err("a line of * parts phases in LIRS's traces: say --format lirs, or \
+                            --format keys if it is a key"
+                    .to_owned());
+            }
+            if shape.are_numbers && block.is_err() {
+                let key = shown(key);
+                return Err(format!(
+                    "the keys before are numbers, and \"{key}\" is none: say --format keys if it \
+                     is a key"
+                ));
+            }
+        }
+        Ok(Step::read(block.unwrap_or_else(|_| name_number(key)), bytes))
+    }
+}
+
+/// `time key bytes`, and perhaps further columns, as many in each line (webcachesim, AdaptSize).
+#[derive(Default)]
+pub(super) struct TimeKeySize {
+    width: Width,
+}
 
 impl DecodeLine for TimeKeySize {
     fn line(&mut self, line: &str) -> Result<Step, String> {
         let mut columns = line.split_ascii_whitespace();
-        columns.next().and_then(|text| text.parse::<f64>().ok()).ok_or("the time is no number")?;
+        let time = columns.next().unwrap_or_default();
+        // "inf" and "nan" are numbers to Rust, and keys to others.
+        let is_time = time.starts_with(|c: char| c.is_ascii_digit()) && time.parse::<f64>().is_ok();
+        if !is_time {
+            return Err(format!("the time is no number: \"{}\"", shown(time)));
+        }
         let key = columns.next().ok_or("the key is missing")?;
         let bytes = number(columns.next(), "the size")?;
+        self.width.check(3 + columns.count())?;
         Ok(Step::read(key.parse().unwrap_or_else(|_| name_number(key)), Some(bytes)))
     }
 }
@@ -76,8 +131,14 @@ impl DecodeLine for MqSim {
         let is_write = match columns.next() {
             Some("1") => false,
             Some("0") => true,
-            other => return Err(format!("the type is neither 0 nor 1: {other:?}")),
+            other => {
+                return Err(format!(
+                    "the type is neither 0 nor 1: \"{}\"",
+                    shown(other.unwrap_or_default())
+                ));
+            }
         };
+        no_more(columns, "the type")?;
         let in_bytes = |sectors: u64| sectors.checked_mul(512).ok_or("a sector beyond 2^55");
         Ok(Step::range(device, in_bytes(sector)?, in_bytes(sectors)?, is_write))
     }

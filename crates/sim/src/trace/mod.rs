@@ -11,6 +11,7 @@ mod error;
 mod format;
 mod input;
 mod keys;
+mod recognise;
 mod step;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use self::format::Format;
 
 use self::error::Fault;
 use self::input::Input;
+use self::recognise::Recognised;
 use self::step::{Access, Decode, Step, What, mix};
 use crate::policy::Request;
 
@@ -129,16 +131,14 @@ impl TraceReader {
     ) -> Result<Self, TraceError> {
         let name = display_name(path);
         let whole = |reason| TraceError { name: name.clone(), place: Place::Whole, reason };
-        let beginning = input.peek(format::SNIFF_BYTES);
+        let beginning = input.peek(recognise::LOOKED_AT_BYTES);
         let beginning = beginning.map_err(|error| whole(format!("cannot read it: {error}")))?;
-        let format = match options.format {
-            Some(format) => format,
+        let Recognised { format, shape } = match options.format {
+            Some(format) => Recognised { format, shape: None },
             None if beginning.is_empty() => return Err(whole("it is empty".to_owned())),
-            None => Format::detect(path, beginning).ok_or_else(|| {
-                whole("its format cannot be told; name it with --format".to_owned())
-            })?,
+            None => recognise::recognise(path, beginning).map_err(whole)?,
         };
-        let decoder = format.decoder();
+        let decoder = format.decoder(shape);
         let (options, run) = (options.clone(), Run::default());
         Ok(Self { name, input, format, decoder, options, run, counts: ReadCounts::default() })
     }

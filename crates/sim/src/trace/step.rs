@@ -64,13 +64,61 @@ pub(crate) trait DecodeLine: Send {
 /// A format of lines as a format.
 pub(crate) struct Text<D>(pub(crate) D);
 
+impl<D: DecodeLine + ?Sized> DecodeLine for Box<D> {
+    fn line(&mut self, line: &str) -> Result<Step, String> {
+        (**self).line(line)
+    }
+}
+
 impl<D: DecodeLine> Decode for Text<D> {
     fn decode(&mut self, input: &mut Input) -> Result<Step, Fault> {
+        let is_first = input.line_number() == 0;
         match input.line()? {
             None => Ok(Step::End),
-            Some(line) if line.trim_ascii().is_empty() => Ok(Step::Nothing),
-            Some(line) => self.0.line(line).map_err(Fault::Record),
+            Some(line) => {
+                let line = if is_first { without_mark(line) } else { line };
+                if line.trim_ascii().is_empty() || is_comment(line) {
+                    return Ok(Step::Nothing);
+                }
+                self.0.line(line).map_err(Fault::Record)
+            }
         }
+    }
+}
+
+/// Whether a line is one that no format reads.
+pub(crate) fn is_comment(line: &str) -> bool {
+    line.trim_ascii_start().starts_with('#')
+}
+
+/// A text without the mark of its encoding, which programs of Windows put before it.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// How many columns a line has: as many as the lines before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Width(Option<usize>);
+
+impl Width {
+    /// Notes the columns of a line.
+    pub(crate) fn check(&mut self, columns: usize) -> Result<(), String> {
+        let before = *self.0.get_or_insert(columns);
+        match before == columns {
+            true => Ok(()),
+            false => Err(format!("{columns} columns, where the lines before have {before}")),
+        }
+    }
+}
+
+/// Refuses a column behind the last one that a format has.
+pub(crate) fn no_more<'a>(
+    mut columns: impl Iterator<Item = &'a str>,
+    last: &str,
+) -> Result<(), String> {
+    match columns.next() {
+        None => Ok(()),
+        Some(more) => Err(format!("a column more than {last}: \"{}\"", shown(more))),
     }
 }
 

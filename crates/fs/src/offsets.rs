@@ -1,0 +1,179 @@
+//! Short offsets into directories that are too large for a listing.
+//!
+//! Such a directory is read through, with the origin's own cookies, which have up to 63 bits. A
+//! program of 32 bits cannot take an offset of more than 31: its readdir(3) ends with `EOVERFLOW`.
+//! So cookies that are short are told as they are, and the others are numbered in the order in
+//! which they are first seen. Bit 30 is set in all of these offsets, and in none of a listing's
+//! ([`crate::listing`]).
+//!
+//! An offset stands for the same cookie as long as the table lives: for as long as a handle is
+//! open, however often it is rewound, and whatever names come and go. Handles that share what the
+//! kernel keeps share a table, for the kernel goes on with one of them where another ended
+//! ([`crate::inode`]). Memory is bounded: of more than [`COOKIES_MAX`] cookies the oldest are given
+//! up, and their offsets are refused.
+//!
+//! The lock is a leaf.
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
+
+/// Set in the offsets of a directory that is read through.
+const THROUGH: u64 = 1 << 30;
+/// Set besides in those that are numbers; below it are cookies as they are.
+const NUMBERED: u64 = 1 << 29;
+/// Most cookies that are remembered of a directory: some 300 MiB, as long as it is open.
+const COOKIES_MAX: usize = 1 << 24;
+
+/// The offsets of one directory.
+#[derive(Debug)]
+pub(crate) struct Offsets(Mutex<Numbered>);
+
+/// Long cookies and their numbers, which count up and begin again at 2^29.
+#[derive(Debug)]
+struct Numbered {
+    cookies: VecDeque<u64>,
+    /// The number of the oldest cookie.
+    first: u64,
+    /// The number of each, found by its cookie.
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    cookies_max: usize,
+}
+
+/// Whether an offset is of a directory that was read through.
+pub(crate) fn is_through(offset: u64) -> bool {
+    offset & THROUGH != 0
+}
+
+impl Default for Offsets {
+    fn default() -> Self {
+        Self::remembering(COOKIES_MAX)
+    }
+}
+
+impl Offsets {
+    fn remembering(cookies_max: usize) -> Self {
+        Self(Mutex::new(Numbered {
+            cookies: VecDeque::new(),
+            first: 0,
+            numbers: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            cookies_max,
+        }))
+    }
+
+    /// The offset that stands for a cookie of the origin.
+    pub(crate) fn of(&self, cookie: u64) -> u64 {
+        THROUGH | if cookie < NUMBERED { cookie } else { NUMBERED | self.0.lock().number(cookie) }
+    }
+
+    /// The cookie that an offset stands for: none if it was never told, or too long ago.
+    pub(crate) fn cookie(&self, offset: u64) -> Option<u64> {
+        if offset == 0 {
+            return Some(0);
+        }
+        let rest = offset.checked_sub(THROUGH).filter(|rest| *rest < THROUGH)?;
+        match rest.checked_sub(NUMBERED) {
+            None => Some(rest),
+            Some(number) => self.0.lock().cookie(number),
+        }
+    }
+}
+
+impl Numbered {
+    fn number(&mut self, cookie: u64) -> u64 {
+        let Self { cookies, first, numbers, hasher, cookies_max } = self;
+        let hash = |cookie: u64| hasher.hash_one(cookie);
+        let at = |first: u64, number: u32| (u64::from(number).wrapping_sub(first)) % NUMBERED;
+        let is_it = |number: &u32| cookies.get(at(*first, *number) as usize) == Some(&cookie);
+        if let Some(number) = numbers.find(hash(cookie), is_it) {
+            return u64::from(*number);
+        }
+        if cookies.len() >= *cookies_max
+            && let Some(oldest) = cookies.pop_front()
+        {
+            let is_oldest = |number: &u32| u64::from(*number) == *first;
+            if let Ok(entry) = numbers.find_entry(hash(oldest), is_oldest) {
+                entry.remove();
+            }
+            *first = (*first + 1) % NUMBERED;
+        }
+        let number = (*first + cookies.len() as u64) % NUMBERED;
+        cookies.push_back(cookie);
+        let rehash = |number: &u32| hash(cookies[at(*first, *number) as usize]);
+        numbers.insert_unique(hash(cookie), number as u32, rehash);
+        number
+    }
+
+    fn cookie(&self, number: u64) -> Option<u64> {
+        let at = number.wrapping_sub(self.first) % NUMBERED;
+        self.cookies.get(at as usize).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cookies as ext4's: hashes of names, of 63 bits.
+    fn long(number: u64) -> u64 {
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 | 1 << 62
+    }
+
+    #[test]
+    fn more_than_a_million_long_cookies_have_offsets_of_31_bits_that_lead_back_to_each() {
+        let offsets = Offsets::default();
+        let count = (1 << 20) + 5;
+        for number in 0..count {
+            let offset = offsets.of(long(number));
+            assert!(is_through(offset) && offset < 1 << 31);
+        }
+        for number in (0..count).rev() {
+            let offset = offsets.of(long(number));
+            assert_eq!(offsets.cookie(offset), Some(long(number)));
+        }
+        assert_eq!(offsets.0.lock().cookies.len(), count as usize, "each was numbered once");
+    }
+
+    #[test]
+    fn short_cookies_are_told_as_they_are_and_not_remembered() {
+        let offsets = Offsets::default();
+        for cookie in [1, 77, NUMBERED - 1] {
+            assert_eq!(offsets.cookie(offsets.of(cookie)), Some(cookie));
+        }
+        assert!(offsets.0.lock().cookies.is_empty());
+        for cookie in [NUMBERED, THROUGH, u64::MAX >> 1, u64::MAX] {
+            let offset = offsets.of(cookie);
+            assert!(offset < 1 << 31);
+            assert_eq!(offsets.cookie(offset), Some(cookie));
+        }
+    }
+
+    #[test]
+    fn what_was_never_told_or_is_given_up_stands_for_nothing() {
+        let offsets = Offsets::remembering(3);
+        assert_eq!(offsets.cookie(0), Some(0), "the beginning");
+        for never_told in [1, 1 << 16, THROUGH | NUMBERED, 1 << 31, u64::MAX] {
+            assert_eq!(offsets.cookie(never_told), None, "{never_told:#x}");
+        }
+        let told: Vec<u64> = (0..10).map(|number| offsets.of(long(number))).collect();
+        let known = |at: usize| offsets.cookie(told[at]);
+        assert_eq!((known(6), known(7), known(9)), (None, Some(long(7)), Some(long(9))));
+        assert_ne!(offsets.of(long(0)), told[0], "a number is not given twice so soon");
+        assert_eq!(offsets.0.lock().numbers.len(), 3);
+    }
+
+    #[test]
+    fn numbers_begin_again_when_there_are_no_more() {
+        let offsets = Offsets::remembering(4);
+        offsets.0.lock().first = NUMBERED - 2;
+        let told: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
+        for (number, offset) in (0..).zip(&told).skip(2) {
+            assert_eq!(offsets.cookie(*offset), Some(long(number)));
+            assert_eq!(offsets.of(long(number)), *offset);
+        }
+        assert!(told.iter().all(|offset| *offset < 1 << 31));
+    }
+}

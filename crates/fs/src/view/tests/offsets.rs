@@ -1,0 +1,118 @@
+//! What an offset into a directory means, for as long as it is open.
+
+use super::*;
+use crate::testing::FakeOrigin;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// More than a listing keeps.
+const COUNT: u64 = 40_000;
+
+/// Names by cookies of 63 bits, as ext4 has them.
+fn names(numbers: std::ops::Range<u64>) -> BTreeMap<u64, OsString> {
+    let cookie = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1;
+    numbers.map(|number| (cookie(number), format!("n{number}").into())).collect()
+}
+
+fn view_of(listed: BTreeMap<u64, OsString>) -> View<FakeOrigin> {
+    let origin = FakeOrigin::default();
+    *origin.listed.lock() = listed.into();
+    View::new(
+        origin,
+        Settings { direct_io: false, ..fixture().view.settings.clone() },
+        Cache::new(64 << 20),
+        Versions::new(Duration::ZERO, false, 1, VersionSecret::new([1; 32])),
+        Workers::new(1),
+        InodeLimit::new(1 << 20, || {}),
+        None,
+    )
+    .unwrap()
+}
+
+/// Up to so many names from an offset on, in answers of a hundred, each with the offset behind it.
+fn read<O: Origin>(
+    view: &View<O>,
+    handle: u64,
+    from: u64,
+    most: usize,
+    attributes: bool,
+) -> Result<Vec<(OsString, u64)>> {
+    let (mut read, mut offset) = (Vec::new(), from);
+    while read.len() < most {
+        let before = read.len();
+        view.read_directory(handle, offset, attributes, &mut |entry| {
+            let has_room = read.len() < most.min(before + 100);
+            if has_room {
+                read.push((entry.name.to_owned(), entry.cookie));
+                offset = entry.cookie;
+            }
+            has_room
+        })?;
+        if read.len() == before {
+            break;
+        }
+    }
+    Ok(read)
+}
+
+#[test]
+fn a_huge_directory_has_offsets_of_31_bits_that_keep_their_meaning_while_names_come_and_go() {
+    for attributes in [false, true] {
+        let before = names(2..COUNT + 2);
+        assert_eq!(before.len() as u64, COUNT);
+        let view = view_of(before.clone());
+        let handle = view.open_directory(ROOT, 1).unwrap().handle;
+        let all = read(&view, handle, 0, usize::MAX, attributes).unwrap();
+        assert!(all.iter().map(|(name, _)| name).eq(before.values()), "each name once");
+        assert!(all.iter().all(|(_, offset)| (1..1 << 31).contains(offset)));
+        assert_eq!(read(&view, handle, all[COUNT as usize - 1].1, 9, attributes), Ok(Vec::new()));
+
+        let mut after = before.clone();
+        after.retain(|cookie, _| cookie % 3 != 0);
+        after.extend(names(COUNT + 2..COUNT + 20_000));
+        *view.origin.listed.lock() = after.clone().into();
+        let other = view.open_directory(ROOT, 2).unwrap().handle;
+        // Rewound, and read on elsewhere meanwhile.
+        read(&view, handle, 0, 500, attributes).unwrap();
+        let cookies: Vec<u64> = before.into_keys().collect();
+        for at in (0..COUNT as usize).step_by(997) {
+            let from = (Bound::Excluded(cookies[at]), Bound::Unbounded);
+            let expected = after.range(from).map(|(_, name)| name).take(7);
+            let expected: Vec<&OsString> = expected.collect();
+            for handle in [handle, other] {
+                let rest = read(&view, handle, all[at].1, 7, attributes).unwrap();
+                assert_eq!(rest.iter().map(|(name, _)| name).collect::<Vec<_>>(), expected);
+            }
+        }
+        // Those who come when nobody has it open any more know nothing of it.
+        view.release_directory(handle);
+        view.release_directory(other);
+        let later = view.open_directory(ROOT, 3).unwrap();
+        assert!(later.sharing.is_some_and(|sharing| !sharing.keeps), "the kernel has lost offsets");
+        let refused = read(&view, later.handle, all[77].1, 7, attributes);
+        assert_eq!(refused, Err(Errno::STALE), "an end would be believed");
+    }
+}
+
+#[test]
+fn an_offset_of_before_a_directory_changed_goes_on_to_mean_the_same_place() {
+    let fixture = fixture();
+    fs::create_dir(fixture.path("d")).unwrap();
+    for number in 0..30 {
+        fs::write(fixture.path("d").join(format!("n{number}")), "").unwrap();
+    }
+    let number = fixture.lookup("d").number;
+    let view = &*fixture.view;
+    let handle = view.open_directory(number, 1).unwrap().handle;
+    let first = read(view, handle, 0, usize::MAX, false).unwrap();
+    let (offset, rest) = (first[9].1, &first[10..]);
+    for pass in 0..4 {
+        fixture.make_noticed("d", &format!("new{pass}"));
+        fs::remove_file(fixture.path("d").join(format!("n{pass}"))).unwrap();
+        let now = read(view, handle, 0, usize::MAX, false).unwrap();
+        assert!(now.iter().any(|(name, _)| *name == *format!("new{pass}")), "it is rewound");
+        assert_eq!(read(view, handle, offset, usize::MAX, false).unwrap(), rest);
+        let third = now[2].1;
+        assert_eq!(read(view, handle, third, usize::MAX, false).unwrap(), now[3..]);
+    }
+}
