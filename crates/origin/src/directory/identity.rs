@@ -375,7 +375,7 @@ mod tests {
             assert_eq!(by_descriptor.attributes, by_name.attributes);
             let Attributes { device, inode, special_device, links, .. } = by_name.attributes;
             assert_eq!((device, inode, special_device), (stat.st_dev, stat.st_ino, stat.st_rdev));
-            assert_eq!(u64::from(links), u64::from(stat.st_nlink));
+            assert_eq!(u64::from(links), stat.st_nlink);
             let Attributes { permissions, user, group, size_bytes, .. } = by_name.attributes;
             assert_eq!(u32::from(permissions), stat.st_mode & 0o7777);
             assert_eq!((user, group, size_bytes), (stat.st_uid, stat.st_gid, stat.st_size as u64));
