@@ -92,7 +92,10 @@ impl Mount {
         let origin = options.open(&source)?;
         let inode_bytes = INODE_BYTES + if origin.keeps_handles() { 0 } else { PLACE_BYTES };
         let mount_point = options.mount_point.clone();
-        let attached = |origin: &DirectoryOrigin| tell_origin_of_mount(origin, &mount_point);
+        let attached = |origin: &DirectoryOrigin| {
+            warn_of_doubted(origin);
+            tell_origin_of_mount(origin, &mount_point);
+        };
         Self::begin(origin, &source, inode_bytes, options, attached)
     }
 }
@@ -146,14 +149,6 @@ impl<O: Origin> Mount<O> {
             )
             .map_err(|errno| MountError::source(source, errno.into()))?,
         );
-        view.origin.doubted(&mut |file_system, why| {
-            log::warn!(
-                event = "times_doubted",
-                file_system;
-                "{file_system}: {why}; nothing of it is kept from one opening of a file to the \
-                 next, unless --trust-times always promises that nobody puts old times back"
-            );
-        });
         let control = Arc::new(Control::new(
             &view,
             options.control_name.clone(),
@@ -305,6 +300,18 @@ fn reclaimer<O: Origin>(
 fn salt() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
+}
+
+/// Says of which file systems little can be kept.
+fn warn_of_doubted(origin: &DirectoryOrigin) {
+    origin.doubted(&mut |file_system, why| {
+        log::warn!(
+            event = "times_doubted",
+            file_system;
+            "{file_system}: {why}; nothing of it is kept from one opening of a file to the next, \
+             unless --trust-times always promises that nobody puts old times back"
+        );
+    });
 }
 
 /// `given`, or `automatic` for 0.

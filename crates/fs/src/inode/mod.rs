@@ -8,7 +8,7 @@ mod table;
 mod way;
 
 pub(crate) use changing::Changing;
-pub(crate) use names::{Name, Names, Told};
+pub(crate) use names::{BelievedName, Name, Names};
 pub(crate) use names_kept::Sharing;
 pub(crate) use no_xattrs::Mark;
 pub(crate) use table::InodeTable;

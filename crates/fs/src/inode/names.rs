@@ -38,7 +38,7 @@ impl Name {
 
 /// A name, and when the kernel was told last that it leads here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct BelievedName {
     pub(crate) name: Name,
     pub(crate) at: Instant,
 }
@@ -49,13 +49,13 @@ pub(crate) struct Names(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    last: Option<Told>,
+    last: Option<BelievedName>,
     others: Option<Box<Others>>,
 }
 
 #[derive(Debug, Default)]
 struct Others {
-    names: Vec<Told>,
+    names: Vec<BelievedName>,
     /// When the kernel was told last of a name that is not kept.
     left_out: Option<Instant>,
 }
@@ -70,7 +70,7 @@ impl Names {
             return;
         }
         drop(known);
-        let told = Told { name: Name::of(parent, name), at: now };
+        let told = BelievedName { name: Name::of(parent, name), at: now };
         let mut known = self.0.lock();
         let replaced = known.last.replace(told);
         let mut gone = Vec::new();
@@ -89,7 +89,7 @@ impl Names {
     }
 
     /// The names that the kernel may believe in at `now`; `None` if not all of them are known.
-    pub(crate) fn believed(&self, now: Instant, memory: Duration) -> Option<Vec<Told>> {
+    pub(crate) fn believed(&self, now: Instant, memory: Duration) -> Option<Vec<BelievedName>> {
         let is_believed = |at: Instant| now.saturating_duration_since(at) <= memory;
         let known = self.0.lock();
         let mut believed: Vec<_> = known.last.iter().cloned().collect();
@@ -105,7 +105,7 @@ impl Names {
     }
 
     /// The kernel knows the inode by another name instead, or, with `None`, by this one no more.
-    pub(crate) fn changed(&self, told: &Told, to: Option<Told>) {
+    pub(crate) fn changed(&self, told: &BelievedName, to: Option<BelievedName>) {
         let mut known = self.0.lock();
         let is_last = known.last.as_ref() == Some(told);
         let mut gone = Vec::new();
@@ -129,8 +129,14 @@ impl Names {
 
 impl Others {
     /// One more; what nobody believes in any more goes.
-    fn add(&mut self, told: Told, now: Instant, memory: Duration, gone: &mut Vec<Told>) {
-        let is_old = |other: &mut Told| now.saturating_duration_since(other.at) > memory;
+    fn add(
+        &mut self,
+        told: BelievedName,
+        now: Instant,
+        memory: Duration,
+        gone: &mut Vec<BelievedName>,
+    ) {
+        let is_old = |other: &mut BelievedName| now.saturating_duration_since(other.at) > memory;
         gone.extend(self.names.extract_if(.., is_old));
         if self.names.len() == OTHERS_MAX {
             let oldest = (0..self.names.len()).min_by_key(|&place| self.names[place].at);
@@ -203,7 +209,8 @@ mod tests {
         tell(&names, "a", 0);
         tell(&names, "b", 1);
         let told = names.believed(second(1), MEMORY).unwrap();
-        let to = |name: &str| Some(Told { name: Name::of(1, name.as_ref()), at: second(2) });
+        let to =
+            |name: &str| Some(BelievedName { name: Name::of(1, name.as_ref()), at: second(2) });
         names.changed(&told[1], to("c"));
         assert_eq!(believed(&names, 3).unwrap(), ["b", "c"]);
         names.changed(&told[1], to("d"));
