@@ -38,11 +38,12 @@ impl<O: Origin> View<O> {
         known
     }
 
-    /// Notes that through the mount something was moved from a name, or removed from it.
-    fn has_left(&self, (parent, name): (u64, &OsStr), to: Option<(u64, &OsStr)>) {
+    /// Notes that through the mount something was moved from a name, or removed from it. What the
+    /// kernel was told since that began may be of after it, so it counts from `begun`.
+    fn has_left(&self, (parent, name): (u64, &OsStr), to: Option<(u64, &OsStr)>, begun: Instant) {
         if self.names_may_be_old() {
             let to = to.map(|(parent, name)| Name::of(parent, name));
-            self.moves.note(Name::of(parent, name), to, Instant::now(), self.name_memory());
+            self.moves.note(Name::of(parent, name), to, begun, self.name_memory());
         }
     }
 
@@ -79,16 +80,18 @@ impl<O: Origin> View<O> {
     /// Removes the name of anything but a directory.
     pub(crate) fn unlink(&self, parent: u64, name: &OsStr) -> Result<()> {
         self.writable()?;
+        let begun = Instant::now();
         self.in_directory(parent, |node| self.origin.unlink(node, name))?;
-        self.has_left((parent, name), None);
+        self.has_left((parent, name), None, begun);
         Ok(())
     }
 
     /// Removes an empty directory.
     pub(crate) fn remove_directory(&self, parent: u64, name: &OsStr) -> Result<()> {
         self.writable()?;
+        let begun = Instant::now();
         self.in_directory(parent, |node| self.origin.remove_directory(node, name))?;
-        self.has_left((parent, name), None);
+        self.has_left((parent, name), None, begun);
         Ok(())
     }
 
@@ -105,6 +108,7 @@ impl<O: Origin> View<O> {
         let moving = self.expect_move(old, new);
         let is_exchange = flags.contains(RenameFlags::EXCHANGE);
         let back = if is_exchange { self.expect_move(new, old) } else { None };
+        let begun = Instant::now();
         let result = self.in_directory(from, |from| {
             self.origin.rename((from, old_name), (&to.node, new_name), flags)
         });
@@ -116,8 +120,8 @@ impl<O: Origin> View<O> {
             }
         }
         if result.is_ok() {
-            self.has_left(new, is_exchange.then_some(old));
-            self.has_left(old, Some(new));
+            self.has_left(new, is_exchange.then_some(old), begun);
+            self.has_left(old, Some(new), begun);
         }
         result
     }
