@@ -56,6 +56,7 @@ mod number;
 mod objects;
 mod observers;
 mod pace;
+mod parts;
 mod prefetch;
 mod pruning;
 mod record;

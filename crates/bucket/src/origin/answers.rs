@@ -172,6 +172,10 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         file.handle().ok_or(Errno::ROFS)?.write(offset, bytes)
     }
 
+    fn append(&self, file: &File, bytes: &[u8]) -> Result<usize> {
+        file.handle().ok_or(Errno::ROFS)?.append(bytes)
+    }
+
     fn set_attributes(
         &self,
         node: &Node,

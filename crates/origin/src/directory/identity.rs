@@ -19,6 +19,10 @@ use std::ffi::OsStr;
 const OVERLAY: u32 = 0x794c_7630;
 /// Those of file systems that are told attributes with names: FUSE, NFS, SMB, CephFS.
 const LIST_WITH_ATTRIBUTES: [u32; 5] = [0x6573_5546, 0x6969, 0xfe53_4d42, 0xff53_4d42, 0x00c3_6400];
+/// Those of this machine's own kernel that open a file whenever its mode and their being writable
+/// permit: ext4, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, overlayfs.
+const OPEN_AS_FILES_PERMIT: [u32; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, OVERLAY];
 /// Devices whose way is remembered; a further one is asked each time.
 const DEVICES_MAX: usize = 256;
 
@@ -36,6 +40,7 @@ struct Known {
     device: u64,
     source: Source,
     lists_with_attributes: bool,
+    opens_as_files_permit: bool,
 }
 
 /// What is known of an object that was looked at.
@@ -101,6 +106,12 @@ impl Inspector {
         self.known(device).is_some_and(|known| known.lists_with_attributes)
     }
 
+    /// Whether files of this device are opened by nobody's leave but that of their own modes, as far
+    /// as is known.
+    pub(super) fn opens_as_files_permit(&self, device: u64) -> bool {
+        self.known(device).is_some_and(|known| known.opens_as_files_permit)
+    }
+
     /// Finds out about a device by an object on it.
     fn learn(
         &self,
@@ -117,9 +128,11 @@ impl Inspector {
             },
         };
         let lists_with_attributes = LIST_WITH_ATTRIBUTES.contains(&magic);
+        let opens_as_files_permit = OPEN_AS_FILES_PERMIT.contains(&magic);
         let mut devices = self.devices.write();
         if devices.len() < DEVICES_MAX && devices.iter().all(|known| known.device != device) {
-            devices.push(Known { device, source, lists_with_attributes });
+            let known = Known { device, source, lists_with_attributes, opens_as_files_permit };
+            devices.push(known);
         }
         Ok(source)
     }
