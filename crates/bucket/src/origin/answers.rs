@@ -59,6 +59,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
             let (files, bytes) = writing.pending();
             tell("staged_files", files);
             tell("staged_bytes", bytes);
+            tell("upload_panics", writing.panics());
         }
     }
 

@@ -388,6 +388,11 @@ impl Writing {
         sizes.fold((0, 0), |(files, all), bytes| (files + 1, all + bytes))
     }
 
+    /// How often an upload that was owed has panicked.
+    pub(super) fn panics(&self) -> u64 {
+        self.owed.panics()
+    }
+
     /// Those below a directory that have changes or may get some.
     fn is_written_below(&self, directory: &str) -> bool {
         let table = self.table.lock();
