@@ -8,8 +8,10 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
+
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
 #[path = "../../../../tests/skipped.rs"]
 pub(crate) mod skipped;
@@ -73,12 +75,13 @@ pub(crate) fn can_mount() -> bool {
 /// A process that another test starts has, until it becomes its program, a copy of every
 /// descriptor, which keeps a mount busy and a program from being run; and a mount name space made
 /// meanwhile keeps the mounts of all. So one place is in use at a time.
-static ONE_PLACE: Mutex<()> = Mutex::new(());
+static ONE_PLACE: ReentrantMutex<()> = ReentrantMutex::new(());
 
-/// A source with a file in it and a mount point, both in a directory of their own. A test has one.
+/// A source with a file in it and a mount point, both in a directory of their own. One test at a
+/// time has such places, and the thread that it runs on may have several.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
-    _only: MutexGuard<'static, ()>,
+    _only: ReentrantMutexGuard<'static, ()>,
 }
 
 impl Place {
@@ -88,8 +91,7 @@ impl Place {
     }
 
     pub(crate) fn new() -> Self {
-        // A test that failed has left nothing that this one uses.
-        let only = ONE_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
+        let only = ONE_PLACE.lock();
         let directory = tempfile::tempdir().unwrap();
         let place = Self { directory, _only: only };
         fs::create_dir(place.source()).unwrap();
