@@ -6,6 +6,13 @@ need "$OGIVE_TORTURE"
 
 rounds="${OGIVE_COHERENCE_ROUNDS:-60}"
 
+# The kernel does not hand on what a program does to O_APPEND while the file is open.
+promises=()
+if [ -n "${OGIVE_PASSTHROUGH:-}" ]; then
+    mapfile -t promises < <("$OGIVE_TORTURE" coherence --list | awk '{ print $1 }' |
+        grep -vx append-as-the-flag-is)
+fi
+
 # Every mode is tried, whatever another one broke.
 broken=''
 
@@ -16,7 +23,7 @@ run_promises() {
     mount_view "$WORK/$name-source" "$WORK/$name" "$@"
     say "$name: $*"
     "$OGIVE_TORTURE" coherence --mount "$WORK/$name" --source "$WORK/$name-source" \
-        --rounds "$rounds" --names-ms "$names_ms" || broken+="${broken:+, }$name"
+        --rounds "$rounds" --names-ms "$names_ms" "${promises[@]}" || broken+="${broken:+, }$name"
     unmount_view "$WORK/$name"
 }
 

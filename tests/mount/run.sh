@@ -18,14 +18,14 @@ set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 all=(life control permissions user flags readonly times origin-errors vanished replaced cycles
-    remount submounts overlay watchers passthrough hang hung privileges coherence requests l2
-    l2-places l2-devices hostile-device mirror durability fsx fio sqlite postgresql stress syscalls
-    fsstress git trees pressure doctor pjdfstest descriptors xfstests)
-over_uring=(coherence times watchers requests fsx fio mirror passthrough pjdfstest life control
-    hang hung privileges pressure)
+    remount submounts overlay watchers passthrough hang hung privileges coherence execute requests
+    l2 l2-places l2-devices hostile-device mirror durability fsx fio sqlite postgresql stress
+    syscalls fsstress git trees pressure doctor pjdfstest descriptors xfstests)
+over_uring=(coherence execute times watchers requests fsx fio mirror passthrough pjdfstest life
+    control hang hung privileges pressure)
 smoke=(readonly times permissions control flags life origin-errors remount overlay hang
-    hostile-device durability coherence mirror)
-over_passthrough=(passthrough coherence fsx fio mirror privileges permissions sqlite git)
+    hostile-device durability coherence execute mirror)
+over_passthrough=(passthrough coherence execute fsx fio mirror privileges permissions sqlite git)
 
 # The switch is the machine's. One run at a time has it, and its earlier value is noted where the
 # next one finds it if this one is killed.
@@ -92,7 +92,7 @@ case "${1:-}" in
         ;;
     --smoke)
         shift
-        export OGIVE_DURABILITY_ROUNDS=2 OGIVE_COHERENCE_ROUNDS=2
+        export OGIVE_DURABILITY_ROUNDS=2 OGIVE_COHERENCE_ROUNDS=2 OGIVE_EXECUTE_ROUNDS=3
         export OGIVE_MIRROR_MODES='plain direct' OGIVE_MIRROR_SEEDS=1 OGIVE_MIRROR_OPERATIONS=500
         [ "$#" -gt 0 ] || set -- "${smoke[@]}"
         ;;

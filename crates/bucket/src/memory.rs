@@ -56,6 +56,8 @@ pub enum Fault {
     Held(Gate),
     /// The body of a GET ends after so many bytes, and the caller gets this error.
     BreaksOff(u64, BucketError),
+    /// Whoever asks meets a bug: nothing is done, and the call panics.
+    Panics,
 }
 
 /// Where a request waits until it is let go. Clones are the same gate.
@@ -197,6 +199,7 @@ impl MemoryBucket {
         };
         match fault {
             Some(Fault::Fails(error)) => Err(error),
+            Some(Fault::Panics) => panic!("on purpose"),
             Some(Fault::Slow(time)) => {
                 std::thread::sleep(time);
                 Ok(None)

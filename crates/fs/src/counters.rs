@@ -31,6 +31,7 @@ enum Counter {
     RingNudged,
     PassthroughOpens,
     PassthroughRefused,
+    Panics,
     Last,
 }
 
@@ -104,6 +105,8 @@ pub(crate) struct Counts {
     pub(crate) passthrough_opens: u64,
     /// Those of files that it was to read and write itself, and could not.
     pub(crate) passthrough_refused: u64,
+    /// Panics of the threads that answer requests.
+    pub(crate) panics: u64,
 }
 
 thread_local! {
@@ -196,6 +199,11 @@ impl Counters {
         self.add(counter, 1);
     }
 
+    /// A request panicked, or what is done beside them.
+    pub(crate) fn panicked(&self) {
+        self.add(Counter::Panics, 1);
+    }
+
     /// The counters now.
     pub(crate) fn counts(&self) -> Counts {
         let ended = self.sum(Counter::PrefetchEnded);
@@ -220,6 +228,7 @@ impl Counters {
             ring_nudged: self.sum(Counter::RingNudged),
             passthrough_opens: self.sum(Counter::PassthroughOpens),
             passthrough_refused: self.sum(Counter::PassthroughRefused),
+            panics: self.sum(Counter::Panics),
         }
     }
 }

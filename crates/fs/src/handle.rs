@@ -6,6 +6,7 @@
 use crate::inode::{Inode, Sharing};
 use crate::listing::Listing;
 use crate::offsets::{self, Offsets};
+use crate::parts::Parts;
 use crate::prefetch::Streams;
 use crate::record::Version;
 use hashbrown::HashMap;
@@ -18,8 +19,6 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct OpenFile<O: Origin> {
     pub(crate) inode: Arc<Inode<O>>,
     pub(crate) file: O::File,
-    /// Writes go to the end wherever the kernel thinks that is.
-    pub(crate) append: bool,
     pub(crate) writable: bool,
     /// What is read by it may go to the second level.
     pub(crate) may_be_kept: bool,
@@ -27,6 +26,9 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) version: Version,
     /// The kernel drops the file's pages while it opens this, and is not known to have done so.
     pub(crate) drops_pages: AtomicBool,
+    /// Parts of what is appended by it past the page cache. They take turns: the lock is held while
+    /// one is written.
+    pub(crate) parts: Mutex<Parts>,
     /// Sequential streams seen through this handle. A leaf lock, held for a few comparisons.
     pub(crate) streams: Mutex<Streams>,
 }

@@ -59,6 +59,7 @@ mod objects;
 mod observers;
 mod offsets;
 mod pace;
+mod parts;
 mod prefetch;
 mod pruning;
 mod record;

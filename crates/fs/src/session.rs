@@ -36,6 +36,8 @@ mod exchange;
 pub(crate) mod fuzzing;
 pub(crate) mod in_flight;
 mod negotiation;
+#[cfg(test)]
+mod panics;
 mod perform;
 mod place;
 mod privileges;

@@ -151,6 +151,7 @@ impl Statistics {
             ring_nudged,
             passthrough_opens,
             passthrough_refused,
+            panics,
         } = view.counters.counts();
         push("read_requests", read_requests);
         push("read_bytes", read_bytes);
@@ -181,10 +182,8 @@ impl Statistics {
         push("inodes_forgotten", view.inodes.forgotten());
         push("inode_limit", view.inode_limit.limit());
         let workers = view.workers.statistics();
-        push("worker_threads", workers.threads);
-        push("worker_requests", workers.queued);
-        push("worker_wakeups", workers.wakeups);
-        push("prefetch_dropped", workers.prefetch_dropped);
+        push("panics", panics + workers.panics);
+        workers.fields().for_each(|(name, value)| push(name, value));
         if let Some(second_level) = &view.second_level {
             push("l2_bytes", second_level_bytes);
             second_level.own(&mut |name, value| {

@@ -275,6 +275,7 @@ impl Origin for FakeOrigin {
         rename((&FakeNode, &OsStr), (&FakeNode, &OsStr), RenameFlags) -> ();
         read_at(&u64, u64, usize, &mut Vec<u8>) -> ();
         write_at(&u64, u64, &[u8]) -> usize;
+        append(&u64, &[u8]) -> usize;
         flush(&u64) -> ();
         sync(&u64, bool) -> ();
         allocate(&u64, Allocation) -> ();

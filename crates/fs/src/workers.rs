@@ -125,6 +125,20 @@ pub(crate) struct WorkerStatistics {
     pub(crate) queued: u64,
     pub(crate) prefetch_dropped: u64,
     pub(crate) wakeups: u64,
+    pub(crate) panics: u64,
+}
+
+impl WorkerStatistics {
+    /// Those that are told as they are, by name.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("worker_threads", self.threads),
+            ("worker_requests", self.queued),
+            ("worker_wakeups", self.wakeups),
+            ("prefetch_dropped", self.prefetch_dropped),
+        ]
+        .into_iter()
+    }
 }
 
 impl Workers {
@@ -186,6 +200,7 @@ impl Workers {
             queued: sum(|pool| pool.queued.load(Ordering::Relaxed)),
             prefetch_dropped: sum(|pool| pool.prefetch_dropped.load(Ordering::Relaxed)),
             wakeups: sum(|pool| pool.threads.wakeups()),
+            panics: sum(|pool| pool.threads.panics()),
         }
     }
 }

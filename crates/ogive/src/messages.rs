@@ -63,7 +63,30 @@ pub(crate) fn start(level: LevelFilter, to_file: bool, style: Style) {
     if log::set_boxed_logger(Box::new(Messages { form, style, level })).is_ok() {
         // Events are told in any case.
         log::set_max_level(level.max(LevelFilter::Info));
+        tell_of_panics();
     }
+}
+
+/// Has panics told as other errors are: where, of which thread, and what it had to say. Whoever
+/// has asked for a trace of the stack gets that besides.
+fn tell_of_panics() {
+    let by_default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("without a name");
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let what = panic.payload_as_str().unwrap_or("no words");
+        log::error!(
+            event = "panic",
+            thread = name,
+            place = place.as_str();
+            "a thread called {name} panicked at {place}: {what}; this is a bug of ogive's: please \
+             report it"
+        );
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            by_default(panic);
+        }
+    }));
 }
 
 /// Prints a line that is no warning and is wanted at every level.

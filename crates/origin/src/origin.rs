@@ -8,7 +8,7 @@
 use crate::{
     Attributes, Errno, FileKind, Identity, OFlags, ReadAhead, RenameFlags, Result, Time, XattrFlags,
 };
-use rustix::fd::BorrowedFd;
+use rustix::fd::OwnedFd;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 
@@ -191,17 +191,30 @@ pub trait Origin: Send + Sync + 'static {
         None
     }
 
-    /// A descriptor of `file` by which the kernel of this machine can read and write the same bytes
-    /// without asking here, if there is one.
-    fn descriptor<'a>(&self, _file: &'a Self::File) -> Option<BorrowedFd<'a>> {
+    /// A descriptor by which the kernel of this machine can open what `file` is of, and read and
+    /// write the same bytes without asking here; `None` where there is no such file. It need be
+    /// good for nothing else.
+    fn descriptor(&self, _file: &Self::File) -> Option<Result<OwnedFd>> {
         None
     }
 
-    /// Writes and returns how many bytes reached the origin, all of them unless it ran full.
+    /// Writes at an offset, however `file` was opened, and returns how many bytes reached the
+    /// origin, all of them unless it ran full.
     fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> Result<usize>;
 
-    /// Called each time a descriptor of `file` is closed: the last chance to report an error of a
-    /// write that the origin had accepted.
+    /// The same at the end of the file, wherever that is by then: no byte that somebody else has
+    /// written meanwhile is written over.
+    fn append(&self, file: &Self::File, bytes: &[u8]) -> Result<usize>;
+
+    /// Size of a file in bytes as far as it is known without asking anybody who is far away; `None`
+    /// if nothing is.
+    fn size_at_hand(&self, _file: &Self::File) -> Option<u64> {
+        None
+    }
+
+    /// Called each time a program closes a descriptor of `file`, before that has returned: the last
+    /// chance to report an error of a write that the origin had accepted. More may come by `file`
+    /// all the same, by copies of the descriptor or maps of the file.
     fn flush(&self, file: &Self::File) -> Result<()>;
 
     /// Makes the file durable; its contents and what is needed to read them if `data_only`.

@@ -18,7 +18,7 @@ use crate::{
 };
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
-use rustix::fd::BorrowedFd;
+use rustix::fd::OwnedFd;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -273,8 +273,12 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.contents_of(file)
     }
 
-    fn descriptor<'a>(&self, file: &'a O::File) -> Option<BorrowedFd<'a>> {
+    fn descriptor(&self, file: &O::File) -> Option<Result<OwnedFd>> {
         self.0.origin.descriptor(file)
+    }
+
+    fn size_at_hand(&self, file: &O::File) -> Option<u64> {
+        self.0.origin.size_at_hand(file)
     }
 
     fn lists_with_attributes(&self, device: u64) -> bool {
@@ -319,6 +323,7 @@ impl<O: Origin> Origin for Watched<O> {
         open(node: &O::Node, flags: OFlags) -> O::File;
         read_at(file: &O::File, offset: u64, length_bytes: usize, into: &mut Vec<u8>) -> ();
         write_at(file: &O::File, offset: u64, bytes: &[u8]) -> usize;
+        append(file: &O::File, bytes: &[u8]) -> usize;
         flush(file: &O::File) -> ();
         sync(file: &O::File, data_only: bool) -> ();
         allocate(file: &O::File, allocation: Allocation) -> ();

@@ -56,6 +56,7 @@ struct Shared<Q: Queue> {
     state: Mutex<State<Q>>,
     wake: Condvar,
     wakeups: AtomicU64,
+    panics: AtomicU64,
 }
 
 #[derive(Default)]
@@ -92,6 +93,7 @@ impl<Q: Queue> Pool<Q> {
             state: Mutex::default(),
             wake: Condvar::new(),
             wakeups: AtomicU64::new(0),
+            panics: AtomicU64::new(0),
         };
         Self { shared: Arc::new(shared), alive: Alive::default(), before_start: || {} }
     }
@@ -164,6 +166,12 @@ impl<Q: Queue> Pool<Q> {
     pub fn wakeups(&self) -> u64 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
+
+    /// How many jobs have panicked.
+    #[must_use]
+    pub fn panics(&self) -> u64 {
+        self.shared.panics.load(Ordering::Relaxed)
+    }
 }
 
 impl<Q: Queue> Shared<Q> {
@@ -172,6 +180,7 @@ impl<Q: Queue> Shared<Q> {
         while let Some(work) = self.take() {
             // A panic is a bug of ours. Whoever waits for an answer finds its sender dropped.
             if catch_unwind(AssertUnwindSafe(|| worker(work))).is_err() {
+                self.panics.fetch_add(1, Ordering::Relaxed);
                 log::error!("a job of a thread called {} panicked", self.name);
                 worker = (self.worker)();
             }

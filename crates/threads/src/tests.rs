@@ -88,6 +88,7 @@ fn a_panic_costs_its_job_alone_and_the_thread_has_a_new_worker() {
     assert_eq!(push(&pool, move || send.send(1).unwrap()), Pushed::Queued);
     assert_eq!(receive.recv_timeout(BOUND), Ok(1));
     assert_eq!(pool.stop(BOUND, |_| ()), 0);
+    assert_eq!(pool.panics(), 1);
     drop(pool);
     assert_eq!(workers.iter().count(), 2);
 }

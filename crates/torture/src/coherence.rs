@@ -4,6 +4,8 @@
 //!   read through the mount shows, whatever the change did to size and times.
 //! - *Read your writes* ([`readback`]): what was written through the mount is read back at once
 //!   by every way of reading, and is in the source when the write returned.
+//! - *Appends* ([`append`]): what is appended stands at the end, and nothing of others is gone.
+//! - *Times* ([`times`]): those of a file are what they were set to, also before 1970.
 //! - *Races* ([`race`]): while writers and readers run at once no reader goes back in time, and
 //!   when they are done the mount shows exactly what the source holds.
 //!
@@ -20,9 +22,11 @@ use crate::bytes::{digest, first_difference};
 use crate::contents::read_whole;
 use crate::progress::Progress;
 
+pub mod append;
 pub mod race;
 pub mod readback;
 pub mod reopen;
+pub mod times;
 
 /// One promise.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +112,9 @@ impl Round {
 /// All promises in the order in which they are tested.
 #[must_use]
 pub fn promises() -> Vec<Promise> {
-    [reopen::PROMISES, readback::PROMISES, race::PROMISES].concat()
+    let all =
+        [reopen::PROMISES, readback::PROMISES, append::PROMISES, times::PROMISES, race::PROMISES];
+    all.concat()
 }
 
 /// Fails unless a fresh open and read of `path` gives exactly `expected`.

@@ -6,10 +6,14 @@ use super::governor::{Decision, Governor, GovernorConfig, Reading};
 use crate::cache::{Cache, Growth, WeakCache};
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// When to look again after a look that panicked.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// Wakes a [`Pressure::wait`] from another thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
@@ -133,13 +137,18 @@ fn run<K, V>(
             cache.allow_growth();
             return;
         }
-        let mut reading = pressure.read();
-        reading.stalled |= awakening == WakeReason::Pressure;
-        let level = cache.level();
-        let decision = governor.decide(start.elapsed(), &reading, &level);
-        carry_out(&cache, start, &decision);
-        pressure.carried_out(&reading, &decision);
-        next_check = decision.next_check;
+        // What panics is the pressure's, or an owner's that is asked for memory. The panic hook has
+        // reported it, and the next one who is short of memory must find somebody here.
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            let mut reading = pressure.read();
+            reading.stalled |= awakening == WakeReason::Pressure;
+            let level = cache.level();
+            let decision = governor.decide(start.elapsed(), &reading, &level);
+            carry_out(&cache, start, &decision);
+            pressure.carried_out(&reading, &decision);
+            decision.next_check
+        }));
+        next_check = looked.unwrap_or_else(|_| Some(start.elapsed() + PAUSE_AFTER_PANIC));
     }
 }
 

@@ -163,6 +163,8 @@ struct Played {
 #[derive(Default)]
 struct State {
     available_bytes: Option<u64>,
+    /// The next reading panics.
+    panics: bool,
     awakenings: VecDeque<WakeReason>,
     waits: Vec<Option<Duration>>,
     waiting: bool,
@@ -188,7 +190,10 @@ impl Pressure for Port {
     }
 
     fn read(&mut self) -> Reading {
-        let available_bytes = self.0.state.lock().unwrap().available_bytes;
+        let mut state = self.0.state.lock().unwrap();
+        let (available_bytes, panics) = (state.available_bytes, std::mem::take(&mut state.panics));
+        drop(state);
+        assert!(!panics, "on purpose");
         Reading { available_bytes, ..Reading::default() }
     }
 
@@ -275,6 +280,19 @@ fn the_thread_shrinks_to_the_floor_lets_it_grow_again_and_sleeps_in_between() {
     drop(put(&cache, 5000..6000));
     (0..100).for_each(|key| drop(cache.get(&key, Access::Demand)));
     assert_eq!(system.settle(), before, "at rest with ample memory nothing wakes it");
+    drop(reclaimer);
+}
+
+#[test]
+fn the_thread_shrinks_after_a_look_that_panicked() {
+    let (system, cache, reclaimer) = played(None, Duration::ZERO);
+    drop(put(&cache, 0..1000));
+    system.set_available(0);
+    system.state.lock().unwrap().panics = true;
+    system.wake(WakeReason::Pressure);
+    system.settle();
+    assert_eq!(cache.size_bytes(), 100 * MIB, "it has looked again by itself");
+    cache.validate().unwrap();
     drop(reclaimer);
 }
 

@@ -59,6 +59,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
             let (files, bytes) = writing.pending();
             tell("staged_files", files);
             tell("staged_bytes", bytes);
+            tell("upload_panics", writing.panics());
         }
     }
 
@@ -170,6 +171,10 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> Result<usize> {
         file.handle().ok_or(Errno::ROFS)?.write(offset, bytes)
+    }
+
+    fn append(&self, file: &File, bytes: &[u8]) -> Result<usize> {
+        file.handle().ok_or(Errno::ROFS)?.append(bytes)
     }
 
     fn set_attributes(

@@ -192,9 +192,14 @@ impl Convention {
 
     /// A time as it is noted.
     fn time_text(self, time: Time) -> String {
-        match (self, time.nanoseconds) {
-            (Self::Google, _) | (_, 0) => time.seconds.to_string(),
-            (_, nanoseconds) => format!("{}.{nanoseconds:09}", time.seconds),
+        match (self, time) {
+            (Self::Google, _) | (_, Time { nanoseconds: 0, .. }) => time.seconds.to_string(),
+            (_, Time { seconds: ..0, nanoseconds }) => {
+                // As many seconds and parts of one before 1970, not after the second before.
+                let (whole, part) = (time.seconds + 1, 1_000_000_000 - nanoseconds);
+                format!("-{}.{part:09}", whole.unsigned_abs())
+            }
+            (_, Time { seconds, nanoseconds }) => format!("{seconds}.{nanoseconds:09}"),
         }
     }
 }
@@ -226,7 +231,8 @@ fn seconds(text: &str) -> Option<Time> {
     let nanoseconds = fraction(rest)?;
     match (whole.starts_with('-'), nanoseconds) {
         (true, 1..) => {
-            Some(Time { seconds: seconds - 1, nanoseconds: 1_000_000_000 - nanoseconds })
+            let seconds = seconds.checked_sub(1)?;
+            Some(Time { seconds, nanoseconds: 1_000_000_000 - nanoseconds })
         }
         _ => Some(Time { seconds, nanoseconds }),
     }
@@ -250,7 +256,10 @@ fn rfc3339(text: &str) -> Option<Time> {
         "Z" | "z" => 0,
         zone => {
             let (hours, minutes) = zone[1..].split_once(':')?;
-            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+            let hours = hours.parse().ok().filter(|hours: &i64| (0..=23).contains(hours))?;
+            let minutes =
+                minutes.parse().ok().filter(|minutes: &i64| (0..=59).contains(minutes))?;
+            let minutes = hours * 60 + minutes;
             if zone.starts_with('-') { -minutes * 60 } else { minutes * 60 }
         }
     };
@@ -283,6 +292,15 @@ mod tests {
             ("1700000000.5", at(1_700_000_000, 500_000_000)),
             ("1700000000.123456789", at(1_700_000_000, 123_456_789)),
             ("-1.5", at(-2, 500_000_000)),
+            ("-0.25", at(-1, 750_000_000)),
+            ("-14182940.6", at(-14_182_941, 400_000_000)),
+            ("-9223372036854775808", at(i64::MIN, 0)),
+            ("-9223372036854775808.5", None),
+            ("9223372036854775807.999999999", at(i64::MAX, 999_999_999)),
+            ("9223372036854775808", None),
+            ("1969-07-20T02:56:15.4Z", at(-14_245_425, 400_000_000)),
+            ("2023-11-14T22:13:20+9223372036854775807:00", None),
+            ("2023-11-14T22:13:20+01:99", None),
             ("2023-11-14T22:13:20Z", at(1_700_000_000, 0)),
             ("2023-11-14T22:13:20.25+01:00", at(1_699_996_400, 250_000_000)),
             ("1970-01-01T00:00:00Z", at(0, 0)),
@@ -294,6 +312,18 @@ mod tests {
             ("2023-11-14T22:13:20", None),
         ] {
             assert_eq!(time(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_that_are_written_are_read_again_to_the_nanosecond() {
+        for seconds in [i64::MIN, -2_208_988_800, -2, -1, 0, 1, 4_294_967_296, i64::MAX] {
+            for nanoseconds in [0, 1, 400_000_000, 999_999_999] {
+                let time = Time { seconds, nanoseconds };
+                let text = Convention::S3fs.time_text(time);
+                assert_eq!(super::seconds(&text), Some(time), "{text}");
+                assert_eq!(Convention::Google.time_text(time), seconds.to_string());
+            }
         }
     }
 

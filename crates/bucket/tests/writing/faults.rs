@@ -56,6 +56,30 @@ fn what_was_changed_after_the_close_goes_up_as_well() {
 }
 
 #[test]
+fn an_upload_that_panics_is_counted_and_tried_again_and_others_go_up_meanwhile() {
+    let bucket = MemoryBucket::new();
+    let m = mount(&bucket, LONG);
+    bucket.doom(Operation::Put, Fault::Panics);
+    for name in ["f", "g"] {
+        let (_, file) = m.create(name, OFlags::WRONLY).unwrap();
+        m.write_at(&file, 0, name.as_bytes()).unwrap();
+        // Nobody closes it as a program does: its upload is owed.
+        drop(file);
+        until("one of them panics, the other is uploaded", || {
+            let mut panics = 0;
+            m.origin.counters(&mut |counter, value| {
+                if counter == "upload_panics" {
+                    panics = value;
+                }
+            });
+            panics == 1 && (name == "f" || stored(&bucket, "g").is_some())
+        });
+    }
+    until("it is uploaded after all", || stored(&bucket, "f").is_some_and(|bytes| bytes == b"f"));
+    until("its log is deleted", || m.logs() == 0);
+}
+
+#[test]
 fn a_lost_answer_is_no_conflict() {
     for lost in [Operation::Put, Operation::Complete] {
         let bucket = MemoryBucket::new();

@@ -142,7 +142,7 @@ impl World {
                 let (path, _) = self.model.names.iter().find(|(_, named)| **named == file)?;
                 let handle = self.m.open(path, OFlags::WRONLY | OFlags::APPEND).unwrap();
                 let bytes = pattern(*bytes, *seed);
-                self.m.write_at(&handle, 0, &bytes).unwrap();
+                self.m.append(&handle, &bytes).unwrap();
                 let end = self.model.files[file].bytes.len();
                 self.model.write(file, end, &bytes);
                 self.m.flush(&handle).unwrap();

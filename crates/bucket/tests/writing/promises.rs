@@ -75,9 +75,13 @@ fn appends_go_to_the_end_and_truncation_by_name_is_in_the_store_at_once() {
     let m = mount(&bucket, LONG);
     let (one, two) = (m.open("log", OFlags::WRONLY | OFlags::APPEND).unwrap(), "log");
     let two = m.open(two, OFlags::WRONLY | OFlags::APPEND).unwrap();
-    m.write_at(&one, 0, b"first").unwrap();
-    m.write_at(&two, 7, b"second").unwrap();
+    m.append(&one, b"first").unwrap();
+    m.append(&two, b"second").unwrap();
     let expected = [&pattern(3000, 1)[..], b"firstsecond"].concat();
+    assert_eq!(m.read("log").unwrap(), expected);
+    // How a file was opened does not matter for where it is written.
+    m.write_at(&one, 3000, b"F").unwrap();
+    let expected = [&pattern(3000, 1)[..], b"Firstsecond"].concat();
     assert_eq!(m.read("log").unwrap(), expected);
     m.flush(&one).unwrap();
     assert_eq!(stored(&bucket, "log").unwrap(), expected);

@@ -1,5 +1,6 @@
 //! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
 
+mod believed_size;
 mod changing;
 mod names;
 mod names_kept;
@@ -7,6 +8,7 @@ mod no_xattrs;
 mod table;
 mod way;
 
+pub(crate) use believed_size::BelievedSize;
 pub(crate) use changing::Changing;
 pub(crate) use names::{BelievedName, Name, Names};
 pub(crate) use names_kept::Sharing;
@@ -55,6 +57,7 @@ pub(crate) struct Inode<O: Origin> {
 /// What is kept of an inode once it has been opened.
 struct OpenState<O: Origin> {
     contents: Contents,
+    believed: BelievedSize,
     /// The kernel has no pages of an earlier version than this.
     pages_of: Option<Version>,
     files: Vec<Arc<OpenFile<O>>>,
@@ -66,7 +69,14 @@ struct OpenState<O: Origin> {
 
 impl<O: Origin> OpenState<O> {
     fn new(contents: Contents) -> Self {
-        Self { contents, pages_of: None, files: Vec::new(), way: Way::Free, changing: Vec::new() }
+        Self {
+            contents,
+            believed: BelievedSize::UNKNOWN,
+            pages_of: None,
+            files: Vec::new(),
+            way: Way::Free,
+            changing: Vec::new(),
+        }
     }
 }
 
@@ -94,6 +104,7 @@ impl<O: Origin> Inode<O> {
     /// Notes that the kernel is about to be told these attributes, and says whether it believed
     /// something else of the contents so far.
     pub(crate) fn tell(&self, attributes: &Attributes) -> bool {
+        self.believe(|believed| believed.may_be(attributes.size_bytes));
         let fingerprint = attributes.identity(self.generation).fingerprint() | 1;
         self.reported.swap(fingerprint, Ordering::Relaxed) != fingerprint
     }
@@ -116,6 +127,20 @@ impl<O: Origin> Inode<O> {
     /// An extended attribute may have been set.
     pub(crate) fn is_bare_no_more(&self) {
         self.no_xattrs.forget();
+    }
+
+    /// Between which sizes the one lies that the kernel believes in.
+    pub(crate) fn believed_size(&self) -> BelievedSize {
+        let opened = self.opened.lock();
+        opened.as_ref().map_or(BelievedSize::UNKNOWN, |opened| opened.believed)
+    }
+
+    /// Changes what is known of the size that the kernel believes in, of a file that has been
+    /// opened; `change` must not call anything that blocks.
+    pub(crate) fn believe(&self, change: impl FnOnce(&mut BelievedSize)) {
+        if let Some(opened) = self.opened.lock().as_mut() {
+            change(&mut opened.believed);
+        }
     }
 
     /// Version and size of the contents, if the file has been opened.

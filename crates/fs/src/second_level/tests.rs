@@ -4,7 +4,7 @@ use super::*;
 use crate::number::ROOT;
 use crate::pruning::InodeLimit;
 use crate::version::Versions;
-use crate::view::{Read, Settings, View};
+use crate::view::{Read, Settings, View, WriteMode};
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_l2::device::MemoryDevice;
@@ -210,7 +210,7 @@ fn a_write_through_the_mount_is_never_undone_by_the_second_level() {
     let handle = fixture.open("a");
     fixture.read(handle);
     fixture.forget();
-    fixture.view.write(handle, RECORD + 5, b"written").unwrap();
+    fixture.view.write(handle, RECORD + 5, b"written", WriteMode::IN_PLACE).unwrap();
     let mut expected = contents(1);
     expected[RECORD as usize + 5..][..7].copy_from_slice(b"written");
     for _ in 0..3 {

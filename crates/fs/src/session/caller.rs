@@ -1,5 +1,5 @@
-//! What `/proc` tells of the thread that waits for a request: whether it is about to die, and what
-//! it may do.
+//! What `/proc` tells of the thread that waits for a request: whether it is about to die, what it
+//! may do, and how it writes.
 //!
 //! `FUSE_INTERRUPT` says that a waiting thread has got some signal, of which most are no reason to
 //! fail its system call: the timers of a garbage collector, a child that ended. Programs do not
@@ -8,6 +8,12 @@
 //! kernel's `kernel/signal.c`), which is seen in `/proc` (`proc_pid_status(5)`). A thread that
 //! closes its files on its way out has none pending any more; that is seen in its flags
 //! (`proc_pid_stat(5)`).
+//!
+//! A write that is to append, or is not, whatever the flags of its file (`RWF_APPEND` and
+//! `RWF_NOAPPEND` of `pwritev2(2)`), is sent as one like any other. The call that the thread waits
+//! in is seen in `/proc` (`proc_pid_syscall(5)`), with its flags.
+
+use crate::view::OneWrite;
 
 /// What `/proc` says of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +64,48 @@ pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
         may_keep_privileges: is_root,
         owns_all: is_root,
         groups: vec![group],
+    })
+}
+
+/// `RWF_APPEND` and `RWF_NOAPPEND` of `linux/fs.h`.
+const APPEND: u64 = 0x10;
+const NO_APPEND: u64 = 0x20;
+/// A thread that has made its request and does not wait yet is looked at again so often.
+const LOOKS: usize = 1000;
+
+/// How a thread that waits for a write has asked for it.
+pub(super) fn one_write(thread: u32) -> OneWrite {
+    if thread == 0 {
+        return OneWrite::Unknown;
+    }
+    for _ in 0..LOOKS {
+        match std::fs::read_to_string(format!("/proc/{thread}/syscall")) {
+            Ok(text) if text.starts_with("running") => std::thread::yield_now(),
+            Ok(text) => return write_in(&text).unwrap_or(OneWrite::Unknown),
+            // It may not be looked at, or this kernel shows no calls.
+            Err(_) => return OneWrite::Unknown,
+        }
+    }
+    OneWrite::Unknown
+}
+
+/// What the text of `/proc/N/syscall` tells: the number of the call, and its six arguments in
+/// hexadecimal.
+fn write_in(text: &str) -> Option<OneWrite> {
+    let mut words = text.split_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let plain = [libc::SYS_write, libc::SYS_pwrite64, libc::SYS_writev, libc::SYS_pwritev];
+    if plain.contains(&number) {
+        return Some(OneWrite::AsItsFile);
+    }
+    if number != libc::SYS_pwritev2 {
+        return None;
+    }
+    let flags = u64::from_str_radix(words.nth(5)?.strip_prefix("0x")?, 16).ok()?;
+    Some(match (flags & APPEND != 0, flags & NO_APPEND != 0) {
+        (true, _) => OneWrite::Appends,
+        (false, true) => OneWrite::StaysInPlace,
+        (false, false) => OneWrite::AsItsFile,
     })
 }
 
@@ -114,6 +162,25 @@ mod tests {
         assert_eq!(is_exiting("7 (a) b) S 1 7 7 0 -1 4194308 0 0"), Some(true));
         assert_eq!(is_exiting("7 (cat) S 1 7 7 0 -1 4194304 0 0"), Some(false));
         assert_eq!(is_exiting("7 (cat S 1"), None);
+    }
+
+    #[test]
+    fn a_write_that_differs_from_its_file_is_told_from_the_others() {
+        let call = |number: i64, flags: &str| {
+            write_in(&format!("{number} 0x3 0x7ffc 0x1 0x0 0x0 {flags} 0x7ffd 0x7f00\n"))
+        };
+        let pwritev2 = libc::SYS_pwritev2;
+        assert_eq!(call(pwritev2, "0x10"), Some(OneWrite::Appends));
+        assert_eq!(call(pwritev2, "0x20"), Some(OneWrite::StaysInPlace));
+        assert_eq!(call(pwritev2, "0x22"), Some(OneWrite::StaysInPlace));
+        assert_eq!(call(pwritev2, "0x2"), Some(OneWrite::AsItsFile));
+        assert_eq!(call(libc::SYS_write, "0x20"), Some(OneWrite::AsItsFile), "no flag of its");
+        assert_eq!(call(libc::SYS_io_uring_enter, "0x10"), None);
+        for other in ["-1 0x7ffd 0x7f00\n", "", "running\n", "328", "x 0x10"] {
+            assert_eq!(write_in(other), None, "{other}");
+        }
+        assert_eq!(one_write(0), OneWrite::Unknown);
+        assert_eq!(one_write(u32::MAX), OneWrite::Unknown);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 #![allow(unsafe_code)]
 
 use super::exchange::{Exchange, Work};
-use super::in_flight::ReplyRoute;
+use super::in_flight::{Pending, ReplyRoute};
 use super::negotiation::{self, Agreed, REQUEST_MAX_BYTES};
 use super::protocol::answer_header;
 use super::request::{Operation, Request};
@@ -23,7 +23,6 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use smallvec::SmallVec;
 use std::io::{self, IoSlice};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -59,7 +58,14 @@ impl Threads {
         let watching = session.in_flight.clone();
         let view = Arc::downgrade(&session.view);
         spawn("fuse_watch".into(), move || {
-            watching.watch(|| view.upgrade().is_some_and(|view| view.drop_old_names()));
+            let look_after = || view.upgrade().is_some_and(|view| view.drop_old_names());
+            let panicked = || {
+                log::error!("the watch over what waits for the source panicked, and goes on");
+                if let Some(view) = view.upgrade() {
+                    view.counters.panicked();
+                }
+            };
+            watching.watch(look_after, panicked);
         })?;
         for number in 0..threads {
             let device = if number == 0 { device.clone() } else { Arc::new(duplicate(device)?) };
@@ -133,22 +139,19 @@ impl<O: Origin> Server<O> {
                 Err(Errno::NODEV | Errno::CONNABORTED) => return Ok(()),
                 Err(errno) => return Err(errno.into()),
             }
-            let mut answer = None;
-            let handled = catch_unwind(AssertUnwindSafe(|| {
-                answer = self.handle(std::mem::take(&mut bytes));
-            }));
-            if handled.is_err() {
-                log::error!("a request panicked");
-            }
-            bytes = match answer {
-                Some(own_bytes) => own_bytes,
-                None => Vec::with_capacity(HEAD_MAX_BYTES + REQUEST_MAX_BYTES as usize),
-            };
+            bytes = self
+                .handle(bytes)
+                .unwrap_or_else(|| Vec::with_capacity(HEAD_MAX_BYTES + REQUEST_MAX_BYTES as usize));
         }
     }
 
-    /// Answers a request or hands it over; returns the buffer.
+    /// Answers a request or hands it over; returns the buffer, if there was no panic: then the
+    /// answer that was dropped is `EIO`.
     pub(super) fn handle(&self, bytes: Vec<u8>) -> Option<Vec<u8>> {
+        self.session.guarded(|| Ok(self.answer(bytes))).ok().flatten()
+    }
+
+    fn answer(&self, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let Some((request, payload_at)) = negotiation::parse(self.agreed, &bytes) else {
             log::error!("a request whose lengths contradict each other");
             return Some(bytes);
@@ -163,6 +166,7 @@ impl<O: Origin> Server<O> {
             bytes,
             payload_at,
             is_due: true,
+            pending: None,
         };
         match self.session.at_once(&request, &mut answer) {
             Some(work) => self.wait(request, work, answer),
@@ -173,12 +177,12 @@ impl<O: Origin> Server<O> {
     /// Has a request wait for the origin, here or elsewhere.
     fn wait(&self, request: Request, work: Work<O>, mut answer: Answer) -> Option<Vec<u8>> {
         let session = &self.session;
-        session.in_flight.begin(&request, Box::new(Late(self.device.clone())));
+        answer.wait(session.in_flight.begin(&request, Box::new(Late(self.device.clone()))));
         let work = match work {
             Work::Read(read) => {
                 // It needs no buffer, so this thread keeps its own.
                 let own_bytes = std::mem::take(&mut answer.bytes);
-                match session.complete_elsewhere(request, read, answer) {
+                match session.complete_elsewhere(read, answer) {
                     None => return Some(own_bytes),
                     Some((read, back)) => {
                         answer = back;
@@ -211,6 +215,8 @@ struct Answer {
     payload_at: usize,
     /// It is still to be answered.
     is_due: bool,
+    /// Where it waits.
+    pending: Option<Pending>,
 }
 
 impl Answer {
@@ -233,6 +239,15 @@ impl Exchange for Answer {
             self.bytes.resize(needed, 0);
         }
         &mut self.bytes[self.payload_at..]
+    }
+
+    fn wait(&mut self, pending: Pending) {
+        self.pending = Some(pending);
+    }
+
+    fn claim(&mut self) -> bool {
+        self.is_due &= self.pending.take().is_none_or(Pending::claim);
+        self.is_due
     }
 
     fn finish(&mut self, result: Result<usize>) -> bool {
@@ -258,7 +273,7 @@ impl Exchange for Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        if self.is_due {
+        if self.claim() {
             send(&self.device, self.unique, Err(Errno::IO));
         }
     }

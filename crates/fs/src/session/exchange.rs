@@ -6,6 +6,7 @@
 //! of its threads are free, and the work itself is the same ([`Session::carry_out`]).
 
 use super::Session;
+use super::in_flight::Pending;
 use super::request::{Operation, Request, Transfer};
 use crate::number::ROOT;
 use crate::view::{Read, Result, View};
@@ -18,6 +19,12 @@ pub(super) trait Exchange: Send + 'static {
     /// The payload of the request; the answer is put there. It has room for `answer_max_bytes` if
     /// the buffer can have it.
     fn buffer(&mut self, answer_max_bytes: usize) -> &mut [u8];
+
+    /// The request is about to wait: from here on somebody else may answer it.
+    fn wait(&mut self, pending: Pending);
+
+    /// Whether it is still to be answered by this. If not, this gives up.
+    fn claim(&mut self) -> bool;
 
     /// Answers with so many bytes of the buffer, or with an error; whether anybody gets it.
     fn finish(&mut self, result: Result<usize>) -> bool;
@@ -124,20 +131,19 @@ impl<O: Origin> Session<O> {
     pub(super) fn carry_out(&self, request: &Request, work: Work<O>, exchange: &mut impl Exchange) {
         match work {
             Work::Read(mut read) => {
-                let complete = || self.view.complete_read(&mut read);
-                let completed = guarded(complete);
-                self.answer_read(request, &read, completed, exchange);
+                let completed = self.guarded(|| self.view.complete_read(&mut read));
+                self.answer_read(&read, completed, exchange);
             }
             Work::Request => {
                 let result = self.try_perform(request, exchange);
-                let is_ours = self.in_flight.end(request.unique);
-                if !is_ours {
-                    exchange.give_up();
-                }
-                if !(is_ours && exchange.finish(result))
+                if !(exchange.claim() && exchange.finish(result))
                     && let Ok(length) = result
                 {
-                    self.undo(request, &exchange.buffer(0)[..length]);
+                    // Nobody waits for this.
+                    let _ = self.guarded(|| {
+                        self.undo(request, &exchange.buffer(0)[..length]);
+                        Ok(())
+                    });
                 }
             }
         }
@@ -154,7 +160,7 @@ impl<O: Origin> Session<O> {
     ) {
         let may_be_dropped = matches!(work, Work::Request) && !request.ends_something();
         if may_be_dropped && !self.in_flight.is_wanted(request.unique) {
-            self.in_flight.end(request.unique);
+            exchange.claim();
             return exchange.give_up();
         }
         self.carry_out(request, work, exchange);
@@ -163,13 +169,12 @@ impl<O: Origin> Session<O> {
     /// Answers a read that has been completed, unless somebody else has.
     pub(super) fn answer_read(
         &self,
-        request: &Request,
         read: &Read<O>,
         completed: Result<()>,
         exchange: &mut impl Exchange,
     ) {
-        if !self.in_flight.end(request.unique) {
-            return exchange.give_up();
+        if !exchange.claim() {
+            return;
         }
         match completed {
             Ok(()) => self.view.finish_read(read, |pieces| {
@@ -185,13 +190,12 @@ impl<O: Origin> Session<O> {
     /// gives it back otherwise.
     pub(super) fn complete_elsewhere<E: Exchange>(
         self: &Arc<Self>,
-        request: Request,
         read: Read<O>,
         exchange: E,
     ) -> Option<(Read<O>, E)> {
         let session = self.clone();
         let done = move |_: &Arc<View<O>>, read: &Read<O>, completed, mut exchange: E| {
-            session.answer_read(&request, read, completed, &mut exchange);
+            session.answer_read(read, completed, &mut exchange);
             exchange.send();
         };
         self.view.complete_elsewhere(read, exchange, done)
@@ -199,14 +203,18 @@ impl<O: Origin> Session<O> {
 
     fn try_perform(&self, request: &Request, exchange: &mut impl Exchange) -> Result<usize> {
         let buffer = exchange.buffer(request.answer_max_bytes());
-        guarded(|| self.perform(request, buffer))
+        self.guarded(|| self.perform(request, buffer))
+    }
+
+    /// A panic is a bug of ours; the program that asked gets `EIO`.
+    pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            self.view.counters.panicked();
+            log::error!("a request panicked, and whoever made it was told EIO");
+            Err(Errno::IO)
+        })
     }
 }
 
-/// A panic is a bug of ours; the program that asked gets `EIO`.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        log::error!("a request panicked");
-        Err(Errno::IO)
-    })
-}
+#[cfg(not(panic = "unwind"))]
+compile_error!("a panic must end one request and not the mount: build with panic = \"unwind\"");

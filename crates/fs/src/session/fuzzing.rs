@@ -6,7 +6,7 @@
 
 use super::device::Server;
 use super::exchange::{Exchange, Work};
-use super::in_flight::ReplyRoute;
+use super::in_flight::{Pending, ReplyRoute};
 use super::protocol::{ANSWER_HEADER_BYTES, Header, REQUEST_HEADER_BYTES, u32_at, u64_at};
 use super::request::{Dialect, Operation, Request};
 use super::{Agreed, InFlight, Session, uring};
@@ -156,11 +156,20 @@ fn answers(kernel: &OwnedFd) -> Vec<u64> {
 struct Slot {
     payload: Vec<u8>,
     answered: Arc<AtomicUsize>,
+    pending: Option<Pending>,
 }
 
 impl Exchange for Slot {
     fn buffer(&mut self, _answer_max_bytes: usize) -> &mut [u8] {
         &mut self.payload
+    }
+
+    fn wait(&mut self, pending: Pending) {
+        self.pending = Some(pending);
+    }
+
+    fn claim(&mut self) -> bool {
+        self.pending.take().is_none_or(Pending::claim)
     }
 
     fn finish(&mut self, result: Result<usize>) -> bool {
@@ -206,11 +215,11 @@ fn by_ring(session: &Arc<Session<FakeOrigin>>, how: u8, message: &[u8]) {
     let answered = Arc::new(AtomicUsize::new(0));
     let mut buffer = payload[..payload.len().min(SLOT_BYTES)].to_vec();
     buffer.resize(SLOT_BYTES, 0);
-    let mut slot = Slot { payload: buffer, answered: answered.clone() };
+    let mut slot = Slot { payload: buffer, answered: answered.clone(), pending: None };
     if let Some(work) = session.at_once(&request, &mut slot) {
-        session.in_flight.begin(&request, Box::new(Nobody));
+        slot.wait(session.in_flight.begin(&request, Box::new(Nobody)));
         match work {
-            Work::Read(read) => match session.complete_elsewhere(request, read, slot) {
+            Work::Read(read) => match session.complete_elsewhere(read, slot) {
                 None => bring_all(session),
                 Some((read, mut slot)) => {
                     session.carry_out(&request, Work::Read(read), &mut slot);

@@ -1,8 +1,9 @@
 //! Requests that may wait for the origin, and who answers them.
 //!
 //! Each has one place here, in which its answer is claimed exactly once: by the work that was begun
-//! for it, or by whoever answers in its stead because it takes too long. The work goes on all the
-//! same, since nobody can take back a call of the origin; what it brings is given up then
+//! for it, or by whoever answers in its stead because it takes too long. The work has its claim
+//! beside its way back ([`Pending`]), so that a panic ends both. It goes on all the same, since
+//! nobody can take back a call of the origin; what it brings is given up then
 //! ([`Session::undo`](super::Session::undo)).
 //!
 //! Who claims an answer, when, and what it says:
@@ -30,6 +31,8 @@ use crate::view::NodeAttributes;
 use hashbrown::HashMap;
 use ogive_origin::Errno;
 use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -41,6 +44,19 @@ const SHARDS: usize = 16;
 pub(super) trait ReplyRoute: Send + 'static {
     /// Answers a request of this number, with bytes or an error.
     fn answer(self: Box<Self>, unique: u64, result: Result<&[u8], Errno>);
+}
+
+/// The claim that the work for a request has to its answer.
+pub(super) struct Pending {
+    in_flight: Arc<InFlight>,
+    unique: u64,
+}
+
+impl Pending {
+    /// The work has an answer, or has failed; whether it may answer.
+    pub(super) fn claim(self) -> bool {
+        self.in_flight.end(self.unique)
+    }
 }
 
 /// All requests that wait.
@@ -99,8 +115,9 @@ impl InFlight {
         &self.shards[(unique / 2) as usize % SHARDS]
     }
 
-    /// A request is about to wait. Its work must [`InFlight::end`] it.
-    pub(super) fn begin(&self, request: &Request, back: Box<dyn ReplyRoute>) {
+    /// A request is about to wait. Its work must claim its answer.
+    #[must_use]
+    pub(super) fn begin(self: &Arc<Self>, request: &Request, back: Box<dyn ReplyRoute>) -> Pending {
         let waiting = Waiting {
             since: Instant::now(),
             thread: request.thread,
@@ -118,6 +135,7 @@ impl InFlight {
         if self.is_hanging.load(Ordering::Relaxed) && caller::fate(request.thread) == Fate::Dying {
             self.answer_instead(request.unique, AnswerReason::Interrupted);
         }
+        Pending { in_flight: self.clone(), unique: request.unique }
     }
 
     /// The work for a request has ended; whether it may answer.
@@ -175,8 +193,9 @@ impl InFlight {
 
     /// Looks at what waits until [`InFlight::stop`], on a thread of its own. It also looks after
     /// something else meanwhile, as often, as long as that returns that there is more to come:
-    /// what begins it must be a request that has been in flight.
-    pub(super) fn watch(&self, look_after: impl Fn() -> bool) {
+    /// what begins it must be a request that has been in flight. A panic of either is told to
+    /// `panicked`: who waits must be looked at all the same.
+    pub(super) fn watch(&self, look_after: impl Fn() -> bool, panicked: impl Fn()) {
         let mut watch = self.watch.lock();
         while !watch.has_ended {
             if self.is_parked.load(Ordering::Acquire) {
@@ -185,9 +204,16 @@ impl InFlight {
             }
             self.wake.wait_for(&mut watch, TICK);
             drop(watch);
-            self.look(Instant::now());
-            // Asked when it is parked already: what begins later wakes it up.
-            if look_after() {
+            let look = || {
+                self.look(Instant::now());
+                // Asked when it is parked already: what begins later wakes it up.
+                look_after()
+            };
+            let goes_on = catch_unwind(AssertUnwindSafe(look));
+            if goes_on.is_err() {
+                panicked();
+            }
+            if goes_on.unwrap_or(true) {
                 self.is_parked.store(false, Ordering::Release);
             }
             watch = self.watch.lock();

@@ -6,6 +6,7 @@
 //! [`super::exchange`].
 
 use super::Session;
+use super::caller;
 use super::privileges::Change;
 use super::reply::{Reply, Validity, device, open_flags};
 use super::request::{
@@ -13,7 +14,7 @@ use super::request::{
 };
 use crate::inode::Sharing;
 use crate::number::{Numbers, ROOT};
-use crate::view::{NodeAttributes, OpenedDirectory, OpenedFile, Result, View};
+use crate::view::{NodeAttributes, OpenedDirectory, OpenedFile, Result, View, WriteMode};
 use ogive_origin::{Caller, Changes, Errno, FileKind, Make, OFlags, Origin, RenameFlags};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -30,12 +31,12 @@ impl<O: Origin> Session<O> {
         }
         let node = request.node;
         match request.operation {
-            Operation::Write { to, kills_privileges } => {
+            Operation::Write { to, kills_privileges, flags } => {
                 if kills_privileges && !request.is_control() {
                     self.before(request, Change::Contents, (node, Some(to.handle)))?;
                 }
                 let given = buffer.get(..request.payload_bytes).ok_or(Errno::IO)?;
-                let written = self.write(request, to, given)?;
+                let written = self.write(request, to, flags, given)?;
                 Ok(answer(buffer, |reply| reply.count(written)))
             }
             Operation::Lookup => {
@@ -249,12 +250,17 @@ impl<O: Origin> Session<O> {
         !by_handle && self.owner.is_some_and(|owner| owner != request.user)
     }
 
-    fn write(&self, request: &Request, to: Transfer, bytes: &[u8]) -> Result<usize> {
+    fn write(&self, request: &Request, to: Transfer, flags: OFlags, bytes: &[u8]) -> Result<usize> {
         let Transfer { handle, offset, .. } = to;
-        match request.is_control() {
-            true => self.control.write(handle, bytes),
-            false => self.view.write(handle, offset, bytes),
+        if request.is_control() {
+            return self.control.write(handle, bytes);
         }
+        let mode = WriteMode {
+            appends: flags.contains(OFlags::APPEND),
+            is_direct: flags.contains(OFlags::DIRECT) || self.view.settings.direct_io,
+            one_write: &|| caller::one_write(request.thread),
+        };
+        self.view.write(handle, offset, bytes, mode)
     }
 
     fn lookup(&self, request: &Request, name: &OsStr, mut reply: Reply<'_>) -> Result<usize> {

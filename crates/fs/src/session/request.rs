@@ -54,10 +54,12 @@ const LINK_MAX_BYTES: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Read(Transfer),
-    /// The writer may not change files and leave them privileged (`CAP_FSETID`).
+    /// The writer may not change files and leave them privileged (`CAP_FSETID`); its file has these
+    /// flags at this moment.
     Write {
         to: Transfer,
         kills_privileges: bool,
+        flags: OFlags,
     },
     Lookup,
     Attributes {
@@ -318,7 +320,8 @@ impl Arguments<'_> {
             opcode::READ => Operation::Read(self.transfer()),
             opcode::WRITE => {
                 let kills_privileges = self.u32(20) & WRITE_KILLS_PRIVILEGES != 0;
-                Operation::Write { to: self.transfer(), kills_privileges }
+                let flags = OFlags::from_bits_retain(self.u32(32));
+                Operation::Write { to: self.transfer(), kills_privileges, flags }
             }
             opcode::LOOKUP => Operation::Lookup,
             opcode::GETATTR => {

@@ -1,7 +1,7 @@
 //! Operations on attributes, extended attributes and the file system as a whole.
 
 use super::{NodeAttributes, Result, View};
-use crate::inode::Inode;
+use crate::inode::{BelievedSize, Inode};
 use crate::number::ROOT;
 use crate::version::Contents;
 use ogive_origin::{
@@ -84,7 +84,12 @@ impl<O: Origin> View<O> {
             inode.update_contents(|known| *known = contents);
         }
         drop(changing);
-        Ok(self.tell(&inode, result?))
+        let attributes = result?;
+        if changes.size_bytes.is_some() {
+            let size = BelievedSize::exactly(attributes.size_bytes);
+            inode.believe(|believed| *believed = size);
+        }
+        Ok(self.tell(&inode, attributes))
     }
 
     /// Whether the answer for an extended attribute is known without asking the origin: that there

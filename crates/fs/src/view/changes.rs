@@ -4,9 +4,11 @@
 //! loads of them that are under way; those that begin while it is under way are not kept
 //! ([`crate::inode::Changing`]). The program is told when the origin has the bytes.
 
+use super::placement::{Target, WriteMode};
 use super::{Result, View};
 use crate::handle::OpenFile;
 use crate::inode::Changing;
+use crate::parts::Parts;
 use crate::record::{Key, Version};
 use ogive_origin::{Allocation, Attributes, Changes, Errno, Origin, Whence};
 use std::sync::Arc;
@@ -16,21 +18,43 @@ use std::sync::Arc;
 const FORGET_MAX: u64 = 1024;
 
 impl<O: Origin> View<O> {
-    /// Writes, and returns the number of bytes that reached the origin.
-    pub(crate) fn write(self: &Arc<Self>, handle: u64, offset: u64, bytes: &[u8]) -> Result<usize> {
+    /// Writes what the kernel has sent to `offset`, and returns the number of bytes that reached
+    /// the origin.
+    pub(crate) fn write(
+        self: &Arc<Self>,
+        handle: u64,
+        offset: u64,
+        bytes: &[u8],
+        mode: WriteMode<'_>,
+    ) -> Result<usize> {
         let open = self.file(handle)?;
-        let end = offset.saturating_add(bytes.len() as u64);
-        // Bytes that are appended go where the file ends by then.
-        let changing = self.begin_change(&open, offset, if open.append { u64::MAX } else { end });
-        let result = self.origin.write_at(&open.file, offset, bytes);
+        let length_bytes = bytes.len() as u64;
+        let range = offset..offset.saturating_add(length_bytes);
+        let mut turn = (mode.appends && mode.is_direct).then(|| open.parts.lock());
+        let mut none = Parts::default();
+        let parts = turn.as_deref_mut().unwrap_or(&mut none);
+        let target = self.target(&open, &range, mode, parts)?;
+        let (start, end) = match target {
+            Target::At(at) => (at, at.saturating_add(length_bytes)),
+            // Bytes that are appended go where the file ends by then.
+            Target::End => (offset, u64::MAX),
+        };
+        let changing = self.begin_change(&open, start, end);
+        let result = match target {
+            Target::At(at) => self.origin.write_at(&open.file, at, bytes),
+            Target::End => self.origin.append(&open.file, bytes),
+        };
+        self.note_end(&open, &range, result.ok(), parts);
         if let Ok(written) = result {
             self.counters.written(written as u64);
         }
-        if open.append {
-            self.after_append(&open, offset, bytes.len() as u64);
-        } else {
+        match target {
+            Target::End => self.after_append(&open, offset, length_bytes),
             // Also after an error: part of the bytes may have arrived.
-            self.after_write(&open, offset, end);
+            Target::At(_) => self.after_write(&open, start, end),
+        }
+        if start != offset {
+            self.drop_pages(&open);
         }
         drop(changing);
         result
@@ -97,9 +121,14 @@ impl<O: Origin> View<O> {
         if size_bytes == offset.saturating_add(length_bytes) {
             return self.after_write(open, offset, size_bytes);
         }
-        // Somebody else has appended as well, so the kernel has put the bytes into its pages at
-        // the wrong place. It holds those pages until this write is answered.
+        // Somebody else has appended as well.
         self.replace(open, size_bytes);
+        self.drop_pages(open);
+    }
+
+    /// The kernel has put bytes into its pages at the wrong place. It holds those pages until the
+    /// write is answered.
+    fn drop_pages(self: &Arc<Self>, open: &OpenFile<O>) {
         let (view, number) = (self.clone(), open.inode.number);
         self.workers.request(Box::new(move || view.kernel.invalidate_pages(number)));
     }
@@ -118,6 +147,7 @@ impl<O: Origin> View<O> {
         let end = allocation.offset.saturating_add(allocation.length_bytes);
         let size_bytes = open.inode.contents().map_or(end, |known| known.size_bytes.max(end));
         self.replace(&open, size_bytes);
+        open.inode.believe(|believed| believed.may_have_grown_to(end));
         drop(changing);
         result
     }
@@ -137,6 +167,7 @@ impl<O: Origin> View<O> {
             self.origin.copy_range((&from.file, from_offset), (&to.file, to_offset), length);
         let end = to_offset.saturating_add(*result.as_ref().unwrap_or(&length) as u64);
         self.after_write(&to, to_offset, end);
+        to.inode.believe(|believed| believed.may_have_grown_to(end));
         drop(changing);
         result
     }

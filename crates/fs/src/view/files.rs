@@ -2,7 +2,7 @@
 
 use super::{NodeAttributes, Result, View};
 use crate::handle::OpenFile;
-use crate::inode::Inode;
+use crate::inode::{BelievedSize, Inode};
 use crate::kernel::Backing;
 use crate::prefetch::Streams;
 use crate::record::{Key, Version};
@@ -54,9 +54,9 @@ impl<O: Origin> View<O> {
             self.check_name(&inode, thread)?;
         }
         let identity = attributes.identity(inode.generation);
-        let opened = inode.open(|known| {
+        let (opened, is_first) = inode.open(|known| {
             let opened = self.versions.open(known, &identity, now, ticket);
-            (opened.contents, opened)
+            (opened.contents, (opened, known.is_none()))
         });
         let version = opened.contents.version;
         let keep_pages =
@@ -65,6 +65,9 @@ impl<O: Origin> View<O> {
             // The kernel believes in another size or time than the file now has; it would not
             // ask before its own deadline.
             self.kernel.invalidate_attributes(number);
+        } else if is_first {
+            let size = BelievedSize::exactly(attributes.size_bytes);
+            inode.believe(|believed| *believed = size);
         }
         Ok(self.add_file(inode, file, flags, attributes.permissions, (version, keep_pages)))
     }
@@ -88,6 +91,8 @@ impl<O: Origin> View<O> {
         let (inode, known, file) = self.create_node(parent, name, flags, mode, caller)?;
         let contents = self.versions.replaced(known.attributes.size_bytes);
         inode.open(|_| (contents, ()));
+        let size = BelievedSize::exactly(known.attributes.size_bytes);
+        inode.believe(|believed| *believed = size);
         let permissions = known.attributes.permissions;
         Ok((known, self.add_file(inode, file, flags, permissions, (contents.version, false))))
     }
@@ -102,16 +107,20 @@ impl<O: Origin> View<O> {
     ) -> OpenedFile {
         let writable = is_writable(flags);
         let backing = self.choose_way(&inode, &file, permissions, writable);
+        if backing.is_some() {
+            // The kernel does not say what it writes.
+            inode.believe(|believed| *believed = BelievedSize::UNKNOWN);
+        }
         // Pages that the kernel kept of it before are none of what it writes now.
         let keep_pages = keep_pages && backing.is_none();
         let open = Arc::new(OpenFile {
             may_be_kept: self.may_be_kept(&inode),
             inode,
             file,
-            append: writable && flags.contains(OFlags::APPEND),
             writable,
             version,
             drops_pages: AtomicBool::new(!keep_pages),
+            parts: Mutex::default(),
             streams: Mutex::new(Streams::default()),
         });
         if open.inode.add_file(open.clone()) {

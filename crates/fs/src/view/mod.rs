@@ -13,7 +13,9 @@
 //!
 //! None is held here across a call to the origin, the engine or the kernel. The leaf locks are
 //! those of the inode table's shards, of an inode's open state, of a handle's streams and of the
-//! handle tables; none is taken while another is held.
+//! handle tables; none is taken while another is held. The exception is the turn of parts of one
+//! write that is appended past the page cache ([`crate::parts`]): those of one handle wait for each
+//! other while they are written, and nobody else waits for them.
 
 mod attributes;
 mod changes;
@@ -23,11 +25,13 @@ mod load;
 mod names;
 mod passthrough;
 mod paths;
+mod placement;
 mod reading;
 
 pub(crate) use directories::OpenedDirectory;
 pub(crate) use files::OpenedFile;
 pub(crate) use passthrough::Passthrough;
+pub(crate) use placement::{OneWrite, WriteMode};
 pub(crate) use reading::Read;
 
 use crate::counters::Counters;

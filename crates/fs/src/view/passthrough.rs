@@ -12,6 +12,7 @@ use super::View;
 use crate::inode::Inode;
 use crate::kernel::Backing;
 use ogive_origin::{Errno, Origin};
+use rustix::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `S_ISUID` and `S_ISGID`.
@@ -82,8 +83,8 @@ impl<O: Origin> View<O> {
     }
 
     fn register(&self, file: &O::File) -> Option<Backing> {
-        let descriptor = self.origin.descriptor(file).ok_or(Errno::NOTSUP);
-        let registered = descriptor.and_then(|file| self.kernel.open_backing(file));
+        let descriptor = self.origin.descriptor(file).ok_or(Errno::NOTSUP).flatten();
+        let registered = descriptor.and_then(|file| self.kernel.open_backing(file.as_fd()));
         registered.inspect_err(|errno| self.passthrough.say(*errno)).ok()
     }
 

@@ -410,6 +410,10 @@ impl<O: Origin> View<O> {
     pub(crate) fn finish_read(&self, read: &Read<O>, answer: impl FnOnce(&[&[u8]])) {
         let length_bytes = read.reached() - read.offset;
         self.counters.read(length_bytes);
+        if read.ends_short() {
+            let end = read.reached();
+            read.open.inode.believe(|believed| believed.may_have_shrunk_to(end));
+        }
         if self.observers.are_there() {
             for piece in read.pieces.iter() {
                 let bytes = piece.hold.bytes().len();

@@ -5,6 +5,7 @@ mod kept;
 mod names;
 mod objects;
 mod offsets;
+mod placement;
 mod root;
 mod runs;
 mod slow;
@@ -158,7 +159,10 @@ fn what_was_written_is_read_back_at_once_and_is_in_the_origin() {
     fixture.read(opened.handle, 0, 1 << 20);
     for (offset, length) in [(0, 1), (4095, 2), (5000, 9000), (40_959, 1), (40_000, 3000)] {
         let bytes = pattern(length, offset as u8);
-        assert_eq!(fixture.view.write(opened.handle, offset, &bytes).unwrap(), length);
+        assert_eq!(
+            fixture.view.write(opened.handle, offset, &bytes, WriteMode::IN_PLACE).unwrap(),
+            length
+        );
         expected.resize(expected.len().max(offset as usize + length), 0);
         expected[offset as usize..][..length].copy_from_slice(&bytes);
         assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
@@ -174,7 +178,7 @@ fn a_write_forgets_only_the_records_it_touched() {
     let opened = fixture.open("a", OFlags::RDWR);
     fixture.read(opened.handle, 0, 1 << 20);
     let before = fixture.origin_reads();
-    fixture.view.write(opened.handle, 10 * RECORD + 5, b"x").unwrap();
+    fixture.view.write(opened.handle, 10 * RECORD + 5, b"x", WriteMode::IN_PLACE).unwrap();
     fixture.read(opened.handle, 0, 1 << 20);
     assert_eq!(fixture.origin_reads() - before, 1);
 }
@@ -207,7 +211,7 @@ fn a_write_beyond_the_end_shows_zeroes_in_between() {
     fs::write(fixture.path("a"), b"short").unwrap();
     let opened = fixture.open("a", OFlags::RDWR);
     assert_eq!(fixture.read(opened.handle, 0, 100), b"short");
-    fixture.view.write(opened.handle, 3 * RECORD, b"far").unwrap();
+    fixture.view.write(opened.handle, 3 * RECORD, b"far", WriteMode::IN_PLACE).unwrap();
     let all = fixture.read(opened.handle, 0, 1 << 20);
     assert_eq!(all.len() as u64, 3 * RECORD + 3);
     assert_eq!(&all[..5], b"short");
@@ -232,7 +236,7 @@ fn truncation_allocation_and_copies_are_seen_at_once() {
     let mut expected = pattern(100, 1);
     expected.resize(9000, 0);
     assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
-    fixture.view.write(opened.handle, 0, &pattern(9000, 3)).unwrap();
+    fixture.view.write(opened.handle, 0, &pattern(9000, 3), WriteMode::IN_PLACE).unwrap();
     expected = pattern(9000, 3);
     assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
 
@@ -259,23 +263,6 @@ fn there_are_neither_data_nor_holes_before_the_beginning() {
             let found = fixture.view.seek(opened.handle, offset as u64, whence);
             assert_eq!(found, Err(Errno::NXIO));
         }
-    }
-}
-
-#[test]
-fn appends_of_several_writers_are_all_read() {
-    let fixture = fixture();
-    fs::write(fixture.path("log"), b"").unwrap();
-    let opened = fixture.open("log", OFlags::RDWR | OFlags::APPEND);
-    let mut expected = Vec::new();
-    for round in 0..50u8 {
-        // Somebody else appends behind the mount, so the kernel's offset is wrong.
-        let offset = expected.len() as u64;
-        let behind = fs::OpenOptions::new().append(true).open(fixture.path("log")).unwrap();
-        std::io::Write::write_all(&mut &behind, &[b'-', round]).unwrap();
-        fixture.view.write(opened.handle, offset, &[b'+', round]).unwrap();
-        expected.extend([b'-', round, b'+', round]);
-        assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
     }
 }
 
@@ -336,7 +323,10 @@ fn writers_and_readers_of_one_record_never_see_the_past() {
             });
         }
         for number in 1..=2000u64 {
-            fixture.view.write(opened.handle, 0, &number.to_le_bytes()).unwrap();
+            fixture
+                .view
+                .write(opened.handle, 0, &number.to_le_bytes(), WriteMode::IN_PLACE)
+                .unwrap();
             latest.store(number, std::sync::atomic::Ordering::SeqCst);
         }
     });

@@ -383,6 +383,11 @@ pub(super) const FAMILIES: &[Family] = &[
         &[Row::plain(Ogivestats, "worker_wakeups")],
     ),
     counter(
+        "ogive_panics",
+        "Requests and jobs that ended in a panic, which is a bug of ogive's",
+        &[Row::plain(Ogivestats, "panics")],
+    ),
+    counter(
         "ogive_stream_reads",
         "Reads that went on with a stream, and that did not",
         &[

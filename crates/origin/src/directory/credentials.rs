@@ -15,8 +15,11 @@ use crate::Caller;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use rustix::fs::Mode;
 use rustix::process::umask;
-use rustix::thread::CapabilitiesSecureBits;
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, capabilities};
 use std::cell::OnceCell;
+
+/// The mapping of users where all of them are mapped to themselves (`user_namespaces(7)`).
+const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];
 
 thread_local! {
     static THREAD: OnceCell<Abilities> = const { OnceCell::new() };
@@ -84,4 +87,14 @@ impl Drop for Ids {
         setfsuid(self.user);
         setfsgid(self.group);
     }
+}
+
+/// Whether this process may open any file of a file system of this machine, whatever its mode.
+pub(super) fn overrides_permissions() -> bool {
+    let has_all_users = || {
+        let map = std::fs::read_to_string("/proc/self/uid_map");
+        map.is_ok_and(|map| map.split_whitespace().eq(ALL_USERS))
+    };
+    let effective = capabilities(None).map(|all| all.effective);
+    effective.is_ok_and(|own| own.contains(CapabilitySet::DAC_OVERRIDE)) && has_all_users()
 }

@@ -45,8 +45,15 @@ pub(super) struct Descriptor {
 impl Descriptor {
     /// A descriptor that somebody else than the ring keeps.
     pub(super) fn new(fd: OwnedFd) -> Arc<Self> {
-        let (used, place) = (AtomicBool::new(false), AtomicU32::new(NOWHERE));
-        Arc::new(Self { fd, used, place })
+        Arc::new(Self::from(fd))
+    }
+
+    /// Closes it.
+    ///
+    /// # Errors
+    /// Those of writes that were accepted, as `close(2)` tells them. It is closed all the same.
+    pub(super) fn close(self) -> Result<(), Errno> {
+        nix::unistd::close(self.fd).map_err(|errno| Errno::from_raw_os_error(errno as i32))
     }
 
     /// Notes that it was of use.
@@ -55,6 +62,13 @@ impl Descriptor {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+impl From<OwnedFd> for Descriptor {
+    fn from(fd: OwnedFd) -> Self {
+        let (used, place) = (AtomicBool::new(false), AtomicU32::new(NOWHERE));
+        Self { fd, used, place }
     }
 }
 

@@ -26,6 +26,10 @@ use std::time::Duration;
 const OVERLAY: u32 = 0x794c_7630;
 /// Those of file systems that are told attributes with names: FUSE, NFS, SMB, CephFS.
 const LIST_WITH_ATTRIBUTES: [u32; 5] = [0x6573_5546, 0x6969, 0xfe53_4d42, 0xff53_4d42, 0x00c3_6400];
+/// Those of this machine's own kernel that open a file whenever its mode and their being writable
+/// permit: ext4, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, overlayfs.
+const OPEN_AS_FILES_PERMIT: [u32; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, OVERLAY];
 /// File systems whose way is remembered; a further one is asked each time.
 const FILE_SYSTEMS_MAX: usize = 256;
 /// A change time so old right after a change is none.
@@ -46,6 +50,7 @@ struct Known {
     mount: u64,
     source: Source,
     lists_with_attributes: bool,
+    opens_as_files_permit: bool,
     proof: Proof,
 }
 
@@ -164,11 +169,20 @@ impl Inspector {
         }
     }
 
+    /// What was met last under the number of this device.
+    fn last_met(&self, device: u64) -> Option<Known> {
+        self.file_systems.read().iter().rev().find(|known| known.device == device).copied()
+    }
+
     /// Whether names of this device come with attributes, as far as is known.
     pub(super) fn lists_with_attributes(&self, device: u64) -> bool {
-        let known = self.file_systems.read();
-        let last = known.iter().rev().find(|known| known.device == device);
-        last.is_some_and(|known| known.lists_with_attributes)
+        self.last_met(device).is_some_and(|known| known.lists_with_attributes)
+    }
+
+    /// Whether files of this device are opened by nobody's leave but that of their own modes, as far
+    /// as is known.
+    pub(super) fn opens_as_files_permit(&self, device: u64) -> bool {
+        self.last_met(device).is_some_and(|known| known.opens_as_files_permit)
     }
 
     /// Finds out about a file system by an object on it.
@@ -193,6 +207,7 @@ impl Inspector {
             mount: statx.stx_mnt_id,
             source,
             lists_with_attributes: LIST_WITH_ATTRIBUTES.contains(&magic),
+            opens_as_files_permit: OPEN_AS_FILES_PERMIT.contains(&magic),
             proof: self.trust.allows(proof),
         };
         let mut file_systems = self.file_systems.write();

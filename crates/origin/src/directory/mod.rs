@@ -17,6 +17,7 @@ mod identity;
 mod mounts;
 mod node;
 mod object;
+mod open_file;
 mod operations;
 mod recent;
 mod reopen;
@@ -25,6 +26,7 @@ mod times;
 
 pub use crossing::Device;
 pub use node::Node;
+pub use open_file::OpenFile;
 pub use times::TrustTimes;
 
 use crate::Result;
@@ -122,12 +124,6 @@ impl DirectoryOrigin {
     pub fn keeps_handles(&self) -> bool {
         self.nodes.by_handle()
     }
-}
-
-/// An open file of a directory origin.
-#[derive(Debug)]
-pub struct OpenFile {
-    fd: Arc<Descriptor>,
 }
 
 /// An open directory of a directory origin.

@@ -4,6 +4,7 @@
 //! with a place ([`super::object`]), which is opened by name when somebody needs it
 //! ([`super::reopen`]).
 
+use super::credentials::overrides_permissions;
 use super::descriptors::{Descriptor, Descriptors};
 use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
@@ -86,17 +87,15 @@ impl Node {
     }
 }
 
-/// A descriptor of a node, borrowed, shared, or opened for the occasion.
-pub(super) enum PathDescriptor<'a> {
-    Borrowed(BorrowedFd<'a>),
+/// A descriptor of a node, shared, or opened for the occasion.
+pub(super) enum PathDescriptor {
     Shared(Arc<Descriptor>),
     Owned(OwnedFd),
 }
 
-impl AsFd for PathDescriptor<'_> {
+impl AsFd for PathDescriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Borrowed(fd) => *fd,
             Self::Shared(descriptor) => descriptor.as_fd(),
             Self::Owned(fd) => fd.as_fd(),
         }
@@ -112,6 +111,8 @@ pub(super) struct Nodes {
     pub(super) descriptors: Arc<Descriptors>,
     pub(super) inspector: Inspector,
     top: Arc<Top>,
+    /// This process may open any file.
+    pub(super) overrides_permissions: bool,
 }
 
 impl Nodes {
@@ -142,6 +143,7 @@ impl Nodes {
             descriptors,
             inspector: Inspector::default(),
             top: Arc::default(),
+            overrides_permissions: overrides_permissions(),
         }
     }
 
@@ -324,7 +326,7 @@ impl Nodes {
     }
 
     /// A descriptor of the node, good for everything but reading and writing.
-    pub(super) fn path_descriptor<'a>(&self, node: &'a Node) -> Result<PathDescriptor<'a>> {
+    pub(super) fn path_descriptor(&self, node: &Node) -> Result<PathDescriptor> {
         match &node.0 {
             Name::Handle { mount, handle } => {
                 self.path_by_handle(*mount, handle).map(PathDescriptor::Owned)
@@ -334,7 +336,7 @@ impl Nodes {
     }
 
     /// The same of a directory that something is in.
-    pub(super) fn path_of(&self, directory: &Directory) -> Result<PathDescriptor<'static>> {
+    pub(super) fn path_of(&self, directory: &Directory) -> Result<PathDescriptor> {
         match directory {
             Directory::Handle(named) => {
                 self.path_by_handle(named.0, &named.1).map(PathDescriptor::Owned)

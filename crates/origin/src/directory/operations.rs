@@ -3,7 +3,7 @@
 use super::credentials::as_caller;
 use super::descriptors::Descriptor;
 use super::handle::{extended_flags, set_extended_flags};
-use super::node::PathDescriptor;
+use super::node::{PathDescriptor, open_real};
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
     Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
@@ -11,12 +11,13 @@ use crate::{
     Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, Timespec, Uid,
+    AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, StatxFlags, Timespec, Uid,
 };
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 use std::ffi::{OsStr, OsString};
+use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -35,7 +36,7 @@ const STRIPPED: OFlags = OFlags::CREATE
     .union(OFlags::NOCTTY);
 
 impl DirectoryOrigin {
-    fn path_descriptor<'a>(&self, node: &'a Node) -> Result<PathDescriptor<'a>> {
+    fn path_descriptor(&self, node: &Node) -> Result<PathDescriptor> {
         self.nodes.path_descriptor(node)
     }
 
@@ -51,17 +52,19 @@ impl DirectoryOrigin {
         self.nodes.open(node, flags)
     }
 
-    fn open_file(&self, node: &Node, fd: OwnedFd) -> OpenFile {
-        let fd = Descriptor::new(fd);
-        node.is_open(&fd);
-        OpenFile { fd }
+    /// A descriptor of an object that is good for everything but reading and writing.
+    fn path_of(&self, node: &Node, file: Option<&OpenFile>) -> Result<PathDescriptor> {
+        match file {
+            Some(file) => Ok(PathDescriptor::Shared(file.path())),
+            None => self.path_descriptor(node),
+        }
     }
 }
 
 /// Reads at most so many bytes, even if there is room for more.
-fn read_no_more(file: &OpenFile, at: u64, most: usize, into: &mut Vec<u8>) -> Result<usize> {
+fn read_no_more(fd: impl AsFd, at: u64, most: usize, into: &mut Vec<u8>) -> Result<usize> {
     let mut bytes = vec![0; most];
-    let count = rustix::io::pread(&file.fd, &mut bytes[..], at)?;
+    let count = rustix::io::pread(fd, &mut bytes[..], at)?;
     into.extend_from_slice(&bytes[..count]);
     Ok(count)
 }
@@ -96,11 +99,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn attributes(&self, node: &Node, file: Option<&OpenFile>) -> Result<Attributes> {
-        let inspector = &self.nodes.inspector;
-        match file {
-            Some(file) => inspector.attributes(file.fd.as_fd()),
-            None => inspector.attributes(self.path_descriptor(node)?.as_fd()),
-        }
+        self.nodes.inspector.attributes(self.path_of(node, file)?.as_fd())
     }
 
     fn set_attributes(
@@ -109,10 +108,7 @@ impl Origin for DirectoryOrigin {
         file: Option<&OpenFile>,
         changes: &Changes,
     ) -> Result<Attributes> {
-        let descriptor = match file {
-            Some(file) => PathDescriptor::Borrowed(file.fd.as_fd()),
-            None => self.path_descriptor(node)?,
-        };
+        let descriptor = self.path_of(node, file)?;
         let path = magic_link(descriptor.as_fd());
         // Owner before permissions: a change of owner clears set-id bits.
         if changes.user.is_some() || changes.group.is_some() {
@@ -129,7 +125,7 @@ impl Origin for DirectoryOrigin {
         }
         if let Some(size_bytes) = changes.size_bytes {
             match file {
-                Some(file) => rustix::fs::ftruncate(&file.fd, size_bytes)?,
+                Some(file) => rustix::fs::ftruncate(&*file.changer(&self.nodes)?, size_bytes)?,
                 None => {
                     let flags = OFlags::WRONLY | OFlags::NONBLOCK;
                     rustix::fs::ftruncate(self.nodes.open(node, flags)?, size_bytes)?;
@@ -206,7 +202,7 @@ impl Origin for DirectoryOrigin {
             let _ = rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::NOATIME);
         }
         let found = self.nodes.found((parent, name), fd.as_fd())?;
-        let file = self.open_file(&found.node, fd);
+        let file = OpenFile::new(&found.node, fd, exclusive);
         Ok((found, file))
     }
 
@@ -217,10 +213,7 @@ impl Origin for DirectoryOrigin {
         parent: &Node,
         name: &OsStr,
     ) -> Result<Found<Node>> {
-        let source = match file {
-            Some(file) => PathDescriptor::Borrowed(file.fd.as_fd()),
-            None => self.path_descriptor(node)?,
-        };
+        let source = self.path_of(node, file)?;
         let directory = self.path_descriptor(parent)?;
         let source = magic_link(source.as_fd());
         rustix::fs::linkat(CWD, source.as_c_str(), &directory, name, AtFlags::SYMLINK_FOLLOW)?;
@@ -249,7 +242,7 @@ impl Origin for DirectoryOrigin {
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
         let flags = flags - STRIPPED - OFlags::NOFOLLOW;
         let fd = self.open_sparing(self.spares_times.0, node, flags)?;
-        Ok(self.open_file(node, fd))
+        Ok(OpenFile::new(node, fd, flags))
     }
 
     fn read_at(
@@ -259,6 +252,7 @@ impl Origin for DirectoryOrigin {
         length_bytes: usize,
         into: &mut Vec<u8>,
     ) -> Result<()> {
+        let fd = file.reader(&self.nodes)?;
         let start = into.len();
         let furthest = usize::try_from(OFFSET_MAX.saturating_sub(offset)).unwrap_or(usize::MAX);
         let length_bytes = length_bytes.min(furthest);
@@ -270,9 +264,9 @@ impl Origin for DirectoryOrigin {
             let at = offset + (into.len() - start) as u64;
             let room = (into.capacity() - into.len()) as u64;
             let read = if at.saturating_add(room) > OFFSET_MAX {
-                read_no_more(file, at, left, into)
+                read_no_more(&*fd, at, left, into)
             } else {
-                rustix::io::pread(&file.fd, rustix::buffer::spare_capacity(into), at)
+                rustix::io::pread(&*fd, rustix::buffer::spare_capacity(into), at)
             };
             match read {
                 Ok(0) => break,
@@ -289,42 +283,48 @@ impl Origin for DirectoryOrigin {
     }
 
     fn write_at(&self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<usize> {
-        let mut written = 0;
-        while written < bytes.len() {
-            let rest = &bytes[written..];
-            match rustix::io::pwrite(&file.fd, rest, offset + written as u64) {
-                Ok(0) => break,
-                Ok(count) => written += count,
-                Err(Errno::INTR) => {}
-                Err(errno) if written == 0 => return Err(errno),
-                // What did reach the origin is reported; the next write brings the error.
-                Err(_) => break,
-            }
-        }
-        Ok(written)
+        let fd = file.writer(&self.nodes)?;
+        write_all(bytes, |rest, written| rustix::io::pwrite(&*fd, rest, offset + written as u64))
+    }
+
+    fn append(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
+        let fd = file.changer(&self.nodes)?;
+        write_all(bytes, |rest, _| {
+            // Whatever the flags of the file are by now. The offset is passed over.
+            rustix::io::pwritev2(&*fd, &[IoSlice::new(rest)], 0, ReadWriteFlags::APPEND)
+        })
+    }
+
+    fn size_at_hand(&self, file: &OpenFile) -> Option<u64> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let statx = rustix::fs::statx(&*file.path(), c"", flags, StatxFlags::SIZE).ok()?;
+        Some(statx.stx_size)
     }
 
     fn flush(&self, file: &OpenFile) -> Result<()> {
-        let copy = self.nodes.with_room(|| rustix::io::dup(&file.fd))?;
-        nix::unistd::close(copy).map_err(|errno| Errno::from_raw_os_error(errno as i32))
+        file.close(&self.nodes)
     }
 
     fn sync(&self, file: &OpenFile, data_only: bool) -> Result<()> {
-        retry_on_intr(|| {
-            if data_only { rustix::fs::fdatasync(&file.fd) } else { rustix::fs::fsync(&file.fd) }
-        })
+        let fd = file.reader(&self.nodes)?;
+        retry_on_intr(
+            || {
+                if data_only { rustix::fs::fdatasync(&*fd) } else { rustix::fs::fsync(&*fd) }
+            },
+        )
     }
 
     fn allocate(&self, file: &OpenFile, allocation: Allocation) -> Result<()> {
         let Allocation { mode, offset, length_bytes } = allocation;
         let flags = FallocateFlags::from_bits_retain(mode);
-        retry_on_intr(|| rustix::fs::fallocate(&file.fd, flags, offset, length_bytes))
+        let fd = file.changer(&self.nodes)?;
+        retry_on_intr(|| rustix::fs::fallocate(&*fd, flags, offset, length_bytes))
     }
 
     fn seek(&self, file: &OpenFile, offset: u64, whence: Whence) -> Result<u64> {
         let offset = i64::try_from(offset).map_err(|_| Errno::OVERFLOW)? as u64;
         rustix::fs::seek(
-            &file.fd,
+            &*file.reader(&self.nodes)?,
             match whence {
                 Whence::Data => SeekFrom::Data(offset),
                 Whence::Hole => SeekFrom::Hole(offset),
@@ -340,9 +340,9 @@ impl Origin for DirectoryOrigin {
     ) -> Result<usize> {
         let (mut from_offset, mut to_offset) = (from_offset, to_offset);
         rustix::fs::copy_file_range(
-            &from.fd,
+            &*from.reader(&self.nodes)?,
             Some(&mut from_offset),
-            &to.fd,
+            &*to.writer(&self.nodes)?,
             Some(&mut to_offset),
             length_bytes,
         )
@@ -382,8 +382,9 @@ impl Origin for DirectoryOrigin {
         Ok(())
     }
 
-    fn descriptor<'a>(&self, file: &'a OpenFile) -> Option<BorrowedFd<'a>> {
-        Some(file.fd.as_fd())
+    fn descriptor(&self, file: &OpenFile) -> Option<Result<OwnedFd>> {
+        let path = file.path();
+        Some(self.nodes.with_room(|| open_real(path.as_fd(), OFlags::PATH)))
     }
 
     fn lists_with_attributes(&self, device: u64) -> bool {
@@ -481,6 +482,22 @@ impl Origin for DirectoryOrigin {
     fn has_access_control_lists(&self) -> bool {
         self.access_control_lists
     }
+}
+
+/// Writes piece after piece, by a function that is told how much has been written before.
+fn write_all(bytes: &[u8], write: impl Fn(&[u8], usize) -> Result<usize>) -> Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match write(&bytes[written..], written) {
+            Ok(0) => break,
+            Ok(count) => written += count,
+            Err(Errno::INTR) => {}
+            Err(errno) if written == 0 => return Err(errno),
+            // What did reach the origin is reported; the next write brings the error.
+            Err(_) => break,
+        }
+    }
+    Ok(written)
 }
 
 fn timespec(time: Option<SetTime>) -> Timespec {

@@ -163,7 +163,7 @@ impl Nodes {
     }
 
     /// Names in a directory that have this inode number.
-    fn names_of(&self, inode: u64, directory: &PathDescriptor<'_>) -> Result<Vec<OsString>> {
+    fn names_of(&self, inode: u64, directory: &PathDescriptor) -> Result<Vec<OsString>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = || rustix::fs::openat(directory, c".", flags, Mode::empty());
         let readable = self.with_room(open)?;

@@ -204,7 +204,8 @@ fn the_last_bytes_that_a_file_can_have_are_read_and_behind_them_is_its_end() {
     let last = i64::MAX as u64;
     let fd = rustix::fs::memfd_create("long", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     rustix::fs::ftruncate(&fd, last).unwrap();
-    let file = OpenFile { fd: Descriptor::new(fd) };
+    let node = origin.root().unwrap().node;
+    let file = OpenFile::new(&node, fd.try_clone().unwrap(), OFlags::RDWR);
     assert_eq!(origin.write_at(&file, last - 3, b"end").unwrap(), 3);
     for (record_bytes, room) in [(4096, 0), (131_072, 1), (131_072, 131_072), (1 << 20, 2 << 20)] {
         let start = last / record_bytes * record_bytes;
@@ -218,7 +219,7 @@ fn the_last_bytes_that_a_file_can_have_are_read_and_behind_them_is_its_end() {
             assert!(bytes.is_empty(), "{beyond}");
         }
     }
-    rustix::fs::ftruncate(&file.fd, 10).unwrap();
+    rustix::fs::ftruncate(&fd, 10).unwrap();
     let mut bytes = Vec::with_capacity(131_072);
     origin.read_at(&file, last - 1, 1, &mut bytes).unwrap();
     assert!(bytes.is_empty(), "the file ends long before");

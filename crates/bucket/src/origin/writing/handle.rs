@@ -87,20 +87,30 @@ impl Handle {
         self.object.state().writers > own
     }
 
-    /// Writes; to the end, if that is how it was opened. The bytes are in the journal then.
+    /// Writes at an offset. The bytes are in the journal then.
     ///
     /// # Errors
     /// `EFBIG` for a file that the store does not take with a condition; those of the journal.
     pub(in crate::origin) fn write(&self, offset: u64, bytes: &[u8]) -> Result<usize> {
         self.change(|file, size_max| {
-            let at = if self.wants.to_append { file.size() } else { offset };
-            if at.saturating_add(bytes.len() as u64) > size_max {
+            if offset.saturating_add(bytes.len() as u64) > size_max {
                 return Ok(Err(Errno::FBIG));
             }
-            match self.wants.to_append {
-                true => file.append(bytes).map(drop)?,
-                false => file.write(offset, bytes)?,
+            file.write(offset, bytes)?;
+            Ok(Ok(bytes.len()))
+        })
+    }
+
+    /// The same at the end, wherever that is by then.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(in crate::origin) fn append(&self, bytes: &[u8]) -> Result<usize> {
+        self.change(|file, size_max| {
+            if file.size().saturating_add(bytes.len() as u64) > size_max {
+                return Ok(Err(Errno::FBIG));
             }
+            file.append(bytes)?;
             Ok(Ok(bytes.len()))
         })
     }

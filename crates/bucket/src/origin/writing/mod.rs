@@ -86,8 +86,6 @@ pub(super) struct Writing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wants {
     pub(super) to_write: bool,
-    /// Each write goes to the end.
-    pub(super) to_append: bool,
     /// It is to be empty.
     pub(super) to_cut: bool,
 }
@@ -97,7 +95,7 @@ impl Wants {
     pub(super) fn of(flags: OFlags) -> Self {
         let to_cut = flags.contains(OFlags::TRUNC);
         let to_write = to_cut || flags.intersects(OFlags::WRONLY | OFlags::RDWR);
-        Self { to_write, to_append: to_write && flags.contains(OFlags::APPEND), to_cut }
+        Self { to_write, to_cut }
     }
 }
 
@@ -388,6 +386,11 @@ impl Writing {
             Some(staged.log().with_state(crate::journal::State::staged_bytes))
         });
         sizes.fold((0, 0), |(files, all), bytes| (files + 1, all + bytes))
+    }
+
+    /// How often an upload that was owed has panicked.
+    pub(super) fn panics(&self) -> u64 {
+        self.owed.panics()
     }
 
     /// Those below a directory that have changes or may get some.

@@ -10,6 +10,8 @@ use super::object::OpenObject;
 use super::{Handle, Wants, Writing};
 use ogive_origin::Errno;
 use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -23,6 +25,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(super) struct Owed {
     queue: Mutex<Queue>,
     wanted: Condvar,
+    panics: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,6 +63,11 @@ impl Writing {
 }
 
 impl Owed {
+    /// How often an upload has panicked.
+    pub(super) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
     /// Ends the thread, and tells how many objects are left.
     pub(super) fn end(&self) -> usize {
         let thread = {
@@ -79,7 +87,14 @@ impl Owed {
     fn pay(&self, writing: &Weak<Writing>) {
         while let Some(mut debt) = self.next() {
             let Some(writing) = writing.upgrade() else { return };
-            if !debt.pay(&writing) {
+            // A panic is a bug of ours. What is owed is owed all the same, and so are the others.
+            let is_paid = catch_unwind(AssertUnwindSafe(|| debt.pay(&writing)));
+            if is_paid.is_err() {
+                self.panics.fetch_add(1, Ordering::Relaxed);
+                let key = Arc::clone(&debt.object.state().key);
+                log::error!("the upload of {key} panicked; it is tried again");
+            }
+            if !is_paid.unwrap_or(false) {
                 debt.pause = (debt.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
                 debt.due = Instant::now() + debt.pause;
                 self.queue.lock().debts.push(debt);

@@ -97,8 +97,12 @@ fn what_was_opened_for_nobody_is_closed_again() {
     let message = Kernel::message(14, 4, node, &[0; 8]);
     let (request, payload_at) = Request::parse(&message, server.agreed.dialect).unwrap();
     let (device, unique) = (server.device.clone(), request.unique);
-    let mut answer = Answer { device, unique, bytes: message, payload_at, is_due: true };
+    let mut answer =
+        Answer { device, unique, bytes: message, payload_at, is_due: true, pending: None };
+    let late = Box::new(Late(server.device.clone()));
+    answer.wait(server.session.in_flight.begin(&request, late));
     // Somebody else has answered: it is not in flight any more.
+    assert!(server.session.in_flight.end(unique));
     server.session.carry_out(&request, Work::Request, &mut answer);
     drop(answer);
     assert_eq!(server.session.view.any_open_file(), None);

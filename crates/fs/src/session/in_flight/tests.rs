@@ -32,8 +32,8 @@ fn own_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-fn begin(in_flight: &InFlight, answers: &Answers, unique: u64, node: u64, thread: u32) {
-    in_flight.begin(&request(unique, node, thread), Box::new(Noted(answers.clone())));
+fn begin(in_flight: &Arc<InFlight>, answers: &Answers, unique: u64, node: u64, thread: u32) {
+    let _ = in_flight.begin(&request(unique, node, thread), Box::new(Noted(answers.clone())));
 }
 
 /// As if it had begun then, whenever it did.
@@ -43,7 +43,7 @@ fn since(in_flight: &InFlight, unique: u64, since: Instant) {
 
 #[test]
 fn an_answer_is_claimed_once() {
-    let (in_flight, answers) = (InFlight::new(Some(TICK)), Answers::default());
+    let (in_flight, answers) = (Arc::new(InFlight::new(Some(TICK))), Answers::default());
     begin(&in_flight, &answers, 2, 9, own_thread());
     begin(&in_flight, &answers, 4, 9, own_thread());
     in_flight.answer_instead(2, AnswerReason::Interrupted);
@@ -56,7 +56,7 @@ fn an_answer_is_claimed_once() {
 
 #[test]
 fn a_signal_that_does_not_kill_is_no_reason_to_fail() {
-    let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    let (in_flight, answers) = (Arc::new(InFlight::new(None)), Answers::default());
     begin(&in_flight, &answers, 2, 9, own_thread());
     in_flight.interrupt(2);
     in_flight.interrupt(6);
@@ -74,7 +74,7 @@ fn a_signal_that_does_not_kill_is_no_reason_to_fail() {
 
 #[test]
 fn one_that_cannot_be_seen_may_be_dying_when_it_has_got_a_signal() {
-    let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    let (in_flight, answers) = (Arc::new(InFlight::new(None)), Answers::default());
     begin(&in_flight, &answers, 2, 9, 0);
     begin(&in_flight, &answers, 4, 9, 0);
     in_flight.interrupt(2);
@@ -90,7 +90,7 @@ fn one_that_cannot_be_seen_may_be_dying_when_it_has_got_a_signal() {
 
 #[test]
 fn what_takes_too_long_is_an_error_of_the_device() {
-    let (in_flight, answers) = (InFlight::new(Some(4 * TICK)), Answers::default());
+    let (in_flight, answers) = (Arc::new(InFlight::new(Some(4 * TICK))), Answers::default());
     for unique in [2, 4] {
         begin(&in_flight, &answers, unique, 9, own_thread());
     }
@@ -108,7 +108,7 @@ fn what_takes_too_long_is_an_error_of_the_device() {
 
 #[test]
 fn the_root_is_shown_as_it_was_while_the_origin_does_not_answer() {
-    let (in_flight, answers) = (InFlight::new(None), Answers::default());
+    let (in_flight, answers) = (Arc::new(InFlight::new(None)), Answers::default());
     let begun = Instant::now();
     for unique in [2, 4] {
         begin(&in_flight, &answers, unique, ROOT, own_thread());
@@ -132,7 +132,7 @@ fn the_root_is_shown_as_it_was_while_the_origin_does_not_answer() {
 fn the_watch_sleeps_while_nothing_waits_and_ends_when_told() {
     let in_flight = Arc::new(InFlight::new(None));
     let watching = in_flight.clone();
-    let watch = std::thread::spawn(move || watching.watch(|| false));
+    let watch = std::thread::spawn(move || watching.watch(|| false, || {}));
     let answers = Answers::default();
     begin(&in_flight, &answers, 2, 9, own_thread());
     assert!(!in_flight.is_parked.load(Ordering::Relaxed));
@@ -147,4 +147,31 @@ fn the_watch_sleeps_while_nothing_waits_and_ends_when_told() {
     in_flight.stop();
     eventually("the watch ends", || watch.is_finished());
     watch.join().unwrap();
+}
+
+#[test]
+fn the_watch_goes_on_after_a_panic() {
+    let in_flight = Arc::new(InFlight::new(None));
+    let (watching, looks) = (in_flight.clone(), Arc::new(AtomicBool::new(false)));
+    let (looked, panics) = (looks.clone(), Arc::new(Mutex::new(0)));
+    let counted = panics.clone();
+    let watch = std::thread::spawn(move || {
+        let look_after = || {
+            assert!(looked.swap(true, Ordering::SeqCst), "on purpose, the first time");
+            false
+        };
+        watching.watch(look_after, || *counted.lock() += 1);
+    });
+    let answers = Answers::default();
+    begin(&in_flight, &answers, 2, 9, own_thread());
+    eventually("the first look panics", || *panics.lock() == 1);
+    assert!(in_flight.end(2));
+    eventually("the next one finds that nothing waits", || {
+        in_flight.is_parked.load(Ordering::Relaxed)
+    });
+    assert!(looks.load(Ordering::SeqCst));
+    in_flight.stop();
+    eventually("the watch ends", || watch.is_finished());
+    watch.join().unwrap();
+    assert_eq!(*panics.lock(), 1);
 }

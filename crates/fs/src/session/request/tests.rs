@@ -61,12 +61,17 @@ fn a_read_says_what_it_wants() {
 #[test]
 fn a_write_must_bring_the_bytes_it_speaks_of() {
     let mut arguments = transfer(3, 0, 5);
+    let flags = OFlags::WRONLY | OFlags::APPEND;
+    arguments[32..36].copy_from_slice(&flags.bits().to_ne_bytes());
     let to = Transfer { handle: 3, offset: 0, length_bytes: 5 };
     let write = |arguments: &[u8], bytes: &[u8]| request(16, arguments, bytes).operation;
-    assert_eq!(write(&arguments, b"bytes"), Operation::Write { to, kills_privileges: false });
+    assert_eq!(
+        write(&arguments, b"bytes"),
+        Operation::Write { to, kills_privileges: false, flags }
+    );
     assert_eq!(write(&arguments, b"byte"), Operation::Malformed);
     arguments[20..24].copy_from_slice(&(1u32 | 1 << 2).to_ne_bytes());
-    assert_eq!(write(&arguments, b"bytes"), Operation::Write { to, kills_privileges: true });
+    assert_eq!(write(&arguments, b"bytes"), Operation::Write { to, kills_privileges: true, flags });
 }
 
 #[test]

@@ -11,6 +11,7 @@ use ogive_origin::Origin;
 use ogive_threads::Alive;
 use rustix::fd::OwnedFd;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -117,7 +118,8 @@ fn run<O: Origin>(
     let _ = report.send(Ok(()));
     let Ok(device) = device.recv() else { return };
     let _ = report.send(server.register(device));
-    if let Err(error) = server.serve() {
+    let panicked = |_| Err(io::Error::other("its thread panicked"));
+    if let Err(error) = catch_unwind(AssertUnwindSafe(|| server.serve())).unwrap_or_else(panicked) {
         // Requests would wait for ever in queues that nobody serves. The end of the process ends
         // the connection, and the next mount mends what is left of this one.
         log::error!("a ring does not work any more: {error}; ending the process");

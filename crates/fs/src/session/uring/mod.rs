@@ -45,6 +45,8 @@ mod serve;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) use fuzzing::{any_head, put_arguments, put_lengths, read_head};
+#[cfg(test)]
+pub(super) use outbox::TestRing;
 
 use super::Session;
 use crew::Crew;

@@ -6,6 +6,7 @@
 use super::head;
 use super::ring::Slot;
 use crate::session::exchange::Exchange;
+use crate::session::in_flight::Pending;
 use crate::session::refuse;
 use crate::view::Result;
 use ogive_origin::Errno;
@@ -75,11 +76,13 @@ pub(super) struct Answer {
     outbox: Arc<Outbox>,
     /// Nobody else has answered and taken the slot away ([`super::rescue`]).
     is_ours: bool,
+    /// Where it waits.
+    pending: Option<Pending>,
 }
 
 impl Answer {
     pub(super) fn new(slot: Slot, outbox: Arc<Outbox>) -> Self {
-        Self { slot: Some(slot), outbox, is_ours: true }
+        Self { slot: Some(slot), outbox, is_ours: true, pending: None }
     }
 
     /// Where the request stands, and the answer is to be put.
@@ -96,6 +99,15 @@ impl Answer {
 impl Exchange for Answer {
     fn buffer(&mut self, _answer_max_bytes: usize) -> &mut [u8] {
         self.slot.as_mut().map_or(&mut [], |slot| slot.parts_mut().1)
+    }
+
+    fn wait(&mut self, pending: Pending) {
+        self.pending = Some(pending);
+    }
+
+    fn claim(&mut self) -> bool {
+        self.is_ours &= self.pending.take().is_none_or(Pending::claim);
+        self.is_ours
     }
 
     fn finish(&mut self, result: Result<usize>) -> bool {
@@ -126,7 +138,9 @@ impl Exchange for Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        if let Some(mut slot) = self.slot.take().filter(|_| self.is_ours) {
+        if let Some(mut slot) = self.slot.take()
+            && self.claim()
+        {
             finish(&mut slot, Err(Errno::IO));
             self.outbox.push(Message::Answered(slot));
         }
@@ -151,6 +165,33 @@ pub(super) fn fill(slot: &mut Slot, result: Result<&[&[u8]]>) {
 fn finish(slot: &mut Slot, result: Result<usize>) {
     // A payload is never larger than a request, which the kernel counts in 32 bits.
     head::answer(slot.parts_mut().0, result.map(|length| length as u32).map_err(refuse));
+}
+
+/// A ring that no kernel has heard of.
+#[cfg(test)]
+pub(in crate::session) struct TestRing(Arc<Outbox>);
+
+#[cfg(test)]
+impl TestRing {
+    pub(in crate::session) fn new() -> Self {
+        Self(Outbox::new().expect("an eventfd"))
+    }
+
+    /// A request with this payload, in a slot of the ring.
+    pub(in crate::session) fn answer(&self, payload: &[u8]) -> impl Exchange + use<> {
+        let mut slot = super::ring::slots(1, 1 << 17).pop().expect("one slot");
+        slot.parts_mut().1[..payload.len()].copy_from_slice(payload);
+        Answer::new(slot, self.0.clone())
+    }
+
+    /// The errors that slots came back with.
+    pub(in crate::session) fn answered(&self) -> Vec<i32> {
+        let error = |message: &Message| match message {
+            Message::Answered(slot) => crate::session::protocol::u32_at(slot.head(), 4) as i32,
+            Message::Adopted(..) | Message::Requested(..) => panic!("not an answer"),
+        };
+        self.0.take().iter().map(error).collect()
+    }
 }
 
 #[cfg(test)]

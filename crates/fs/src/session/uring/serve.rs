@@ -25,7 +25,6 @@ use crate::session::request::{Operation, Request};
 use ogive_origin::{Errno, Origin};
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Numbers of what is watched beside slots.
@@ -182,11 +181,9 @@ impl<O: Origin> Server<O> {
         let (number, own_queue) = (slot.number(), self.ring.queue_of(&slot));
         let queue = self.ring.closed_queue_of(&slot);
         let answer = Answer::new(slot, self.outbox.clone());
-        // A panic is a bug of ours; the program that asked gets EIO by the answer that is dropped.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.answer(answer))).unwrap_or_else(|_| {
-            log::error!("a request panicked");
-            Outcome::HandedOver
-        });
+        // After a panic the answer that was dropped comes back by the outbox.
+        let answered = self.members.session.guarded(|| Ok(self.answer(answer)));
+        let outcome = answered.unwrap_or(Outcome::HandedOver);
         match outcome {
             Outcome::Answered(slot) => self.ring.commit(slot),
             Outcome::HandedOver => {
@@ -244,8 +241,8 @@ impl<O: Origin> Server<O> {
         });
         let work = match work {
             Work::Read(read) if session.view.completes_elsewhere() => {
-                self.in_flight(&request, &answer, true);
-                match session.complete_elsewhere(request, read, answer) {
+                self.wait(&request, &mut answer, true);
+                match session.complete_elsewhere(read, answer) {
                     // Whoever brings the records has it.
                     None => {
                         counters.ring(Way::Queued);
@@ -253,9 +250,8 @@ impl<O: Origin> Server<O> {
                     }
                     Some((read, back)) => {
                         answer = back;
-                        if !session.in_flight.end(request.unique) {
+                        if !answer.claim() {
                             // It was answered already, and comes back by the outbox.
-                            answer.give_up();
                             return Outcome::HandedOver;
                         }
                         Work::Read(read)
@@ -264,7 +260,7 @@ impl<O: Origin> Server<O> {
             }
             work => work,
         };
-        self.in_flight(&request, &answer, permit.is_none());
+        self.wait(&request, &mut answer, permit.is_none());
         if permit.is_some() {
             counters.ring(Way::Waited);
             session.carry_out(&request, work, &mut answer);
@@ -280,7 +276,7 @@ impl<O: Origin> Server<O> {
     }
 
     /// Notes that a request is about to wait; `is_handed_over`: not on this thread.
-    fn in_flight(&self, request: &Request, answer: &Answer, is_handed_over: bool) {
+    fn wait(&self, request: &Request, answer: &mut Answer, is_handed_over: bool) {
         let Some(slot) = answer.slot() else { return };
         let late = Late {
             region: slot.region().clone(),
@@ -290,7 +286,7 @@ impl<O: Origin> Server<O> {
             home: is_handed_over.then(|| self.outbox.clone()),
             rescue: self.members.rescue.clone(),
         };
-        self.members.session.in_flight.begin(request, Box::new(late));
+        answer.wait(self.members.session.in_flight.begin(request, Box::new(late)));
     }
 }
 

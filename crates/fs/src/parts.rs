@@ -1,0 +1,133 @@
+//! Parts of a write that are sent all at once and come in any order.
+//!
+//! The kernel cuts a large write past the page cache into requests and sends them without waiting
+//! for one before the next. Appended, each belongs behind the one before it: one that comes before
+//! its time leaves a gap in the file, in which those belong that come late.
+//!
+//! Offsets are the kernel's, who takes the file to end where the first part begins. Where the file
+//! really ended, and so the places in it, may be elsewhere.
+
+use std::ops::Range;
+
+/// No part but the last is shorter: a request has 1 MiB, less what is left of a page.
+pub(crate) const PART_MIN_BYTES: u64 = (1 << 20) - (4 << 10);
+
+/// The parts of one write that have come, if one came before its time.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    gaps: Vec<Gap>,
+    /// Where the last of them ended, as the kernel says, and in the file.
+    end: Option<(u64, u64)>,
+}
+
+/// Bytes that are still to come, by the kernel's offsets, and where they belong.
+#[derive(Debug)]
+struct Gap {
+    wanted: Range<u64>,
+    place: u64,
+}
+
+impl Parts {
+    /// Whether parts are still to come.
+    pub(crate) fn are_expected(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Where a part belongs: in a gap, or behind all that came before their time.
+    pub(crate) fn place(&mut self, part: &Range<u64>) -> Option<u64> {
+        let within = |gap: &Gap| gap.wanted.start <= part.start && part.end <= gap.wanted.end;
+        if let Some(number) = self.gaps.iter().position(within) {
+            let gap = self.gaps.swap_remove(number);
+            let place = gap.place.saturating_add(part.start - gap.wanted.start);
+            let before = Gap { wanted: gap.wanted.start..part.start, place: gap.place };
+            let behind = place.saturating_add(part.end - part.start);
+            let after = Gap { wanted: part.end..gap.wanted.end, place: behind };
+            self.gaps.extend([before, after].into_iter().filter(|gap| !gap.wanted.is_empty()));
+            return Some(place);
+        }
+        let end = self.end.filter(|(end, _)| *end <= part.start)?;
+        Some(self.come_early(part, end))
+    }
+
+    /// A part comes while those before it have got as far as `end`, which is the same place by the
+    /// kernel's offset and in the file. Where it belongs.
+    pub(crate) fn come_early(&mut self, part: &Range<u64>, end: (u64, u64)) -> u64 {
+        let (end, place_of_end) = end;
+        let place = place_of_end.saturating_add(part.start.saturating_sub(end));
+        if end < part.start {
+            self.gaps.push(Gap { wanted: end..part.start, place: place_of_end });
+        }
+        self.end = Some((part.end, place.saturating_add(part.end - part.start)));
+        place
+    }
+
+    /// Where they end, by the kernel's offset, if none is missing; no more are expected then.
+    pub(crate) fn take_end(&mut self) -> Option<u64> {
+        let is_whole = self.gaps.is_empty();
+        self.end.take_if(|_| is_whole).map(|(end, _)| end)
+    }
+
+    /// Gives them up, and says where they have ended so far, by the kernel's offset.
+    pub(crate) fn give_up(&mut self) -> Option<u64> {
+        std::mem::take(self).end.map(|(end, _)| end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five parts that come in any order, in a file that really ended 100 bytes further on.
+    #[test]
+    fn parts_that_come_in_any_order_stand_in_theirs() {
+        let parts = [1000..1010, 1010..1020, 1020..1030, 1030..1040, 1040..1043];
+        let mut orders = vec![vec![]];
+        for _ in 0..parts.len() {
+            let longer = |order: &Vec<usize>| {
+                let order = order.clone();
+                let rest = (0..parts.len()).filter(|part| !order.contains(part));
+                let longer = rest.map(|part| [&order[..], &[part]].concat());
+                longer.collect::<Vec<_>>()
+            };
+            orders = orders.iter().flat_map(longer).collect();
+        }
+        assert_eq!(orders.len(), 120);
+        for order in orders.iter().filter(|order| order[0] != 0) {
+            let mut known = Parts::default();
+            for (count, number) in order.iter().enumerate() {
+                let part = &parts[*number];
+                let place = match count {
+                    0 => known.come_early(part, (1000, 1100)),
+                    _ => known.place(part).unwrap(),
+                };
+                assert_eq!(place, part.start + 100, "{order:?}");
+                // Until all before the last are there nobody knows whether more come.
+                let all_before = (0..*order[..=count].iter().max().unwrap())
+                    .all(|before| order[..=count].contains(&before));
+                assert_eq!(known.gaps.is_empty(), all_before, "{order:?}");
+            }
+            assert_eq!(known.take_end(), Some(1043));
+            assert!(!known.are_expected());
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_no_gap_is_none_of_theirs() {
+        let mut known = Parts::default();
+        assert_eq!(known.place(&(5..6)), None);
+        known.come_early(&(20..30), (10, 10));
+        assert_eq!(known.place(&(5..15)), None);
+        assert_eq!(known.place(&(15..25)), None);
+        assert_eq!(known.take_end(), None, "ten bytes are missing");
+        assert_eq!(known.give_up(), Some(30));
+        assert!(!known.are_expected());
+    }
+
+    #[test]
+    fn offsets_beyond_all_files_do_no_harm() {
+        let mut known = Parts::default();
+        let far = u64::MAX - 5..u64::MAX;
+        assert_eq!(known.come_early(&far, (3, 9)), u64::MAX);
+        assert_eq!(known.place(&(10..20)), Some(16));
+    }
+}

@@ -1,0 +1,172 @@
+//! Where writes go: as the flags say that a file has at that moment, whoever else appends.
+
+use super::*;
+use crate::view::placement::OneWrite;
+use ogive_origin::OFlags;
+
+/// Of a program that can be seen in its call.
+fn seen(appends: bool, one_write: &dyn Fn() -> OneWrite) -> WriteMode<'_> {
+    WriteMode { appends, is_direct: false, one_write }
+}
+
+const DIRECT: WriteMode<'static> = WriteMode { is_direct: true, ..WriteMode::APPENDS };
+
+fn append_behind(fixture: &Fixture, bytes: &[u8]) {
+    let behind = fs::OpenOptions::new().append(true).open(fixture.path("log")).unwrap();
+    std::io::Write::write_all(&mut &behind, bytes).unwrap();
+}
+
+fn open(fixture: &Fixture, flags: OFlags) -> u64 {
+    fixture.open("log", flags).handle
+}
+
+impl Fixture {
+    fn write(&self, handle: u64, offset: u64, bytes: &[u8], mode: WriteMode<'_>) {
+        assert_eq!(self.view.write(handle, offset, bytes, mode), Ok(bytes.len()));
+    }
+
+    fn log(&self) -> Vec<u8> {
+        fs::read(self.path("log")).unwrap()
+    }
+}
+
+#[test]
+fn appends_of_several_writers_are_all_read() {
+    let fixture = fixture();
+    fs::write(fixture.path("log"), b"").unwrap();
+    let opened = fixture.open("log", OFlags::RDWR | OFlags::APPEND);
+    let mut expected = Vec::new();
+    for round in 0..50u8 {
+        // Somebody else appends behind the mount, so the kernel's offset is wrong.
+        let offset = expected.len() as u64;
+        let behind = fs::OpenOptions::new().append(true).open(fixture.path("log")).unwrap();
+        std::io::Write::write_all(&mut &behind, &[b'-', round]).unwrap();
+        fixture.view.write(opened.handle, offset, &[b'+', round], WriteMode::APPENDS).unwrap();
+        expected.extend([b'-', round, b'+', round]);
+        assert_eq!(fixture.read(opened.handle, 0, 1 << 20), expected);
+    }
+}
+
+#[test]
+fn a_write_goes_where_the_flag_of_that_moment_says() {
+    for flags in [OFlags::RDWR, OFlags::RDWR | OFlags::APPEND] {
+        let fixture = fixture();
+        fs::write(fixture.path("log"), "hello world").unwrap();
+        let handle = open(&fixture, flags);
+        fixture.write(handle, 0, b"J", WriteMode::IN_PLACE);
+        assert_eq!(fixture.log(), b"Jello world");
+        fixture.write(handle, 11, b", bye", WriteMode::APPENDS);
+        append_behind(&fixture, b" all");
+        fixture.write(handle, 16, b"!", WriteMode::APPENDS);
+        assert_eq!(fixture.log(), b"Jello world, bye all!");
+        fixture.write(handle, 1, b"u", WriteMode::IN_PLACE);
+        assert_eq!(fixture.log(), b"Jullo world, bye all!");
+        assert_eq!(fixture.read(handle, 0, 100), fixture.log());
+    }
+}
+
+#[test]
+fn one_that_is_not_to_append_is_known_by_its_place() {
+    let fixture = fixture();
+    fs::write(fixture.path("log"), "hello world").unwrap();
+    let handle = open(&fixture, OFlags::RDWR | OFlags::APPEND);
+    fixture.write(handle, 0, b"J", WriteMode::APPENDS);
+    assert_eq!(fixture.log(), b"Jello world", "the kernel believes in eleven bytes");
+    fixture.write(handle, 11, b"!", WriteMode::APPENDS);
+    fixture.write(handle, 14, b"?", WriteMode::APPENDS);
+    assert_eq!(fixture.log(), b"Jello world!\0\0?");
+    // A write elsewhere, and what the kernel was told of the size, are noted.
+    fixture.write(handle, 20, b"..", WriteMode::IN_PLACE);
+    fixture.write(handle, 22, b"!", WriteMode::APPENDS);
+    let long = Changes { size_bytes: Some(30), ..Changes::default() };
+    let number = fixture.lookup("log").number;
+    fixture.view.set_attributes(number, Some(handle), &long, 1).unwrap();
+    fixture.write(handle, 3, b"L", WriteMode::APPENDS);
+    fixture.write(handle, 30, b"end", WriteMode::APPENDS);
+    let expected = b"JelLo world!\0\0?\0\0\0\0\0..!\0\0\0\0\0\0\0end";
+    assert_eq!(fixture.log(), expected);
+}
+
+#[test]
+fn what_is_not_known_to_go_elsewhere_is_appended() {
+    // The kernel may have taken the size that it was told, or one that it has had before.
+    for believed in [6, 9] {
+        let fixture = fixture();
+        fs::write(fixture.path("log"), "12345").unwrap();
+        let number = fixture.lookup("log").number;
+        append_behind(&fixture, b"67");
+        // It has not been told: it may believe in any size.
+        let handle = fixture.view.open(number, OFlags::RDWR | OFlags::APPEND, 1).unwrap().handle;
+        fixture.write(handle, 5, b"8", WriteMode::APPENDS);
+        append_behind(&fixture, b"9");
+        fixture.view.attributes(number, None).unwrap();
+        fixture.write(handle, believed, b"A", WriteMode::APPENDS);
+        assert_eq!(fixture.log(), b"123456789A");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_behind_the_mount_is_appended_to_where_it_ends() {
+    for mode in [WriteMode::APPENDS, DIRECT] {
+        let fixture = fixture();
+        fs::write(fixture.path("log"), vec![1; 3 << 20]).unwrap();
+        let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
+        fs::write(fixture.path("log"), "").unwrap();
+        fixture.write(handle, 3 << 20, b"anew", mode);
+        fixture.write(handle, (3 << 20) + 4, b", and more", mode);
+        assert_eq!(fixture.log(), b"anew, and more");
+    }
+}
+
+#[test]
+fn what_the_call_of_the_program_says_counts() {
+    let fixture = fixture();
+    fs::write(fixture.path("log"), "12345").unwrap();
+    let handle = open(&fixture, OFlags::RDWR);
+    append_behind(&fixture, b"67");
+    fixture.write(handle, 5, b"8", seen(false, &|| OneWrite::Appends));
+    assert_eq!(fixture.log(), b"12345678");
+    fixture.write(handle, 6, b"x", seen(false, &|| OneWrite::AsItsFile));
+    assert_eq!(fixture.log(), b"123456x8", "it was meant for there");
+    append_behind(&fixture, b"9");
+    fixture.write(handle, 7, b"y", seen(true, &|| OneWrite::StaysInPlace));
+    assert_eq!(fixture.log(), b"123456xy9", "the end that the kernel believes in, too");
+    fixture.write(handle, 2, b"A", seen(true, &|| OneWrite::AsItsFile));
+    assert_eq!(fixture.log(), b"123456xy9A", "whatever the kernel believes in");
+    let never = || -> OneWrite { panic!("nobody need ask") };
+    fixture.write(handle, 4, b"z", seen(false, &never));
+    fixture.write(handle, 3, b"B", seen(true, &|| OneWrite::AsItsFile));
+    fixture.write(handle, 11, b"C", WriteMode::APPENDS);
+    assert_eq!(fixture.log(), b"1234z6xy9ABC");
+}
+
+/// Parts of a write past the page cache are sent at once and come in any order.
+#[test]
+fn parts_of_an_append_stand_in_their_order() {
+    const PART: u64 = 1 << 20;
+    let part = |number: u8, length: usize| pattern(length, number.wrapping_mul(37));
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1], [0, 2, 1, 3]] {
+        for was_longer in [false, true] {
+            let fixture = fixture();
+            fs::write(fixture.path("log"), "12345").unwrap();
+            let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
+            let mut expected = b"12345".to_vec();
+            if was_longer {
+                append_behind(&fixture, b"67");
+                expected.extend_from_slice(b"67");
+            }
+            let length = |number: u64| if number == 3 { 100 } else { PART as usize };
+            for number in order {
+                let bytes = part(number as u8, length(number));
+                fixture.write(handle, 5 + number * PART, &bytes, DIRECT);
+            }
+            (0..4).for_each(|number| expected.extend(part(number as u8, length(number))));
+            assert!(fixture.log() == expected, "{order:?}, {was_longer}");
+            // What follows is appended as ever, beside others.
+            append_behind(&fixture, b"behind");
+            fixture.write(handle, 5 + 3 * PART + 100, b"end", DIRECT);
+            expected.extend_from_slice(b"behindend");
+            assert!(fixture.log() == expected, "{order:?}, {was_longer}");
+        }
+    }
+}
