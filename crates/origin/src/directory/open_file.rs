@@ -78,7 +78,7 @@ impl OpenFile {
             Held::Open(descriptor, _) => return Ok(descriptor.clone()),
             Held::Closed(path, flags) => (path.clone(), *flags),
         };
-        let flags = flags - OFlags::ACCMODE - OFlags::APPEND | OFlags::RDONLY;
+        let flags = (flags - OFlags::ACCMODE - OFlags::APPEND) | OFlags::RDONLY;
         open_again(nodes, &path, flags).map(Descriptor::new)
     }
 
