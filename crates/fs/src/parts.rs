@@ -7,10 +7,12 @@
 //! Offsets are the kernel's, who takes the file to end where the first part begins. Where the file
 //! really ended, and so the places in it, may be elsewhere.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
+/// A part of memory that begins with a page, unless it is the last.
+const PART_BYTES: u64 = 1 << 20;
 /// No part but the last is shorter: a request has 1 MiB, less what is left of a page.
-pub(crate) const PART_MIN_BYTES: u64 = (1 << 20) - (4 << 10);
+const PART_MIN_BYTES: u64 = PART_BYTES - (4 << 10);
 
 /// The parts of one write that have come, if one came before its time.
 #[derive(Debug, Default)]
@@ -18,6 +20,17 @@ pub(crate) struct Parts {
     gaps: Vec<Gap>,
     /// Where the last of them ended, as the kernel says, and in the file.
     end: Option<(u64, u64)>,
+}
+
+/// Where the kernel took a file to end, of the sizes that it may have believed in, if what it
+/// appends at `start` is no first part of a write. Nobody appends further on than at the greatest
+/// of them, so there whole parts must be missing.
+pub(crate) fn end_before(start: u64, sizes: &RangeInclusive<u64>) -> Option<u64> {
+    let (least, greatest) = (*sizes.start(), *sizes.end());
+    let ahead_bytes = start.checked_sub(greatest).filter(|ahead| *ahead > 0)?;
+    let whole = ahead_bytes.div_ceil(PART_BYTES).saturating_mul(PART_BYTES);
+    let end = start.checked_sub(whole).filter(|end| *end >= least);
+    end.or_else(|| (ahead_bytes >= PART_MIN_BYTES).then_some(greatest))
 }
 
 /// Bytes that are still to come, by the kernel's offsets, and where they belong.
@@ -76,6 +89,20 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_that_parts_are_missing_behind_is_found() {
+        const UNALIGNED: u64 = PART_BYTES - 3000;
+        assert_eq!(end_before(7 + PART_BYTES, &(7..=7)), Some(7));
+        assert_eq!(end_before(7 + 3 * PART_BYTES, &(7..=7)), Some(7));
+        assert_eq!(end_before(7 + UNALIGNED, &(7..=7)), Some(7));
+        assert_eq!(end_before(7 + UNALIGNED, &(3..=7)), Some(7));
+        assert_eq!(end_before(7 + 2 * PART_BYTES, &(3..=900)), Some(7), "of several");
+        for none in [0, 7, 900, 901, 5000] {
+            assert_eq!(end_before(none, &(3..=900)), None, "{none}");
+        }
+        assert_eq!(end_before(u64::MAX, &(0..=u64::MAX)), None);
+    }
 
     /// Five parts that come in any order, in a file that really ended 100 bytes further on.
     #[test]

@@ -19,6 +19,7 @@ use crate::handle::OpenFile;
 use crate::kernel::Backing;
 use crate::record::Version;
 use crate::version::Contents;
+use believed_size::ToldSizes;
 use names_kept::NamesKept;
 use no_xattrs::NoXattrs;
 use ogive_origin::{Attributes, FileKind, Found, Origin};
@@ -46,6 +47,7 @@ pub(crate) struct Inode<O: Origin> {
     pub(crate) kind: FileKind,
     /// Fingerprint of the attributes that the kernel was told last.
     reported: AtomicU64,
+    told: ToldSizes,
     no_xattrs: NoXattrs,
     /// What the kernel keeps of a directory.
     pub(crate) names_kept: NamesKept,
@@ -68,10 +70,10 @@ struct OpenState<O: Origin> {
 }
 
 impl<O: Origin> OpenState<O> {
-    fn new(contents: Contents) -> Self {
+    fn new(contents: Contents, believed: BelievedSize) -> Self {
         Self {
             contents,
-            believed: BelievedSize::UNKNOWN,
+            believed,
             pages_of: None,
             files: Vec::new(),
             way: Way::Free,
@@ -89,6 +91,7 @@ impl<O: Origin> Inode<O> {
             kind: found.attributes.kind,
             node: found.node,
             reported: AtomicU64::new(0),
+            told: ToldSizes::default(),
             no_xattrs: NoXattrs::default(),
             names_kept: NamesKept::default(),
             opened: Mutex::new(None),
@@ -104,7 +107,10 @@ impl<O: Origin> Inode<O> {
     /// Notes that the kernel is about to be told these attributes, and says whether it believed
     /// something else of the contents so far.
     pub(crate) fn tell(&self, attributes: &Attributes) -> bool {
-        self.believe(|believed| believed.may_be(attributes.size_bytes));
+        match self.opened.lock().as_mut() {
+            Some(opened) => opened.believed.may_be(attributes.size_bytes),
+            None => self.told.tell(attributes.size_bytes),
+        }
         let fingerprint = attributes.identity(self.generation).fingerprint() | 1;
         self.reported.swap(fingerprint, Ordering::Relaxed) != fingerprint
     }
@@ -161,7 +167,7 @@ impl<O: Origin> Inode<O> {
         let (contents, result) = decide(opened.as_ref().map(|opened| opened.contents));
         match opened.as_mut() {
             Some(opened) => opened.contents = contents,
-            None => *opened = Some(Box::new(OpenState::new(contents))),
+            None => *opened = Some(Box::new(OpenState::new(contents, self.told.believed()))),
         }
         result
     }

@@ -54,9 +54,9 @@ impl<O: Origin> View<O> {
             self.check_name(&inode, thread)?;
         }
         let identity = attributes.identity(inode.generation);
-        let (opened, is_first) = inode.open(|known| {
+        let opened = inode.open(|known| {
             let opened = self.versions.open(known, &identity, now, ticket);
-            (opened.contents, (opened, known.is_none()))
+            (opened.contents, opened)
         });
         let version = opened.contents.version;
         let keep_pages =
@@ -65,9 +65,6 @@ impl<O: Origin> View<O> {
             // The kernel believes in another size or time than the file now has; it would not
             // ask before its own deadline.
             self.kernel.invalidate_attributes(number);
-        } else if is_first {
-            let size = BelievedSize::exactly(attributes.size_bytes);
-            inode.believe(|believed| *believed = size);
         }
         Ok(self.add_file(inode, file, flags, attributes.permissions, (version, keep_pages)))
     }
@@ -91,8 +88,6 @@ impl<O: Origin> View<O> {
         let (inode, known, file) = self.create_node(parent, name, flags, mode, caller)?;
         let contents = self.versions.replaced(known.attributes.size_bytes);
         inode.open(|_| (contents, ()));
-        let size = BelievedSize::exactly(known.attributes.size_bytes);
-        inode.believe(|believed| *believed = size);
         let permissions = known.attributes.permissions;
         Ok((known, self.add_file(inode, file, flags, permissions, (contents.version, false))))
     }

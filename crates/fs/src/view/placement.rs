@@ -5,7 +5,7 @@
 //! where it really ends. Three things that a program can do look like something else:
 //!
 //! - `RWF_NOAPPEND` writes elsewhere than at the end of a file with `O_APPEND`. The place tells it:
-//!   it is not where the kernel believes that the file ends ([`BelievedSize`]).
+//!   it is not where the kernel believes that the file ends ([`BelievedSize`](crate::inode::BelievedSize)).
 //! - `RWF_APPEND` appends to a file without the flag. That looks like a write at the end, and is
 //!   one unless somebody has appended behind the mount.
 //! - A large write past the page cache comes in parts, in any order ([`Parts`]).
@@ -15,8 +15,7 @@
 
 use super::{Result, View};
 use crate::handle::OpenFile;
-use crate::inode::BelievedSize;
-use crate::parts::{PART_MIN_BYTES, Parts};
+use crate::parts::{Parts, end_before};
 use ogive_origin::Origin;
 use std::ops::Range;
 
@@ -75,7 +74,7 @@ impl<O: Origin> View<O> {
         };
         if target == Target::End {
             // So the kernel has just said where it takes the end to be.
-            open.inode.believe(|believed| *believed = BelievedSize::exactly(range.start));
+            open.inode.believe(|believed| believed.appends_at(range.start));
         }
         Ok(target)
     }
@@ -94,26 +93,23 @@ impl<O: Origin> View<O> {
         // Of a write that has failed, or that a program did not make to append.
         parts.give_up();
         let size = self.origin.size_at_hand(&open.file);
-        if believed == BelievedSize::exactly(start) && size.is_none_or(|size| size == start) {
+        if believed.is_exactly(start) && size.is_none_or(|size| size == start) {
             return Ok(Target::End);
         }
         let told = (mode.one_write)();
-        let ahead_bytes = start.saturating_sub(believed.greatest());
-        let is_early = mode.is_direct
-            && ahead_bytes > 0
-            && (told == OneWrite::AsItsFile || ahead_bytes >= PART_MIN_BYTES);
+        if told == OneWrite::StaysInPlace {
+            return Ok(Target::At(start));
+        }
+        let sizes = believed.least()..=believed.greatest();
+        let early = mode.is_direct.then(|| end_before(start, &sizes)).flatten();
+        if let Some(end) = early {
+            let attributes = self.origin.attributes(&open.inode.node, Some(&open.file))?;
+            return Ok(Target::At(parts.come_early(range, (end, attributes.size_bytes))));
+        }
         let has_room = || size.is_none_or(|size| size <= start);
-        let is_elsewhere = start < believed.least() || (ahead_bytes > 0 && has_room());
-        Ok(match told {
-            OneWrite::StaysInPlace => Target::At(start),
-            _ if is_early => {
-                let attributes = self.origin.attributes(&open.inode.node, Some(&open.file))?;
-                let end = (believed.greatest(), attributes.size_bytes);
-                Target::At(parts.come_early(range, end))
-            }
-            OneWrite::Unknown if is_elsewhere => Target::At(start),
-            _ => Target::End,
-        })
+        let is_elsewhere = start < believed.least() || (start > believed.greatest() && has_room());
+        let stays = told == OneWrite::Unknown && is_elsewhere;
+        Ok(if stays { Target::At(start) } else { Target::End })
     }
 
     /// What is written at the end of a file that somebody else has made longer may be meant for its

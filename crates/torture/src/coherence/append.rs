@@ -168,7 +168,9 @@ fn append_by_many_at_once(round: &mut Round) -> Result<()> {
     ensure!(all.len() == 3 * RECORDS * length, "{} bytes of {}", all.len(), 3 * RECORDS * length);
     for by in 1..=3 {
         let of_one = records.clone().filter(|record| record[0] == by).map(|record| record[1]);
-        ensure!(of_one.eq(0..RECORDS as u8), "the records of appender {by} are not all in order");
+        let order: Vec<u8> = of_one.collect();
+        let is_in_order = order.iter().copied().eq(0..RECORDS as u8);
+        ensure!(is_in_order, "the records of appender {by} are {order:?}, of {length} bytes each");
     }
     let is_whole = |record: &[u8]| record[2..].iter().all(|byte| *byte == record[0]);
     ensure!(records.clone().all(is_whole), "a record is torn");

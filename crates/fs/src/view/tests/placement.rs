@@ -106,6 +106,40 @@ fn what_is_not_known_to_go_elsewhere_is_appended() {
 }
 
 #[test]
+fn an_answer_that_the_kernel_takes_late_makes_no_place_of_an_append() {
+    let asked = seen(true, &|| OneWrite::AsItsFile);
+    for mode in [WriteMode::APPENDS, DIRECT, asked, WriteMode { is_direct: true, ..asked }] {
+        let fixture = fixture();
+        fs::write(fixture.path("log"), "12345").unwrap();
+        let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
+        append_behind(&fixture, b"67");
+        // Somebody asks, and the answer is taken when the next append has already been sent.
+        fixture.view.attributes(fixture.lookup("log").number, None).unwrap();
+        fixture.write(handle, 5, b"8", mode);
+        append_behind(&fixture, b"9");
+        fixture.write(handle, 7, b"A", mode);
+        append_behind(&fixture, b"B");
+        fixture.write(handle, 8, b"C", mode);
+        assert_eq!(fixture.log(), b"123456789ABC");
+    }
+}
+
+#[test]
+fn of_several_answers_before_the_first_opening_any_may_be_the_last() {
+    for mode in [WriteMode::APPENDS, DIRECT] {
+        let fixture = fixture();
+        fs::write(fixture.path("log"), "12345").unwrap();
+        fixture.lookup("log");
+        append_behind(&fixture, b"67");
+        let handle = open(&fixture, OFlags::WRONLY | OFlags::APPEND);
+        append_behind(&fixture, b"8");
+        // Two threads looked it up, and the answer of the one was overtaken by that of the other.
+        fixture.write(handle, 5, b"9", mode);
+        assert_eq!(fixture.log(), b"123456789");
+    }
+}
+
+#[test]
 fn a_file_that_was_cut_behind_the_mount_is_appended_to_where_it_ends() {
     for mode in [WriteMode::APPENDS, DIRECT] {
         let fixture = fixture();
