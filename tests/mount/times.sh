@@ -177,6 +177,24 @@ mkdir -p "$WORK/real-bindfs"
 other bindfs "$WORK/real-bindfs" bindfs -o attr_timeout=0,entry_timeout=0 --ctime-from-mtime \
     "$WORK/real-bindfs" "$WORK/bindfs"
 
+# A file system is found out whose type is believed, although its change time is set with the other:
+# here bindfs under the name of one. What finds it out is the setting of an old time.
+mkdir "$WORK/real-found-out" "$WORK/found-out"
+if command -v bindfs >/dev/null && bindfs --ctime-from-mtime -o attr_timeout=0,entry_timeout=0 \
+    -o subtype=juicefs "$WORK/real-found-out" "$WORK/found-out"; then
+    remember_mount "$WORK/found-out"
+    below "$WORK/found-out" --direct-io
+    ! grep -q file_system "$view/.ogive/mount" || fail 'fuse.juicefs: doubted unseen'
+    echo kept >"$view/kept"
+    touch -r "$stamp" "$view/kept"
+    doubts fuse.juicefs || fail 'nobody says that a change time was set with the other time'
+    a_hidden_change "$WORK/real-found-out" 'found out'
+    [ "$(reads_of_two_openings)" -eq 2 ] || fail 'found out: a file is believed unchanged'
+    unmount_view "$view"
+    unmount_at_any_price "$WORK/found-out"
+    say 'a type that is believed: found out by a time that was set'
+fi
+
 # An overlay is worth no more than the least of its layers.
 if command -v bindfs >/dev/null && mkdir "$WORK/over-bindfs" "$WORK/lower-bindfs" &&
     bindfs --ctime-from-mtime "$WORK/real-bindfs" "$WORK/lower-bindfs"; then

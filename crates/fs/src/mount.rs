@@ -31,7 +31,7 @@ use crate::view::{Settings, View};
 use crate::workers::{Permits, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
-use ogive_origin::{DirectoryOrigin, Origin, Watched};
+use ogive_origin::{DirectoryOrigin, Origin, TrustTimes, Watched};
 use ogive_pressure::Sources;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -92,8 +92,9 @@ impl Mount {
         let origin = options.open(&source)?;
         let inode_bytes = INODE_BYTES + if origin.keeps_handles() { 0 } else { PLACE_BYTES };
         let mount_point = options.mount_point.clone();
-        let attached = |origin: &DirectoryOrigin| {
-            warn_of_doubted(origin);
+        let trust = options.trust_times;
+        let attached = move |origin: &DirectoryOrigin| {
+            warn_of_doubted(origin, trust);
             tell_origin_of_mount(origin, &mount_point);
         };
         Self::begin(origin, &source, inode_bytes, options, attached)
@@ -303,13 +304,18 @@ fn salt() -> u64 {
 }
 
 /// Says of which file systems little can be kept.
-fn warn_of_doubted(origin: &DirectoryOrigin) {
+fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
+    // Whoever asked for it needs no advice against it.
+    let advice = match trust {
+        TrustTimes::Never => "",
+        _ => ", unless --trust-times always promises that nobody puts old times back",
+    };
     origin.doubted(&mut |file_system, why| {
         log::warn!(
             event = "times_doubted",
             file_system;
-            "{file_system}: {why}; nothing of it is kept from one opening of a file to the next, \
-             unless --trust-times always promises that nobody puts old times back"
+            "{file_system}: {why}; nothing of it is kept from one opening of a file to the \
+             next{advice}"
         );
     });
 }
