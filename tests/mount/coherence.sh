@@ -6,24 +6,29 @@ need "$OGIVE_TORTURE"
 
 rounds="${OGIVE_COHERENCE_ROUNDS:-60}"
 
-# The kernel does not hand on what a program does to O_APPEND while the file is open.
-promises=()
-if [ -n "${OGIVE_PASSTHROUGH:-}" ]; then
-    mapfile -t promises < <("$OGIVE_TORTURE" coherence --list | awk '{ print $1 }' |
-        grep -vx append-as-the-flag-is)
-fi
+# promises OPTION...: the names of those that hold with these options of a mount.
+promises() {
+    local without=()
+    # The kernel does not hand on what a program does to O_APPEND while the file is open.
+    [ -z "${OGIVE_PASSTHROUGH:-}" ] || without+=(append-as-the-flag-is)
+    # Into its page cache it sends what crosses the end of a page in two requests.
+    [[ " $* " == *' --direct-io '* ]] || without+=(append-in-one-piece)
+    "$OGIVE_TORTURE" coherence --list | awk '{ print $1 }' |
+        grep -vxF "$(printf '%s\n' "${without[@]}")"
+}
 
 # Every mode is tried, whatever another one broke.
 broken=''
 
 # run_promises NAME NAMES_MS MOUNT_OPTION...
 run_promises() {
-    local name="$1" names_ms="$2"
+    local name="$1" names_ms="$2" kept
     shift 2
+    mapfile -t kept < <(promises "$@")
     mount_view "$WORK/$name-source" "$WORK/$name" "$@"
     say "$name: $*"
     "$OGIVE_TORTURE" coherence --mount "$WORK/$name" --source "$WORK/$name-source" \
-        --rounds "$rounds" --names-ms "$names_ms" "${promises[@]}" || broken+="${broken:+, }$name"
+        --rounds "$rounds" --names-ms "$names_ms" "${kept[@]}" || broken+="${broken:+, }$name"
     unmount_view "$WORK/$name"
 }
 

@@ -29,8 +29,14 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "append-by-many-at-once",
-        says: "of appends through the mount and behind it at once none is lost or torn",
+        says: "of appends through the mount and behind it at once no byte is lost",
         round: append_by_many_at_once,
+        rounds_percent: 30,
+    },
+    Promise {
+        name: "append-in-one-piece",
+        says: "with --direct-io what is appended at once stands together, whoever else appends",
+        round: append_in_one_piece,
         rounds_percent: 30,
     },
 ];
@@ -38,6 +44,8 @@ pub const PROMISES: &[Promise] = &[
 /// `RWF_NOAPPEND` of `linux/fs.h`, since Linux 6.9.
 const NO_APPEND: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x20);
 const PAGE: usize = 4096;
+/// What each of several appends.
+const RECORDS: u8 = 60;
 
 fn set_flag(file: &File, on: bool) -> Result<()> {
     let mut flags = fcntl_getfl(file)?;
@@ -143,36 +151,45 @@ fn append_past_the_page_cache(round: &mut Round) -> Result<()> {
     expect_bytes(&mount, &bytes, "after all")
 }
 
-fn append_by_many_at_once(round: &mut Round) -> Result<()> {
-    const RECORDS: usize = 60;
+/// Two append through the mount and one behind it, each its records one after the other. The bytes
+/// of a record say whose it is and which: `by` and `number` in one.
+fn appended_by_three(round: &mut Round) -> Result<(Vec<u8>, usize)> {
     let (mount, source) = round.paths("file");
     std::fs::write(&source, b"")?;
     let length = round.random.usize(2..300);
     let append = |path: &Path, by: u8| -> Result<()> {
         let mut file = OpenOptions::new().append(true).open(path)?;
         for number in 0..RECORDS {
-            let mut record = vec![by; length];
-            record[1] = number as u8;
-            file.write_all(&record)?;
+            file.write_all(&vec![by * RECORDS + number; length])?;
         }
         Ok(())
     };
     std::thread::scope(|scope| {
         let paths = [&mount, &mount, &source];
         let threads: Vec<_> =
-            (1..).zip(paths).map(|(by, path)| scope.spawn(move || append(path, by))).collect();
+            (0..).zip(paths).map(|(by, path)| scope.spawn(move || append(path, by))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })?;
     let all = read_whole(&source).context("cannot read the source")?;
-    let records = all.chunks(length);
-    ensure!(all.len() == 3 * RECORDS * length, "{} bytes of {}", all.len(), 3 * RECORDS * length);
-    for by in 1..=3 {
-        let of_one = records.clone().filter(|record| record[0] == by).map(|record| record[1]);
-        let order: Vec<u8> = of_one.collect();
-        let is_in_order = order.iter().copied().eq(0..RECORDS as u8);
-        ensure!(is_in_order, "the records of appender {by} are {order:?}, of {length} bytes each");
+    let wanted = 3 * usize::from(RECORDS) * length;
+    ensure!(all.len() == wanted, "{} bytes of {wanted}", all.len());
+    expect_bytes(&mount, &all, "through the mount")?;
+    Ok((all, length))
+}
+
+fn append_by_many_at_once(round: &mut Round) -> Result<()> {
+    let (all, length) = appended_by_three(round)?;
+    for by in 0..3 {
+        let of_one = all.iter().copied().filter(|byte| byte / RECORDS == by);
+        let wanted = (0..RECORDS).flat_map(|number| vec![by * RECORDS + number; length]);
+        ensure!(of_one.eq(wanted), "the bytes of appender {by} are not all there in order");
     }
-    let is_whole = |record: &[u8]| record[2..].iter().all(|byte| *byte == record[0]);
-    ensure!(records.clone().all(is_whole), "a record is torn");
-    expect_bytes(&mount, &all, "through the mount")
+    Ok(())
+}
+
+fn append_in_one_piece(round: &mut Round) -> Result<()> {
+    let (all, length) = appended_by_three(round)?;
+    let torn = all.chunks(length).position(|record| record.iter().any(|byte| *byte != record[0]));
+    ensure!(torn.is_none(), "the record at {torn:?} of {length} bytes each is torn");
+    Ok(())
 }
