@@ -14,7 +14,7 @@ mod programs;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -30,6 +30,10 @@ use programs::{PROGRAMS, Program};
 const ARC_MAX: u64 = 512 << 20;
 /// What ogive may cost of libfuse's fastest pass-through.
 const CPU_MAX: f64 = 1.1;
+
+/// A source is left alone for so long before it is mounted. ogive keeps nothing that changed within
+/// the last two seconds, because coarse times would hide another change.
+const SETTLED: Duration = Duration::from_millis(2500);
 
 /// Runs the group.
 pub fn run(session: &Session) -> Result<()> {
@@ -87,6 +91,8 @@ fn once(
     let source = session.work.join("workload");
     clear(&source)?;
     shell(program.prepare, &source, trees)?;
+    // Trees that people mount were not written a moment ago.
+    std::thread::sleep(SETTLED);
     let mounted = peer.mount(session, &source, None)?;
     let requests = match peer {
         Peer::Bare => None,
