@@ -14,7 +14,7 @@
 //! in is seen in `/proc` (`proc_pid_syscall(5)`), with its flags.
 
 use crate::view::OneWrite;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What `/proc` says of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,10 @@ pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
 const APPEND: u64 = 0x10;
 const NO_APPEND: u64 = 0x20;
 /// A thread that has made its request comes to wait for it, unless the machine is busy or it does
-/// not wait at all (`io_submit(2)`). So long it is looked at again, at first without a pause.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// not wait at all (`io_submit(2)`). So often it is looked at, first without pauses. It is not the
+/// clock that counts: a machine that stood still has given the thread no time either.
+const HASTY_LOOKS: usize = 50;
+const LOOKS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a thread that waits for a write has asked for it.
@@ -81,18 +83,18 @@ pub(super) fn one_write(thread: u32) -> OneWrite {
     if thread == 0 {
         return OneWrite::Unknown;
     }
-    let begun = Instant::now();
-    loop {
-        // It may not be looked at, or this kernel shows no calls.
-        let Ok(text) = std::fs::read_to_string(format!("/proc/{thread}/syscall")) else {
-            return OneWrite::Unknown;
-        };
-        let waited = begun.elapsed();
-        if !text.starts_with("running") || waited > PATIENCE {
-            return write_in(&text).unwrap_or(OneWrite::Unknown);
+    for look in 0..LOOKS {
+        match std::fs::read_to_string(format!("/proc/{thread}/syscall")) {
+            Ok(text) if text.starts_with("running") && look < HASTY_LOOKS => {
+                std::thread::yield_now();
+            }
+            Ok(text) if text.starts_with("running") => std::thread::sleep(PAUSE),
+            Ok(text) => return write_in(&text).unwrap_or(OneWrite::Unknown),
+            // It may not be looked at, or this kernel shows no calls.
+            Err(_) => return OneWrite::Unknown,
         }
-        if waited < PAUSE { std::thread::yield_now() } else { std::thread::sleep(PAUSE) }
     }
+    OneWrite::Unknown
 }
 
 /// What the text of `/proc/N/syscall` tells: the number of the call, and its six arguments in
