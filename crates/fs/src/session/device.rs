@@ -13,7 +13,7 @@
 use super::exchange::{Exchange, Work};
 use super::in_flight::{Pending, ReplyRoute};
 use super::negotiation::{self, Agreed, REQUEST_MAX_BYTES};
-use super::protocol::answer_header;
+use super::protocol::{ANSWER_HEADER_BYTES, answer_header};
 use super::request::{Operation, Request};
 use super::{Session, refuse};
 use crate::view::Result;
@@ -252,11 +252,16 @@ impl Exchange for Answer {
 
     fn finish(&mut self, result: Result<usize>) -> bool {
         self.is_due = false;
-        let end = self.payload_at + result.unwrap_or(0);
-        match result {
-            Ok(_) => send(&self.device, self.unique, Ok(&[&self.bytes[self.payload_at..end]])),
-            Err(errno) => send(&self.device, self.unique, Err(errno)),
-        }
+        let length = match result {
+            Ok(length) => length,
+            Err(errno) => return send(&self.device, self.unique, Err(errno)),
+        };
+        // The header of the request, which is longer, makes room for that of the answer: the
+        // kernel looks up the pages of each piece that it is given.
+        let (start, end) = (self.payload_at - ANSWER_HEADER_BYTES, self.payload_at + length);
+        let header = answer_header(self.unique, Ok(length as u32));
+        self.bytes[start..self.payload_at].copy_from_slice(&header);
+        is_taken(rustix::io::write(&self.device, &self.bytes[start..end]))
     }
 
     fn finish_with(&mut self, pieces: &[&[u8]]) -> bool {
@@ -300,7 +305,12 @@ fn send(device: &OwnedFd, unique: u64, result: Result<&[&[u8]]>) -> bool {
     let mut parts = SmallVec::<[_; PARTS]>::new();
     parts.push(IoSlice::new(&header));
     parts.extend(result.unwrap_or(&[]).iter().map(|bytes| IoSlice::new(bytes)));
-    match rustix::io::writev(device, &parts) {
+    is_taken(rustix::io::writev(device, &parts))
+}
+
+/// Whether somebody got the answer that was written.
+fn is_taken(written: rustix::io::Result<usize>) -> bool {
+    match written {
         Ok(_) => true,
         // Whoever asked was interrupted, or the connection has ended.
         Err(Errno::NOENT | Errno::NODEV) => false,

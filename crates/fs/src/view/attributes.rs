@@ -1,6 +1,7 @@
 //! Operations on attributes, extended attributes and the file system as a whole.
 
 use super::{NodeAttributes, Result, View};
+use crate::handle::OpenFile;
 use crate::inode::{BelievedSize, Inode};
 use crate::number::ROOT;
 use crate::version::Contents;
@@ -18,6 +19,7 @@ impl<O: Origin> View<O> {
         }
         let inode = self.inode(number)?;
         let open = handle.and_then(|handle| self.files.get(handle));
+        let open = open.or_else(|| self.open_file_of(&inode));
         let file = open.as_ref().map(|open| &open.file);
         if let Some(open) = &open
             && self.origin.contents_of(&open.file).is_some()
@@ -42,6 +44,12 @@ impl<O: Origin> View<O> {
         Ok(self.tell(&inode, attributes))
     }
 
+    /// An open file of an inode, by which its attributes can be had without opening it once more:
+    /// one that tells those of now.
+    fn open_file_of(&self, inode: &Inode<O>) -> Option<Arc<OpenFile<O>>> {
+        inode.any_file().filter(|open| self.origin.contents_of(&open.file).is_none())
+    }
+
     /// Changes attributes for a thread. A change of size gives the file a version of a kind.
     ///
     /// # Errors
@@ -60,7 +68,10 @@ impl<O: Origin> View<O> {
         if changes.size_bytes.is_some() && by_name && self.must_check_name(number, thread) {
             self.check_name(&inode, thread)?;
         }
-        let open = handle.and_then(|handle| self.files.get(handle));
+        let mut open = handle.and_then(|handle| self.files.get(handle));
+        if changes.size_bytes.is_none() {
+            open = open.or_else(|| self.open_file_of(&inode));
+        }
         // What is loaded while a size is being set is not kept.
         let changing = changes.size_bytes.map(|size_bytes| {
             let changing = inode.begin_change(0..u64::MAX);

@@ -188,8 +188,8 @@ impl Nodes {
 
     /// What a name in a directory leads to, which is likely to be opened next.
     pub(super) fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        let directory = self.path_descriptor(parent)?;
-        let fd = self.with_room(|| super::open_name(&directory, name))?;
+        let fd =
+            self.within(parent, |directory| self.with_room(|| super::open_name(directory, name)))?;
         let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
         Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
             Some(node) => {
@@ -255,13 +255,8 @@ impl Nodes {
     }
 
     /// Whether a name in a directory leads to the node.
-    pub(super) fn leads_to(
-        &self,
-        parent: BorrowedFd<'_>,
-        name: &OsStr,
-        node: &Node,
-    ) -> Result<bool> {
-        match &node.0 {
+    pub(super) fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
+        self.within(parent, |parent| match &node.0 {
             Name::Handle { mount, handle } => {
                 let (found, mount_id) = FileHandle::at(parent, name)?;
                 Ok(found == *handle && self.mounts.is(*mount, mount_id))
@@ -269,7 +264,7 @@ impl Nodes {
             Name::Object(object) => {
                 Ok(identity(&self.inspector.look(parent, name)?) == object.identity)
             }
-        }
+        })
     }
 
     /// Adds the mount that an object lies on, which is the first one seen there; `None` if it
@@ -310,6 +305,7 @@ impl Nodes {
     /// The root has gone and was let go of, or `root` takes its place: on the same file system, so
     /// that handles mean the same objects as before.
     pub(super) fn root_replaced(&self, root: Option<BorrowedFd<'_>>) {
+        self.recent.clear();
         if !self.by_handle {
             // What is below the old one would keep it from being unmounted.
             let replaced = self.replace_top(root);
@@ -333,6 +329,34 @@ impl Nodes {
             }
             Name::Object(object) => self.descriptor(object).map(PathDescriptor::Shared),
         }
+    }
+
+    /// Runs an operation on a name in a directory, by a descriptor of it that may have been kept.
+    ///
+    /// In a directory that was removed there are no names, while its handle is stale, which has the
+    /// kernel look the path up again. So that is what a kept descriptor says, too, once its
+    /// directory has no name any more. Where the file system does not count names this cannot be
+    /// told, and no descriptor is kept.
+    pub(super) fn within<T>(
+        &self,
+        directory: &Node,
+        operation: impl Fn(BorrowedFd<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let Name::Handle { mount, handle } = &directory.0 else {
+            return operation(self.path_descriptor(directory)?.as_fd());
+        };
+        if let Some(kept) = self.recent.directory(*mount, handle) {
+            return match operation(kept.as_fd()) {
+                Err(Errno::NOENT) if !has_names(kept.as_fd()) => Err(Errno::STALE),
+                other => other,
+            };
+        }
+        let opened = Descriptor::new(self.path_by_handle(*mount, handle)?);
+        let result = operation(opened.as_fd());
+        if has_names(opened.as_fd()) {
+            self.recent.keep_directory(*mount, handle.clone(), opened);
+        }
+        result
     }
 
     /// The same of a directory that something is in.
@@ -373,6 +397,11 @@ impl Nodes {
             }
         }
     }
+}
+
+/// Whether a directory has a name, as far as its file system counts them.
+fn has_names(directory: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_nlink > 0)
 }
 
 fn found(name: Name, seen: &Seen) -> Found<Node> {

@@ -90,8 +90,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
-        let parent = self.path_descriptor(parent)?;
-        self.nodes.leads_to(parent.as_fd(), name, node)
+        self.nodes.leads_to(parent, name, node)
     }
 
     fn lookup_in(&self, parent: &OpenDirectory, name: &OsStr) -> Result<Found<Node>> {
@@ -158,22 +157,23 @@ impl Origin for DirectoryOrigin {
         what: Make<'_>,
         caller: Caller,
     ) -> Result<Found<Node>> {
-        let directory = self.path_descriptor(parent)?;
-        match what {
-            Make::Directory { mode } => {
-                as_caller(caller, mode, |mode| rustix::fs::mkdirat(&directory, name, mode))?;
+        self.nodes.within(parent, |directory| {
+            match what {
+                Make::Directory { mode } => {
+                    as_caller(caller, mode, |mode| rustix::fs::mkdirat(directory, name, mode))?;
+                }
+                Make::Symlink { target } => {
+                    as_caller(caller, 0o777, |_| rustix::fs::symlinkat(target, directory, name))?;
+                }
+                Make::Special { mode, device } => {
+                    let kind = FileType::from_raw_mode(mode);
+                    as_caller(caller, mode & 0o7777, |mode| {
+                        rustix::fs::mknodat(directory, name, kind, mode, device)
+                    })?;
+                }
             }
-            Make::Symlink { target } => {
-                as_caller(caller, 0o777, |_| rustix::fs::symlinkat(target, &directory, name))?;
-            }
-            Make::Special { mode, device } => {
-                let kind = FileType::from_raw_mode(mode);
-                as_caller(caller, mode & 0o7777, |mode| {
-                    rustix::fs::mknodat(&directory, name, kind, mode, device)
-                })?;
-            }
-        }
-        self.nodes.find((parent, directory.as_fd()), name)
+            self.nodes.find((parent, directory), name)
+        })
     }
 
     /// Always exclusive. If the name turns out to exist, the caller's kernel did not know and so
@@ -186,11 +186,12 @@ impl Origin for DirectoryOrigin {
         mode: u32,
         caller: Caller,
     ) -> Result<(Found<Node>, OpenFile)> {
-        let directory = self.path_descriptor(parent)?;
         let exclusive = (flags - STRIPPED) | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let created = self.nodes.with_room(|| {
-            as_caller(caller, mode & 0o7777, |mode| {
-                rustix::fs::openat(&directory, name, exclusive, mode)
+        let created = self.nodes.within(parent, |directory| {
+            self.nodes.with_room(|| {
+                as_caller(caller, mode & 0o7777, |mode| {
+                    rustix::fs::openat(directory, name, exclusive, mode)
+                })
             })
         });
         let fd = match created {
@@ -214,18 +215,20 @@ impl Origin for DirectoryOrigin {
         name: &OsStr,
     ) -> Result<Found<Node>> {
         let source = self.path_of(node, file)?;
-        let directory = self.path_descriptor(parent)?;
         let source = magic_link(source.as_fd());
-        rustix::fs::linkat(CWD, source.as_c_str(), &directory, name, AtFlags::SYMLINK_FOLLOW)?;
-        self.nodes.find((parent, directory.as_fd()), name)
+        let source = source.as_c_str();
+        self.nodes.within(parent, |directory| {
+            rustix::fs::linkat(CWD, source, directory, name, AtFlags::SYMLINK_FOLLOW)?;
+            self.nodes.find((parent, directory), name)
+        })
     }
 
     fn unlink(&self, parent: &Node, name: &OsStr) -> Result<()> {
-        rustix::fs::unlinkat(self.path_descriptor(parent)?, name, AtFlags::empty())
+        self.nodes.within(parent, |parent| rustix::fs::unlinkat(parent, name, AtFlags::empty()))
     }
 
     fn remove_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
-        rustix::fs::unlinkat(self.path_descriptor(parent)?, name, AtFlags::REMOVEDIR)
+        self.nodes.within(parent, |parent| rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR))
     }
 
     fn rename(
@@ -234,9 +237,10 @@ impl Origin for DirectoryOrigin {
         (to, new_name): (&Node, &OsStr),
         flags: RenameFlags,
     ) -> Result<()> {
-        let from = self.path_descriptor(from)?;
-        let to = self.path_descriptor(to)?;
-        rustix::fs::renameat_with(from, old_name, to, new_name, flags)
+        self.nodes.within(from, |from| {
+            self.nodes
+                .within(to, |to| rustix::fs::renameat_with(from, old_name, to, new_name, flags))
+        })
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {

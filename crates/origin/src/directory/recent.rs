@@ -6,12 +6,17 @@
 //! file or the other. So the descriptor of a lookup is kept for a second, and found here when the
 //! handle has gone stale.
 //!
-//! Not for longer, because an open descriptor keeps the blocks of a deleted file allocated. A
-//! thread closes them; it sleeps until the oldest has had its time, and for as long as it takes
-//! when there are none. With the oldest it closes those that are nearly as old, so that a thousand
-//! lookups a second do not wake it a thousand times. The lock guards the queue; descriptors are
-//! closed after it is released.
+//! Directories are kept as well, the last few that something was looked up in: most requests of a
+//! program that walks a tree name something in the same directory, and to open it anew for each
+//! costs more than the rest ([`super::node::Nodes::within`]).
+//!
+//! Not for longer, because an open descriptor keeps the blocks of a deleted file allocated, and a
+//! file system below from being unmounted. A thread closes them; it sleeps until the oldest has had
+//! its time, and for as long as it takes when there are none. With the oldest it closes those that
+//! are nearly as old, so that a thousand lookups a second do not wake it a thousand times. The lock
+//! guards the queues; descriptors are closed after it is released.
 
+use super::descriptors::Descriptor;
 use super::handle::FileHandle;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::OwnedFd;
@@ -26,6 +31,8 @@ pub(super) const TIME: Duration = Duration::from_secs(1);
 const ROUND: Duration = Duration::from_millis(125);
 /// How many are kept.
 const DESCRIPTORS_MAX: usize = 256;
+/// How many directories besides: each use looks through them.
+const DIRECTORIES_MAX: usize = 16;
 
 /// The descriptors of the last lookups.
 #[derive(Debug)]
@@ -44,16 +51,25 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    queue: VecDeque<Lookup>,
+    /// The oldest first.
+    lookups: VecDeque<Opened<OwnedFd>>,
+    /// The oldest first.
+    directories: VecDeque<Opened<Arc<Descriptor>>>,
     stopped: bool,
 }
 
 #[derive(Debug)]
-struct Lookup {
+struct Opened<Fd> {
     until: Instant,
     mount: u16,
     handle: FileHandle,
-    fd: OwnedFd,
+    fd: Fd,
+}
+
+impl<Fd> Opened<Fd> {
+    fn is(&self, mount: u16, handle: &FileHandle) -> bool {
+        self.mount == mount && self.handle == *handle
+    }
 }
 
 impl Recent {
@@ -70,18 +86,37 @@ impl Recent {
 
     /// Closes them all; false if there are none.
     pub(super) fn clear(&self) -> bool {
-        let lookups = std::mem::take(&mut self.shared.state.lock().queue);
-        !lookups.is_empty()
+        let mut state = self.shared.state.lock();
+        let lookups = std::mem::take(&mut state.lookups);
+        let directories = std::mem::take(&mut state.directories);
+        drop(state);
+        !lookups.is_empty() || !directories.is_empty()
     }
 
     /// Keeps the descriptor of a lookup.
     pub(super) fn keep(&self, mount: u16, handle: FileHandle, fd: OwnedFd) {
-        let until = Instant::now() + self.time;
+        self.add((mount, handle, fd), self.limit, |state| &mut state.lookups);
+    }
+
+    /// Keeps the descriptor of a directory.
+    pub(super) fn keep_directory(&self, mount: u16, handle: FileHandle, fd: Arc<Descriptor>) {
+        let limit = self.limit.min(DIRECTORIES_MAX);
+        self.add((mount, handle, fd), limit, |state| &mut state.directories);
+    }
+
+    fn add<Fd>(
+        &self,
+        (mount, handle, fd): (u16, FileHandle, Fd),
+        limit: usize,
+        queue: impl Fn(&mut State) -> &mut VecDeque<Opened<Fd>>,
+    ) {
+        let opened = Opened { until: Instant::now() + self.time, mount, handle, fd };
         let mut state = self.shared.state.lock();
-        let was_empty = state.queue.is_empty();
-        let is_full = state.queue.len() >= self.limit;
-        let oldest = if is_full { state.queue.pop_front() } else { None };
-        state.queue.push_back(Lookup { until, mount, handle, fd });
+        let queue = queue(&mut state);
+        // What is in it already has to be closed first.
+        let was_empty = queue.is_empty();
+        let oldest = if queue.len() >= limit { queue.pop_front() } else { None };
+        queue.push_back(opened);
         drop(state);
         drop(oldest);
         if was_empty {
@@ -110,8 +145,14 @@ impl Recent {
     /// A copy of the descriptor of this object, if it was looked up lately.
     pub(super) fn find(&self, mount: u16, handle: &FileHandle) -> Option<OwnedFd> {
         let state = self.shared.state.lock();
-        let same = |lookup: &&Lookup| lookup.mount == mount && lookup.handle == *handle;
-        state.queue.iter().rev().find(same)?.fd.try_clone().ok()
+        state.lookups.iter().rev().find(|lookup| lookup.is(mount, handle))?.fd.try_clone().ok()
+    }
+
+    /// The descriptor of this directory, if something was looked up in it lately.
+    pub(super) fn directory(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
+        let state = self.shared.state.lock();
+        let mut kept = state.directories.iter().rev();
+        kept.find(|directory| directory.is(mount, handle)).map(|directory| directory.fd.clone())
     }
 }
 
@@ -126,22 +167,34 @@ impl Drop for Recent {
     }
 }
 
+impl State {
+    /// When the oldest has had its time.
+    fn until(&self) -> Option<Instant> {
+        let lookup = self.lookups.front().map(|lookup| lookup.until);
+        let directory = self.directories.front().map(|directory| directory.until);
+        lookup.into_iter().chain(directory).min()
+    }
+}
+
 impl Shared {
     fn close_in_time(&self) {
         let mut state = self.state.lock();
         while !state.stopped {
-            let Some(until) = state.queue.front().map(|lookup| lookup.until) else {
+            let Some(until) = state.until() else {
                 self.wake.wait(&mut state);
                 continue;
             };
-            let due = due(state.queue.iter().map(|lookup| lookup.until), Instant::now());
-            if due == 0 {
+            let now = Instant::now();
+            let lookups = due(state.lookups.iter().map(|lookup| lookup.until), now);
+            let directories = due(state.directories.iter().map(|kept| kept.until), now);
+            if lookups + directories == 0 {
                 self.wake.wait_until(&mut state, until);
                 continue;
             }
-            let expired: Vec<Lookup> = state.queue.drain(..due).collect();
+            let lookups: Vec<_> = state.lookups.drain(..lookups).collect();
+            let directories: Vec<_> = state.directories.drain(..directories).collect();
             drop(state);
-            drop(expired);
+            drop((lookups, directories));
             state = self.state.lock();
         }
     }
@@ -212,12 +265,44 @@ mod tests {
             let found = std::fs::File::from(recent.find(7, handle).unwrap());
             assert_eq!(found.metadata().unwrap().ino(), *inode);
         }
-        let is_empty = |recent: &Recent| recent.shared.state.lock().queue.is_empty();
+        let is_empty = |recent: &Recent| recent.shared.state.lock().until().is_none();
         assert!(!is_empty(&recent) && recent.clear() && is_empty(&recent));
         recent.set_time(Duration::ZERO);
         let file = create(0);
         let (handle, _) = FileHandle::of(file.as_fd()).unwrap();
         recent.keep(7, handle, file.into());
         eventually("a descriptor whose time has come is closed", || is_empty(&recent));
+    }
+
+    #[test]
+    fn the_last_directories_are_kept_until_their_time_has_come() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut recent = Recent::new(usize::MAX, Duration::from_secs(3600));
+        let mut handles = Vec::new();
+        for number in 0..DIRECTORIES_MAX + 1 {
+            let path = directory.path().join(number.to_string());
+            std::fs::create_dir(&path).unwrap();
+            let fd = OwnedFd::from(std::fs::File::open(&path).unwrap());
+            let Ok((handle, _)) = FileHandle::of(fd.as_fd()) else {
+                crate::skipped::skipped(format_args!("no file handles on {}", path.display()));
+                return;
+            };
+            recent.keep_directory(7, handle.clone(), Descriptor::new(fd));
+            handles.push(handle);
+        }
+        let found = |recent: &Recent, number: usize| recent.directory(7, &handles[number]);
+        assert!(found(&recent, 0).is_none(), "there is a limit");
+        assert!((1..handles.len()).all(|number| found(&recent, number).is_some()));
+        assert!(recent.directory(8, &handles[1]).is_none(), "another mount");
+        assert!(recent.clear() && !recent.clear() && found(&recent, 2).is_none());
+        // A lookup that stays long does not make a directory that comes after it stay as long.
+        let open = |number: usize| {
+            OwnedFd::from(std::fs::File::open(directory.path().join(number.to_string())).unwrap())
+        };
+        recent.keep(7, handles[3].clone(), open(3));
+        recent.set_time(Duration::ZERO);
+        recent.keep_directory(7, handles[4].clone(), Descriptor::new(open(4)));
+        eventually("a directory whose time has come is closed", || found(&recent, 4).is_none());
+        assert!(recent.find(7, &handles[3]).is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::node::Nodes;
 use super::*;
-use crate::{Attributes, Caller, Found, Origin, RenameFlags};
+use crate::{Attributes, Caller, Found, Make, Origin, RenameFlags};
 use std::ffi::OsStr;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -223,4 +223,49 @@ fn the_last_bytes_that_a_file_can_have_are_read_and_behind_them_is_its_end() {
     let mut bytes = Vec::with_capacity(131_072);
     origin.read_at(&file, last - 1, 1, &mut bytes).unwrap();
     assert!(bytes.is_empty(), "the file ends long before");
+}
+
+#[test]
+fn a_directory_that_was_removed_is_stale_though_it_is_open_and_one_that_was_renamed_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |path: &str| directory.path().join(path);
+    fs::create_dir(at("a")).unwrap();
+    fs::create_dir(at("b")).unwrap();
+    let origin = DirectoryOrigin::open(directory.path()).unwrap();
+    let origin = origin.keeping_lookups(Duration::from_secs(3600));
+    if !origin.keeps_handles() {
+        crate::skipped::skipped("objects here cannot be opened by handle");
+        return;
+    }
+    let (a, b) = (node(&origin, "a"), node(&origin, "b"));
+    let name = OsStr::new("file");
+    let lookup = |at: &Node| origin.lookup(at, name).map(|found| found.attributes.size_bytes);
+    for _ in 0..2 {
+        assert_eq!((lookup(&a), lookup(&b)), (Err(Errno::NOENT), Err(Errno::NOENT)));
+    }
+    // What is made behind us is seen at once, wherever the directory is by now.
+    fs::rename(at("a"), at("c")).unwrap();
+    fs::write(at("c/file"), "1234").unwrap();
+    assert_eq!(lookup(&a), Ok(4));
+    let file = origin.lookup(&a, name).unwrap().node;
+    assert_eq!(origin.leads_to(&a, name, &file), Ok(true));
+    // The kernel has to learn that the directory is another, not that there is no such name in it.
+    fs::remove_dir(at("b")).unwrap();
+    fs::create_dir(at("b")).unwrap();
+    fs::write(at("b/file"), "12").unwrap();
+    let stale = Err(Errno::STALE);
+    assert_eq!(lookup(&b), stale);
+    assert_eq!(origin.leads_to(&b, name, &file), Err(Errno::STALE));
+    let what = Make::Directory { mode: 0o755 };
+    let made = origin.make(&b, OsStr::new("made"), what, NOBODY_MASKS);
+    assert_eq!(made.map(|_| ()), Err(Errno::STALE));
+    let flags = OFlags::RDWR | OFlags::CREATE;
+    let created = origin.create(&b, OsStr::new("new"), flags, 0o644, NOBODY_MASKS);
+    assert_eq!(created.map(|_| ()), Err(Errno::STALE));
+    assert_eq!(origin.unlink(&b, name), Err(Errno::STALE));
+    for (from, to) in [(&a, &b), (&b, &a)] {
+        let renamed = origin.rename((from, name), (to, name), RenameFlags::empty());
+        assert_eq!(renamed, Err(Errno::STALE));
+    }
+    assert_eq!(lookup(&node(&origin, "b")), Ok(2));
 }
