@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 /// How long a day is.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many seconds of requests can be owed. Demand reads take what they need; this bounds how long
-/// prefetch waits after a burst of them.
-const OWED_MAX_SECONDS: f64 = 10.0;
+/// How many seconds of requests can be made too early. Demand reads take what they need; this
+/// bounds how long prefetch waits after a burst of them.
+const EARLY_MAX_SECONDS: f64 = 10.0;
 
 /// A price list, in nanodollars a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub(crate) enum HeldBack {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     budget: Budget,
-    /// Requests that may still be made, or are owed.
+    /// Requests that may still be made; below zero, those that were made too early.
     tokens: f64,
     /// How many were made when that was looked at last, and when.
     seen: u64,
@@ -159,7 +159,7 @@ impl Meter {
             let passed = now.saturating_duration_since(self.at).as_secs_f64();
             let made = requests.saturating_sub(self.seen) as f64;
             let tokens = (self.tokens + passed * rate).min(rate.max(1.0)) - made;
-            self.tokens = tokens.max(-OWED_MAX_SECONDS * rate);
+            self.tokens = tokens.max(-EARLY_MAX_SECONDS * rate);
             (self.seen, self.at) = (requests, now);
             if self.tokens < 1.0 {
                 return Err(HeldBack::Requests);
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(meter.check(9, 0, start), Ok(()));
         assert_eq!(meter.check(10, 0, start), Err(HeldBack::Requests));
         assert_eq!(meter.check(10, 0, start + SECOND / 5), Ok(()), "two more by now");
-        // A burst of demand reads is owed, for ten seconds at most.
+        // A burst of demand reads is paid back, for ten seconds at most.
         assert_eq!(meter.check(100_000, 0, start + SECOND), Err(HeldBack::Requests));
         assert_eq!(meter.check(100_000, 0, start + 10 * SECOND), Err(HeldBack::Requests));
         assert_eq!(meter.check(100_000, 0, start + 12 * SECOND), Ok(()));

@@ -8,7 +8,7 @@
 //!
 //! The lock is a leaf.
 
-use crate::inode::{BelievedName, Name};
+use crate::inode::{KernelName, Name};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(crate) enum Became {
     /// What it led to was removed, or replaced.
     Removed,
     /// What it led to has this name instead since then.
-    Moved(BelievedName),
+    Moved(KernelName),
 }
 
 impl Moves {
@@ -57,11 +57,11 @@ impl Moves {
     }
 
     /// What became of a name since the kernel was told it.
-    pub(crate) fn since(&self, told: &BelievedName) -> Became {
+    pub(crate) fn since(&self, told: &KernelName) -> Became {
         match self.0.lock().get(&told.name) {
             // At the very same time either may have been first; then nothing is known.
             Some(change) if change.at > told.at => match &change.to {
-                Some(name) => Became::Moved(BelievedName { name: name.clone(), at: change.at }),
+                Some(name) => Became::Moved(KernelName { name: name.clone(), at: change.at }),
                 None => Became::Removed,
             },
             _ => Became::Unchanged,
@@ -79,8 +79,8 @@ mod tests {
         Name::of(1, name.as_ref())
     }
 
-    fn told(text: &str, at: Instant) -> BelievedName {
-        BelievedName { name: name(text), at }
+    fn told(text: &str, at: Instant) -> KernelName {
+        KernelName { name: name(text), at }
     }
 
     #[test]

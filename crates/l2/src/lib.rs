@@ -36,6 +36,9 @@ mod health;
 pub mod index;
 mod padding;
 mod readers;
+#[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod store;
 mod tier;
 

@@ -63,7 +63,7 @@ fn an_upload_that_panics_is_counted_and_tried_again_and_others_go_up_meanwhile()
     for name in ["f", "g"] {
         let (_, file) = m.create(name, OFlags::WRONLY).unwrap();
         m.write_at(&file, 0, name.as_bytes()).unwrap();
-        // Nobody closes it as a program does: its upload is owed.
+        // Nobody closes it as a program does: its upload is pending.
         drop(file);
         until("one of them panics, the other is uploaded", || {
             let mut panics = 0;

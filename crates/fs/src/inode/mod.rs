@@ -1,16 +1,16 @@
 //! Inodes the kernel knows: what they are, what is open, and in which order to let go of them.
 
-mod believed_size;
 mod changing;
+mod kernel_size;
 mod names;
 mod names_kept;
 mod no_xattrs;
 mod table;
 mod way;
 
-pub(crate) use believed_size::BelievedSize;
 pub(crate) use changing::Changing;
-pub(crate) use names::{BelievedName, Name, Names};
+pub(crate) use kernel_size::KernelSize;
+pub(crate) use names::{KernelName, Name, Names};
 pub(crate) use names_kept::Sharing;
 pub(crate) use no_xattrs::Mark;
 pub(crate) use table::InodeTable;
@@ -19,7 +19,7 @@ use crate::handle::OpenFile;
 use crate::kernel::Backing;
 use crate::record::Version;
 use crate::version::Contents;
-use believed_size::ToldSizes;
+use kernel_size::KernelSizes;
 use names_kept::NamesKept;
 use no_xattrs::NoXattrs;
 use ogive_origin::{Attributes, FileKind, Found, Origin};
@@ -47,7 +47,7 @@ pub(crate) struct Inode<O: Origin> {
     pub(crate) kind: FileKind,
     /// Fingerprint of the attributes that the kernel was told last.
     reported: AtomicU64,
-    told: ToldSizes,
+    told: KernelSizes,
     no_xattrs: NoXattrs,
     /// What the kernel keeps of a directory.
     pub(crate) names_kept: NamesKept,
@@ -59,7 +59,7 @@ pub(crate) struct Inode<O: Origin> {
 /// What is kept of an inode once it has been opened.
 struct OpenState<O: Origin> {
     contents: Contents,
-    believed: BelievedSize,
+    believed: KernelSize,
     /// The kernel has no pages of an earlier version than this.
     pages_of: Option<Version>,
     files: Vec<Arc<OpenFile<O>>>,
@@ -70,7 +70,7 @@ struct OpenState<O: Origin> {
 }
 
 impl<O: Origin> OpenState<O> {
-    fn new(contents: Contents, believed: BelievedSize) -> Self {
+    fn new(contents: Contents, believed: KernelSize) -> Self {
         Self {
             contents,
             believed,
@@ -91,7 +91,7 @@ impl<O: Origin> Inode<O> {
             kind: found.attributes.kind,
             node: found.node,
             reported: AtomicU64::new(0),
-            told: ToldSizes::default(),
+            told: KernelSizes::default(),
             no_xattrs: NoXattrs::default(),
             names_kept: NamesKept::default(),
             opened: Mutex::new(None),
@@ -136,14 +136,14 @@ impl<O: Origin> Inode<O> {
     }
 
     /// Between which sizes the one lies that the kernel believes in.
-    pub(crate) fn believed_size(&self) -> BelievedSize {
+    pub(crate) fn kernel_size(&self) -> KernelSize {
         let opened = self.opened.lock();
-        opened.as_ref().map_or(BelievedSize::UNKNOWN, |opened| opened.believed)
+        opened.as_ref().map_or(KernelSize::UNKNOWN, |opened| opened.believed)
     }
 
     /// Changes what is known of the size that the kernel believes in, of a file that has been
     /// opened; `change` must not call anything that blocks.
-    pub(crate) fn believe(&self, change: impl FnOnce(&mut BelievedSize)) {
+    pub(crate) fn believe(&self, change: impl FnOnce(&mut KernelSize)) {
         if let Some(opened) = self.opened.lock().as_mut() {
             change(&mut opened.believed);
         }

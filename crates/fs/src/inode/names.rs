@@ -38,7 +38,7 @@ impl Name {
 
 /// A name, and when the kernel was told last that it leads here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BelievedName {
+pub(crate) struct KernelName {
     pub(crate) name: Name,
     pub(crate) at: Instant,
 }
@@ -49,13 +49,13 @@ pub(crate) struct Names(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    last: Option<BelievedName>,
+    last: Option<KernelName>,
     others: Option<Box<Others>>,
 }
 
 #[derive(Debug, Default)]
 struct Others {
-    names: Vec<BelievedName>,
+    names: Vec<KernelName>,
     /// When the kernel was told last of a name that is not kept.
     left_out: Option<Instant>,
 }
@@ -70,7 +70,7 @@ impl Names {
             return;
         }
         drop(known);
-        let told = BelievedName { name: Name::of(parent, name), at: now };
+        let told = KernelName { name: Name::of(parent, name), at: now };
         let mut known = self.0.lock();
         let replaced = known.last.replace(told);
         let mut gone = Vec::new();
@@ -89,7 +89,7 @@ impl Names {
     }
 
     /// The names that the kernel may believe in at `now`; `None` if not all of them are known.
-    pub(crate) fn believed(&self, now: Instant, memory: Duration) -> Option<Vec<BelievedName>> {
+    pub(crate) fn believed(&self, now: Instant, memory: Duration) -> Option<Vec<KernelName>> {
         let is_believed = |at: Instant| now.saturating_duration_since(at) <= memory;
         let known = self.0.lock();
         let mut believed: Vec<_> = known.last.iter().cloned().collect();
@@ -105,7 +105,7 @@ impl Names {
     }
 
     /// The kernel knows the inode by another name instead, or, with `None`, by this one no more.
-    pub(crate) fn changed(&self, told: &BelievedName, to: Option<BelievedName>) {
+    pub(crate) fn changed(&self, told: &KernelName, to: Option<KernelName>) {
         let mut known = self.0.lock();
         let is_last = known.last.as_ref() == Some(told);
         let mut gone = Vec::new();
@@ -131,12 +131,12 @@ impl Others {
     /// One more; what nobody believes in any more goes.
     fn add(
         &mut self,
-        told: BelievedName,
+        told: KernelName,
         now: Instant,
         memory: Duration,
-        gone: &mut Vec<BelievedName>,
+        gone: &mut Vec<KernelName>,
     ) {
-        let is_old = |other: &mut BelievedName| now.saturating_duration_since(other.at) > memory;
+        let is_old = |other: &mut KernelName| now.saturating_duration_since(other.at) > memory;
         gone.extend(self.names.extract_if(.., is_old));
         if self.names.len() == OTHERS_MAX {
             let oldest = (0..self.names.len()).min_by_key(|&place| self.names[place].at);
@@ -209,8 +209,7 @@ mod tests {
         tell(&names, "a", 0);
         tell(&names, "b", 1);
         let told = names.believed(second(1), MEMORY).unwrap();
-        let to =
-            |name: &str| Some(BelievedName { name: Name::of(1, name.as_ref()), at: second(2) });
+        let to = |name: &str| Some(KernelName { name: Name::of(1, name.as_ref()), at: second(2) });
         names.changed(&told[1], to("c"));
         assert_eq!(believed(&names, 3).unwrap(), ["b", "c"]);
         names.changed(&told[1], to("d"));

@@ -2,7 +2,7 @@
 
 use super::{NodeAttributes, Result, View};
 use crate::handle::OpenFile;
-use crate::inode::{BelievedSize, Inode};
+use crate::inode::{Inode, KernelSize};
 use crate::number::ROOT;
 use crate::version::Contents;
 use ogive_origin::{
@@ -97,7 +97,7 @@ impl<O: Origin> View<O> {
         drop(changing);
         let attributes = result?;
         if changes.size_bytes.is_some() {
-            let size = BelievedSize::exactly(attributes.size_bytes);
+            let size = KernelSize::exactly(attributes.size_bytes);
             inode.believe(|believed| *believed = size);
         }
         Ok(self.tell(&inode, attributes))

@@ -2,7 +2,7 @@
 
 use super::{NodeAttributes, Result, View};
 use crate::handle::OpenFile;
-use crate::inode::{BelievedSize, Inode};
+use crate::inode::{Inode, KernelSize};
 use crate::kernel::Backing;
 use crate::prefetch::Streams;
 use crate::record::{Key, Version};
@@ -104,7 +104,7 @@ impl<O: Origin> View<O> {
         let backing = self.choose_way(&inode, &file, permissions, writable);
         if backing.is_some() {
             // The kernel does not say what it writes.
-            inode.believe(|believed| *believed = BelievedSize::UNKNOWN);
+            inode.believe(|believed| *believed = KernelSize::UNKNOWN);
         }
         // Pages that the kernel kept of it before are none of what it writes now.
         let keep_pages = keep_pages && backing.is_none();

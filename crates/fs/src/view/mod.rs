@@ -36,7 +36,7 @@ pub(crate) use reading::Read;
 
 use crate::counters::Counters;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
-use crate::inode::{BelievedName, Inode, InodeTable};
+use crate::inode::{Inode, InodeTable, KernelName};
 use crate::kernel::Kernel;
 use crate::moves::{Became, Moves};
 use crate::number::{Numbers, ROOT};
@@ -206,7 +206,7 @@ impl<O: Origin> View<O> {
     }
 
     /// Whether a name that the kernel was told leads to the inode, or the kernel has forgotten it.
-    fn is_true(&self, told: &BelievedName, inode: &Inode<O>) -> bool {
+    fn is_true(&self, told: &KernelName, inode: &Inode<O>) -> bool {
         /// A name that was changed more often meanwhile is not followed further.
         const MOVES_MAX: usize = 16;
         let mut now = told.clone();

@@ -5,7 +5,7 @@
 //! where it really ends. Three things that a program can do look like something else:
 //!
 //! - `RWF_NOAPPEND` writes elsewhere than at the end of a file with `O_APPEND`. The place tells it:
-//!   it is not where the kernel believes that the file ends ([`BelievedSize`](crate::inode::BelievedSize)).
+//!   it is not where the kernel believes that the file ends ([`KernelSize`](crate::inode::KernelSize)).
 //! - `RWF_APPEND` appends to a file without the flag. That looks like a write at the end, and is
 //!   one unless somebody has appended behind the mount.
 //! - A large write past the page cache comes in parts, in any order ([`Parts`]).
@@ -86,7 +86,7 @@ impl<O: Origin> View<O> {
         mode: WriteMode<'_>,
         parts: &mut Parts,
     ) -> Result<Target> {
-        let (start, believed) = (range.start, open.inode.believed_size());
+        let (start, believed) = (range.start, open.inode.kernel_size());
         if let Some(place) = parts.place(range) {
             return Ok(Target::At(place));
         }
@@ -115,7 +115,7 @@ impl<O: Origin> View<O> {
     /// What is written at the end of a file that somebody else has made longer may be meant for its
     /// new end.
     fn target_of_writer(&self, open: &OpenFile<O>, start: u64, mode: WriteMode<'_>) -> Target {
-        let believed = open.inode.believed_size();
+        let believed = open.inode.kernel_size();
         let may_end_there = [believed.least(), believed.greatest()].contains(&start);
         let is_longer = || self.origin.size_at_hand(&open.file).is_some_and(|size| size > start);
         match may_end_there && is_longer() && (mode.one_write)() == OneWrite::Appends {

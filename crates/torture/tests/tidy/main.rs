@@ -25,7 +25,8 @@ const LONG_FUNCTIONS: [(&str, &str); 0] = [];
 /// two files.
 const MODULE_ARROWS: [(&str, &str); 8] = [
     (
-        "crates/arc: a circle of table::",
+        "crates/arc: a circle of table::ages, table::blocks, table::entry, table::lists, table::meta, \
+         table::recency, table::slab, table::sublist, table::window",
         "a sublist is one structure under one lock: its lists and ages are parts of `Sublist`",
     ),
     (

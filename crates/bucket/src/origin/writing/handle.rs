@@ -321,7 +321,7 @@ impl Writing {
 
     /// One who had an object open has let go of it.
     fn leave(self: &Arc<Self>, object: &Arc<OpenObject>, writes: bool) {
-        let (mut settled, mut owes) = (None, false);
+        let (mut settled, mut is_left) = (None, false);
         {
             let mut table = self.table.lock();
             let mut state = object.state();
@@ -330,8 +330,8 @@ impl Writing {
             let is_done = state.place == Place::Removed || state.is_in_conflict();
             if state.writers == 0 && (is_done || !state.is_changed()) {
                 settled = state.staged.take().filter(|_| !is_done);
-            } else if state.writers == 0 && !state.is_owed {
-                (state.is_owed, owes) = (true, true);
+            } else if state.writers == 0 && !state.is_pending {
+                (state.is_pending, is_left) = (true, true);
             }
             let is_here = table.get(&state.key).is_some_and(|known| Arc::ptr_eq(known, object));
             if state.users == 0 && state.staged.is_none() && is_here {
@@ -341,8 +341,8 @@ impl Writing {
         if let Some(staged) = settled {
             self.retire(&staged);
         }
-        if owes {
-            self.owe(object);
+        if is_left {
+            self.upload_later(object);
         }
     }
 }

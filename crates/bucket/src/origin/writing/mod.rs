@@ -10,7 +10,7 @@
 //! - An open file is of one line of objects: the one that it was opened with, and those that were
 //!   made of it here. When somebody else's object is found under the key, the line has ended
 //!   ([`object::Place::Replaced`]), and who opens the name then is on another one.
-//! - What could not be uploaded is *owed*: a thread tries again, and so does the next mount.
+//! - What could not be uploaded is *pending*: a thread tries again, and so does the next mount.
 //!
 //! # Locks
 //! The table's, then an object's state. Gates: see [`object`].
@@ -19,7 +19,7 @@ mod handle;
 mod names;
 mod notes;
 mod object;
-mod owed;
+mod pending;
 mod renames;
 
 pub(super) use handle::Handle;
@@ -34,8 +34,8 @@ use crate::staged::{Durable, Options, StagedError, StagedFile, refusal, resume_r
 use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
 use object::{OpenObject, Place};
 use ogive_origin::{Errno, OFlags, Result, Time};
-use owed::Owed;
 use parking_lot::Mutex;
+use pending::PendingUploads;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -77,9 +77,9 @@ pub(super) struct Writing {
     convention: Convention,
     messages: Arc<Messages>,
     young: Arc<Young>,
-    /// Objects that are open or owed, by the key that leads to them.
+    /// Objects that are open or pending, by the key that leads to them.
     table: Mutex<HashMap<Arc<str>, Arc<OpenObject>>>,
-    owed: Arc<Owed>,
+    pending: Arc<PendingUploads>,
 }
 
 /// How a file is opened.
@@ -140,9 +140,17 @@ impl Writing {
             let (from, to, moved) = (names.0, names.1, renamed.moved);
             messages.say(format_args!("the rename of {from} to {to}: {moved} objects moved"));
         }
-        let (table, owed) = (Mutex::default(), Arc::new(Owed::default()));
-        let writing =
-            Arc::new(Self { bucket, journal, options, convention, messages, young, table, owed });
+        let (table, pending) = (Mutex::default(), Arc::new(PendingUploads::default()));
+        let writing = Arc::new(Self {
+            bucket,
+            journal,
+            options,
+            convention,
+            messages,
+            young,
+            table,
+            pending,
+        });
         for log in staged {
             let file = StagedFile::resume(Arc::clone(&writing.bucket), log, writing.options.staged);
             writing.take_up(file);
@@ -150,7 +158,7 @@ impl Writing {
         Ok(writing)
     }
 
-    /// Uploads what an earlier mount has left of a file, or comes to owe it.
+    /// Uploads what an earlier mount has left of a file, or has it pending.
     fn take_up(self: &Arc<Self>, file: StagedFile) {
         let key = file.key();
         let object = match file.base() {
@@ -388,9 +396,9 @@ impl Writing {
         sizes.fold((0, 0), |(files, all), bytes| (files + 1, all + bytes))
     }
 
-    /// How often an upload that was owed has panicked.
+    /// How often a pending upload has panicked.
     pub(super) fn panics(&self) -> u64 {
-        self.owed.panics()
+        self.pending.panics()
     }
 
     /// Those below a directory that have changes or may get some.
@@ -402,9 +410,9 @@ impl Writing {
         })
     }
 
-    /// Ends the thread that uploads what is owed, once it has tried all of it.
+    /// Ends the thread that uploads what is pending, once it has tried all of it.
     pub(super) fn end(&self) {
-        let left = self.owed.end();
+        let left = self.pending.end();
         if left > 0 {
             let path = self.journal.path().display();
             self.messages.say(format_args!(

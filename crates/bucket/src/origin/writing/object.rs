@@ -52,7 +52,7 @@ pub(super) struct State {
     /// It was open for writing: its contents may be others than when it was opened.
     pub(super) is_written: bool,
     /// It waits to be uploaded by the thread for that.
-    pub(super) is_owed: bool,
+    pub(super) is_pending: bool,
     /// It was said that its changes met somebody else's.
     pub(super) is_told: bool,
     /// What is to be beside it, if that is not what the store has beside it.
@@ -89,7 +89,7 @@ impl OpenObject {
             modified: Time::now(),
             uploads: 0,
             is_written: false,
-            is_owed: false,
+            is_pending: false,
             is_told: false,
             noted: None,
             has_time: false,

@@ -1,6 +1,6 @@
 //! What could not be uploaded when it was closed: a thread tries again, with growing pauses.
 //!
-//! There is no thread before something is owed, and while nothing is it sleeps without an end. At
+//! There is no thread before something is pending, and while nothing is it sleeps without an end. At
 //! the end of the mount what was never tried is tried once; what is left is in the journal.
 //!
 //! # Locks
@@ -22,7 +22,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Objects that are to be uploaded.
 #[derive(Default)]
-pub(super) struct Owed {
+pub(super) struct PendingUploads {
     queue: Mutex<Queue>,
     wanted: Condvar,
     panics: AtomicU64,
@@ -30,12 +30,12 @@ pub(super) struct Owed {
 
 #[derive(Default)]
 struct Queue {
-    debts: Vec<Debt>,
+    uploads: Vec<PendingUpload>,
     is_ending: bool,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Debt {
+struct PendingUpload {
     object: Arc<OpenObject>,
     /// When to try.
     due: Instant,
@@ -45,24 +45,28 @@ struct Debt {
 
 impl Writing {
     /// Has an object uploaded some time.
-    pub(super) fn owe(self: &Arc<Self>, object: &Arc<OpenObject>) {
-        let debt = Debt { object: Arc::clone(object), due: Instant::now(), pause: Duration::ZERO };
-        let mut queue = self.owed.queue.lock();
-        queue.debts.push(debt);
+    pub(super) fn upload_later(self: &Arc<Self>, object: &Arc<OpenObject>) {
+        let upload = PendingUpload {
+            object: Arc::clone(object),
+            due: Instant::now(),
+            pause: Duration::ZERO,
+        };
+        let mut queue = self.pending.queue.lock();
+        queue.uploads.push(upload);
         if queue.thread.is_none() && !queue.is_ending {
-            let (owed, writing) = (Arc::clone(&self.owed), Arc::downgrade(self));
+            let (pending, writing) = (Arc::clone(&self.pending), Arc::downgrade(self));
             let thread = std::thread::Builder::new().name("bucket_upload".into());
-            match thread.spawn(move || owed.pay(&writing)) {
+            match thread.spawn(move || pending.run(&writing)) {
                 Ok(thread) => queue.thread = Some(thread),
                 Err(error) => log::warn!("no thread to upload what is left: {error}"),
             }
         }
         drop(queue);
-        self.owed.wanted.notify_all();
+        self.pending.wanted.notify_all();
     }
 }
 
-impl Owed {
+impl PendingUploads {
     /// How often an upload has panicked.
     pub(super) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
@@ -81,44 +85,44 @@ impl Owed {
         {
             log::error!("the thread that uploads panicked");
         }
-        self.queue.lock().debts.len()
+        self.queue.lock().uploads.len()
     }
 
-    fn pay(&self, writing: &Weak<Writing>) {
-        while let Some(mut debt) = self.next() {
+    fn run(&self, writing: &Weak<Writing>) {
+        while let Some(mut upload) = self.next() {
             let Some(writing) = writing.upgrade() else { return };
-            // A panic is a bug of ours. What is owed is owed all the same, and so are the others.
-            let is_paid = catch_unwind(AssertUnwindSafe(|| debt.pay(&writing)));
-            if is_paid.is_err() {
+            // A panic is a bug of ours. What is pending stays so, and the others are uploaded.
+            let is_done = catch_unwind(AssertUnwindSafe(|| upload.upload(&writing)));
+            if is_done.is_err() {
                 self.panics.fetch_add(1, Ordering::Relaxed);
-                let key = Arc::clone(&debt.object.state().key);
+                let key = Arc::clone(&upload.object.state().key);
                 log::error!("the upload of {key} panicked; it is tried again");
             }
-            if !is_paid.unwrap_or(false) {
-                debt.pause = (debt.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
-                debt.due = Instant::now() + debt.pause;
-                self.queue.lock().debts.push(debt);
+            if !is_done.unwrap_or(false) {
+                upload.pause = (upload.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
+                upload.due = Instant::now() + upload.pause;
+                self.queue.lock().uploads.push(upload);
             }
         }
     }
 
     /// The next that is due.
-    fn next(&self) -> Option<Debt> {
+    fn next(&self) -> Option<PendingUpload> {
         let mut queue = self.queue.lock();
         loop {
             let now = Instant::now();
             let is_ending = queue.is_ending;
-            let is_due = |debt: &Debt| match is_ending {
-                true => debt.pause.is_zero(),
-                false => debt.due <= now,
+            let is_due = |upload: &PendingUpload| match is_ending {
+                true => upload.pause.is_zero(),
+                false => upload.due <= now,
             };
-            if let Some(at) = queue.debts.iter().position(is_due) {
-                return Some(queue.debts.swap_remove(at));
+            if let Some(at) = queue.uploads.iter().position(is_due) {
+                return Some(queue.uploads.swap_remove(at));
             }
             if is_ending {
                 return None;
             }
-            match queue.debts.iter().map(|debt| debt.due).min() {
+            match queue.uploads.iter().map(|upload| upload.due).min() {
                 None => self.wanted.wait(&mut queue),
                 Some(due) => {
                     let _ = self.wanted.wait_until(&mut queue, due);
@@ -128,16 +132,16 @@ impl Owed {
     }
 }
 
-impl Debt {
-    /// Uploads it, and tells whether it is owed no more.
-    fn pay(&self, writing: &Arc<Writing>) -> bool {
+impl PendingUpload {
+    /// Uploads it, and tells whether that is done.
+    fn upload(&self, writing: &Arc<Writing>) -> bool {
         self.object.state().join(false);
         let handle = Handle::new(writing, Arc::clone(&self.object), Wants::default());
-        let is_paid = matches!(handle.upload(), Ok(()) | Err(Errno::STALE));
-        if is_paid {
-            // Before the handle is dropped, which comes to owe it again if it was changed since.
-            self.object.state().is_owed = false;
+        let is_done = matches!(handle.upload(), Ok(()) | Err(Errno::STALE));
+        if is_done {
+            // Before the handle is dropped, which makes it pending again if it was changed since.
+            self.object.state().is_pending = false;
         }
-        is_paid
+        is_done
     }
 }

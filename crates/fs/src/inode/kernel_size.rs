@@ -37,40 +37,40 @@ impl Sizes {
 
 /// The sizes that the kernel was told of a file that was never opened.
 #[derive(Debug)]
-pub(super) struct ToldSizes {
+pub(super) struct KernelSizes {
     least: AtomicU64,
     greatest: AtomicU64,
 }
 
-impl Default for ToldSizes {
+impl Default for KernelSizes {
     fn default() -> Self {
         let Sizes { least, greatest } = Sizes::NONE;
         Self { least: AtomicU64::new(least), greatest: AtomicU64::new(greatest) }
     }
 }
 
-impl ToldSizes {
+impl KernelSizes {
     pub(super) fn tell(&self, bytes: u64) {
         self.least.fetch_min(bytes, Ordering::Relaxed);
         self.greatest.fetch_max(bytes, Ordering::Relaxed);
     }
 
     /// What the kernel believes when the file is opened.
-    pub(super) fn believed(&self) -> BelievedSize {
+    pub(super) fn believed(&self) -> KernelSize {
         let least = self.least.load(Ordering::Relaxed);
         let greatest = self.greatest.load(Ordering::Relaxed);
         if least > greatest {
-            return BelievedSize::UNKNOWN;
+            return KernelSize::UNKNOWN;
         }
         let sizes = Sizes { least, greatest };
         // Any of the answers may still be under way.
-        BelievedSize { sizes, told: sizes, ..BelievedSize::UNKNOWN }
+        KernelSize { sizes, told: sizes, ..KernelSize::UNKNOWN }
     }
 }
 
 /// The least and the greatest size that the kernel may believe in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BelievedSize {
+pub(crate) struct KernelSize {
     sizes: Sizes,
     /// What it was told since the last write that began elsewhere than where one had ended.
     told: Sizes,
@@ -80,7 +80,7 @@ pub(crate) struct BelievedSize {
     written_to: Option<u64>,
 }
 
-impl BelievedSize {
+impl KernelSize {
     /// It may be any.
     pub(crate) const UNKNOWN: Self = Self {
         sizes: Sizes { least: 0, greatest: u64::MAX },
@@ -151,13 +151,13 @@ impl BelievedSize {
 mod tests {
     use super::*;
 
-    fn range(believed: BelievedSize) -> (u64, u64) {
+    fn range(believed: KernelSize) -> (u64, u64) {
         (believed.least(), believed.greatest())
     }
 
     #[test]
     fn the_size_that_the_kernel_believes_in_is_never_outside() {
-        let mut believed = BelievedSize::exactly(10);
+        let mut believed = KernelSize::exactly(10);
         believed.has_written_to(12);
         assert!(believed.is_exactly(12));
         believed.has_written_to(3);
@@ -169,14 +169,14 @@ mod tests {
         assert_eq!(range(believed), (4, 20));
         believed.has_written_to(15);
         assert_eq!(range(believed), (15, 20));
-        let mut unknown = BelievedSize::UNKNOWN;
+        let mut unknown = KernelSize::UNKNOWN;
         unknown.may_be(7);
         assert_eq!(range(unknown), (0, u64::MAX));
     }
 
     #[test]
     fn an_answer_that_is_under_way_may_be_taken_after_an_append_has_begun() {
-        let mut believed = BelievedSize::exactly(10);
+        let mut believed = KernelSize::exactly(10);
         believed.may_be(50);
         // The answer has not been taken yet.
         believed.appends_at(10);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn parts_of_one_append_make_no_answer_void() {
-        let mut believed = BelievedSize::exactly(0);
+        let mut believed = KernelSize::exactly(0);
         believed.may_be(1000);
         for part in 0..5 {
             believed.appends_at(part * 10);
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn before_a_file_is_opened_all_that_was_told_of_it_counts() {
-        let told = ToldSizes::default();
-        assert_eq!(range(told.believed()), range(BelievedSize::UNKNOWN));
+        let told = KernelSizes::default();
+        assert_eq!(range(told.believed()), range(KernelSize::UNKNOWN));
         told.tell(7);
         assert!(told.believed().is_exactly(7));
         told.tell(3);
