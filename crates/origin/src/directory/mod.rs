@@ -1,14 +1,13 @@
 //! A directory as an origin: local, NFS, CephFS, or whatever else the kernel mounts.
 //!
 //! Objects are named by kernel file handle where possible ([`handle`]), so that a mount over
-//! millions of files keeps no descriptors and follows no paths. Operations on an object go
-//! through an `O_PATH` descriptor opened for the occasion, or for the last name in the same directory
-//! ([`recent`]), and, where a system call takes only
-//! paths, through its magic link in `/proc/self/fd`, which the kernel resolves to the very object
-//! without looking at names. Where there are no handles, or the process may not open by them,
-//! objects are named by place and identity ([`object`]), and a bounded number of them is open
-//! ([`descriptors`]). All of them begin at one descriptor of the directory ([`root`]), which is
-//! opened once.
+//! millions of files keeps no descriptors and follows no paths. Operations on an object go through
+//! an `O_PATH` descriptor opened for the occasion, or for the last name in the same directory
+//! ([`recent`]), and, where a system call takes only paths, through its magic link in
+//! `/proc/self/fd`, which the kernel resolves to the very object without looking at names. Where
+//! there are no handles, or the process may not open by them, objects are named by place and
+//! identity ([`object`]), and a bounded number of them is open ([`descriptors`]). All of them begin
+//! at one descriptor of the directory ([`root`]), which is opened once.
 
 mod credentials;
 mod crossing;
