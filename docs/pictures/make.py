@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the pictures of README.md from a real mount: docs/pictures/make.py [OGIVE]
+"""Makes the pictures of the pages from a real mount: docs/pictures/make.py [OGIVE]
 
 Mounts this tree, reads it in a loop, and draws what `ogive stat` prints and where the daemon's CPU
 goes meanwhile (`ogive profile`). Writes stat.svg and flame.svg beside itself. Needs FUSE, and the

@@ -72,7 +72,10 @@ fn versions(session: &Session) -> Value {
 fn commit() -> String {
     let root = std::env::var("BENCH_ROOT").unwrap_or_else(|_| ".".into());
     let short = line_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]);
-    let changed = line_of("git", &["-C", &root, "status", "--porcelain", "--", "crates", "bench"]);
+    let changed = line_of(
+        "git",
+        &["-C", &root, "status", "--porcelain", "--", "crates", "bench", ":!bench/results"],
+    );
     if changed == UNKNOWN { short } else { format!("{short}+") }
 }
 
