@@ -14,7 +14,7 @@ pub struct Statement<T> {
 /// What is known about the host; `None` is "not said".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
-    /// `linux`, `freebsd`, `illumos` or `macos`.
+    /// `linux`, `freebsd`, `illumos`, `macos` or `windows`.
     pub os: Option<Statement<String>>,
     /// Systems whose tools printed some line, each once: where there is one, it is the host's.
     pub os_seen: Vec<Statement<String>>,
@@ -29,6 +29,8 @@ pub struct Host {
     pub zfs_loaded: Option<Statement<bool>>,
     /// Number of CPUs.
     pub cpus: Option<Statement<u32>>,
+    /// Architecture as uname says (`x86_64`, `aarch64`).
+    pub architecture: Option<Statement<String>>,
     /// Model name of the CPU.
     pub cpu_model: Option<Statement<String>>,
     /// CPU flags, space separated as in /proc/cpuinfo.
@@ -66,6 +68,31 @@ pub struct CpuUse {
     pub source: Source,
 }
 
+impl CpuUse {
+    /// No use yet, as read at a place.
+    pub fn none(source: Source) -> Self {
+        Self {
+            user: 0.0,
+            system: 0.0,
+            idle: 0.0,
+            iowait: 0.0,
+            interrupt: 0.0,
+            steal: 0.0,
+            since_boot: false,
+            source,
+        }
+    }
+}
+
+/// How one CPU of several was used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneCpu {
+    /// Its number, as printed (`3`).
+    pub name: String,
+    /// Its use, percent of this CPU.
+    pub used: CpuUse,
+}
+
 /// One thread, or one process where the tool does not show threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
@@ -82,6 +109,11 @@ pub struct Thread {
     pub state: Option<char>,
     /// Percent of ONE CPU while watched (`top`, `pidstat`, two snapshots). `None` if not shown.
     pub cpu_percent: Option<f64>,
+    /// Part of `cpu_percent` in the kernel, percent of ONE CPU, where the tool tells it apart.
+    pub system_percent: Option<f64>,
+    /// Percent of ALL CPUs while watched, from tools that count so and do not say how many there
+    /// are (Windows, busybox, illumos); `cpu_percent` takes its place as soon as that is known.
+    pub machine_percent: Option<f64>,
     /// Percent of one CPU averaged over its life (`ps`).
     pub life_percent: Option<f64>,
     /// CPU time used over its life, seconds.
@@ -95,6 +127,28 @@ pub struct Thread {
     pub process: Option<u64>,
     /// Where it was read.
     pub source: Source,
+}
+
+impl Thread {
+    /// A row that names a thread and says nothing of it yet.
+    pub fn named(name: String, list: u32, source: Source) -> Self {
+        Self {
+            name,
+            command: None,
+            id: None,
+            kernel: None,
+            state: None,
+            cpu_percent: None,
+            system_percent: None,
+            machine_percent: None,
+            life_percent: None,
+            cpu_time_s: None,
+            count: 1,
+            list,
+            process: None,
+            source,
+        }
+    }
 }
 
 /// A command that was timed (`time zfs list`).

@@ -10,7 +10,7 @@ mod settings;
 mod source;
 mod table;
 
-pub use host::{CpuUse, Host, Statement, Thread, Timing};
+pub use host::{CpuUse, Host, OneCpu, Statement, Thread, Timing};
 pub use profile::{Chain, Frame, KernelStack, LockUse, Profile, Stack, SymbolRow};
 pub use settings::{Parameter, PoolLine, Property};
 pub use source::Source;
@@ -23,6 +23,8 @@ pub struct Evidence {
     pub host: Host,
     /// Use of the CPUs, one entry an interval.
     pub cpu: Vec<CpuUse>,
+    /// Use of single CPUs, where a tool lists them.
+    pub single_cpus: Vec<OneCpu>,
     /// Threads and processes.
     pub threads: Vec<Thread>,
     /// Commands that were timed.

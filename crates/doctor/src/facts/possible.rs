@@ -103,7 +103,8 @@ impl Facts {
 
     /// The kind of processor, where anything tells.
     fn processor(&self) -> Option<&'static str> {
-        let texts = [self.cpu_flags(), self.cpu_model().ok(), self.kernel().ok()];
+        let uname = self.evidence().host.architecture.as_ref().map(|said| said.value.clone());
+        let texts = [uname, self.cpu_flags(), self.cpu_model().ok(), self.kernel().ok()];
         texts.into_iter().flatten().find_map(|text| {
             let text = text.to_lowercase();
             let hit = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));

@@ -160,18 +160,10 @@ fn program(remark: &Remark) -> Vec<Thread> {
 /// A row of a list, as a sentence tells it.
 fn told(remark: &Remark, name: &str, count: u32, percent: f64) -> Thread {
     Thread {
-        name: name.to_owned(),
-        command: None,
-        id: None,
         kernel: Some(is_zfs_thread(name) || looks_like_kernel(name)),
-        state: None,
         cpu_percent: Some(percent * f64::from(count)),
-        life_percent: None,
-        cpu_time_s: None,
         count: u64::from(count),
-        list: TOLD_LIST,
-        process: None,
-        source: remark.source.clone(),
+        ..Thread::named(name.to_owned(), TOLD_LIST, remark.source.clone())
     }
 }
 

@@ -225,6 +225,7 @@ fn facts(evidence: &Evidence) -> usize {
         host.zfs_version.is_some(),
         host.zfs_loaded.is_some(),
         host.cpus.is_some(),
+        host.architecture.is_some(),
         host.cpu_model.is_some(),
         host.cpu_flags.is_some(),
         host.ram_bytes.is_some(),
@@ -235,6 +236,7 @@ fn facts(evidence: &Evidence) -> usize {
     ];
     said.iter().filter(|said| **said).count()
         + evidence.cpu.len()
+        + evidence.single_cpus.len()
         + evidence.threads.len()
         + evidence.timings.len()
         + evidence

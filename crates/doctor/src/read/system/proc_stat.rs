@@ -77,21 +77,15 @@ pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
         let ticks =
             |at: usize| fields.get(at).and_then(|field| number::plain(field)).unwrap_or(0.0);
         let parent = fields.first().copied().unwrap_or("0");
-        let source = reading.at(line);
+        let row = reading.thread(found[3].to_owned(), line);
         reading.evidence.threads.push(Thread {
-            name: found[3].to_owned(),
-            command: None,
             id: found[2].parse().ok(),
             kernel: Some(parent == "2" || &found[2] == "2"),
             state: found[4].chars().next(),
-            cpu_percent: None,
-            life_percent: None,
             // utime and stime are fields 14 and 15, the parent is field 4.
             cpu_time_s: Some((ticks(10) + ticks(11)) / TICKS_PER_SECOND),
-            count: 1,
-            list: reading.list,
             process: found.get(1).and_then(|process| process.as_str().parse().ok()),
-            source,
+            ..row
         });
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::clean::Line;
 use crate::evidence::{
-    Evidence, Figure, Number, Parameter, Property, Remark, Source, Statement, Table,
+    Evidence, Figure, Number, Parameter, Property, Remark, Source, Statement, Table, Thread,
 };
 
 /// The most lines of one input that are listed as not understood; more are counted.
@@ -48,6 +48,11 @@ impl<'e> Reading<'e> {
     /// A value with the place of its line.
     pub(crate) fn said<T>(&self, value: T, line: &Line<'_>) -> Statement<T> {
         Statement { value, source: self.at(line) }
+    }
+
+    /// A row of the list that is being read, which says nothing but a name yet.
+    pub(crate) fn thread(&self, name: String, line: &Line<'_>) -> Thread {
+        Thread::named(name, self.list, self.at(line))
     }
 
     /// Gives a line back: it is not of the reader's format (prose between outputs, damage).

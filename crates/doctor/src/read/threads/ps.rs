@@ -133,16 +133,11 @@ fn thread(
     let (name, by_dress) = frame::thread(raw);
     Thread {
         command: name.contains(' ').then(|| name.clone()),
-        name: short_name(&name),
         id: Some(id),
         kernel: by_dress.or(no_memory.then_some(true)),
         state: state.and_then(|state| state.chars().next()).filter(char::is_ascii_alphabetic),
-        cpu_percent: None,
         life_percent: percent,
         cpu_time_s: seconds,
-        count: 1,
-        list: reading.list,
-        process: None,
-        source: reading.at(line),
+        ..reading.thread(short_name(&name), line)
     }
 }

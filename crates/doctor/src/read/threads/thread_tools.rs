@@ -16,23 +16,6 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
-fn blank(name: String, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
-    Thread {
-        command: None,
-        name,
-        id: None,
-        kernel: None,
-        state: None,
-        cpu_percent: None,
-        life_percent: None,
-        cpu_time_s: None,
-        count: 1,
-        list: reading.list,
-        process: None,
-        source: reading.at(line),
-    }
-}
-
 /// Reads pidstat. Where it lists threads below processes, only the threads are taken; of several
 /// intervals each row stands for itself, and the averages are left out when rows were seen.
 pub(crate) fn read_pidstat(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -82,7 +65,7 @@ pub(crate) fn read_pidstat(section: &Section<'_>, reading: &mut Reading<'_>) {
             id,
             kernel,
             cpu_percent: Some(percent),
-            ..blank(short_name(&name), line, reading)
+            ..reading.thread(short_name(&name), line)
         };
         if average { averages.push(thread) } else { rows.push(thread) }
     }
@@ -123,7 +106,7 @@ pub(crate) fn read_docker_stats(section: &Section<'_>, reading: &mut Reading<'_>
         let thread = Thread {
             kernel: Some(false),
             cpu_percent: number::plain(&found[3]),
-            ..blank(name.to_owned(), line, reading)
+            ..reading.thread(name.to_owned(), line)
         };
         reading.evidence.threads.push(thread);
     }
@@ -162,7 +145,7 @@ pub(crate) fn read_prstat(section: &Section<'_>, reading: &mut Reading<'_>) {
         reading.evidence.threads.push(Thread {
             id,
             cpu_percent: Some(percent),
-            ..blank(name, line, reading)
+            ..reading.thread(name, line)
         });
     }
 }
@@ -223,7 +206,7 @@ pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
         reading.evidence.threads.push(Thread {
             id,
             kernel,
-            ..blank(short_name(&name), line, reading)
+            ..reading.thread(short_name(&name), line)
         });
     }
 }
@@ -288,7 +271,7 @@ fn atop_row(
         cpu_percent: Some(number::percent(cell(&["CPU"])?)?),
         cpu_time_s: Some(seconds(&["SYSCPU"]).unwrap_or(0.0) + seconds(&["USRCPU"]).unwrap_or(0.0))
             .filter(|time| *time > 0.0),
-        ..blank(short_name(&name), line, reading)
+        ..reading.thread(short_name(&name), line)
     })
 }
 

@@ -147,16 +147,7 @@ fn ram(memory: &Rows, reading: &mut Reading<'_>) {
 
 /// The parts of a heading such as `0.1 us, 49.8 sy, ...` or `8.0% user, ... 60.1% idle`.
 pub(crate) fn cpu_use(text: &str, line: &Line<'_>, reading: &Reading<'_>) -> CpuUse {
-    let mut used = CpuUse {
-        user: 0.0,
-        system: 0.0,
-        idle: 0.0,
-        iowait: 0.0,
-        interrupt: 0.0,
-        steal: 0.0,
-        since_boot: false,
-        source: reading.at(line),
-    };
+    let mut used = CpuUse::none(reading.at(line));
     for found in CPU_PART.captures_iter(text) {
         let value = number::plain(&found[1]).unwrap_or(0.0);
         match &found[2] {
@@ -225,7 +216,6 @@ fn row(
     line: &Line<'_>,
     reading: &Reading<'_>,
 ) -> Option<Thread> {
-    let source = reading.at(line);
     if let Some(columns) = columns
         && let Some(cells) = cells(columns, text)
     {
@@ -240,34 +230,24 @@ fn row(
         let state = cell(&["S", "STATE"]).and_then(state_letter);
         return Some(Thread {
             command: command(&name),
-            name: short_name(&name),
             id: Some(id),
             kernel,
             state,
             cpu_percent: Some(cpu),
-            life_percent: None,
             cpu_time_s: cell(&["TIME+", "TIME"]).and_then(number::cpu_seconds),
-            count: 1,
-            list: reading.list,
-            process: None,
-            source,
+            ..reading.thread(short_name(&name), line)
         });
     }
     let found = BARE_ROW.captures(text)?;
     let (name, by_dress) = frame::thread(&found[12]);
     Some(Thread {
         command: command(&name),
-        name: short_name(&name),
         id: found[1].parse().ok(),
         kernel: by_dress.or_else(|| (&found[5] == "0").then_some(true)),
         state: found[8].chars().next(),
         cpu_percent: number::percent(&found[9]),
-        life_percent: None,
         cpu_time_s: number::cpu_seconds(&found[11]),
-        count: 1,
-        list: reading.list,
-        process: None,
-        source,
+        ..reading.thread(short_name(&name), line)
     })
 }
 
