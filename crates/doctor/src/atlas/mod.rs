@@ -101,6 +101,11 @@ pub fn is_role(wanted: &str) -> bool {
         .any(|(name, _)| is_within(name, wanted))
 }
 
+/// Whether a subsystem is the kernel's own, not ZFS's.
+pub fn is_of_kernel(subsystem: &str) -> bool {
+    is_within(subsystem, "kernel")
+}
+
 /// Whether `subsystem` is `wanted` or a part of it.
 pub fn is_within(subsystem: &str, wanted: &str) -> bool {
     subsystem.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -7,15 +7,18 @@
 mod finding;
 mod rank;
 mod remedy;
+mod step;
 mod verdict;
 mod weigh;
 
+use crate::answers::Answers;
 use crate::evidence::{Evidence, Input, Statement};
 use crate::expression::Environment;
 use crate::facts::{Consumer, Facts};
 use crate::rule::RuleSet;
 
 pub use finding::{EvidenceLine, Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
+pub use step::Step;
 pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
 
@@ -56,6 +59,8 @@ pub struct Overview {
 pub struct Diagnosis {
     /// What to say first.
     pub verdict: Verdict,
+    /// Whether it is the CPU, who uses it, and whether ZFS is among them.
+    pub answers: Answers,
     /// Findings, best first.
     pub findings: Vec<Finding>,
     /// Causes weighed and not reported, best first, with their probability.
@@ -89,6 +94,7 @@ pub fn signs_held(rules: &RuleSet, evidence: Evidence) -> Vec<(String, Vec<Optio
 /// Weighs all rules against the evidence.
 pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
+    let answers = Answers::of(environment.facts());
     let mut rule_faults = Vec::new();
     let mut weighed = Vec::new();
     let of_ogive = environment.facts().is_ogive();
@@ -100,13 +106,16 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
             continue;
         }
         match weigh::weigh(rule, &environment) {
-            Ok(Some(result)) => weighed.push((rule, result)),
+            Ok(Some(mut result)) => {
+                rank::square(rule, &mut result, &answers);
+                weighed.push((rule, result));
+            }
             Ok(None) => {}
             Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
         }
     }
     rank::order(&mut weighed);
-    let verdict = verdict::verdict(rules, &weighed, &environment);
+    let verdict = verdict::verdict(&weighed, &answers, &environment);
     let mut findings = Vec::new();
     let mut considered = Vec::new();
     for (rule, result) in weighed {
@@ -122,6 +131,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let facts = environment.facts();
     Diagnosis {
         verdict,
+        answers,
         findings,
         considered,
         overview: overview(facts),

@@ -5,6 +5,7 @@
 //! samples, so it never stands above one that does.
 
 use super::weigh::{LIKELY, POSSIBLE, Weighed};
+use crate::answers::{Among, Answers, Kind, State};
 use crate::facts::Facts;
 use crate::rule::{Role, Rule, SignKind};
 
@@ -40,6 +41,43 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
     }
     let noise = facts.zfs_share().is_ok_and(|share| share < NOISE_PERCENT);
     noise && facts.arc("size").is_ok_and(|bytes| bytes < EMPTY_ARC_BYTES)
+}
+
+/// No cause that the first three answers contradict is surer than this.
+const CONTRADICTED: f64 = 0.40;
+
+/// Takes from a cause what the first three answers contradict: an idle CPU that is busy, a program
+/// where the kernel has the CPU, work of ZFS's where its part is small.
+pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers) {
+    if is_contradicted(rule, answers) {
+        found.confidence = found.confidence.min(CONTRADICTED);
+    }
+}
+
+fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
+    let state = answers.cpu.state;
+    let first = answers.users.first();
+    let busy = matches!(state, State::Busy | State::Some);
+    match rule.text.role {
+        Role::NotCpu => match rule.text.id.as_str() {
+            "idle-host" | "innocent-loadavg-dstate" => busy,
+            _ => state == State::Busy,
+        },
+        Role::Innocent if rule.text.id == "innocent-user-process" => {
+            let other = first.is_some_and(|user| !matches!(user.kind, Kind::Program | Kind::Code));
+            state == State::Waiting || state == State::Idle || busy && other
+        }
+        Role::Kernel => busy && first.is_some_and(|user| user.kind == Kind::Stolen),
+        // Causes without a share of the CPU are complaints about something else.
+        Role::Cause | Role::LegitWork => {
+            accuses_zfs(rule)
+                && rule.share.is_some()
+                && rule.text.family != "kernel-reclaim"
+                && busy
+                && answers.zfs.among == Among::No
+        }
+        _ => false,
+    }
 }
 
 /// Orders what was weighed, best first.

@@ -1,9 +1,12 @@
-//! The first sentence.
+//! The first sentence: of a cause that is likely, or else the surest of the first three answers.
+//!
+//! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
+use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
+use crate::answers::{Among, Answers, Kind, State};
 use crate::expression::Environment;
-use crate::facts::Facts;
-use crate::rule::{Role, Rule, RuleSet};
+use crate::rule::{Role, Rule};
 
 /// What kind of answer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,111 +75,119 @@ pub struct Verdict {
     pub kind: VerdictKind,
     /// The sentence.
     pub sentence: String,
-    /// One command that would tell more.
-    pub ask: Option<String>,
+    /// What would tell more, where the answer is not the last word.
+    pub step: Option<Step>,
     /// Where it goes, in an answer that names no cause.
     pub place: Option<Place>,
 }
 
-/// A candidate below this is not near, and is neither named nor worth a question of its own.
-const WORTH_ASKING: f64 = 0.30;
+impl Verdict {
+    /// The one command that would tell more.
+    pub fn ask(&self) -> Option<&str> {
+        self.step.as_ref().map(|step| step.run.as_str())
+    }
+}
 
 /// A subsystem with less than this, percent of the busy CPU, is no answer.
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Nor is one of fewer busy samples.
 const FEWEST_SAMPLES: f64 = 60.0;
-/// What threads of a role use, percent of one CPU, from which it is worth a word.
-const WORTH_A_ROLE_PERCENT: f64 = 30.0;
-/// What the busiest on a list uses, percent of one CPU, up to which it is little.
-const LITTLE_PERCENT: f64 = 20.0;
 /// So many facts that would tell are named.
 const MAX_FACTS: usize = 3;
 
-/// The verdict over the weighed rules, best first.
+/// The verdict over the weighed rules, best first, and the first three answers.
 pub(super) fn verdict(
-    rules: &RuleSet,
     weighed: &[(&Rule, Weighed)],
-    environment: &Environment,
-) -> Verdict {
-    let Some((rule, best)) = weighed.first().filter(|(_, best)| best.confidence >= POSSIBLE) else {
-        return insufficient(rules, weighed, environment);
-    };
-    environment.set_share(best.share_percent);
-    let sentence = rule.verdict.write(environment).map(|(text, _)| text).unwrap_or_default();
-    // A sentence with a gap in it is none.
-    let sentence = if sentence.is_empty() || sentence.contains('?') {
-        rule.text.title.clone()
-    } else {
-        sentence
-    };
-    let kind = VerdictKind::of(rule.text.role);
-    let sure = best.confidence >= super::LIKELY && kind != VerdictKind::Open;
-    Verdict { kind, sentence, ask: (!sure).then(|| rule.text.ask.clone()), place: None }
-}
-
-fn insufficient(
-    rules: &RuleSet,
-    weighed: &[(&Rule, Weighed)],
+    answers: &Answers,
     environment: &Environment,
 ) -> Verdict {
     let facts = environment.facts();
-    let (profile, callers) = facts.profile_kind();
-    let candidate = weighed.first().filter(|(_, best)| best.confidence >= WORTH_ASKING);
-    let ask = match candidate {
-        Some((rule, _)) => rule.text.ask.clone(),
-        None => match (profile, callers, rules.get("unknown")) {
-            (true, false, _) => {
-                "perf record -a -g -- sleep 10 && perf script > perf.txt && ogive doctor perf.txt"
-                    .to_owned()
-            }
-            (_, _, Some(unknown)) => unknown.text.ask.clone(),
-            _ => "sudo ogive capture -o capture.tar.zst && ogive doctor capture.tar.zst".to_owned(),
-        },
-    };
-    // Where the CPU goes is an answer, though not the last; what is only near is none.
-    if let Some((place, said)) = place(weighed, environment) {
-        let sentence = format!("{said} Run: {ask}");
-        return Verdict { kind: VerdictKind::Open, sentence, ask: Some(ask), place: Some(place) };
+    let named = weighed.first().filter(|(_, best)| best.confidence >= POSSIBLE);
+    if let Some((rule, best)) = named
+        && best.confidence >= super::LIKELY
+    {
+        return likely(rule, best, weighed, answers, environment);
     }
-    let (place, busy) = users(weighed, facts);
-    // Whoever it is: that it is not ZFS is known.
-    if facts.zfs_loaded() == Ok(false) {
-        let sentence = format!("ZFS is not loaded, so it is not ZFS. {busy}Who else: run {ask}");
-        return Verdict { kind: VerdictKind::NotZfs, sentence, ask: Some(ask), place };
+    let (place, said) = place(weighed, environment).unzip();
+    let step = step::step(weighed, answers, facts);
+    let possible = named.map(|(rule, best)| {
+        let article = if rule.text.role == Role::Unknown { "Open" } else { "Possible" };
+        format!(" {article}: {} ({:.0}%).", rule.text.title, best.confidence * 100.0)
+    });
+    let accused =
+        named.is_some_and(|(rule, _)| VerdictKind::of(rule.text.role) == VerdictKind::Cause);
+    if let Some(line) = answers.line() {
+        let kind = match kind_of(answers) {
+            // What is possible is not sure, and neither is its contrary.
+            kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
+            kind => kind,
+        };
+        let line = line + possible.as_deref().unwrap_or_default();
+        return Verdict { kind, sentence: line, step, place };
     }
-    let sentence = match candidate {
-        Some((rule, best)) => format!(
-            "{busy}Not enough evidence to name a cause; the nearest is {} ({:.0}%). Run: {ask}",
-            rule.text.title,
-            best.confidence * 100.0
-        ),
-        None => format!("{busy}Not enough evidence to name a cause. Run: {ask}"),
-    };
-    Verdict { kind: VerdictKind::Insufficient, sentence, ask: Some(ask), place }
+    if let Some(possible) = possible {
+        let sentence =
+            format!("{} Nothing shows how busy the CPU is, or who uses it.", possible.trim());
+        return Verdict { kind: VerdictKind::Open, sentence, step, place };
+    }
+    if let Some(said) = said {
+        return Verdict { kind: VerdictKind::Open, sentence: said, step, place };
+    }
+    let sentence =
+        "Not enough evidence: nothing shows how busy the CPU is, who uses it, or whether \
+                    ZFS does."
+            .to_owned();
+    Verdict { kind: VerdictKind::Insufficient, sentence, step, place }
 }
 
-/// Who uses the CPU by a list of threads, as a sentence and a space: what busy kernel threads do
-/// and which facts would tell more, or that nobody on the list uses much.
-fn users(weighed: &[(&Rule, Weighed)], facts: &Facts) -> (Option<Place>, String) {
-    if let Some(role) = facts.top_role().filter(|role| role.percent >= WORTH_A_ROLE_PERCENT) {
-        let place = Place { name: role.name, by: "threads", percent: Some(role.percent) };
-        let sentence = format!(
-            "Threads for {} use {:.0}% of one CPU (what they do: {}).{} ",
-            role.name,
-            role.percent,
-            role.does,
-            would_tell(weighed, role.name)
-        );
-        return (Some(place), sentence);
+impl VerdictKind {
+    /// This kind, unless the answers exclude ZFS.
+    fn or(self, other: Self, answers: &Answers) -> Self {
+        if answers.zfs.among == Among::No { other } else { self }
     }
-    let most = facts.top_thread().ok().and_then(|user| Some((user.cpu_percent?, user)));
-    let calm = most.filter(|(percent, _)| *percent < LITTLE_PERCENT).map(|(percent, user)| {
-        format!(
-            "Nobody on the list of threads uses much CPU: {} most, with {percent:.1}% of one CPU. ",
-            user.name
-        )
+}
+
+/// The verdict of a rule that is likely.
+fn likely(
+    rule: &Rule,
+    best: &Weighed,
+    weighed: &[(&Rule, Weighed)],
+    answers: &Answers,
+    environment: &Environment,
+) -> Verdict {
+    environment.set_share(best.share_percent);
+    let sentence = rule.verdict.write(environment).map(|(text, _)| text).unwrap_or_default();
+    let kind = VerdictKind::of(rule.text.role);
+    let gap = sentence.is_empty() || sentence.contains('?');
+    // Of the innocent the answers tell more than their rules: who it is instead, and how much.
+    let line = answers.line().filter(|line| {
+        let innocent = rule.text.family == "innocent" && kind != VerdictKind::NormalCost;
+        gap || innocent && line.starts_with("Not ")
     });
-    (None, calm.unwrap_or_default())
+    let sentence = match line {
+        Some(line) => line,
+        // A sentence with a gap in it is none.
+        None if gap => rule.text.title.clone(),
+        None => sentence,
+    };
+    let step = (kind == VerdictKind::Open)
+        .then(|| step::step(weighed, answers, environment.facts()))
+        .flatten();
+    Verdict { kind, sentence, step, place: None }
+}
+
+/// The kind of an answer that stands on the three answers alone.
+fn kind_of(answers: &Answers) -> VerdictKind {
+    let first = answers.users.first().map(|user| user.kind);
+    match (answers.cpu.state, answers.zfs.among) {
+        (State::Waiting | State::Idle, _) => VerdictKind::NotCpu,
+        (_, Among::No) => match first {
+            Some(Kind::Program) => VerdictKind::UserProcess,
+            Some(Kind::Kernel | Kind::Interrupts) => VerdictKind::Kernel,
+            _ => VerdictKind::NotZfs,
+        },
+        _ => VerdictKind::Open,
+    }
 }
 
 /// Where the CPU goes although no known cause fits, or where threads stand, and which facts would
@@ -214,7 +225,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<(Pla
 }
 
 /// What rules that look at the subsystem looked for and did not find.
-fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str) -> String {
+pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str) -> String {
     let whole = subsystem.split('/').next().unwrap_or(subsystem);
     let looks = |rule: &Rule, name: &str| {
         rule.expressions().iter().any(|(_, expression)| expression.source().contains(name))

@@ -6,9 +6,11 @@
 //! Locks: the trace and the caches are leaves, held for one insertion each (`patterns` has its
 //! own).
 
+mod consumption;
 mod datasets;
 mod denied;
 mod figures;
+mod hearsay;
 mod host;
 mod locks;
 mod names;
@@ -34,8 +36,11 @@ use regex::Regex;
 
 use crate::evidence::{Evidence, KernelStack, Source};
 
+pub use self::consumption::{Basis, Consumption, Used};
+pub use self::hearsay::{Lockup, Said};
 pub use self::names::{
-    Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_thread,
+    Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_program,
+    is_zfs_thread,
 };
 pub(crate) use self::patterns::Patterns;
 pub use self::possible::{PROCESSORS, Requires, SYSTEMS};

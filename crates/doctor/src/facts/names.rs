@@ -45,6 +45,23 @@ static ZFS_THREAD: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+static ZFS_FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^(?:zfs|zpl|zio|dmu|dbuf|arc|l2arc|spa|dsl|zap|fzap|mzap|metaslab|vdev|txg|dnode|zil|zvol|ddt|abd|sa|zthr|bpobj|bptree|space_map|range_tree|zfs_btree|raidz|fletcher_[24]|lzjb|zstd_cctx|dva|refcount|zrl|rrw|rrm|multilist|aggsum|wmsum|taskq|spl_kmem|kcf|aes_impl|gcm_mode|ccm_mode|buf_hash|hdr_l2only|brt|blkptr|ztest|zdb|zpool|libzfs)_",
+    )
+});
+
+/// Whether a function without a module is one of ZFS's by its name.
+pub(super) fn is_zfs_function(name: &str) -> bool {
+    ZFS_FUNCTION.is_match(name)
+}
+
+/// Whether a program is one of ZFS's own commands or daemons.
+pub fn is_zfs_program(name: &str) -> bool {
+    let name = name.strip_prefix("lt-").unwrap_or(name);
+    matches!(name, "zfs" | "zpool" | "zed" | "zdb" | "ztest" | "zsysd" | "zstreamdump" | "zfsd")
+}
+
 /// Whether the function is where an idle CPU is.
 pub fn is_idle_symbol(symbol: &str) -> bool {
     IDLE_SYMBOL.is_match(symbol)

@@ -8,6 +8,7 @@
 use super::names::Leaf;
 use super::presence::Sought;
 use super::profile_index::{Hits, NONE, Path, ProfileIndex, Row, has};
+use super::threads::{Consumer, shares_of};
 use super::{Facts, Known, Missing, absent, is_zfs_thread};
 
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
@@ -284,6 +285,43 @@ impl Facts {
         rows.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (&a.0, &a.1).cmp(&(&b.0, &b.1))));
         rows.truncate(at_most);
         rows
+    }
+
+    /// Percent of the busy samples that are shown to be ZFS's.
+    pub fn profiled_share_of_zfs(&self) -> Known<f64> {
+        self.profiled_zfs_share()
+    }
+
+    /// Percent of the busy samples of the best profile that it shows at all: tables of functions
+    /// are often cut.
+    pub fn profile_shown(&self) -> f64 {
+        let usable = self.profiles.iter().find(|one| one.weighted || !one.rows.is_empty());
+        usable.map_or(0.0, |profile| {
+            if !profile.stacks.is_empty() {
+                return 100.0;
+            }
+            let rows = profile.rows.iter().filter_map(|row| row.self_percent).sum::<f64>();
+            rows.min(100.0)
+        })
+    }
+
+    /// Who has the busy samples, best first, where the profile names threads.
+    pub fn profiled_users(&self) -> Vec<Consumer> {
+        let users = self.profiled_consumers();
+        if !users.is_empty() {
+            return users;
+        }
+        let Some(profile) =
+            self.profiles.iter().find(|one| one.rows.iter().any(|row| row.thread != NONE))
+        else {
+            return Vec::new();
+        };
+        let rows = profile.rows.iter().filter_map(|row| {
+            let name = profile.threads.name(row.thread)?;
+            let percent = row.self_percent.or(row.total_percent)?;
+            Some((name.to_owned(), name.to_owned(), percent, self.is_kernel_thread(name)))
+        });
+        shares_of(rows)
     }
 
     /// Threads of the samples with their processes and percent.

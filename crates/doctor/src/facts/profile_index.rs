@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::names::{Leaf, is_idle_thread, is_zfs_module, is_zfs_thread, leaf};
+use super::names::{Leaf, is_idle_thread, is_zfs_function, is_zfs_module, is_zfs_thread, leaf};
 use super::selector::Selector;
 use crate::atlas;
 use crate::evidence::{Frame, Profile, Source};
@@ -149,13 +149,7 @@ impl ProfileIndex {
             *self.subsystems.entry((symbol, module, frame.kernel)).or_insert_with(|| {
                 atlas::subsystem_of(frame.symbol.as_deref()?, frame.module.as_deref(), frame.kernel)
             });
-        Place {
-            symbol,
-            module,
-            kernel: frame.kernel,
-            zfs: frame.module.as_deref().is_some_and(is_zfs_module),
-            subsystem,
-        }
+        Place { symbol, module, kernel: frame.kernel, zfs: is_of_zfs(frame), subsystem }
     }
 
     /// The functions that a selector means.
@@ -288,6 +282,14 @@ impl ProfileIndex {
     pub(super) fn is_zfs(&self, path: &Path) -> bool {
         path.places.iter().any(|place| place.zfs)
             || self.threads.name(path.thread).is_some_and(is_zfs_thread)
+    }
+}
+
+/// Whether a frame is ZFS's: by its module, or by its name where no module is known.
+fn is_of_zfs(frame: &Frame) -> bool {
+    match frame.module.as_deref() {
+        Some(module) => is_zfs_module(module) || module.starts_with("libzpool"),
+        None => frame.kernel != Some(false) && frame.symbol.as_deref().is_some_and(is_zfs_function),
     }
 }
 

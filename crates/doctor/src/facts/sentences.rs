@@ -13,7 +13,7 @@ use super::{is_spin_symbol, is_zfs_thread};
 use crate::evidence::{Evidence, Frame, KernelStack, Remark, Thread};
 
 /// List number of the threads that an input's sentences name: no tool has as many lists.
-const TOLD_LIST: u32 = u32::MAX;
+pub(super) const TOLD_LIST: u32 = u32::MAX;
 
 /// Programs that stand in such sentences beside kernel threads.
 const PROGRAMS: [&str; 14] = [
@@ -165,6 +165,21 @@ fn told(remark: &Remark, name: &str, count: u32, percent: f64) -> Thread {
         count: u64::from(count),
         ..Thread::named(name.to_owned(), TOLD_LIST, remark.source.clone())
     }
+}
+
+/// Threads that a sentence names, each once.
+pub(super) fn named_threads(text: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | '/' | ';'))
+    {
+        let name = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let known = is_zfs_thread(name) || looks_like_kernel(name);
+        // "zvol" and "zvols" are volumes as often as threads.
+        if known && name.contains(['_', 'd']) && !names.iter().any(|one| one == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 /// A bare name: `nfsd,` is `nfsd`, `kswapd0` stays.

@@ -143,6 +143,21 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// Percent of the busy samples in functions that serve anybody (locks, copies, allocations)
+    /// and of which the best profile does not show who called them.
+    pub fn unowned_share(&self) -> f64 {
+        let usable = self.profiles.iter().find(|one| one.weighted || !one.rows.is_empty());
+        let Some(profile) = usable.filter(|profile| profile.stacks.is_empty()) else { return 0.0 };
+        let anybody = |own: &str| SERVES_ANYBODY.iter().any(|any| atlas::is_within(own, any));
+        let rows = profile
+            .rows
+            .iter()
+            .filter(|row| !row.has_chains && row.place.subsystem.is_some_and(anybody));
+        rows.filter_map(|row| row.self_percent).sum()
+    }
+}
+
 /// The nearest frame, leaf first, whose subsystem serves somebody in particular.
 fn stands_in(frames: &[Frame]) -> Option<(&'static str, &str)> {
     let general =

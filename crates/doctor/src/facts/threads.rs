@@ -352,19 +352,16 @@ impl Facts {
     /// Who uses the CPU, best first: by profile, else by threads. Threads of a program are one
     /// user.
     pub fn consumers(&self) -> Vec<Consumer> {
-        let profiled = self.profiled_threads();
-        if profiled.is_empty() {
-            return self.listed_consumers();
-        }
-        let rows = profiled.into_iter().map(|(process, thread, share_percent)| {
+        let profiled = self.profiled_consumers();
+        if profiled.is_empty() { self.listed_consumers() } else { profiled }
+    }
+
+    /// Who has the busy samples, best first, where stacks name threads.
+    pub(super) fn profiled_consumers(&self) -> Vec<Consumer> {
+        shares_of(self.profiled_threads().into_iter().map(|(process, thread, share_percent)| {
             let is_kernel = self.is_kernel_thread(&thread);
             (process, thread, share_percent, is_kernel)
-        });
-        let mut users = users(rows);
-        for user in &mut users {
-            user.share_percent = user.cpu_percent.take();
-        }
-        users
+        }))
     }
 
     /// What ZFS has of the busy CPU, by the same view as [`Facts::consumers`].
@@ -408,7 +405,7 @@ impl Facts {
         lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len)
     }
 
-    pub(super) fn is_kernel_thread(&self, name: &str) -> bool {
+    pub(crate) fn is_kernel_thread(&self, name: &str) -> bool {
         let listed = self
             .evidence()
             .threads
@@ -505,6 +502,16 @@ impl Facts {
 
 fn cpu(thread: &Thread) -> Option<f64> {
     thread.cpu_percent
+}
+
+/// Users of samples, by rows of process, thread, percent of the samples and whether it is the
+/// kernel's.
+pub(super) fn shares_of(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consumer> {
+    let mut users = users(rows);
+    for user in &mut users {
+        user.share_percent = user.cpu_percent.take();
+    }
+    users
 }
 
 /// Adds up rows of process, thread, percent and whether it is the kernel's.

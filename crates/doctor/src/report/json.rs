@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::answers::{Answers, Wait};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding};
 use crate::evidence::Source;
 
@@ -15,7 +16,11 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
         "version": JSON_VERSION,
         "verdict": diagnosis.verdict.kind.name(),
         "sentence": diagnosis.verdict.sentence,
-        "ask": diagnosis.verdict.ask,
+        "ask": diagnosis.verdict.ask(),
+        "step": diagnosis.verdict.step.as_ref().map(|step| json!({
+            "run": step.run, "outcomes": step.outcomes,
+        })),
+        "answers": answers(&diagnosis.answers),
         "place": diagnosis.verdict.place.as_ref().map(|place| json!({
             "name": place.name, "by": place.by, "percent": place.percent.map(rounded),
         })),
@@ -29,6 +34,45 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
         "not_understood": diagnosis.not_understood.iter()
             .map(|line| json!({"source": source(&line.source), "text": line.value})).collect::<Vec<_>>(),
         "rule_faults": diagnosis.rule_faults,
+    })
+}
+
+fn answers(answers: &Answers) -> Value {
+    let Answers { cpu, users, zfs } = answers;
+    json!({
+        "cpu": {
+            "state": cpu.state.name(),
+            "waits_for": cpu.waits_for.map(Wait::name),
+            "cpus": cpu.cpus,
+            "busy_cpus": cpu.busy_cpus.map(rounded),
+            "busy_percent": cpu.busy_percent.map(rounded),
+            "iowait_percent": cpu.iowait_percent.map(rounded),
+            "parts": cpu.parts.iter().map(|(part, percent)| {
+                (part.name().to_owned(), json!(rounded(*percent)))
+            }).collect::<serde_json::Map<_, _>>(),
+            "sentence": cpu.sentence(),
+            "sources": sources(&cpu.sources),
+        },
+        "users": {
+            "list": users.list.iter().map(|user| json!({
+                "name": user.name, "kind": user.kind.name(), "does": user.does,
+                "cpus": user.cpus.map(rounded), "machine_percent": user.machine_percent.map(rounded),
+                "samples_percent": user.samples_percent.map(rounded),
+                "system_cpus": user.system_cpus.map(rounded),
+            })).collect::<Vec<_>>(),
+            "over_life": users.over_life,
+            "sentence": users.sentence(),
+            "sources": sources(&users.sources),
+        },
+        "zfs": {
+            "among": zfs.among.name(),
+            "name": zfs.name,
+            "least_cpus": zfs.least_cpus.map(rounded),
+            "most_cpus": zfs.most_cpus.map(rounded),
+            "samples_percent": zfs.samples_percent.map(|(least, most)| [rounded(least), rounded(most)]),
+            "sentence": zfs.sentence(),
+            "sources": sources(&zfs.sources),
+        },
     })
 }
 

@@ -5,7 +5,8 @@
 //! important go first, never half a statement, and the last line says where the rest is.
 
 use super::style::{Stress, Style, printable};
-use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, VerdictKind};
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind};
+use crate::evidence::Source;
 use crate::expression::Format;
 
 /// The short answer has at most so many lines.
@@ -33,7 +34,7 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
         _ => Stress::Good,
     };
     let mut blocks = unread(diagnosis);
-    blocks.extend(machine(&diagnosis.overview));
+    blocks.extend(machine(diagnosis));
     if let Some(first) = diagnosis.findings.first() {
         blocks.extend(of_finding(first));
     }
@@ -43,9 +44,10 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
         spare: 6,
         words: format!("{}: {} [{}]", other.word, other.title, other.id),
     }));
-    if let Some(ask) = &diagnosis.verdict.ask {
-        let label = if kind == VerdictKind::Insufficient { "run" } else { "to be sure" };
-        blocks.push(Block { label, spare: 0, words: ask.clone() });
+    if let Some(step) = &diagnosis.verdict.step {
+        blocks.push(Block { label: "next, run", spare: 0, words: step.run.clone() });
+        let meaning = step.outcomes.iter().map(|outcome| format!("- {outcome}"));
+        blocks.extend(meaning.map(|words| Block { label: "it means", spare: 4, words }));
     }
     // The first line is one line, so that `head -1` is an answer; a terminal breaks it.
     let head = printable(&headline(diagnosis));
@@ -63,11 +65,7 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
 /// The first line: what is wrong, or who is innocent, in words for anybody.
 pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
     let verdict = &diagnosis.verdict;
-    let sentence = match &verdict.ask {
-        Some(ask) => verdict.sentence.replace(&format!(" Run: {ask}"), ""),
-        None => verdict.sentence.clone(),
-    };
-    let sentence = capitalised(sentence.trim());
+    let sentence = capitalised(verdict.sentence.trim());
     let sentence = if sentence.ends_with(['.', ';']) { sentence } else { format!("{sentence}.") };
     let says = |words: &[&str]| {
         let lower = sentence.to_lowercase();
@@ -102,40 +100,24 @@ fn unread(diagnosis: &Diagnosis) -> Vec<Block> {
     troubled.take(3).collect()
 }
 
-fn machine(overview: &Overview) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if let Some(busy) = overview.busy_percent {
-        let cpus = match overview.cpus {
-            Some(cpus) if cpus >= 1.0 => format!(" of {cpus:.0} CPUs"),
-            _ => String::new(),
-        };
-        let disks = overview
-            .iowait_percent
-            .filter(|waiting| *waiting >= 1.0)
-            .map(|waiting| format!(", {waiting:.0}% waiting for disks"))
-            .unwrap_or_default();
-        blocks.push(Block {
-            label: "CPU",
-            spare: 1,
-            words: format!("{busy:.0}% busy{cpus}{disks}"),
-        });
-    }
-    let users: Vec<String> = overview
-        .consumers
-        .iter()
-        .take(4)
-        .map(|user| format!("{} {}", user.name, user.used()))
-        .collect();
-    if !users.is_empty() {
-        let mut words = users.join(", ");
-        if let Some(share) = overview.zfs_share_percent {
-            words.push_str(&format!("; ZFS in all {share:.0}%"));
-        }
-        if overview.consumers.iter().any(|user| user.share_percent.is_some()) {
-            words.push_str(" (of the busy CPU)");
-        }
-        blocks.push(Block { label: "used by", spare: 2, words });
-    }
+/// The first three answers, and where a profile was hottest.
+fn machine(diagnosis: &Diagnosis) -> Vec<Block> {
+    let answers = &diagnosis.answers;
+    let from = |sources: &[Source]| match sources.first() {
+        Some(source) => format!(" [{source}]"),
+        None => String::new(),
+    };
+    let (cpu, users, zfs) = (&answers.cpu, &answers.users, &answers.zfs);
+    let mut blocks = vec![
+        Block { label: "is it CPU", spare: 0, words: cpu.sentence() + &from(&cpu.sources) },
+        Block { label: "who uses it", spare: 0, words: users.sentence() + &from(&users.sources) },
+        Block {
+            label: if zfs.name == "ogive" { "is it ogive" } else { "is it ZFS" },
+            spare: 0,
+            words: zfs.sentence() + &from(&zfs.sources),
+        },
+    ];
+    let overview = &diagnosis.overview;
     let named = overview.symbols.iter().filter(|(symbol, _, share)| symbol != "?" && *share >= 1.0);
     let named: Vec<String> = named
         .take(3)

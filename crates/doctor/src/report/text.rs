@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::style::{Stress, Style, printable};
-use crate::diagnose::{Diagnosis, EvidenceLine, Finding, Overview, VerdictKind, Word};
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
 use crate::evidence::Source;
 use crate::expression::Format;
 
@@ -24,7 +24,7 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
     };
     let _ = writeln!(out, "{}", style.stress(&printable(&diagnosis.verdict.sentence), stress));
     out.push('\n');
-    out.push_str(&overview(&diagnosis.overview, style));
+    out.push_str(&overview(diagnosis, style));
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         out.push_str(&finding_text(at + 1, finding, style));
     }
@@ -40,58 +40,43 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
             out.push_str(&style.wrap("Considered: ", &nearest.join(", ")));
         }
     }
+    if let Some(step) = &diagnosis.verdict.step {
+        out.push_str(&style.wrap("Next, run:  ", &step.run));
+        for outcome in &step.outcomes {
+            out.push_str(&style.wrap("            - ", outcome));
+        }
+        out.push('\n');
+    }
     out.push_str(&reading(diagnosis, style));
     out
 }
 
-fn overview(overview: &Overview, style: Style) -> String {
+fn overview(diagnosis: &Diagnosis, style: Style) -> String {
+    let overview = &diagnosis.overview;
+    let answers = &diagnosis.answers;
     let mut out = String::new();
-    if let Some(busy) = overview.busy_percent {
-        let mut line = format!("{busy:.0}% busy");
-        let parts = [
-            ("user", overview.user_percent),
-            ("system", overview.system_percent),
-            ("waiting for disks", overview.iowait_percent),
-        ];
-        let parts: Vec<String> = parts
-            .iter()
-            .filter_map(|(name, value)| value.map(|value| format!("{name} {value:.0}%")))
-            .collect();
-        let _ = write!(line, " ({})", parts.join(", "));
-        if let Some(cpus) = overview.cpus {
-            let _ = write!(line, " of {cpus:.0} CPUs");
-        }
-        out.push_str(&style.wrap("CPU      ", &line));
+    let zfs = if answers.zfs.name == "ogive" { "Is it ogive " } else { "Is it ZFS   " };
+    for (label, sentence, sources) in [
+        ("Is it CPU   ", answers.cpu.sentence(), &answers.cpu.sources),
+        ("Who uses it ", answers.users.sentence(), &answers.users.sources),
+        (zfs, answers.zfs.sentence(), &answers.zfs.sources),
+    ] {
+        out.push_str(&style.wrap(label, &format!("{sentence}{}", cite(sources))));
     }
-    if !overview.consumers.is_empty() {
-        let users: Vec<String> = overview
-            .consumers
-            .iter()
-            .map(|user| {
-                let threads: Vec<String> = user
-                    .threads
-                    .iter()
-                    .filter(|(_, share)| *share >= 1.0)
-                    .take(3)
-                    .map(|(name, share)| format!("{name} {share:.0}%"))
-                    .collect();
-                let threads = match threads.len() {
-                    0 => String::new(),
-                    // One that is called as its program says nothing more.
-                    1 if user.threads[0].0 == user.name => String::new(),
-                    _ => format!(" (threads {})", threads.join(", ")),
-                };
-                format!("{} {}{threads}", user.name, user.used())
-            })
-            .collect();
-        let mut line = users.join(", ");
-        if let Some(share) = overview.zfs_share_percent {
-            let _ = write!(line, "; ZFS in all {share:.0}%");
-        }
-        if overview.consumers.iter().any(|user| user.share_percent.is_some()) {
-            line.push_str(" (of the busy CPU)");
-        }
-        out.push_str(&style.wrap("Used by  ", &line));
+    let threads: Vec<String> = overview
+        .consumers
+        .iter()
+        .filter(|user| user.threads.len() > 1)
+        .take(3)
+        .map(|user| {
+            let threads = user.threads.iter().filter(|(_, share)| *share >= 1.0).take(3);
+            let threads: Vec<String> =
+                threads.map(|(name, share)| format!("{name} {share:.0}%")).collect();
+            format!("{}: {}", user.name, threads.join(", "))
+        })
+        .collect();
+    if !threads.is_empty() {
+        out.push_str(&style.wrap("Threads     ", &threads.join("; ")));
     }
     if let Some(samples) = overview.samples.filter(|_| !overview.symbols.is_empty()) {
         let symbols: Vec<String> = overview
@@ -100,23 +85,21 @@ fn overview(overview: &Overview, style: Style) -> String {
             .take(5)
             .map(|(symbol, module, share)| format!("{symbol} [{module}] {share:.0}%"))
             .collect();
-        out.push_str(
-            &style.wrap(
-                "Hottest  ",
-                &format!("{} (of {samples:.0} busy samples)", symbols.join(", ")),
-            ),
-        );
+        out.push_str(&style.wrap(
+            "Hottest     ",
+            &format!("{} (of {samples:.0} busy samples)", symbols.join(", ")),
+        ));
     }
     let versions: Vec<String> = [("ZFS", &overview.zfs_version), ("kernel", &overview.kernel)]
         .into_iter()
         .filter_map(|(name, version)| version.as_ref().map(|version| format!("{name} {version}")))
         .collect();
     if !versions.is_empty() {
-        out.push_str(&style.wrap("Versions ", &versions.join(", ")));
+        out.push_str(&style.wrap("Versions    ", &versions.join(", ")));
     }
     if let Some(percent) = overview.looking_percent {
         let line = format!("looking took {percent:.1}% of one CPU, which is left out above");
-        out.push_str(&style.wrap("Cost     ", &line));
+        out.push_str(&style.wrap("Cost        ", &line));
     }
     if !out.is_empty() {
         out.push('\n');

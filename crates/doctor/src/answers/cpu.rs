@@ -1,0 +1,561 @@
+//! The first answer: whether it is the CPU, with what it is busy, or what is waited for.
+//!
+//! States of the CPUs come first (top's header, vmstat, mpstat, sar, /proc/stat), then a list of
+//! programs, then what sentences tell. A machine of which half or more is used is busy; one whose
+//! few threads each fill a CPU is busy in part, however many CPUs idle beside them.
+
+use super::{cite, cpus, percent};
+use crate::evidence::{Number, Source};
+use crate::facts::{Basis, Consumption, Facts, Lockup, Said};
+
+/// Whether it is the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Half or more of the machine's CPUs is used, or several CPUs' worth.
+    Busy,
+    /// One CPU's worth or more is used, and most of the machine is not.
+    Some,
+    /// The machine waits: the CPU is not what limits it.
+    Waiting,
+    /// Little is used, and nothing shows that it waits.
+    Idle,
+    /// What was given does not tell.
+    Unknown,
+}
+
+impl State {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Some => "busy in part",
+            Self::Waiting => "waiting",
+            Self::Idle => "idle",
+            Self::Unknown => "not shown",
+        }
+    }
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Disks, or a file server.
+    Disks,
+    /// Memory: pages that were swapped out, or reclaim.
+    Memory,
+    /// Locks and other threads.
+    Locks,
+}
+
+impl Wait {
+    /// The word in sentences and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disks => "disks",
+            Self::Memory => "memory",
+            Self::Locks => "locks",
+        }
+    }
+}
+
+/// What the CPUs do with their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Programs.
+    User,
+    /// The kernel.
+    System,
+    /// Hard and soft interrupts.
+    Interrupts,
+    /// Taken by the hypervisor for others.
+    Stolen,
+}
+
+impl Part {
+    /// The word in sentences and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::System => "system",
+            Self::Interrupts => "interrupts",
+            Self::Stolen => "stolen",
+        }
+    }
+}
+
+/// The first answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cpu {
+    /// In a word.
+    pub state: State,
+    /// What is waited for, where that is the state or stands beside it.
+    pub waits_for: Option<Wait>,
+    /// Number of CPUs, as said or as the figures have it.
+    pub cpus: Option<f64>,
+    /// CPUs that are busy, interrupts and stolen time with them.
+    pub busy_cpus: Option<f64>,
+    /// Percent of all CPUs that is busy.
+    pub busy_percent: Option<f64>,
+    /// Percent of all CPUs that is idle with a disk request outstanding.
+    pub iowait_percent: Option<f64>,
+    /// Percent of all CPUs by part, largest first; empty where no tool tells.
+    pub parts: Vec<(Part, f64)>,
+    /// A CPU that is full while others are not: its name, what fills it most, percent of it.
+    pub full: Option<(String, Part, f64)>,
+    /// A CPU that did not come back from the kernel.
+    pub lockup: Option<Lockup>,
+    /// The command that was timed and took longest, where nothing shows the machine.
+    pub timed: Option<Timed>,
+    /// What shows that it waits.
+    pub proof: Option<String>,
+    /// Whether the figures are means since the machine started.
+    pub since_boot: bool,
+    /// Where it was read.
+    pub sources: Vec<Source>,
+}
+
+/// A command that was timed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timed {
+    /// Its program.
+    pub program: String,
+    /// CPUs that it used while it ran.
+    pub cpus: f64,
+    /// Part of that in the kernel, 0 to 1.
+    pub kernel_part: f64,
+    /// Wall clock, seconds.
+    pub real_s: f64,
+    /// Where it was read.
+    pub source: Source,
+}
+
+impl Timed {
+    /// The command that took longest.
+    fn of(facts: &Facts) -> Option<Self> {
+        let timings = facts.evidence().timings.iter().filter(|one| one.real_s > 0.5);
+        let longest = timings.max_by(|a, b| a.real_s.total_cmp(&b.real_s))?;
+        let used = longest.user_s + longest.system_s;
+        let words = longest.command.split_whitespace();
+        let program = words
+            .map(|word| word.rsplit('/').next().unwrap_or(word))
+            .find(|word| !matches!(*word, "time" | "sudo" | "doas" | "#" | "$"))?;
+        Some(Self {
+            program: program.to_owned(),
+            cpus: used / longest.real_s,
+            kernel_part: if used > 0.0 { longest.system_s / used } else { 0.0 },
+            real_s: longest.real_s,
+            source: longest.source.clone(),
+        })
+    }
+
+    fn is_busy(&self) -> bool {
+        self.cpus >= FULL_PERCENT / 100.0
+    }
+
+    fn waits(&self) -> bool {
+        self.cpus <= 0.3
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{} took {:.1} s and used {} in that time, {} of it in the kernel",
+            self.program,
+            self.real_s,
+            cpus(self.cpus),
+            percent(self.kernel_part * 100.0)
+        )
+    }
+}
+
+/// Percent of all CPUs from which the machine is busy.
+const BUSY_PERCENT: f64 = 50.0;
+/// Percent of one CPU from which a thread fills it.
+const FULL_PERCENT: f64 = 70.0;
+/// The same for a CPU of which its own states are known.
+const FULL_CPU_PERCENT: f64 = 85.0;
+/// CPUs used, by a list without states, from which a machine of unknown size is busy.
+const SEVERAL_CPUS: f64 = 2.0;
+/// Percent of all CPUs idle with a disk request outstanding that is a wait for disks.
+const IOWAIT_PERCENT: f64 = 20.0;
+/// Percent of its time that a disk which limits is busy.
+const DISK_BUSY_PERCENT: f64 = 85.0;
+/// Pages swapped, KiB a second, that are felt.
+const SWAP_RATE: f64 = 200.0;
+/// Percent of the time that some task stalls, which is felt.
+const STALL_PERCENT: f64 = 15.0;
+/// Threads in uninterruptible sleep that are a wait of the machine.
+const SLEEPERS: f64 = 3.0;
+
+impl Cpu {
+    pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>) -> Self {
+        let mut cpu = states(facts);
+        cpu.full = full_cpu(facts);
+        let listed = consumption.filter(|list| list.basis != Basis::Machine);
+        let busiest =
+            listed.and_then(|list| list.users.iter().map(|used| used.most).reduce(f64::max));
+        let used = listed.map(|list| list.percent / 100.0);
+        if cpu.cpus.is_none() {
+            cpu.cpus = cpus_by_list(&cpu, consumption);
+        }
+        if let (Some(busy), Some(count)) = (cpu.busy_percent, cpu.cpus) {
+            cpu.busy_cpus = Some(busy * count / 100.0);
+        }
+        let wait = waits(facts, cpu.iowait_percent);
+        if let Some((_, proof, source)) = &wait {
+            cpu.proof = Some(proof.clone());
+            if let Some(source) = source {
+                cite(&mut cpu.sources, source);
+            }
+        }
+        cpu.waits_for = wait.as_ref().and_then(|(wait, ..)| *wait);
+        let in_part = busiest.is_some_and(|most| most >= FULL_PERCENT)
+            || cpu.full.is_some()
+            || cpu.busy_cpus.is_some_and(|busy| busy >= 1.0 && cpu.parts_of_one_thread());
+        let busy = match (cpu.busy_percent, used, cpu.cpus) {
+            (Some(busy), ..) => busy >= BUSY_PERCENT,
+            (None, Some(used), Some(count)) => used >= count * BUSY_PERCENT / 100.0,
+            (None, Some(used), None) => used >= SEVERAL_CPUS,
+            (None, None, _) => by_machine(consumption).is_some_and(|used| used >= BUSY_PERCENT),
+        };
+        let measured = cpu.busy_percent.is_some() || used.is_some();
+        let said = facts.said_busy().filter(|_| !measured);
+        let lockup = facts.lockup();
+        let busy = busy || said.as_ref().is_some_and(|(said, _)| *said == Said::All);
+        let in_part = in_part
+            || lockup.is_some()
+            || said.as_ref().is_some_and(|(said, _)| *said == Said::One);
+        if let Some((_, source)) = &said {
+            cite(&mut cpu.sources, source);
+        }
+        if let Some(lockup) = lockup.filter(|_| !busy) {
+            cite(&mut cpu.sources, &lockup.source);
+            cpu.lockup = Some(lockup);
+        }
+        let timed = Timed::of(facts).filter(|_| !measured);
+        let iowait = cpu.iowait_percent.unwrap_or(0.0);
+        let waits_more = iowait >= IOWAIT_PERCENT && iowait > cpu.busy_percent.unwrap_or(0.0);
+        cpu.state = if busy {
+            State::Busy
+        } else if waits_more {
+            State::Waiting
+        } else if in_part {
+            State::Some
+        } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts) {
+            State::Waiting
+        } else if cpu.busy_percent.is_some() || is_calm(consumption) {
+            State::Idle
+        } else {
+            match &timed {
+                Some(timed) if timed.is_busy() => State::Some,
+                Some(timed) if timed.waits() => State::Waiting,
+                _ => State::Unknown,
+            }
+        };
+        if let Some(timed) = timed {
+            cite(&mut cpu.sources, &timed.source);
+            cpu.proof = cpu.proof.or_else(|| Some(timed.words()));
+            cpu.timed = Some(timed);
+        }
+        // A list of lives cannot show that a machine is idle now.
+        if let Some(list) = consumption.filter(|_| cpu.busy_percent.is_none())
+            && let Some(first) = list.users.first()
+        {
+            cite(&mut cpu.sources, &first.source);
+        }
+        cpu
+    }
+
+    /// Where a machine of several CPUs is busy by a whole one and no list tells who, it may be one
+    /// thread or several: nothing is claimed.
+    fn parts_of_one_thread(&self) -> bool {
+        self.busy_percent.is_some_and(|busy| busy >= 30.0)
+    }
+
+    /// The part that is largest.
+    pub fn most(&self) -> Option<Part> {
+        self.parts.first().filter(|(_, percent)| *percent > 0.0).map(|(part, _)| *part)
+    }
+
+    /// Percent of all CPUs in a part.
+    pub fn part(&self, wanted: Part) -> f64 {
+        self.parts.iter().find(|(part, _)| *part == wanted).map_or(0.0, |(_, percent)| *percent)
+    }
+
+    /// How busy it is, in words: `92% of 8 CPUs is busy (system 80%, user 12%)`.
+    pub fn busy_words(&self) -> Option<String> {
+        let busy = self.busy_percent?;
+        let of = match self.cpus {
+            Some(count) if count >= 2.0 => {
+                let worth = if busy * count >= 50.0 {
+                    format!(", which is {}", cpus(busy * count / 100.0))
+                } else {
+                    String::new()
+                };
+                format!(" of {count:.0} CPUs is busy{worth}")
+            }
+            Some(_) => " of the only CPU is busy".to_owned(),
+            None => " of the CPUs is busy".to_owned(),
+        };
+        let parts: Vec<String> = self
+            .parts
+            .iter()
+            .filter(|(_, percent)| *percent >= 0.5)
+            .map(|(part, value)| format!("{} {}", part.name(), percent(*value)))
+            .collect();
+        let parts =
+            if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+        let boot = if self.since_boot { ", as a mean since it started" } else { "" };
+        Some(format!("{}{of}{parts}{boot}", percent(busy)))
+    }
+
+    /// The answer in a sentence.
+    pub fn sentence(&self) -> String {
+        let busy = self.busy_words();
+        let full = self.full.as_ref().map(|(name, part, value)| {
+            format!("CPU {name} is full: {} of it, most with {}", percent(*value), part.name())
+        });
+        let full = full.or_else(|| {
+            let lockup = self.lockup.as_ref()?;
+            let name =
+                lockup.cpu.as_ref().map_or_else(|| "a CPU".to_owned(), |n| format!("CPU {n}"));
+            let long = lockup.seconds.as_ref().map(|s| format!(" for {s} s")).unwrap_or_default();
+            Some(format!("{name} did not come back from the kernel{long} (lockup)"))
+        });
+        let waits = self.proof.clone();
+        let rest =
+            |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        match self.state {
+            State::Busy => format!("yes: {}", or(rest([busy, None, waits]), "by the list below")),
+            State::Some => {
+                format!("in part: {}", or(rest([busy, full, waits]), "by the list below"))
+            }
+            State::Waiting => {
+                let what = self.waits_for.map_or("something", Wait::name);
+                format!("no, it waits for {what}: {}", or(rest([waits, busy, None]), "see below"))
+            }
+            State::Idle => {
+                format!(
+                    "no: {}; nothing shows that it waits",
+                    or(rest([busy, None, None]), "those listed use next to nothing")
+                )
+            }
+            State::Unknown => "not shown by what was given".to_owned(),
+        }
+    }
+}
+
+fn or(text: String, otherwise: &str) -> String {
+    if text.is_empty() { otherwise.to_owned() } else { text }
+}
+
+/// What tools say of the states of all CPUs, or else sentences.
+fn states(facts: &Facts) -> Cpu {
+    facts.start_trace();
+    let own = |state: &str| facts.cpu_or_told(state).ok();
+    let measured = !facts.evidence().cpu.is_empty();
+    let mut parts = Vec::new();
+    for (part, state) in [
+        (Part::User, "user"),
+        (Part::System, "system"),
+        (Part::Interrupts, "interrupt"),
+        (Part::Stolen, "steal"),
+    ] {
+        // Of sentences only those states are told that somebody looked at.
+        if let Some(value) = own(state).filter(|value| measured || *value > 0.0) {
+            parts.push((part, value));
+        }
+    }
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let busy_percent = if measured {
+        Some(parts.iter().map(|(_, value)| value).sum::<f64>().clamp(0.0, 100.0))
+    } else {
+        own("busy").or_else(|| {
+            let told: f64 = parts.iter().map(|(_, value)| value).sum();
+            (told > 0.0).then_some(told.min(100.0))
+        })
+    };
+    let iowait_percent = own("iowait");
+    let sources = facts.take_trace().sources;
+    let singles = facts.evidence().single_cpus.len();
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    let cpus = facts.ncpu().ok().or((singles > 1).then_some(singles as f64));
+    Cpu {
+        state: State::Unknown,
+        waits_for: None,
+        cpus,
+        busy_cpus: None,
+        busy_percent,
+        iowait_percent,
+        parts,
+        full: None,
+        lockup: None,
+        timed: None,
+        proof: None,
+        since_boot: measured && facts.evidence().cpu.iter().all(|row| row.since_boot),
+        sources: sources.into_iter().take(2).collect(),
+    }
+}
+
+/// A single CPU that is full.
+fn full_cpu(facts: &Facts) -> Option<(String, Part, f64)> {
+    let busy =
+        |used: &crate::evidence::CpuUse| used.user + used.system + used.interrupt + used.steal;
+    let fullest = facts
+        .evidence()
+        .single_cpus
+        .iter()
+        .max_by(|a, b| busy(&a.used).total_cmp(&busy(&b.used)))
+        .filter(|one| busy(&one.used) >= FULL_CPU_PERCENT)?;
+    let used = &fullest.used;
+    let parts = [
+        (Part::User, used.user),
+        (Part::System, used.system),
+        (Part::Interrupts, used.interrupt),
+        (Part::Stolen, used.steal),
+    ];
+    let (part, _) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((fullest.name.clone(), part, busy(used)))
+}
+
+/// How many CPUs there are, by a list that shows who makes up what the states say: one thread that
+/// fills a CPU while 13% of all CPUs is busy is one of eight.
+fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
+    let list = consumption.filter(|list| list.basis == Basis::Now && list.comes_down)?;
+    let busy = cpu.busy_percent.filter(|busy| *busy >= 5.0)?;
+    let others = cpu.part(Part::Interrupts) + cpu.part(Part::Stolen);
+    let own = busy - others;
+    if list.percent < 50.0 || own < 5.0 {
+        return None;
+    }
+    let count = (list.percent / own).round();
+    (count >= 1.0).then_some(count)
+}
+
+/// Percent of all CPUs that a list of such percentages shows.
+fn by_machine(consumption: Option<&Consumption>) -> Option<f64> {
+    consumption.filter(|list| list.basis == Basis::Machine).map(|list| list.percent)
+}
+
+/// Whether a list of what is used now comes down to nothing from little.
+fn is_calm(consumption: Option<&Consumption>) -> bool {
+    consumption.is_some_and(|list| {
+        list.basis != Basis::Life && list.comes_down && list.users.len() >= 4 && list.percent < 30.0
+    })
+}
+
+/// What is waited for, where that is known, what shows it, and where that was read.
+type Waiting = (Option<Wait>, String, Option<Source>);
+
+/// What the machine waits for, and what shows it.
+fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
+    if let Some(iowait) = iowait.filter(|iowait| *iowait >= IOWAIT_PERCENT) {
+        let device = busy_disk(facts).map(|(name, _, _)| format!(" ({name} is busy)"));
+        let proof = format!(
+            "for {} of the time CPUs are idle because of requests to disks{}",
+            percent(iowait),
+            device.unwrap_or_default()
+        );
+        let reclaims = facts.thread_max("^kswapd").is_ok_and(|percent| percent >= 30.0);
+        let memory = reclaims || swaps(facts).is_some();
+        return Some((Some(if memory { Wait::Memory } else { Wait::Disks }), proof, None));
+    }
+    swaps(facts)
+        .or_else(|| stalls(facts))
+        .or_else(|| {
+            let (name, busy, source) = busy_disk(facts)?;
+            let proof = format!("{name} is busy for {} of the time", percent(busy));
+            Some((Some(Wait::Disks), proof, Some(source)))
+        })
+        .or_else(|| sleepers(facts))
+}
+
+fn swaps(facts: &Facts) -> Option<Waiting> {
+    let rates = ["vmstat.si", "vmstat.so"].map(|name| facts.rate(name).unwrap_or(0.0));
+    let pages = ["sar.pswpin", "sar.pswpout"].map(|name| 4.0 * facts.rate(name).unwrap_or(0.0));
+    let swapped = rates[0].max(rates[1]).max(pages[0]).max(pages[1]);
+    (swapped >= SWAP_RATE).then(|| {
+        let proof = format!("{swapped:.0} KiB a second are swapped in or out");
+        (Some(Wait::Memory), proof, None)
+    })
+}
+
+fn stalls(facts: &Facts) -> Option<Waiting> {
+    for (wait, scope) in [(Wait::Memory, "memory"), (Wait::Disks, "io")] {
+        for figure in ["full_avg10", "some_avg10", "full_avg60", "some_avg60"] {
+            let stalled = facts.gauge_of("pressure", scope, figure).ok();
+            if let Some(value) = stalled.filter(|value| *value >= STALL_PERCENT) {
+                let proof =
+                    format!("for {} of the time tasks stall for {}", percent(value), wait.name());
+                return Some((Some(wait), proof, None));
+            }
+        }
+    }
+    None
+}
+
+/// The busiest disk, if it limits.
+fn busy_disk(facts: &Facts) -> Option<(String, f64, Source)> {
+    let mut best: Option<(String, f64, Source)> = None;
+    let disks =
+        facts.evidence().tables.iter().filter(|t| matches!(t.name.as_str(), "iostat" | "atopsar"));
+    for table in disks {
+        let busy = table.figures.iter().find(|figure| {
+            matches!(figure.name.as_str(), "util_percent" | "b_percent" | "busy_percent" | "%b")
+        });
+        let Some(figure) = busy else { continue };
+        let Number::Gauge(value) = figure.value else { continue };
+        if value >= DISK_BUSY_PERCENT && best.as_ref().is_none_or(|(_, most, _)| *most < value) {
+            let name = table.scope.clone().unwrap_or_else(|| "a disk".to_owned());
+            best = Some((name, value, figure.source.clone()));
+        }
+    }
+    best
+}
+
+fn sleepers(facts: &Facts) -> Option<Waiting> {
+    facts.start_trace();
+    let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS);
+    let source = facts.take_trace().sources.into_iter().next();
+    let log = &facts.evidence().log;
+    let hung = log.iter().find(|line| line.value.contains("blocked for more than"));
+    let for_what = stands_for(facts);
+    if let Some(count) = count {
+        let proof = format!("{count:.0} threads sleep and cannot be interrupted (state D)");
+        return Some((for_what, proof, source));
+    }
+    hung.map(|line| {
+        let proof = "the kernel tells of tasks that have waited for minutes".to_owned();
+        (for_what, proof, Some(line.source.clone()))
+    })
+}
+
+/// What threads wait for, by the functions on their stacks.
+fn stands_for(facts: &Facts) -> Option<Wait> {
+    const OF_DISKS: [&str; 8] =
+        ["io_schedule", "zio_wait", "txg_wait", "blk_", "bio_", "wait_on_page", "jbd2", "nfs"];
+    const OF_MEMORY: [&str; 3] = ["shrink_", "try_to_free", "alloc_pages_slow"];
+    const OF_LOCKS: [&str; 7] =
+        ["mutex", "rwsem", "rw_enter", "rrw_enter", "cv_wait", "down_read", "down_write"];
+    let evidence = facts.evidence();
+    let frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
+    let symbols = frames.filter_map(|frame| frame.symbol.as_deref());
+    let lines = evidence.log.iter().map(|line| line.value.as_str());
+    let texts: Vec<&str> = symbols.chain(lines).collect();
+    let any =
+        |names: &[&str]| texts.iter().any(|text| names.iter().any(|name| text.contains(name)));
+    if any(&OF_MEMORY) {
+        Some(Wait::Memory)
+    } else if any(&OF_DISKS) {
+        Some(Wait::Disks)
+    } else {
+        any(&OF_LOCKS).then_some(Wait::Locks)
+    }
+}
+
+/// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in
+/// that state, and nobody waits for them.
+fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts) -> bool {
+    let calm = cpu.busy_percent.is_some_and(|busy| busy < 15.0)
+        && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
+    calm && cpu.waits_for.is_none() && facts.evidence().log.is_empty()
+}

@@ -1,0 +1,204 @@
+//! The surest of the three answers in one sentence, for somebody who was woken up.
+//!
+//! What is not shown is not said, and nothing is said surer than it is.
+
+use super::cpu::{Part, State, Wait};
+use super::users::{Kind, User};
+use super::zfs::Among;
+use super::{Answers, cpus, percent};
+
+pub(super) fn line(answers: &Answers) -> Option<String> {
+    let Answers { cpu, users, zfs } = answers;
+    let first = users.first();
+    match cpu.state {
+        State::Waiting => Some(waiting(answers)),
+        State::Idle => {
+            let busy = cpu.busy_words();
+            let calm = busy.unwrap_or_else(|| "those listed use next to nothing".to_owned());
+            let most = first
+                .filter(|user| user.size() > 0.0 && user.kind != Kind::NotShown)
+                .map(|user| format!(", most of it {}", with(user)))
+                .unwrap_or_default();
+            Some(format!("Not the CPU: {calm}{most}, and nothing shows that it waits."))
+        }
+        State::Busy | State::Some => Some(busy(answers)),
+        State::Unknown => {
+            if zfs.among == Among::No
+                && zfs.samples_percent.is_none()
+                && first.is_none_or(|user| user.size() < 20.0)
+            {
+                let most = first.map(|user| {
+                    format!("; of those listed {} uses most: {}", user.described(), user.used())
+                });
+                return Some(format!(
+                    "Not {}: {}{}.",
+                    zfs.name,
+                    zfs.because,
+                    most.unwrap_or_default()
+                ));
+            }
+            let first = first?;
+            let known = match zfs.among {
+                Among::No => format!("Not {}: ", zfs.name),
+                _ => String::new(),
+            };
+            if users.of_samples {
+                let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
+                return Some(format!(
+                    "{known}{} of the busy samples go to {}{does}; how busy the machine is was not \
+                     shown{}.",
+                    percent(first.samples_percent.unwrap_or(0.0)),
+                    first.described(),
+                    whether(answers)
+                ));
+            }
+            let life = if users.over_life { " as a mean over its life" } else { "" };
+            Some(format!(
+                "{known}of those listed {} uses most: {}{life}; whether the machine is busy was not \
+                 shown{}.",
+                first.described(),
+                first.used(),
+                whether(answers)
+            ))
+        }
+    }
+}
+
+fn with(user: &User) -> String {
+    match user.kind {
+        Kind::Interrupts => format!("interrupts with {}", user.used()),
+        _ => format!("{} with {}", user.described(), user.used()),
+    }
+}
+
+/// What is to be added about ZFS.
+fn whether(answers: &Answers) -> String {
+    let zfs = &answers.zfs;
+    match zfs.among {
+        Among::No => String::new(),
+        Among::Yes => format!("; {} is among them: {}", zfs.name, zfs.because),
+        Among::Unknown => format!("; whether {} is behind it is not shown", zfs.name),
+    }
+}
+
+fn waiting(answers: &Answers) -> String {
+    let Answers { cpu, users, zfs } = answers;
+    let what = cpu.waits_for.map_or("something", Wait::name);
+    let proof = cpu.proof.clone().unwrap_or_default();
+    let busy = match cpu.busy_percent {
+        Some(busy) => format!("; {} is busy", percent(busy)),
+        None => String::new(),
+    };
+    let own = users
+        .first()
+        .filter(|user| user.kind != Kind::NotShown && user.cpus.is_some_and(|count| count >= 0.3))
+        .map(|user| format!(", most with {}", user.described()))
+        .unwrap_or_default();
+    let zfs = match zfs.among {
+        Among::Yes => format!("; of that {}", zfs.because),
+        _ => String::new(),
+    };
+    format!("Not the CPU: it waits for {what}: {proof}{busy}{own}{zfs}.")
+}
+
+fn busy(answers: &Answers) -> String {
+    let Answers { cpu, users, zfs } = answers;
+    let Some(first) = users.first() else {
+        let full = cpu.full.as_ref().map(|(name, part, value)| {
+            format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
+        });
+        let busy = cpu.busy_words().map(|words| format!("The CPU is busy: {words}"));
+        let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
+        let said = said.unwrap_or_else(|| "The CPU is busy".to_owned());
+        let not = if zfs.among == Among::No {
+            format!("; it is not {}", zfs.name)
+        } else {
+            String::new()
+        };
+        return format!("{said}{not}. Who uses it is not shown.");
+    };
+    let of = match (cpu.cpus, cpu.state) {
+        (Some(count), _) if count >= 2.0 && first.cpus.is_some() => format!(" of {count:.0}"),
+        _ => String::new(),
+    };
+    let life = if users.over_life { ", as a mean over its life" } else { "" };
+    // One CPU that is full of interrupts hides among many.
+    if let Some((name, Part::Interrupts, value)) = &cpu.full
+        && first.kind != Kind::Zfs
+        && first.cpus.is_none_or(|count| count < 0.9)
+    {
+        return format!(
+            "CPU {name} is full of interrupts ({} of it), and other CPUs have room{}.",
+            percent(*value),
+            if zfs.among == Among::No {
+                format!("; it is not {}", zfs.name)
+            } else {
+                whether(answers)
+            }
+        );
+    }
+    let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
+    let uses = format!("{}{of}{life}", first.used());
+    let waits = match cpu.waits_for {
+        Some(wait) if cpu.iowait_percent.is_some_and(|value| value >= 20.0) => {
+            format!("; beside that it waits for {}", wait.name())
+        }
+        _ => String::new(),
+    };
+    match (zfs.among, first.kind) {
+        (Among::No, Kind::NotShown) => {
+            format!(
+                "Not {}: {}. {uses} are used by what the list does not show.",
+                zfs.name, zfs.because
+            )
+        }
+        (Among::No, Kind::Interrupts) => {
+            format!("Not {}: interrupts take {uses}{waits}.", zfs.name)
+        }
+        (Among::No, Kind::Stolen) => format!(
+            "Not {}: {uses} are stolen: the hypervisor gives them to other machines{waits}.",
+            zfs.name
+        ),
+        (Among::No, _) => {
+            format!("Not {}: it is {}{does}, with {uses}{waits}.", zfs.name, first.described())
+        }
+        (_, Kind::NotShown) => format!(
+            "{} is busy, and the list shows only {} of it{}.",
+            cpu.busy_words().unwrap_or_else(|| "The CPU".to_owned()),
+            cpus(cpu.busy_cpus.unwrap_or(0.0) - first.cpus.unwrap_or(0.0)),
+            whether(answers)
+        ),
+        (Among::Yes, Kind::Zfs) => {
+            format!("It is {}{does}: {} with {uses}{waits}.", zfs.name, first.name)
+        }
+        (Among::Yes, _) => {
+            format!(
+                "{}{does} uses most, {uses}{}{waits}.",
+                capital(&first.described()),
+                whether(answers)
+            )
+        }
+        (Among::Unknown, Kind::Stolen) => format!(
+            "{uses} are stolen: the hypervisor gives them to other machines{}{waits}.",
+            whether(answers)
+        ),
+        (Among::Unknown, Kind::Interrupts) => {
+            format!("Interrupts take {uses}{}{waits}.", whether(answers))
+        }
+        (Among::Unknown, _) => {
+            format!("{}{does} uses {uses}{}{waits}.", capital(&first.described()), whether(answers))
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    // Names of programs keep their letters; only articles are the sentence's own.
+    match text
+        .strip_prefix("the ")
+        .map(|rest| ("The ", rest))
+        .or_else(|| text.strip_prefix("a ").map(|rest| ("A ", rest)))
+    {
+        Some((article, rest)) => format!("{article}{rest}"),
+        None => text.to_owned(),
+    }
+}

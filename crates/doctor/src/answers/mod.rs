@@ -1,0 +1,93 @@
+//! The first three answers: is it the CPU, who uses it, and is ZFS among them.
+//!
+//! They are asked of every evidence and never depend on whether a cause is found. Each says as much
+//! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
+//! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
+//!
+//! `cpu` asks the first, `users` the second, `zfs` the third; `line` says the surest of them in one
+//! sentence. Nothing here knows a cause.
+
+mod cpu;
+mod line;
+mod users;
+mod zfs;
+
+use crate::evidence::Source;
+use crate::facts::Facts;
+
+pub use cpu::{Cpu, Part, State, Wait};
+pub use users::{Kind, User, Users};
+pub use zfs::{Among, Zfs};
+
+/// The first three answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answers {
+    /// Whether it is the CPU.
+    pub cpu: Cpu,
+    /// Who uses it.
+    pub users: Users,
+    /// Whether ZFS, or ogive where a mount of it is asked about, is among them.
+    pub zfs: Zfs,
+}
+
+impl Answers {
+    /// Asks the evidence.
+    pub fn of(facts: &Facts) -> Self {
+        facts.start_trace();
+        let consumption = facts.consumption();
+        let cpu = Cpu::of(facts, consumption.as_ref());
+        let users = Users::of(facts, consumption.as_ref(), &cpu);
+        let zfs = Zfs::of(facts, consumption.as_ref(), &cpu, &users);
+        facts.take_trace();
+        Self { cpu, users, zfs }
+    }
+
+    /// Whether any of the three could be told.
+    pub fn is_any(&self) -> bool {
+        self.cpu.state != State::Unknown
+            || !self.users.list.is_empty()
+            || self.zfs.among != Among::Unknown
+    }
+
+    /// The surest thing known, in one sentence, where any of the three could be told.
+    pub fn line(&self) -> Option<String> {
+        line::line(self)
+    }
+}
+
+/// So many CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
+pub(crate) fn cpus(count: f64) -> String {
+    let digits = match count {
+        count if count >= 9.95 => 0,
+        count if count >= 0.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{count:.digits$}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "1" { "1 CPU".to_owned() } else { format!("{text} CPUs") }
+}
+
+/// A percentage in words: whole, but for small ones.
+pub(crate) fn percent(value: f64) -> String {
+    let value = value.abs();
+    if value >= 9.95 || value == 0.0 { format!("{value:.0}%") } else { format!("{value:.1}%") }
+}
+
+/// Adds a source once.
+fn cite(sources: &mut Vec<Source>, source: &Source) {
+    if sources.len() < 3 && !sources.contains(source) {
+        sources.push(source.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_said_as_people_say_them() {
+        let said = [3.8, 1.04, 0.999, 0.04, 12.3, 0.113].map(cpus);
+        assert_eq!(said, ["3.8 CPUs", "1 CPU", "1 CPU", "0.04 CPUs", "12 CPUs", "0.11 CPUs"]);
+        assert_eq!([67.1, 2.34, 0.0].map(percent), ["67%", "2.3%", "0%"]);
+    }
+}

@@ -1,0 +1,362 @@
+//! The second answer: who uses the CPU, in CPUs where a list says so.
+//!
+//! A list of programs and threads comes first; without one, threads or subsystems of a profile, as
+//! parts of its samples. What the states of the CPUs have beside the list stands among its rows:
+//! interrupts, time stolen by the hypervisor, and what the list does not show.
+
+use super::cpu::{Cpu, Part};
+use super::{cite, cpus, percent};
+use crate::atlas;
+use crate::evidence::Source;
+use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_thread};
+
+/// What kind of user it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A program.
+    Program,
+    /// A thread of the kernel.
+    Kernel,
+    /// A thread of ZFS's, or its code.
+    Zfs,
+    /// Hard and soft interrupts.
+    Interrupts,
+    /// The hypervisor's other guests.
+    Stolen,
+    /// What the list does not show.
+    NotShown,
+    /// Code of a profile that does not tell whose it is.
+    Code,
+}
+
+impl Kind {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Kernel => "kernel thread",
+            Self::Zfs => "ZFS",
+            Self::Interrupts => "interrupts",
+            Self::Stolen => "stolen",
+            Self::NotShown => "not shown",
+            Self::Code => "code",
+        }
+    }
+}
+
+/// One user of the CPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// What such threads or such code does, where that is known.
+    pub does: Option<&'static str>,
+    /// CPUs it uses, where a list says so.
+    pub cpus: Option<f64>,
+    /// Percent of all CPUs, where the list counts so and their number is not known.
+    pub machine_percent: Option<f64>,
+    /// Percent of the busy samples, where a profile says so.
+    pub samples_percent: Option<f64>,
+    /// Its part in the kernel, in CPUs, where a tool tells it apart.
+    pub system_cpus: Option<f64>,
+}
+
+impl User {
+    /// Its use in words: `3.8 CPUs`, `38% of the machine`, `62% of the samples`.
+    pub fn used(&self) -> String {
+        if let Some(count) = self.cpus {
+            return cpus(count);
+        }
+        match (self.machine_percent, self.samples_percent) {
+            (Some(value), _) => format!("{} of all CPUs", percent(value)),
+            (_, Some(value)) => format!("{} of the busy samples", percent(value)),
+            _ => String::new(),
+        }
+    }
+
+    /// What there is to order by.
+    pub(super) fn size(&self) -> f64 {
+        self.cpus
+            .map(|count| count * 100.0)
+            .or(self.machine_percent)
+            .or(self.samples_percent)
+            .unwrap_or(0.0)
+    }
+
+    /// Its name with what it is, for sentences.
+    pub fn described(&self) -> String {
+        match self.kind {
+            Kind::Kernel if self.name.starts_with("kworker") => {
+                format!("a kernel worker ({})", self.name)
+            }
+            Kind::Kernel => format!("the kernel thread {}", self.name),
+            Kind::Zfs => format!("ZFS ({})", self.name),
+            Kind::Stolen => "the hypervisor, which gives the time to others (stolen)".to_owned(),
+            Kind::NotShown => "something that the list does not show".to_owned(),
+            Kind::Interrupts | Kind::Program | Kind::Code => self.name.clone(),
+        }
+    }
+}
+
+/// The second answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Users {
+    /// Those who use the CPU, best first; empty where nobody can be told.
+    pub list: Vec<User>,
+    /// Whether the figures are means over lives instead of what is used now.
+    pub over_life: bool,
+    /// Whether they are of samples.
+    pub of_samples: bool,
+    /// Whether the list comes down to rows that matter no more.
+    pub comes_down: bool,
+    /// Whether sentences or the kernel's log name them, without a figure.
+    pub is_said: bool,
+    /// Where it was read.
+    pub sources: Vec<Source>,
+}
+
+/// Users that are named.
+const NAMED: usize = 6;
+/// A remainder below this many CPUs, or this part of what is busy, is rounding.
+const REMAINDER_CPUS: f64 = 0.15;
+const REMAINDER_PART: f64 = 0.15;
+
+impl Users {
+    pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>, cpu: &Cpu) -> Self {
+        let profiled = profiled(facts);
+        let shows_much = consumption.is_some_and(|list| {
+            let busy = cpu.busy_cpus.unwrap_or(0.0) * 100.0;
+            list.percent >= 20.0 && list.percent >= 0.3 * busy
+        });
+        let mut users = match consumption {
+            // A few rows that use next to nothing say less than samples do.
+            Some(list) if shows_much || profiled.list.is_empty() => listed(list, cpu),
+            _ if !profiled.list.is_empty() => profiled,
+            _ => said(facts, cpu),
+        };
+        if !users.of_samples {
+            users.list.extend(beside(consumption, cpu));
+        }
+        users.list.retain(|user| user.size() > 0.0 || users.is_said);
+        // Of two with the same figure the kernel's is the one that is asked about.
+        users.list.sort_by(|a, b| {
+            b.size()
+                .total_cmp(&a.size())
+                .then_with(|| (a.kind == Kind::Program).cmp(&(b.kind == Kind::Program)))
+        });
+        users
+    }
+
+    /// Whoever uses most.
+    pub fn first(&self) -> Option<&User> {
+        self.list.first()
+    }
+
+    /// The answer in a sentence.
+    pub fn sentence(&self) -> String {
+        if self.list.is_empty() {
+            return "not shown by what was given".to_owned();
+        }
+        let named: Vec<String> = self
+            .list
+            .iter()
+            .take(NAMED)
+            .map(|user| {
+                let name = match user.kind {
+                    Kind::NotShown => "not shown by the list".to_owned(),
+                    Kind::Stolen => "stolen by the hypervisor".to_owned(),
+                    _ => user.name.clone(),
+                };
+                format!("{name} {}", user.used()).trim().to_owned()
+            })
+            .collect();
+        let rest = self.list.len().saturating_sub(NAMED);
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        let life = match (self.over_life, self.is_said) {
+            (true, _) => " (means over their lives)",
+            (_, true) => " (by what is told)",
+            _ => "",
+        };
+        format!("{}{rest}{life}", named.join(", "))
+    }
+}
+
+fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
+    let kind = match used {
+        _ if used.is_zfs => Kind::Zfs,
+        _ if used.is_kernel => Kind::Kernel,
+        _ => Kind::Program,
+    };
+    let does =
+        atlas::role_of(&used.name).filter(|_| kind != Kind::Program).and_then(atlas::role_does);
+    let of_machine = used.percent;
+    let (count, machine_percent) = match (basis, cpu.cpus) {
+        (Basis::Machine, Some(count)) => (Some(of_machine * count / 100.0), None),
+        (Basis::Machine, None) => (None, Some(of_machine)),
+        _ => (Some(used.percent / 100.0), None),
+    };
+    User {
+        name: used.name.clone(),
+        kind,
+        does,
+        cpus: count,
+        machine_percent,
+        samples_percent: None,
+        system_cpus: used.system.map(|value| value / 100.0),
+    }
+}
+
+fn listed(list: &Consumption, cpu: &Cpu) -> Users {
+    let mut sources = Vec::new();
+    for used in list.users.iter().take(2) {
+        cite(&mut sources, &used.source);
+    }
+    Users {
+        list: list.users.iter().map(|used| user_of(used, list.basis, cpu)).collect(),
+        over_life: list.basis == Basis::Life,
+        of_samples: false,
+        comes_down: list.comes_down,
+        is_said: false,
+        sources,
+    }
+}
+
+/// What the states of the CPUs have beside a list: interrupts, stolen time, and the rest.
+fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
+    let mut users = Vec::new();
+    let mut add = |name: &str, kind, of_all: f64| {
+        users.push(User {
+            name: name.to_owned(),
+            kind,
+            does: None,
+            cpus: cpu.cpus.map(|count| of_all * count / 100.0),
+            machine_percent: cpu.cpus.is_none().then_some(of_all),
+            samples_percent: None,
+            system_cpus: None,
+        });
+    };
+    // Without a number of CPUs, percent of all CPUs and CPUs cannot stand in one list.
+    let comparable =
+        cpu.cpus.is_some() || consumption.is_none_or(|list| list.basis == Basis::Machine);
+    let interrupts = cpu.part(Part::Interrupts);
+    let stolen = cpu.part(Part::Stolen);
+    if interrupts >= 1.0 && comparable {
+        add("interrupts", Kind::Interrupts, interrupts);
+    }
+    if stolen >= 1.0 && comparable {
+        add("stolen", Kind::Stolen, stolen);
+    }
+    let of_life = consumption.is_some_and(|list| list.basis == Basis::Life);
+    if let (Some(list), Some(busy), true) = (consumption, cpu.busy_percent, comparable)
+        && !of_life
+    {
+        let shown = match (list.basis, cpu.cpus) {
+            (Basis::Machine, _) => list.percent,
+            (_, Some(count)) => list.percent / count,
+            _ => return users,
+        };
+        let rest = busy - interrupts - stolen - shown;
+        let rest_cpus = cpu.cpus.map_or(rest / 10.0, |count| rest * count / 100.0);
+        if rest_cpus >= REMAINDER_CPUS && rest >= REMAINDER_PART * busy {
+            add("not shown", Kind::NotShown, rest);
+        }
+    }
+    users
+}
+
+/// Whom a lockup, a timed command or a sentence names.
+fn said(facts: &Facts, cpu: &Cpu) -> Users {
+    let named = |name: &str, cpus| {
+        let kind = match () {
+            () if is_zfs_thread(name) => Kind::Zfs,
+            () if facts.is_kernel_thread(name) => Kind::Kernel,
+            () => Kind::Program,
+        };
+        let does = atlas::role_of(name).filter(|_| kind != Kind::Program);
+        User {
+            name: name.to_owned(),
+            kind,
+            does: does.and_then(atlas::role_does),
+            cpus,
+            machine_percent: None,
+            samples_percent: None,
+            system_cpus: None,
+        }
+    };
+    let mut users = Users { is_said: true, ..Users::default() };
+    if let Some(lockup) = &cpu.lockup
+        && let Some(thread) = &lockup.thread
+    {
+        users.list.push(named(thread, None));
+        cite(&mut users.sources, &lockup.source);
+    }
+    if let Some(timed) = cpu.timed.as_ref().filter(|_| users.list.is_empty()) {
+        users.list.push(named(&timed.program, Some(timed.cpus)));
+        cite(&mut users.sources, &timed.source);
+    }
+    if users.list.is_empty() {
+        for (name, source) in facts.said_users() {
+            users.list.push(named(&name, None));
+            cite(&mut users.sources, &source);
+        }
+    }
+    users
+}
+
+/// Threads or subsystems of a profile.
+fn profiled(facts: &Facts) -> Users {
+    let (has_profile, _) = facts.profile_kind();
+    if !has_profile {
+        return Users::default();
+    }
+    facts.start_trace();
+    let threads = facts.profiled_users();
+    let user = |name: String, kind, does, value| User {
+        name,
+        kind,
+        does,
+        cpus: None,
+        machine_percent: None,
+        samples_percent: Some(value),
+        system_cpus: None,
+    };
+    let mut list: Vec<User> = threads
+        .into_iter()
+        .map(|one| {
+            let kind = match &one {
+                _ if is_zfs_thread(&one.name) => Kind::Zfs,
+                _ if one.is_kernel => Kind::Kernel,
+                _ => Kind::Program,
+            };
+            let does = atlas::role_of(&one.name).and_then(atlas::role_does);
+            let share = one.share_percent.unwrap_or(0.0);
+            user(one.name, kind, does.filter(|_| one.is_kernel), share)
+        })
+        .collect();
+    if list.is_empty() {
+        let uses = facts.subsystems().unwrap_or_default();
+        list = uses
+            .into_iter()
+            .map(|one| {
+                let name = format!("{} (most in {})", one.name, one.function);
+                let kind = if atlas::is_of_kernel(one.name) { Kind::Code } else { Kind::Zfs };
+                user(name, kind, Some(one.does), one.percent)
+            })
+            .collect();
+        // Functions of programs have no subsystem.
+        let known: f64 = list.iter().filter_map(|one| one.samples_percent).sum();
+        let first = facts.top_symbols(1).into_iter().next();
+        if let Some((symbol, module, share)) = first
+            && list.first().is_none_or(|top| top.samples_percent.unwrap_or(0.0) < share)
+            && known < 100.0
+            && symbol != "?"
+        {
+            let name = if module == "?" { symbol } else { format!("{symbol} in {module}") };
+            list.push(user(name, Kind::Code, None, share));
+        }
+    }
+    let sources = facts.take_trace().sources.into_iter().take(2).collect();
+    Users { list, of_samples: true, sources, ..Users::default() }
+}

@@ -1,0 +1,405 @@
+//! The third answer: whether ZFS is among the users, and at most with how much.
+//!
+//! ZFS works in threads of its own, which a list shows, and below programs that read and write,
+//! which only their kernel time or a profile shows. So the least is what its threads use; the most
+//! adds what the list does not show and the kernel time of programs. "No" needs a most that is
+//! small beside the first user, or a host without ZFS.
+//!
+//! Where a mount of ogive is asked about, its process is what is looked for.
+
+use super::cpu::{Cpu, Part, State};
+use super::users::{Kind, Users};
+use super::{cite, cpus, percent};
+use crate::evidence::Source;
+use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
+
+/// Whether it is among the users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// It is not loaded, or its most is small beside the first user.
+    No,
+    /// A considerable part is shown to be its.
+    Yes,
+    /// Neither is shown.
+    Unknown,
+}
+
+impl Among {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Yes => "yes",
+            Self::Unknown => "not shown",
+        }
+    }
+}
+
+/// The third answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zfs {
+    /// In a word.
+    pub among: Among,
+    /// Who is looked for: `ZFS` or `ogive`.
+    pub name: &'static str,
+    /// CPUs that are shown to be its.
+    pub least_cpus: Option<f64>,
+    /// CPUs it can have at most, for all that is shown.
+    pub most_cpus: Option<f64>,
+    /// The same as percent of the busy samples of a profile.
+    pub samples_percent: Option<(f64, f64)>,
+    /// Why.
+    pub because: String,
+    /// Where it was read.
+    pub sources: Vec<Source>,
+}
+
+/// CPUs of its own threads from which it is a user to speak of.
+const SPEAKS_CPUS: f64 = 0.3;
+/// The same as part of what is busy or sampled.
+const SPEAKS_PART: f64 = 0.15;
+/// Beside a first user, at most this part of it is small.
+const SMALL: f64 = 0.25;
+/// A first user below this many CPUs acquits nobody: ZFS may have as much.
+const ACQUITS_CPUS: f64 = 0.5;
+/// Part of a profile's first user that is so much that the rest does not matter.
+const MOST_OF_SAMPLES: f64 = 60.0;
+
+/// Programs whose kernel time is work of the file system they read and write.
+const MOVES_FILES: [&str; 38] = [
+    "rsync",
+    "cp",
+    "mv",
+    "rm",
+    "tar",
+    "dd",
+    "find",
+    "du",
+    "ls",
+    "cat",
+    "fio",
+    "smbd",
+    "nfsd",
+    "git",
+    "zfs",
+    "zpool",
+    "zdb",
+    "updatedb",
+    "updatedb.mlocat",
+    "bonnie++",
+    "iozone",
+    "sysbench",
+    "scp",
+    "rclone",
+    "borg",
+    "restic",
+    "samba",
+    "nfsd:",
+    "ganesha.nfsd",
+    "md5sum",
+    "sha256sum",
+    "grep",
+    "unzip",
+    "gzip",
+    "pigz",
+    "cpio",
+    "mbuffer",
+    "filebench",
+];
+
+impl Zfs {
+    pub(super) fn of(
+        facts: &Facts,
+        consumption: Option<&Consumption>,
+        cpu: &Cpu,
+        users: &Users,
+    ) -> Self {
+        let name = if facts.is_ogive() { "ogive" } else { "ZFS" };
+        let mut zfs = Self {
+            among: Among::Unknown,
+            name,
+            least_cpus: None,
+            most_cpus: None,
+            samples_percent: None,
+            because: "neither its threads nor its functions are shown".to_owned(),
+            sources: Vec::new(),
+        };
+        if !facts.is_ogive() && facts.zfs_loaded() == Ok(false) {
+            zfs.among = Among::No;
+            zfs.because = "it is not loaded".to_owned();
+            if let Some(said) = &facts.evidence().host.zfs_loaded {
+                cite(&mut zfs.sources, &said.source);
+            }
+            return zfs;
+        }
+        zfs.by_profile(facts, users);
+        if zfs.among == Among::Unknown && users.is_said {
+            zfs.by_names(users);
+        } else if zfs.among == Among::Unknown {
+            zfs.by_list(facts, consumption, cpu, users);
+        }
+        zfs
+    }
+
+    fn is_one(&self, name: &str, is_zfs: bool) -> bool {
+        if self.name == "ogive" { name == "ogive" } else { is_zfs || is_zfs_program(name) }
+    }
+
+    /// By samples: its functions and its threads.
+    fn by_profile(&mut self, facts: &Facts, users: &Users) {
+        if self.name == "ogive" {
+            let own = users.list.iter().find(|user| user.name == "ogive");
+            if let Some(share) = own.and_then(|user| user.samples_percent) {
+                self.judge_samples(share, share, users);
+            }
+            return;
+        }
+        facts.start_trace();
+        let Ok(least) = facts.profiled_share_of_zfs() else { return };
+        // Threads and commands of its own count, whatever their functions.
+        let own = users.list.iter().filter(|user| {
+            user.kind == Kind::Zfs || user.kind == Kind::Program && is_zfs_program(&user.name)
+        });
+        let least = own.filter_map(|user| user.samples_percent).sum::<f64>().max(least);
+        let rest = (100.0 - facts.profile_shown()).max(0.0) + facts.unowned_share();
+        let most = (least + rest).min(100.0);
+        for source in facts.take_trace().sources.iter().take(2) {
+            cite(&mut self.sources, source);
+        }
+        self.judge_samples(least, most, users);
+    }
+
+    /// By whom sentences, the log or a timed command name.
+    fn by_names(&mut self, users: &Users) {
+        let own =
+            users.list.iter().find(|user| user.kind == Kind::Zfs || self.is_one(&user.name, false));
+        if let Some(user) = own {
+            self.among = Among::Yes;
+            self.because = match user.cpus {
+                Some(count) => format!("its command {} used {}", user.name, cpus(count)),
+                None => format!("{} is told to be busy", user.name),
+            };
+            self.sources.clone_from(&users.sources);
+        }
+    }
+
+    fn judge_samples(&mut self, least: f64, most: f64, users: &Users) {
+        self.samples_percent = Some((least, most));
+        if least >= 100.0 * SPEAKS_PART {
+            self.among = Among::Yes;
+            self.because =
+                format!("{} of the busy samples are in its threads or functions", percent(least));
+            return;
+        }
+        let first = users.list.iter().filter(|user| user.kind != Kind::Zfs);
+        let first = first.filter_map(|user| user.samples_percent).fold(0.0, f64::max);
+        // A table of functions shows the largest: what is below its last row is many small ones.
+        let small = most <= SMALL * first || least <= SMALL * first && 100.0 - most + least >= 50.0;
+        if small && first >= 10.0
+            || most < 100.0 * SPEAKS_PART
+            || first >= MOST_OF_SAMPLES && least < 5.0
+        {
+            self.among = Among::No;
+            self.because =
+                format!("{} of the busy samples are in its threads or functions", percent(least));
+            if most - least >= 1.0 {
+                self.because.push_str(&format!(
+                    ", {} in functions that are not shown",
+                    percent(most - least)
+                ));
+            }
+        } else {
+            self.because = format!(
+                "of the busy samples it has {} at least and {} at most",
+                percent(least),
+                percent(most)
+            );
+        }
+    }
+
+    /// By a list of threads and the states of the CPUs.
+    fn by_list(
+        &mut self,
+        facts: &Facts,
+        consumption: Option<&Consumption>,
+        cpu: &Cpu,
+        users: &Users,
+    ) {
+        let scale = |percent: f64, basis| match (basis, cpu.cpus) {
+            (Basis::Machine, Some(count)) => Some(percent * count / 100.0),
+            (Basis::Machine, None) => None,
+            _ => Some(percent / 100.0),
+        };
+        let own: Vec<_> = consumption
+            .map(|list| {
+                list.users.iter().filter(|one| self.is_one(&one.name, one.is_zfs)).collect()
+            })
+            .unwrap_or_default();
+        for one in own.iter().take(2) {
+            cite(&mut self.sources, &one.source);
+        }
+        let least = consumption.and_then(|list| {
+            scale(own.iter().map(|one| one.percent).sum::<f64>().abs(), list.basis)
+        });
+        self.least_cpus = least.filter(|least| !own.is_empty() || *least > 0.0);
+        let busy = cpu.busy_cpus.or_else(|| {
+            consumption.filter(|list| list.comes_down).and_then(|l| scale(l.percent, l.basis))
+        });
+        let has_much = |least: f64| {
+            least >= SPEAKS_CPUS
+                || busy.is_some_and(|busy| busy >= 0.5 && least >= SPEAKS_PART * busy)
+        };
+        if let Some(least) = self.least_cpus.filter(|least| has_much(*least)) {
+            self.among = Among::Yes;
+            let names: Vec<&str> = own.iter().take(3).map(|one| one.name.as_str()).collect();
+            let among = match self.name {
+                "ogive" => "its process uses".to_owned(),
+                _ => format!("its threads ({}) use", names.join(", ")),
+            };
+            self.because = format!("{among} {}", cpus(least));
+            return;
+        }
+        self.most_cpus = most_of(self.least_cpus, consumption, cpu, users);
+        self.judge_list(facts, consumption, cpu, users);
+    }
+
+    fn judge_list(
+        &mut self,
+        facts: &Facts,
+        consumption: Option<&Consumption>,
+        cpu: &Cpu,
+        users: &Users,
+    ) {
+        let least = self.least_cpus.unwrap_or(0.0);
+        let least_words = match self.least_cpus {
+            Some(least) => format!("its threads use {}", cpus(least)),
+            None => "none of its threads is listed".to_owned(),
+        };
+        if cpu.state == State::Idle && cpu.busy_cpus.is_none_or(|busy| busy < 1.0) {
+            let calm = cpu.busy_percent.is_none_or(|busy| busy < 10.0);
+            if calm {
+                self.among = Among::No;
+                self.because = match cpu.busy_percent {
+                    Some(busy) => {
+                        format!("nobody uses more than the {} that is busy", percent(busy))
+                    }
+                    None => least_words,
+                };
+                return;
+            }
+        }
+        let Some(first) = users.first().filter(|first| first.kind != Kind::Zfs) else { return };
+        let size = first.cpus;
+        if let (Some(most), Some(size)) = (self.most_cpus, size)
+            && first.kind != Kind::NotShown
+            && most <= SMALL * size
+            && size >= ACQUITS_CPUS.min(cpu.busy_cpus.map_or(ACQUITS_CPUS, |busy| 0.5 * busy))
+        {
+            self.among = Among::No;
+            self.because = format!("{least_words}, and it can have {} at most", cpus(most));
+            return;
+        }
+        // The states of the CPUs alone: what is not the kernel's is not ZFS's.
+        let system = cpu.part(Part::System);
+        let others = cpu.busy_percent.map(|busy| busy - system);
+        if let (Some(others), Some(busy)) = (others, cpu.busy_percent)
+            && busy >= 10.0
+            && system + least * 100.0 / cpu.cpus.unwrap_or(1.0) <= SMALL * others
+        {
+            self.among = Among::No;
+            self.because = format!("the kernel as a whole has {} of the CPUs", percent(system));
+            return;
+        }
+        let moves_files = MOVES_FILES.contains(&first.name.as_str());
+        let shows = consumption.is_some_and(|list| {
+            list.comes_down
+                && (list.basis != Basis::Life || list.has_kernel || list.users.len() > 4)
+                || own_row(list)
+        });
+        let outweighs = match (size, first.machine_percent) {
+            (Some(size), _) => size >= ACQUITS_CPUS && least <= 0.1 * size,
+            (None, Some(of_all)) => of_all >= 20.0,
+            _ => false,
+        };
+        // Kernel time of a program that moves files may be ZFS's; of others it is their own.
+        let own_work = match first.kind {
+            Kind::Program => {
+                !moves_files && !(cpu.most() == Some(Part::System) && self.may_be_there(facts))
+            }
+            Kind::Kernel => first.name != "nfsd",
+            Kind::Interrupts | Kind::Stolen => true,
+            Kind::Zfs | Kind::NotShown | Kind::Code => false,
+        };
+        if shows && outweighs && own_work {
+            self.among = Among::No;
+            self.because = least_words;
+            return;
+        }
+        // Work for others that a worker of the kernel does is not ZFS's, which has its own threads.
+        let small_worker = first.kind == Kind::Kernel && own_work && shows;
+        if small_worker && least <= 0.1 * size.unwrap_or(0.0) && self.least_cpus.is_some() {
+            self.among = Among::No;
+            self.because = least_words;
+            return;
+        }
+        self.because = match (moves_files, self.least_cpus) {
+            (true, _) => format!(
+                "{least_words}; what {} does in the kernel may be ZFS's work, which a profile shows",
+                first.name
+            ),
+            (false, Some(_)) => format!("{least_words}; the rest is not shown"),
+            (false, None) => "what is shown can neither name nor exclude it".to_owned(),
+        };
+    }
+
+    fn may_be_there(&self, facts: &Facts) -> bool {
+        facts.zfs_loaded() == Ok(true)
+    }
+
+    /// The answer in a sentence.
+    pub fn sentence(&self) -> String {
+        match self.among {
+            Among::No => format!("no: {}", self.because),
+            Among::Yes => format!("yes: {}", self.because),
+            Among::Unknown => format!("not shown: {}", self.because),
+        }
+    }
+}
+
+/// Whether one of its threads is on the list, so that the list is of them as well.
+fn own_row(list: &Consumption) -> bool {
+    list.users.iter().any(|one| one.is_zfs)
+}
+
+/// The most it can have: its threads, what is not shown, and kernel time of programs.
+fn most_of(
+    least: Option<f64>,
+    consumption: Option<&Consumption>,
+    cpu: &Cpu,
+    users: &Users,
+) -> Option<f64> {
+    let list = consumption.filter(|list| list.basis != Basis::Machine || cpu.cpus.is_some())?;
+    let not_shown =
+        users.list.iter().find(|user| user.kind == Kind::NotShown).and_then(|user| user.cpus);
+    let not_shown = match (not_shown, cpu.busy_cpus) {
+        (Some(rest), _) => rest,
+        (None, Some(_)) if list.basis != Basis::Life => 0.0,
+        // Without the states of the CPUs, rows below the last may be many.
+        _ => return None,
+    };
+    let programs = users.list.iter().filter(|user| user.kind == Kind::Program);
+    let told: Option<f64> = programs.clone().map(|user| user.system_cpus).sum();
+    let all: f64 = programs.filter_map(|user| user.cpus).sum();
+    let threads: f64 = users
+        .list
+        .iter()
+        .filter(|user| matches!(user.kind, Kind::Kernel | Kind::Zfs))
+        .filter_map(|user| user.cpus)
+        .sum();
+    let system = cpu.cpus.map(|count| cpu.part(Part::System) * count / 100.0);
+    let of_programs = told.unwrap_or_else(|| match system {
+        Some(system) => (system - threads).clamp(0.0, all),
+        None => all,
+    });
+    Some(least.unwrap_or(0.0) + not_shown + of_programs)
+}

@@ -1,0 +1,356 @@
+//! The one next step: what to run on this system, considering what was given, and what each outcome
+//! would mean.
+//!
+//! A cause that is near asks for what would settle it. Otherwise the first of the three answers
+//! that is open asks. A command whose output was given is not asked for again.
+
+use super::verdict::would_tell;
+use super::weigh::Weighed;
+use crate::answers::{Among, Answers, Kind, Part, State, Wait};
+use crate::facts::Facts;
+use crate::rule::{Role, Rule};
+
+/// What to run, and what would follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The command.
+    pub run: String,
+    /// What each outcome would mean: sentences.
+    pub outcomes: Vec<String>,
+}
+
+/// A candidate below this is not worth a question of its own.
+const WORTH_ASKING: f64 = 0.30;
+
+/// What is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    /// Everything: who uses how much.
+    Who,
+    /// What the kernel does.
+    Kernel,
+    /// What a program does.
+    Program,
+    /// Which disk, and for whom.
+    Disks,
+    /// Who has the memory.
+    Memory,
+    /// Which interrupts.
+    Interrupts,
+    /// Who takes the time.
+    Stolen,
+    /// Which locks.
+    Locks,
+}
+
+struct General {
+    open: Open,
+    /// The system it is for; empty for any.
+    system: &'static str,
+    run: &'static str,
+    outcomes: &'static [&'static str],
+}
+
+/// General steps, best first for each question.
+const STEPS: &[General] = &[
+    General {
+        open: Open::Who,
+        system: "linux",
+        run: "top -b -d 5 -n 2 -w 200 | tail -n +1 | head -80",
+        outcomes: &[
+            "us or sy high: the CPU, and the rows on top say whose",
+            "wa high: disks; st high: the hypervisor; hi and si high: interrupts",
+            "id high and nobody on top: it is not the CPU",
+        ],
+    },
+    General {
+        open: Open::Who,
+        system: "linux",
+        run: "pidstat -ut 5 1; mpstat -P ALL 5 1",
+        outcomes: &[
+            "a program or thread with much %CPU is the one; %system is its part in the kernel",
+            "one CPU full and others idle: a single thread or one queue of interrupts limits",
+        ],
+    },
+    General {
+        open: Open::Who,
+        system: "freebsd",
+        run: "top -SHb -s 5 -d 2 40",
+        outcomes: &[
+            "the rows on top use the CPU: kernel{...} and zfskern{...} are the kernel's and ZFS's",
+            "idle on top: it is not the CPU; `gstat -bI 5s` shows the disks",
+        ],
+    },
+    General {
+        open: Open::Who,
+        system: "illumos",
+        run: "prstat -mLc 5 2",
+        outcomes: &[
+            "USR and SYS high: the CPU, and its rows say whose",
+            "SLP and LCK high: it waits; `iostat -xn 5 2` shows the disks",
+        ],
+    },
+    General {
+        open: Open::Who,
+        system: "macos",
+        run: "top -l 2 -s 5 -n 20 -o cpu -stats pid,command,cpu,time",
+        outcomes: &[
+            "the second page says who uses the CPU; 100% is one CPU",
+            "kernel_task on top: the kernel, often against heat",
+        ],
+    },
+    General {
+        open: Open::Who,
+        system: "windows",
+        run: "Get-Counter '\\Process(*)\\% Processor Time','\\Processor(_Total)\\% Processor Time' \
+              -SampleInterval 5 -MaxSamples 1",
+        outcomes: &[
+            "the process with most is the one; 100 is one CPU",
+            "little in all: it is not the CPU; look at '\\PhysicalDisk(*)\\% Disk Time'",
+        ],
+    },
+    General {
+        open: Open::Kernel,
+        system: "linux",
+        run: "sudo perf record -a -g -F 99 -o perf.data -- sleep 20; ogive doctor perf.data",
+        outcomes: &[
+            "functions of [zfs] or its threads on top: ZFS, and which part of it",
+            "other functions on top: their names say which part of the kernel, and for whom",
+        ],
+    },
+    General {
+        open: Open::Kernel,
+        system: "freebsd",
+        run: "dtrace -x stackframes=100 -n 'profile-99 /arg0/ { @[execname, stack()] = count(); } \
+              tick-20s { exit(0); }' > stacks.txt",
+        outcomes: &[
+            "functions of zfs.ko on most stacks: ZFS, and which part of it",
+            "others: their names say which part of the kernel",
+        ],
+    },
+    General {
+        open: Open::Kernel,
+        system: "illumos",
+        run: "lockstat -kIW -D 20 sleep 20; mpstat 5 2",
+        outcomes: &[
+            "functions of zfs on top: ZFS, and which part of it",
+            "spins of mutexes on top: a lock; its caller says whose",
+        ],
+    },
+    General {
+        open: Open::Kernel,
+        system: "macos",
+        run: "sudo spindump -o spindump.txt",
+        outcomes: &["the kernel's stacks of the busiest process say what it does"],
+    },
+    General {
+        open: Open::Kernel,
+        system: "windows",
+        run: "wpr -start CPU; timeout 20; wpr -stop cpu.etl",
+        outcomes: &["modules and stacks by CPU in Windows Performance Analyzer say whose it is"],
+    },
+    General {
+        open: Open::Program,
+        system: "linux",
+        run: "sudo perf record -g -F 99 -p $(pgrep -d, -x PROCESS) -- sleep 20; perf report",
+        outcomes: &[
+            "functions of the program on top: its own work",
+            "functions of the kernel on top: what it asks the kernel for",
+        ],
+    },
+    General {
+        open: Open::Disks,
+        system: "linux",
+        run: "iostat -x 5 2; ps -eo state,pid,wchan:32,comm | grep '^D'",
+        outcomes: &[
+            "one device near 100 %util with a high await: it limits, or it is ill (smartctl -a)",
+            "none busy: it waits for a file server or for locks; wchan says which",
+        ],
+    },
+    General {
+        open: Open::Disks,
+        system: "linux",
+        run: "zpool iostat -vl 5 2; zpool status",
+        outcomes: &[
+            "one disk with a much longer disk_wait than its neighbours: it limits",
+            "syncq_wait high: synchronous writes wait; scan in progress: scrub or resilver",
+        ],
+    },
+    General {
+        open: Open::Disks,
+        system: "linux",
+        run: "sudo cat /proc/$(pgrep -o -x PROCESS)/stack; sudo dmesg | tail -50; sudo smartctl -a /dev/DISK",
+        outcomes: &[
+            "the stack says what is waited for",
+            "errors or resets in the log: the disk or its cable is ill",
+        ],
+    },
+    General {
+        open: Open::Disks,
+        system: "freebsd",
+        run: "gstat -bI 5s; zpool iostat -vl 5 2",
+        outcomes: &["the disk with %busy near 100 and a high ms/r or ms/w limits"],
+    },
+    General {
+        open: Open::Disks,
+        system: "",
+        run: "iostat -xn 5 2",
+        outcomes: &["the disk with %b near 100 and a high asvc_t limits"],
+    },
+    General {
+        open: Open::Memory,
+        system: "linux",
+        run: "free -m; ps -eo rss,comm --sort=-rss | head; grep -E 'pswp|allocstall' /proc/vmstat",
+        outcomes: &[
+            "a program with most of the memory: it, or its limit, is the cause",
+            "no program has it: caches do; arcstats and slabinfo say which",
+        ],
+    },
+    General {
+        open: Open::Interrupts,
+        system: "linux",
+        run: "mpstat -P ALL -I SUM 5 1; cat /proc/interrupts /proc/softirqs",
+        outcomes: &[
+            "one CPU with all of a queue: spread it (irqbalance, RSS, RPS)",
+            "NET_RX leads: packets; TIMER or SCHED: very many short sleeps; BLOCK: disks",
+        ],
+    },
+    General {
+        open: Open::Stolen,
+        system: "",
+        run: "ask whoever runs the hypervisor for this guest's CPU limit and the host's load",
+        outcomes: &[
+            "a limit or spent credits: a larger size of machine ends it",
+            "a full host: other guests have the CPU; nothing inside this one helps",
+        ],
+    },
+    General {
+        open: Open::Locks,
+        system: "linux",
+        run: "sudo ogive locks --for 20s > locks.txt; ogive doctor locks.txt",
+        outcomes: &["the lock with most time waited, and its caller, say who holds up whom"],
+    },
+];
+
+/// Tools in a command, and the formats by which their output is known once given.
+const TOOLS: [(&str, &[&str]); 22] = [
+    ("zpool iostat", &["zpool iostat"]),
+    ("zpool status", &["zpool status"]),
+    ("zpool list", &["zpool list"]),
+    ("zpool get", &["zpool get", "zfs get"]),
+    ("zfs get", &["zfs get"]),
+    ("zfs list", &["zfs list"]),
+    ("perf ", &["perf report", "perf script", "folded stacks"]),
+    ("top ", &["top"]),
+    ("vmstat", &["vmstat"]),
+    ("iostat", &["iostat"]),
+    ("pidstat", &["pidstat"]),
+    ("mpstat", &["sar", "mpstat"]),
+    ("prstat", &["prstat"]),
+    ("lockstat", &["lockstat"]),
+    ("arcstat", &["arcstat"]),
+    ("arc_summary", &["arc_summary"]),
+    ("dmesg", &["kernel log"]),
+    ("free ", &["free", "meminfo"]),
+    ("gstat", &["gstat"]),
+    ("iotop", &["iotop"]),
+    ("loadavg", &["uptime", "top", "loadavg"]),
+    ("arcstats", &["kstat"]),
+];
+
+/// Commands that only Linux has.
+const OF_LINUX: [&str; 8] =
+    ["perf ", "/proc/", "/sys/", "pidstat", "top -Hb", "ogive capture", "dmesg | tail", "slabtop"];
+
+/// The next step, where one would tell more.
+pub(super) fn step(weighed: &[(&Rule, Weighed)], answers: &Answers, facts: &Facts) -> Option<Step> {
+    let open = open(answers);
+    let candidate = weighed.first().filter(|(_, best)| best.confidence >= WORTH_ASKING);
+    if let Some((rule, best)) = candidate
+        && let Some(run) = not_given(&rule.text.ask, facts)
+    {
+        return Some(Step { run, outcomes: settles(rule, best) });
+    }
+    let mut step = general(open?, facts)?;
+    if let Some(first) = answers.users.first() {
+        step.run = step.run.replace("PROCESS", &first.name);
+        if open == Some(Open::Kernel)
+            && let Some(does) = first.does
+        {
+            let told = would_tell(weighed, does);
+            step.outcomes.extend((!told.is_empty()).then(|| told.trim().to_owned()));
+        }
+    }
+    Some(step)
+}
+
+/// What the command of a near cause would settle.
+fn settles(rule: &Rule, best: &Weighed) -> Vec<String> {
+    let title = &rule.text.title;
+    let facts: Vec<&str> = best.not_known.iter().take(2).map(String::as_str).collect();
+    let looks = match facts.is_empty() {
+        true => String::new(),
+        false => format!("; looked for: {}", facts.join(" and ")),
+    };
+    match rule.text.role {
+        Role::Unknown => vec![format!("the caller says which cause it is{looks}")],
+        _ => vec![
+            format!("it fits: {title}{looks}"),
+            "it does not: that cause is out, and its output says who else".to_owned(),
+        ],
+    }
+}
+
+/// What is open, the first of the three answers first.
+fn open(answers: &Answers) -> Option<Open> {
+    let first = answers.users.first().map(|user| user.kind);
+    match (answers.cpu.state, answers.cpu.waits_for) {
+        (State::Waiting, Some(Wait::Memory)) => return Some(Open::Memory),
+        (State::Waiting, Some(Wait::Locks)) => return Some(Open::Locks),
+        (State::Waiting, _) => return Some(Open::Disks),
+        (State::Idle, _) => return None,
+        _ => {}
+    }
+    let full_of_interrupts = matches!(&answers.cpu.full, Some((_, Part::Interrupts, _)));
+    match first {
+        Some(Kind::Stolen) => Some(Open::Stolen),
+        Some(Kind::Interrupts) => Some(Open::Interrupts),
+        _ if full_of_interrupts => Some(Open::Interrupts),
+        Some(Kind::Kernel | Kind::Zfs) => Some(Open::Kernel),
+        Some(Kind::Program) if answers.cpu.state == State::Unknown => Some(Open::Who),
+        Some(Kind::Program) if answers.zfs.among == Among::No => Some(Open::Program),
+        Some(Kind::Program) => Some(Open::Kernel),
+        Some(Kind::Code) => Some(Open::Who),
+        Some(Kind::NotShown) | None => Some(Open::Who),
+    }
+}
+
+/// The first general step for this system of which something was not given.
+fn general(open: Open, facts: &Facts) -> Option<Step> {
+    let system = facts.os().unwrap_or_else(|_| "linux".to_owned());
+    let system = if system == "solaris" { "illumos".to_owned() } else { system };
+    let fits =
+        |step: &&General| step.open == open && (step.system.is_empty() || step.system == system);
+    STEPS.iter().filter(fits).find_map(|step| {
+        let run = not_given(step.run, facts)?;
+        Some(Step { run, outcomes: step.outcomes.iter().map(|text| (*text).to_owned()).collect() })
+    })
+}
+
+/// The parts of a command whose output was not given yet and that this system has.
+fn not_given(command: &str, facts: &Facts) -> Option<String> {
+    let other = facts.os().is_ok_and(|system| system != "linux");
+    let given = |part: &str| {
+        TOOLS.iter().any(|(tool, formats)| {
+            part.contains(tool)
+                && facts.evidence().inputs.iter().any(|input| {
+                    input.formats.iter().any(|format| formats.contains(&format.as_str()))
+                })
+        })
+    };
+    let parts: Vec<&str> = command
+        .split("; ")
+        .filter(|part| !given(part) && !(other && OF_LINUX.iter().any(|own| part.contains(own))))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}

@@ -1,0 +1,162 @@
+//! Who uses the CPU, by the list that shows most of it, in CPUs.
+//!
+//! A list of what is used now stands before one of means over lives (`ps`); sentences stand last.
+//! Lists are never added up. Threads of one program, and workers of one kind, are one user.
+
+use std::collections::BTreeMap;
+
+use super::threads::looks_like_kernel;
+use super::{Facts, is_idle_thread, is_zfs_thread, without_number};
+use crate::evidence::{Source, Thread};
+
+/// What the figures of a list are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Of one CPU, while it was watched.
+    Now,
+    /// Of one CPU, as a mean over the life of each process.
+    Life,
+    /// Of all CPUs, whose number is not known.
+    Machine,
+}
+
+/// One user of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Used {
+    /// The program, or the kind of kernel threads.
+    pub name: String,
+    /// Whether it is the kernel's.
+    pub is_kernel: bool,
+    /// Whether it is one of ZFS's threads.
+    pub is_zfs: bool,
+    /// Percent, by the list's basis.
+    pub percent: f64,
+    /// Percent of one CPU that the busiest of its rows has.
+    pub most: f64,
+    /// Rows that were added up.
+    pub rows: u64,
+    /// Its part in the kernel, where the tool tells it apart.
+    pub system: Option<f64>,
+    /// Where its busiest row was read.
+    pub source: Source,
+}
+
+/// A list as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consumption {
+    /// What its figures are of.
+    pub basis: Basis,
+    /// Its users, best first.
+    pub users: Vec<Used>,
+    /// Sum of its figures.
+    pub percent: f64,
+    /// Whether it comes down to rows that matter no more: who is not on it uses no more than its
+    /// last.
+    pub comes_down: bool,
+    /// Whether kernel threads are on it, so that the list is of them as well.
+    pub has_kernel: bool,
+}
+
+/// A last row of this part of the first matters no more.
+const NO_MATTER: f64 = 0.1;
+
+impl Facts {
+    /// Who uses the CPU, by the list that shows most of it.
+    pub fn consumption(&self) -> Option<Consumption> {
+        let figures: [(Basis, fn(&Thread) -> Option<f64>); 3] = [
+            (Basis::Now, |thread| thread.cpu_percent),
+            (Basis::Machine, |thread| thread.machine_percent),
+            (Basis::Life, |thread| thread.life_percent),
+        ];
+        let told = |list: &Vec<&Thread>| list.iter().all(|row| self.is_told(row));
+        for sentences in [false, true] {
+            for (basis, figure) in figures {
+                let lists = self.lists(figure).into_iter().filter(|list| told(list) == sentences);
+                let lists: Vec<Vec<&Thread>> = lists.collect();
+                let sum =
+                    |list: &Vec<&Thread>| list.iter().copied().filter_map(figure).sum::<f64>();
+                let most = lists.iter().map(sum).fold(0.0, f64::max);
+                // Of those that show about as much, the one that shows most rows.
+                let fullest =
+                    lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len);
+                if let Some(list) = fullest {
+                    return Some(consumption(basis, &list, figure));
+                }
+            }
+        }
+        None
+    }
+
+    fn lists(&self, figure: fn(&Thread) -> Option<f64>) -> Vec<Vec<&Thread>> {
+        let mut lists: BTreeMap<(&str, u32), Vec<&Thread>> = BTreeMap::new();
+        let rows = self.evidence().threads.iter().filter(|thread| figure(thread).is_some());
+        for thread in rows.filter(|thread| !is_idle_thread(&thread.name)) {
+            lists.entry((&thread.source.input, thread.list)).or_default().push(thread);
+        }
+        lists.into_values().collect()
+    }
+
+    fn is_told(&self, thread: &Thread) -> bool {
+        thread.list == super::sentences::TOLD_LIST
+    }
+}
+
+/// What several rows are called together: workers by whose work they do, the rest by its name.
+fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
+    match thread.name.strip_prefix("kworker/") {
+        Some(_) => "kworker",
+        None if is_kernel => without_number(&thread.name),
+        None => &thread.name,
+    }
+}
+
+fn consumption(basis: Basis, list: &[&Thread], figure: fn(&Thread) -> Option<f64>) -> Consumption {
+    let processes: BTreeMap<u64, &str> =
+        list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
+    let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
+    let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
+    for thread in list {
+        let own = figure(thread).unwrap_or(0.0);
+        percent += own;
+        largest = largest.max(own);
+        least = least.min(own);
+        let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
+        let process = thread.process.and_then(|process| processes.get(&process).copied());
+        let name = process.filter(|_| !is_kernel).unwrap_or_else(|| kind_of(thread, is_kernel));
+        let used = sums.entry(name).or_insert_with(|| Used {
+            name: name.to_owned(),
+            is_kernel,
+            is_zfs: is_zfs_thread(&thread.name),
+            percent: 0.0,
+            most: -1.0,
+            rows: 0,
+            system: None,
+            source: thread.source.clone(),
+        });
+        used.percent += own;
+        used.rows += thread.count;
+        if let Some(system) = thread.system_percent {
+            *used.system.get_or_insert(0.0) += system;
+        }
+        if own > used.most {
+            used.most = own;
+            used.source = thread.source.clone();
+        }
+    }
+    let mut users: Vec<Used> = sums.into_values().collect();
+    // One worker alone is called by its own name, which says whose work it does.
+    for used in users.iter_mut().filter(|used| used.is_kernel && used.rows == 1) {
+        let row = list.iter().find(|thread| thread.source == used.source);
+        if let Some(thread) = row {
+            used.name = thread.name.clone();
+        }
+    }
+    users.sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.name.cmp(&b.name)));
+    Consumption {
+        basis,
+        percent,
+        comes_down: list.len() > 1 && least <= NO_MATTER * largest,
+        has_kernel: users.iter().any(|used| used.is_kernel),
+        users,
+    }
+}

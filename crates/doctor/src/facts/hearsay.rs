@@ -1,0 +1,200 @@
+//! What sentences and the kernel's log say of who uses the CPU, without a figure.
+//!
+//! "All cores are busy", "arc_prune spins on a core": enough to tell that it is the CPU and whose,
+//! and weaker than any tool. A soft lockup is measured by the kernel itself: one CPU was in the
+//! kernel for so many seconds, for the thread that is named.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::sentences::named_threads;
+use super::{Facts, is_zfs_thread};
+use crate::evidence::Source;
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a constant pattern")
+}
+
+/// All CPUs are said to be busy.
+static ALL_BUSY: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\b(?:all|every|each|most|many)(?: of)?(?: the| its| my| our)? ?(?:\d+ )?",
+        r"(?:virtual )?(?:cpus?|cores?|processors?)\b(?: [\w,-]+){0,5}? ",
+        r"(?:busy|full|saturated|maxed|pegged|in the kernel|(?:100|9\d) ?(?:%|percent))",
+        r"|\b(?:takes?|uses?|eats?|burns?|keeps?) (?:up )?all (?:the )?(?:\d+ )?(?:cpus?|cores?)\b",
+        r"|\bcpu(?: usage| use| load| utili[sz]ation)?(?: is| goes| jumps| stays| was| sits)",
+        r"(?: constantly| always| then)?(?: at| to| up to| around| about| near| over)?",
+        r" (?:100|[5-9]\d) ?(?:%|percent)",
+        r"|\b(?:100|9\d) ?(?:%|percent) (?:cpu|system|kernel|sys)\b",
+        r"|\bcpus? (?:is|are) (?:fully |completely |all )?(?:busy|saturated|maxed|pegged)\b",
+    ))
+});
+
+/// One CPU is said to be busy.
+static ONE_BUSY: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\b(?:one|a single|a whole|an entire|a full|a) (?:of the )?(?:cpu|core|processor)s?\b",
+        r"(?: [\w,-]+){0,4}? (?:busy|full|pegged|maxed|spin\w*|(?:100|9\d) ?(?:%|percent))",
+        r"|\b(?:uses?|takes?|eats?|burns?|at|needs?|keeps?|fills?|on) (?:up )?",
+        r"(?:one|a|100 ?% of (?:a|one))(?: whole| full| entire| single)? (?:cpu|core)\b",
+        r"|\b100 ?(?:%|percent) of (?:a|one) (?:cpu|core)\b",
+    ))
+});
+
+/// A sentence that tells of use of the CPU.
+static USES_CPU: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\b(?:cpus?|cores?|spins?|spinning|busy|busily|100 ?%|9\d ?%|high system time",
+        r"|runs? (?:all|forever|for hours|without))\b",
+    ))
+});
+
+/// What the kernel says of a CPU that did not come back from a thread.
+static LOCKUP: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]:]+)(?::\d+)?\])?",
+        r"|(?:self-detected stall on|detected stalls? on) CPUs?",
+    ))
+});
+/// A sentence that tells of one.
+static LOCKUP_TOLD: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?i)\b(?:soft lockups?|rcu(?:_\w+)? (?:self-detected )?stalls?)\b")
+});
+
+/// How much of the machine is said to be busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// All of it, or most.
+    All,
+    /// One CPU.
+    One,
+}
+
+/// A CPU that was in the kernel without an end in sight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lockup {
+    /// Its number, where said.
+    pub cpu: Option<String>,
+    /// Seconds, where said.
+    pub seconds: Option<String>,
+    /// The thread it was in, where said.
+    pub thread: Option<String>,
+    /// Where it was read.
+    pub source: Source,
+}
+
+impl Facts {
+    /// How busy the machine is said to be.
+    pub fn said_busy(&self) -> Option<(Said, Source)> {
+        let remarks = self.evidence().remarks.iter().enumerate();
+        let texts = remarks.map(|(at, remark)| (self.affirmed_text(at), &remark.source));
+        let mut one = None;
+        for (text, source) in texts {
+            if ALL_BUSY.is_match(text) {
+                return Some((Said::All, source.clone()));
+            }
+            if one.is_none() && ONE_BUSY.is_match(text) {
+                one = Some((Said::One, source.clone()));
+            }
+        }
+        one
+    }
+
+    /// Threads of ZFS and the kernel that sentences about the use of the CPU name.
+    pub fn said_users(&self) -> Vec<(String, Source)> {
+        let mut users: Vec<(String, Source)> = Vec::new();
+        for (at, remark) in self.evidence().remarks.iter().enumerate() {
+            let text = self.affirmed_text(at);
+            if !USES_CPU.is_match(text) {
+                continue;
+            }
+            for name in named_threads(text) {
+                if users.iter().all(|(known, _)| *known != name) {
+                    users.push((name, remark.source.clone()));
+                }
+            }
+        }
+        // ZFS's own threads are what such reports are about; others are named as victims, too.
+        users.sort_by_key(|(name, _)| !is_zfs_thread(name));
+        users
+    }
+
+    /// The lockup or stall that the log or a sentence tells of: one that names its thread first.
+    pub fn lockup(&self) -> Option<Lockup> {
+        let logged = self.evidence().log.iter().map(|line| (line.value.as_str(), &line.source));
+        let told = self.evidence().remarks.iter().map(|one| (one.text.as_str(), &one.source));
+        let mut first = None;
+        for (text, source) in logged.chain(told) {
+            let Some(found) = LOCKUP.captures(text) else { continue };
+            let part = |at: usize| found.get(at).map(|part| part.as_str().to_owned());
+            let lockup =
+                Lockup { cpu: part(1), seconds: part(2), thread: part(3), source: source.clone() };
+            if lockup.thread.is_some() {
+                return Some(lockup);
+            }
+            first = first.or(Some(lockup));
+        }
+        first.or_else(|| {
+            let remark =
+                self.evidence().remarks.iter().find(|one| LOCKUP_TOLD.is_match(&one.text))?;
+            let thread = named_threads(&remark.text).into_iter().next();
+            Some(Lockup { cpu: None, seconds: None, thread, source: remark.source.clone() })
+        })
+    }
+
+    fn affirmed_text(&self, at: usize) -> &str {
+        let whole = || self.evidence().remarks.get(at).map_or("", |remark| remark.text.as_str());
+        self.affirmed.get(&at).map_or_else(whole, String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{Evidence, Remark, Statement};
+
+    fn source() -> Source {
+        Source { input: "report.txt".into(), line: Some(1) }
+    }
+
+    fn facts(text: &str) -> Facts {
+        let remarks = vec![Remark { key: None, text: text.to_owned(), source: source() }];
+        Facts::new(Evidence { remarks, ..Evidence::default() })
+    }
+
+    #[test]
+    fn sentences_tell_how_much_is_busy() {
+        for (text, said) in [
+            ("All cores are at 100% in the kernel.", Some(Said::All)),
+            ("z_wr_iss threads take all CPUs during a backup.", Some(Said::All)),
+            ("The CPU usage goes to 95% and stays.", Some(Said::All)),
+            ("It uses a whole core all the time.", Some(Said::One)),
+            ("A single CPU is at 100%.", Some(Said::One)),
+            ("The pool is 100% full.", None),
+            ("The CPUs are idle.", None),
+            ("It has 8 cores and 64 GB of memory.", None),
+        ] {
+            assert_eq!(facts(text).said_busy().map(|(said, _)| said), said, "{text}");
+        }
+    }
+
+    #[test]
+    fn sentences_name_who_uses_it() {
+        let users = |text: &str| -> Vec<String> {
+            facts(text).said_users().into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(users("kswapd0 and arc_prune spin on all cores."), ["arc_prune", "kswapd0"]);
+        assert!(users("txg_sync waits for the disks.").is_empty());
+    }
+
+    #[test]
+    fn a_lockup_names_its_thread() {
+        let line = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [z_wr_iss:1234]".to_owned();
+        let log = vec![Statement { value: line, source: source() }];
+        let found = Facts::new(Evidence { log, ..Evidence::default() }).lockup().expect("one");
+        assert_eq!(found.thread.as_deref(), Some("z_wr_iss"));
+        assert_eq!(found.cpu.as_deref(), Some("3"));
+        assert!(facts("The disks are slow.").lockup().is_none());
+    }
+}
