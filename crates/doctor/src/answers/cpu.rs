@@ -153,7 +153,7 @@ impl Timed {
     }
 
     fn waits(&self) -> bool {
-        self.cpus <= 0.3
+        self.cpus <= 0.5
     }
 
     fn words(&self) -> String {
@@ -224,6 +224,7 @@ impl Cpu {
         let in_part = in_part
             || lockup.is_some()
             || said.as_ref().is_some_and(|(said, _)| *said == Said::One);
+        let none = said.as_ref().is_some_and(|(said, _)| *said == Said::None);
         if let Some((_, source)) = &said {
             cite(&mut cpu.sources, source);
         }
@@ -242,7 +243,7 @@ impl Cpu {
             State::Some
         } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts) {
             State::Waiting
-        } else if cpu.busy_percent.is_some() || is_calm(consumption) {
+        } else if cpu.busy_percent.is_some() || none || is_calm(consumption) {
             State::Idle
         } else {
             match &timed {
@@ -308,19 +309,21 @@ impl Cpu {
         Some(format!("{}{of}{parts}{boot}", percent(busy)))
     }
 
+    /// The CPU that did not come back, in words.
+    pub(super) fn lockup_words(&self) -> Option<String> {
+        let lockup = self.lockup.as_ref()?;
+        let name = lockup.cpu.as_ref().map_or_else(|| "a CPU".to_owned(), |n| format!("CPU {n}"));
+        let long = lockup.seconds.as_ref().map(|s| format!(" for {s} s")).unwrap_or_default();
+        Some(format!("{name} did not come back from the kernel{long} (lockup or stall)"))
+    }
+
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
         let busy = self.busy_words();
         let full = self.full.as_ref().map(|(name, part, value)| {
             format!("CPU {name} is full: {} of it, most with {}", percent(*value), part.name())
         });
-        let full = full.or_else(|| {
-            let lockup = self.lockup.as_ref()?;
-            let name =
-                lockup.cpu.as_ref().map_or_else(|| "a CPU".to_owned(), |n| format!("CPU {n}"));
-            let long = lockup.seconds.as_ref().map(|s| format!(" for {s} s")).unwrap_or_default();
-            Some(format!("{name} did not come back from the kernel{long} (lockup)"))
-        });
+        let full = full.or_else(|| self.lockup_words());
         let waits = self.proof.clone();
         let rest =
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -351,7 +354,18 @@ fn or(text: String, otherwise: &str) -> String {
 /// What tools say of the states of all CPUs, or else sentences.
 fn states(facts: &Facts) -> Cpu {
     facts.start_trace();
-    let own = |state: &str| facts.cpu_or_told(state).ok();
+    let phase = facts.cpu_while_busy(BUSY_PERCENT);
+    let own = |state: &str| match &phase {
+        Some(used) => Some(match state {
+            "user" => used.user,
+            "system" => used.system,
+            "interrupt" => used.interrupt,
+            "steal" => used.steal,
+            "iowait" => used.iowait,
+            _ => return None,
+        }),
+        None => facts.cpu_or_told(state).ok(),
+    };
     let measured = !facts.evidence().cpu.is_empty();
     let mut parts = Vec::new();
     for (part, state) in [

@@ -42,6 +42,13 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                 Among::No => format!("Not {}: ", zfs.name),
                 _ => String::new(),
             };
+            if users.is_said && first.cpus.is_none() {
+                return Some(format!(
+                    "{known}{} is what is told to be busy; how much of the machine that is was not \
+                     shown.",
+                    first.described()
+                ));
+            }
             if users.of_samples {
                 let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
                 return Some(format!(
@@ -107,6 +114,7 @@ fn busy(answers: &Answers) -> String {
         let full = cpu.full.as_ref().map(|(name, part, value)| {
             format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
         });
+        let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
         let busy = cpu.busy_words().map(|words| format!("The CPU is busy: {words}"));
         let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
         let said = said.unwrap_or_else(|| "The CPU is busy".to_owned());
@@ -138,6 +146,14 @@ fn busy(answers: &Answers) -> String {
         );
     }
     let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
+    if users.is_said && first.cpus.is_none() {
+        let proof = cpu.lockup_words().map(|words| format!(": {words}")).unwrap_or_default();
+        return format!(
+            "{}{does} keeps the CPU busy, by what is told{proof}{}.",
+            capital(&first.described()),
+            if zfs.among == Among::Yes { String::new() } else { whether(answers) }
+        );
+    }
     let uses = format!("{}{of}{life}", first.used());
     let waits = match cpu.waits_for {
         Some(wait) if cpu.iowait_percent.is_some_and(|value| value >= 20.0) => {
@@ -163,8 +179,8 @@ fn busy(answers: &Answers) -> String {
             format!("Not {}: it is {}{does}, with {uses}{waits}.", zfs.name, first.described())
         }
         (_, Kind::NotShown) => format!(
-            "{} is busy, and the list shows only {} of it{}.",
-            cpu.busy_words().unwrap_or_else(|| "The CPU".to_owned()),
+            "{}, and the list shows only {} of it{}.",
+            cpu.busy_words().unwrap_or_else(|| "The CPU is busy".to_owned()),
             cpus(cpu.busy_cpus.unwrap_or(0.0) - first.cpus.unwrap_or(0.0)),
             whether(answers)
         ),
@@ -189,6 +205,11 @@ fn busy(answers: &Answers) -> String {
             format!("{}{does} uses {uses}{}{waits}.", capital(&first.described()), whether(answers))
         }
     }
+}
+
+fn capital_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn capital(text: &str) -> String {

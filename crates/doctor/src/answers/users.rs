@@ -237,19 +237,17 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
             system_cpus: None,
         });
     };
-    // Without a number of CPUs, percent of all CPUs and CPUs cannot stand in one list.
-    let comparable =
-        cpu.cpus.is_some() || consumption.is_none_or(|list| list.basis == Basis::Machine);
+    // Percent of all CPUs are CPUs of a machine that has one: at least so many.
     let interrupts = cpu.part(Part::Interrupts);
     let stolen = cpu.part(Part::Stolen);
-    if interrupts >= 1.0 && comparable {
+    if interrupts >= 1.0 {
         add("interrupts", Kind::Interrupts, interrupts);
     }
-    if stolen >= 1.0 && comparable {
+    if stolen >= 1.0 {
         add("stolen", Kind::Stolen, stolen);
     }
     let of_life = consumption.is_some_and(|list| list.basis == Basis::Life);
-    if let (Some(list), Some(busy), true) = (consumption, cpu.busy_percent, comparable)
+    if let (Some(list), Some(busy)) = (consumption, cpu.busy_percent)
         && !of_life
     {
         let shown = match (list.basis, cpu.cpus) {
@@ -286,9 +284,8 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
         }
     };
     let mut users = Users { is_said: true, ..Users::default() };
-    if let Some(lockup) = &cpu.lockup
-        && let Some(thread) = &lockup.thread
-    {
+    let lockup = cpu.lockup.as_ref().and_then(|lockup| Some((lockup, lockup.thread.as_ref()?)));
+    if let Some((lockup, thread)) = lockup {
         users.list.push(named(thread, None));
         cite(&mut users.sources, &lockup.source);
     }
@@ -313,6 +310,7 @@ fn profiled(facts: &Facts) -> Users {
     }
     facts.start_trace();
     let threads = facts.profiled_users();
+    let weighted = facts.profiled_share_of_zfs().is_ok();
     let user = |name: String, kind, does, value| User {
         name,
         kind,
@@ -358,5 +356,10 @@ fn profiled(facts: &Facts) -> Users {
         }
     }
     let sources = facts.take_trace().sources.into_iter().take(2).collect();
+    if !weighted {
+        // Stacks without weight show who was there, not how much.
+        list.iter_mut().for_each(|user| user.samples_percent = None);
+        return Users { list, is_said: true, sources, ..Users::default() };
+    }
     Users { list, of_samples: true, sources, ..Users::default() }
 }

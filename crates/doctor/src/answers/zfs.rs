@@ -150,12 +150,15 @@ impl Zfs {
         if self.name == "ogive" {
             let own = users.list.iter().find(|user| user.name == "ogive");
             if let Some(share) = own.and_then(|user| user.samples_percent) {
-                self.judge_samples(share, share, users);
+                self.judge_samples(share, share, true, users);
             }
             return;
         }
         facts.start_trace();
-        let Ok(least) = facts.profiled_share_of_zfs() else { return };
+        if !users.of_samples && facts.profiled_share_of_zfs().is_err() {
+            return;
+        }
+        let least = facts.profiled_share_of_zfs().unwrap_or(0.0);
         // Threads and commands of its own count, whatever their functions.
         let own = users.list.iter().filter(|user| {
             user.kind == Kind::Zfs || user.kind == Kind::Program && is_zfs_program(&user.name)
@@ -166,13 +169,17 @@ impl Zfs {
         for source in facts.take_trace().sources.iter().take(2) {
             cite(&mut self.sources, source);
         }
-        self.judge_samples(least, most, users);
+        // Where most of what is shown are locks and copies, whose they are decides.
+        let is_owned = facts.unowned_share() < 0.4 * facts.profile_shown();
+        self.judge_samples(least, most, is_owned, users);
     }
 
     /// By whom sentences, the log or a timed command name.
     fn by_names(&mut self, users: &Users) {
-        let own =
-            users.list.iter().find(|user| user.kind == Kind::Zfs || self.is_one(&user.name, false));
+        let own = users.list.iter().find(|user| {
+            let busy = user.cpus.is_none_or(|count| count >= SPEAKS_CPUS);
+            busy && (user.kind == Kind::Zfs || self.is_one(&user.name, false))
+        });
         if let Some(user) = own {
             self.among = Among::Yes;
             self.because = match user.cpus {
@@ -183,7 +190,7 @@ impl Zfs {
         }
     }
 
-    fn judge_samples(&mut self, least: f64, most: f64, users: &Users) {
+    fn judge_samples(&mut self, least: f64, most: f64, is_owned: bool, users: &Users) {
         self.samples_percent = Some((least, most));
         if least >= 100.0 * SPEAKS_PART {
             self.among = Among::Yes;
@@ -194,15 +201,14 @@ impl Zfs {
         let first = users.list.iter().filter(|user| user.kind != Kind::Zfs);
         let first = first.filter_map(|user| user.samples_percent).fold(0.0, f64::max);
         // A table of functions shows the largest: what is below its last row is many small ones.
-        let small = most <= SMALL * first || least <= SMALL * first && 100.0 - most + least >= 50.0;
-        if small && first >= 10.0
-            || most < 100.0 * SPEAKS_PART
-            || first >= MOST_OF_SAMPLES && least < 5.0
-        {
+        let rest = most - least;
+        let small = most <= SMALL * first || least <= SMALL * first && rest >= 50.0 && rest <= 80.0;
+        let outweighs = first >= MOST_OF_SAMPLES && least < 5.0;
+        if is_owned && (small && first >= 10.0 || most < 100.0 * SPEAKS_PART || outweighs) {
             self.among = Among::No;
             self.because =
                 format!("{} of the busy samples are in its threads or functions", percent(least));
-            if most - least >= 1.0 {
+            if rest >= 1.0 {
                 self.because.push_str(&format!(
                     ", {} in functions that are not shown",
                     percent(most - least)
@@ -247,7 +253,7 @@ impl Zfs {
         });
         let has_much = |least: f64| {
             least >= SPEAKS_CPUS
-                || busy.is_some_and(|busy| busy >= 0.5 && least >= SPEAKS_PART * busy)
+                || busy.is_some_and(|busy| busy >= 0.3 && least >= SPEAKS_PART * busy)
         };
         if let Some(least) = self.least_cpus.filter(|least| has_much(*least)) {
             self.among = Among::Yes;
@@ -275,9 +281,12 @@ impl Zfs {
             Some(least) => format!("its threads use {}", cpus(least)),
             None => "none of its threads is listed".to_owned(),
         };
-        if cpu.state == State::Idle && cpu.busy_cpus.is_none_or(|busy| busy < 1.0) {
-            let calm = cpu.busy_percent.is_none_or(|busy| busy < 10.0);
-            if calm {
+        if matches!(cpu.state, State::Idle | State::Waiting) {
+            let calm = match cpu.busy_percent {
+                Some(busy) => busy < 10.0,
+                None => cpu.state == State::Idle && consumption.is_some(),
+            };
+            if calm && !consumption.is_some_and(|list| list.percent >= 100.0) {
                 self.among = Among::No;
                 self.because = match cpu.busy_percent {
                     Some(busy) => {
@@ -312,7 +321,7 @@ impl Zfs {
         }
         let moves_files = MOVES_FILES.contains(&first.name.as_str());
         let shows = consumption.is_some_and(|list| {
-            list.comes_down
+            list.comes_near
                 && (list.basis != Basis::Life || list.has_kernel || list.users.len() > 4)
                 || own_row(list)
         });

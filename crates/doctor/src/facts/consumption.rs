@@ -53,12 +53,16 @@ pub struct Consumption {
     /// Whether it comes down to rows that matter no more: who is not on it uses no more than its
     /// last.
     pub comes_down: bool,
+    /// Whether it comes down enough that nobody who is not on it uses much beside the first.
+    pub comes_near: bool,
     /// Whether kernel threads are on it, so that the list is of them as well.
     pub has_kernel: bool,
 }
 
 /// A last row of this part of the first matters no more.
 const NO_MATTER: f64 = 0.1;
+/// A last row of this part of the first is far behind it.
+const NEAR: f64 = 0.35;
 
 impl Facts {
     /// Who uses the CPU, by the list that shows most of it.
@@ -101,6 +105,12 @@ impl Facts {
     }
 }
 
+/// Whether a list is of one name alone, as `grep` leaves it.
+fn is_filtered(users: &[Used]) -> bool {
+    let Some(first) = users.first() else { return false };
+    users.iter().all(|used| used.name.contains(first.name.as_str()))
+}
+
 /// What several rows are called together: workers by whose work they do, the rest by its name.
 fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
     match thread.name.strip_prefix("kworker/") {
@@ -113,9 +123,23 @@ fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
 fn consumption(basis: Basis, list: &[&Thread], figure: fn(&Thread) -> Option<f64>) -> Consumption {
     let processes: BTreeMap<u64, &str> =
         list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
+    // A list that was printed again and again shows the same rows: the largest figure counts.
+    let mut seen: BTreeMap<u64, &Thread> = BTreeMap::new();
+    for thread in list {
+        if let Some(id) = thread.id {
+            let known = seen.entry(id).or_insert(thread);
+            if figure(known) < figure(thread) {
+                *known = thread;
+            }
+        }
+    }
+    let once = |thread: &&&Thread| {
+        thread.id.is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
+    };
+    let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
     let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
     let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
-    for thread in list {
+    for thread in &list {
         let own = figure(thread).unwrap_or(0.0);
         percent += own;
         largest = largest.max(own);
@@ -155,7 +179,8 @@ fn consumption(basis: Basis, list: &[&Thread], figure: fn(&Thread) -> Option<f64
     Consumption {
         basis,
         percent,
-        comes_down: list.len() > 1 && least <= NO_MATTER * largest,
+        comes_down: users.len() > 1 && least <= NO_MATTER * largest,
+        comes_near: users.len() > 1 && least <= NEAR * largest && !is_filtered(&users),
         has_kernel: users.iter().any(|used| used.is_kernel),
         users,
     }

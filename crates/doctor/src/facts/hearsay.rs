@@ -42,10 +42,22 @@ static ONE_BUSY: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// No CPU is said to be busy.
+static NONE_BUSY: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\b(?:cpus?|cores?|processors?|machine|system|host|server)(?: is| are| stays?| was)?",
+        r"(?: mostly| completely| nearly| almost| otherwise| all)? idle\b|\bidle (?:machine|host|system)\b",
+        r"|\b(?:nothing|nobody|no (?:one|process|program|thread)) (?:runs|uses (?:the |any )?cpu)\b",
+        r"|\b(?:almost |nearly |next to )?no cpu (?:use|usage|load|time)\b|\bno busy (?:task|process|thread)",
+        r"|\bcpu (?:use|usage|load)(?: is| stays| was)?(?: at| about| around| only| under| below| between 0 and)*",
+        r" \d ?(?:%|percent)",
+    ))
+});
+
 /// A sentence that tells of use of the CPU.
 static USES_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i)\b(?:cpus?|cores?|spins?|spinning|busy|busily|100 ?%|9\d ?%|high system time",
+        r"(?i)\b(?:cpus?|cores?|spins?|spinning|busy|busily|100 ?%|9\d ?%|high system time|loops?|looping",
         r"|runs? (?:all|forever|for hours|without))\b",
     ))
 });
@@ -57,6 +69,8 @@ static LOCKUP: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?:self-detected stall on|detected stalls? on) CPUs?",
     ))
 });
+/// The thread that a CPU runs while it stalls: a line of the dump.
+static RUNNING: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(\S+)\s+R\s+running task\b"));
 /// A sentence that tells of one.
 static LOCKUP_TOLD: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?i)\b(?:soft lockups?|rcu(?:_\w+)? (?:self-detected )?stalls?)\b")
@@ -69,6 +83,8 @@ pub enum Said {
     All,
     /// One CPU.
     One,
+    /// Next to nothing of it.
+    None,
 }
 
 /// A CPU that was in the kernel without an end in sight.
@@ -89,16 +105,18 @@ impl Facts {
     pub fn said_busy(&self) -> Option<(Said, Source)> {
         let remarks = self.evidence().remarks.iter().enumerate();
         let texts = remarks.map(|(at, remark)| (self.affirmed_text(at), &remark.source));
-        let mut one = None;
+        let (mut one, mut none) = (None, None);
         for (text, source) in texts {
             if ALL_BUSY.is_match(text) {
                 return Some((Said::All, source.clone()));
             }
-            if one.is_none() && ONE_BUSY.is_match(text) {
-                one = Some((Said::One, source.clone()));
+            if ONE_BUSY.is_match(text) {
+                one = one.or_else(|| Some((Said::One, source.clone())));
+            } else if NONE_BUSY.is_match(text) {
+                none = none.or_else(|| Some((Said::None, source.clone())));
             }
         }
-        one
+        one.or(none)
     }
 
     /// Threads of ZFS and the kernel that sentences about the use of the CPU name.
@@ -125,11 +143,17 @@ impl Facts {
         let logged = self.evidence().log.iter().map(|line| (line.value.as_str(), &line.source));
         let told = self.evidence().remarks.iter().map(|one| (one.text.as_str(), &one.source));
         let mut first = None;
+        let mut running = logged.clone().filter_map(|(text, _)| RUNNING.captures(text.trim()));
+        let running = running.next().map(|found| found[1].to_owned());
         for (text, source) in logged.chain(told) {
             let Some(found) = LOCKUP.captures(text) else { continue };
             let part = |at: usize| found.get(at).map(|part| part.as_str().to_owned());
-            let lockup =
-                Lockup { cpu: part(1), seconds: part(2), thread: part(3), source: source.clone() };
+            let lockup = Lockup {
+                cpu: part(1),
+                seconds: part(2),
+                thread: part(3).or_else(|| running.clone()),
+                source: source.clone(),
+            };
             if lockup.thread.is_some() {
                 return Some(lockup);
             }
@@ -172,7 +196,8 @@ mod tests {
             ("It uses a whole core all the time.", Some(Said::One)),
             ("A single CPU is at 100%.", Some(Said::One)),
             ("The pool is 100% full.", None),
-            ("The CPUs are idle.", None),
+            ("The CPUs are idle.", Some(Said::None)),
+            ("CPU use is between 0 and 5%.", Some(Said::None)),
             ("It has 8 cores and 64 GB of memory.", None),
         ] {
             assert_eq!(facts(text).said_busy().map(|(said, _)| said), said, "{text}");

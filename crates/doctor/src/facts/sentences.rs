@@ -45,7 +45,7 @@ static USES: LazyLock<Regex> = LazyLock::new(|| {
 });
 static NOT_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"(?i)\b(full|fragment|of (all|the) (writes|reads|memory)|hit|util|instead|fell|falls)",
+        r"(?i)\b(full|fragment|of (all|the) (writes|reads|memory)|hit|util|instead|fell|falls|iotop)",
     )
 });
 /// A program that has a part of the CPU: who it is, and what it has.

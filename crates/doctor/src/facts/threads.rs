@@ -265,6 +265,34 @@ impl Facts {
         Ok(sum / rows.len() as f64)
     }
 
+    /// The mean use of all CPUs over the rows of a busy phase: where some of several rows are busy
+    /// and the mean of all hides it.
+    pub(crate) fn cpu_while_busy(&self, percent: f64) -> Option<CpuUse> {
+        let busy = |row: &CpuUse| row.user + row.system + row.interrupt + row.steal;
+        let rows = self.cpu_rows();
+        let phase: Vec<&&CpuUse> = rows.iter().filter(|row| busy(row) >= percent).collect();
+        let all: f64 = rows.iter().map(|row| busy(row)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        let (count, whole) = (phase.len() as f64, rows.len() as f64);
+        if count < 2.0 || count < 0.3 * whole || all >= percent * whole {
+            return None;
+        }
+        let mean =
+            |part: fn(&CpuUse) -> f64| phase.iter().map(|row| part(row)).sum::<f64>() / count;
+        let source = phase.first()?.source.clone();
+        self.used(&source);
+        Some(CpuUse {
+            user: mean(|row| row.user),
+            system: mean(|row| row.system),
+            idle: mean(|row| row.idle),
+            iowait: mean(|row| row.iowait),
+            interrupt: mean(|row| row.interrupt),
+            steal: mean(|row| row.steal),
+            since_boot: false,
+            source,
+        })
+    }
+
     /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its
     /// whole interval, a tool that prints many rows covers more than the header of one `top`; what
     /// is since boot only counts where there is nothing else.

@@ -51,6 +51,21 @@ static STATES: LazyLock<[StateNames; 4]> = LazyLock::new(|| {
     ]
 });
 
+/// States as top names them: `37.5 wa`.
+static SHORT: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"\b(\d+(?:\.\d+)?)(?: ?%)? ?(us|sy|id|wa|st|si|hi)\b"));
+
+fn short_state(name: &str) -> &'static str {
+    match name {
+        "us" => "user",
+        "sy" => "system",
+        "id" => "idle",
+        "wa" => "iowait",
+        "st" => "steal",
+        _ => "interrupt",
+    }
+}
+
 /// Whose figures are none of the CPU's, and whose are: who was named last before a figure has it.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -101,7 +116,8 @@ impl Facts {
             let found = told
                 .into_iter()
                 .flat_map(|told| [&told.before, &told.behind])
-                .find_map(|pattern| pattern.captures(text));
+                .find_map(|pattern| pattern.captures(text))
+                .or_else(|| SHORT.captures_iter(text).find(|one| short_state(&one[2]) == state));
             let Some(found) = found else { continue };
             let at = found.get(1).expect("the pattern has a group");
             let named = NAMED.captures_iter(&text[..at.start()]).last();
