@@ -24,7 +24,7 @@ fn a_thread_name_alone_is_no_diagnosis() {
     let sure: Vec<_> =
         diagnosis.findings.iter().filter(|finding| finding.confidence >= 0.7).collect();
     assert!(sure.is_empty(), "{sure:?}");
-    assert!(diagnosis.verdict.ask.is_some());
+    assert!(diagnosis.verdict.step.is_some());
 }
 
 const HEAD: &str =
@@ -102,7 +102,7 @@ fn zfs_is_not_accused_where_it_is_not_loaded() {
 fn nothing_given_is_not_enough_evidence_and_says_what_to_run() {
     let diagnosis = diagnosed("report.txt", "The server is slow today.\n");
     assert_eq!(diagnosis.verdict.kind, VerdictKind::Insufficient);
-    assert!(diagnosis.verdict.ask.is_some() && diagnosis.findings.is_empty());
+    assert!(diagnosis.verdict.step.is_some() && diagnosis.findings.is_empty());
     let text = report::text(&diagnosis, report::Style::default());
     assert!(text.lines().next().is_some_and(|line| line.starts_with("Not enough evidence")));
 }

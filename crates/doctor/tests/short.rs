@@ -72,10 +72,10 @@ fn the_first_line_says_whether_there_is_a_problem_and_asks_for_no_command() {
             assert!(text.contains("aes-256-gcm: new dataset and move"), "{text}");
         }
         if name.as_deref() == Some("zfs-free-host") {
-            assert!(first.contains("not ZFS") && !first.contains("Problem"), "{first}");
+            assert!(first.contains("Not ZFS") && !first.contains("Problem"), "{first}");
             assert!(!text.contains("with ?"), "{text}");
         }
-        if let Some(ask) = &diagnosis.verdict.ask {
+        if let Some(ask) = diagnosis.verdict.ask() {
             // What to run is not lost, whatever else is.
             let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let asked: String = ask.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -144,8 +144,8 @@ fn a_share_of_one_cpu_never_stands_beside_a_share_of_the_machine() {
         format!("{HEAD}{}{}", thread(803, 91.0, "z_rd_int"), thread(804, 12.0, "txg_sync"));
     let diagnosis = of_files(&rules, &[("top.txt", &picked)]);
     let text = report::short(&diagnosis, Style::default());
-    let line = text.lines().find(|line| line.starts_with("used by")).unwrap_or("");
-    assert!(line.contains("z_rd_int 91% of one CPU"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("who uses it")).unwrap_or("");
+    assert!(line.contains("z_rd_int 0.91 CPUs"), "{text}");
     assert!(!text.contains("of the busy CPU") && !text.contains("ZFS in all"), "{text}");
 }
 

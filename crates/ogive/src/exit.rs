@@ -21,10 +21,13 @@ pub(crate) const FUSE: u8 = 5;
 /// The mount is in use.
 pub(crate) const BUSY: u8 = 6;
 
-/// The doctor's evidence is not enough to name a cause.
+/// The doctor's evidence does not tell whether it is the CPU, who uses it, or whether it is ZFS.
 pub(crate) const EVIDENCE: u8 = 7;
 /// The doctor found a cause.
 pub(crate) const CAUSE_FOUND: u8 = 8;
+
+/// The doctor told at least one of these, and the cause is open.
+pub(crate) const CAUSE_OPEN: u8 = 9;
 
 /// What each exit code means: the one table behind the help texts and the man pages.
 pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
@@ -39,8 +42,13 @@ pub(crate) const EXIT_CODES: &[(u8, &str)] = &[
     ),
     (FUSE, "FUSE: /dev/fuse or fusermount3 is missing, or mounting is forbidden"),
     (BUSY, "busy: programs still use the mount"),
-    (EVIDENCE, "doctor: the evidence is not enough to name a cause"),
+    (
+        EVIDENCE,
+        "doctor: not enough evidence: neither whether it is the CPU, nor who uses it, nor whether \
+         it is ZFS",
+    ),
     (CAUSE_FOUND, "doctor: ZFS or ogive wastes CPU, and the cause is named"),
+    (CAUSE_OPEN, "doctor: it is told where the CPU goes or who waits, and the cause is open"),
 ];
 
 /// An error with an exit code of its own and, where there is one, what to do next.
@@ -127,7 +135,7 @@ mod tests {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(code, _)| *code).collect();
         assert_eq!(
             codes,
-            [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY, EVIDENCE, CAUSE_FOUND]
+            [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY, EVIDENCE, CAUSE_FOUND, CAUSE_OPEN]
         );
     }
 

@@ -5,7 +5,7 @@
 //! few threads each fill a CPU is busy in part, however many CPUs idle beside them.
 
 use super::{cite, cpus, percent};
-use crate::evidence::{Number, Source};
+use crate::evidence::{KernelStack, Number, Source};
 use crate::facts::{Basis, Consumption, Facts, Lockup, Said};
 
 /// Whether it is the CPU.
@@ -108,6 +108,11 @@ pub struct Cpu {
     pub timed: Option<Timed>,
     /// What shows that it waits.
     pub proof: Option<String>,
+    /// Whether the machine's state was measured, or somebody says it; what threads wait for may be
+    /// known without.
+    pub is_known: bool,
+    /// Whether the number of CPUs follows from the figures.
+    pub cpus_by_figures: bool,
     /// Whether the figures are means since the machine started.
     pub since_boot: bool,
     /// Where it was read.
@@ -196,6 +201,7 @@ impl Cpu {
         let used = listed.map(|list| list.percent / 100.0);
         if cpu.cpus.is_none() {
             cpu.cpus = cpus_by_list(&cpu, consumption);
+            cpu.cpus_by_figures = cpu.cpus.is_some();
         }
         if let (Some(busy), Some(count)) = (cpu.busy_percent, cpu.cpus) {
             cpu.busy_cpus = Some(busy * count / 100.0);
@@ -232,6 +238,7 @@ impl Cpu {
             cite(&mut cpu.sources, &lockup.source);
             cpu.lockup = Some(lockup);
         }
+        cpu.is_known |= none || busy || in_part;
         let timed = Timed::of(facts).filter(|_| !measured);
         let iowait = cpu.iowait_percent.unwrap_or(0.0);
         let waits_more = iowait >= IOWAIT_PERCENT && iowait > cpu.busy_percent.unwrap_or(0.0);
@@ -241,7 +248,7 @@ impl Cpu {
             State::Waiting
         } else if in_part {
             State::Some
-        } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts) {
+        } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts, none) {
             State::Waiting
         } else if cpu.busy_percent.is_some() || none || is_calm(consumption) {
             State::Idle
@@ -292,7 +299,8 @@ impl Cpu {
                 } else {
                     String::new()
                 };
-                format!(" of {count:.0} CPUs is busy{worth}")
+                let about = if self.cpus_by_figures { "about " } else { "" };
+                format!(" of {about}{count:.0} CPUs is busy{worth}")
             }
             Some(_) => " of the only CPU is busy".to_owned(),
             None => " of the CPUs is busy".to_owned(),
@@ -333,8 +341,9 @@ impl Cpu {
                 format!("in part: {}", or(rest([busy, full, waits]), "by the list below"))
             }
             State::Waiting => {
-                let what = self.waits_for.map_or("something", Wait::name);
-                format!("no, it waits for {what}: {}", or(rest([waits, busy, None]), "see below"))
+                let what =
+                    self.waits_for.map_or_else(String::new, |wait| format!(" for {}", wait.name()));
+                format!("no, it waits{what}: {}", or(rest([waits, busy, None]), "see below"))
             }
             State::Idle => {
                 format!(
@@ -405,6 +414,8 @@ fn states(facts: &Facts) -> Cpu {
         lockup: None,
         timed: None,
         proof: None,
+        is_known: measured,
+        cpus_by_figures: false,
         since_boot: measured && facts.evidence().cpu.iter().all(|row| row.since_boot),
         sources: sources.into_iter().take(2).collect(),
     }
@@ -532,15 +543,40 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let source = facts.take_trace().sources.into_iter().next();
     let log = &facts.evidence().log;
     let hung = log.iter().find(|line| line.value.contains("blocked for more than"));
+    let asleep = asleep(facts);
     let for_what = stands_for(facts);
     if let Some(count) = count {
         let proof = format!("{count:.0} threads sleep and cannot be interrupted (state D)");
         return Some((for_what, proof, source));
     }
-    hung.map(|line| {
+    if let Some(line) = hung {
         let proof = "the kernel tells of tasks that have waited for minutes".to_owned();
-        (for_what, proof, Some(line.source.clone()))
-    })
+        return Some((for_what, proof, Some(line.source.clone())));
+    }
+    let (leaf, source) = asleep?;
+    Some((for_what, format!("the threads whose stacks are shown sleep (in {leaf})"), Some(source)))
+}
+
+/// Whether all stacks of threads that are shown sleep: the function in which the first does.
+fn asleep(facts: &Facts) -> Option<(String, Source)> {
+    const SLEEPS: [&str; 9] = [
+        "schedule",
+        "cv_wait",
+        "cv_timedwait",
+        "io_schedule",
+        "rwsem_down",
+        "mutex_lock_slow",
+        "zio_wait",
+        "txg_wait",
+        "wait_for",
+    ];
+    let stacks = &facts.evidence().kernel_stacks;
+    let leaf = |stack: &KernelStack| {
+        let top = stack.frames.iter().take(4).filter_map(|frame| frame.symbol.as_deref());
+        top.filter(|name| SLEEPS.iter().any(|own| name.contains(own))).last().map(str::to_owned)
+    };
+    let first = leaf(stacks.first()?)?;
+    stacks.iter().all(|stack| leaf(stack).is_some()).then(|| (first, stacks[0].source.clone()))
 }
 
 /// What threads wait for, by the functions on their stacks.
@@ -568,8 +604,9 @@ fn stands_for(facts: &Facts) -> Option<Wait> {
 
 /// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in
 /// that state, and nobody waits for them.
-fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts) -> bool {
-    let calm = cpu.busy_percent.is_some_and(|busy| busy < 15.0)
-        && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
+fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts, told: bool) -> bool {
+    let calm = told
+        || cpu.busy_percent.is_some_and(|busy| busy < 15.0)
+            && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
     calm && cpu.waits_for.is_none() && facts.evidence().log.is_empty()
 }

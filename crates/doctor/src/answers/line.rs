@@ -2,10 +2,13 @@
 //!
 //! What is not shown is not said, and nothing is said surer than it is.
 
-use super::cpu::{Part, State, Wait};
+use super::cpu::{Part, State};
 use super::users::{Kind, User};
 use super::zfs::Among;
 use super::{Answers, cpus, percent};
+
+/// Percent of one CPU, of all or of the samples up to which it is little.
+const LITTLE: f64 = 15.0;
 
 pub(super) fn line(answers: &Answers) -> Option<String> {
     let Answers { cpu, users, zfs } = answers;
@@ -37,7 +40,10 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                     most.unwrap_or_default()
                 ));
             }
-            let first = first?;
+            // Little on a list of which nobody knows what it leaves out is no answer.
+            let first = first.filter(|user| {
+                users.is_said || user.size() >= LITTLE || zfs.among != Among::Unknown
+            })?;
             let known = match zfs.among {
                 Among::No => format!("Not {}: ", zfs.name),
                 _ => String::new(),
@@ -90,7 +96,7 @@ fn whether(answers: &Answers) -> String {
 
 fn waiting(answers: &Answers) -> String {
     let Answers { cpu, users, zfs } = answers;
-    let what = cpu.waits_for.map_or("something", Wait::name);
+    let what = cpu.waits_for.map_or_else(String::new, |wait| format!(" for {}", wait.name()));
     let proof = cpu.proof.clone().unwrap_or_default();
     let busy = match cpu.busy_percent {
         Some(busy) => format!("; {} is busy", percent(busy)),
@@ -105,12 +111,20 @@ fn waiting(answers: &Answers) -> String {
         Among::Yes => format!("; of that {}", zfs.because),
         _ => String::new(),
     };
-    format!("Not the CPU: it waits for {what}: {proof}{busy}{own}{zfs}.")
+    if !cpu.is_known && cpu.iowait_percent.is_none() {
+        return format!("It waits{what}: {proof}; how busy the machine is was not shown{zfs}.");
+    }
+    format!("Not the CPU: it waits{what}: {proof}{busy}{own}{zfs}.")
 }
 
 fn busy(answers: &Answers) -> String {
     let Answers { cpu, users, zfs } = answers;
-    let Some(first) = users.first() else {
+    let listed = users
+        .list
+        .iter()
+        .any(|user| !matches!(user.kind, Kind::NotShown | Kind::Interrupts | Kind::Stolen));
+    let first = users.first().filter(|user| listed || user.kind != Kind::NotShown);
+    let Some(first) = first else {
         let full = cpu.full.as_ref().map(|(name, part, value)| {
             format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
         });
@@ -126,7 +140,10 @@ fn busy(answers: &Answers) -> String {
         return format!("{said}{not}. Who uses it is not shown.");
     };
     let of = match (cpu.cpus, cpu.state) {
-        (Some(count), _) if count >= 2.0 && first.cpus.is_some() => format!(" of {count:.0}"),
+        (Some(count), _) if count >= 2.0 && first.cpus.is_some() => {
+            let about = if cpu.cpus_by_figures { "about " } else { "" };
+            format!(" of {about}{count:.0}")
+        }
         _ => String::new(),
     };
     let life = if users.over_life { ", as a mean over its life" } else { "" };
@@ -185,7 +202,7 @@ fn busy(answers: &Answers) -> String {
             whether(answers)
         ),
         (Among::Yes, Kind::Zfs) => {
-            format!("It is {}{does}: {} with {uses}{waits}.", zfs.name, first.name)
+            format!("{} uses the CPU: {}{does} with {uses}{waits}.", zfs.name, first.name)
         }
         (Among::Yes, _) => {
             format!(

@@ -57,6 +57,9 @@ impl Answers {
 
 /// So many CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
 pub(crate) fn cpus(count: f64) -> String {
+    if count > 0.0 && count < 0.005 {
+        return "under 0.01 CPUs".to_owned();
+    }
     let digits = match count {
         count if count >= 9.95 => 0,
         count if count >= 0.995 => 1,
@@ -86,6 +89,7 @@ mod tests {
 
     #[test]
     fn figures_are_said_as_people_say_them() {
+        assert_eq!(cpus(0.001), "under 0.01 CPUs");
         let said = [3.8, 1.04, 0.999, 0.04, 12.3, 0.113].map(cpus);
         assert_eq!(said, ["3.8 CPUs", "1 CPU", "1 CPU", "0.04 CPUs", "12 CPUs", "0.11 CPUs"]);
         assert_eq!([67.1, 2.34, 0.0].map(percent), ["67%", "2.3%", "0%"]);

@@ -7,7 +7,7 @@
 use super::cpu::{Cpu, Part};
 use super::{cite, cpus, percent};
 use crate::atlas;
-use crate::evidence::Source;
+use crate::evidence::{LockUse, Source};
 use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_thread};
 
 /// What kind of user it is.
@@ -134,7 +134,10 @@ impl Users {
             // A few rows that use next to nothing say less than samples do.
             Some(list) if shows_much || profiled.list.is_empty() => listed(list, cpu),
             _ if !profiled.list.is_empty() => profiled,
-            _ => said(facts, cpu),
+            _ => match locks(facts) {
+                waiters if waiters.list.is_empty() => said(facts, cpu),
+                waiters => waiters,
+            },
         };
         if !users.of_samples {
             users.list.extend(beside(consumption, cpu));
@@ -226,25 +229,30 @@ fn listed(list: &Consumption, cpu: &Cpu) -> Users {
 /// What the states of the CPUs have beside a list: interrupts, stolen time, and the rest.
 fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     let mut users = Vec::new();
-    let mut add = |name: &str, kind, of_all: f64| {
-        users.push(User {
-            name: name.to_owned(),
-            kind,
-            does: None,
-            cpus: cpu.cpus.map(|count| of_all * count / 100.0),
-            machine_percent: cpu.cpus.is_none().then_some(of_all),
-            samples_percent: None,
-            system_cpus: None,
-        });
+    let part = |name: &str, kind, of_all: f64| User {
+        name: name.to_owned(),
+        kind,
+        does: None,
+        cpus: cpu.cpus.map(|count| of_all * count / 100.0),
+        machine_percent: cpu.cpus.is_none().then_some(of_all),
+        samples_percent: None,
+        system_cpus: None,
     };
     // Percent of all CPUs are CPUs of a machine that has one: at least so many.
     let interrupts = cpu.part(Part::Interrupts);
     let stolen = cpu.part(Part::Stolen);
-    if interrupts >= 1.0 {
-        add("interrupts", Kind::Interrupts, interrupts);
+    let busy = cpu.busy_percent.unwrap_or(0.0);
+    // A part that is small beside the rest explains nothing.
+    let matters = |part: f64| part >= 1.0 && part >= 0.05 * busy;
+    if matters(interrupts) {
+        users.push(part("interrupts", Kind::Interrupts, interrupts));
     }
-    if stolen >= 1.0 {
-        add("stolen", Kind::Stolen, stolen);
+    if matters(stolen) {
+        users.push(part("stolen", Kind::Stolen, stolen));
+    }
+    if consumption.is_none() && !users.is_empty() {
+        users.push(part("not shown", Kind::NotShown, busy - interrupts - stolen));
+        return users;
     }
     let of_life = consumption.is_some_and(|list| list.basis == Basis::Life);
     if let (Some(list), Some(busy)) = (consumption, cpu.busy_percent)
@@ -258,32 +266,73 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         let rest = busy - interrupts - stolen - shown;
         let rest_cpus = cpu.cpus.map_or(rest / 10.0, |count| rest * count / 100.0);
         if rest_cpus >= REMAINDER_CPUS && rest >= REMAINDER_PART * busy {
-            add("not shown", Kind::NotShown, rest);
+            users.push(part("not shown", Kind::NotShown, rest));
         }
     }
     users
+}
+
+/// The lock that most is waited for, busily, by a lock profiler: it says where, not how much of the
+/// machine.
+fn locks(facts: &Facts) -> Users {
+    let size = |one: &LockUse| {
+        one.percent.or(one.wait_ns).unwrap_or_else(|| {
+            #[expect(clippy::cast_precision_loss, reason = "a count to order by")]
+            one.count.map_or(0.0, |count| count as f64)
+        })
+    };
+    let busily = facts.evidence().locks.iter().filter(|one| !one.kind.contains("block"));
+    let Some(most) = busily.max_by(|a, b| size(a).total_cmp(&size(b))) else {
+        return Users::default();
+    };
+    let caller = most.callers.iter().find_map(|frame| frame.symbol.as_deref());
+    // Who sleeps for a lock uses no CPU.
+    let spins = most.kind.contains("spin");
+    let is_zfs = most.callers.iter().any(|frame| {
+        let name = frame.symbol.as_deref().unwrap_or("");
+        let own = atlas::subsystem_of(name, frame.module.as_deref(), Some(true));
+        own.is_some_and(|own| !atlas::is_of_kernel(own)) && spins
+    });
+    let name = match caller {
+        Some(caller) => format!("lock {} below {caller}", most.lock),
+        None => format!("lock {}", most.lock),
+    };
+    let user = User {
+        name,
+        kind: if is_zfs { Kind::Zfs } else { Kind::Code },
+        does: None,
+        cpus: None,
+        machine_percent: None,
+        samples_percent: None,
+        system_cpus: None,
+    };
+    let sources = vec![most.source.clone()];
+    Users { list: vec![user], is_said: true, sources, ..Users::default() }
 }
 
 /// Whom a lockup, a timed command or a sentence names.
 fn said(facts: &Facts, cpu: &Cpu) -> Users {
     let named = |name: &str, cpus| {
         let kind = match () {
-            () if is_zfs_thread(name) => Kind::Zfs,
+            () if is_zfs_thread(name) || atlas::is_subsystem(name) => Kind::Zfs,
             () if facts.is_kernel_thread(name) => Kind::Kernel,
             () => Kind::Program,
         };
-        let does = atlas::role_of(name).filter(|_| kind != Kind::Program);
+        let does = atlas::role_of(name)
+            .and_then(atlas::role_does)
+            .or_else(|| atlas::does(name))
+            .filter(|_| kind != Kind::Program);
         User {
             name: name.to_owned(),
             kind,
-            does: does.and_then(atlas::role_does),
+            does,
             cpus,
             machine_percent: None,
             samples_percent: None,
             system_cpus: None,
         }
     };
-    let mut users = Users { is_said: true, ..Users::default() };
+    let mut users = Users::default();
     let lockup = cpu.lockup.as_ref().and_then(|lockup| Some((lockup, lockup.thread.as_ref()?)));
     if let Some((lockup, thread)) = lockup {
         users.list.push(named(thread, None));
@@ -299,6 +348,7 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
             cite(&mut users.sources, &source);
         }
     }
+    users.is_said = !users.list.is_empty();
     users
 }
 

@@ -184,7 +184,7 @@ impl Zfs {
             self.among = Among::Yes;
             self.because = match user.cpus {
                 Some(count) => format!("its command {} used {}", user.name, cpus(count)),
-                None => format!("{} is told to be busy", user.name),
+                None => format!("{} is told of as what uses it", user.name),
             };
             self.sources.clone_from(&users.sources);
         }
@@ -284,7 +284,7 @@ impl Zfs {
         if matches!(cpu.state, State::Idle | State::Waiting) {
             let calm = match cpu.busy_percent {
                 Some(busy) => busy < 10.0,
-                None => cpu.state == State::Idle && consumption.is_some(),
+                None => cpu.state == State::Idle,
             };
             if calm && !consumption.is_some_and(|list| list.percent >= 100.0) {
                 self.among = Among::No;
@@ -292,6 +292,7 @@ impl Zfs {
                     Some(busy) => {
                         format!("nobody uses more than the {} that is busy", percent(busy))
                     }
+                    None if consumption.is_none() => "the CPU is told to be idle".to_owned(),
                     None => least_words,
                 };
                 return;

@@ -5,7 +5,7 @@
 //! that is open asks. A command whose output was given is not asked for again.
 
 use super::verdict::would_tell;
-use super::weigh::Weighed;
+use super::weigh::{POSSIBLE, Weighed};
 use crate::answers::{Among, Answers, Kind, Part, State, Wait};
 use crate::facts::Facts;
 use crate::rule::{Role, Rule};
@@ -265,7 +265,11 @@ const OF_LINUX: [&str; 8] =
 /// The next step, where one would tell more.
 pub(super) fn step(weighed: &[(&Rule, Weighed)], answers: &Answers, facts: &Facts) -> Option<Step> {
     let open = open(answers);
-    let candidate = weighed.first().filter(|(_, best)| best.confidence >= WORTH_ASKING);
+    // What is only near asks where nothing that is known excludes it.
+    let candidate = weighed.first().filter(|(_, best)| {
+        best.confidence >= WORTH_ASKING
+            && (answers.zfs.among != Among::No || best.confidence >= POSSIBLE)
+    });
     if let Some((rule, best)) = candidate
         && let Some(run) = not_given(&rule.text.ask, facts)
     {

@@ -60,12 +60,14 @@ impl VerdictKind {
 /// Where the CPU goes, or where threads stand, although no cause is named.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// The subsystem of functions, or the role of threads.
+    /// The subsystem.
     pub name: &'static str,
-    /// What it is seen by: `functions`, `stacks` (where, not how much) or `threads`.
+    /// What it is seen by: `functions` or `stacks` (where, not how much).
     pub by: &'static str,
-    /// Percent of the busy CPU, by functions; of one CPU, by threads.
+    /// Percent of the busy CPU, by functions.
     pub percent: Option<f64>,
+    /// It in words, with the facts that would tell more.
+    pub sentence: String,
 }
 
 /// The first sentence, and what to run where it is not the last word.
@@ -108,9 +110,11 @@ pub(super) fn verdict(
     {
         return likely(rule, best, weighed, answers, environment);
     }
-    let (place, said) = place(weighed, environment).unzip();
+    let place = place(weighed, environment);
     let step = step::step(weighed, answers, facts);
-    let possible = named.map(|(rule, best)| {
+    // Of the innocent the line says all that is known.
+    let told = named.filter(|(rule, _)| rule.text.family != "innocent" || answers.line().is_none());
+    let possible = told.map(|(rule, best)| {
         let article = if rule.text.role == Role::Unknown { "Open" } else { "Possible" };
         format!(" {article}: {} ({:.0}%).", rule.text.title, best.confidence * 100.0)
     });
@@ -130,14 +134,20 @@ pub(super) fn verdict(
             format!("{} Nothing shows how busy the CPU is, or who uses it.", possible.trim());
         return Verdict { kind: VerdictKind::Open, sentence, step, place };
     }
-    if let Some(said) = said {
-        return Verdict { kind: VerdictKind::Open, sentence: said, step, place };
+    if let Some(place) = place {
+        let sentence = place.sentence.clone();
+        return Verdict { kind: VerdictKind::Open, sentence, step, place: Some(place) };
     }
-    let sentence =
-        "Not enough evidence: nothing shows how busy the CPU is, who uses it, or whether \
-                    ZFS does."
-            .to_owned();
-    Verdict { kind: VerdictKind::Insufficient, sentence, step, place }
+    let most = answers.users.first().map(|user| {
+        format!(
+            "of those listed {} uses most, {}, and nothing shows how busy the machine is",
+            user.name,
+            user.used()
+        )
+    });
+    let open = "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned();
+    let sentence = format!("Not enough evidence: {}.", most.unwrap_or(open));
+    Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
 }
 
 impl VerdictKind {
@@ -180,6 +190,7 @@ fn likely(
 fn kind_of(answers: &Answers) -> VerdictKind {
     let first = answers.users.first().map(|user| user.kind);
     match (answers.cpu.state, answers.zfs.among) {
+        (State::Waiting, _) if !answers.cpu.is_known => VerdictKind::Open,
         (State::Waiting | State::Idle, _) => VerdictKind::NotCpu,
         (_, Among::No) => match first {
             Some(Kind::Program) => VerdictKind::UserProcess,
@@ -192,13 +203,12 @@ fn kind_of(answers: &Answers) -> VerdictKind {
 
 /// Where the CPU goes although no known cause fits, or where threads stand, and which facts would
 /// tell more.
-fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<(Place, String)> {
+fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Place> {
     let facts = environment.facts();
     let enough = facts.profile_samples().is_ok_and(|samples| samples >= FEWEST_SAMPLES)
         || facts.profile_samples().is_err();
     let top = facts.top_subsystem().ok();
     if let Some(top) = top.filter(|top| enough && top.percent >= WORTH_A_PLACE_PERCENT) {
-        let place = Place { name: top.name, by: "functions", percent: Some(top.percent) };
         let sentence = format!(
             "{:.0}% of the busy CPU goes into {} ({}; most in {}), and none of the known causes \
              fits.{}",
@@ -208,7 +218,8 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<(Pla
             top.function,
             would_tell(weighed, top.name)
         );
-        return Some((place, sentence));
+        let percent = Some(top.percent);
+        return Some(Place { name: top.name, by: "functions", percent, sentence });
     }
     let top = facts.top_standing()?;
     let stand = match top.all {
@@ -221,7 +232,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<(Pla
         top.function,
         would_tell(weighed, top.name)
     );
-    Some((Place { name: top.name, by: "stacks", percent: None }, sentence))
+    Some(Place { name: top.name, by: "stacks", percent: None, sentence })
 }
 
 /// What rules that look at the subsystem looked for and did not find.
@@ -263,7 +274,8 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
         read_bytes(&mut evidence, "stacks.folded", folded.as_bytes());
         finish(&mut evidence);
         let rules = RuleSet::bundled().expect("the rules compile");
-        let sentence = crate::diagnose(&rules, evidence).verdict.sentence;
+        let verdict = crate::diagnose(&rules, evidence).verdict;
+        let sentence = verdict.place.expect("it has a place").sentence;
         assert!(
             sentence.starts_with("62% of the busy CPU goes into kernel/ext4 (another"),
             "{sentence}"
@@ -280,6 +292,15 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
         (verdict.sentence, verdict.kind.name())
     }
 
+    fn place_of(name: &str, text: &str) -> String {
+        let mut evidence = Evidence::default();
+        read_bytes(&mut evidence, name, text.as_bytes());
+        finish(&mut evidence);
+        let rules = RuleSet::bundled().expect("the rules compile");
+        let place = crate::diagnose(&rules, evidence).verdict.place;
+        place.map(|place| place.sentence).unwrap_or_default()
+    }
+
     #[test]
     fn a_stack_without_weight_has_a_place_too() {
         let stack = "\
@@ -290,6 +311,8 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
 ";
         let (sentence, kind) = verdict_of("stack.txt", stack);
         assert_eq!(kind, "cause open", "{sentence}");
+        assert!(sentence.starts_with("It waits for locks: the threads whose stacks"), "{sentence}");
+        let sentence = place_of("stack.txt", stack);
         assert!(sentence.starts_with("The only stack stands in objset"), "{sentence}");
         assert!(sentence.contains("where, not how much"), "{sentence}");
     }
@@ -301,8 +324,9 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
   801 root      20   0       0      0      0 R  81.0  0.0  12:00.00 l2arc_feed
 ";
         let (sentence, kind) = verdict_of("top.txt", top);
-        assert_eq!(kind, "not enough evidence", "{sentence}");
-        assert!(sentence.starts_with("Threads for l2arc use 81% of one CPU"), "{sentence}");
+        assert_eq!(kind, "cause open", "{sentence}");
+        let says = "ZFS uses the CPU: l2arc_feed (fills the cache device) with 0.81 CPUs.";
+        assert_eq!(sentence, says);
     }
 
     #[test]
@@ -314,7 +338,7 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
 ";
         let (sentence, kind) = verdict_of("top.txt", top);
         assert_eq!(kind, "not enough evidence", "{sentence}");
-        let says = "Nobody on the list of threads uses much CPU: sshd most, with 2.7% of one CPU.";
+        let says = "Not enough evidence: of those listed sshd uses most, 0.03 CPUs";
         assert!(sentence.starts_with(says), "{sentence}");
     }
 }

@@ -150,7 +150,7 @@ fn consumption(basis: Basis, list: &[&Thread], figure: fn(&Thread) -> Option<f64
         let used = sums.entry(name).or_insert_with(|| Used {
             name: name.to_owned(),
             is_kernel,
-            is_zfs: is_zfs_thread(&thread.name),
+            is_zfs: is_zfs_thread(&thread.name) || thread.name.contains("flush-zfs"),
             percent: 0.0,
             most: -1.0,
             rows: 0,

@@ -16,17 +16,43 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
 
+/// Words for work of ZFS's, and the subsystem that does it: in a sentence about the CPU they name
+/// who uses it.
+static WORK: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    [
+        (r"(?i)\bmetaslabs?\b|\bmetaslab_|\bspace ?maps?\b", "metaslab"),
+        (r"(?i)\bscrub(?:s|bing)?\b|\bresilver(?:s|ing)?\b", "scan"),
+        (r"(?i)\bdedup\w*\b|\bddt\b", "ddt"),
+        (r"(?i)\bencrypt\w*\b|\baes[-_ ]", "cipher"),
+        (r"(?i)\bcompress(?:ion|ed|es|ing)\b|\bgzip\b|\bzstd\b|\blz4\b", "compress"),
+        (r"(?i)\bdecompress\w*\b", "decompress"),
+        (r"(?i)\bchecksums?\b|\bsha-?256\b|\bfletcher", "checksum"),
+        (r"\bdbuf_|(?i)\bdbuf (?:evict|hash|cache)", "dbuf"),
+        (r"(?i)\braid-?z\d? parity\b|\bparity\b", "raidz"),
+        (r"\barc_|(?i)\beviction (?:from|of) the arc\b", "arc"),
+    ]
+    .map(|(pattern, subsystem)| (compiled(pattern), subsystem))
+    .into()
+});
+
 /// All CPUs are said to be busy.
 static ALL_BUSY: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i)\b(?:all|every|each|most|many)(?: of)?(?: the| its| my| our)? ?(?:\d+ )?",
-        r"(?:virtual )?(?:cpus?|cores?|processors?)\b(?: [\w,-]+){0,5}? ",
-        r"(?:busy|full|saturated|maxed|pegged|in the kernel|(?:100|9\d) ?(?:%|percent))",
+        r"(?i)\b(?:all|every|each|most|many|[2-9] of \d+)(?: of)?(?: the| its| my| our)? ?(?:\d+ )?",
+        r"(?:virtual |logical )?(?:cpus?|cores?|processors?)\b(?: [\w,-]+){0,5}? ",
+        r"(?:busy|full|saturated|maxed|maximum|pegged|in the kernel|(?:100|9\d) ?(?:%|percent))",
         r"|\b(?:takes?|uses?|eats?|burns?|keeps?) (?:up )?all (?:the )?(?:\d+ )?(?:cpus?|cores?)\b",
-        r"|\bcpu(?: usage| use| load| utili[sz]ation)?(?: is| goes| jumps| stays| was| sits)",
+    ))
+});
+
+/// The CPU as such is said to be busy.
+static CPU_BUSY: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\bcpu(?: usage| use| load| utili[sz]ation)?(?: is| goes| jumps| stays| was| sits)",
         r"(?: constantly| always| then)?(?: at| to| up to| around| about| near| over)?",
         r" (?:100|[5-9]\d) ?(?:%|percent)",
         r"|\b(?:100|9\d) ?(?:%|percent) (?:cpu|system|kernel|sys)\b",
+        r"|\b(?:takes?|spends?) most of the cpu\b|\bcpus (?:stay|are) busy\b",
         r"|\bcpus? (?:is|are) (?:fully |completely |all )?(?:busy|saturated|maxed|pegged)\b",
     ))
 });
@@ -59,6 +85,15 @@ static USES_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i)\b(?:cpus?|cores?|spins?|spinning|busy|busily|100 ?%|9\d ?%|high system time|loops?|looping",
         r"|runs? (?:all|forever|for hours|without))\b",
+    ))
+});
+
+/// A sentence by which something takes the CPU: not one that merely names it.
+static TAKES_CPU: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\bcpus? (?:time )?(?:is|are) (?:in|busy|spent|high|at|used)\b",
+        r"|\b(?:takes?|costs?|uses?|eats?|burns?|spends?|with) (?:up )?(?:[\w%]+ ){0,5}cpus?\b",
+        r"|\bhot\b|\bat work\b|\btop of the profile\b|\btogether they take\b|% ?(?:of (?:the |all )?)?cpu\b",
     ))
 });
 
@@ -107,12 +142,13 @@ impl Facts {
         let texts = remarks.map(|(at, remark)| (self.affirmed_text(at), &remark.source));
         let (mut one, mut none) = (None, None);
         for (text, source) in texts {
-            if ALL_BUSY.is_match(text) {
+            let one_cpu = ONE_BUSY.is_match(text);
+            if ALL_BUSY.is_match(text) || !one_cpu && CPU_BUSY.is_match(text) {
                 return Some((Said::All, source.clone()));
             }
-            if ONE_BUSY.is_match(text) {
+            if one_cpu {
                 one = one.or_else(|| Some((Said::One, source.clone())));
-            } else if NONE_BUSY.is_match(text) {
+            } else if NONE_BUSY.is_match(text) && !text.contains("otherwise idle") {
                 none = none.or_else(|| Some((Said::None, source.clone())));
             }
         }
@@ -130,6 +166,16 @@ impl Facts {
             for name in named_threads(text) {
                 if users.iter().all(|(known, _)| *known != name) {
                     users.push((name, remark.source.clone()));
+                }
+            }
+        }
+        let by_threads = users.len();
+        for (at, remark) in self.evidence().remarks.iter().enumerate() {
+            let text = self.affirmed_text(at);
+            let takes = by_threads == 0 && TAKES_CPU.is_match(text);
+            for (_, subsystem) in WORK.iter().filter(|(words, _)| takes && words.is_match(text)) {
+                if users.iter().all(|(known, _)| known != subsystem) {
+                    users.push(((*subsystem).to_owned(), remark.source.clone()));
                 }
             }
         }

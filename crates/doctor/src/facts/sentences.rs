@@ -173,7 +173,9 @@ pub(super) fn named_threads(text: &str) -> Vec<String> {
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | '/' | ';'))
     {
         let name = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let known = is_zfs_thread(name) || looks_like_kernel(name);
+        let known = is_zfs_thread(name)
+            || looks_like_kernel(name)
+            || matches!(name, "zed" | "zdb" | "ztest");
         // "zvol" and "zvols" are volumes as often as threads.
         if known && name.contains(['_', 'd']) && !names.iter().any(|one| one == name) {
             names.push(name.to_owned());

@@ -117,6 +117,9 @@ fn machine(diagnosis: &Diagnosis) -> Vec<Block> {
             words: zfs.sentence() + &from(&zfs.sources),
         },
     ];
+    if let Some(place) = &diagnosis.verdict.place {
+        blocks.push(Block { label: "where", spare: 3, words: place.sentence.clone() });
+    }
     let overview = &diagnosis.overview;
     let named = overview.symbols.iter().filter(|(symbol, _, share)| symbol != "?" && *share >= 1.0);
     let named: Vec<String> = named

@@ -63,6 +63,9 @@ fn overview(diagnosis: &Diagnosis, style: Style) -> String {
     ] {
         out.push_str(&style.wrap(label, &format!("{sentence}{}", cite(sources))));
     }
+    if let Some(place) = &diagnosis.verdict.place {
+        out.push_str(&style.wrap("Where       ", &place.sentence));
+    }
     let threads: Vec<String> = overview
         .consumers
         .iter()

@@ -61,7 +61,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     }
     Ok(match diagnosis.verdict.kind {
         VerdictKind::Cause => exit::CAUSE_FOUND,
-        VerdictKind::Insufficient | VerdictKind::Open => exit::EVIDENCE,
+        VerdictKind::Open => exit::CAUSE_OPEN,
+        VerdictKind::Insufficient => exit::EVIDENCE,
         _ => exit::SUCCESS,
     })
 }
