@@ -63,11 +63,11 @@ answer() {
     fi
     for directory in "$work/$1"/*/; do
         id=$(basename "$directory")
-        # Codes 7 and 8 are answers, too: not enough evidence, and a cause.
+        # Codes 7 to 9 are answers, too: not enough evidence, a cause, and one that is open.
         code=0
         "$ogive" doctor --json "$directory" > "$work/$1.answers/$id.json" || code=$?
         case $code in
-            0 | 7 | 8) ;;
+            0 | 7 | 8 | 9) ;;
             *)
                 echo "score.sh: $id: ogive doctor ended with $code" >&2
                 return 1

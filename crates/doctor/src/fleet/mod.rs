@@ -95,7 +95,13 @@ impl Fleet {
         self.hosts.iter().filter(|host| host.verdict == VerdictKind::Cause).count()
     }
 
-    /// How many hosts have no answer.
+    /// How many hosts have no answer at all.
+    pub fn without_answer(&self) -> usize {
+        let none = |host: &&Host| host.verdict == VerdictKind::Insufficient;
+        self.hosts.iter().filter(none).count()
+    }
+
+    /// How many hosts have no answer, or one that leaves the cause open.
     pub fn open(&self) -> usize {
         let open = [VerdictKind::Open, VerdictKind::Insufficient];
         self.hosts.iter().filter(|host| open.contains(&host.verdict)).count()

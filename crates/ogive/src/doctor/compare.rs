@@ -31,7 +31,8 @@ pub(super) fn run(rules: &RuleSet, args: &DoctorArgs) -> Result<u8> {
     Ok(match comparison.outcome {
         Outcome::Cause => exit::CAUSE_FOUND,
         Outcome::MoreWork | Outcome::Program => exit::SUCCESS,
-        Outcome::Place | Outcome::Nothing | Outcome::Insufficient => exit::EVIDENCE,
+        Outcome::Place => exit::CAUSE_OPEN,
+        Outcome::Nothing | Outcome::Insufficient => exit::EVIDENCE,
     })
 }
 

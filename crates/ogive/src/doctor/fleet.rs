@@ -47,8 +47,10 @@ pub(super) fn run(rules: &RuleSet, args: &DoctorArgs) -> Result<u8> {
         exit::CAUSE_FOUND
     } else if fleet.hosts.is_empty() {
         exit::FAILURE
-    } else if fleet.open() > 0 || !fleet.unread.is_empty() {
+    } else if fleet.without_answer() > 0 || !fleet.unread.is_empty() {
         exit::EVIDENCE
+    } else if fleet.open() > 0 {
+        exit::CAUSE_OPEN
     } else {
         exit::SUCCESS
     })
