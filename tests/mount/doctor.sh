@@ -87,7 +87,7 @@ for sickness in large-records small-arc pinned prefetch ccm slow-source slow-l2;
     # A load that has just begun may look like another for a moment, or like nothing beside what
     # else the machine does: the doctor looks again.
     for ((look = 1; ; look++)); do
-        ask 0 7 8
+        ask 0 7 8 9
         first="$(field "$WORK/answer" 'x["findings"][0]["id"] if x["findings"] else "nothing"')"
         [ "$first" != "$expected" ] || [ "$CODE" -ne "${codes[$sickness]}" ] || break
         [ "$look" -lt "$LOOKS" ] || {

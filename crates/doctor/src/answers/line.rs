@@ -117,36 +117,16 @@ fn waiting(answers: &Answers) -> String {
     format!("Not the CPU: it waits{what}: {proof}{busy}{own}{zfs}.")
 }
 
+/// The line of a machine that is busy, all of it or in part.
 fn busy(answers: &Answers) -> String {
     let Answers { cpu, users, zfs } = answers;
     let listed = users
         .list
         .iter()
         .any(|user| !matches!(user.kind, Kind::NotShown | Kind::Interrupts | Kind::Stolen));
-    let first = users.first().filter(|user| listed || user.kind != Kind::NotShown);
-    let Some(first) = first else {
-        let full = cpu.full.as_ref().map(|(name, part, value)| {
-            format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
-        });
-        let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
-        let busy = cpu.busy_words().map(|words| format!("The CPU is busy: {words}"));
-        let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
-        let said = said.unwrap_or_else(|| "The CPU is busy".to_owned());
-        let not = if zfs.among == Among::No {
-            format!("; it is not {}", zfs.name)
-        } else {
-            String::new()
-        };
-        return format!("{said}{not}. Who uses it is not shown.");
+    let Some(first) = users.first().filter(|user| listed || user.kind != Kind::NotShown) else {
+        return by_nobody(answers);
     };
-    let of = match (cpu.cpus, cpu.state) {
-        (Some(count), _) if count >= 2.0 && first.cpus.is_some() => {
-            let about = if cpu.cpus_by_figures { "about " } else { "" };
-            format!(" of {about}{count:.0}")
-        }
-        _ => String::new(),
-    };
-    let life = if users.over_life { ", as a mean over its life" } else { "" };
     // One CPU that is full of interrupts hides among many.
     if let Some((name, Part::Interrupts, value)) = &cpu.full
         && first.kind != Kind::Zfs
@@ -155,22 +135,45 @@ fn busy(answers: &Answers) -> String {
         return format!(
             "CPU {name} is full of interrupts ({} of it), and other CPUs have room{}.",
             percent(*value),
-            if zfs.among == Among::No {
-                format!("; it is not {}", zfs.name)
-            } else {
-                whether(answers)
-            }
+            not_it(answers).unwrap_or_else(|| whether(answers))
         );
     }
-    let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
     if users.is_said && first.cpus.is_none() {
         let proof = cpu.lockup_words().map(|words| format!(": {words}")).unwrap_or_default();
         return format!(
-            "{}{does} keeps the CPU busy, by what is told{proof}{}.",
+            "{}{} keeps the CPU busy, by what is told{proof}{}.",
             capital(&first.described()),
+            does(first),
             if zfs.among == Among::Yes { String::new() } else { whether(answers) }
         );
     }
+    by(first, answers)
+}
+
+/// Busy, and nobody is shown to use it.
+fn by_nobody(answers: &Answers) -> String {
+    let cpu = &answers.cpu;
+    let full = cpu.full.as_ref().map(|(name, part, value)| {
+        format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
+    });
+    let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
+    let busy = cpu.busy_words().map(|words| format!("The CPU is busy: {words}"));
+    let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
+    let said = said.unwrap_or_else(|| "The CPU is busy".to_owned());
+    format!("{said}{}. Who uses it is not shown.", not_it(answers).unwrap_or_default())
+}
+
+/// Busy, most with one user.
+fn by(first: &User, answers: &Answers) -> String {
+    let Answers { cpu, users, zfs } = answers;
+    let of = match cpu.cpus {
+        Some(count) if count >= 2.0 && first.cpus.is_some() => {
+            let about = if cpu.cpus_by_figures { "about " } else { "" };
+            format!(" of {about}{count:.0}")
+        }
+        _ => String::new(),
+    };
+    let life = if users.over_life { ", as a mean over its life" } else { "" };
     let uses = format!("{}{of}{life}", first.used());
     let waits = match cpu.waits_for {
         Some(wait) if cpu.iowait_percent.is_some_and(|value| value >= 20.0) => {
@@ -178,50 +181,48 @@ fn busy(answers: &Answers) -> String {
         }
         _ => String::new(),
     };
+    let not = match zfs.among {
+        Among::No => format!("Not {}: ", zfs.name),
+        _ => String::new(),
+    };
+    let whether = whether(answers);
+    let (name, does) = (first.described(), does(first));
     match (zfs.among, first.kind) {
-        (Among::No, Kind::NotShown) => {
-            format!(
-                "Not {}: {}. {uses} are used by what the list does not show.",
-                zfs.name, zfs.because
-            )
-        }
-        (Among::No, Kind::Interrupts) => {
-            format!("Not {}: interrupts take {uses}{waits}.", zfs.name)
-        }
-        (Among::No, Kind::Stolen) => format!(
-            "Not {}: {uses} are stolen: the hypervisor gives them to other machines{waits}.",
-            zfs.name
-        ),
-        (Among::No, _) => {
-            format!("Not {}: it is {}{does}, with {uses}{waits}.", zfs.name, first.described())
-        }
-        (_, Kind::NotShown) => format!(
-            "{}, and the list shows only {} of it{}.",
-            cpu.busy_words().unwrap_or_else(|| "The CPU is busy".to_owned()),
-            cpus(cpu.busy_cpus.unwrap_or(0.0) - first.cpus.unwrap_or(0.0)),
-            whether(answers)
-        ),
         (Among::Yes, Kind::Zfs) => {
             format!("{} uses the CPU: {}{does} with {uses}{waits}.", zfs.name, first.name)
         }
-        (Among::Yes, _) => {
-            format!(
-                "{}{does} uses most, {uses}{}{waits}.",
-                capital(&first.described()),
-                whether(answers)
-            )
+        (Among::No, Kind::Program | Kind::Kernel | Kind::Zfs | Kind::Code) => {
+            format!("{not}it is {name}{does}, with {uses}{waits}.")
         }
-        (Among::Unknown, Kind::Stolen) => format!(
-            "{uses} are stolen: the hypervisor gives them to other machines{}{waits}.",
-            whether(answers)
+        (_, Kind::Interrupts) => {
+            format!("{}nterrupts take {uses}{whether}{waits}.", begin(&not, "I", "i"))
+        }
+        (_, Kind::Stolen) => format!(
+            "{not}{uses} are stolen: the hypervisor gives them to other machines{whether}{waits}."
         ),
-        (Among::Unknown, Kind::Interrupts) => {
-            format!("Interrupts take {uses}{}{waits}.", whether(answers))
-        }
-        (Among::Unknown, _) => {
-            format!("{}{does} uses {uses}{}{waits}.", capital(&first.described()), whether(answers))
-        }
+        (_, Kind::NotShown) => format!(
+            "{not}{}, and the list shows only {} of it{whether}.",
+            cpu.busy_words().unwrap_or_else(|| "the CPU is busy".to_owned()),
+            cpus(cpu.busy_cpus.unwrap_or(0.0) - first.cpus.unwrap_or(0.0)),
+        ),
+        (Among::Yes, _) => format!("{}{does} uses most, {uses}{whether}{waits}.", capital(&name)),
+        (Among::Unknown, _) => format!("{}{does} uses {uses}{whether}{waits}.", capital(&name)),
     }
+}
+
+/// A first letter, behind words or at the beginning.
+fn begin(before: &str, first: &str, behind: &str) -> String {
+    if before.is_empty() { first.to_owned() } else { format!("{before}{behind}") }
+}
+
+/// "It is not ZFS", where that is known.
+fn not_it(answers: &Answers) -> Option<String> {
+    let zfs = &answers.zfs;
+    (zfs.among == Among::No).then(|| format!("; it is not {}", zfs.name))
+}
+
+fn does(user: &User) -> String {
+    user.does.map(|does| format!(" ({does})")).unwrap_or_default()
 }
 
 fn capital_first(text: &str) -> String {

@@ -8,7 +8,7 @@
 //! Where a mount of ogive is asked about, its process is what is looked for.
 
 use super::cpu::{Cpu, Part, State};
-use super::users::{Kind, Users};
+use super::users::{Kind, User, Users};
 use super::{cite, cpus, percent};
 use crate::evidence::Source;
 use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
@@ -62,6 +62,8 @@ const SPEAKS_PART: f64 = 0.15;
 const SMALL: f64 = 0.25;
 /// A first user below this many CPUs acquits nobody: ZFS may have as much.
 const ACQUITS_CPUS: f64 = 0.5;
+/// A list of fewer users than this may be rows that somebody picked.
+const PICKED_ROWS: usize = 4;
 /// Part of a profile's first user that is so much that the rest does not matter.
 const MOST_OF_SAMPLES: f64 = 60.0;
 
@@ -276,57 +278,69 @@ impl Zfs {
         cpu: &Cpu,
         users: &Users,
     ) {
-        let least = self.least_cpus.unwrap_or(0.0);
-        let least_words = match self.least_cpus {
+        let least = match self.least_cpus {
             Some(least) => format!("its threads use {}", cpus(least)),
             None => "none of its threads is listed".to_owned(),
         };
-        if matches!(cpu.state, State::Idle | State::Waiting) {
-            let calm = match cpu.busy_percent {
-                Some(busy) => busy < 10.0,
-                None => cpu.state == State::Idle,
-            };
-            if calm && !consumption.is_some_and(|list| list.percent >= 100.0) {
-                self.among = Among::No;
-                self.because = match cpu.busy_percent {
-                    Some(busy) => {
-                        format!("nobody uses more than the {} that is busy", percent(busy))
-                    }
-                    None if consumption.is_none() => "the CPU is told to be idle".to_owned(),
-                    None => least_words,
-                };
-                return;
-            }
-        }
-        let Some(first) = users.first().filter(|first| first.kind != Kind::Zfs) else { return };
-        let size = first.cpus;
-        if let (Some(most), Some(size)) = (self.most_cpus, size)
-            && first.kind != Kind::NotShown
-            && most <= SMALL * size
-            && size >= ACQUITS_CPUS.min(cpu.busy_cpus.map_or(ACQUITS_CPUS, |busy| 0.5 * busy))
-        {
+        if let Some(because) = calm(consumption, cpu, &least) {
             self.among = Among::No;
-            self.because = format!("{least_words}, and it can have {} at most", cpus(most));
+            self.because = because;
             return;
         }
-        // The states of the CPUs alone: what is not the kernel's is not ZFS's.
-        let system = cpu.part(Part::System);
-        let others = cpu.busy_percent.map(|busy| busy - system);
-        if let (Some(others), Some(busy)) = (others, cpu.busy_percent)
-            && busy >= 10.0
-            && system + least * 100.0 / cpu.cpus.unwrap_or(1.0) <= SMALL * others
-        {
+        let Some(first) = users.first().filter(|first| first.kind != Kind::Zfs) else { return };
+        let exclusion = self
+            .by_bound(first, cpu, &least)
+            .or_else(|| self.by_states(cpu))
+            .or_else(|| self.beside(first, facts, consumption, cpu).then(|| least.clone()));
+        if let Some(because) = exclusion {
             self.among = Among::No;
-            self.because = format!("the kernel as a whole has {} of the CPUs", percent(system));
+            self.because = because;
             return;
         }
         let moves_files = MOVES_FILES.contains(&first.name.as_str());
+        self.because = match (moves_files, self.least_cpus) {
+            (true, _) => format!(
+                "{least}; what {} does in the kernel may be ZFS's work, which a profile shows",
+                first.name
+            ),
+            (false, Some(_)) => format!("{least}; the rest is not shown"),
+            (false, None) => "what is shown can neither name nor exclude it".to_owned(),
+        };
+    }
+
+    /// Its most is small beside the first user.
+    fn by_bound(&self, first: &User, cpu: &Cpu, least: &str) -> Option<String> {
+        let (most, size) = (self.most_cpus?, first.cpus?);
+        let enough = ACQUITS_CPUS.min(cpu.busy_cpus.map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
+        let small = first.kind != Kind::NotShown && most <= SMALL * size && size >= enough;
+        small.then(|| format!("{least}, and it can have {} at most", cpus(most)))
+    }
+
+    /// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
+    fn by_states(&self, cpu: &Cpu) -> Option<String> {
+        let system = cpu.part(Part::System);
+        let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0)?;
+        let own = self.least_cpus.unwrap_or(0.0) * 100.0 / cpu.cpus.unwrap_or(1.0);
+        (system + own <= SMALL * (busy - system))
+            .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
+    }
+
+    /// It has next to nothing beside a first user who does work of its own, on a list that would
+    /// show it.
+    fn beside(
+        &self,
+        first: &User,
+        facts: &Facts,
+        consumption: Option<&Consumption>,
+        cpu: &Cpu,
+    ) -> bool {
+        let least = self.least_cpus.unwrap_or(0.0);
         let shows = consumption.is_some_and(|list| {
-            list.comes_near
-                && (list.basis != Basis::Life || list.has_kernel || list.users.len() > 4)
-                || own_row(list)
+            let of_kernel =
+                list.basis != Basis::Life || list.has_kernel || list.users.len() > PICKED_ROWS;
+            list.comes_near && of_kernel || own_row(list)
         });
-        let outweighs = match (size, first.machine_percent) {
+        let outweighs = match (first.cpus, first.machine_percent) {
             (Some(size), _) => size >= ACQUITS_CPUS && least <= 0.1 * size,
             (None, Some(of_all)) => of_all >= 20.0,
             _ => false,
@@ -334,36 +348,18 @@ impl Zfs {
         // Kernel time of a program that moves files may be ZFS's; of others it is their own.
         let own_work = match first.kind {
             Kind::Program => {
-                !moves_files && !(cpu.most() == Some(Part::System) && self.may_be_there(facts))
+                let most = cpu.most() == Some(Part::System) && facts.zfs_loaded() == Ok(true);
+                !MOVES_FILES.contains(&first.name.as_str()) && !most
             }
             Kind::Kernel => first.name != "nfsd",
             Kind::Interrupts | Kind::Stolen => true,
             Kind::Zfs | Kind::NotShown | Kind::Code => false,
         };
-        if shows && outweighs && own_work {
-            self.among = Among::No;
-            self.because = least_words;
-            return;
-        }
         // Work for others that a worker of the kernel does is not ZFS's, which has its own threads.
-        let small_worker = first.kind == Kind::Kernel && own_work && shows;
-        if small_worker && least <= 0.1 * size.unwrap_or(0.0) && self.least_cpus.is_some() {
-            self.among = Among::No;
-            self.because = least_words;
-            return;
-        }
-        self.because = match (moves_files, self.least_cpus) {
-            (true, _) => format!(
-                "{least_words}; what {} does in the kernel may be ZFS's work, which a profile shows",
-                first.name
-            ),
-            (false, Some(_)) => format!("{least_words}; the rest is not shown"),
-            (false, None) => "what is shown can neither name nor exclude it".to_owned(),
-        };
-    }
-
-    fn may_be_there(&self, facts: &Facts) -> bool {
-        facts.zfs_loaded() == Ok(true)
+        let worker = first.kind == Kind::Kernel
+            && self.least_cpus.is_some()
+            && least <= 0.1 * first.cpus.unwrap_or(0.0);
+        shows && own_work && (outweighs || worker)
     }
 
     /// The answer in a sentence.
@@ -374,6 +370,23 @@ impl Zfs {
             Among::Unknown => format!("not shown: {}", self.because),
         }
     }
+}
+
+/// Why nobody uses the CPU to speak of, where that is so.
+fn calm(consumption: Option<&Consumption>, cpu: &Cpu, least: &str) -> Option<String> {
+    let calm = match (cpu.state, cpu.busy_percent) {
+        (State::Idle | State::Waiting, Some(busy)) => busy < 10.0,
+        (State::Idle, None) => true,
+        _ => false,
+    };
+    if !calm || consumption.is_some_and(|list| list.percent >= 100.0) {
+        return None;
+    }
+    Some(match cpu.busy_percent {
+        Some(busy) => format!("nobody uses more than the {} that is busy", percent(busy)),
+        None if consumption.is_none() => "the CPU is told to be idle".to_owned(),
+        None => least.to_owned(),
+    })
 }
 
 /// Whether one of its threads is on the list, so that the list is of them as well.

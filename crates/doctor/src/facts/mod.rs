@@ -22,6 +22,7 @@ mod profile_index;
 mod selector;
 mod sentences;
 mod settings;
+mod states;
 mod subsystems;
 mod threads;
 mod told;

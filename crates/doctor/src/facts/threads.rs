@@ -1,4 +1,4 @@
-//! CPU of threads and of the machine.
+//! CPU of threads.
 //!
 //! The same thread may have been shown by several tools, and by several pages of one; lists are
 //! never added up, the one that shows most counts. Threads of a program count for it, once.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 use super::{Facts, Known, absent, is_idle_thread, is_zfs_thread};
-use crate::evidence::{CpuUse, Thread};
+use crate::evidence::Thread;
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
 const NO_WHOLE: &str = "a whole list of threads, or the use of all CPUs (top -H -b -n 2)";
@@ -239,74 +239,6 @@ impl Facts {
         Ok(hit.is_some())
     }
 
-    /// Use of all CPUs, percent, by state.
-    pub fn cpu(&self, state: &str) -> Known<f64> {
-        let rows = self.cpu_rows();
-        if rows.is_empty() {
-            return absent("CPU use by state (vmstat 1 10)");
-        }
-        let mut sum = 0.0;
-        for row in &rows {
-            sum += match state {
-                "user" => row.user,
-                "system" => row.system,
-                "idle" => row.idle,
-                "iowait" => row.iowait,
-                "interrupt" => row.interrupt,
-                "steal" => row.steal,
-                "busy" => row.user + row.system + row.interrupt,
-                _ => return Err(super::Missing::Wrong(format!("no CPU state is called {state}"))),
-            };
-        }
-        if let Some(row) = rows.first() {
-            self.used(&row.source);
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
-        Ok(sum / rows.len() as f64)
-    }
-
-    /// The mean use of all CPUs over the rows of a busy phase: where some of several rows are busy
-    /// and the mean of all hides it.
-    pub(crate) fn cpu_while_busy(&self, percent: f64) -> Option<CpuUse> {
-        let busy = |row: &CpuUse| row.user + row.system + row.interrupt + row.steal;
-        let rows = self.cpu_rows();
-        let phase: Vec<&&CpuUse> = rows.iter().filter(|row| busy(row) >= percent).collect();
-        let all: f64 = rows.iter().map(|row| busy(row)).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
-        let (count, whole) = (phase.len() as f64, rows.len() as f64);
-        if count < 2.0 || count < 0.3 * whole || all >= percent * whole {
-            return None;
-        }
-        let mean =
-            |part: fn(&CpuUse) -> f64| phase.iter().map(|row| part(row)).sum::<f64>() / count;
-        let source = phase.first()?.source.clone();
-        self.used(&source);
-        Some(CpuUse {
-            user: mean(|row| row.user),
-            system: mean(|row| row.system),
-            idle: mean(|row| row.idle),
-            iowait: mean(|row| row.iowait),
-            interrupt: mean(|row| row.interrupt),
-            steal: mean(|row| row.steal),
-            since_boot: false,
-            source,
-        })
-    }
-
-    /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its
-    /// whole interval, a tool that prints many rows covers more than the header of one `top`; what
-    /// is since boot only counts where there is nothing else.
-    fn cpu_rows(&self) -> Vec<&CpuUse> {
-        let all = &self.evidence().cpu;
-        let mut inputs: BTreeMap<&Arc<str>, Vec<&CpuUse>> = BTreeMap::new();
-        for row in all.iter().filter(|row| !row.since_boot) {
-            inputs.entry(&row.source.input).or_default().push(row);
-        }
-        let whole = |name: &str| name.rsplit('/').next() == Some("stat");
-        let best = inputs.into_iter().max_by_key(|(name, rows)| (whole(name), rows.len()));
-        best.map_or_else(|| all.iter().collect(), |(_, rows)| rows)
-    }
-
     /// Share of the busy CPU that matching threads use, percent: from a profile, else from a list
     /// of threads.
     pub fn comm_share(&self, name: &str) -> Known<f64> {
@@ -316,15 +248,6 @@ impl Facts {
         let own = self.thread_cpu(name)?;
         let all = self.busy_percent_of_one_cpu()?;
         if all <= 0.0 { absent(NO_THREADS) } else { Ok((own * 100.0 / all).min(100.0)) }
-    }
-
-    /// All busy CPU, in percent of one CPU, by the states of the CPUs.
-    fn stated_percent_of_one_cpu(&self) -> Option<f64> {
-        let rows = self.cpu_rows();
-        let busy: f64 = rows.iter().map(|row| row.user + row.system + row.interrupt).sum();
-        let cpus = f64::from(self.evidence().host.cpus.as_ref()?.value);
-        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
-        (!rows.is_empty()).then(|| busy / rows.len() as f64 * cpus)
     }
 
     /// All busy CPU, in percent of one CPU: what a whole list of threads shows, or what the states
@@ -337,15 +260,6 @@ impl Facts {
             None if whole => Ok(shown),
             None => absent(NO_WHOLE),
         }
-    }
-
-    /// Share of the busy CPU in user space, percent.
-    pub fn user_share(&self) -> Known<f64> {
-        if let Ok(share) = self.profiled_user_share() {
-            return Ok(share);
-        }
-        let (user, busy) = (self.cpu("user")?, self.cpu("busy")?);
-        if busy <= 0.0 { absent("busy CPU") } else { Ok(user * 100.0 / busy) }
     }
 
     /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions

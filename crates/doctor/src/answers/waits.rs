@@ -1,0 +1,161 @@
+//! What the machine waits for, and what shows it: requests to disks, pages that are swapped, tasks
+//! that stall, a disk that has no time left, threads that sleep and cannot be interrupted.
+//!
+//! What is measured of the whole machine stands before what single threads show.
+
+use super::cpu::{Cpu, IOWAIT_PERCENT, Wait};
+use super::percent;
+use crate::evidence::{KernelStack, Number, Source};
+use crate::facts::Facts;
+
+/// Percent of its time that a disk which limits is busy.
+const DISK_BUSY_PERCENT: f64 = 85.0;
+/// Pages swapped, KiB a second, that are felt.
+const SWAP_RATE: f64 = 200.0;
+/// Percent of the time that some task stalls, which is felt.
+const STALL_PERCENT: f64 = 15.0;
+/// Threads in uninterruptible sleep that are a wait of the machine.
+const SLEEPERS: f64 = 3.0;
+
+/// What is waited for, where that is known, what shows it, and where that was read.
+pub(super) type Waiting = (Option<Wait>, String, Option<Source>);
+
+/// What the machine waits for, and what shows it.
+pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
+    if let Some(iowait) = iowait.filter(|iowait| *iowait >= IOWAIT_PERCENT) {
+        let device = busy_disk(facts).map(|(name, _, _)| format!(" ({name} is busy)"));
+        let proof = format!(
+            "for {} of the time CPUs are idle because of requests to disks{}",
+            percent(iowait),
+            device.unwrap_or_default()
+        );
+        let reclaims = facts.thread_max("^kswapd").is_ok_and(|percent| percent >= 30.0);
+        let memory = reclaims || swaps(facts).is_some();
+        return Some((Some(if memory { Wait::Memory } else { Wait::Disks }), proof, None));
+    }
+    swaps(facts)
+        .or_else(|| stalls(facts))
+        .or_else(|| {
+            let (name, busy, source) = busy_disk(facts)?;
+            let proof = format!("{name} is busy for {} of the time", percent(busy));
+            Some((Some(Wait::Disks), proof, Some(source)))
+        })
+        .or_else(|| sleepers(facts))
+}
+
+fn swaps(facts: &Facts) -> Option<Waiting> {
+    let rates = ["vmstat.si", "vmstat.so"].map(|name| facts.rate(name).unwrap_or(0.0));
+    let pages = ["sar.pswpin", "sar.pswpout"].map(|name| 4.0 * facts.rate(name).unwrap_or(0.0));
+    let swapped = rates[0].max(rates[1]).max(pages[0]).max(pages[1]);
+    (swapped >= SWAP_RATE).then(|| {
+        let proof = format!("{swapped:.0} KiB a second are swapped in or out");
+        (Some(Wait::Memory), proof, None)
+    })
+}
+
+fn stalls(facts: &Facts) -> Option<Waiting> {
+    for (wait, scope) in [(Wait::Memory, "memory"), (Wait::Disks, "io")] {
+        for figure in ["full_avg10", "some_avg10", "full_avg60", "some_avg60"] {
+            let stalled = facts.gauge_of("pressure", scope, figure).ok();
+            if let Some(value) = stalled.filter(|value| *value >= STALL_PERCENT) {
+                let proof =
+                    format!("for {} of the time tasks stall for {}", percent(value), wait.name());
+                return Some((Some(wait), proof, None));
+            }
+        }
+    }
+    None
+}
+
+/// The busiest disk, if it limits.
+fn busy_disk(facts: &Facts) -> Option<(String, f64, Source)> {
+    let mut best: Option<(String, f64, Source)> = None;
+    let disks =
+        facts.evidence().tables.iter().filter(|t| matches!(t.name.as_str(), "iostat" | "atopsar"));
+    for table in disks {
+        let busy = table.figures.iter().find(|figure| {
+            matches!(figure.name.as_str(), "util_percent" | "b_percent" | "busy_percent" | "%b")
+        });
+        let Some(figure) = busy else { continue };
+        let Number::Gauge(value) = figure.value else { continue };
+        if value >= DISK_BUSY_PERCENT && best.as_ref().is_none_or(|(_, most, _)| *most < value) {
+            let name = table.scope.clone().unwrap_or_else(|| "a disk".to_owned());
+            best = Some((name, value, figure.source.clone()));
+        }
+    }
+    best
+}
+
+fn sleepers(facts: &Facts) -> Option<Waiting> {
+    facts.start_trace();
+    let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS);
+    let source = facts.take_trace().sources.into_iter().next();
+    let log = &facts.evidence().log;
+    let hung = log.iter().find(|line| line.value.contains("blocked for more than"));
+    let asleep = asleep(facts);
+    let for_what = stands_for(facts);
+    if let Some(count) = count {
+        let proof = format!("{count:.0} threads sleep and cannot be interrupted (state D)");
+        return Some((for_what, proof, source));
+    }
+    if let Some(line) = hung {
+        let proof = "the kernel tells of tasks that have waited for minutes".to_owned();
+        return Some((for_what, proof, Some(line.source.clone())));
+    }
+    let (leaf, source) = asleep?;
+    Some((for_what, format!("the threads whose stacks are shown sleep (in {leaf})"), Some(source)))
+}
+
+/// Whether all stacks of threads that are shown sleep: the function in which the first does.
+fn asleep(facts: &Facts) -> Option<(String, Source)> {
+    const SLEEPS: [&str; 9] = [
+        "schedule",
+        "cv_wait",
+        "cv_timedwait",
+        "io_schedule",
+        "rwsem_down",
+        "mutex_lock_slow",
+        "zio_wait",
+        "txg_wait",
+        "wait_for",
+    ];
+    let stacks = &facts.evidence().kernel_stacks;
+    let leaf = |stack: &KernelStack| {
+        let top = stack.frames.iter().take(4).filter_map(|frame| frame.symbol.as_deref());
+        top.filter(|name| SLEEPS.iter().any(|own| name.contains(own))).last().map(str::to_owned)
+    };
+    let first = leaf(stacks.first()?)?;
+    stacks.iter().all(|stack| leaf(stack).is_some()).then(|| (first, stacks[0].source.clone()))
+}
+
+/// What threads wait for, by the functions on their stacks.
+fn stands_for(facts: &Facts) -> Option<Wait> {
+    const OF_DISKS: [&str; 8] =
+        ["io_schedule", "zio_wait", "txg_wait", "blk_", "bio_", "wait_on_page", "jbd2", "nfs"];
+    const OF_MEMORY: [&str; 3] = ["shrink_", "try_to_free", "alloc_pages_slow"];
+    const OF_LOCKS: [&str; 7] =
+        ["mutex", "rwsem", "rw_enter", "rrw_enter", "cv_wait", "down_read", "down_write"];
+    let evidence = facts.evidence();
+    let frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
+    let symbols = frames.filter_map(|frame| frame.symbol.as_deref());
+    let lines = evidence.log.iter().map(|line| line.value.as_str());
+    let texts: Vec<&str> = symbols.chain(lines).collect();
+    let any =
+        |names: &[&str]| texts.iter().any(|text| names.iter().any(|name| text.contains(name)));
+    if any(&OF_MEMORY) {
+        Some(Wait::Memory)
+    } else if any(&OF_DISKS) {
+        Some(Wait::Disks)
+    } else {
+        any(&OF_LOCKS).then_some(Wait::Locks)
+    }
+}
+
+/// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in
+/// that state, and nobody waits for them.
+pub(super) fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts, told: bool) -> bool {
+    let calm = told
+        || cpu.busy_percent.is_some_and(|busy| busy < 15.0)
+            && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
+    calm && cpu.waits_for.is_none() && facts.evidence().log.is_empty()
+}

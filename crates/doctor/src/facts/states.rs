@@ -1,0 +1,97 @@
+//! How the CPUs of the machine were used, by their states.
+//!
+//! A tool that looked longest is asked; what is since boot only counts where there is nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Facts, Known, absent};
+use crate::evidence::CpuUse;
+
+impl Facts {
+    /// Use of all CPUs, percent, by state.
+    pub fn cpu(&self, state: &str) -> Known<f64> {
+        let rows = self.cpu_rows();
+        if rows.is_empty() {
+            return absent("CPU use by state (vmstat 1 10)");
+        }
+        let mut sum = 0.0;
+        for row in &rows {
+            sum += match state {
+                "user" => row.user,
+                "system" => row.system,
+                "idle" => row.idle,
+                "iowait" => row.iowait,
+                "interrupt" => row.interrupt,
+                "steal" => row.steal,
+                "busy" => row.user + row.system + row.interrupt,
+                _ => return Err(super::Missing::Wrong(format!("no CPU state is called {state}"))),
+            };
+        }
+        if let Some(row) = rows.first() {
+            self.used(&row.source);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        Ok(sum / rows.len() as f64)
+    }
+
+    /// The mean use of all CPUs over the rows of a busy phase: where some of several rows are busy
+    /// and the mean of all hides it.
+    pub(crate) fn cpu_while_busy(&self, percent: f64) -> Option<CpuUse> {
+        let busy = |row: &CpuUse| row.user + row.system + row.interrupt + row.steal;
+        let rows = self.cpu_rows();
+        let phase: Vec<&&CpuUse> = rows.iter().filter(|row| busy(row) >= percent).collect();
+        let all: f64 = rows.iter().map(|row| busy(row)).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        let (count, whole) = (phase.len() as f64, rows.len() as f64);
+        if count < 2.0 || count < 0.3 * whole || all >= percent * whole {
+            return None;
+        }
+        let mean =
+            |part: fn(&CpuUse) -> f64| phase.iter().map(|row| part(row)).sum::<f64>() / count;
+        let source = phase.first()?.source.clone();
+        self.used(&source);
+        Some(CpuUse {
+            user: mean(|row| row.user),
+            system: mean(|row| row.system),
+            idle: mean(|row| row.idle),
+            iowait: mean(|row| row.iowait),
+            interrupt: mean(|row| row.interrupt),
+            steal: mean(|row| row.steal),
+            since_boot: false,
+            source,
+        })
+    }
+
+    /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its
+    /// whole interval, a tool that prints many rows covers more than the header of one `top`; what
+    /// is since boot only counts where there is nothing else.
+    fn cpu_rows(&self) -> Vec<&CpuUse> {
+        let all = &self.evidence().cpu;
+        let mut inputs: BTreeMap<&Arc<str>, Vec<&CpuUse>> = BTreeMap::new();
+        for row in all.iter().filter(|row| !row.since_boot) {
+            inputs.entry(&row.source.input).or_default().push(row);
+        }
+        let whole = |name: &str| name.rsplit('/').next() == Some("stat");
+        let best = inputs.into_iter().max_by_key(|(name, rows)| (whole(name), rows.len()));
+        best.map_or_else(|| all.iter().collect(), |(_, rows)| rows)
+    }
+
+    /// All busy CPU, in percent of one CPU, by the states of the CPUs.
+    pub(super) fn stated_percent_of_one_cpu(&self) -> Option<f64> {
+        let rows = self.cpu_rows();
+        let busy: f64 = rows.iter().map(|row| row.user + row.system + row.interrupt).sum();
+        let cpus = f64::from(self.evidence().host.cpus.as_ref()?.value);
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        (!rows.is_empty()).then(|| busy / rows.len() as f64 * cpus)
+    }
+
+    /// Share of the busy CPU in user space, percent.
+    pub fn user_share(&self) -> Known<f64> {
+        if let Ok(share) = self.profiled_user_share() {
+            return Ok(share);
+        }
+        let (user, busy) = (self.cpu("user")?, self.cpu("busy")?);
+        if busy <= 0.0 { absent("busy CPU") } else { Ok(user * 100.0 / busy) }
+    }
+}
