@@ -49,6 +49,22 @@ fn describe(evidence: &Evidence) -> String {
             used.since_boot
         );
     }
+    for one in &evidence.single_cpus {
+        let used = &one.used;
+        let _ = writeln!(
+            out,
+            "{} one cpu {} user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
+            at(&used.source),
+            one.name,
+            used.user,
+            used.system,
+            used.idle,
+            used.iowait,
+            used.interrupt,
+            used.steal,
+            used.since_boot
+        );
+    }
     for thread in &evidence.threads {
         let _ = writeln!(
             out,

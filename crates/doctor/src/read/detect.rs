@@ -11,13 +11,16 @@ use regex::RegexSet;
 use super::profile::{folded, kernel_stack, locks, perf_report, perf_script};
 use super::small_tools;
 use super::system::{
-    disk_tools, host, interval_tools, load, log, memory, proc_stat, slab, system_calls,
+    bug_form, disk_tools, host, interval_tools, load, log, mdstat, memory, proc_stat, procinfo,
+    slab, system_calls,
 };
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{ps, thread_tools, top};
-use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
+use super::zfs::{
+    arc_summary, arcstat, bench, commands, kstat, parameters, properties, txgs, zpool,
+};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
 
@@ -301,12 +304,6 @@ fn is_cpu(text: &str) -> bool {
     host::is_lscpu(text) || host::is_cpuinfo(text)
 }
 
-fn is_key_and_value(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(key, _)| {
-        key.len() < 40 && key.starts_with(|c: char| c.is_ascii_alphabetic())
-    })
-}
-
 fn is_dtrace(text: &str) -> bool {
     small_tools::is_dtrace_time(text) || text.starts_with("CPU ") && text.contains("FUNCTION:NAME")
 }
@@ -397,8 +394,14 @@ static FORMATS: &[Format] = &[
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
     format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
     format("time", ByLine(small_tools::is_time), small_tools::read_time).each_line(),
-    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(is_key_and_value),
+    format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row),
+    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(host::is_of_cpu),
     format("version", ByLine(host::is_version), host::read_version).each_line(),
+    format("architecture", ByLine(host::is_architecture), host::read_architecture).each_line(),
+    format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line(),
+    format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line(),
+    format("mdstat", ByLine(mdstat::is_beginning), mdstat::read).absorbs(&["mdstat"]),
+    format("procinfo", ByLine(procinfo::is_row), procinfo::read).each_line().keeps(procinfo::is_of),
     format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),
     format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
 ];
