@@ -11,8 +11,8 @@ use regex::RegexSet;
 use super::profile::{folded, kernel_stack, locks, perf_report, perf_script};
 use super::small_tools;
 use super::system::{
-    bug_form, disk_tools, host, interval_tools, load, log, mdstat, memory, proc_stat, procinfo,
-    slab, system_calls,
+    bug_form, disk_tools, host, interrupts, interval_tools, load, log, mdstat, memory, proc_stat,
+    procinfo, slab, swap, system_calls,
 };
 use super::text::clean::Line;
 use super::text::reading::Reading;
@@ -265,6 +265,10 @@ fn begins_command_line(lines: &[Line<'_>]) -> bool {
         && lines.iter().filter(|line| !line.text.trim().is_empty()).count() == 1
 }
 
+fn begins_free(lines: &[Line<'_>]) -> bool {
+    memory::is_free_heading(first(lines), lines.get(1).map_or("", |line| line.text.trim()))
+}
+
 fn begins_task(lines: &[Line<'_>]) -> bool {
     lines.iter().take(2).any(|line| proc_stat::is_task(&line.text))
 }
@@ -358,22 +362,26 @@ static FORMATS: &[Format] = &[
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
     format("ps", ByLine(ps::is_heading), ps::read).row(ps::is_row).keeps(ps::is_row),
-    format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*load averages?:|^load averages?:\s+\d"), load::read).each_line(),
+    format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
+    format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),
     format("proc uptime", Pattern(r"^\d+\.\d\d \d+\.\d\d$|^begin \d+\.\d+ end \d+\.\d+$"), proc_stat::read_uptime).each_line(),
     format("meminfo", ByLine(memory::is_meminfo_row), memory::read_meminfo).row(memory::is_meminfo_row).each_line(),
-    format("free", Pattern(r"^total\s+used\s+free\s+shared"), memory::read_free),
+    format("free", ByLines(begins_free), memory::read_free),
     format("vmstat file", ByLine(memory::is_vmstat_row), memory::read_vmstat_file).row(memory::is_vmstat_row).each_line(),
-    format("pressure", Pattern(r"^(?:\S+[: ]+)?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
+    format("pressure", Pattern(r"^(?:.{0,60}[: ])?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
     format("buddyinfo", Pattern(r"^Node\s+\d+, zone\s+\S+\s+\d+\s+\d"), memory::read_buddyinfo).each_line(),
     format("zoneinfo", Pattern(r"^Node \d+, zone\s+\S+$"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
     format("vmstat", ByLine(interval_tools::is_vmstat_heading), interval_tools::read_vmstat).absorbs(&["vmstat"]),
     format("atopsar", Pattern(r"\bbusy\s.*_dsk_"), interval_tools::read_atopsar),
     format("sar", ByLine(interval_tools::is_sar_heading), interval_tools::read_sar).absorbs(&["sar"]),
     format("mpstat of illumos", Pattern(r"^CPU\s+minf\s+mjf\s+xcal"), interval_tools::read_mpstat_illumos).absorbs(&["mpstat of illumos"]),
-    format("iostat", Pattern(r"^avg-cpu:|^Device:?\s+.*(?:r/s|tps|rrqm/s)|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
+    format("iostat", Pattern(r"^avg-cpu:|^(?:Device|Gerät|Périphérique|Dispositivo|Urządzenie|Устройство|Zařízení):?\s+.*(?:r/s|tps|rrqm/s)|^(?:r/s|tps)\s.*\sDevice$|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
     format("gstat", Pattern(r"^dT:\s+\d|^L\(q\)\s+ops/s"), disk_tools::read_gstat).absorbs(&["gstat"]),
     format("smartctl", Pattern(r"^ID#\s+ATTRIBUTE_NAME"), disk_tools::read_attributes).row(disk_tools::is_attribute).filled(disk_tools::is_attribute),
+    format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), interrupts::read),
+    format("vmstat -i", Pattern(r"^interrupt\s+total\s+rate$"), interrupts::read_vmstat),
+    format("swap", ByLine(swap::is_heading), swap::read),
     format("strace -c", ByLine(system_calls::is_call_row), system_calls::read_calls).each_line(),
     format("pg_test_fsync", ByLine(disk_tools::is_sync_row), disk_tools::read_syncs).each_line(),
     format("spl slab", Pattern(r"^-+ cache -+\s+-+ slab|^name\s+flags\s+size\s+alloc\s+slabsize"), slab::read_spl).row(slab::is_spl_row).filled(slab::is_spl_row),
@@ -410,7 +418,6 @@ static FORMATS: &[Format] = &[
 static WHOLE: &[Format] = &[
     format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
     format("thread statistics", ByLines(begins_task), proc_stat::read_tasks),
-    format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), proc_stat::read_interrupts),
     format(
         "diskstats",
         Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
@@ -426,9 +433,7 @@ static WHOLE: &[Format] = &[
     format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
     format(
         "disk layout",
-        Pattern(
-            r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)|^Filename\s+Type\s+Size",
-        ),
+        Pattern(r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)"),
         proc_stat::read_nothing,
     ),
     format("schedstat", Pattern(r"^version \d+$"), proc_stat::read_nothing),

@@ -27,7 +27,7 @@ const BINDING: [&str; 40] = [
 ///
 /// A full stop makes up for figures (`Ryzen 1700: 500 MB/s with 25-30% CPU.`); lines of a wrapped
 /// mail have none, so two binding words do as well, where mostly words stand.
-fn is_sentence(text: &str) -> bool {
+pub(crate) fn is_sentence(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let visible = text.chars().filter(|c| !c.is_whitespace()).count();

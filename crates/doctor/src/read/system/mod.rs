@@ -7,6 +7,7 @@
 pub(super) mod bug_form;
 pub(super) mod disk_tools;
 pub(super) mod host;
+pub(super) mod interrupts;
 pub(super) mod interval_tools;
 pub(super) mod load;
 pub(super) mod log;
@@ -15,4 +16,5 @@ pub(super) mod memory;
 pub(super) mod proc_stat;
 pub(super) mod procinfo;
 pub(super) mod slab;
+pub(super) mod swap;
 pub(super) mod system_calls;
