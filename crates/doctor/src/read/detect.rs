@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use super::profile::{folded, kernel_stack, locks, perf_report, perf_script};
+use super::profile::{
+    folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
+};
 use super::small_tools;
 use super::system::{
     bug_form, disk_tools, host, interrupts, interval_tools, load, log, mdstat, memory, proc_stat,
@@ -18,6 +20,7 @@ use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{ps, thread_tools, top};
+use super::timing;
 use super::zfs::{
     arc_summary, arcstat, bench, commands, kstat, parameters, properties, txgs, zpool,
 };
@@ -339,7 +342,7 @@ static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data),
     format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
-    format("perf stat", Pattern(r"^Performance counter stats"), small_tools::read_perf_stat),
+    format("perf stat", Pattern(r"^Performance counter stats"), perf_stat::read),
     format("perf lock contention", Pattern(r"^contended\s+total wait"), locks::read_perf),
     format("lockstat", Pattern(r"^Count\s+indv\s+cuml\s+(?:rcnt|genr)|^[A-Z][A-Za-z /_-]+:\s+\d+ events in [\d.]+ seconds"), locks::read_lockstat).row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
     format("plockstat", Pattern(r"^Count\s+nsec\s+Lock\s+Caller|^(?:Mutex|R/W (?:reader|writer)) (?:block|hold|spin|unsuccessful spin)$"), locks::read_plockstat).filled(is_figures),
@@ -397,11 +400,12 @@ static FORMATS: &[Format] = &[
     format("kernel log", ByLine(log::is_dmesg), log::read_dmesg).each_line().absorbs(&["kernel stack"]),
     format("udevadm monitor", ByLine(log::is_udev), log::read_udev).each_line(),
     format("strace", ByLine(log::is_strace), log::read_strace).each_line(),
+    format("stacks of BPF tools", ByLine(tool_stacks::is_beginning), tool_stacks::read).keeps(tool_stacks::is_of).absorbs(&["stacks of BPF tools"]),
     format("bpftrace", ByLine(small_tools::is_map), small_tools::read_bpftrace).each_line(),
     format("dtrace", ByLine(is_dtrace), small_tools::read_dtrace).each_line(),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
     format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
-    format("time", ByLine(small_tools::is_time), small_tools::read_time).each_line(),
+    format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
     format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row),
     format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(host::is_of_cpu),
     format("version", ByLine(host::is_version), host::read_version).each_line(),

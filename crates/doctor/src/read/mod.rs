@@ -32,6 +32,7 @@ mod split;
 mod system;
 mod text;
 mod threads;
+mod timing;
 mod zfs;
 
 use std::io::{self, Read};
