@@ -438,7 +438,7 @@ static WHOLE: &[Format] = &[
     format(
         "disk layout",
         Pattern(r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)"),
-        proc_stat::read_nothing,
+        host::read_layout,
     ),
     format("schedstat", Pattern(r"^version \d+$"), proc_stat::read_nothing),
     format(

@@ -443,11 +443,25 @@ pub(crate) fn read_mounts(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
+/// Recognises rows of `df` and `lsblk`: they say where file systems are, which nothing asks for.
+pub(crate) fn read_layout(section: &Section<'_>, reading: &mut Reading<'_>) {
+    static ROW: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:Filesystem|NAME)\s|\s\d+:\d+\s|\d%\s+/|\s-\s+/|^/\S+$")
+            .expect("a constant pattern")
+    });
+    for line in section.lines.iter().filter(|line| !ROW.is_match(line.text.trim())) {
+        reading.leave(line);
+    }
+}
+
 /// Reads the header `perf report --header-only` prints.
 pub(crate) fn read_perf_header(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let text = line.text.trim().trim_start_matches('#').trim();
         let Some((key, value)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
+            if !line.text.trim_start().starts_with('#') {
+                reading.leave(line);
+            }
             continue;
         };
         let value = value.trim();
@@ -489,6 +503,9 @@ pub(crate) fn read_ogive_mount(section: &Section<'_>, reading: &mut Reading<'_>)
         let Some((key, value)) =
             text.split_once("\": ").and_then(|(key, value)| Some((key.strip_prefix('"')?, value)))
         else {
+            if !text.bytes().all(|byte| b"{}[]\" ".contains(&byte)) {
+                reading.leave(line);
+            }
             continue;
         };
         let value = value.trim_matches('"');

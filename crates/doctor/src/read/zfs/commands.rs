@@ -234,7 +234,7 @@ fn listed(word: &str) -> Option<(String, &str)> {
 }
 
 /// The pairs of a line that holds nothing else.
-fn all_listed<'a>(text: &'a str) -> Option<Vec<(String, &'a str)>> {
+fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
     let text = text.trim().trim_end_matches([',', ';']);
     if let Some((name, value)) = text.split_once(" = ") {
         let (name, value) = (name.trim(), value.trim());
