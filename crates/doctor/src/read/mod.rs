@@ -120,7 +120,8 @@ fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut 
             None => leave_all(&section, reading),
         }
         let left_over = std::mem::take(&mut reading.left_over);
-        read_left_over(left_over, &section.hint, format.is_some(), reading, formats);
+        let in_tool = format.is_some_and(|format| !format.by_hand);
+        read_left_over(left_over, &section.hint, in_tool, reading, formats);
     }
 }
 

@@ -93,7 +93,13 @@ pub(crate) fn is_dmesg(text: &str) -> bool {
     // A bare stack frame with an address in front looks like a time stamp's bracket but is none.
     STAMP.is_match(trimmed) && !kernel_stack::is_frame(text)
         || MESSAGES.iter().any(|message| message.len() > 4 && trimmed.starts_with(message))
+            && !is_processor(trimmed)
         || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
+}
+
+/// Whether a line names the processor (`CPU: AMD ...`) instead of where something ran (`CPU: 3 PID:`).
+fn is_processor(text: &str) -> bool {
+    text.strip_prefix("CPU: ").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Reads the kernel's log; its call traces become stacks too.

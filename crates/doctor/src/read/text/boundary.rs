@@ -239,7 +239,7 @@ pub(crate) fn command(text: &str) -> Option<String> {
 /// The first word of a command that says what runs.
 fn program(command: &str) -> Option<&str> {
     let words = command.split_whitespace();
-    let mut names = words.map(|word| word.rsplit('/').next().unwrap_or(word));
+    let mut names = words.map(|word| word.rsplit('/').next().unwrap_or(word).trim_end_matches(';'));
     names.find(|word| !matches!(*word, "sudo" | "doas") && !word.contains('='))
 }
 

@@ -185,15 +185,27 @@ fn set_by_option(flag: &str, value: &str, of_pool: bool, sets: &mut Sets) {
 
 /// Takes the properties that a command sets; `false` if it sets none.
 pub(crate) fn take(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
-    let Some(sets) = parse(command) else { return false };
-    let unnamed = [String::new()];
-    let owners = if sets.owners.is_empty() { &unnamed[..] } else { &sets.owners };
-    for owner in owners {
-        for (name, value, of_pool) in &sets.pairs {
-            reading.property(owner, *of_pool, name, value, line);
+    let mut taken = false;
+    for sets in command.split("&&").flat_map(|part| part.split(';')).filter_map(parse) {
+        let unnamed = [String::new()];
+        let owners = if sets.owners.is_empty() { &unnamed[..] } else { &sets.owners };
+        for owner in owners {
+            for (name, value, of_pool) in &sets.pairs {
+                reading.property(owner, *of_pool, name, value, line);
+            }
         }
+        taken = true;
     }
-    true
+    taken
+}
+
+/// The property that a note such as `recordsize: 128K` sets, if its key is one, and whether it is a
+/// pool's.
+pub(crate) fn noted(key: &str, value: &str) -> Option<(String, bool)> {
+    let single = !value.contains(char::is_whitespace);
+    let (name, _) = listed(&format!("{key}={value}")).filter(|(name, _)| single && *name == key)?;
+    let of_pool = properties::is_of_pool(&name);
+    Some((name, of_pool))
 }
 
 /// Whether a line is such a command, with or without a prompt that nothing else knows.
