@@ -49,6 +49,22 @@ fn describe(evidence: &Evidence) -> String {
             used.since_boot
         );
     }
+    for one in &evidence.single_cpus {
+        let used = &one.used;
+        let _ = writeln!(
+            out,
+            "{} one cpu {} user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
+            at(&used.source),
+            one.name,
+            used.user,
+            used.system,
+            used.idle,
+            used.iowait,
+            used.interrupt,
+            used.steal,
+            used.since_boot
+        );
+    }
     for thread in &evidence.threads {
         let _ = writeln!(
             out,
@@ -237,4 +253,28 @@ fn samples_give_the_evidence_written_beside_them() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A line that nobody knows, below the output of any tool: it stays in the evidence, as a remark, a
+/// line of a log or one that was not understood.
+#[test]
+fn no_line_is_dropped_without_a_trace() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_samples");
+    let mut lost = Vec::new();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.is_file() {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        text.push_str("\nfrobnicated qq 17 ?? zz, 3\n");
+        let mut evidence = Evidence::default();
+        read::read_bytes(&mut evidence, &name, text.as_bytes());
+        read::finish(&mut evidence);
+        if !format!("{evidence:?}").contains("frobnicated") {
+            lost.push(name);
+        }
+    }
+    assert!(lost.is_empty(), "a line was lost below {lost:?}");
 }

@@ -8,16 +8,22 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use super::profile::{folded, kernel_stack, locks, perf_report, perf_script};
+use super::profile::{
+    folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
+};
 use super::small_tools;
 use super::system::{
-    disk_tools, host, interval_tools, load, log, memory, proc_stat, slab, system_calls,
+    bug_form, disk_tools, host, interrupts, interval_tools, load, log, mdstat, memory, proc_stat,
+    procinfo, slab, swap, system_calls,
 };
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{ps, thread_tools, top};
-use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
+use super::timing;
+use super::zfs::{
+    arc_summary, arcstat, bench, commands, kstat, parameters, properties, txgs, zpool,
+};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
 
@@ -45,6 +51,8 @@ pub(crate) struct Format {
     filled: fn(&str) -> bool,
     keeps: fn(&str) -> bool,
     absorbs: &'static [&'static str],
+    /// Whether people write it by hand, so that notes beside it are theirs.
+    pub(crate) by_hand: bool,
     /// Its reader.
     pub(crate) read: Reader,
 }
@@ -59,6 +67,7 @@ const fn format(name: &'static str, begins: Begins, read: Reader) -> Format {
         filled: always,
         keeps: never,
         absorbs,
+        by_hand: false,
         read,
     }
 }
@@ -87,6 +96,11 @@ impl Format {
     /// Formats whose beginnings are part of this one.
     const fn absorbs(self, absorbs: &'static [&'static str]) -> Self {
         Self { absorbs, ..self }
+    }
+
+    /// People write it by hand, among notes of their own.
+    const fn by_hand(self) -> Self {
+        Self { by_hand: true, ..self }
     }
 
     /// Whether `text` surely belongs to a section of this format.
@@ -262,6 +276,10 @@ fn begins_command_line(lines: &[Line<'_>]) -> bool {
         && lines.iter().filter(|line| !line.text.trim().is_empty()).count() == 1
 }
 
+fn begins_free(lines: &[Line<'_>]) -> bool {
+    memory::is_free_heading(first(lines), lines.get(1).map_or("", |line| line.text.trim()))
+}
+
 fn begins_task(lines: &[Line<'_>]) -> bool {
     lines.iter().take(2).any(|line| proc_stat::is_task(&line.text))
 }
@@ -301,12 +319,6 @@ fn is_cpu(text: &str) -> bool {
     host::is_lscpu(text) || host::is_cpuinfo(text)
 }
 
-fn is_key_and_value(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(key, _)| {
-        key.len() < 40 && key.starts_with(|c: char| c.is_ascii_alphabetic())
-    })
-}
-
 fn is_dtrace(text: &str) -> bool {
     small_tools::is_dtrace_time(text) || text.starts_with("CPU ") && text.contains("FUNCTION:NAME")
 }
@@ -338,7 +350,7 @@ static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data),
     format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
-    format("perf stat", Pattern(r"^Performance counter stats"), small_tools::read_perf_stat),
+    format("perf stat", Pattern(r"^Performance counter stats"), perf_stat::read),
     format("perf lock contention", Pattern(r"^contended\s+total wait"), locks::read_perf),
     format("lockstat", Pattern(r"^Count\s+indv\s+cuml\s+(?:rcnt|genr)|^[A-Z][A-Za-z /_-]+:\s+\d+ events in [\d.]+ seconds"), locks::read_lockstat).row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
     format("plockstat", Pattern(r"^Count\s+nsec\s+Lock\s+Caller|^(?:Mutex|R/W (?:reader|writer)) (?:block|hold|spin|unsuccessful spin)$"), locks::read_plockstat).filled(is_figures),
@@ -361,22 +373,26 @@ static FORMATS: &[Format] = &[
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
     format("ps", ByLine(ps::is_heading), ps::read).row(ps::is_row).keeps(ps::is_row),
-    format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*load averages?:|^load averages?:\s+\d"), load::read).each_line(),
+    format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
+    format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),
     format("proc uptime", Pattern(r"^\d+\.\d\d \d+\.\d\d$|^begin \d+\.\d+ end \d+\.\d+$"), proc_stat::read_uptime).each_line(),
     format("meminfo", ByLine(memory::is_meminfo_row), memory::read_meminfo).row(memory::is_meminfo_row).each_line(),
-    format("free", Pattern(r"^total\s+used\s+free\s+shared"), memory::read_free),
+    format("free", ByLines(begins_free), memory::read_free),
     format("vmstat file", ByLine(memory::is_vmstat_row), memory::read_vmstat_file).row(memory::is_vmstat_row).each_line(),
-    format("pressure", Pattern(r"^(?:\S+[: ]+)?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
+    format("pressure", Pattern(r"^(?:.{0,60}[: ])?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
     format("buddyinfo", Pattern(r"^Node\s+\d+, zone\s+\S+\s+\d+\s+\d"), memory::read_buddyinfo).each_line(),
     format("zoneinfo", Pattern(r"^Node \d+, zone\s+\S+$"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
     format("vmstat", ByLine(interval_tools::is_vmstat_heading), interval_tools::read_vmstat).absorbs(&["vmstat"]),
     format("atopsar", Pattern(r"\bbusy\s.*_dsk_"), interval_tools::read_atopsar),
     format("sar", ByLine(interval_tools::is_sar_heading), interval_tools::read_sar).absorbs(&["sar"]),
     format("mpstat of illumos", Pattern(r"^CPU\s+minf\s+mjf\s+xcal"), interval_tools::read_mpstat_illumos).absorbs(&["mpstat of illumos"]),
-    format("iostat", Pattern(r"^avg-cpu:|^Device:?\s+.*(?:r/s|tps|rrqm/s)|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
+    format("iostat", Pattern(r"^avg-cpu:|^(?:Device|Gerät|Périphérique|Dispositivo|Urządzenie|Устройство|Zařízení):?\s+.*(?:r/s|tps|rrqm/s)|^(?:r/s|tps)\s.*\sDevice$|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
     format("gstat", Pattern(r"^dT:\s+\d|^L\(q\)\s+ops/s"), disk_tools::read_gstat).absorbs(&["gstat"]),
     format("smartctl", Pattern(r"^ID#\s+ATTRIBUTE_NAME"), disk_tools::read_attributes).row(disk_tools::is_attribute).filled(disk_tools::is_attribute),
+    format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), interrupts::read),
+    format("vmstat -i", Pattern(r"^interrupt\s+total\s+rate$"), interrupts::read_vmstat),
+    format("swap", ByLine(swap::is_heading), swap::read),
     format("strace -c", ByLine(system_calls::is_call_row), system_calls::read_calls).each_line(),
     format("pg_test_fsync", ByLine(disk_tools::is_sync_row), disk_tools::read_syncs).each_line(),
     format("spl slab", Pattern(r"^-+ cache -+\s+-+ slab|^name\s+flags\s+size\s+alloc\s+slabsize"), slab::read_spl).row(slab::is_spl_row).filled(slab::is_spl_row),
@@ -392,13 +408,20 @@ static FORMATS: &[Format] = &[
     format("kernel log", ByLine(log::is_dmesg), log::read_dmesg).each_line().absorbs(&["kernel stack"]),
     format("udevadm monitor", ByLine(log::is_udev), log::read_udev).each_line(),
     format("strace", ByLine(log::is_strace), log::read_strace).each_line(),
+    format("stacks of BPF tools", ByLine(tool_stacks::is_beginning), tool_stacks::read).keeps(tool_stacks::is_of).absorbs(&["stacks of BPF tools"]),
     format("bpftrace", ByLine(small_tools::is_map), small_tools::read_bpftrace).each_line(),
     format("dtrace", ByLine(is_dtrace), small_tools::read_dtrace).each_line(),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
     format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
-    format("time", ByLine(small_tools::is_time), small_tools::read_time).each_line(),
-    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(is_key_and_value),
+    format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
+    format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row).by_hand(),
+    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(host::is_of_cpu).by_hand(),
     format("version", ByLine(host::is_version), host::read_version).each_line(),
+    format("architecture", ByLine(host::is_architecture), host::read_architecture).each_line().by_hand(),
+    format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line().by_hand(),
+    format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line().by_hand(),
+    format("mdstat", ByLine(mdstat::is_beginning), mdstat::read).absorbs(&["mdstat"]),
+    format("procinfo", ByLine(procinfo::is_row), procinfo::read).each_line().keeps(procinfo::is_of),
     format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),
     format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
 ];
@@ -407,7 +430,6 @@ static FORMATS: &[Format] = &[
 static WHOLE: &[Format] = &[
     format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
     format("thread statistics", ByLines(begins_task), proc_stat::read_tasks),
-    format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), proc_stat::read_interrupts),
     format(
         "diskstats",
         Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
@@ -423,10 +445,8 @@ static WHOLE: &[Format] = &[
     format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
     format(
         "disk layout",
-        Pattern(
-            r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)|^Filename\s+Type\s+Size",
-        ),
-        proc_stat::read_nothing,
+        Pattern(r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)"),
+        host::read_layout,
     ),
     format("schedstat", Pattern(r"^version \d+$"), proc_stat::read_nothing),
     format(

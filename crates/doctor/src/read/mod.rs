@@ -23,6 +23,7 @@
 //! Invariants: no input panics; memory is bounded by the limits in `text::clean`; no line is
 //! dropped without a trace; a figure that is not there is not zero.
 
+mod commands;
 mod detect;
 mod profile;
 mod prose;
@@ -31,6 +32,7 @@ mod split;
 mod system;
 mod text;
 mod threads;
+mod timing;
 mod zfs;
 
 use std::io::{self, Read};
@@ -42,7 +44,7 @@ pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 use crate::atlas::system_of;
 use crate::evidence::{Evidence, Input};
 use profile::folded;
-use system::proc_stat;
+use system::{host, proc_stat};
 use text::boundary;
 use text::clean::{self, Line};
 use text::reading::Reading;
@@ -103,9 +105,12 @@ pub fn finish(evidence: &mut Evidence) {
 }
 
 fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut Vec<String>) {
-    let lines = clean::lines(bytes);
+    let mut lines = clean::lines(bytes);
+    clean::without_comments(&mut lines);
     note_system(&lines, reading);
-    for (format, section) in split::split(&lines, name) {
+    let (sections, typed) = split::split(&lines, name);
+    commands::take(&typed, reading);
+    for (format, section) in sections {
         let format = format.or_else(|| whole(&section));
         match format {
             Some(format) => {
@@ -115,7 +120,8 @@ fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut 
             None => leave_all(&section, reading),
         }
         let left_over = std::mem::take(&mut reading.left_over);
-        read_left_over(left_over, &section.hint, format.is_some(), reading, formats);
+        let in_tool = format.is_some_and(|format| !format.by_hand);
+        read_left_over(left_over, &section.hint, in_tool, reading, formats);
     }
 }
 
@@ -140,12 +146,13 @@ fn whole(section: &Section<'_>) -> Option<&'static detect::Format> {
 }
 
 fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let command = section.hint.command.as_deref().filter(|command| command.contains("wc -l"));
+    let command = section.hint.command.as_deref().unwrap_or_default();
     for line in section.lines {
-        match command {
-            Some(command) if small_tools::is_count(&line.text) => {
+        match &line.text {
+            text if command.contains("wc -l") && small_tools::is_count(text) => {
                 small_tools::read_count(command, line, reading)
             }
+            _ if host::read_answer(command, line, reading) => {}
             _ => reading.leave(line),
         }
     }

@@ -8,8 +8,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::text::clean::Line;
 use super::text::number;
 use super::text::reading::Reading;
+use super::zfs::commands;
 use crate::evidence::{Source, Statement};
 
 static NOTE: LazyLock<Regex> = LazyLock::new(|| {
@@ -27,7 +29,7 @@ const BINDING: [&str; 40] = [
 ///
 /// A full stop makes up for figures (`Ryzen 1700: 500 MB/s with 25-30% CPU.`); lines of a wrapped
 /// mail have none, so two binding words do as well, where mostly words stand.
-fn is_sentence(text: &str) -> bool {
+pub(crate) fn is_sentence(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let visible = text.chars().filter(|c| !c.is_whitespace()).count();
@@ -56,7 +58,12 @@ pub(crate) fn take(number: u32, text: &str, in_tool: bool, reading: &mut Reading
         .captures(text)
         .filter(|found| !in_tool && found[1].split(' ').count() <= 4 && !found[2].ends_with('.'))
     {
-        note(&found[1].to_lowercase(), &found[2], number, reading);
+        let key = found[1].to_lowercase();
+        note(&key, &found[2], number, reading);
+        if let Some((name, of_pool)) = commands::noted(&key, &found[2]) {
+            let line = Line { number, text: text.into() };
+            reading.property("", of_pool, &name, &found[2], &line);
+        }
         reading.remark(Some(&found[1]), &found[2], number);
     } else if is_sentence(text) {
         reading.remark(None, text, number);
@@ -82,6 +89,9 @@ fn note(key: &str, value: &str, number: u32, reading: &mut Reading<'_>) {
         "memory" | "ram" => host.ram_bytes = host.ram_bytes.take().or(bytes),
         "cpu" => host.cpu_model = host.cpu_model.take().or(words),
         "kernel" if value.starts_with(|c: char| c.is_ascii_digit()) => {
+            host.kernel = host.kernel.take().or(words);
+        }
+        "kernel version" if value.starts_with(|c: char| c.is_ascii_digit()) => {
             host.kernel = host.kernel.take().or(words);
         }
         "distribution" | "distro" => host.distribution = host.distribution.take().or(words),

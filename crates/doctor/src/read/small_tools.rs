@@ -1,5 +1,4 @@
-//! Tools of which few lines are pasted: `time`, `perf stat`, bpftrace and DTrace aggregations,
-//! `zdb -m`, macOS `sample`, the SPL's task queues.
+//! Tools of which few lines are pasted: bpftrace and DTrace aggregations, `zdb -m`, macOS `sample`, the SPL's task queues.
 
 use std::sync::LazyLock;
 
@@ -10,80 +9,7 @@ use super::text::frame;
 use super::text::number;
 use super::text::reading::{Reading, Rows};
 use super::text::section::Section;
-use crate::evidence::{Frame, Profile, Stack, Timing};
-
-static ZSH_TIME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\S.*?)\s+([\d.,]+)s? user\s+([\d.,]+)s? system\s+(\d+)% cpu\s+([\d:.,]+) total$")
-        .expect("a constant pattern")
-});
-static GNU_TIME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([\d.]+)user ([\d.]+)system ([\d:.]+)elapsed").expect("a constant pattern")
-});
-static BASH_TIME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(real|user|sys)\s+(?:(\d+)h)?(?:(\d+)m)?\s*([\d.,]+)s?$")
-        .expect("a constant pattern")
-});
-
-/// Whether a line is a result of `time` in any shell.
-pub(crate) fn is_time(text: &str) -> bool {
-    let text = text.trim();
-    BASH_TIME.is_match(text) || ZSH_TIME.is_match(text) || GNU_TIME.is_match(text)
-}
-
-/// Reads `time`; the command is at the prompt (`$ time zfs list`) or, in zsh, on the line.
-pub(crate) fn read_time(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let command =
-        section.hint.command.as_deref().map(|command| {
-            command.trim_start_matches("sudo ").trim_start_matches("time ").to_owned()
-        });
-    let mut bash: [Option<f64>; 3] = [None; 3];
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.is_empty() {
-            continue;
-        }
-        if let Some(found) = ZSH_TIME.captures(text) {
-            let real_s = number::plain(&found[5]).or_else(|| number::cpu_seconds(&found[5]));
-            push_timing(
-                &found[1],
-                real_s,
-                number::plain(&found[2]),
-                number::plain(&found[3]),
-                line,
-                reading,
-            );
-        } else if let Some(found) = GNU_TIME.captures(text) {
-            let command = command.clone().unwrap_or_default();
-            push_timing(
-                &command,
-                number::cpu_seconds(&found[3]),
-                number::plain(&found[1]),
-                number::plain(&found[2]),
-                line,
-                reading,
-            );
-        } else if let Some(found) = BASH_TIME.captures(text) {
-            let part = |at: usize, seconds: f64| {
-                found.get(at).and_then(|cell| number::plain(cell.as_str())).unwrap_or(0.0) * seconds
-            };
-            let seconds = part(2, 3600.0) + part(3, 60.0) + part(4, 1.0);
-            let at = match &found[1] {
-                "real" => 0,
-                "user" => 1,
-                _ => 2,
-            };
-            bash[at] = Some(seconds);
-            if let [Some(real), Some(user), Some(system)] = bash {
-                let command = command.clone().unwrap_or_default();
-                push_timing(&command, Some(real), Some(user), Some(system), line, reading);
-                bash = [None; 3];
-            }
-        } else if number::plain(text).is_none() {
-            // A bare number is what `| wc -l` printed.
-            reading.leave(line);
-        }
-    }
-}
+use crate::evidence::{Frame, Profile, Stack};
 
 /// A number alone, as `zfs list | wc -l` prints it under the prompt.
 pub(crate) fn is_count(text: &str) -> bool {
@@ -95,67 +21,6 @@ pub(crate) fn is_count(text: &str) -> bool {
 pub(crate) fn read_count(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     let mut table = reading.table("counted").scope(command.to_owned());
     table.gauge("lines", number::plain(&line.text), line);
-    reading.push(table);
-}
-
-fn push_timing(
-    command: &str,
-    real_s: Option<f64>,
-    user_s: Option<f64>,
-    system_s: Option<f64>,
-    line: &Line<'_>,
-    reading: &mut Reading<'_>,
-) {
-    let source = reading.at(line);
-    reading.evidence.timings.push(Timing {
-        command: command.to_owned(),
-        real_s: real_s.unwrap_or(0.0),
-        user_s: user_s.unwrap_or(0.0),
-        system_s: system_s.unwrap_or(0.0),
-        source,
-    });
-}
-
-static PERF_STAT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\d[\d.,]*|<not \w+>)\s+(?:(msec|Joules|ns)\s+)?([A-Za-z][\w./:=-]*)(?:\s+#\s+([\d.,]+)\s+(.*?))?(?:\s+\(\s*\+-\s*([\d.,]+)%\s*\))?$").expect("a constant pattern")
-});
-
-/// Reads `perf stat`.
-pub(crate) fn read_perf_stat(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut table = reading.table("perf_stat");
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.is_empty()
-            || text.starts_with("Performance counter stats")
-            || text.contains("seconds time elapsed")
-            || text.contains("seconds user")
-            || text.contains("seconds sys")
-        {
-            continue;
-        }
-        let Some(found) = PERF_STAT.captures(text) else {
-            reading.leave(line);
-            continue;
-        };
-        let name = found[3].replace('-', "_");
-        let unit = found.get(2).map_or("", |unit| unit.as_str());
-        let name = if unit.is_empty() { name } else { format!("{name}_{unit}") };
-        table.gauge(&name, number::plain(&found[1]), line);
-        if let Some(second) = found.get(4).and_then(|cell| number::plain(cell.as_str())) {
-            let what = found
-                .get(5)
-                .map_or("", |what| what.as_str())
-                .split("  ")
-                .next()
-                .unwrap_or_default();
-            table.gauge(&what.to_lowercase().replace([' ', '%', '/'], "_"), Some(second), line);
-        }
-        table.gauge(
-            &format!("{name}_plusminus_percent"),
-            found.get(6).and_then(|cell| number::plain(cell.as_str())),
-            line,
-        );
-    }
     reading.push(table);
 }
 

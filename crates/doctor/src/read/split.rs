@@ -4,6 +4,7 @@
 //! the other, sentences in between. A section begins at a boundary (a prompt, a banner, a Markdown
 //! fence) or where a line begins another format; everything behind it belongs to it until the next.
 
+use super::commands::{self, Typed};
 use super::detect::{self, Format};
 use super::text::boundary;
 use super::text::clean::Line;
@@ -12,18 +13,27 @@ use super::text::section::{Hint, Section};
 /// A section, and its format if one was recognised.
 type Formatted<'a> = (Option<&'static Format>, Section<'a>);
 
-/// Cuts `lines`; `name` is the input's name.
-pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> Vec<Formatted<'a>> {
+/// Cuts `lines`; `name` is the input's name. The commands between the sections come second.
+pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>>, Vec<Typed<'a>>) {
     let mut hint = Hint { path: Some(name.to_owned()), ..Hint::default() };
+    let mut typed = Vec::new();
     let mut sections = Vec::new();
     let mut start = 0;
     let mut format: Option<&'static Format> = None;
     let mut filled = false;
     for (index, line) in lines.iter().enumerate() {
+        if index < start {
+            continue;
+        }
         if let Some(next) = boundary::hint(&line.text, &hint) {
             close(&mut sections, &lines[start..index], format, &hint);
             hint = next;
             (start, format, filled) = (index + 1, None, false);
+            if let Some((command, taken)) = commands::typed(&lines[index..]) {
+                start = index + taken;
+                hint.command = Some(command.0.clone());
+                typed.push(command);
+            }
             continue;
         }
         let begins = match format {
@@ -43,7 +53,7 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> Vec<Formatted<'a>>
         filled = filled || format.is_some_and(|format| format.is_filled_by(&line.text));
     }
     close(&mut sections, &lines[start.min(lines.len())..], format, &hint);
-    sections
+    (sections, typed)
 }
 
 fn close<'a>(

@@ -27,6 +27,11 @@ static SAMPLES: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant pattern")
 });
 
+static PERF_TOP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^PerfTop:\s+(\d+) irqs/sec\s+kernel:\s*([\d.,]+)%(?:.*\(all, (\d+) CPUs?\))?")
+        .expect("a constant pattern")
+});
+
 static SURE_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^[-+]?\s*\d{1,3}[.,]\d+%\s+(?:\d{1,3}[.,]\d+%\s+)?.*\[[k.gu]\]\s+\S")
         .expect("a constant pattern")
@@ -53,7 +58,34 @@ struct Heading {
     counts: usize,
     /// Percentages beside the first (`sys`, `usr`).
     extra_percents: usize,
+    /// The columns of names in the order of `--sort`.
+    order: Vec<Column>,
     seen: bool,
+}
+
+/// A column of names.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Column {
+    Thread,
+    Object,
+    Symbol,
+}
+
+/// The columns of names by their places in a heading.
+fn order(text: &str) -> Vec<Column> {
+    let mut places = Vec::new();
+    for (name, column) in [
+        ("Command", Column::Thread),
+        ("Shared Object", Column::Object),
+        ("DSO", Column::Object),
+        ("Symbol", Column::Symbol),
+    ] {
+        if let Some(at) = text.find(name) {
+            places.push((at, column));
+        }
+    }
+    places.sort_by_key(|(at, _)| *at);
+    places.into_iter().map(|(_, column)| column).collect()
 }
 
 fn heading(text: &str) -> Option<Heading> {
@@ -71,6 +103,7 @@ fn heading(text: &str) -> Option<Heading> {
         symbol: words.contains(&"Symbol"),
         counts: words.iter().filter(|word| matches!(**word, "Samples" | "Period")).count(),
         extra_percents: words.iter().filter(|word| matches!(**word, "sys" | "usr")).count(),
+        order: order(text),
         seen: true,
     })
 }
@@ -97,6 +130,10 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             columns = found;
             continue;
         }
+        if let Some(found) = PERF_TOP.captures(text) {
+            top_header(&found, line, reading);
+            continue;
+        }
         if is_decoration(text) {
             continue;
         }
@@ -104,7 +141,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         let row = if graph_line(
             &line.text,
             indent,
-            !profile.rows.is_empty() && (columns.symbol || columns.object),
+            !profile.rows.is_empty() && (columns.symbol || !columns.seen),
         ) {
             None
         } else {
@@ -124,6 +161,18 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     close(&mut graphs, &mut graph, profile.rows.len());
     if let Some(line) = section.lines.first() {
         finish(profile, graphs, reading, line);
+    }
+}
+
+/// What `perf top` says above its rows: how much of the samples is in the kernel, on how many CPUs.
+fn top_header(found: &regex::Captures<'_>, line: &Line<'_>, reading: &mut Reading<'_>) {
+    let mut table = reading.table("perf_top");
+    table.rate("irqs", number::plain(&found[1]), line);
+    table.gauge("kernel_percent", number::percent(&found[2]), line);
+    reading.push(table);
+    if let Some(cpus) = found.get(3).and_then(|cpus| cpus.as_str().parse().ok()) {
+        let cpus = reading.said(cpus, line);
+        reading.evidence.host.cpus.get_or_insert(cpus);
     }
 }
 
@@ -205,8 +254,46 @@ fn row(text: &str, columns: &Heading, line: &Line<'_>, reading: &Reading<'_>) ->
     })
 }
 
+/// Thread and function by the order of the columns, which two blanks or more divide. `None` where
+/// the symbol stands last as usual, or the cells are not those of the heading.
+fn names_by_order(rest: &str, columns: &Heading) -> Option<(Option<String>, Frame)> {
+    let at = columns.order.iter().position(|column| *column == Column::Symbol)?;
+    if at + 1 == columns.order.len() && columns.order.first() != Some(&Column::Object) {
+        return None;
+    }
+    let cells: Vec<&str> =
+        rest.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    if cells.len() != columns.order.len() {
+        return None;
+    }
+    let cell = |wanted: Column| {
+        let at = columns.order.iter().position(|column| *column == wanted)?;
+        cells.get(at).copied()
+    };
+    let symbol = cell(Column::Symbol)?;
+    let mut frame = frame::frame(symbol, cell(Column::Object));
+    if symbol.starts_with('[') {
+        frame.kernel = Some(symbol.starts_with("[k]") || symbol.starts_with("[g]"));
+    }
+    Some((cell(Column::Thread).map(thread_name), frame))
+}
+
+/// The name in a cell for threads; `--sort pid` prints `1234:name`.
+fn thread_name(cell: &str) -> String {
+    let bare = match cell.split_once(':') {
+        Some((id, name)) if id.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => {
+            name
+        }
+        _ => cell,
+    };
+    frame::thread(bare).0
+}
+
 /// Thread and function of the text behind the figures.
 fn names(rest: &str, columns: &Heading) -> Option<(Option<String>, Frame)> {
+    if let Some(found) = names_by_order(rest, columns) {
+        return Some(found);
+    }
     let mark = ["[k]", "[.]", "[g]", "[u]", "[H]"]
         .iter()
         .filter_map(|mark| rest.find(mark).map(|at| (at, *mark)))
@@ -217,10 +304,10 @@ fn names(rest: &str, columns: &Heading) -> Option<(Option<String>, Frame)> {
         let (thread, object) = thread_and_object(before, columns);
         let mut frame = frame::frame(symbol, object);
         frame.kernel = Some(mark == "[k]" || mark == "[g]");
-        return Some((thread.map(|name| frame::thread(name).0), frame));
+        return Some((thread.map(thread_name), frame));
     }
     if columns.seen && columns.thread && !columns.symbol && !columns.object {
-        return Some((Some(frame::thread(rest).0), Frame::default()));
+        return Some((Some(thread_name(rest)), Frame::default()));
     }
     // Without the mark only a table whose heading was seen can be trusted.
     let cells: Vec<&str> = rest.split_whitespace().collect();
@@ -230,12 +317,12 @@ fn names(rest: &str, columns: &Heading) -> Option<(Option<String>, Frame)> {
     if columns.object && !columns.symbol {
         let (thread, object) = thread_and_object(rest, columns);
         let frame = Frame { module: object.and_then(frame::module), ..Frame::default() };
-        return Some((thread.map(|name| frame::thread(name).0), frame));
+        return Some((thread.map(thread_name), frame));
     }
     let symbol = cells.last().copied()?;
     let before = rest.trim_end().strip_suffix(symbol)?.trim_end();
     let (thread, object) = thread_and_object(before, columns);
-    Some((thread.map(|name| frame::thread(name).0), frame::frame(symbol, object)))
+    Some((thread.map(thread_name), frame::frame(symbol, object)))
 }
 
 /// The cells in front of the symbol: the object is the last, a thread's name may hold blanks.

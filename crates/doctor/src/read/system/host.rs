@@ -43,7 +43,87 @@ pub(crate) fn is_version(text: &str) -> bool {
         || text.starts_with("Darwin")
 }
 
-fn set<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
+/// Architectures as uname, packages and images call them.
+const ARCHITECTURES: [&str; 20] = [
+    "x86_64",
+    "amd64",
+    "aarch64",
+    "arm64",
+    "i386",
+    "i486",
+    "i586",
+    "i686",
+    "armv6l",
+    "armv7l",
+    "armv8l",
+    "ppc64",
+    "ppc64le",
+    "powerpc64",
+    "powerpc64le",
+    "riscv64",
+    "s390x",
+    "sparc64",
+    "loongarch64",
+    "mips64",
+];
+
+/// The architecture that a word names: `aarch64`, `linux/amd64`, sysstat's `_x86_64_`.
+fn architecture_of(word: &str) -> Option<&str> {
+    let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let name = name.rsplit('/').next().unwrap_or(name);
+    ARCHITECTURES.contains(&name).then_some(name)
+}
+
+/// Whether a line is the answer of `uname -m` or `arch`, or the platform of an image.
+pub(crate) fn is_architecture(text: &str) -> bool {
+    let text = text.trim();
+    ARCHITECTURES.contains(&text.rsplit('/').next().unwrap_or(text))
+        && (!text.contains('/') || text.starts_with("linux/") || text.starts_with("freebsd/"))
+}
+
+/// Reads such lines.
+pub(crate) fn read_architecture(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        if !is_architecture(&line.text) {
+            reading.leave(line);
+            continue;
+        }
+        said_architecture(&line.text, line, reading);
+    }
+}
+
+/// Notes the last word of a text that names an architecture.
+pub(crate) fn said_architecture(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+    if let Some(name) = text.split_whitespace().rev().find_map(architecture_of) {
+        let name = reading.said(name.to_owned(), line);
+        set(&mut reading.evidence.host.architecture, name);
+    }
+}
+
+/// Reads a line that only its command explains: `uname -r`, `nproc`. Says whether it did.
+pub(crate) fn read_answer(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+    static RELEASE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\d{1,2}\.\d{1,3}(?:\.\d+)?[\w.+~-]*$").expect("a constant pattern")
+    });
+    let text = line.text.trim();
+    if command.contains("uname -r") && RELEASE.is_match(text) {
+        let release = reading.said(text.to_owned(), line);
+        set(&mut reading.evidence.host.kernel, release);
+        return true;
+    }
+    let counts = command.contains("nproc") || command.contains("_NPROCESSORS_ONLN");
+    match text.parse().ok().filter(|cpus| counts && (1..=65_536).contains(cpus)) {
+        Some(cpus) => {
+            let cpus = reading.said(cpus, line);
+            set(&mut reading.evidence.host.cpus, cpus);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Sets what was not said before.
+pub(crate) fn set<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
     slot.get_or_insert(value);
 }
 
@@ -90,6 +170,7 @@ pub(crate) fn read_version(section: &Section<'_>, reading: &mut Reading<'_>) {
                 continue;
             }
         };
+        said_architecture(text, line, reading);
         if os == "linux" {
             linux_rest(text, line, reading);
         }
@@ -157,6 +238,91 @@ pub(crate) fn is_lscpu(text: &str) -> bool {
     KEYS.iter().any(|key| text.starts_with(key))
 }
 
+/// Beginnings of the other lines of lscpu and cpuinfo: they belong to a list that has begun.
+const CPU_KEYS: [&str; 51] = [
+    "Address sizes",
+    "Byte Order",
+    "Off-line CPU(s) list",
+    "Model",
+    "CPU family",
+    "Stepping",
+    "CPU MHz",
+    "CPU max MHz",
+    "CPU min MHz",
+    "CPU(s) scaling MHz",
+    "CPU dynamic MHz",
+    "BogoMIPS",
+    "Virtualization",
+    "Virtualization type",
+    "Hypervisor",
+    "L1d",
+    "L1i",
+    "L2",
+    "L3",
+    "L4",
+    "NUMA",
+    "Vulnerability",
+    "Vulnerabilities",
+    "Caches",
+    "Frequency boost",
+    "Cluster(s)",
+    "Book(s)",
+    "Drawer(s)",
+    "Dispatching mode",
+    "Features",
+    "BIOS",
+    "Thread",
+    "Core",
+    "Itlb",
+    "Gather",
+    "processor",
+    "model",
+    "vendor_id",
+    "cpu ",
+    "stepping",
+    "microcode",
+    "cache",
+    "physical id",
+    "siblings",
+    "core id",
+    "apicid",
+    "initial apicid",
+    "fpu",
+    "wp",
+    "flags",
+    "power management",
+];
+const CPUINFO_KEYS: [&str; 14] = [
+    "bugs",
+    "bogomips",
+    "clflush size",
+    "address sizes",
+    "vmx flags",
+    "TLB size",
+    "CPU implementer",
+    "CPU architecture",
+    "CPU variant",
+    "CPU part",
+    "CPU revision",
+    "Hardware",
+    "Revision",
+    "Serial",
+];
+
+/// Whether a line surely belongs to a list of lscpu or cpuinfo that has begun.
+pub(crate) fn is_of_cpu(text: &str) -> bool {
+    let text = text.trim();
+    let has = |keys: &[&str]| keys.iter().any(|key| text.starts_with(key));
+    text.contains(':') && (is_lscpu(text) || has(&CPU_KEYS) || has(&CPUINFO_KEYS) || is_hole(text))
+}
+
+/// Weaknesses of processors by name, as newer lscpu lists them below `Vulnerabilities:`.
+fn is_hole(text: &str) -> bool {
+    ["Not affected", "Mitigation", "Vulnerable", "Mitigated"]
+        .iter()
+        .any(|state| text.split_once(':').is_some_and(|(_, rest)| rest.trim().starts_with(state)))
+}
+
 /// Whether a line is one of `/proc/cpuinfo`.
 pub(crate) fn is_cpuinfo(text: &str) -> bool {
     static ROW: LazyLock<Regex> = LazyLock::new(|| {
@@ -184,6 +350,7 @@ pub(crate) fn read_cpu(section: &Section<'_>, reading: &mut Reading<'_>) {
             "CPU(s)" => {
                 reading.evidence.host.cpus = value.parse().ok().map(|cpus| reading.said(cpus, line))
             }
+            "Architecture" => said_architecture(value, line, reading),
             "Model name" | "model name" => {
                 reading.evidence.host.cpu_model = Some(reading.said(value.to_owned(), line))
             }
@@ -204,7 +371,8 @@ pub(crate) fn read_cpu(section: &Section<'_>, reading: &mut Reading<'_>) {
                 reading.evidence.host.cpus = Some(reading.said(processors, line));
             }
             // cpuinfo names hypervisors by a flag, not by a line.
-            _ => {}
+            _ if is_of_cpu(text) => {}
+            _ => reading.leave(line),
         }
     }
     reading.push(table);
@@ -275,11 +443,25 @@ pub(crate) fn read_mounts(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
+/// Recognises rows of `df` and `lsblk`: they say where file systems are, which nothing asks for.
+pub(crate) fn read_layout(section: &Section<'_>, reading: &mut Reading<'_>) {
+    static ROW: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:Filesystem|NAME)\s|\s\d+:\d+\s|\d%\s+/|\s-\s+/|^/\S+$")
+            .expect("a constant pattern")
+    });
+    for line in section.lines.iter().filter(|line| !ROW.is_match(line.text.trim())) {
+        reading.leave(line);
+    }
+}
+
 /// Reads the header `perf report --header-only` prints.
 pub(crate) fn read_perf_header(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let text = line.text.trim().trim_start_matches('#').trim();
         let Some((key, value)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
+            if !line.text.trim_start().starts_with('#') {
+                reading.leave(line);
+            }
             continue;
         };
         let value = value.trim();
@@ -296,6 +478,7 @@ pub(crate) fn read_perf_header(section: &Section<'_>, reading: &mut Reading<'_>)
                     set(&mut reading.evidence.host.cpus, cpus);
                 }
             }
+            "arch" => said_architecture(value, line, reading),
             "cpudesc" => {
                 let model = reading.said(value.to_owned(), line);
                 set(&mut reading.evidence.host.cpu_model, model);
@@ -320,6 +503,9 @@ pub(crate) fn read_ogive_mount(section: &Section<'_>, reading: &mut Reading<'_>)
         let Some((key, value)) =
             text.split_once("\": ").and_then(|(key, value)| Some((key.strip_prefix('"')?, value)))
         else {
+            if !text.bytes().all(|byte| b"{}[]\" ".contains(&byte)) {
+                reading.leave(line);
+            }
             continue;
         };
         let value = value.trim_matches('"');

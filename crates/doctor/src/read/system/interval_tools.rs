@@ -4,7 +4,7 @@
 //! vmstat's and iostat's first row is the average since boot. Of several rows the median goes into
 //! one table; every row also goes into a table `<tool>_row`, so that no figure is lost.
 
-use crate::evidence::CpuUse;
+use crate::evidence::{CpuUse, OneCpu};
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{Columns, interval, median, row_under};
 use crate::read::text::number;
@@ -14,6 +14,7 @@ use crate::read::text::section::Section;
 struct Row<'a, 'l> {
     line: &'a Line<'l>,
     time_s: Option<f64>,
+    since_boot: bool,
     values: Vec<(String, f64)>,
 }
 
@@ -76,8 +77,11 @@ pub(crate) fn is_vmstat_heading(text: &str) -> bool {
         && words.contains(&"us")
         && words.contains(&"id")
         || words.first() == Some(&"kthr")
-        || text.trim_start().starts_with("procs ") && text.contains("memory")
+        || text.trim_start().trim_start_matches('-').starts_with("procs") && text.contains("memory")
 }
+
+/// The last columns of any vmstat that are no time.
+const VMSTAT_LAST: [&str; 6] = ["id", "wa", "st", "gu", "us", "sy"];
 
 /// Reads vmstat.
 pub(crate) fn read_vmstat(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -86,11 +90,13 @@ pub(crate) fn read_vmstat(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if words.first() == Some(&"r") && words.contains(&"us") {
-            columns = vmstat_names(&words);
+            // With -t the last column is the time, under the name of its zone.
+            let last = words.iter().rposition(|word| VMSTAT_LAST.contains(word));
+            columns = vmstat_names(&words[..last.map_or(words.len(), |at| at + 1)]);
             continue;
         }
-        if words.first().is_none_or(|word| matches!(*word, "procs" | "kthr" | "r"))
-            || line.text.contains("--memory--")
+        if words.first().is_none_or(|word| matches!(*word, "procs" | "kthr" | "r" | "--procs--"))
+            || line.text.contains("-memory-")
         {
             continue;
         }
@@ -114,9 +120,14 @@ pub(crate) fn read_vmstat(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
         let values =
             columns.iter().zip(numbers).filter_map(|(name, value)| Some((name.clone(), value?)));
-        rows.push(Row { line, time_s: None, values: values.collect() });
+        rows.push(Row {
+            line,
+            time_s: None,
+            since_boot: rows.is_empty(),
+            values: values.collect(),
+        });
     }
-    for (index, row) in rows.iter().enumerate() {
+    for row in &rows {
         let value = |name: &str| {
             row.values.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
         };
@@ -131,7 +142,7 @@ pub(crate) fn read_vmstat(section: &Section<'_>, reading: &mut Reading<'_>) {
             iowait: value("wa").unwrap_or(0.0),
             interrupt: 0.0,
             steal: value("st").unwrap_or(0.0),
-            since_boot: index == 0,
+            since_boot: row.since_boot,
             source,
         });
     }
@@ -152,13 +163,19 @@ fn vmstat_names(words: &[&str]) -> Vec<String> {
 /// Splits the time of day off a row of the sysstat tools: `(seconds, rest)`.
 fn timed(text: &str) -> Option<(Option<f64>, &str)> {
     let text = text.trim();
-    if let Some(rest) = text.strip_prefix("Average:") {
-        return Some((None, rest));
-    }
     let (clock, rest) = text.split_once(char::is_whitespace)?;
     let rest = rest.trim_start();
-    for meridiem in ["AM", "PM"] {
-        if let Some(rest) = rest.strip_prefix(meridiem) {
+    // `Average:`, `Moyenne :`, `Durchschn.:`: a word where the time stands.
+    let word = clock.trim_end_matches([':', '.']);
+    let is_word = word.chars().count() >= 3 && word.chars().all(char::is_alphabetic);
+    if is_word && clock.ends_with(':') {
+        return Some((None, rest));
+    }
+    if let Some(rest) = rest.strip_prefix(": ").filter(|_| is_word) {
+        return Some((None, rest.trim_start()));
+    }
+    for (printed, meridiem) in [("AM", "AM"), ("PM", "PM"), ("am", "AM"), ("pm", "PM")] {
+        if let Some(rest) = rest.strip_prefix(printed).filter(|rest| rest.starts_with(' ')) {
             return Some((Some(number::time_of_day(&format!("{clock} {meridiem}"))?), rest));
         }
     }
@@ -202,6 +219,7 @@ const SAR_PLAIN: [&str; 12] = [
 /// Reads sar (any option) and mpstat: a time, an optional CPU or device, figures.
 pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Vec<&str> = Vec::new();
+    let mut heading_s = None;
     let mut rows: Vec<(Option<String>, Row<'_, '_>)> = Vec::new();
     for line in section.lines {
         let text = line.text.trim();
@@ -217,6 +235,7 @@ pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
             .any(|word| word.starts_with('%') || word.ends_with("/s") || word.ends_with("-sz"))
         {
             columns = rest.split_whitespace().collect();
+            heading_s = time_s;
             continue;
         }
         let words: Vec<&str> = rest.split_whitespace().collect();
@@ -232,8 +251,11 @@ pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
             .skip(usize::from(labelled))
             .filter_map(|(column, word)| Some((sar_name(column), number::plain(word)?)))
             .collect();
-        rows.push((scope, Row { line, time_s, values }));
+        // Without an interval mpstat prints its heading at the moment of its only rows.
+        let since_boot = time_s.is_some() && time_s == heading_s;
+        rows.push((scope, Row { line, time_s, since_boot, values }));
     }
+    single_cpus(&rows, reading);
     let only_averages = rows.iter().all(|(_, row)| row.time_s.is_none());
     rows.retain(|(_, row)| only_averages || row.time_s.is_some());
     let mut scopes: Vec<Option<String>> = Vec::new();
@@ -254,6 +276,29 @@ pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
 
 /// `all` rows of sar -u and mpstat are the use of all CPUs.
 fn sar_cpu(scope: Option<&str>, row: &Row<'_, '_>, reading: &mut Reading<'_>) {
+    if let Some(used) = sar_use(row, reading).filter(|_| scope == Some("all")) {
+        reading.evidence.cpu.push(used);
+    }
+}
+
+/// The use of each CPU in the last interval, or of the average where nothing else is shown.
+fn single_cpus(rows: &[(Option<String>, Row<'_, '_>)], reading: &mut Reading<'_>) {
+    let begun = reading.evidence.single_cpus.len();
+    for averages in [true, false] {
+        for (scope, row) in rows.iter().filter(|(_, row)| row.time_s.is_none() == averages) {
+            let number = scope.as_deref().filter(|scope| scope.parse::<u32>().is_ok());
+            let (Some(name), Some(used)) = (number, sar_use(row, reading)) else { continue };
+            let known = &mut reading.evidence.single_cpus[begun..];
+            match known.iter_mut().find(|one| one.name == name) {
+                Some(one) => one.used = used,
+                None => reading.evidence.single_cpus.push(OneCpu { name: name.to_owned(), used }),
+            }
+        }
+    }
+}
+
+/// A row of sar -u or mpstat as the use it tells; a row of anything else is none.
+fn sar_use(row: &Row<'_, '_>, reading: &Reading<'_>) -> Option<CpuUse> {
     let value = |names: &[&str]| {
         row.values.iter().find(|(name, _)| names.contains(&name.as_str())).map(|(_, value)| *value)
     };
@@ -264,22 +309,25 @@ fn sar_cpu(scope: Option<&str>, row: &Row<'_, '_>, reading: &mut Reading<'_>) {
             // An empty sum is minus zero, which prints as such.
             .fold(0.0, |sum, (_, value)| sum + value)
     };
-    let (Some("all"), Some(system), Some(idle)) =
-        (scope, value(&["system_percent", "sys_percent"]), value(&["idle_percent"]))
-    else {
-        return;
-    };
-    let source = reading.at(row.line);
-    reading.evidence.cpu.push(CpuUse {
-        user: sum(&["user_percent", "usr_percent", "nice_percent"]),
+    let system = value(&["system_percent", "sys_percent"])?;
+    let idle = value(&["idle_percent"])?;
+    Some(CpuUse {
+        // What guests use is not in the user's part of these tools.
+        user: sum(&[
+            "user_percent",
+            "usr_percent",
+            "nice_percent",
+            "guest_percent",
+            "gnice_percent",
+        ]),
         system,
         idle,
         iowait: sum(&["iowait_percent"]),
         interrupt: sum(&["irq_percent", "soft_percent"]),
         steal: sum(&["steal_percent"]),
-        since_boot: false,
-        source,
-    });
+        since_boot: row.since_boot,
+        source: reading.at(row.line),
+    })
 }
 
 /// Reads illumos `mpstat`: one row a CPU, `xcal` (cross calls) among the columns.
@@ -308,7 +356,7 @@ pub(crate) fn read_mpstat_illumos(section: &Section<'_>, reading: &mut Reading<'
             put(&mut table, name, *value, line);
         }
         reading.push(table);
-        all.push(Row { line, time_s: None, values });
+        all.push(Row { line, time_s: None, since_boot: false, values });
     }
     let sum = |name: &str| {
         all.iter()
@@ -331,9 +379,47 @@ pub(crate) fn read_mpstat_illumos(section: &Section<'_>, reading: &mut Reading<'
     }
 }
 
+fn omits_boot(command: &str) -> bool {
+    let mut options = command.split_whitespace().filter(|word| word.starts_with('-'));
+    options.any(|option| !option.starts_with("--") && option.contains('y'))
+}
+
+/// Whether words name the columns of iostat: the device stands first, or last with `-h`.
+fn is_iostat_heading(words: &[&str]) -> bool {
+    let rates = words.iter().any(|word| matches!(*word, "r/s" | "tps" | "rrqm/s" | "r/i"));
+    words.iter().any(|word| matches!(*word, "device" | "Device" | "Device:"))
+        || rates && words.iter().all(|word| number::plain(word).is_none())
+}
+
+/// A cell of iostat: `-h` puts a suffix behind it (`1.2k`, `12.4%`), also where the column is of
+/// kilobytes already.
+fn iostat_figure(column: &str, word: &str) -> Option<f64> {
+    let plain = number::plain(word).or_else(|| number::percent(word));
+    plain.or_else(|| {
+        let kilobytes = column.contains("kB") || column.ends_with("req-sz");
+        let value = word.ends_with(['k', 'M', 'G']).then(|| number::count(word)).flatten()?;
+        Some(if kilobytes { value / 1000.0 } else { value })
+    })
+}
+
+/// The date and time that `-t` puts above each report.
+fn is_moment(words: &[&str]) -> bool {
+    let date =
+        |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || b"/.-".contains(&byte));
+    match words {
+        [day, clock, rest @ ..] => {
+            date(day) && number::time_of_day(clock).is_some() && rest.len() <= 1
+        }
+        [one] => one.get(10..11) == Some("T") && date(&one[..10]),
+        [] => false,
+    }
+}
+
 /// Reads iostat (Linux, FreeBSD, illumos -xn): a row a device; `avg-cpu` lines too.
 pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Vec<&str> = Vec::new();
+    // With -y the report since boot is left out.
+    let omitted = section.hint.command.as_deref().is_some_and(omits_boot);
     let mut reports = 0;
     let mut cpu_next = false;
     for line in section.lines {
@@ -344,10 +430,10 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             cpu_next = true;
         } else if cpu_next && words.len() == 6 {
             cpu_next = false;
-            let parts: Vec<f64> = words.iter().filter_map(|word| number::plain(word)).collect();
+            let parts: Vec<f64> = words.iter().filter_map(|word| number::percent(word)).collect();
             if let [user, nice, system, iowait, steal, idle] = parts[..] {
                 let source = reading.at(line);
-                let since_boot = reports == 0;
+                let since_boot = reports == 0 && !omitted;
                 reading.evidence.cpu.push(CpuUse {
                     user: user + nice,
                     system,
@@ -360,26 +446,29 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
                 });
                 reports += 1;
             }
-        } else if first.starts_with("Device")
-            || *first == "device"
-            || words.contains(&"device")
-            || *first == "r/s"
-        {
+        } else if is_iostat_heading(&words) {
             columns = words;
         } else if columns.len() == words.len()
-            && words.iter().filter(|word| number::plain(word).is_some()).count() + 1 == words.len()
+            && words.iter().filter(|word| iostat_figure("", word).is_some()).count() + 1
+                == words.len()
         {
-            let device =
-                words.iter().find(|word| number::plain(word).is_none()).copied().unwrap_or(first);
+            let device = words
+                .iter()
+                .find(|word| iostat_figure("", word).is_none())
+                .copied()
+                .unwrap_or(first);
             let mut table = reading.table("iostat").scope(device);
             for (column, word) in columns.iter().zip(&words) {
                 let name = sar_name(column);
-                if let Some(value) = number::plain(word) {
+                if let Some(value) = iostat_figure(column, word) {
                     put(&mut table, &name, value, line);
                 }
             }
             reading.push(table);
-        } else if !text.starts_with("Linux ") && !text.contains("extended device statistics") {
+        } else if !text.starts_with("Linux ")
+            && !text.contains("extended device statistics")
+            && !is_moment(&words)
+        {
             reading.leave(line);
         }
     }

@@ -14,6 +14,11 @@ static LOAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"load averages?:\s*(\d+[.,]\d+)(?:,\s*|\s+)(\d+[.,]\d+)(?:,\s*|\s+)(\d+[.,]\d+)")
         .expect("a constant pattern")
 });
+/// The end of the line in any language, and with any decimal mark.
+static ANY_LOAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\p{L}\s?:\s*(\d+[.,]\d\d)(?:,\s*|\s+)(\d+[.,]\d\d)(?:,\s*|\s+)(\d+[.,]\d\d)$")
+        .expect("a constant pattern")
+});
 static UP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\bup\s+(?:(\d+)\s*(?:days?\(?s?\)?|\+)[,\s]*)?(?:(\d+):(\d\d)(?::(\d\d))?|(\d+)\s*min|(\d+)\s*hrs?|(\d+)\s*secs?)?").expect("a constant pattern")
 });
@@ -25,7 +30,7 @@ static PROC_LOAD: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads the line with `load average:`; also the first line of top.
 pub(crate) fn heading(line: &Line<'_>, reading: &mut Reading<'_>) {
     let text = line.text.trim();
-    if let Some(found) = LOAD.captures(text) {
+    if let Some(found) = LOAD.captures(text).or_else(|| ANY_LOAD.captures(text)) {
         let part = |at: usize| number::plain(&found[at].replace(',', ".")).unwrap_or(0.0);
         let load = [part(1), part(2), part(3)];
         reading.evidence.host.load = Some(reading.said(load, line));
@@ -64,9 +69,27 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             table.gauge("threads", part(5), line);
             table.gauge("last_pid", part(6), line);
             reading.push(table);
-        } else if text.contains("load average") {
+        } else if text.contains("load average") || text.contains(" up ") && ANY_LOAD.is_match(text)
+        {
             heading(line, reading);
         } else {
+            reading.leave(line);
+        }
+    }
+}
+
+/// Reads who is logged in, below the line of `w`: a terminal and a time make a row, which says
+/// nothing of the host.
+pub(crate) fn read_logins(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let terminal = |word: &&str| {
+            ["pts/", "tty", "console", "seat", "hvc", "v0", ":", "-"]
+                .iter()
+                .any(|start| word.starts_with(start))
+        };
+        let is_row = words.len() >= 5 && words.get(1).is_some_and(terminal);
+        if !is_row && words.first() != Some(&"USER") {
             reading.leave(line);
         }
     }

@@ -13,9 +13,21 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
+/// Every dress of a line of the kernel's: bare and human stamps of dmesg (`-T`, `-H`, `-d`, `-x`),
+/// the journal and syslog in their forms of a date, with the month in any language.
 static STAMP: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:<\d+>)?\s*(?:\[\s*\d+\.\d+\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} .{1,24}\d{4}\]|[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|\d{4}-\d\d-\d\dT\S+ \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?)(?:\[\s*[TC]\d+\])?\s?(.*)$")
-        .expect("a constant pattern")
+    Regex::new(concat!(
+        r"^(?:<\d+>)?\s*(?:kern\s*:\s*\w+\s*:\s*)?",
+        r"(?:\[\s*\+?\d+\.\d+(?:\s*<\s*\d+\.\d+>)?\](?: \S+ kernel:)?|",
+        r"\[\p{L}{2,4}\.? \p{L}{3,5}\.? .{1,24}\d{4}\]|",
+        r"\[\p{L}{3,4}\s?\d+ \d\d:\d\d\]|",
+        r"(?:\p{L}{3,5}\.?\s+\d+|\d+\.? \p{L}{3,5}\.?|\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d(?:[.,]\d+)? ",
+        r"\S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|",
+        r"\d{4}-\d\d-\d\dT\S+ \S+ kernel:(?:\s*\[\s*\d+\.\d+\])?|",
+        r"kernel:(?:\s*\[\s*\d+\.\d+\])?)",
+        r"(?:\[\s*[TC]\d+\])?\s?(.*)$",
+    ))
+    .expect("a constant pattern")
 });
 
 /// Beginnings of messages by which a line without time stamp is known to be the kernel's.
@@ -54,14 +66,22 @@ const MESSAGES: [&str; 32] = [
     "zio pool=",
 ];
 static EVENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"invoked oom-killer|page allocation failure|blocked for more than|soft lockup|hung_task|detected stall|I/O error, dev|running task\s+\d|zio pool=|Kill process|Killed process|: segfault at")
-        .expect("a constant pattern")
+    Regex::new(concat!(
+        r"invoked oom-killer|page allocation failure|blocked for more than|soft lockup|hung_task|",
+        r"detected stall|I/O error, dev|running task\s+\d|zio pool=|Kill process|Killed process|",
+        r": segfault at|CPU\d+: .*(?:temperature|Temperature|clock throttled)|",
+        r"^nfs: server \S+ not responding|QID \d+.* timeout|timeout, (?:aborting|reset controller)|",
+        r"^ata\d+(?:\.\d+)?: (?:exception|failed command|hard resetting|SError|status:|error:)|",
+        r"hogged CPU for|interrupt took too long|self-detected stall|timekeeping watchdog|",
+        r"was killed: |^swap_pager|Timeout on slot \d|CAM status: |Resetting controller due to",
+    ))
+    .expect("a constant pattern")
 });
 static LOADED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"ZFS: Loaded module v([0-9][\w.+~-]*)|ZFS filesystem version|This module requires|ZFS storage pool version").expect("a constant pattern")
 });
 static COMM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"[Cc]omm: (\S+)|INFO: task (\S+?):\d+ blocked|soft lockup - CPU#\d+ stuck for \S+ \[(\S+?):\d+\]|^(\S+)\s+[RSDZTW]\s+running task").expect("a constant pattern")
+    Regex::new(r"[Cc]omm: (\S+)|INFO: task (\S+?):\d+ blocked|soft lockup - CPU#\d+ stuck for \S+ \[(.+?):\d+\]|^(\S+)\s+[RSDZTW]\s+running task").expect("a constant pattern")
 });
 static PANIC_FRAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^#\d+\s+(?:0x[0-9a-f]+|\S+) at (\S+?)\+").expect("a constant pattern")
@@ -73,7 +93,13 @@ pub(crate) fn is_dmesg(text: &str) -> bool {
     // A bare stack frame with an address in front looks like a time stamp's bracket but is none.
     STAMP.is_match(trimmed) && !kernel_stack::is_frame(text)
         || MESSAGES.iter().any(|message| message.len() > 4 && trimmed.starts_with(message))
+            && !is_processor(trimmed)
         || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
+}
+
+/// Whether a line names the processor (`CPU: AMD ...`) instead of where something ran (`CPU: 3 PID:`).
+fn is_processor(text: &str) -> bool {
+    text.strip_prefix("CPU: ").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Reads the kernel's log; its call traces become stacks too.
@@ -226,5 +252,25 @@ pub(crate) fn read_strace(section: &Section<'_>, reading: &mut Reading<'_>) {
         let mut table = reading.table("strace").scope(scope);
         table.gauge("calls", Some(count), line);
         reading.push(table);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_kernel_is_known_alone() {
+        for line in include_str!("../../../tests/read_samples/dmesg-dressed.txt").lines() {
+            assert!(is_dmesg(line), "{line}");
+        }
+        for line in [
+            "The CPU was throttled and the nfs: server x not responding line came later.",
+            "nfs is slow",
+            "12 Mar 2024 we moved to a new kernel: 6.1",
+            "kernel",
+        ] {
+            assert!(!is_dmesg(line), "{line}");
+        }
     }
 }

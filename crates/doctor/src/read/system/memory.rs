@@ -83,56 +83,96 @@ const FREE_COLUMNS: [(&str, &str); 8] = [
     ("buff/cache", "buff_cache_bytes"),
 ];
 
+/// The columns by place, for languages other than English: with buffers and cache together, and
+/// apart (`free -w`).
+const FREE_PLACES: [&[&str]; 2] = [
+    &["total", "used", "free", "shared", "buff/cache", "available"],
+    &["total", "used", "free", "shared", "buffers", "cached", "available"],
+];
+
+/// The cells of a row of `free` behind its name, which may hold blanks (`Partition d'échange:`).
+fn free_cells(text: &str) -> Option<(&str, Vec<&str>)> {
+    let (name, rest) = text.split_once(':')?;
+    let cells: Vec<&str> = rest.split_whitespace().collect();
+    let figures = cells.iter().all(|cell| number::bytes(cell).is_some());
+    let worded = name.chars().all(|c| !c.is_ascii_digit()) && name.len() < 40;
+    (figures && worded && cells.len() >= 3).then_some((name.trim(), cells))
+}
+
+/// Whether a line names the columns of `free`: in English, or by the row below, in any language.
+pub(crate) fn is_free_heading(text: &str, next: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.starts_with(&["total", "used", "free"]) {
+        return words.len() > 3;
+    }
+    let place = FREE_PLACES.iter().any(|places| places.len() == words.len());
+    place
+        && words.iter().all(|word| word.chars().all(|c| c.is_alphabetic() || "./".contains(c)))
+        && free_cells(next).is_some_and(|(_, cells)| cells.len() == words.len())
+}
+
 /// Reads `free`. Its unit is not printed: KiB, unless that would be less memory than any machine
 /// that runs ZFS has (below 256 MiB); then it was `free -m`, or `-g`.
 pub(crate) fn read_free(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut names: Vec<&str> = Vec::new();
     let mut unit = None;
+    let mut memory_read = false;
     let mut table = reading.table("meminfo").taken(section.hint.time_s);
-    for line in section.lines {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        if words.first() == Some(&"total") {
-            names = words;
+    for (at, line) in section.lines.iter().enumerate() {
+        let text = line.text.trim();
+        let next = section.lines.get(at + 1).map_or("", |line| line.text.trim());
+        if text.is_empty() {
             continue;
         }
-        let is_row = words
-            .first()
-            .is_some_and(|word| matches!(*word, "Mem:" | "Swap:" | "Speicher:" | "Total:" | "-/+"));
-        if !is_row || names.is_empty() {
+        if is_free_heading(text, next) {
+            names = text.split_whitespace().collect();
+            if names.first() != Some(&"total") || !names.contains(&"used") {
+                let places = FREE_PLACES.iter().find(|places| places.len() == names.len());
+                names = places.map_or(Vec::new(), |places| places.to_vec());
+            }
+            memory_read = false;
+            continue;
+        }
+        if text.starts_with("-/+") {
+            continue;
+        }
+        let Some((name, cells)) = free_cells(text).filter(|_| !names.is_empty()) else {
             reading.leave(line);
             continue;
-        }
-        let plain = words.get(1).and_then(|word| number::plain(word));
+        };
+        let plain = number::plain(cells[0]);
         let unit_bytes = *unit.get_or_insert_with(|| free_unit(plain));
         let figure = |text: &str| match number::plain(text) {
             Some(value) => Some(value * unit_bytes),
             None => number::bytes(text),
         };
-        for (name, cell) in names.iter().zip(words.iter().skip(1)) {
-            let known = FREE_COLUMNS.iter().find(|(column, _)| column == name);
-            match (words[0], known) {
-                ("Swap:", _) => {
-                    let name = if *name == "total" {
-                        "SwapTotal_bytes".to_owned()
-                    } else if *name == "free" {
-                        "SwapFree_bytes".to_owned()
-                    } else {
-                        format!("swap_{name}_bytes")
-                    };
-                    table.gauge(&name, figure(cell), line);
-                }
-                ("Mem:" | "Speicher:", Some((_, figure_name))) => {
-                    table.gauge(figure_name, figure(cell), line);
-                    if *name == "total" && reading.evidence.host.ram_bytes.is_none() {
-                        reading.evidence.host.ram_bytes =
-                            figure(cell).map(|bytes| reading.said(bytes as u64, line));
-                    }
-                }
-                _ => {}
+        let total = matches!(name, "Total" | "Gesamt" | "Low" | "High");
+        for (column, cell) in names.iter().zip(&cells).filter(|_| !total) {
+            if memory_read {
+                table.gauge(&swap_name(column), figure(cell), line);
+                continue;
+            }
+            let known = FREE_COLUMNS.iter().find(|(known, _)| known == column);
+            if let Some((_, figure_name)) = known {
+                table.gauge(figure_name, figure(cell), line);
+            }
+            if *column == "total" && reading.evidence.host.ram_bytes.is_none() {
+                reading.evidence.host.ram_bytes =
+                    figure(cell).map(|bytes| reading.said(bytes as u64, line));
             }
         }
+        memory_read |= !total;
     }
     reading.push(table);
+}
+
+/// What `/proc/meminfo` calls a column of the row for swap.
+fn swap_name(column: &str) -> String {
+    match column {
+        "total" => "SwapTotal_bytes".to_owned(),
+        "free" => "SwapFree_bytes".to_owned(),
+        column => format!("swap_{column}_bytes"),
+    }
 }
 
 fn free_unit(total: Option<f64>) -> f64 {
@@ -187,15 +227,22 @@ pub(crate) fn read_vmstat_file(section: &Section<'_>, reading: &mut Reading<'_>)
 }
 
 static PRESSURE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:(?:/proc/pressure/)?(cpu|io|memory|irq)[: ]+)?(some|full) avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)").expect("a constant pattern")
+    Regex::new(r"^(?:.{0,60}?(cpu|io|memory|irq)(?:\.pressure)?[: ]+|.{1,60}[: ])?(some|full) avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+)(?: total=(\d+))?").expect("a constant pattern")
 });
 
 /// Reads `/proc/pressure/*`; the resource is in the path or before the colon of `grep`.
 pub(crate) fn read_pressure(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let resource = section.hint.path.as_deref().and_then(|path| {
+    let of_path = |path: &str| {
         let file = path.rsplit('/').next()?.split('.').next()?;
         ["cpu", "io", "memory", "irq"].into_iter().find(|name| file.ends_with(name))
-    });
+    };
+    // What was typed names the file; the path may be that of an earlier banner.
+    let typed = section
+        .hint
+        .command
+        .as_deref()
+        .and_then(|command| command.split_whitespace().rev().find_map(of_path));
+    let resource = typed.or_else(|| section.hint.path.as_deref().and_then(of_path));
     for line in section.lines {
         let Some(found) = PRESSURE.captures(line.text.trim()) else {
             reading.leave(line);
@@ -207,7 +254,8 @@ pub(crate) fn read_pressure(section: &Section<'_>, reading: &mut Reading<'_>) {
         for (at, span) in [(3, "avg10"), (4, "avg60"), (5, "avg300")] {
             table.gauge(&format!("{kind}_{span}_percent"), number::plain(&found[at]), line);
         }
-        table.counter(&format!("{kind}_total_us"), number::plain(&found[6]), line);
+        let total = found.get(6).and_then(|total| number::plain(total.as_str()));
+        table.counter(&format!("{kind}_total_us"), total, line);
         reading.push(table);
     }
 }

@@ -1,5 +1,4 @@
-//! `/proc/stat`, `/proc/PID/stat` of all threads, `/proc/interrupts`, and what two readings of
-//! them show.
+//! `/proc/stat`, `/proc/PID/stat` of all threads, and what two readings of them show.
 //!
 //! These files count since boot, so they say nothing alone: [`finish`] takes the difference of two
 //! readings of one host. The ticks of `/proc/stat` sum to the time that passed on all CPUs, so no
@@ -11,6 +10,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use crate::evidence::{CpuUse, Evidence, Number, Table, Thread};
+use crate::read::prose;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -88,20 +88,6 @@ pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
             ..row
         });
     }
-}
-
-/// Reads `/proc/interrupts`: calls between CPUs and TLB shootdowns, summed over the CPUs.
-pub(crate) fn read_interrupts(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut table = reading.table("interrupts").taken(section.hint.time_s);
-    for line in section.lines {
-        let text = line.text.trim();
-        let Some((label, rest)) = text.split_once(':') else { continue };
-        let sum: f64 = rest.split_whitespace().map_while(number::plain).sum();
-        if !label.bytes().all(|byte| byte.is_ascii_digit()) {
-            table.counter(&label.to_lowercase(), Some(sum), line);
-        }
-    }
-    reading.push(table);
 }
 
 /// Reads `/proc/uptime` and files that hold a time of capture.
@@ -255,5 +241,10 @@ pub(crate) fn read_disks(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Recognises lines of files of `/proc` that carry nothing the evidence asks for.
-pub(crate) fn read_nothing(_section: &Section<'_>, _reading: &mut Reading<'_>) {}
+/// Recognises lines of files of `/proc` that carry nothing the evidence asks for. A sentence below
+/// them is somebody's.
+pub(crate) fn read_nothing(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines.iter().filter(|line| prose::is_sentence(line.text.trim())) {
+        reading.leave(line);
+    }
+}

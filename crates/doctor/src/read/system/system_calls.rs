@@ -9,7 +9,7 @@ use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
 static CALLS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(\d+\.\d+)\s+(\d+\.\d+)\s+(\d+)\s+(\d+)\s+(?:(\d+)\s+)?([a-z_0-9]+)\s*$")
+    Regex::new(r"^\s*(\d+[.,]\d+)\s+(\d+[.,]\d+)\s+(\d+\s+)?(\d+)\s+(?:(\d+)\s+)?([a-z_0-9]+)\s*$")
         .expect("a constant pattern")
 });
 
@@ -31,9 +31,13 @@ pub(crate) fn read_calls(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         };
         let mut table = reading.table("strace_c").scope(&found[6]);
-        table.gauge("time_percent", number::plain(&found[1]), line);
-        table.gauge("usecs_per_call", number::plain(&found[3]), line);
-        table.gauge("calls", number::plain(&found[4]), line);
+        let decimal = |text: &str| number::plain(&text.replace(',', "."));
+        table.gauge("time_percent", decimal(&found[1]), line);
+        table.gauge("seconds", decimal(&found[2]), line);
+        let of = |at: usize| found.get(at).and_then(|cell| number::plain(cell.as_str()));
+        table.gauge("usecs_per_call", of(3), line);
+        table.gauge("calls", of(4), line);
+        table.gauge("errors", of(5), line);
         reading.push(table);
     }
 }

@@ -13,6 +13,11 @@ static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[A-Za-z][\w.-]{0,29}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$";
     Regex::new(pattern).expect("a constant pattern")
 });
+/// Prompts of shells that draw one: `❯ zpool list`, `➜  ~ zpool list`.
+static DRAWN_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*(?:\S{1,40}\s+)?[\u{276f}\u{279c}\u{03bb}]\s+(?:~\S*\s+)?(\S.*)$")
+        .expect("a constant pattern")
+});
 static BANNER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^==> (.+) <==$").expect("a constant pattern"));
 static TIME_BANNER: LazyLock<Regex> =
@@ -107,6 +112,102 @@ const COMMANDS: [&str; 74] = [
     "echo",
 ];
 
+/// First words of commands whose output nobody reads here, but which say what was done.
+const OTHER_COMMANDS: [&str; 88] = [
+    "rsync",
+    "scp",
+    "ssh",
+    "make",
+    "tar",
+    "mkdir",
+    "mv",
+    "chmod",
+    "chown",
+    "apt",
+    "apt-get",
+    "dnf",
+    "yum",
+    "pacman",
+    "pkg",
+    "systemctl",
+    "service",
+    "docker",
+    "podman",
+    "virsh",
+    "qm",
+    "pct",
+    "fio",
+    "bonnie++",
+    "iperf",
+    "iperf3",
+    "modprobe",
+    "rmmod",
+    "insmod",
+    "kldload",
+    "git",
+    "cd",
+    "curl",
+    "wget",
+    "find",
+    "du",
+    "tee",
+    "pv",
+    "zstd",
+    "gzip",
+    "lz4",
+    "md5sum",
+    "sha256sum",
+    "openssl",
+    "swapon",
+    "swapoff",
+    "procinfo",
+    "w",
+    "arch",
+    "cryptsetup",
+    "mdadm",
+    "smartctl",
+    "hdparm",
+    "nvme",
+    "lspci",
+    "dmidecode",
+    "ethtool",
+    "ip",
+    "ifconfig",
+    "netstat",
+    "nfsstat",
+    "ss",
+    "lsof",
+    "kill",
+    "stress",
+    "stress-ng",
+    "sysbench",
+    "pgbench",
+    "mysql",
+    "psql",
+    "iozone",
+    "sync",
+    "sleep",
+    "python",
+    "python3",
+    "bash",
+    "sh",
+    "turbostat",
+    "cpupower",
+    "ipmitool",
+    "sensors",
+    "umount",
+    "exportfs",
+    "smbstatus",
+    "nice",
+    "ionice",
+    "taskset",
+    "less",
+];
+
+/// Of those the ones with which a sentence behind a `#` may begin.
+const ALSO_ENGLISH: [&str; 8] =
+    ["make", "find", "sync", "service", "sleep", "nice", "kill", "less"];
+
 /// What the text behind the boundary is about, if `text` is one.
 pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
     let line = text.trim_end();
@@ -130,21 +231,48 @@ pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
     Some(Hint { path, command: Some(command.into_owned()), time_s: before.time_s })
 }
 
+/// The command at a prompt, if a line is one.
+pub(crate) fn command(text: &str) -> Option<String> {
+    prompt(text.trim_end()).map(Cow::into_owned)
+}
+
+/// The first word of a command that says what runs.
+fn program(command: &str) -> Option<&str> {
+    let words = command.split_whitespace();
+    let mut names = words.map(|word| word.rsplit('/').next().unwrap_or(word).trim_end_matches(';'));
+    names.find(|word| !matches!(*word, "sudo" | "doas") && !word.contains('='))
+}
+
+/// Whether a command is one of those whose output the readers know.
+pub(crate) fn prints(command: &str) -> bool {
+    let read = ["procinfo", "arch", "w", "swapon", "smartctl"];
+    program(command).is_none_or(|word| COMMANDS.contains(&word) || read.contains(&word))
+}
+
 /// The command behind a prompt.
 fn prompt(line: &str) -> Option<Cow<'_, str>> {
-    if !line.contains(['#', '$', '%', '>']) {
+    if !line.contains(['#', '$', '%', '>', '\u{276f}', '\u{279c}', '\u{3bb}']) {
         return None;
     }
-    let command = PROMPT.captures(line)?.get(1)?.as_str();
-    let word = command
-        .split_whitespace()
-        .map(|word| word.rsplit('/').next().unwrap_or(word))
-        .find(|word| *word != "sudo" && !word.contains('='))?;
+    let drawn = DRAWN_PROMPT.captures(line);
+    let command = drawn.as_ref().or(PROMPT.captures(line).as_ref())?.get(1)?.as_str();
+    let word = program(command)?;
     // `# perf version : 6.1` is a line of a perf header.
     let known = COMMANDS.contains(&word) && !command.contains(" : ");
     let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
         && line.contains('@');
-    (known || dressed).then_some(Cow::Borrowed(command))
+    (known || dressed || is_other(command, word)).then_some(Cow::Borrowed(command))
+}
+
+/// Whether a command runs something else that people run, and is no comment that begins like one.
+fn is_other(command: &str, word: &str) -> bool {
+    if command.contains(" : ") {
+        return false;
+    }
+    let mut rest = command.split_whitespace().skip(1);
+    let plain = |word: &str| word.starts_with('-') || word.contains(['/', '=', '|', '>']);
+    command.starts_with("./")
+        || OTHER_COMMANDS.contains(&word) && (!ALSO_ENGLISH.contains(&word) || rest.any(plain))
 }
 
 /// The file a command prints: the last argument of `cat` and its like that is a path.

@@ -81,6 +81,27 @@ pub(crate) fn lines(bytes: &[u8]) -> Vec<Line<'_>> {
     lines.collect()
 }
 
+/// The most lines of a comment; a longer one was never closed.
+const MAX_COMMENT_LINES: usize = 40;
+
+/// Empties the comments of a form (`<!-- ... -->`): they are words of the form, not of a person.
+pub(crate) fn without_comments(lines: &mut [Line<'_>]) {
+    let mut at = 0;
+    while at < lines.len() {
+        let end = if lines[at].text.trim_start().starts_with("<!--") {
+            let mut next = lines[at..].iter().take(MAX_COMMENT_LINES);
+            next.position(|line| line.text.trim_end().ends_with("-->"))
+        } else {
+            None
+        };
+        let end = end.map_or(at, |end| at + end + 1);
+        for line in &mut lines[at..end] {
+            line.text = Cow::Borrowed("");
+        }
+        at = end.max(at + 1);
+    }
+}
+
 /// Takes everything off a line that is not the tool's own text.
 fn clean(raw: &[u8]) -> Cow<'_, str> {
     let plain = raw.iter().all(|&byte| (b' '..0x7f).contains(&byte) && !b"&<>".contains(&byte));

@@ -98,7 +98,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             });
         let Some((label, percent, value)) = parts else {
             // Titles of parts (`ARC Misc:`) carry nothing; other text is not ours.
-            if !text.ends_with(':') && text.split_whitespace().count() > 6 {
+            if !is_title(text) {
                 reading.leave(line);
             }
             continue;
@@ -143,6 +143,15 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
     reading.push(arcstats);
     reading.push(summary);
+}
+
+/// Whether a line is the title of a part, or says that a part is left out.
+fn is_title(text: &str) -> bool {
+    text.ends_with(':')
+        || text.contains("skipping section")
+        || text.split_whitespace().count() <= 3
+            && text.starts_with(|c: char| c.is_ascii_uppercase())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -/()".contains(&byte))
 }
 
 /// `34.20 GiB`, `12.3k`, `1.69 G` (counts in thousands), `1688362305`.

@@ -15,7 +15,10 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if words.first() == Some(&"implementation") {
             header = Some(Columns::of(&line.text));
-        } else if header.is_some() && words.len() >= 2 {
+        } else if header.is_some()
+            && words.len() >= 2
+            && (words[0] == "fastest" || number::plain(words[1]).is_some())
+        {
             rows.push((line, words));
         } else if words.len() == 7 && words[2].starts_with("0x") {
             continue;

@@ -105,8 +105,14 @@ const KNOWN: [&str; 62] = [
     "encryptionroot",
 ];
 
-fn is_known(name: &str) -> bool {
+/// Whether ZFS has a property of the name.
+pub(crate) fn is_known(name: &str) -> bool {
     KNOWN.contains(&name) || OF_POOLS.contains(&name) || name.starts_with("feature@")
+}
+
+/// Whether only pools have the property.
+pub(crate) fn is_of_pool(name: &str) -> bool {
+    OF_POOLS.contains(&name)
 }
 
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {

@@ -160,9 +160,8 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         if columns.is_empty() || words.len() < 7.min(columns.len()) || words.len() > columns.len() {
-            // Groups of devices (`logs`, `cache`, `mirror-0`) have no figures, or a histogram's
-            // end.
-            if histogram.is_none() && words.len() > 2 {
+            // Groups of devices (`logs`, `cache`, `mirror-0`) have no figures.
+            if words.len() > 2 {
                 reading.leave(line);
             }
             continue;

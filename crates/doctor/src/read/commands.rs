@@ -1,0 +1,35 @@
+//! What people typed: commands at prompts.
+//!
+//! A command names what its output is about (`text::boundary`); one that sets something is evidence
+//! itself, and one whose output nobody reads is at least told: it is a remark with the key
+//! `command`.
+
+use super::text::boundary;
+use super::text::clean::Line;
+use super::text::reading::Reading;
+use super::zfs::commands;
+
+/// A command with the line of its prompt; lines that a backslash joins are one.
+pub(crate) type Typed<'a> = (String, &'a Line<'a>);
+
+/// The command that begins at the first of `lines` and how many lines it takes.
+pub(crate) fn typed<'a>(lines: &'a [Line<'a>]) -> Option<(Typed<'a>, usize)> {
+    let line = lines.first()?;
+    let mut command = boundary::command(&line.text)?;
+    let mut taken = 1;
+    while let Some(open) = command.strip_suffix('\\') {
+        let Some(next) = lines.get(taken).filter(|_| taken < 64) else { break };
+        command = format!("{} {}", open.trim_end(), next.text.trim());
+        taken += 1;
+    }
+    Some(((command, line), taken))
+}
+
+/// Takes what was typed into the evidence.
+pub(crate) fn take(typed: &[Typed<'_>], reading: &mut Reading<'_>) {
+    for (command, line) in typed {
+        if !commands::take(command, line, reading) && !boundary::prints(command) {
+            reading.remark(Some("command"), command, line.number);
+        }
+    }
+}

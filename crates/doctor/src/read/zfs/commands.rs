@@ -1,0 +1,344 @@
+//! Commands that set properties: `zfs set`, `zfs create -o`, `zpool create -o -O`, `zpool set`; and
+//! settings that people list as `recordsize=8k`, without a dataset.
+//!
+//! What was set is what is in force until a later `zfs get` says otherwise; both are kept, with
+//! their lines. Short names of the lists (`compress`, `recsize`) are told by their whole names, as
+//! ZFS itself takes them. A name that is no property of ZFS sets nothing here.
+
+use super::properties;
+use crate::read::text::clean::Line;
+use crate::read::text::columns::without_bullet;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+/// The other names under which ZFS takes a property: those of the columns of its lists.
+const OTHER_NAMES: [(&str, &str); 26] = [
+    ("compress", "compression"),
+    ("rdonly", "readonly"),
+    ("recsize", "recordsize"),
+    ("volblock", "volblocksize"),
+    ("avail", "available"),
+    ("refer", "referenced"),
+    ("reserv", "reservation"),
+    ("refreserv", "refreservation"),
+    ("ratio", "compressratio"),
+    ("refratio", "refcompressratio"),
+    ("lused", "logicalused"),
+    ("lrefer", "logicalreferenced"),
+    ("usedsnap", "usedbysnapshots"),
+    ("usedds", "usedbydataset"),
+    ("usedchild", "usedbychildren"),
+    ("usedrefreserv", "usedbyrefreservation"),
+    ("case", "casesensitivity"),
+    ("redund_md", "redundant_metadata"),
+    ("dnsize", "dnodesize"),
+    ("cap", "capacity"),
+    ("alloc", "allocated"),
+    ("frag", "fragmentation"),
+    ("expandsz", "expandsize"),
+    ("expand", "autoexpand"),
+    ("replace", "autoreplace"),
+    ("listsnaps", "listsnapshots"),
+];
+
+/// Values by which a name that other programs use too is known to be a property of ZFS.
+const BY_VALUE: [(&str, &[&str]); 8] = [
+    ("sync", &["standard", "always", "disabled"]),
+    ("direct", &["standard", "always", "disabled"]),
+    ("prefetch", &["all", "none", "metadata"]),
+    ("exec", &["on", "off"]),
+    ("devices", &["on", "off"]),
+    ("readonly", &["on", "off"]),
+    ("encryption", &["on", "off"]),
+    ("copies", &["1", "2", "3"]),
+];
+
+/// Names that say nothing of ZFS without a dataset: everybody's files have them.
+const OF_EVERYBODY: [&str; 13] = [
+    "type",
+    "size",
+    "free",
+    "used",
+    "version",
+    "health",
+    "creation",
+    "available",
+    "capacity",
+    "allocated",
+    "mounted",
+    "written",
+    "quota",
+];
+
+/// The name by which `zfs get` shows a property that may be given by another.
+pub(crate) fn whole_name(name: &str) -> String {
+    let name = name.to_lowercase();
+    let known = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    known.map_or(name, |(_, whole)| (*whole).to_owned())
+}
+
+/// `name=value` with a name that ZFS knows; names of users hold a colon.
+fn pair(word: &str) -> Option<(String, &str)> {
+    let (name, value) = word.split_once('=')?;
+    let name = whole_name(name);
+    let value = value.trim_matches(['"', '\'', '`']);
+    (!value.is_empty() && (properties::is_known(&name) || name.contains(':')))
+        .then_some((name, value))
+}
+
+/// Properties that hold for the pool where `zpool create` sets them with `-o`.
+fn is_of_pool(name: &str) -> bool {
+    properties::is_of_pool(name) || name.starts_with("feature@")
+}
+
+/// What a command of ZFS sets: names, values, whether it is a property of the pool; and of what.
+#[derive(Debug, Default, PartialEq)]
+struct Sets {
+    pairs: Vec<(String, String, bool)>,
+    owners: Vec<String>,
+}
+
+/// The words from `zfs` or `zpool` on, without a prompt before them.
+fn words_of(command: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let is_tool = |word: &str| matches!(word.rsplit('/').next(), Some("zfs" | "zpool"));
+    let at = words.iter().take(6).position(|word| is_tool(word))?;
+    Some(words[at..].to_vec())
+}
+
+/// What `command` sets, if it is one that sets properties.
+fn parse(command: &str) -> Option<Sets> {
+    let words = words_of(command)?;
+    let of_pool = words[0].ends_with("zpool");
+    let mut rest = words[1..].iter().copied();
+    let verb = rest.next()?;
+    let mut sets = Sets::default();
+    match (of_pool, verb) {
+        (_, "set") => {
+            for word in rest {
+                match pair(word) {
+                    Some((name, value)) => sets.pairs.push((name, value.to_owned(), of_pool)),
+                    None if word.starts_with('-') || word.contains('=') => {}
+                    None if is_end(word) => break,
+                    None => sets.owners.push(word.to_owned()),
+                }
+            }
+        }
+        (true, "create" | "import" | "split")
+        | (false, "create" | "clone" | "receive" | "recv") => {
+            options(rest, of_pool, verb, &mut sets);
+        }
+        _ => return None,
+    }
+    (!sets.pairs.is_empty()).then_some(sets)
+}
+
+/// Where a command ends and another begins.
+fn is_end(word: &str) -> bool {
+    word.starts_with(['|', '>', ';', '&', '#', '<']) || word.ends_with(';')
+}
+
+/// The options of a command that creates: `-o name=value`, `-O name=value`, `-V size`, `-b size`.
+fn options<'a>(words: impl Iterator<Item = &'a str>, of_pool: bool, verb: &str, sets: &mut Sets) {
+    let mut words = words;
+    while let Some(word) = words.next() {
+        if is_end(word) {
+            break;
+        }
+        let Some(option) = word.strip_prefix('-').filter(|option| !option.is_empty()) else {
+            // Of a clone the last name is what is made; of the others the first.
+            if verb != "clone" || !word.contains('@') {
+                sets.owners.push(word.to_owned());
+                break;
+            }
+            continue;
+        };
+        let takes = |letter: char| match of_pool {
+            true => matches!(letter, 'o' | 'O' | 'm' | 'R') || letter == 't' && verb == "create",
+            false => matches!(letter, 'o' | 'V' | 'b' | 'x'),
+        };
+        let Some(at) = option.find(takes) else { continue };
+        let value = match &option[at + 1..] {
+            "" => words.next().unwrap_or_default(),
+            joined => joined,
+        };
+        set_by_option(&option[at..=at], value, of_pool, sets);
+    }
+}
+
+fn set_by_option(flag: &str, value: &str, of_pool: bool, sets: &mut Sets) {
+    let mut set = |name: &str, value: &str, of_pool: bool| {
+        sets.pairs.push((name.to_owned(), value.to_owned(), of_pool));
+    };
+    match (of_pool, flag) {
+        (_, "o" | "O") => {
+            if let Some((name, value)) = pair(value) {
+                set(&name, value, of_pool && flag == "o" && is_of_pool(&name));
+            }
+        }
+        (false, "V") => set("volsize", value, false),
+        (false, "b") => set("volblocksize", value, false),
+        (true, "m") => set("mountpoint", value, false),
+        _ => {}
+    }
+}
+
+/// Takes the properties that a command sets; `false` if it sets none.
+pub(crate) fn take(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+    let mut taken = false;
+    for sets in command.split("&&").flat_map(|part| part.split(';')).filter_map(parse) {
+        let unnamed = [String::new()];
+        let owners = if sets.owners.is_empty() { &unnamed[..] } else { &sets.owners };
+        for owner in owners {
+            for (name, value, of_pool) in &sets.pairs {
+                reading.property(owner, *of_pool, name, value, line);
+            }
+        }
+        taken = true;
+    }
+    taken
+}
+
+/// The property that a note such as `recordsize: 128K` sets, if its key is one, and whether it is a
+/// pool's.
+pub(crate) fn noted(key: &str, value: &str) -> Option<(String, bool)> {
+    let single = !value.contains(char::is_whitespace);
+    let (name, _) = listed(&format!("{key}={value}")).filter(|(name, _)| single && *name == key)?;
+    let of_pool = properties::is_of_pool(&name);
+    Some((name, of_pool))
+}
+
+/// Whether a line is such a command, with or without a prompt that nothing else knows.
+pub(crate) fn is_command(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let dressed = |word: &&str| {
+        matches!(*word, "sudo" | "doas" | "time" | "#" | "$" | "%" | ">" | "~")
+            || word.ends_with(['$', '#', '%', '>', '\u{276f}', '\u{279c}'])
+    };
+    let first = words.find(|word| !dressed(word)).unwrap_or_default();
+    matches!(first.rsplit('/').next(), Some("zfs" | "zpool"))
+        && !first.starts_with('.')
+        && parse(text).is_some()
+}
+
+/// Reads such commands; one that ends with a backslash goes on in the next line.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut lines = section.lines.iter();
+    while let Some(line) = lines.next() {
+        let mut command = line.text.trim().to_owned();
+        while let Some(open) = command.strip_suffix('\\') {
+            let Some(next) = lines.next() else { break };
+            command = format!("{} {}", open.trim_end(), next.text.trim());
+        }
+        if !take(&command, line, reading) {
+            reading.leave(line);
+        }
+    }
+}
+
+/// `name=value` as people list it: what no other program calls so.
+fn listed(word: &str) -> Option<(String, &str)> {
+    let (name, value) = pair(word)?;
+    let by_value = BY_VALUE.iter().find(|(known, _)| *known == name);
+    let ours = by_value.is_none_or(|(_, values)| values.contains(&value));
+    (ours && !OF_EVERYBODY.contains(&name.as_str()) && !name.contains([':', '@']))
+        .then_some((name, value))
+}
+
+/// The pairs of a line that holds nothing else.
+fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
+    let text = text.trim().trim_end_matches([',', ';']);
+    if let Some((name, value)) = text.split_once(" = ") {
+        let (name, value) = (name.trim(), value.trim());
+        let single = !name.contains(char::is_whitespace) && !value.contains(char::is_whitespace);
+        let known = listed(text.split(" = ").next()?.trim_end()).is_some();
+        let word = whole_name(name);
+        let ours = properties::is_known(&word) && !OF_EVERYBODY.contains(&word.as_str());
+        return (single && !known && ours).then_some(vec![(word, value)]);
+    }
+    let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty() && *word != "-o");
+    let pairs: Option<Vec<_>> = words.map(listed).collect();
+    pairs.filter(|pairs| !pairs.is_empty())
+}
+
+/// Whether a line holds settings of a dataset that nothing names.
+pub(crate) fn is_listed(text: &str) -> bool {
+    text.contains('=') && all_listed(text.trim_start_matches(['*', '-', '\u{2022}', ' '])).is_some()
+}
+
+/// Reads such lines.
+pub(crate) fn read_listed(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines {
+        let text = without_bullet(line);
+        match all_listed(text.trim_start_matches(['-', ' '])) {
+            Some(pairs) => {
+                for (name, value) in pairs {
+                    reading.property("", properties::is_of_pool(&name), &name, value, line);
+                }
+            }
+            None => reading.leave(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(command: &str) -> (Vec<String>, Vec<String>) {
+        let sets = parse(command).unwrap_or_default();
+        let pairs = sets.pairs.iter().map(|(name, value, of_pool)| {
+            format!("{}{name}={value}", if *of_pool { "pool " } else { "" })
+        });
+        (pairs.collect(), sets.owners)
+    }
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_a_command_sets() {
+        for (command, pairs, owners) in [
+            ("zfs set compress=lz4 tank/a", &["compression=lz4"][..], &["tank/a"][..]),
+            (
+                "sudo zfs set sync=disabled atime=off tank/a tank/b",
+                &["sync=disabled", "atime=off"],
+                &["tank/a", "tank/b"],
+            ),
+            ("zfs create -p -o recsize=16K tank/a", &["recordsize=16K"], &["tank/a"]),
+            (
+                "/sbin/zfs create -sV 10G -b 16k tank/v",
+                &["volsize=10G", "volblocksize=16k"],
+                &["tank/v"],
+            ),
+            ("zfs create -V10G tank/v", &["volsize=10G"], &["tank/v"]),
+            (
+                "zpool create -f -o ashift=12 -O atime=off -m /srv tank mirror sda sdb",
+                &["pool ashift=12", "atime=off", "mountpoint=/srv"],
+                &["tank"],
+            ),
+            ("zpool set autotrim=on tank", &["pool autotrim=on"], &["tank"]),
+            ("zfs clone -o sync=always tank/a@s tank/b", &["sync=always"], &["tank/b"]),
+            ("zfs list -o name", &[], &[]),
+            ("zfs set", &[], &[]),
+            ("zfs set nothing=known tank", &[], &[]),
+        ] {
+            assert_eq!(sets(command), (owned(pairs), owned(owners)), "{command}");
+        }
+    }
+
+    #[test]
+    fn settings_of_other_programs_are_not_of_zfs() {
+        assert!(is_listed("recordsize=8k"));
+        assert!(is_listed("- compression=lz4, atime=off"));
+        assert!(is_listed("sync=disabled"));
+        assert!(is_listed("recordsize = 128K"));
+        for text in ["sync=1", "direct=1", "size=10G", "rw=randread", "a=b", "=", "type=disk"] {
+            assert!(!is_listed(text), "{text}");
+        }
+        assert!(is_command("\u{276f} sudo zfs set atime=off tank"));
+        assert!(!is_command("zfs set: the command was wrong"));
+        assert!(!is_command("we said zfs set atime=off tank and waited"));
+    }
+}
