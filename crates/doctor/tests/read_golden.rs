@@ -49,6 +49,21 @@ fn describe(evidence: &Evidence) -> String {
             used.since_boot
         );
     }
+    for one in &evidence.single_cpus {
+        let used = &one.used;
+        let _ = writeln!(
+            out,
+            "{} cpu {} alone user {} system {} idle {} iowait {} interrupt {} steal {}",
+            at(&used.source),
+            one.name,
+            used.user,
+            used.system,
+            used.idle,
+            used.iowait,
+            used.interrupt,
+            used.steal
+        );
+    }
     for thread in &evidence.threads {
         let _ = writeln!(
             out,
@@ -64,6 +79,15 @@ fn describe(evidence: &Evidence) -> String {
             thread.cpu_time_s,
             thread.count
         );
+        if let Some(percent) = thread.system_percent {
+            let _ = writeln!(out, "    of it in the kernel {percent}");
+        }
+        if let Some(percent) = thread.machine_percent {
+            let _ = writeln!(out, "    of all CPUs {percent}");
+        }
+        if let Some(process) = thread.process.filter(|process| Some(*process) != thread.id) {
+            let _ = writeln!(out, "    of process {process}");
+        }
     }
     for timing in &evidence.timings {
         let _ = writeln!(
