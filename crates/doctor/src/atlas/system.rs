@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::RegexSet;
 
 /// Systems, by the number of a pattern below.
-const MARKS: [(&str, &str); 17] = [
+const MARKS: [(&str, &str); 27] = [
     ("linux", r"^top - \d\d:\d\d:\d\d up |^%?Cpu\(s\): +[\d.]+"),
     ("linux", r"^(KiB|MiB|GiB) Mem ?: +[\d.]"),
     ("linux", r"^MemTotal: +\d+ kB|^nr_free_pages \d|^procs -+memory-+"),
@@ -29,6 +29,16 @@ const MARKS: [(&str, &str); 17] = [
     ("illumos", r"^PID USERNAME +(SIZE|USR) .*PROCESS/(NLWP|LWPID)"),
     ("illumos", r"^Page Summary +Pages +MB"),
     ("macos", r"^Processes: \d+ total, \d+ running"),
+    ("linux", r"^CPU: +[\d.]+% usr +[\d.]+% sys +[\d.]+% nic"),
+    ("freebsd", r"^\S+ +\d+ +[\d.]+ +[\d.]+ +\d+ +\d+ +- +[A-Z]+ .*\[\w+\]$"),
+    ("macos", r"^\S+ +\d+ +[\d.]+ +[\d.]+ +\d+ +\d+ +(\?\?|s\d\d\d) +[A-Z]\S* "),
+    ("macos", r"^CPU usage: [\d.,]+% user, [\d.,]+% sys, "),
+    ("macos", r"^Process Name\s+% CPU\s"),
+    ("macos", r"^PhysMem: \S+ used \("),
+    ("windows", r"^(Handles +)?NPM\(K\) +PM\([KM]\) "),
+    ("windows", r"^Image Name +PID Session Name|^System Idle Process\s+(\d|Run)"),
+    ("windows", r#"^"\(PDH-CSV \d|^\\\\[^\\]+\\process(or)?\("#),
+    ("windows", r"^LoadPercentage$|^Process\s+CPU\s+Private Bytes\s+Working Set"),
     ("macos", r"^Load Avg: [\d.]+, [\d.]+, [\d.]+ +CPU usage:"),
 ];
 /// A longer line is none of a tool.

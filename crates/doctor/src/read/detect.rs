@@ -16,7 +16,7 @@ use super::system::{
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{ps, thread_tools, top};
+use super::threads::{pidstat, ps, thread_tools, top};
 use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
@@ -317,13 +317,6 @@ fn begins_atop(text: &str) -> bool {
         || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
 }
 
-fn begins_pidstat(text: &str) -> bool {
-    text.contains("Command")
-        && text.contains("%CPU")
-        && !text.contains("%MEM")
-        && (text.contains("UID") || text.contains("PID"))
-}
-
 fn begins_top(text: &str) -> bool {
     top::is_heading(text) || top::is_summary(text)
 }
@@ -354,13 +347,13 @@ static FORMATS: &[Format] = &[
     format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
     format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
     format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top"]),
-    format("pidstat", ByLine(begins_pidstat), thread_tools::read_pidstat).absorbs(&["pidstat"]),
+    format("pidstat", ByLine(pidstat::is_heading), pidstat::read).absorbs(&["pidstat"]),
     format("docker stats", Pattern(r"^CONTAINER(?: ID)?\s+(?:NAME\s+)?CPU %"), thread_tools::read_docker_stats).absorbs(&["docker stats"]),
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
-    format("ps", ByLine(ps::is_heading), ps::read).row(ps::is_row).keeps(ps::is_row),
+    format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*load averages?:|^load averages?:\s+\d"), load::read).each_line(),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),
     format("proc uptime", Pattern(r"^\d+\.\d\d \d+\.\d\d$|^begin \d+\.\d+ end \d+\.\d+$"), proc_stat::read_uptime).each_line(),

@@ -1,6 +1,6 @@
-//! Other tools that list threads: `pidstat` (-t), illumos `prstat -mL`, `atop`, `iotop`.
+//! Other tools that list threads: illumos `prstat -mL`, `docker stats`, `atop`, `iotop`.
 //!
-//! pidstat and prstat show percent of one CPU over an interval. iotop shows delays, not CPU: its
+//! prstat shows percent of one CPU over an interval. iotop shows delays, not CPU: its
 //! rows give threads without CPU, and figures of their own.
 
 use std::sync::LazyLock;
@@ -15,72 +15,6 @@ use crate::read::text::frame;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-
-/// Reads pidstat. Where it lists threads below processes, only the threads are taken; of several
-/// intervals each row stands for itself, and the averages are left out when rows were seen.
-pub(crate) fn read_pidstat(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut columns: Option<Columns<'_>> = None;
-    let mut rows = Vec::new();
-    let mut averages = Vec::new();
-    let (mut with_threads, mut clock) = (false, false);
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.contains("Command") && (text.contains("%CPU") || text.contains("%usr")) {
-            // The interval's end may stand in the heading: then it is no column, nor in the rows.
-            let behind = behind_clock(text);
-            clock = behind.is_some();
-            columns = Some(Columns::of(behind.unwrap_or(text).trim_start_matches(['#', ' '])));
-            reading.list += 1;
-            with_threads |= text.contains("TID");
-            continue;
-        }
-        if text.is_empty() || text.starts_with("Linux ") {
-            continue;
-        }
-        let average = text.starts_with("Average");
-        // A 12-hour clock takes a word more than its heading.
-        let text = match behind_clock(text).filter(|_| clock) {
-            Some(behind) => behind.to_owned(),
-            None if clock && average => text.trim_start_matches("Average:").to_owned(),
-            None => without_meridiem(text),
-        };
-        let Some((columns, cells)) =
-            columns.as_ref().and_then(|columns| Some((columns, columns.cells(&text)?)))
-        else {
-            reading.leave(line);
-            continue;
-        };
-        let cell = |names: &[&str]| columns::cell(columns, &cells, names);
-        let Some(percent) = cell(&["%CPU"]).and_then(number::percent) else {
-            reading.leave(line);
-            continue;
-        };
-        let process = cell(&["TID"]) == Some("-");
-        if with_threads && process {
-            continue;
-        }
-        let (name, kernel) = frame::thread(cells[cells.len() - 1]);
-        let id = cell(&["TID"]).or_else(|| cell(&["PID", "TGID"])).and_then(|id| id.parse().ok());
-        let thread = Thread {
-            id,
-            kernel,
-            cpu_percent: Some(percent),
-            ..reading.thread(short_name(&name), line)
-        };
-        if average { averages.push(thread) } else { rows.push(thread) }
-    }
-    if rows.is_empty() {
-        rows = averages;
-    }
-    reading.evidence.threads.append(&mut rows);
-}
-
-/// What stands behind a time of a 12-hour clock.
-fn behind_clock(text: &str) -> Option<&str> {
-    let (time, behind) = text.split_once(" AM ").or_else(|| text.split_once(" PM "))?;
-    let is_time = !time.is_empty() && time.chars().all(|c| c.is_ascii_digit() || c == ':');
-    is_time.then_some(behind)
-}
 
 /// A row of `docker stats`: the container, perhaps its name, and its CPU.
 static CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
@@ -110,10 +44,6 @@ pub(crate) fn read_docker_stats(section: &Section<'_>, reading: &mut Reading<'_>
         };
         reading.evidence.threads.push(thread);
     }
-}
-
-fn without_meridiem(text: &str) -> String {
-    text.replacen(" AM ", " ", 1).replacen(" PM ", " ", 1)
 }
 
 /// Reads illumos `prstat -mL`: USR and SYS are percent of the thread's own time.
