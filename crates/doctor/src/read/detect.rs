@@ -16,7 +16,7 @@ use super::system::{
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{pidstat, ps, thread_tools, top};
+use super::threads::{busybox, htop, pidstat, ps, thread_tools, top};
 use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
@@ -352,6 +352,8 @@ static FORMATS: &[Format] = &[
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
+    format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
+    format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
     format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*load averages?:|^load averages?:\s+\d"), load::read).each_line(),

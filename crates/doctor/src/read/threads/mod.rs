@@ -2,6 +2,8 @@
 //!
 //! Percents that are averages over a life are kept apart from those of an interval.
 
+pub(super) mod busybox;
+pub(super) mod htop;
 pub(super) mod list;
 pub(super) mod pidstat;
 pub(super) mod ps;

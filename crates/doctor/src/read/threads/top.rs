@@ -133,7 +133,8 @@ pub(crate) fn is_heading(text: &str) -> bool {
         && !has(&["VSZ", "STARTED", "START", "STAT", "STIME", "SYSCPU"])
 }
 
-fn ram(memory: &Rows, reading: &mut Reading<'_>) {
+/// The host's memory, from the table that has it.
+pub(crate) fn ram(memory: &Rows, reading: &mut Reading<'_>) {
     let total = memory.table.figures.iter().find(|figure| figure.name == "MemTotal_bytes");
     if let Some(figure) = total
         && let crate::evidence::Number::Gauge(bytes) = figure.value
