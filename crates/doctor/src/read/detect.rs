@@ -318,7 +318,7 @@ fn begins_atop(text: &str) -> bool {
 }
 
 fn begins_top(text: &str) -> bool {
-    top::is_heading(text) || top::is_summary(text)
+    top::is_summary(text) || top::is_heading(text) && !ps::is_heading(text)
 }
 
 fn is_illumos_row(text: &str) -> bool {
@@ -346,15 +346,15 @@ static FORMATS: &[Format] = &[
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
     format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
     format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
+    format("docker stats", Pattern(r"^CONTAINER(?: ID)?\s+(?:NAME\s+)?CPU %"), thread_tools::read_docker_stats).absorbs(&["docker stats"]),
     format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top"]),
     format("pidstat", ByLine(pidstat::is_heading), pidstat::read).absorbs(&["pidstat"]),
-    format("docker stats", Pattern(r"^CONTAINER(?: ID)?\s+(?:NAME\s+)?CPU %"), thread_tools::read_docker_stats).absorbs(&["docker stats"]),
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
     format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
-    format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
+    format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
     format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*load averages?:|^load averages?:\s+\d"), load::read).each_line(),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),

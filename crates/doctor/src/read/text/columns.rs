@@ -170,7 +170,8 @@ mod tests {
         assert_eq!(cell(&columns, &cells, &["CMD", "COMMAND"]), Some("a b  c"));
         assert!(columns.cells("12 root").is_none());
         let columns = Columns::of("PID STARTED COMMAND CPU%▽MEM%");
-        let cells = columns.cells_around("1 Mon Jun  9 17:21:50 2023 two words 3.0 0.1", 2).unwrap();
+        let cells =
+            columns.cells_around("1 Mon Jun  9 17:21:50 2023 two words 3.0 0.1", 2).unwrap();
         assert_eq!(cells, ["1", "Mon Jun  9 17:21:50 2023", "two words", "3.0", "0.1"]);
         assert!(columns.cells_around("1 Mon Jun 9", 2).is_none());
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));

@@ -2,14 +2,16 @@
 //!
 //! Meters are `name[|||| figure]`, several on a line. A CPU's meter does not tell user from system,
 //! so what it shows counts as `user`. Only if the CPUs from 0 or 1 on stand there without a gap are
-//! they all CPUs of the host, and their mean is its use. The list's percent is of one CPU.
+//! they all CPUs of the host, and their mean is its use. The list's percent is of one CPU, and it
+//! shows a process with what its threads use, and the threads as well: those are left out.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::list::{List, Percent};
-use crate::evidence::{CpuUse, OneCpu};
+use crate::evidence::{CpuUse, OneCpu, Thread};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -56,15 +58,44 @@ pub(crate) fn is_heading(text: &str) -> bool {
 }
 
 /// A screen so far.
+#[derive(Default)]
 struct Screen {
     cpus: Vec<OneCpu>,
     whole: Option<CpuUse>,
+    /// Rows with what all threads of a process have in common: its owner and its memory.
+    rows: Vec<(Option<String>, Thread)>,
+}
+
+impl Screen {
+    /// Ends the list: of rows that share their memory, one that uses as much as the others together
+    /// is the process, and they are its threads.
+    fn close_list(&mut self, reading: &mut Reading<'_>) {
+        let used = |thread: &Thread| thread.cpu_percent.unwrap_or_default();
+        let mut sums: HashMap<String, (usize, f64, f64)> = HashMap::new();
+        for (at, (memory, thread)) in self.rows.iter().enumerate() {
+            let Some(memory) = memory else { continue };
+            let sum = sums.entry(memory.clone()).or_insert((at, used(thread), 0.0));
+            sum.2 += used(thread);
+            if used(thread) > sum.1 {
+                (sum.0, sum.1) = (at, used(thread));
+            }
+        }
+        for (at, (memory, thread)) in std::mem::take(&mut self.rows).into_iter().enumerate() {
+            let of_all = memory.and_then(|memory| sums.get(&memory));
+            let is_thread = of_all.is_some_and(|(process, most, sum)| {
+                *process != at && *most >= (sum - most) * 0.9 - 1.0
+            });
+            if !is_thread {
+                reading.evidence.threads.push(thread);
+            }
+        }
+    }
 }
 
 /// Reads one screen or several.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut list: Option<List<'_>> = None;
-    let mut screen = Screen { cpus: Vec::new(), whole: None };
+    let mut screen = Screen::default();
     let mut memory = reading.table("meminfo");
     let mut tasks = reading.table("top");
     for line in section.lines {
@@ -73,10 +104,11 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         if is_heading(text) {
+            screen.close_list(reading);
             list = List::under(text, Percent::OneCpu);
             reading.list += 1;
-        } else if let Some(thread) = list.as_ref().and_then(|list| list.row(text, line, reading)) {
-            reading.evidence.threads.push(thread);
+        } else if let Some(row) = list.as_ref().and_then(|list| row(list, text, line, reading)) {
+            screen.rows.push(row);
         } else {
             let meters = meters(line, &mut screen, &mut memory, &mut tasks, reading);
             let words = words(line, &mut tasks, reading);
@@ -89,6 +121,25 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     super::top::ram(&memory, reading);
     reading.push(memory);
     reading.push(tasks);
+}
+
+/// A row, with what the threads of its process have in common.
+fn row(
+    list: &List<'_>,
+    text: &str,
+    line: &Line<'_>,
+    reading: &Reading<'_>,
+) -> Option<(Option<String>, Thread)> {
+    let cells = list.cells(text)?;
+    let thread = list.thread(&cells, line, reading)?;
+    let cell = |name: &str| list.cell(&cells, &[name]);
+    let memory = match (cell("USER"), cell("VIRT"), cell("RES"), cell("SHR")) {
+        (Some(user), Some(size), Some(resident), Some(shared)) if size != "0" => {
+            Some([user, size, resident, shared].join(" "))
+        }
+        _ => None,
+    };
+    Some((memory, thread))
 }
 
 /// The keys below the list, and the tabs above it.
@@ -112,11 +163,7 @@ fn meters(
             if label.starts_with(|c: char| c.is_ascii_digit()) {
                 if screen.cpus.iter().any(|cpu| cpu.name == *label) {
                     // The next screen has begun.
-                    let before = std::mem::replace(
-                        screen,
-                        Screen { cpus: Vec::new(), whole: None },
-                    );
-                    close(before, reading);
+                    close(std::mem::take(screen), reading);
                 }
                 screen.cpus.push(OneCpu { name: label.to_owned(), used });
                 any = true;
@@ -179,7 +226,8 @@ pub(crate) fn busy(percent: f64, line: &Line<'_>, reading: &Reading<'_>) -> CpuU
 }
 
 /// Ends a screen: the use of all CPUs, where all stand there.
-fn close(screen: Screen, reading: &mut Reading<'_>) {
+fn close(mut screen: Screen, reading: &mut Reading<'_>) {
+    screen.close_list(reading);
     let mean = mean_of_all(&screen.cpus);
     if mean.is_some()
         && let Some(last) = screen.cpus.last()

@@ -55,7 +55,7 @@ pub(crate) struct List<'h> {
     command: usize,
     percent: Percent,
     /// Whether commands are names of programs, which may hold blanks, and not command lines.
-    pub(crate) named: bool,
+    named: bool,
 }
 
 impl<'h> List<'h> {
@@ -70,18 +70,23 @@ impl<'h> List<'h> {
         Some(Self { columns, command, percent, named: false })
     }
 
+    /// The same list, whose commands are names.
+    pub(crate) fn of_names(self) -> Self {
+        Self { named: true, ..self }
+    }
+
     /// The cells of a row by blanks.
     pub(crate) fn cells<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         self.columns.cells_around(text, self.command)
     }
 
+    /// A cell of a row by the names of its column.
+    pub(crate) fn cell<'t>(&self, cells: &[&'t str], names: &[&str]) -> Option<&'t str> {
+        columns::cell(&self.columns, cells, names)
+    }
+
     /// One row; `None` if it is not of this list.
-    pub(crate) fn row(
-        &self,
-        text: &str,
-        line: &Line<'_>,
-        reading: &Reading<'_>,
-    ) -> Option<Thread> {
+    pub(crate) fn row(&self, text: &str, line: &Line<'_>, reading: &Reading<'_>) -> Option<Thread> {
         self.thread(&self.cells(text)?, line, reading)
     }
 

@@ -9,3 +9,4 @@ pub(super) mod pidstat;
 pub(super) mod ps;
 pub(super) mod thread_tools;
 pub(super) mod top;
+pub(super) mod top_cpu;

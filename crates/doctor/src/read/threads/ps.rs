@@ -137,10 +137,10 @@ fn take(list: &List<'_>, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
 
 /// What the percent under a heading is of.
 fn percent_of(heading: &str, reading: &Reading<'_>) -> Percent {
-    const BSD: [&str; 11] = [
-        "USER", "PID", "%CPU", "%MEM", "VSZ", "RSS", "TT", "STAT", "STARTED", "TIME", "COMMAND",
-    ];
-    let bsd_names = heading.split_whitespace().any(|word| matches!(word, "COMM" | "ARGS" | "UCOMM"));
+    const BSD: [&str; 11] =
+        ["USER", "PID", "%CPU", "%MEM", "VSZ", "RSS", "TT", "STAT", "STARTED", "TIME", "COMMAND"];
+    let bsd_names =
+        heading.split_whitespace().any(|word| matches!(word, "COMM" | "ARGS" | "UCOMM"));
     let seen = &reading.evidence.host.os_seen;
     let is_bsd = |name: &str| matches!(name, "macos" | "freebsd");
     let bsd_seen = !seen.is_empty() && seen.iter().all(|system| is_bsd(&system.value));
