@@ -16,7 +16,7 @@ use super::system::{
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{busybox, htop, pidstat, ps, thread_tools, top};
+use super::threads::{busybox, containers, htop, pidstat, ps, thread_tools, top};
 use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
@@ -346,12 +346,14 @@ static FORMATS: &[Format] = &[
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
     format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
     format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
-    format("docker stats", Pattern(r"^CONTAINER(?: ID)?\s+(?:NAME\s+)?CPU %"), thread_tools::read_docker_stats).absorbs(&["docker stats"]),
-    format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top"]),
+    format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top", "ps"]),
     format("pidstat", ByLine(pidstat::is_heading), pidstat::read).absorbs(&["pidstat"]),
+    format("docker stats", Pattern(r"^(?:CONTAINER(?: ID)?|ID)?\s*(?:NAME\s+)?CPU %\s+MEM"), containers::read_docker_stats).absorbs(&["docker stats"]),
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
+    format("kubectl top", ByLine(containers::is_kubectl_heading), containers::read_kubectl).absorbs(&["kubectl top"]),
+    format("systemd-cgtop", ByLine(containers::is_groups_heading), containers::read_groups).absorbs(&["systemd-cgtop"]),
     format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),

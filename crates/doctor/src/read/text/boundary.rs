@@ -13,6 +13,10 @@ static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"^\s*(?:\[?[\w.-]+@[\w.-]+[^#$%>]{0,80}[#$%>]|[A-Za-z][\w.-]{0,29}(?::[^#$%>\s]{0,60})?[#$%]|[#$%])\s+(\S.*)$";
     Regex::new(pattern).expect("a constant pattern")
 });
+/// `PS C:\Users\me> Get-Process`, `C:\>tasklist /v`.
+static WINDOWS_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:PS )?[A-Z]:\\[^>|]{0,80}>\s*([A-Za-z]\S.*)$").expect("a constant pattern")
+});
 static BANNER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^==> (.+) <==$").expect("a constant pattern"));
 static TIME_BANNER: LazyLock<Regex> =
@@ -30,7 +34,7 @@ static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
 /// a prompt: `# Overhead  Command` is a heading of perf.
-const COMMANDS: [&str; 74] = [
+const COMMANDS: [&str; 91] = [
     "sudo",
     "cat",
     "grep",
@@ -104,6 +108,23 @@ const COMMANDS: [&str; 74] = [
     "rm",
     "dd",
     "zilstat",
+    "kubectl",
+    "docker",
+    "podman",
+    "systemd-cgtop",
+    "glances",
+    "btop",
+    "busybox",
+    "powermetrics",
+    "spindump",
+    "pbpaste",
+    "procinfo",
+    "nmon",
+    "dstat",
+    "collectl",
+    "tasklist",
+    "typeperf",
+    "wmic",
     "echo",
 ];
 
@@ -134,6 +155,9 @@ pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
 fn prompt(line: &str) -> Option<Cow<'_, str>> {
     if !line.contains(['#', '$', '%', '>']) {
         return None;
+    }
+    if let Some(command) = WINDOWS_PROMPT.captures(line).and_then(|found| found.get(1)) {
+        return Some(Cow::Borrowed(command.as_str()));
     }
     let command = PROMPT.captures(line)?.get(1)?.as_str();
     let word = command
@@ -175,6 +199,8 @@ mod tests {
             ("[root@host ~]# zpool list", "zpool list"),
             ("user@host /tank $ sudo zfs get all tank", "sudo zfs get all tank"),
             ("host# sysctl vfs.zfs", "sysctl vfs.zfs"),
+            (r"PS C:\Users\me> Get-Process", "Get-Process"),
+            (r"C:\>tasklist /v", "tasklist /v"),
         ] {
             assert_eq!(prompt(line).as_deref(), Some(command), "{line}");
         }

@@ -3,6 +3,7 @@
 //! Percents that are averages over a life are kept apart from those of an interval.
 
 pub(super) mod busybox;
+pub(super) mod containers;
 pub(super) mod htop;
 pub(super) mod list;
 pub(super) mod pidstat;

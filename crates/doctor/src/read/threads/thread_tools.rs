@@ -1,4 +1,4 @@
-//! Other tools that list threads: illumos `prstat -mL`, `docker stats`, `atop`, `iotop`.
+//! Other tools that list threads: illumos `prstat -mL`, `atop`, `iotop`.
 //!
 //! prstat shows percent of one CPU over an interval. iotop shows delays, not CPU: its
 //! rows give threads without CPU, and figures of their own.
@@ -8,43 +8,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::top::short_name;
-use crate::evidence::{CpuUse, Thread};
+use crate::evidence::{CpuUse, OneCpu, Thread};
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
 use crate::read::text::frame;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-
-/// A row of `docker stats`: the container, perhaps its name, and its CPU.
-static CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([0-9a-f]{12}|\S+)\s+(?:(\S*[^\d.%\s]\S*)\s+)?([\d.]+)%\s")
-        .expect("a constant pattern")
-});
-
-/// Reads `docker stats`: a container is a program, with its percent of one CPU.
-pub(crate) fn read_docker_stats(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.starts_with("CONTAINER") {
-            reading.list += 1;
-            continue;
-        }
-        let Some(found) = CONTAINER.captures(text) else {
-            if !text.is_empty() {
-                reading.leave(line);
-            }
-            continue;
-        };
-        let name = found.get(2).or_else(|| found.get(1)).map_or("", |name| name.as_str());
-        let thread = Thread {
-            kernel: Some(false),
-            cpu_percent: number::plain(&found[3]),
-            ..reading.thread(name.to_owned(), line)
-        };
-        reading.evidence.threads.push(thread);
-    }
-}
 
 /// Reads illumos `prstat -mL`: USR and SYS are percent of the thread's own time.
 pub(crate) fn read_prstat(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -145,6 +115,10 @@ static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\|\s*#?([a-z]+\d*)\s+([\d.,]+)\s*([KMGT%s]?)").expect("a constant pattern")
 });
 
+/// The number of a single CPU, beside what it waited: `cpu003 w  0%`.
+static ATOP_CPU: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\|\s*cpu(\d{1,4}) w\s+(\d+)%").expect("a constant pattern"));
+
 /// Reads atop: the system lines (`PRC |`, `CPU |`, `MEM |`) and the list of processes.
 pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
@@ -166,12 +140,23 @@ pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
             reading.push(table);
             if label == "CPU" {
-                atop_cpu(&shares, line, reading);
+                let cpus = (shares_sum(&shares) / 100.0).round().max(1.0);
+                let used = atop_cpu(&shares, cpus, line, reading);
+                reading.evidence.cpu.push(used);
+            } else if let Some(found) = ATOP_CPU.captures(text).filter(|_| label == "cpu") {
+                shares.insert("wait".to_owned(), number::plain(&found[2]).unwrap_or(0.0));
+                let used = atop_cpu(&shares, 1.0, line, reading);
+                let name = found[1].trim_start_matches('0');
+                let name = if name.is_empty() { "0" } else { name }.to_owned();
+                reading.evidence.single_cpus.push(OneCpu { name, used });
             }
             continue;
         }
-        if text.contains("PID") && text.contains("CMD") && text.contains("CPU") {
-            columns = Some(Columns::of(text));
+        if text.contains("PID") && text.contains("CMD") {
+            // The heading ends in the number of the page: `CMD   1/29`.
+            let end = text.rfind("CMD").map_or(text.len(), |at| at + "CMD".len());
+            columns = Some(Columns::of(&text[..end]));
+            reading.list += 1;
             continue;
         }
         let found = columns.as_ref().and_then(|columns| atop_row(text, columns, line, reading));
@@ -193,12 +178,17 @@ fn atop_row(
     let cell = |names: &[&str]| columns::cell(columns, &cells, names);
     let seconds =
         |names: &[&str]| cell(names).and_then(|cell| number::plain(cell.trim_end_matches('s')));
+    // Lists of memory and disks have no column of CPU.
+    let cpu_percent = match cell(&["CPU"]) {
+        Some(cell) => Some(number::percent(cell)?),
+        None => None,
+    };
     let (name, kernel) = frame::thread(cell(&["CMD", "COMMAND"])?.split_whitespace().last()?);
     Some(Thread {
         id: cell(&["PID", "TID"]).and_then(|id| id.parse().ok()),
         kernel,
         state: cell(&["S"]).and_then(|state| state.chars().next()),
-        cpu_percent: Some(number::percent(cell(&["CPU"])?)?),
+        cpu_percent,
         cpu_time_s: Some(seconds(&["SYSCPU"]).unwrap_or(0.0) + seconds(&["USRCPU"]).unwrap_or(0.0))
             .filter(|time| *time > 0.0),
         ..reading.thread(short_name(&name), line)
@@ -206,27 +196,26 @@ fn atop_row(
 }
 
 /// atop shows percent of one CPU, summed over all; the sum of all parts gives their number.
+fn shares_sum(shares: &std::collections::HashMap<String, f64>) -> f64 {
+    let names = ["sys", "user", "irq", "idle", "wait", "steal"];
+    names.iter().filter_map(|name| shares.get(*name)).sum()
+}
+
 fn atop_cpu(
     shares: &std::collections::HashMap<String, f64>,
+    cpus: f64,
     line: &Line<'_>,
-    reading: &mut Reading<'_>,
-) {
-    let share = |name: &str| shares.get(name).copied().unwrap_or(0.0);
-    let all = share("sys")
-        + share("user")
-        + share("irq")
-        + share("idle")
-        + share("wait")
-        + share("steal");
-    let cpus = (all / 100.0).round().max(1.0);
-    reading.evidence.cpu.push(CpuUse {
-        user: share("user") / cpus,
-        system: share("sys") / cpus,
-        idle: share("idle") / cpus,
-        iowait: share("wait") / cpus,
-        interrupt: share("irq") / cpus,
-        steal: share("steal") / cpus,
+    reading: &Reading<'_>,
+) -> CpuUse {
+    let share = |name: &str| shares.get(name).copied().unwrap_or(0.0) / cpus;
+    CpuUse {
+        user: share("user"),
+        system: share("sys"),
+        idle: share("idle"),
+        iowait: share("wait"),
+        interrupt: share("irq"),
+        steal: share("steal"),
         since_boot: false,
         source: reading.at(line),
-    });
+    }
 }
