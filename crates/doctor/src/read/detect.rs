@@ -16,7 +16,7 @@ use super::system::{
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{busybox, containers, htop, pidstat, ps, thread_tools, top};
+use super::threads::{busybox, containers, htop, macos, pidstat, ps, thread_tools, top};
 use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
@@ -354,6 +354,9 @@ static FORMATS: &[Format] = &[
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
     format("kubectl top", ByLine(containers::is_kubectl_heading), containers::read_kubectl).absorbs(&["kubectl top"]),
     format("systemd-cgtop", ByLine(containers::is_groups_heading), containers::read_groups).absorbs(&["systemd-cgtop"]),
+    format("top of macOS", ByLine(macos::begins_top), macos::read_top).absorbs(&["top of macOS"]),
+    format("Activity Monitor", ByLine(macos::is_monitor_heading), macos::read_monitor).absorbs(&["Activity Monitor"]),
+    format("powermetrics", ByLine(macos::is_tasks_heading), macos::read_tasks).absorbs(&["powermetrics"]),
     format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
