@@ -16,7 +16,9 @@ use super::system::{
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{busybox, containers, htop, macos, pidstat, ps, thread_tools, top};
+use super::threads::{
+    busybox, containers, htop, macos, pidstat, ps, thread_tools, top, windows, windows_counters,
+};
 use super::zfs::{arc_summary, arcstat, bench, kstat, parameters, properties, txgs, zpool};
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
@@ -357,6 +359,10 @@ static FORMATS: &[Format] = &[
     format("top of macOS", ByLine(macos::begins_top), macos::read_top).absorbs(&["top of macOS"]),
     format("Activity Monitor", ByLine(macos::is_monitor_heading), macos::read_monitor).absorbs(&["Activity Monitor"]),
     format("powermetrics", ByLine(macos::is_tasks_heading), macos::read_tasks).absorbs(&["powermetrics"]),
+    format("Get-Process", ByLines(windows::begins_processes), windows::read_processes).absorbs(&["Get-Process"]),
+    format("tasklist", ByLines(windows::begins_tasks), windows::read_tasks).absorbs(&["tasklist"]),
+    format("list of Windows", ByLine(windows::is_list_heading), windows::read_list).absorbs(&["list of Windows"]),
+    format("counters of Windows", ByLine(windows_counters::begins), windows_counters::read).absorbs(&["counters of Windows"]),
     format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),

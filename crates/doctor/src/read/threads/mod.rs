@@ -13,3 +13,5 @@ pub(super) mod thread_tools;
 pub(super) mod top;
 pub(super) mod top_cpu;
 mod wide;
+pub(super) mod windows;
+pub(super) mod windows_counters;
