@@ -41,15 +41,17 @@ static UPTIME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Whether a line begins a screen of htop: a meter of a CPU or of memory, or the heading.
 pub(crate) fn begins(text: &str) -> bool {
-    is_heading(text)
-        || METER.captures_iter(text).any(|found| {
+    if text.starts_with("Tasks: ") && text.contains(" thr") || is_heading(text) {
+        return true;
+    }
+    text.contains('[')
+        && METER.captures_iter(text).any(|found| {
             let bars = found[2].trim_start().starts_with(['|', '#', '*', '■']);
             let full = SHARE.is_match(&found[2]) && bars;
             let cpu = found[1].starts_with(|c: char| c.is_ascii_digit()) || &found[1] == "CPU";
             let memory = matches!(&found[1], "Mem" | "Swp");
             cpu && full || memory && AMOUNTS.is_match(&found[2])
         })
-        || text.starts_with("Tasks: ") && text.contains(" thr")
 }
 
 /// Whether a line names the columns of the list.

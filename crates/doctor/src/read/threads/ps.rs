@@ -1,5 +1,5 @@
-//! `ps` in any choice of columns, of Linux, FreeBSD, macOS and busybox, and rows of `ps aux`
-//! without their heading.
+//! `ps` in any choice of columns, of Linux, FreeBSD, macOS and busybox, and rows of `ps aux`,
+//! `ps -ef` and `ps -e` without their heading.
 //!
 //! On Linux `%CPU` of ps is an average over the life of the process, so it goes to `life_percent`;
 //! a process that began to spin an hour ago hardly shows there. FreeBSD and macOS show what it uses
@@ -23,6 +23,11 @@ static AUX_ROW: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"^\s*(\S+)\s+(\d+)\s+(\d+(?:[.,]\d+)?)\s+(\d+(?:[.,]\d+)?)\s+(\d+)\s+(\d+)\s+(\S+)\s+([RSDZTtIWXLU][<>NLsl+WEJVXCc]*)\s+(\S+(?:\s+\d\d?)?)\s+(\d[\d:.-]*)\s+(\S.*)$";
     Regex::new(pattern).expect("a constant pattern")
 });
+/// A row of `ps -ef` or `ps -e`: perhaps owner, number, parent, use and start; terminal and time.
+static LONG_TIME_ROW: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^\s*(?:\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+\S+|(\d+))\s+(?:\?|pts/\d+|tty\w*)\s+((?:\d+-)?\d\d:\d\d:\d\d)\s+(\S.*)$";
+    Regex::new(pattern).expect("a constant pattern")
+});
 /// A row that has a percent or a time among its first words.
 static LIKE_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:[\w.+-]+\s+){0,6}\d+(?:[.,]\d+|:\d\d\S*)\s+\S").expect("a constant pattern")
@@ -41,14 +46,15 @@ const NAMES: [&str; 62] = [
     "TT", "TTY", "UID", "USER", "VSZ",
 ];
 
-/// Whether a line is a row of `ps aux`.
+/// Whether a line is a row of `ps aux`, `ps -ef` or `ps -e`.
 pub(crate) fn is_row(text: &str) -> bool {
-    AUX_ROW.is_match(text)
+    AUX_ROW.is_match(text) || LONG_TIME_ROW.is_match(text)
 }
 
 /// Whether a line names the columns of ps.
 pub(crate) fn is_heading(text: &str) -> bool {
-    if !COMMANDS.iter().any(|name| text.contains(name)) || text.len() > 400 {
+    let named = || ["COMM", "CMD", "ARGS"].iter().any(|name| text.contains(name));
+    if text.len() > 400 || !named() {
         return false;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -110,7 +116,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         if taken {
             continue;
         }
-        match by_pattern(text, line, reading) {
+        let thread = by_pattern(text, line, reading).or_else(|| with_time(text, line, reading));
+        match thread {
             Some(thread) => reading.evidence.threads.push(thread),
             None => waiting.push(line),
         }
@@ -171,6 +178,21 @@ fn by_pattern(text: &str, line: &Line<'_>, reading: &Reading<'_>) -> Option<Thre
         cpu_percent: now,
         life_percent: life,
         cpu_time_s: number::cpu_seconds(&found[10]),
+        ..reading.thread(short_name(&name), line)
+    })
+}
+
+/// A row of `ps -ef` or `ps -e` without its heading.
+fn with_time(text: &str, line: &Line<'_>, reading: &Reading<'_>) -> Option<Thread> {
+    let found = LONG_TIME_ROW.captures(text)?;
+    let figure = |at: usize| found.get(at).map(|figure| figure.as_str());
+    let (name, dressed) = frame::thread(&found[6]);
+    Some(Thread {
+        command: name.contains(' ').then(|| name.clone()),
+        id: figure(1).or(figure(4)).and_then(|id| id.parse().ok()),
+        kernel: dressed.or((figure(2) == Some("2")).then_some(true)),
+        life_percent: figure(3).and_then(number::percent),
+        cpu_time_s: number::cpu_seconds(&found[5]),
         ..reading.thread(short_name(&name), line)
     })
 }

@@ -79,6 +79,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         if text.is_empty() {
             continue;
         }
+        let worded = !text.starts_with(|c: char| c.is_ascii_digit());
         if text.starts_with("top - ")
             || text.starts_with("last pid:")
             || text.starts_with("load averages:")
@@ -92,13 +93,13 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
         } else if top_cpu::read(line, &mut singles, reading) {
             // It is where it belongs.
-        } else if by_place(text, line, &mut memory, &mut tasks) {
+        } else if worded && by_place(text, line, &mut memory, &mut tasks) {
             // In a language of which the words are not known.
         } else if text.starts_with("Tasks:")
             || text.starts_with("Threads:")
             || text.contains(" processes:")
             || text.contains(" threads:")
-            || TASKS.captures_iter(text).count() >= 4
+            || worded && TASKS.captures_iter(text).count() >= 4
         {
             for found in TASKS.captures_iter(text) {
                 tasks.gauge(

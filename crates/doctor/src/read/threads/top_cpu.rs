@@ -35,6 +35,9 @@ static GRAPH: LazyLock<Regex> = LazyLock::new(|| {
 pub(crate) fn read(line: &Line<'_>, singles: &mut Vec<OneCpu>, reading: &mut Reading<'_>) -> bool {
     let mut rest = line.text.trim();
     let mut any = false;
+    if !LABEL.is_match(rest) {
+        return false;
+    }
     while !rest.is_empty() {
         let (this, behind) = match NEXT.find(rest) {
             Some(next) => rest.split_at(next.start()),

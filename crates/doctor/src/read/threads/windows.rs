@@ -64,6 +64,10 @@ const BESIDE: [&str; 9] = [
     "Network",
 ];
 
+/// Further columns of these lists.
+const OTHERS: [&str; 8] =
+    ["CPU", "Threads", "Handles", "GPU", "Type", "Publisher", "Architecture", "Platform"];
+
 fn is_idle(name: &str) -> bool {
     matches!(name, "Idle" | "System Idle Process" | "_Total" | "_total" | "idle")
 }
@@ -186,7 +190,8 @@ fn selected_row<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Row<'t>> {
 
 /// Whether the first of `lines` is the heading of `tasklist`, which a ruler follows.
 pub(crate) fn begins_tasks(lines: &[Line<'_>]) -> bool {
-    lines.get(1).is_some_and(|line| RULER.is_match(line.text.trim()))
+    lines.first().is_some_and(|line| line.text.contains(" PID "))
+        && lines.get(1).is_some_and(|line| RULER.is_match(line.text.trim()))
 }
 
 /// Reads `tasklist`, in any language: the ruler tells the columns, their order is the same.
@@ -233,7 +238,12 @@ pub(crate) fn is_list_heading(text: &str) -> bool {
     let Some(columns) = Wide::under(text, &NAMES, &PROGRAMS) else { return false };
     let names = columns.names();
     let beside = |name: &&str| BESIDE.iter().any(|known| name.ends_with(known));
-    cpu_column(&columns).is_some() && names.iter().any(beside)
+    let known = |name: &&str| {
+        beside(name) || PROGRAMS.contains(name) || NAMES.contains(name) || OTHERS.contains(name)
+    };
+    // A sentence that begins with one of the words has neither.
+    let apart = text.contains('\t') || text.contains("  ") || names.iter().all(known);
+    apart && cpu_column(&columns).is_some() && names.iter().any(beside)
 }
 
 /// The name of the column with the percent, which may begin with that of all.
