@@ -92,9 +92,12 @@ fn split_cell<'r>(rest: &'r str, name: &str) -> Option<(&'r str, &'r str)> {
     let mut words = rest.split_whitespace();
     let first = words.next()?;
     let count = match name {
-        "STARTED" | "START" | "STIME" if is_one_of(first, &WEEKDAYS) => {
-            // `Mon Jun 29 17:21:50 2023`
-            if words.next().is_some_and(|word| is_one_of(word, &MONTHS)) { 5 } else { 1 }
+        // `Mon Jun 29 17:21:50 2023`
+        "STARTED" | "START" | "STIME"
+            if is_one_of(first, &WEEKDAYS)
+                && words.next().is_some_and(|word| is_one_of(word, &MONTHS)) =>
+        {
+            5
         }
         "STARTED" | "START" | "STIME" if is_one_of(first, &MONTHS) => 2,
         _ => 1,

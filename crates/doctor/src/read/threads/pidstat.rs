@@ -115,13 +115,13 @@ fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<(Vec<&'t str>, bool
 
 /// Whether every cell between the first and the command is a figure or a dash.
 fn is_row(columns: &Columns<'_>, cells: &[&str]) -> bool {
-    let figure = |cell: &&str| *cell == "-" || number::plain(cell).is_some();
+    let figure = |cell: &str| cell == "-" || number::plain(cell).is_some();
     let named = columns.names().iter().zip(cells);
     let mut inner = named.filter(|(name, _)| !matches!(**name, "USER" | "Command"));
     // With the time still on, the command begins with the last figure or the first is no figure.
     let command = cells.last().and_then(|cell| cell.split_whitespace().next());
     let cut = command.is_some_and(|word| number::plain(word).is_some());
-    inner.all(|(_, cell)| figure(&cell)) && !(cut && command != cells.last().copied())
+    inner.all(|(_, cell)| figure(cell)) && !(cut && command != cells.last().copied())
 }
 
 fn row(

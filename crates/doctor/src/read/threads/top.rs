@@ -273,8 +273,8 @@ fn row(
         let state = cell(&["S", "STATE"]).and_then(state_letter);
         // `ZEIT+`, `TEMPS+`: what is summed up to hundredths has a plus in all languages.
         let named = columns.names().iter().zip(&cells);
-        let summed = named.filter(|(name, _)| name.ends_with('+')).map(|(_, cell)| *cell);
-        let time = cell(&["TIME+", "TIME"]).or(summed.last());
+        let mut summed = named.filter(|(name, _)| name.ends_with('+')).map(|(_, cell)| *cell);
+        let time = cell(&["TIME+", "TIME"]).or(summed.next_back());
         return Some(Thread {
             command: command(&name),
             id: Some(id),
