@@ -243,12 +243,16 @@ fn close(mut screen: Screen, reading: &mut Reading<'_>) {
     reading.evidence.single_cpus.extend(screen.cpus);
 }
 
-/// The mean of single CPUs, if they are all: numbers from 0 or 1 on without a gap.
+/// The mean of single CPUs, if they are all: numbers from 0 or 1 on without a gap. One alone may be
+/// one that somebody picked.
 pub(crate) fn mean_of_all(cpus: &[OneCpu]) -> Option<CpuUse> {
     let mut numbers: Vec<usize> = cpus.iter().filter_map(|cpu| cpu.name.parse().ok()).collect();
     numbers.sort_unstable();
     let first = *numbers.first().filter(|first| **first <= 1)?;
-    if numbers.len() != cpus.len() || numbers.iter().enumerate().any(|(at, is)| first + at != *is) {
+    if numbers.len() < 2
+        || numbers.len() != cpus.len()
+        || numbers.iter().enumerate().any(|(at, is)| first + at != *is)
+    {
         return None;
     }
     let mut mean = CpuUse::none(cpus.last()?.used.source.clone());

@@ -37,6 +37,8 @@ const IDS: [&str; 6] = ["TID", "LWP", "SPID", "PID", "Pid", "进程号"];
 const PERCENTS: [&str; 6] = ["%CPU", "CPU%", "WCPU", "PCPU", "Cpu%", "CPU"];
 /// What stands in a cell that has no figure.
 const EMPTY: [&str; 6] = ["-", "?", "*", "N/A", "n/a", "--"];
+/// The kernel keeps so many bytes of a thread's name.
+const MAX_THREAD_NAME: usize = 15;
 /// A larger percent is none: no machine has so many CPUs.
 const MAX_PERCENT: f64 = 1_000_000.0;
 
@@ -152,7 +154,8 @@ impl<'h> List<'h> {
         if let Some((_, program)) = name.rsplit_once(".app/Contents/MacOS/") {
             return program.split(" -").next().unwrap_or(program).to_owned();
         }
-        if self.named { name.to_owned() } else { short_name(name) }
+        let of_threads = self.columns.position(&["TID", "LWP", "SPID"]).is_some();
+        if self.named { name.to_owned() } else { name_of(name, of_threads) }
     }
 
     /// The number under the first of `names`: outer `None` where the cell holds something else.
@@ -203,6 +206,15 @@ impl<'h> List<'h> {
         let found = found.or(whole.filter(|_| self.percent == Percent::Life));
         (found.is_some() || !any).then_some(found)
     }
+}
+
+/// The name in a command; those of threads may hold blanks (`GC Thread#0`), and are short.
+pub(crate) fn name_of(command: &str, of_thread: bool) -> String {
+    let is_line = command.len() > MAX_THREAD_NAME
+        || command.starts_with('/')
+        || command.contains(" -")
+        || command.contains(": ");
+    if of_thread && !is_line { command.to_owned() } else { short_name(command) }
 }
 
 /// Whether a character belongs to a tree that is drawn in front of a command.

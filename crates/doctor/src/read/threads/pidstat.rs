@@ -6,7 +6,7 @@
 //! place that ends in a colon marks an average. Where threads are listed below processes only the
 //! threads are taken; averages are left out where rows of intervals were seen.
 
-use super::top::short_name;
+use super::list::name_of;
 use crate::evidence::Thread;
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
@@ -60,7 +60,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         if is_heading(text) {
             let names = text.split_whitespace().skip_while(|word| !FIRST.contains(word));
             columns = Some(Columns::of_names(names.collect()));
-            with_threads |= text.contains("TID");
+            (with_threads, process) = (text.contains("TID"), None);
             reading.list += 1;
             continue;
         }
@@ -132,7 +132,7 @@ fn row(
 ) -> Option<(Thread, Vec<Rows>)> {
     let cell = |names: &[&str]| columns::cell(columns, cells, names);
     let (name, dressed) = frame::thread(cells.last()?);
-    let name = short_name(&name);
+    let name = name_of(&name, cell(&["TID"]).is_some());
     let id = cell(&["TID"]).or_else(|| cell(&["PID", "TGID"])).and_then(|id| id.parse().ok());
     let mut tables: Vec<Rows> = Vec::new();
     for (column, table, figure, unit) in FIGURES {
