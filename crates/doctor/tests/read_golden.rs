@@ -80,6 +80,15 @@ fn describe(evidence: &Evidence) -> String {
             thread.cpu_time_s,
             thread.count
         );
+        if let Some(percent) = thread.system_percent {
+            let _ = writeln!(out, "    of it in the kernel {percent}");
+        }
+        if let Some(percent) = thread.machine_percent {
+            let _ = writeln!(out, "    of all CPUs {percent}");
+        }
+        if let Some(process) = thread.process.filter(|process| Some(*process) != thread.id) {
+            let _ = writeln!(out, "    of process {process}");
+        }
     }
     for timing in &evidence.timings {
         let _ = writeln!(

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::RegexSet;
 
 /// Systems, by the number of a pattern below.
-const MARKS: [(&str, &str); 17] = [
+const MARKS: [(&str, &str); 27] = [
     ("linux", r"^top - \d\d:\d\d:\d\d up |^%?Cpu\(s\): +[\d.]+"),
     ("linux", r"^(KiB|MiB|GiB) Mem ?: +[\d.]"),
     ("linux", r"^MemTotal: +\d+ kB|^nr_free_pages \d|^procs -+memory-+"),
@@ -29,6 +29,19 @@ const MARKS: [(&str, &str); 17] = [
     ("illumos", r"^PID USERNAME +(SIZE|USR) .*PROCESS/(NLWP|LWPID)"),
     ("illumos", r"^Page Summary +Pages +MB"),
     ("macos", r"^Processes: \d+ total, \d+ running"),
+    ("linux", r"^CPU: +[\d.]+% usr +[\d.]+% sys +[\d.]+% nic"),
+    ("freebsd", r"^\S+ +\d+ +[\d.]+ +[\d.]+ +\d+ +\d+ +- +[A-Z]+ .*\[\w+\]$"),
+    ("macos", r"^\S+ +\d+ +[\d.]+ +[\d.]+ +\d+ +\d+ +(\?\?|s\d\d\d) +[A-Z]\S* "),
+    ("macos", r"^CPU usage: [\d.,]+% user, [\d.,]+% sys, "),
+    ("macos", r"^Process Name\s+% CPU\s"),
+    ("macos", r"^PhysMem: \S+ used \("),
+    ("windows", r"^(Handles +)?NPM\(K\) +PM\([KM]\) "),
+    (
+        "windows",
+        r"^Image Name +PID Session Name|^System Idle Process\s+(\d|Run)|^(PS )?[A-Z]:\\[^>|]*>",
+    ),
+    ("windows", r#"^"\(PDH-CSV \d|^\\\\[^\\]+\\process(or)?\("#),
+    ("windows", r"^LoadPercentage$|^Process\s+CPU\s+Private Bytes\s+Working Set"),
     ("macos", r"^Load Avg: [\d.]+, [\d.]+, [\d.]+ +CPU usage:"),
 ];
 /// A longer line is none of a tool.
@@ -74,6 +87,17 @@ mod tests {
                 "illumos",
             ),
             ("Processes: 300 total, 2 running, 298 sleeping, 1500 threads", "macos"),
+            ("root  7  1.4  0.0     0    96  -  DL    3Jun25    61:01.11 [zfskern]", "freebsd"),
+            (
+                "root 312 0.0 0.1 4312345 8120   ??  Us   Mon09AM   0:01.10 /usr/libexec/zed",
+                "macos",
+            ),
+            ("Process Name           % CPU   CPU Time   Threads  Idle Wake Ups   PID", "macos"),
+            ("CPU:  12% usr  38% sys   0% nic  48% idle   1% io   0% irq   1% sirq", "linux"),
+            ("Handles  NPM(K)    PM(K)      WS(K)     CPU(s)     Id  SI ProcessName", "windows"),
+            ("Image Name                     PID Session Name        Session#", "windows"),
+            (r"\\host\processor(_total)\% processor time :", "windows"),
+            ("\"(PDH-CSV 4.0)\",\"x\"", "windows"),
         ] {
             assert_eq!(system_of(line), Some(system), "{line}");
         }

@@ -19,7 +19,9 @@ use super::system::{
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{ps, thread_tools, top};
+use super::threads::{
+    busybox, containers, htop, macos, pidstat, ps, thread_tools, top, windows, windows_counters,
+};
 use super::timing;
 use super::zfs::{
     arc_summary, arcstat, bench, commands, kstat, parameters, properties, txgs, zpool,
@@ -329,15 +331,8 @@ fn begins_atop(text: &str) -> bool {
         || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
 }
 
-fn begins_pidstat(text: &str) -> bool {
-    text.contains("Command")
-        && text.contains("%CPU")
-        && !text.contains("%MEM")
-        && (text.contains("UID") || text.contains("PID"))
-}
-
 fn begins_top(text: &str) -> bool {
-    top::is_heading(text) || top::is_summary(text)
+    top::is_summary(text) || top::is_heading(text) && !ps::is_heading(text)
 }
 
 fn is_illumos_row(text: &str) -> bool {
@@ -365,14 +360,25 @@ static FORMATS: &[Format] = &[
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
     format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
     format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
-    format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top"]),
-    format("pidstat", ByLine(begins_pidstat), thread_tools::read_pidstat).absorbs(&["pidstat"]),
-    format("docker stats", Pattern(r"^CONTAINER(?: ID)?\s+(?:NAME\s+)?CPU %"), thread_tools::read_docker_stats).absorbs(&["docker stats"]),
+    format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top", "ps"]),
+    format("pidstat", ByLine(pidstat::is_heading), pidstat::read).absorbs(&["pidstat"]),
+    format("docker stats", Pattern(r"^(?:CONTAINER(?: ID)?|ID)?\s*(?:NAME\s+)?CPU %\s+MEM"), containers::read_docker_stats).absorbs(&["docker stats"]),
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
-    format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data),
-    format("ps", ByLine(ps::is_heading), ps::read).row(ps::is_row).keeps(ps::is_row),
+    format("kubectl top", ByLine(containers::is_kubectl_heading), containers::read_kubectl).absorbs(&["kubectl top"]),
+    format("systemd-cgtop", ByLine(containers::is_groups_heading), containers::read_groups).absorbs(&["systemd-cgtop"]),
+    format("top of macOS", ByLine(macos::begins_top), macos::read_top).absorbs(&["top of macOS"]),
+    format("Activity Monitor", ByLine(macos::is_monitor_heading), macos::read_monitor).absorbs(&["Activity Monitor"]),
+    format("powermetrics", ByLine(macos::is_tasks_heading), macos::read_tasks).absorbs(&["powermetrics"]),
+    format("Get-Process", ByLines(windows::begins_processes), windows::read_processes).absorbs(&["Get-Process"]),
+    format("tasklist", ByLines(windows::begins_tasks), windows::read_tasks).absorbs(&["tasklist"]),
+    format("list of Windows", ByLine(windows::is_list_heading), windows::read_list).absorbs(&["list of Windows"]),
+    format("counters of Windows", ByLine(windows_counters::begins), windows_counters::read).absorbs(&["counters of Windows"]),
+    format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
+    format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
+    format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
+    format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
     format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),

@@ -18,6 +18,10 @@ static DRAWN_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(?:\S{1,40}\s+)?[\u{276f}\u{279c}\u{03bb}]\s+(?:~\S*\s+)?(\S.*)$")
         .expect("a constant pattern")
 });
+/// `PS C:\Users\me> Get-Process`, `C:\>tasklist /v`.
+static WINDOWS_PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:PS )?[A-Z]:\\[^>|]{0,80}>\s*([A-Za-z]\S.*)$").expect("a constant pattern")
+});
 static BANNER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^==> (.+) <==$").expect("a constant pattern"));
 static TIME_BANNER: LazyLock<Regex> =
@@ -35,7 +39,7 @@ static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
 /// a prompt: `# Overhead  Command` is a heading of perf.
-const COMMANDS: [&str; 74] = [
+const COMMANDS: [&str; 91] = [
     "sudo",
     "cat",
     "grep",
@@ -109,6 +113,23 @@ const COMMANDS: [&str; 74] = [
     "rm",
     "dd",
     "zilstat",
+    "kubectl",
+    "docker",
+    "podman",
+    "systemd-cgtop",
+    "glances",
+    "btop",
+    "busybox",
+    "powermetrics",
+    "spindump",
+    "pbpaste",
+    "procinfo",
+    "nmon",
+    "dstat",
+    "collectl",
+    "tasklist",
+    "typeperf",
+    "wmic",
     "echo",
 ];
 
@@ -254,6 +275,9 @@ fn prompt(line: &str) -> Option<Cow<'_, str>> {
     if !line.contains(['#', '$', '%', '>', '\u{276f}', '\u{279c}', '\u{3bb}']) {
         return None;
     }
+    if let Some(command) = WINDOWS_PROMPT.captures(line).and_then(|found| found.get(1)) {
+        return Some(Cow::Borrowed(command.as_str()));
+    }
     let drawn = DRAWN_PROMPT.captures(line);
     let command = drawn.as_ref().or(PROMPT.captures(line).as_ref())?.get(1)?.as_str();
     let word = program(command)?;
@@ -303,6 +327,8 @@ mod tests {
             ("[root@host ~]# zpool list", "zpool list"),
             ("user@host /tank $ sudo zfs get all tank", "sudo zfs get all tank"),
             ("host# sysctl vfs.zfs", "sysctl vfs.zfs"),
+            (r"PS C:\Users\me> Get-Process", "Get-Process"),
+            (r"C:\>tasklist /v", "tasklist /v"),
         ] {
             assert_eq!(prompt(line).as_deref(), Some(command), "{line}");
         }

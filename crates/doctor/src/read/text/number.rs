@@ -86,16 +86,26 @@ pub(crate) fn integer(text: &str) -> Option<i128> {
 }
 
 /// CPU time as `top` and `ps` print it, in seconds: `944:14.73`, `0:31`, `00:06:09`, `1-02:03:04`,
-/// `62:34,27`, `15:26h` (hours, when top runs out of room).
+/// `62:34,27`, `15:26h` (hours, when top runs out of room), `1h23:45` and `3d02h` of htop, `3d02`
+/// of busybox.
 pub(crate) fn cpu_seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     let (days, rest) = match text.split_once('-') {
         Some((days, rest)) => (days.parse::<u32>().ok()?, rest),
         None => (0, text),
     };
-    if let Some(hours) = rest.strip_suffix('h').or_else(|| rest.strip_suffix('H')) {
-        let (whole, minutes) = hours.split_once(':').unwrap_or((hours, "0"));
-        return Some(plain(whole)? * 3600.0 + plain(minutes)? * 60.0);
+    let whole = |text: &str| text.parse::<u32>().ok().map(f64::from);
+    let in_hours = rest.strip_suffix('h').or_else(|| rest.strip_suffix('H'));
+    if let Some(hours) = in_hours.filter(|hours| !hours.contains('d')) {
+        let (hours, minutes) = hours.split_once(':').unwrap_or((hours, "0"));
+        return Some(plain(hours)? * 3600.0 + plain(minutes)? * 60.0);
+    }
+    if let Some((days, hours)) = rest.split_once('d') {
+        return Some(whole(days)? * 86_400.0 + whole(hours.trim_end_matches('h'))? * 3600.0);
+    }
+    if let Some((hours, behind)) = rest.split_once('h') {
+        let (minutes, seconds) = behind.split_once(':').unwrap_or((behind, "0"));
+        return Some(whole(hours)? * 3600.0 + plain(minutes)? * 60.0 + plain(seconds)?);
     }
     let mut seconds = 0.0;
     let mut parts = 0;
@@ -176,6 +186,10 @@ mod tests {
         assert_eq!(cpu_seconds("00:06:09"), Some(369.0));
         assert_eq!(cpu_seconds("1-02:03:04"), Some(93_784.0));
         assert_eq!(cpu_seconds("15:26h"), Some(55_560.0));
+        assert_eq!(cpu_seconds("1h23:45"), Some(5025.0));
+        assert_eq!(cpu_seconds("3d02h"), Some(266_400.0));
+        assert_eq!(cpu_seconds("3d02"), Some(266_400.0));
+        assert_eq!(cpu_seconds("1h23"), Some(4980.0));
         assert_eq!(cpu_seconds("12"), None);
         assert_eq!(seconds("1m28.661s"), Some(88.661));
         assert_eq!(seconds("12ms"), Some(0.012));

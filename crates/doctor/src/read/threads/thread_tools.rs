@@ -1,6 +1,6 @@
-//! Other tools that list threads: `pidstat` (-t), illumos `prstat -mL`, `atop`, `iotop`.
+//! Other tools that list threads: illumos `prstat -mL`, `atop`, `iotop`.
 //!
-//! pidstat and prstat show percent of one CPU over an interval. iotop shows delays, not CPU: its
+//! prstat shows percent of one CPU over an interval. iotop shows delays, not CPU: its
 //! rows give threads without CPU, and figures of their own.
 
 use std::sync::LazyLock;
@@ -8,113 +8,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::top::short_name;
-use crate::evidence::{CpuUse, Thread};
+use crate::evidence::{CpuUse, OneCpu, Thread};
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
 use crate::read::text::frame;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-
-/// Reads pidstat. Where it lists threads below processes, only the threads are taken; of several
-/// intervals each row stands for itself, and the averages are left out when rows were seen.
-pub(crate) fn read_pidstat(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut columns: Option<Columns<'_>> = None;
-    let mut rows = Vec::new();
-    let mut averages = Vec::new();
-    let (mut with_threads, mut clock) = (false, false);
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.contains("Command") && (text.contains("%CPU") || text.contains("%usr")) {
-            // The interval's end may stand in the heading: then it is no column, nor in the rows.
-            let behind = behind_clock(text);
-            clock = behind.is_some();
-            columns = Some(Columns::of(behind.unwrap_or(text).trim_start_matches(['#', ' '])));
-            reading.list += 1;
-            with_threads |= text.contains("TID");
-            continue;
-        }
-        if text.is_empty() || text.starts_with("Linux ") {
-            continue;
-        }
-        let average = text.starts_with("Average");
-        // A 12-hour clock takes a word more than its heading.
-        let text = match behind_clock(text).filter(|_| clock) {
-            Some(behind) => behind.to_owned(),
-            None if clock && average => text.trim_start_matches("Average:").to_owned(),
-            None => without_meridiem(text),
-        };
-        let Some((columns, cells)) =
-            columns.as_ref().and_then(|columns| Some((columns, columns.cells(&text)?)))
-        else {
-            reading.leave(line);
-            continue;
-        };
-        let cell = |names: &[&str]| columns::cell(columns, &cells, names);
-        let Some(percent) = cell(&["%CPU"]).and_then(number::percent) else {
-            reading.leave(line);
-            continue;
-        };
-        let process = cell(&["TID"]) == Some("-");
-        if with_threads && process {
-            continue;
-        }
-        let (name, kernel) = frame::thread(cells[cells.len() - 1]);
-        let id = cell(&["TID"]).or_else(|| cell(&["PID", "TGID"])).and_then(|id| id.parse().ok());
-        let thread = Thread {
-            id,
-            kernel,
-            cpu_percent: Some(percent),
-            ..reading.thread(short_name(&name), line)
-        };
-        if average { averages.push(thread) } else { rows.push(thread) }
-    }
-    if rows.is_empty() {
-        rows = averages;
-    }
-    reading.evidence.threads.append(&mut rows);
-}
-
-/// What stands behind a time of a 12-hour clock.
-fn behind_clock(text: &str) -> Option<&str> {
-    let (time, behind) = text.split_once(" AM ").or_else(|| text.split_once(" PM "))?;
-    let is_time = !time.is_empty() && time.chars().all(|c| c.is_ascii_digit() || c == ':');
-    is_time.then_some(behind)
-}
-
-/// A row of `docker stats`: the container, perhaps its name, and its CPU.
-static CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([0-9a-f]{12}|\S+)\s+(?:(\S*[^\d.%\s]\S*)\s+)?([\d.]+)%\s")
-        .expect("a constant pattern")
-});
-
-/// Reads `docker stats`: a container is a program, with its percent of one CPU.
-pub(crate) fn read_docker_stats(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.starts_with("CONTAINER") {
-            reading.list += 1;
-            continue;
-        }
-        let Some(found) = CONTAINER.captures(text) else {
-            if !text.is_empty() {
-                reading.leave(line);
-            }
-            continue;
-        };
-        let name = found.get(2).or_else(|| found.get(1)).map_or("", |name| name.as_str());
-        let thread = Thread {
-            kernel: Some(false),
-            cpu_percent: number::plain(&found[3]),
-            ..reading.thread(name.to_owned(), line)
-        };
-        reading.evidence.threads.push(thread);
-    }
-}
-
-fn without_meridiem(text: &str) -> String {
-    text.replacen(" AM ", " ", 1).replacen(" PM ", " ", 1)
-}
 
 /// Reads illumos `prstat -mL`: USR and SYS are percent of the thread's own time.
 pub(crate) fn read_prstat(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -215,6 +115,10 @@ static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\|\s*#?([a-z]+\d*)\s+([\d.,]+)\s*([KMGT%s]?)").expect("a constant pattern")
 });
 
+/// The number of a single CPU, beside what it waited: `cpu003 w  0%`.
+static ATOP_CPU: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\|\s*cpu(\d{1,4}) w\s+(\d+)%").expect("a constant pattern"));
+
 /// Reads atop: the system lines (`PRC |`, `CPU |`, `MEM |`) and the list of processes.
 pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
@@ -236,12 +140,23 @@ pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
             }
             reading.push(table);
             if label == "CPU" {
-                atop_cpu(&shares, line, reading);
+                let cpus = (shares_sum(&shares) / 100.0).round().max(1.0);
+                let used = atop_cpu(&shares, cpus, line, reading);
+                reading.evidence.cpu.push(used);
+            } else if let Some(found) = ATOP_CPU.captures(text).filter(|_| label == "cpu") {
+                shares.insert("wait".to_owned(), number::plain(&found[2]).unwrap_or(0.0));
+                let used = atop_cpu(&shares, 1.0, line, reading);
+                let name = found[1].trim_start_matches('0');
+                let name = if name.is_empty() { "0" } else { name }.to_owned();
+                reading.evidence.single_cpus.push(OneCpu { name, used });
             }
             continue;
         }
-        if text.contains("PID") && text.contains("CMD") && text.contains("CPU") {
-            columns = Some(Columns::of(text));
+        if text.contains("PID") && text.contains("CMD") {
+            // The heading ends in the number of the page: `CMD   1/29`.
+            let end = text.rfind("CMD").map_or(text.len(), |at| at + "CMD".len());
+            columns = Some(Columns::of(&text[..end]));
+            reading.list += 1;
             continue;
         }
         let found = columns.as_ref().and_then(|columns| atop_row(text, columns, line, reading));
@@ -263,12 +178,17 @@ fn atop_row(
     let cell = |names: &[&str]| columns::cell(columns, &cells, names);
     let seconds =
         |names: &[&str]| cell(names).and_then(|cell| number::plain(cell.trim_end_matches('s')));
+    // Lists of memory and disks have no column of CPU.
+    let cpu_percent = match cell(&["CPU"]) {
+        Some(cell) => Some(number::percent(cell)?),
+        None => None,
+    };
     let (name, kernel) = frame::thread(cell(&["CMD", "COMMAND"])?.split_whitespace().last()?);
     Some(Thread {
         id: cell(&["PID", "TID"]).and_then(|id| id.parse().ok()),
         kernel,
         state: cell(&["S"]).and_then(|state| state.chars().next()),
-        cpu_percent: Some(number::percent(cell(&["CPU"])?)?),
+        cpu_percent,
         cpu_time_s: Some(seconds(&["SYSCPU"]).unwrap_or(0.0) + seconds(&["USRCPU"]).unwrap_or(0.0))
             .filter(|time| *time > 0.0),
         ..reading.thread(short_name(&name), line)
@@ -276,27 +196,26 @@ fn atop_row(
 }
 
 /// atop shows percent of one CPU, summed over all; the sum of all parts gives their number.
+fn shares_sum(shares: &std::collections::HashMap<String, f64>) -> f64 {
+    let names = ["sys", "user", "irq", "idle", "wait", "steal"];
+    names.iter().filter_map(|name| shares.get(*name)).sum()
+}
+
 fn atop_cpu(
     shares: &std::collections::HashMap<String, f64>,
+    cpus: f64,
     line: &Line<'_>,
-    reading: &mut Reading<'_>,
-) {
-    let share = |name: &str| shares.get(name).copied().unwrap_or(0.0);
-    let all = share("sys")
-        + share("user")
-        + share("irq")
-        + share("idle")
-        + share("wait")
-        + share("steal");
-    let cpus = (all / 100.0).round().max(1.0);
-    reading.evidence.cpu.push(CpuUse {
-        user: share("user") / cpus,
-        system: share("sys") / cpus,
-        idle: share("idle") / cpus,
-        iowait: share("wait") / cpus,
-        interrupt: share("irq") / cpus,
-        steal: share("steal") / cpus,
+    reading: &Reading<'_>,
+) -> CpuUse {
+    let share = |name: &str| shares.get(name).copied().unwrap_or(0.0) / cpus;
+    CpuUse {
+        user: share("user"),
+        system: share("sys"),
+        idle: share("idle"),
+        iowait: share("wait"),
+        interrupt: share("irq"),
+        steal: share("steal"),
         since_boot: false,
         source: reading.at(line),
-    });
+    }
 }

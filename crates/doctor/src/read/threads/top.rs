@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::evidence::{CpuUse, Thread};
+use super::list::COMMANDS;
+use super::{htop, top_cpu};
+use crate::evidence::{OneCpu, Statement, Thread};
 use crate::read::system::load;
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
@@ -17,13 +19,6 @@ use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
 
-static CPU: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:%?Cpu\d*\s*(?:\(s\))?\s*:|CPU states?:|CPU:|\d+ CPUs?:)\s*(.*)$")
-        .expect("a constant pattern")
-});
-static CPU_PART: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(\d+(?:[.,]\d+)?)\s*%?\s*(user|nice|system|interrupt|idle|kernel|iowait|swap|us|sy|ni|id|wa|hi|si|st)\b").expect("a constant pattern")
-});
 static TASKS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(\d+)\s+(total|running|sleeping|stopped|zombie|processes|threads|starting|waiting|lock|on cpu)").expect("a constant pattern")
 });
@@ -33,6 +28,16 @@ static MEMORY_PART: LazyLock<Regex> = LazyLock::new(|| {
 });
 static MEMORY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(KiB|MiB|GiB|TiB|Ki|Mi|Gi)\s+)?(Mem|Swap|Memory|ARC)\s*:\s*(.*)$")
+        .expect("a constant pattern")
+});
+/// `Tâches: 231 total,   1 en cours, 230 en veille,   0 arrêté,   0 zombie`
+static TASKS_BY_PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\p{L}+\s*[:：]\s*(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) \S+$")
+        .expect("a constant pattern")
+});
+/// `MiB Spch:  15911,9 gesamt,   1234,5 frei,   4567,8 belegt,  10109,6 Puff/Cache`
+static MEMORY_BY_PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([KMG]iB) \p{L}+\s*[:：]\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,\s*(\d+(?:[.,]\d)?)\+? [^,\d]+([,.])\s*(\d+(?:[.,]\d)?)\+? \S+")
         .expect("a constant pattern")
 });
 static BARE_ROW: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,7 +51,7 @@ pub(crate) fn is_row(text: &str) -> bool {
 }
 
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?Cpu\(s\)|^%?Cpu\d+\s*:|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)|^load averages:.*;|^(?:Mem|Memory): \d+[KMG]";
+    let pattern = r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?C[Pp][Uu]\(s\)|^%?Cpu\s?\d+\s*:|^CPU \d+:\s+[\d.]+% user|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)|^load averages:.*;|^(?:Mem|Memory): \d+[KMG]";
     Regex::new(pattern).expect("a constant pattern")
 });
 static DATA: LazyLock<Regex> =
@@ -65,6 +70,8 @@ pub(crate) fn is_data(text: &str) -> bool {
 /// Reads one page or several.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
+    let mut singles = Vec::new();
+    let whole_before = reading.evidence.cpu.len();
     let mut memory = reading.table("meminfo");
     let mut tasks = reading.table("top");
     for line in section.lines {
@@ -72,6 +79,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         if text.is_empty() {
             continue;
         }
+        let worded = !text.starts_with(|c: char| c.is_ascii_digit());
         if text.starts_with("top - ")
             || text.starts_with("last pid:")
             || text.starts_with("load averages:")
@@ -83,21 +91,15 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             {
                 tasks.gauge("last_pid", number::plain(pid), line);
             }
-        } else if let Some(found) = CPU.captures(text).filter(|found| CPU_PART.is_match(&found[1]))
-        {
-            // `%Cpu0 :` lines are single CPUs; the whole is what evidence asks for.
-            let single = text.starts_with("%Cpu")
-                && text.as_bytes().get(4).is_some_and(u8::is_ascii_digit)
-                || text.starts_with("Cpu")
-                    && text.as_bytes().get(3).is_some_and(u8::is_ascii_digit);
-            if !single {
-                let used = cpu_use(&found[1], line, reading);
-                reading.evidence.cpu.push(used);
-            }
+        } else if top_cpu::read(line, &mut singles, reading) {
+            // It is where it belongs.
+        } else if worded && by_place(text, line, &mut memory, &mut tasks) {
+            // In a language of which the words are not known.
         } else if text.starts_with("Tasks:")
             || text.starts_with("Threads:")
             || text.contains(" processes:")
             || text.contains(" threads:")
+            || worded && TASKS.captures_iter(text).count() >= 4
         {
             for found in TASKS.captures_iter(text) {
                 tasks.gauge(
@@ -118,48 +120,88 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.leave(line);
         }
     }
+    close_cpus(singles, whole_before, reading);
     ram(&memory, reading);
     reading.push(memory);
     reading.push(tasks);
 }
 
+/// The CPUs that were shown one by one; without a line that sums them up they are it, if they are
+/// all.
+fn close_cpus(singles: Vec<OneCpu>, whole_before: usize, reading: &mut Reading<'_>) {
+    let mut known: Vec<&str> = singles.iter().map(|cpu| cpu.name.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let cpus = known.len();
+    if reading.evidence.cpu.len() == whole_before {
+        for page in singles.chunks(cpus.max(1)) {
+            reading.evidence.cpu.extend(htop::mean_of_all(page));
+        }
+    }
+    if let Some(last) = singles.last()
+        && htop::mean_of_all(&singles[..cpus.min(singles.len())]).is_some()
+        && reading.evidence.host.cpus.is_none()
+    {
+        let source = last.used.source.clone();
+        reading.evidence.host.cpus = Some(Statement { value: cpus as u32, source });
+    }
+    reading.evidence.single_cpus.extend(singles);
+}
+
+/// Reads a line of tasks or memory whose words are of another language, by the places of its
+/// figures; whether it was one.
+fn by_place(text: &str, line: &Line<'_>, memory: &mut Rows, tasks: &mut Rows) -> bool {
+    if TASKS.captures_iter(text).count() >= 4 || MEMORY_PART.captures_iter(text).count() >= 4 {
+        return false;
+    }
+    if let Some(found) = TASKS_BY_PLACE.captures(text) {
+        let names = ["total", "running", "sleeping", "stopped", "zombie"];
+        for (at, name) in names.iter().enumerate() {
+            tasks.gauge(&format!("tasks_{name}"), number::plain(&found[at + 1]), line);
+        }
+        return true;
+    }
+    let Some(found) = MEMORY_BY_PLACE.captures(text) else { return false };
+    let unit = match &found[1] {
+        "MiB" => 1_048_576.0,
+        "GiB" => 1_073_741_824.0,
+        _ => 1024.0,
+    };
+    let bytes = |at: usize| number::plain(&found[at]).map(|value| value * unit);
+    // Behind what is used of the swap stands a full stop in all languages.
+    if &found[5] == "." {
+        memory.gauge("SwapTotal_bytes", bytes(2), line);
+        memory.gauge("SwapFree_bytes", bytes(3), line);
+        memory.gauge("MemAvailable_bytes", bytes(6), line);
+    } else {
+        memory.gauge("MemTotal_bytes", bytes(2), line);
+        memory.gauge("MemFree_bytes", bytes(3), line);
+        tasks.gauge("mem_used_bytes", bytes(4), line);
+        tasks.gauge("mem_buff_cache_bytes", bytes(6), line);
+    }
+    true
+}
+
 /// Whether a line names the columns of a process list of top.
 pub(crate) fn is_heading(text: &str) -> bool {
     let has = |names: &[&str]| text.split_whitespace().any(|word| names.contains(&word));
-    has(&["PID", "LWP", "TID"])
+    has(&["PID", "LWP", "TID", "进程号"])
         && has(&["%CPU", "WCPU", "CPU", "CPU%"])
-        && has(&["COMMAND", "Command", "CMD"])
+        && has(&COMMANDS)
         && has(&["TIME+", "WCPU", "VIRT", "SIZE", "S"])
         && !has(&["VSZ", "STARTED", "START", "STAT", "STIME", "SYSCPU"])
 }
 
-fn ram(memory: &Rows, reading: &mut Reading<'_>) {
+/// The host's memory, from the table that has it.
+pub(crate) fn ram(memory: &Rows, reading: &mut Reading<'_>) {
     let total = memory.table.figures.iter().find(|figure| figure.name == "MemTotal_bytes");
     if let Some(figure) = total
         && let crate::evidence::Number::Gauge(bytes) = figure.value
         && reading.evidence.host.ram_bytes.is_none()
     {
         let source = figure.source.clone();
-        reading.evidence.host.ram_bytes =
-            Some(crate::evidence::Statement { value: bytes as u64, source });
+        reading.evidence.host.ram_bytes = Some(Statement { value: bytes as u64, source });
     }
-}
-
-/// The parts of a heading such as `0.1 us, 49.8 sy, ...` or `8.0% user, ... 60.1% idle`.
-pub(crate) fn cpu_use(text: &str, line: &Line<'_>, reading: &Reading<'_>) -> CpuUse {
-    let mut used = CpuUse::none(reading.at(line));
-    for found in CPU_PART.captures_iter(text) {
-        let value = number::plain(&found[1]).unwrap_or(0.0);
-        match &found[2] {
-            "us" | "user" | "ni" | "nice" => used.user += value,
-            "sy" | "system" | "kernel" => used.system += value,
-            "id" | "idle" => used.idle += value,
-            "wa" | "iowait" => used.iowait += value,
-            "hi" | "si" | "interrupt" => used.interrupt += value,
-            _ => used.steal += value,
-        }
-    }
-    used
 }
 
 fn memory_line(
@@ -220,21 +262,27 @@ fn row(
         && let Some(cells) = cells(columns, text)
     {
         let cell = |names: &[&str]| columns::cell(columns, &cells, names);
-        let id = cell(&["PID", "LWP", "TID"])?.trim_end_matches(['*', ',']).parse().ok()?;
+        let id =
+            cell(&["PID", "LWP", "TID", "进程号"])?.trim_end_matches(['*', ',']).parse().ok()?;
         let cpu = cell(&["%CPU", "WCPU", "CPU%"]).or_else(|| cell(&["CPU"]))?;
         let cpu = number::percent(cpu)?;
-        let raw = cell(&["COMMAND", "Command", "CMD"])?;
+        let raw = cell(&COMMANDS)?.trim_start_matches(['`', '-', ' ', '|', '+', '_']);
         let (name, by_dress) = frame::thread(raw);
         let virtual_size = cell(&["VIRT", "SIZE"]);
         let kernel = by_dress.or_else(|| (virtual_size == Some("0")).then_some(true));
         let state = cell(&["S", "STATE"]).and_then(state_letter);
+        // `ZEIT+`, `TEMPS+`: what is summed up to hundredths has a plus in all languages.
+        let named = columns.names().iter().zip(&cells);
+        let mut summed = named.filter(|(name, _)| name.ends_with('+')).map(|(_, cell)| *cell);
+        let time = cell(&["TIME+", "TIME"]).or(summed.next_back());
         return Some(Thread {
             command: command(&name),
             id: Some(id),
             kernel,
             state,
             cpu_percent: Some(cpu),
-            cpu_time_s: cell(&["TIME+", "TIME"]).and_then(number::cpu_seconds),
+            cpu_time_s: time.and_then(number::cpu_seconds),
+            process: cell(&["TGID"]).and_then(|id| id.parse().ok()),
             ..reading.thread(short_name(&name), line)
         });
     }
@@ -256,7 +304,8 @@ fn row(
 fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Vec<&'t str>> {
     let cpu_at =
         columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
-    let whole = columns.cells(text).filter(|cells| {
+    let command = columns.position(&COMMANDS)?;
+    let whole = columns.cells_around(text, command).filter(|cells| {
         let cpu = cells.get(cpu_at).copied().filter(|cell| !cell.contains(':'));
         cpu.and_then(number::percent).is_some()
     });
