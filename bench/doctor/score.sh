@@ -88,6 +88,8 @@ judge() {
     echo "== $1"
     score "$1" ${options[@]+"${options[@]}"}
     score "$1" --json > "$work/$1.json"
+    echo "the first three answers:"
+    python3 "$here/bench/doctor/answers.py" "$here/bench/doctor/answers/$1.jsonl" "$work/$1.answers"
     python3 - "$work/$1.json" <<'END'
 import json, sys
 total = json.load(open(sys.argv[1]))["total"]

@@ -6,7 +6,7 @@
 
 use super::waits::{is_idle_with_sleepers, waits};
 use super::{cite, cpus, percent};
-use crate::evidence::Source;
+use crate::evidence::{Source, Timing};
 use crate::facts::{Basis, Consumption, Facts, Lockup, Said};
 
 /// Whether it is the CPU.
@@ -139,12 +139,18 @@ impl Timed {
     /// The command that took longest.
     fn of(facts: &Facts) -> Option<Self> {
         let timings = facts.evidence().timings.iter().filter(|one| one.real_s > 0.5);
-        let longest = timings.max_by(|a, b| a.real_s.total_cmp(&b.real_s))?;
-        let used = longest.user_s + longest.system_s;
+        let spent = |one: &Timing| one.user_s + one.system_s;
+        let longest = timings.max_by(|a, b| spent(a).total_cmp(&spent(b)))?;
+        let used = spent(longest);
         let words = longest.command.split_whitespace();
-        let program = words
+        let is_number = longest.command.contains(" id '");
+        let program = (!is_number)
+            .then_some(words)
+            .into_iter()
+            .flatten()
             .map(|word| word.rsplit('/').next().unwrap_or(word))
-            .find(|word| !matches!(*word, "time" | "sudo" | "doas" | "#" | "$"))?;
+            .find(|word| !matches!(*word, "time" | "sudo" | "doas" | "#" | "$"))
+            .unwrap_or(&longest.command);
         Some(Self {
             program: program.to_owned(),
             cpus: used / longest.real_s,
@@ -154,7 +160,7 @@ impl Timed {
         })
     }
 
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.cpus >= FULL_PERCENT / 100.0
     }
 
@@ -165,7 +171,7 @@ impl Timed {
     fn words(&self) -> String {
         format!(
             "{} took {:.1} s and used {} in that time, {} of it in the kernel",
-            self.program,
+            if self.program.is_empty() { "the command" } else { &self.program },
             self.real_s,
             cpus(self.cpus),
             percent(self.kernel_part * 100.0)
@@ -174,7 +180,7 @@ impl Timed {
 }
 
 /// Percent of all CPUs from which the machine is busy.
-const BUSY_PERCENT: f64 = 50.0;
+const BUSY_PERCENT: f64 = 49.5;
 /// Percent of one CPU from which a thread fills it.
 const FULL_PERCENT: f64 = 70.0;
 /// The same for a CPU of which its own states are known.
@@ -383,7 +389,10 @@ fn states(facts: &Facts) -> Cpu {
     }
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let busy_percent = if measured {
-        Some(parts.iter().map(|(_, value)| value).sum::<f64>().clamp(0.0, 100.0))
+        let told = facts.cpu("busy").unwrap_or(0.0) + facts.cpu("steal").unwrap_or(0.0);
+        let all: f64 = parts.iter().map(|(_, value)| value).sum();
+        let busy = if phase.is_some() { all } else { told };
+        Some(busy.clamp(0.0, 100.0))
     } else {
         own("busy").or_else(|| {
             let told: f64 = parts.iter().map(|(_, value)| value).sum();
@@ -438,7 +447,7 @@ fn full_cpu(facts: &Facts) -> Option<(String, Part, f64)> {
 /// How many CPUs there are, by a list that shows who makes up what the states say: one thread that
 /// fills a CPU while 13% of all CPUs is busy is one of eight.
 fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
-    let list = consumption.filter(|list| list.basis == Basis::Now && list.comes_down)?;
+    let list = consumption.filter(|list| list.basis == Basis::Now && list.ends)?;
     let busy = cpu.busy_percent.filter(|busy| *busy >= 5.0)?;
     let others = cpu.part(Part::Interrupts) + cpu.part(Part::Stolen);
     let own = busy - others;

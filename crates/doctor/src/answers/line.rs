@@ -3,12 +3,12 @@
 //! What is not shown is not said, and nothing is said surer than it is.
 
 use super::cpu::{Part, State};
-use super::users::{Kind, User};
+use super::users::{Kind, User, Users};
 use super::zfs::Among;
 use super::{Answers, cpus, percent};
 
-/// Percent of one CPU, of all or of the samples up to which it is little.
-const LITTLE: f64 = 15.0;
+/// Samples up to which their number belongs to the sentence.
+const FEW_SAMPLES: f64 = 200.0;
 
 pub(super) fn line(answers: &Answers) -> Option<String> {
     let Answers { cpu, users, zfs } = answers;
@@ -41,9 +41,8 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                 ));
             }
             // Little on a list of which nobody knows what it leaves out is no answer.
-            let first = first.filter(|user| {
-                users.is_said || user.size() >= LITTLE || zfs.among != Among::Unknown
-            })?;
+            let first = first
+                .filter(|user| users.is_said || !user.is_little() || zfs.among != Among::Unknown)?;
             let known = match zfs.among {
                 Among::No => format!("Not {}: ", zfs.name),
                 _ => String::new(),
@@ -56,11 +55,16 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                 ));
             }
             if users.of_samples {
+                let few = match users.samples {
+                    Some(count) if count < FEW_SAMPLES => format!("only {count:.0} "),
+                    _ => String::new(),
+                };
                 let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
                 return Some(format!(
-                    "{known}{} of the busy samples go to {}{does}; how busy the machine is was not \
+                    "{known}{} of the {}busy samples go to {}{does}; how busy the machine is was not \
                      shown{}.",
                     percent(first.samples_percent.unwrap_or(0.0)),
+                    few,
                     first.described(),
                     whether(answers)
                 ));
@@ -157,7 +161,7 @@ fn by_nobody(answers: &Answers) -> String {
         format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
     });
     let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
-    let busy = cpu.busy_words().map(|words| format!("The CPU is busy: {words}"));
+    let busy = cpu.busy_words();
     let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
     let said = said.unwrap_or_else(|| "The CPU is busy".to_owned());
     format!("{said}{}. Who uses it is not shown.", not_it(answers).unwrap_or_default())
@@ -195,19 +199,41 @@ fn by(first: &User, answers: &Answers) -> String {
             format!("{not}it is {name}{does}, with {uses}{waits}.")
         }
         (_, Kind::Interrupts) => {
-            format!("{}nterrupts take {uses}{whether}{waits}.", begin(&not, "I", "i"))
+            let stolen = beside(users, Kind::Stolen, first)
+                .map(|stolen| format!(", and {stolen} are stolen by the hypervisor"));
+            format!(
+                "{}nterrupts take {uses}{}{whether}{waits}.",
+                begin(&not, "I", "i"),
+                stolen.unwrap_or_default()
+            )
         }
-        (_, Kind::Stolen) => format!(
-            "{not}{uses} are stolen: the hypervisor gives them to other machines{whether}{waits}."
-        ),
+        (_, Kind::Stolen) => {
+            let interrupts = beside(users, Kind::Interrupts, first)
+                .map(|part| format!(", and interrupts take {part}"));
+            format!(
+                "{not}{uses} are stolen: the hypervisor gives them to other machines{}{whether}\
+                 {waits}.",
+                interrupts.unwrap_or_default()
+            )
+        }
         (_, Kind::NotShown) => format!(
             "{not}{}, and the list shows only {} of it{whether}.",
             cpu.busy_words().unwrap_or_else(|| "the CPU is busy".to_owned()),
-            cpus(cpu.busy_cpus.unwrap_or(0.0) - first.cpus.unwrap_or(0.0)),
+            match (cpu.busy_cpus, first.cpus) {
+                (Some(busy), Some(rest)) => cpus((busy - rest).max(0.0)),
+                _ =>
+                    percent(cpu.busy_percent.unwrap_or(0.0) - first.machine_percent.unwrap_or(0.0)),
+            },
         ),
         (Among::Yes, _) => format!("{}{does} uses most, {uses}{whether}{waits}.", capital(&name)),
         (Among::Unknown, _) => format!("{}{does} uses {uses}{whether}{waits}.", capital(&name)),
     }
+}
+
+/// What a second part uses that is about as large as the first.
+fn beside(users: &Users, kind: Kind, first: &User) -> Option<String> {
+    let other = users.list.iter().find(|user| user.kind == kind)?;
+    (other.size() >= 0.5 * first.size()).then(|| other.used())
 }
 
 /// A first letter, behind words or at the beginning.

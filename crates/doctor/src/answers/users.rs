@@ -8,7 +8,7 @@ use super::cpu::{Cpu, Part};
 use super::{cite, cpus, percent};
 use crate::atlas;
 use crate::evidence::{LockUse, Source};
-use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_thread};
+use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_program, is_zfs_thread};
 
 /// What kind of user it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,11 @@ impl User {
             .unwrap_or(0.0)
     }
 
+    /// Whether it is so little that it explains nothing.
+    pub fn is_little(&self) -> bool {
+        self.size() < 15.0
+    }
+
     /// Its name with what it is, for sentences.
     pub fn described(&self) -> String {
         match self.kind {
@@ -109,6 +114,8 @@ pub struct Users {
     pub over_life: bool,
     /// Whether they are of samples.
     pub of_samples: bool,
+    /// Number of the samples, where it is known.
+    pub samples: Option<f64>,
     /// Whether the list comes down to rows that matter no more.
     pub comes_down: bool,
     /// Whether sentences or the kernel's log name them, without a figure.
@@ -188,7 +195,7 @@ impl Users {
 
 fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
     let kind = match used {
-        _ if used.is_zfs => Kind::Zfs,
+        _ if used.is_zfs || is_zfs_program(&used.name) => Kind::Zfs,
         _ if used.is_kernel => Kind::Kernel,
         _ => Kind::Program,
     };
@@ -220,6 +227,7 @@ fn listed(list: &Consumption, cpu: &Cpu) -> Users {
         list: list.users.iter().map(|used| user_of(used, list.basis, cpu)).collect(),
         over_life: list.basis == Basis::Life,
         of_samples: false,
+        samples: None,
         comes_down: list.comes_down,
         is_said: false,
         sources,
@@ -249,6 +257,16 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     }
     if matters(stolen) {
         users.push(part("stolen", Kind::Stolen, stolen));
+    }
+    if let Some((name, Part::Interrupts, value)) = &cpu.full
+        && users.is_empty()
+        && consumption.is_none()
+    {
+        let mut full = part("interrupts", Kind::Interrupts, interrupts);
+        full.name = format!("interrupts on CPU {name}");
+        full.cpus = Some(value / 100.0);
+        users.push(full);
+        return users;
     }
     if consumption.is_none() && !users.is_empty() {
         users.push(part("not shown", Kind::NotShown, busy - interrupts - stolen));
@@ -314,7 +332,8 @@ fn locks(facts: &Facts) -> Users {
 fn said(facts: &Facts, cpu: &Cpu) -> Users {
     let named = |name: &str, cpus| {
         let kind = match () {
-            () if is_zfs_thread(name) || atlas::is_subsystem(name) => Kind::Zfs,
+            () if is_zfs_thread(name) || is_zfs_program(name) => Kind::Zfs,
+            () if atlas::is_subsystem(name) => Kind::Zfs,
             () if facts.is_kernel_thread(name) => Kind::Kernel,
             () => Kind::Program,
         };
@@ -338,7 +357,8 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
         users.list.push(named(thread, None));
         cite(&mut users.sources, &lockup.source);
     }
-    if let Some(timed) = cpu.timed.as_ref().filter(|_| users.list.is_empty()) {
+    let timed = cpu.timed.as_ref().filter(|timed| !timed.program.is_empty());
+    if let Some(timed) = timed.filter(|timed| users.list.is_empty() && timed.is_busy()) {
         users.list.push(named(&timed.program, Some(timed.cpus)));
         cite(&mut users.sources, &timed.source);
     }
@@ -347,6 +367,10 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
             users.list.push(named(&name, None));
             cite(&mut users.sources, &source);
         }
+    }
+    if let Some(timed) = timed.filter(|_| users.list.is_empty()) {
+        users.list.push(named(&timed.program, Some(timed.cpus)));
+        cite(&mut users.sources, &timed.source);
     }
     users.is_said = !users.list.is_empty();
     users
@@ -374,7 +398,7 @@ fn profiled(facts: &Facts) -> Users {
         .into_iter()
         .map(|one| {
             let kind = match &one {
-                _ if is_zfs_thread(&one.name) => Kind::Zfs,
+                _ if is_zfs_thread(&one.name) || is_zfs_program(&one.name) => Kind::Zfs,
                 _ if one.is_kernel => Kind::Kernel,
                 _ => Kind::Program,
             };
@@ -411,5 +435,6 @@ fn profiled(facts: &Facts) -> Users {
         list.iter_mut().for_each(|user| user.samples_percent = None);
         return Users { list, is_said: true, sources, ..Users::default() };
     }
-    Users { list, of_samples: true, sources, ..Users::default() }
+    let samples = facts.profile_samples().ok();
+    Users { list, samples, of_samples: true, sources, ..Users::default() }
 }

@@ -162,9 +162,7 @@ impl Zfs {
         }
         let least = facts.profiled_share_of_zfs().unwrap_or(0.0);
         // Threads and commands of its own count, whatever their functions.
-        let own = users.list.iter().filter(|user| {
-            user.kind == Kind::Zfs || user.kind == Kind::Program && is_zfs_program(&user.name)
-        });
+        let own = users.list.iter().filter(|user| user.kind == Kind::Zfs);
         let least = own.filter_map(|user| user.samples_percent).sum::<f64>().max(least);
         let rest = (100.0 - facts.profile_shown()).max(0.0) + facts.unowned_share();
         let most = (least + rest).min(100.0);
@@ -259,9 +257,11 @@ impl Zfs {
         };
         if let Some(least) = self.least_cpus.filter(|least| has_much(*least)) {
             self.among = Among::Yes;
+            let commands = own.iter().all(|one| is_zfs_program(&one.name));
             let names: Vec<&str> = own.iter().take(3).map(|one| one.name.as_str()).collect();
             let among = match self.name {
                 "ogive" => "its process uses".to_owned(),
+                _ if commands => format!("its commands ({}) use", names.join(", ")),
                 _ => format!("its threads ({}) use", names.join(", ")),
             };
             self.because = format!("{among} {}", cpus(least));
@@ -287,7 +287,13 @@ impl Zfs {
             self.because = because;
             return;
         }
-        let Some(first) = users.first().filter(|first| first.kind != Kind::Zfs) else { return };
+        let Some(first) = users.first().filter(|first| first.kind != Kind::Zfs) else {
+            if let Some(because) = self.by_states(cpu) {
+                self.among = Among::No;
+                self.because = because;
+            }
+            return;
+        };
         let exclusion = self
             .by_bound(first, cpu, &least)
             .or_else(|| self.by_states(cpu))
@@ -318,6 +324,10 @@ impl Zfs {
 
     /// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
     fn by_states(&self, cpu: &Cpu) -> Option<String> {
+        // Tools that show one figure do not tell the kernel from programs.
+        if !cpu.parts.iter().any(|(part, _)| *part == Part::System) {
+            return None;
+        }
         let system = cpu.part(Part::System);
         let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0)?;
         let own = self.least_cpus.unwrap_or(0.0) * 100.0 / cpu.cpus.unwrap_or(1.0);
@@ -379,6 +389,14 @@ fn calm(consumption: Option<&Consumption>, cpu: &Cpu, least: &str) -> Option<Str
         (State::Idle, None) => true,
         _ => false,
     };
+    // Of the little that is used most may be its.
+    let own = consumption.map_or(0.0, |list| {
+        let own = list.users.iter().filter(|one| one.is_zfs);
+        own.map(|one| one.percent).sum::<f64>() / list.percent.max(0.1)
+    });
+    if cpu.state == State::Waiting && own >= 0.5 {
+        return None;
+    }
     if !calm || consumption.is_some_and(|list| list.percent >= 100.0) {
         return None;
     }

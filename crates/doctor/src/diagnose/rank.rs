@@ -44,7 +44,7 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
 }
 
 /// No cause that the first three answers contradict is surer than this.
-const CONTRADICTED: f64 = 0.40;
+const CONTRADICTED: f64 = 0.25;
 
 /// Takes from a cause what the first three answers contradict: an idle CPU that is busy, a program
 /// where the kernel has the CPU, work of ZFS's where its part is small.
@@ -56,7 +56,8 @@ pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers) {
 
 fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
     let state = answers.cpu.state;
-    let first = answers.users.first();
+    let users = &answers.users;
+    let first = users.first();
     let busy = matches!(state, State::Busy | State::Some);
     match rule.text.role {
         Role::NotCpu => match rule.text.id.as_str() {
@@ -66,15 +67,20 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
         },
         Role::Innocent if rule.text.id == "innocent-user-process" => {
             let other = first.is_some_and(|user| !matches!(user.kind, Kind::Program | Kind::Code));
-            state == State::Waiting || state == State::Idle || busy && other
+            // Rows of next to nothing make nobody the consumer.
+            let little = first.is_none_or(|user| user.is_little()) && state == State::Unknown;
+            state == State::Waiting
+                || state == State::Idle
+                || busy && other
+                || little && !users.is_said
         }
         Role::Kernel => busy && first.is_some_and(|user| user.kind == Kind::Stolen),
         // Causes without a share of the CPU are complaints about something else.
         Role::Cause | Role::LegitWork => {
-            accuses_zfs(rule)
+            (accuses_zfs(rule) || rule.text.role == Role::LegitWork)
                 && rule.share.is_some()
                 && rule.text.family != "kernel-reclaim"
-                && busy
+                && (busy || state == State::Unknown)
                 && answers.zfs.among == Among::No
         }
         _ => false,

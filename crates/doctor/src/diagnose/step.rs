@@ -56,9 +56,10 @@ const STEPS: &[General] = &[
     General {
         open: Open::Who,
         system: "linux",
-        run: "top -b -d 5 -n 2 -w 200 | tail -n +1 | head -80",
+        run: "top -b -d 5 -n 2 -w 200 > top.txt && ogive doctor top.txt",
         outcomes: &[
-            "us or sy high: the CPU, and the rows on top say whose",
+            "us or sy high: the CPU, and the rows on top say whose; what the kernel does (sy) a \
+             profile tells: perf record -a -g -- sleep 10",
             "wa high: disks; st high: the hypervisor; hi and si high: interrupts",
             "id high and nobody on top: it is not the CPU",
         ],
@@ -112,7 +113,7 @@ const STEPS: &[General] = &[
     General {
         open: Open::Kernel,
         system: "linux",
-        run: "sudo perf record -a -g -F 99 -o perf.data -- sleep 20; ogive doctor perf.data",
+        run: "sudo perf record -a -g -F 99 -o perf.data -- sleep 20 && ogive doctor perf.data",
         outcomes: &[
             "functions of [zfs] or its threads on top: ZFS, and which part of it",
             "other functions on top: their names say which part of the kernel, and for whom",
@@ -152,7 +153,7 @@ const STEPS: &[General] = &[
     General {
         open: Open::Program,
         system: "linux",
-        run: "sudo perf record -g -F 99 -p $(pgrep -d, -x PROCESS) -- sleep 20; perf report",
+        run: "sudo perf record -g -F 99 -p $(pgrep -d, -x PROCESS) -- sleep 20 && perf report",
         outcomes: &[
             "functions of the program on top: its own work",
             "functions of the kernel on top: what it asks the kernel for",
@@ -227,7 +228,7 @@ const STEPS: &[General] = &[
     General {
         open: Open::Locks,
         system: "linux",
-        run: "sudo ogive locks --for 20s > locks.txt; ogive doctor locks.txt",
+        run: "sudo ogive locks --for 20s > locks.txt && ogive doctor locks.txt",
         outcomes: &["the lock with most time waited, and its caller, say who holds up whom"],
     },
 ];
@@ -344,8 +345,11 @@ fn general(open: Open, facts: &Facts) -> Option<Step> {
 /// The parts of a command whose output was not given yet and that this system has.
 fn not_given(command: &str, facts: &Facts) -> Option<String> {
     let other = facts.os().is_ok_and(|system| system != "linux");
+    let (_, callers) = facts.profile_kind();
     let given = |part: &str| {
-        TOOLS.iter().any(|(tool, formats)| {
+        // A table without callers answers less than one with them.
+        let told = !part.contains("perf record") || callers;
+        told && TOOLS.iter().any(|(tool, formats)| {
             part.contains(tool)
                 && facts.evidence().inputs.iter().any(|input| {
                     input.formats.iter().any(|format| formats.contains(&format.as_str()))

@@ -36,7 +36,7 @@ const CAP_PASSING_WORD: f64 = 0.38;
 /// Settings and versions: they make it possible, they do not show that it happens.
 const CAP_SETTINGS: f64 = 0.35;
 /// Fewer busy samples than this prove little.
-const FEW_SAMPLES: f64 = 60.0;
+const FEW_SAMPLES: f64 = 100.0;
 
 /// What a stack without weight counts, of what the same place in a profile counts.
 const PRESENCE: f64 = 0.7;

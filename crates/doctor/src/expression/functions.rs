@@ -83,6 +83,7 @@ pub const FUNCTIONS: &[Function] = &[
         'n',
         "exponent with which its CPU grows with the number in its text (2 = quadratic)",
     ),
+    f("timed_ratio", "r", 'n', "CPU of the dearest run of one command by that of its cheapest"),
     f("load1", "", 'n', "load average of one minute"),
     f("load15", "", 'n', "load average of fifteen minutes"),
     f("self_share", "f", 'n', "percent of busy samples in matching functions themselves"),
@@ -298,6 +299,7 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
         "timed_system_share" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.system_s * 100.0 / timing.real_s.max(0.001)),
         "timed_cpu_share" => |facts: &Facts, a: &str| facts.timed(a, |timing| (timing.user_s + timing.system_s) * 100.0 / timing.real_s.max(0.001)),
         "timed_growth" => Facts::timed_growth,
+        "timed_ratio" => Facts::timed_ratio,
     );
     bind!(context, facts, two: "thread_in_state" => Facts::thread_in_state);
     let own = Arc::clone(facts);

@@ -53,6 +53,8 @@ pub struct Consumption {
     /// Whether it comes down to rows that matter no more: who is not on it uses no more than its
     /// last.
     pub comes_down: bool,
+    /// Whether it comes down to next to nothing: it shows everybody who uses the CPU.
+    pub ends: bool,
     /// Whether it comes down enough that nobody who is not on it uses much beside the first.
     pub comes_near: bool,
     /// Whether kernel threads are on it, so that the list is of them as well.
@@ -61,6 +63,8 @@ pub struct Consumption {
 
 /// A last row of this part of the first matters no more.
 const NO_MATTER: f64 = 0.1;
+/// A row of this, percent of one CPU, uses next to nothing.
+const NEXT_TO_NOTHING: f64 = 1.0;
 /// A last row of this part of the first is far behind it.
 const NEAR: f64 = 0.35;
 
@@ -180,6 +184,7 @@ fn consumption(basis: Basis, list: &[&Thread], figure: fn(&Thread) -> Option<f64
         basis,
         percent,
         comes_down: users.len() > 1 && least <= NO_MATTER * largest,
+        ends: users.len() > 1 && least <= NEXT_TO_NOTHING,
         comes_near: users.len() > 1 && least <= NEAR * largest && !is_filtered(&users),
         has_kernel: users.iter().any(|used| used.is_kernel),
         users,

@@ -301,7 +301,8 @@ impl Facts {
                 return 100.0;
             }
             let rows = profile.rows.iter().filter_map(|row| row.self_percent).sum::<f64>();
-            rows.min(100.0)
+            let chains = profile.chains.iter().map(|path| path.percent).sum::<f64>();
+            rows.max(chains).min(100.0)
         })
     }
 

@@ -415,6 +415,26 @@ impl Facts {
         }
     }
 
+    /// How many times the CPU the dearest run of a command took of its cheapest: the same program
+    /// and verb (`zfs get`), asked for more and for less.
+    pub fn timed_ratio(&self, command: &str) -> Known<f64> {
+        let pattern = self.pattern(command)?;
+        let mut runs: BTreeMap<String, Vec<&crate::evidence::Timing>> = BTreeMap::new();
+        let timings = &self.evidence().timings;
+        for timing in timings.iter().filter(|timing| pattern.is_match(&timing.command)) {
+            let found = pattern.find(&timing.command).map_or(0, |found| found.start());
+            let verb: Vec<&str> = timing.command[found..].split_whitespace().take(2).collect();
+            runs.entry(verb.join(" ")).or_default().push(timing);
+        }
+        let spent = |timing: &&crate::evidence::Timing| (timing.user_s + timing.system_s).max(0.01);
+        let ratios = runs.values().filter(|runs| runs.len() > 1).map(|runs| {
+            runs.iter().for_each(|timing| self.used(&timing.source));
+            let spent = runs.iter().map(spent);
+            spent.clone().fold(0.0, f64::max) / spent.fold(f64::MAX, f64::min)
+        });
+        ratios.reduce(f64::max).map_or_else(|| absent("the same command timed twice"), Ok)
+    }
+
     /// How a command's time grows: exponent between the least and the most work, from numbers in
     /// the command's text (`zfs holds (25 snapshots)`).
     pub fn timed_growth(&self, command: &str) -> Known<f64> {

@@ -42,7 +42,7 @@ use std::sync::Arc;
 pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 
 use crate::atlas::system_of;
-use crate::evidence::{Evidence, Input};
+use crate::evidence::{CpuUse, Evidence, Input};
 use profile::folded;
 use system::{host, proc_stat};
 use text::boundary;
@@ -102,6 +102,28 @@ pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
 /// Adds what only several inputs show together; call once behind the last.
 pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
+    add_mean_of_cpus(evidence);
+}
+
+/// Where only single CPUs are shown, their mean is the use of all of them.
+fn add_mean_of_cpus(evidence: &mut Evidence) {
+    let singles = &evidence.single_cpus;
+    if !evidence.cpu.is_empty() || singles.len() < 2 {
+        return;
+    }
+    let count = singles.len() as f64;
+    let mean =
+        |part: fn(&CpuUse) -> f64| singles.iter().map(|one| part(&one.used)).sum::<f64>() / count;
+    evidence.cpu.push(CpuUse {
+        user: mean(|used| used.user),
+        system: mean(|used| used.system),
+        idle: mean(|used| used.idle),
+        iowait: mean(|used| used.iowait),
+        interrupt: mean(|used| used.interrupt),
+        steal: mean(|used| used.steal),
+        since_boot: singles.iter().all(|one| one.used.since_boot),
+        source: singles[0].used.source.clone(),
+    });
 }
 
 fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut Vec<String>) {

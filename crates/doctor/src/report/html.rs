@@ -44,11 +44,19 @@ pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
 fn overview(out: &mut String, diagnosis: &Diagnosis) {
     let overview = &diagnosis.overview;
     out.push_str("<dl>");
-    if let Some(busy) = overview.busy_percent {
-        let _ = write!(out, "<dt>CPU</dt><dd>{busy:.0}% busy</dd>");
+    let answers = &diagnosis.answers;
+    for (label, sentence) in [
+        ("is it CPU", answers.cpu.sentence()),
+        ("who uses it", answers.users.sentence()),
+        (
+            if answers.zfs.name == "ogive" { "is it ogive" } else { "is it ZFS" },
+            answers.zfs.sentence(),
+        ),
+    ] {
+        let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", escape(&sentence));
     }
     if !overview.consumers.is_empty() {
-        out.push_str("<dt>used by</dt><dd>");
+        out.push_str("<dt>of the busy CPU</dt><dd>");
         for user in &overview.consumers {
             let _ = write!(
                 out,
