@@ -135,7 +135,18 @@ mod tests {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(code, _)| *code).collect();
         assert_eq!(
             codes,
-            [SUCCESS, FAILURE, USAGE, SOURCE, MOUNT_POINT, FUSE, BUSY, EVIDENCE, CAUSE_FOUND, CAUSE_OPEN]
+            [
+                SUCCESS,
+                FAILURE,
+                USAGE,
+                SOURCE,
+                MOUNT_POINT,
+                FUSE,
+                BUSY,
+                EVIDENCE,
+                CAUSE_FOUND,
+                CAUSE_OPEN
+            ]
         );
     }
 

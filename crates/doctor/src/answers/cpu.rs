@@ -181,6 +181,8 @@ impl Timed {
 
 /// Percent of all CPUs from which the machine is busy.
 const BUSY_PERCENT: f64 = 49.5;
+/// Percent of all CPUs from which a machine is no idle one, whoever uses it.
+const MUCH_PERCENT: f64 = 30.0;
 /// Percent of one CPU from which a thread fills it.
 const FULL_PERCENT: f64 = 70.0;
 /// The same for a CPU of which its own states are known.
@@ -215,14 +217,17 @@ impl Cpu {
         cpu.waits_for = wait.as_ref().and_then(|(wait, ..)| *wait);
         let in_part = busiest.is_some_and(|most| most >= FULL_PERCENT)
             || cpu.full.is_some()
-            || cpu.busy_cpus.is_some_and(|busy| busy >= 1.0 && cpu.parts_of_one_thread());
+            || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
+                && cpu.busy_cpus.is_none_or(|busy| busy >= 1.0);
         let busy = match (cpu.busy_percent, used, cpu.cpus) {
             (Some(busy), ..) => busy >= BUSY_PERCENT,
             (None, Some(used), Some(count)) => used >= count * BUSY_PERCENT / 100.0,
             (None, Some(used), None) => used >= SEVERAL_CPUS,
             (None, None, _) => by_machine(consumption).is_some_and(|used| used >= BUSY_PERCENT),
         };
-        let measured = cpu.busy_percent.is_some() || used.is_some();
+        // Means over lives say nothing of now.
+        let measured =
+            cpu.busy_percent.is_some() || consumption.is_some_and(|list| list.basis != Basis::Life);
         let said = facts.said_busy().filter(|_| !measured);
         let lockup = facts.lockup();
         let busy = busy || said.as_ref().is_some_and(|(said, _)| *said == Said::All);
@@ -270,12 +275,6 @@ impl Cpu {
             cite(&mut cpu.sources, &first.source);
         }
         cpu
-    }
-
-    /// Where a machine of several CPUs is busy by a whole one and no list tells who, it may be one
-    /// thread or several: nothing is claimed.
-    fn parts_of_one_thread(&self) -> bool {
-        self.busy_percent.is_some_and(|busy| busy >= 30.0)
     }
 
     /// The part that is largest.

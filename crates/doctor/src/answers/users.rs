@@ -150,6 +150,9 @@ impl Users {
             users.list.extend(beside(consumption, cpu));
         }
         users.list.retain(|user| user.size() > 0.0 || users.is_said);
+        if users.list.is_empty() {
+            users = said(facts, cpu);
+        }
         // Of two with the same figure the kernel's is the one that is asked about.
         users.list.sort_by(|a, b| {
             b.size()

@@ -122,7 +122,8 @@ fn asleep(facts: &Facts) -> Option<(String, Source)> {
     let stacks = &facts.evidence().kernel_stacks;
     let leaf = |stack: &KernelStack| {
         let top = stack.frames.iter().take(4).filter_map(|frame| frame.symbol.as_deref());
-        top.filter(|name| SLEEPS.iter().any(|own| name.contains(own))).last().map(str::to_owned)
+        let sleeps = |name: &&str| SLEEPS.iter().any(|own| name.contains(own));
+        top.filter(sleeps).reduce(|_, deeper| deeper).map(str::to_owned)
     };
     let first = leaf(stacks.first()?)?;
     stacks.iter().all(|stack| leaf(stack).is_some()).then(|| (first, stacks[0].source.clone()))

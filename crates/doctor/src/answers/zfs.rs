@@ -202,7 +202,8 @@ impl Zfs {
         let first = first.filter_map(|user| user.samples_percent).fold(0.0, f64::max);
         // A table of functions shows the largest: what is below its last row is many small ones.
         let rest = most - least;
-        let small = most <= SMALL * first || least <= SMALL * first && rest >= 50.0 && rest <= 80.0;
+        let small =
+            most <= SMALL * first || least <= SMALL * first && (50.0..=80.0).contains(&rest);
         let outweighs = first >= MOST_OF_SAMPLES && least < 5.0;
         if is_owned && (small && first >= 10.0 || most < 100.0 * SPEAKS_PART || outweighs) {
             self.among = Among::No;

@@ -358,7 +358,10 @@ fn not_given(command: &str, facts: &Facts) -> Option<String> {
     };
     let parts: Vec<&str> = command
         .split("; ")
-        .filter(|part| !given(part) && !(other && OF_LINUX.iter().any(|own| part.contains(own))))
+        .filter(|part| {
+            let foreign = other && OF_LINUX.iter().any(|own| part.contains(own));
+            !(given(part) || foreign)
+        })
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

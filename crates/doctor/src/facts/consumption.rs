@@ -20,6 +20,9 @@ pub enum Basis {
     Machine,
 }
 
+/// A figure of a row.
+type Percent = fn(&Thread) -> Option<f64>;
+
 /// One user of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Used {
@@ -71,7 +74,7 @@ const NEAR: f64 = 0.35;
 impl Facts {
     /// Who uses the CPU, by the list that shows most of it.
     pub fn consumption(&self) -> Option<Consumption> {
-        let figures: [(Basis, fn(&Thread) -> Option<f64>); 3] = [
+        let figures: [(Basis, Percent); 3] = [
             (Basis::Now, |thread| thread.cpu_percent),
             (Basis::Machine, |thread| thread.machine_percent),
             (Basis::Life, |thread| thread.life_percent),
@@ -95,7 +98,7 @@ impl Facts {
         None
     }
 
-    fn lists(&self, figure: fn(&Thread) -> Option<f64>) -> Vec<Vec<&Thread>> {
+    fn lists(&self, figure: Percent) -> Vec<Vec<&Thread>> {
         let mut lists: BTreeMap<(&str, u32), Vec<&Thread>> = BTreeMap::new();
         let rows = self.evidence().threads.iter().filter(|thread| figure(thread).is_some());
         for thread in rows.filter(|thread| !is_idle_thread(&thread.name)) {
@@ -124,7 +127,7 @@ fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
     }
 }
 
-fn consumption(basis: Basis, list: &[&Thread], figure: fn(&Thread) -> Option<f64>) -> Consumption {
+fn consumption(basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
     let processes: BTreeMap<u64, &str> =
         list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
     // A list that was printed again and again shows the same rows: the largest figure counts.

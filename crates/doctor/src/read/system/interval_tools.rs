@@ -184,6 +184,10 @@ fn timed(text: &str) -> Option<(Option<f64>, &str)> {
 
 /// Whether a line is the heading of sar: a time, then names that are rates or percentages.
 pub(crate) fn is_sar_heading(text: &str) -> bool {
+    // `Device:` stands where an average's name would.
+    if text.contains("rrqm/s") {
+        return false;
+    }
     timed(text).is_some_and(|(_, rest)| {
         let words: Vec<&str> = rest.split_whitespace().collect();
         words
