@@ -35,36 +35,7 @@ fn describe(evidence: &Evidence) -> String {
     for part in host.split("Some(Statement { ").skip(1) {
         let _ = writeln!(out, "host {}", part.split(", source").next().unwrap_or(part));
     }
-    for used in &evidence.cpu {
-        let _ = writeln!(
-            out,
-            "{} cpu user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
-            at(&used.source),
-            used.user,
-            used.system,
-            used.idle,
-            used.iowait,
-            used.interrupt,
-            used.steal,
-            used.since_boot
-        );
-    }
-    for one in &evidence.single_cpus {
-        let used = &one.used;
-        let _ = writeln!(
-            out,
-            "{} one cpu {} user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
-            at(&used.source),
-            one.name,
-            used.user,
-            used.system,
-            used.idle,
-            used.iowait,
-            used.interrupt,
-            used.steal,
-            used.since_boot
-        );
-    }
+    describe_cpus(evidence, &mut out);
     for thread in &evidence.threads {
         let _ = writeln!(
             out,
@@ -104,6 +75,42 @@ fn describe(evidence: &Evidence) -> String {
     describe_profiles(evidence, &mut out);
     describe_rest(evidence, &mut out);
     out
+}
+
+fn describe_cpus(evidence: &Evidence, out: &mut String) {
+    let at = |source: &ogive_doctor::evidence::Source| {
+        source.line.map_or("-".to_owned(), |line| line.to_string())
+    };
+    for used in &evidence.cpu {
+        let _ = writeln!(
+            out,
+            "{} cpu user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
+            at(&used.source),
+            used.user,
+            used.system,
+            used.idle,
+            used.iowait,
+            used.interrupt,
+            used.steal,
+            used.since_boot
+        );
+    }
+    for one in &evidence.single_cpus {
+        let used = &one.used;
+        let _ = writeln!(
+            out,
+            "{} one cpu {} user {} system {} idle {} iowait {} interrupt {} steal {} since boot {}",
+            at(&used.source),
+            one.name,
+            used.user,
+            used.system,
+            used.idle,
+            used.iowait,
+            used.interrupt,
+            used.steal,
+            used.since_boot
+        );
+    }
 }
 
 fn describe_profiles(evidence: &Evidence, out: &mut String) {

@@ -219,12 +219,7 @@ impl Cpu {
             || cpu.full.is_some()
             || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
                 && cpu.busy_cpus.is_none_or(|busy| busy >= 1.0);
-        let busy = match (cpu.busy_percent, used, cpu.cpus) {
-            (Some(busy), ..) => busy >= BUSY_PERCENT,
-            (None, Some(used), Some(count)) => used >= count * BUSY_PERCENT / 100.0,
-            (None, Some(used), None) => used >= SEVERAL_CPUS,
-            (None, None, _) => by_machine(consumption).is_some_and(|used| used >= BUSY_PERCENT),
-        };
+        let busy = is_busy(&cpu, used, consumption);
         // Means over lives say nothing of now.
         let measured =
             cpu.busy_percent.is_some() || consumption.is_some_and(|list| list.basis != Basis::Life);
@@ -351,6 +346,16 @@ impl Cpu {
             }
             State::Unknown => "not shown by what was given".to_owned(),
         }
+    }
+}
+
+/// Whether half or more of the machine is used, by its states or by a list.
+fn is_busy(cpu: &Cpu, used: Option<f64>, consumption: Option<&Consumption>) -> bool {
+    match (cpu.busy_percent, used, cpu.cpus) {
+        (Some(busy), ..) => busy >= BUSY_PERCENT,
+        (None, Some(used), Some(count)) => used >= count * BUSY_PERCENT / 100.0,
+        (None, Some(used), None) => used >= SEVERAL_CPUS,
+        (None, None, _) => by_machine(consumption).is_some_and(|used| used >= BUSY_PERCENT),
     }
 }
 

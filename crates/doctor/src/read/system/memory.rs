@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::evidence::Statement;
 use crate::read::text::number;
-use crate::read::text::reading::Reading;
+use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
 
 static MEMINFO: LazyLock<Regex> = LazyLock::new(|| {
@@ -279,5 +280,17 @@ pub(crate) fn read_buddyinfo(section: &Section<'_>, reading: &mut Reading<'_>) {
             table.gauge(&format!("order{order}"), number::plain(count), line);
         }
         reading.push(table);
+    }
+}
+
+/// The host's memory, from the table that has it.
+pub(crate) fn ram(memory: &Rows, reading: &mut Reading<'_>) {
+    let total = memory.table.figures.iter().find(|figure| figure.name == "MemTotal_bytes");
+    if let Some(figure) = total
+        && let crate::evidence::Number::Gauge(bytes) = figure.value
+        && reading.evidence.host.ram_bytes.is_none()
+    {
+        let source = figure.source.clone();
+        reading.evidence.host.ram_bytes = Some(Statement { value: bytes as u64, source });
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.leave(line);
         }
     }
-    super::top::ram(&memory, reading);
+    crate::read::system::memory::ram(&memory, reading);
     reading.push(memory);
 }
 

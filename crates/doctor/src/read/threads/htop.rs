@@ -120,7 +120,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
     }
     close(screen, reading);
-    super::top::ram(&memory, reading);
+    crate::read::system::memory::ram(&memory, reading);
     reading.push(memory);
     reading.push(tasks);
 }

@@ -6,11 +6,10 @@
 //! Invariants: a row is taken only if each of its cells is what its column says, so that rows of
 //! another list are not read under the wrong names; a column that is not there gives no figure.
 
-use super::top::short_name;
 use crate::evidence::Thread;
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
-use crate::read::text::frame;
+use crate::read::text::frame::{self, short_name};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 

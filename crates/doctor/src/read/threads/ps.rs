@@ -11,10 +11,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::list::{COMMANDS, List, Percent};
-use super::top::short_name;
 use crate::evidence::Thread;
 use crate::read::text::clean::Line;
-use crate::read::text::frame;
+use crate::read::text::frame::{self, short_name};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;

@@ -7,11 +7,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::top::short_name;
 use crate::evidence::{CpuUse, OneCpu, Thread};
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
-use crate::read::text::frame;
+use crate::read::text::frame::{self, short_name};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;

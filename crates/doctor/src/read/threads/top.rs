@@ -11,10 +11,10 @@ use regex::Regex;
 use super::list::COMMANDS;
 use super::{htop, top_cpu};
 use crate::evidence::{OneCpu, Statement, Thread};
-use crate::read::system::load;
+use crate::read::system::{load, memory};
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
-use crate::read::text::frame;
+use crate::read::text::frame::{self, short_name};
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
@@ -121,7 +121,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
     }
     close_cpus(singles, whole_before, reading);
-    ram(&memory, reading);
+    memory::ram(&memory, reading);
     reading.push(memory);
     reading.push(tasks);
 }
@@ -190,18 +190,6 @@ pub(crate) fn is_heading(text: &str) -> bool {
         && has(&COMMANDS)
         && has(&["TIME+", "WCPU", "VIRT", "SIZE", "S"])
         && !has(&["VSZ", "STARTED", "START", "STAT", "STIME", "SYSCPU"])
-}
-
-/// The host's memory, from the table that has it.
-pub(crate) fn ram(memory: &Rows, reading: &mut Reading<'_>) {
-    let total = memory.table.figures.iter().find(|figure| figure.name == "MemTotal_bytes");
-    if let Some(figure) = total
-        && let crate::evidence::Number::Gauge(bytes) = figure.value
-        && reading.evidence.host.ram_bytes.is_none()
-    {
-        let source = figure.source.clone();
-        reading.evidence.host.ram_bytes = Some(Statement { value: bytes as u64, source });
-    }
 }
 
 fn memory_line(
@@ -339,13 +327,4 @@ fn state_letter(state: &str) -> Option<char> {
 /// A command line with arguments is kept beside the name.
 fn command(name: &str) -> Option<String> {
     name.contains(' ').then(|| name.to_owned())
-}
-
-/// The program's name of a command line; names of threads stay as they are.
-pub(crate) fn short_name(text: &str) -> String {
-    let first = text.split_whitespace().next().unwrap_or(text);
-    if !text.contains(' ') && !text.starts_with('/') {
-        return text.to_owned();
-    }
-    first.rsplit('/').next().unwrap_or(first).trim_end_matches(':').to_owned()
 }
