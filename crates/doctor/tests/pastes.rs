@@ -50,7 +50,7 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("pidstat-d.txt", S::Unknown, "", A::Unknown, V::Insufficient),
         ("time-zfs-get.txt", S::Some, "zfs", A::Yes, V::Cause),
         ("stolen-and-interrupts.txt", S::Busy, "interrupts", A::No, V::Kernel),
-        ("list-shows-little.txt", S::Busy, "not shown", A::Unknown, V::Open),
+        ("list-shows-little.txt", S::Busy, "not shown by the list", A::Unknown, V::Open),
         ("one-cpu-of-soft-interrupts.txt", S::Some, "interrupts", A::No, V::Kernel),
         ("nfs-server-hash.txt", S::Unknown, "nfsd", A::No, V::Kernel),
         ("few-samples.txt", S::Unknown, "txg_sync", A::Yes, V::Open),

@@ -196,7 +196,8 @@ impl Cpu {
     pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>) -> Self {
         let mut cpu = states(facts);
         cpu.full = full_cpu(facts);
-        let listed = consumption.filter(|list| list.basis != Basis::Machine);
+        let listed =
+            consumption.filter(|list| !matches!(list.basis, Basis::Machine | Basis::Seconds));
         let busiest =
             listed.and_then(|list| list.users.iter().map(|used| used.most).reduce(f64::max));
         let used = listed.map(|list| list.percent / 100.0);
@@ -208,13 +209,14 @@ impl Cpu {
             cpu.busy_cpus = Some(busy * count / 100.0);
         }
         let wait = waits(facts, cpu.iowait_percent);
-        if let Some((_, proof, source)) = &wait {
-            cpu.proof = Some(proof.clone());
-            if let Some(source) = source {
+        if let Some(wait) = &wait {
+            cpu.proof = Some(wait.proof.clone());
+            cpu.is_known |= wait.of_machine;
+            if let Some(source) = &wait.source {
                 cite(&mut cpu.sources, source);
             }
         }
-        cpu.waits_for = wait.as_ref().and_then(|(wait, ..)| *wait);
+        cpu.waits_for = wait.as_ref().and_then(|wait| wait.wait);
         let in_part = busiest.is_some_and(|most| most >= FULL_PERCENT)
             || cpu.full.is_some()
             || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
@@ -222,7 +224,7 @@ impl Cpu {
         let busy = is_busy(&cpu, used, consumption);
         // Means over lives say nothing of now.
         let measured =
-            cpu.busy_percent.is_some() || consumption.is_some_and(|list| list.basis != Basis::Life);
+            cpu.busy_percent.is_some() || consumption.is_some_and(Consumption::is_of_now);
         let said = facts.said_busy().filter(|_| !measured);
         let lockup = facts.lockup();
         let busy = busy || said.as_ref().is_some_and(|(said, _)| *said == Said::All);
@@ -470,6 +472,6 @@ fn by_machine(consumption: Option<&Consumption>) -> Option<f64> {
 /// Whether a list of what is used now comes down to nothing from little.
 fn is_calm(consumption: Option<&Consumption>) -> bool {
     consumption.is_some_and(|list| {
-        list.basis != Basis::Life && list.comes_down && list.users.len() >= 4 && list.percent < 30.0
+        list.is_of_now() && list.comes_down && list.users.len() >= 4 && list.percent < 30.0
     })
 }

@@ -41,8 +41,12 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                 ));
             }
             // Little on a list of which nobody knows what it leaves out is no answer.
-            let first = first
-                .filter(|user| users.is_said || !user.is_little() || zfs.among != Among::Unknown)?;
+            let first = first.filter(|user| {
+                users.is_said
+                    || user.seconds.is_some()
+                    || !user.is_little()
+                    || zfs.among != Among::Unknown
+            })?;
             let known = match zfs.among {
                 Among::No => format!("Not {}: ", zfs.name),
                 _ => String::new(),
@@ -69,10 +73,20 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                     whether(answers)
                 ));
             }
+            if let Some(used) = first.seconds {
+                return Some(format!(
+                    "{}f those listed {} has used most since it began, {used:.0} s of CPU; \
+                     whether it uses the CPU now was not shown{}.",
+                    begin(&known, "O", "o"),
+                    first.described(),
+                    whether(answers)
+                ));
+            }
             let life = if users.over_life { " as a mean over its life" } else { "" };
             Some(format!(
-                "{known}of those listed {} uses most: {}{life}; whether the machine is busy was not \
+                "{}f those listed {} uses most: {}{life}; whether the machine is busy was not \
                  shown{}.",
+                begin(&known, "O", "o"),
                 first.described(),
                 first.used(),
                 whether(answers)
@@ -115,7 +129,7 @@ fn waiting(answers: &Answers) -> String {
         Among::Yes => format!("; of that {}", zfs.because),
         _ => String::new(),
     };
-    if !cpu.is_known && cpu.iowait_percent.is_none() {
+    if !cpu.is_known {
         return format!("It waits{what}: {proof}; how busy the machine is was not shown{zfs}.");
     }
     format!("Not the CPU: it waits{what}: {proof}{busy}{own}{zfs}.")

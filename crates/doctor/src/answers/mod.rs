@@ -58,6 +58,9 @@ impl Answers {
 
 /// So many CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
 pub(crate) fn cpus(count: f64) -> String {
+    if count == 0.0 {
+        return "0 CPUs".to_owned();
+    }
     if count > 0.0 && count < 0.005 {
         return "under 0.01 CPUs".to_owned();
     }

@@ -59,6 +59,8 @@ pub struct User {
     pub machine_percent: Option<f64>,
     /// Percent of the busy samples, where a profile says so.
     pub samples_percent: Option<f64>,
+    /// Seconds of CPU since it began, where that is all a list says.
+    pub seconds: Option<f64>,
     /// Its part in the kernel, in CPUs, where a tool tells it apart.
     pub system_cpus: Option<f64>,
 }
@@ -72,7 +74,9 @@ impl User {
         match (self.machine_percent, self.samples_percent) {
             (Some(value), _) => format!("{} of all CPUs", percent(value)),
             (_, Some(value)) => format!("{} of the busy samples", percent(value)),
-            _ => String::new(),
+            _ => {
+                self.seconds.map(|s| format!("{s:.0} s of CPU since it began")).unwrap_or_default()
+            }
         }
     }
 
@@ -82,6 +86,8 @@ impl User {
             .map(|count| count * 100.0)
             .or(self.machine_percent)
             .or(self.samples_percent)
+            // Any such figure may be of long ago.
+            .or(self.seconds.map(|seconds| seconds * 1e-6))
             .unwrap_or(0.0)
     }
 
@@ -178,7 +184,6 @@ impl Users {
             .take(NAMED)
             .map(|user| {
                 let name = match user.kind {
-                    Kind::NotShown => "not shown by the list".to_owned(),
                     Kind::Stolen => "stolen by the hypervisor".to_owned(),
                     _ => user.name.clone(),
                 };
@@ -187,7 +192,8 @@ impl Users {
             .collect();
         let rest = self.list.len().saturating_sub(NAMED);
         let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        let life = match (self.over_life, self.is_said) {
+        let seconds = self.list.first().is_some_and(|user| user.seconds.is_some());
+        let life = match (self.over_life && !seconds, self.is_said) {
             (true, _) => " (means over their lives)",
             (_, true) => " (by what is told)",
             _ => "",
@@ -208,6 +214,7 @@ fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
     let (count, machine_percent) = match (basis, cpu.cpus) {
         (Basis::Machine, Some(count)) => (Some(of_machine * count / 100.0), None),
         (Basis::Machine, None) => (None, Some(of_machine)),
+        (Basis::Seconds, _) => (None, None),
         _ => (Some(used.percent / 100.0), None),
     };
     User {
@@ -217,6 +224,7 @@ fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
         cpus: count,
         machine_percent,
         samples_percent: None,
+        seconds: (basis == Basis::Seconds).then_some(used.percent),
         system_cpus: used.system.map(|value| value / 100.0),
     }
 }
@@ -228,7 +236,7 @@ fn listed(list: &Consumption, cpu: &Cpu) -> Users {
     }
     Users {
         list: list.users.iter().map(|used| user_of(used, list.basis, cpu)).collect(),
-        over_life: list.basis == Basis::Life,
+        over_life: matches!(list.basis, Basis::Life | Basis::Seconds),
         of_samples: false,
         samples: None,
         comes_down: list.comes_down,
@@ -247,6 +255,7 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         cpus: cpu.cpus.map(|count| of_all * count / 100.0),
         machine_percent: cpu.cpus.is_none().then_some(of_all),
         samples_percent: None,
+        seconds: None,
         system_cpus: None,
     };
     // Percent of all CPUs are CPUs of a machine that has one: at least so many.
@@ -272,10 +281,11 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         return users;
     }
     if consumption.is_none() && !users.is_empty() {
-        users.push(part("not shown", Kind::NotShown, busy - interrupts - stolen));
+        let rest = busy - interrupts - stolen;
+        users.push(part("others, of whom none is listed,", Kind::NotShown, rest));
         return users;
     }
-    let of_life = consumption.is_some_and(|list| list.basis == Basis::Life);
+    let of_life = consumption.is_some_and(|list| !list.is_of_now());
     if let (Some(list), Some(busy)) = (consumption, cpu.busy_percent)
         && !of_life
     {
@@ -287,7 +297,7 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         let rest = busy - interrupts - stolen - shown;
         let rest_cpus = cpu.cpus.map_or(rest / 10.0, |count| rest * count / 100.0);
         if rest_cpus >= REMAINDER_CPUS && rest >= REMAINDER_PART * busy {
-            users.push(part("not shown", Kind::NotShown, rest));
+            users.push(part("not shown by the list", Kind::NotShown, rest));
         }
     }
     users
@@ -325,6 +335,7 @@ fn locks(facts: &Facts) -> Users {
         cpus: None,
         machine_percent: None,
         samples_percent: None,
+        seconds: None,
         system_cpus: None,
     };
     let sources = vec![most.source.clone()];
@@ -351,6 +362,7 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
             cpus,
             machine_percent: None,
             samples_percent: None,
+            seconds: None,
             system_cpus: None,
         }
     };
@@ -395,6 +407,7 @@ fn profiled(facts: &Facts) -> Users {
         cpus: None,
         machine_percent: None,
         samples_percent: Some(value),
+        seconds: None,
         system_cpus: None,
     };
     let mut list: Vec<User> = threads

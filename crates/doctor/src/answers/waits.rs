@@ -14,11 +14,32 @@ const DISK_BUSY_PERCENT: f64 = 85.0;
 const SWAP_RATE: f64 = 200.0;
 /// Percent of the time that some task stalls, which is felt.
 const STALL_PERCENT: f64 = 15.0;
+/// Part of the memory, or of swap, that is as good as none.
+const NO_MEMORY_PART: f64 = 0.05;
 /// Threads in uninterruptible sleep that are a wait of the machine.
 const SLEEPERS: f64 = 3.0;
 
-/// What is waited for, where that is known, what shows it, and where that was read.
-pub(super) type Waiting = (Option<Wait>, String, Option<Source>);
+/// A wait, and what shows it.
+pub(super) struct Waiting {
+    /// What is waited for, where that is known.
+    pub(super) wait: Option<Wait>,
+    /// What shows it, in words.
+    pub(super) proof: String,
+    /// Where that was read.
+    pub(super) source: Option<Source>,
+    /// Whether it is measured of the machine, and not of single threads.
+    pub(super) of_machine: bool,
+}
+
+impl Waiting {
+    fn of_machine(wait: Wait, proof: String, source: Option<Source>) -> Self {
+        Self { wait: Some(wait), proof, source, of_machine: true }
+    }
+
+    fn of_threads(wait: Option<Wait>, proof: String, source: Option<Source>) -> Self {
+        Self { wait, proof, source, of_machine: false }
+    }
+}
 
 /// What the machine waits for, and what shows it.
 pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
@@ -31,15 +52,18 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
         );
         let reclaims = facts.thread_max("^kswapd").is_ok_and(|percent| percent >= 30.0);
         let memory = reclaims || swaps(facts).is_some();
-        return Some((Some(if memory { Wait::Memory } else { Wait::Disks }), proof, None));
+        let wait = if memory { Wait::Memory } else { Wait::Disks };
+        return Some(Waiting::of_machine(wait, proof, None));
     }
     swaps(facts)
         .or_else(|| stalls(facts))
+        .or_else(|| no_memory(facts))
         .or_else(|| {
             let (name, busy, source) = busy_disk(facts)?;
             let proof = format!("{name} is busy for {} of the time", percent(busy));
-            Some((Some(Wait::Disks), proof, Some(source)))
+            Some(Waiting::of_machine(Wait::Disks, proof, Some(source)))
         })
+        .or_else(|| resync(facts))
         .or_else(|| sleepers(facts))
 }
 
@@ -49,22 +73,46 @@ fn swaps(facts: &Facts) -> Option<Waiting> {
     let swapped = rates[0].max(rates[1]).max(pages[0]).max(pages[1]);
     (swapped >= SWAP_RATE).then(|| {
         let proof = format!("{swapped:.0} KiB a second are swapped in or out");
-        (Some(Wait::Memory), proof, None)
+        Waiting::of_machine(Wait::Memory, proof, None)
     })
 }
 
 fn stalls(facts: &Facts) -> Option<Waiting> {
-    for (wait, scope) in [(Wait::Memory, "memory"), (Wait::Disks, "io")] {
-        for figure in ["full_avg10", "some_avg10", "full_avg60", "some_avg60"] {
+    for (wait, scope) in [(Wait::Memory, "memory"), (Wait::Disks, "^io")] {
+        for figure in
+            ["full_avg10_percent", "some_avg10_percent", "full_avg60_percent", "some_avg60_percent"]
+        {
             let stalled = facts.gauge_of("pressure", scope, figure).ok();
             if let Some(value) = stalled.filter(|value| *value >= STALL_PERCENT) {
                 let proof =
                     format!("for {} of the time tasks stall for {}", percent(value), wait.name());
-                return Some((Some(wait), proof, None));
+                return Some(Waiting::of_machine(wait, proof, None));
             }
         }
     }
     None
+}
+
+/// Memory of which next to nothing is left, and swap that is full.
+fn no_memory(facts: &Facts) -> Option<Waiting> {
+    let [total, available, swap, free] = ["MemTotal", "MemAvailable", "SwapTotal", "SwapFree"]
+        .map(|name| facts.gauge(&format!("meminfo.{name}_bytes")).ok());
+    let short = available? <= NO_MEMORY_PART * total?;
+    let full = swap.filter(|swap| *swap > 0.0)? * NO_MEMORY_PART >= free?;
+    let proof = "memory and swap are full".to_owned();
+    (short && full).then_some(Waiting::of_machine(Wait::Memory, proof, None))
+}
+
+/// Work of Linux's own RAID on all of an array.
+fn resync(facts: &Facts) -> Option<Waiting> {
+    let tables = facts.evidence().tables.iter().filter(|table| table.name == "mdstat");
+    tables.into_iter().find_map(|table| {
+        let action = table.figures.iter().find(|figure| figure.name == "action")?;
+        let Number::Text(word) = &action.value else { return None };
+        let array = table.scope.as_deref().unwrap_or("an array");
+        let proof = format!("a {word} of {array} is running");
+        Some(Waiting::of_machine(Wait::Disks, proof, Some(action.source.clone())))
+    })
 }
 
 /// The busiest disk, if it limits.
@@ -96,14 +144,15 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let for_what = stands_for(facts);
     if let Some(count) = count {
         let proof = format!("{count:.0} threads sleep and cannot be interrupted (state D)");
-        return Some((for_what, proof, source));
+        return Some(Waiting::of_threads(for_what, proof, source));
     }
     if let Some(line) = hung {
         let proof = "the kernel tells of tasks that have waited for minutes".to_owned();
-        return Some((for_what, proof, Some(line.source.clone())));
+        return Some(Waiting::of_threads(for_what, proof, Some(line.source.clone())));
     }
     let (leaf, source) = asleep?;
-    Some((for_what, format!("the threads whose stacks are shown sleep (in {leaf})"), Some(source)))
+    let proof = format!("the threads whose stacks are shown sleep (in {leaf})");
+    Some(Waiting::of_threads(for_what, proof, Some(source)))
 }
 
 /// Whether all stacks of threads that are shown sleep: the function in which the first does.

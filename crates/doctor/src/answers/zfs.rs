@@ -234,7 +234,7 @@ impl Zfs {
     ) {
         let scale = |percent: f64, basis| match (basis, cpu.cpus) {
             (Basis::Machine, Some(count)) => Some(percent * count / 100.0),
-            (Basis::Machine, None) => None,
+            (Basis::Machine, None) | (Basis::Seconds, _) => None,
             _ => Some(percent / 100.0),
         };
         let own: Vec<_> = consumption
@@ -347,8 +347,7 @@ impl Zfs {
     ) -> bool {
         let least = self.least_cpus.unwrap_or(0.0);
         let shows = consumption.is_some_and(|list| {
-            let of_kernel =
-                list.basis != Basis::Life || list.has_kernel || list.users.len() > PICKED_ROWS;
+            let of_kernel = list.is_of_now() || list.has_kernel || list.users.len() > PICKED_ROWS;
             list.comes_near && of_kernel || own_row(list)
         });
         let outweighs = match (first.cpus, first.machine_percent) {
@@ -420,12 +419,16 @@ fn most_of(
     cpu: &Cpu,
     users: &Users,
 ) -> Option<f64> {
-    let list = consumption.filter(|list| list.basis != Basis::Machine || cpu.cpus.is_some())?;
+    let list = consumption.filter(|list| match list.basis {
+        Basis::Seconds => false,
+        Basis::Machine => cpu.cpus.is_some(),
+        _ => true,
+    })?;
     let not_shown =
         users.list.iter().find(|user| user.kind == Kind::NotShown).and_then(|user| user.cpus);
     let not_shown = match (not_shown, cpu.busy_cpus) {
         (Some(rest), _) => rest,
-        (None, Some(_)) if list.basis != Basis::Life => 0.0,
+        (None, Some(_)) if list.is_of_now() => 0.0,
         // Without the states of the CPUs, rows below the last may be many.
         _ => return None,
     };

@@ -265,7 +265,13 @@ const OF_LINUX: [&str; 8] =
 
 /// The next step, where one would tell more.
 pub(super) fn step(weighed: &[(&Rule, Weighed)], answers: &Answers, facts: &Facts) -> Option<Step> {
-    let open = open(answers);
+    let containers = ["kubectl top", "docker stats", "systemd-cgtop"];
+    let containers = facts
+        .evidence()
+        .inputs
+        .iter()
+        .any(|input| input.formats.iter().any(|format| containers.contains(&format.as_str())));
+    let open = open(answers, containers);
     // What is only near asks where nothing that is known excludes it.
     let candidate = weighed.first().filter(|(_, best)| {
         best.confidence >= WORTH_ASKING
@@ -307,7 +313,7 @@ fn settles(rule: &Rule, best: &Weighed) -> Vec<String> {
 }
 
 /// What is open, the first of the three answers first.
-fn open(answers: &Answers) -> Option<Open> {
+fn open(answers: &Answers, containers: bool) -> Option<Open> {
     let first = answers.users.first().map(|user| user.kind);
     match (answers.cpu.state, answers.cpu.waits_for) {
         (State::Waiting, Some(Wait::Memory)) => return Some(Open::Memory),
@@ -323,6 +329,8 @@ fn open(answers: &Answers) -> Option<Open> {
         _ if full_of_interrupts => Some(Open::Interrupts),
         Some(Kind::Kernel | Kind::Zfs) => Some(Open::Kernel),
         Some(Kind::Program) if answers.cpu.state == State::Unknown => Some(Open::Who),
+        // A container or pod has no name of a process.
+        Some(Kind::Program) if answers.zfs.among == Among::No && containers => None,
         Some(Kind::Program) if answers.zfs.among == Among::No => Some(Open::Program),
         Some(Kind::Program) => Some(Open::Kernel),
         Some(Kind::Code) => Some(Open::Who),

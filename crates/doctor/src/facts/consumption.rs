@@ -18,6 +18,8 @@ pub enum Basis {
     Life,
     /// Of all CPUs, whose number is not known.
     Machine,
+    /// Seconds of CPU since each process began: who, and not how much of now.
+    Seconds,
 }
 
 /// A figure of a row.
@@ -64,6 +66,13 @@ pub struct Consumption {
     pub has_kernel: bool,
 }
 
+impl Consumption {
+    /// Whether it shows what is used now.
+    pub fn is_of_now(&self) -> bool {
+        matches!(self.basis, Basis::Now | Basis::Machine)
+    }
+}
+
 /// A last row of this part of the first matters no more.
 const NO_MATTER: f64 = 0.1;
 /// A row of this, percent of one CPU, uses next to nothing.
@@ -74,10 +83,11 @@ const NEAR: f64 = 0.35;
 impl Facts {
     /// Who uses the CPU, by the list that shows most of it.
     pub fn consumption(&self) -> Option<Consumption> {
-        let figures: [(Basis, Percent); 3] = [
+        let figures: [(Basis, Percent); 4] = [
             (Basis::Now, |thread| thread.cpu_percent),
             (Basis::Machine, |thread| thread.machine_percent),
             (Basis::Life, |thread| thread.life_percent),
+            (Basis::Seconds, |thread| thread.cpu_time_s),
         ];
         let told = |list: &Vec<&Thread>| list.iter().all(|row| self.is_told(row));
         for sentences in [false, true] {

@@ -58,6 +58,7 @@ fn answers(answers: &Answers) -> Value {
                 "name": user.name, "kind": user.kind.name(), "does": user.does,
                 "cpus": user.cpus.map(rounded), "machine_percent": user.machine_percent.map(rounded),
                 "samples_percent": user.samples_percent.map(rounded),
+                "seconds": user.seconds.map(rounded),
                 "system_cpus": user.system_cpus.map(rounded),
             })).collect::<Vec<_>>(),
             "over_life": users.over_life,
