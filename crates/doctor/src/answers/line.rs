@@ -11,88 +11,86 @@ use super::{Answers, cpus, percent};
 const FEW_SAMPLES: f64 = 200.0;
 
 pub(super) fn line(answers: &Answers) -> Option<String> {
-    let Answers { cpu, users, zfs } = answers;
-    let first = users.first();
+    let cpu = &answers.cpu;
     match cpu.state {
         State::Waiting => Some(waiting(answers)),
         State::Idle => {
             let busy = cpu.busy_words();
             let calm = busy.unwrap_or_else(|| "those listed use next to nothing".to_owned());
-            let most = first
+            let most = answers
+                .users
+                .first()
                 .filter(|user| user.size() > 0.0 && user.kind != Kind::NotShown)
                 .map(|user| format!(", most of it {}", with(user)))
                 .unwrap_or_default();
             Some(format!("Not the CPU: {calm}{most}, and nothing shows that it waits."))
         }
         State::Busy | State::Some => Some(busy(answers)),
-        State::Unknown => {
-            if zfs.among == Among::No
-                && zfs.samples_percent.is_none()
-                && first.is_none_or(|user| user.size() < 20.0)
-            {
-                let most = first.map(|user| {
-                    format!("; of those listed {} uses most: {}", user.described(), user.used())
-                });
-                return Some(format!(
-                    "Not {}: {}{}.",
-                    zfs.name,
-                    zfs.because,
-                    most.unwrap_or_default()
-                ));
-            }
-            // Little on a list of which nobody knows what it leaves out is no answer.
-            let first = first.filter(|user| {
-                users.is_said
-                    || user.seconds.is_some()
-                    || !user.is_little()
-                    || zfs.among != Among::Unknown
-            })?;
-            let known = match zfs.among {
-                Among::No => format!("Not {}: ", zfs.name),
-                _ => String::new(),
-            };
-            if users.is_said && first.cpus.is_none() {
-                return Some(format!(
-                    "{known}{} is what is told to be busy; how much of the machine that is was not \
-                     shown.",
-                    first.described()
-                ));
-            }
-            if users.of_samples {
-                let few = match users.samples {
-                    Some(count) if count < FEW_SAMPLES => format!("only {count:.0} "),
-                    _ => String::new(),
-                };
-                let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
-                return Some(format!(
-                    "{known}{} of the {}busy samples go to {}{does}; how busy the machine is was not \
-                     shown{}.",
-                    percent(first.samples_percent.unwrap_or(0.0)),
-                    few,
-                    first.described(),
-                    whether(answers)
-                ));
-            }
-            if let Some(used) = first.seconds {
-                return Some(format!(
-                    "{}f those listed {} has used most since it began, {used:.0} s of CPU; \
-                     whether it uses the CPU now was not shown{}.",
-                    begin(&known, "O", "o"),
-                    first.described(),
-                    whether(answers)
-                ));
-            }
-            let life = if users.over_life { " as a mean over its life" } else { "" };
-            Some(format!(
-                "{}f those listed {} uses most: {}{life}; whether the machine is busy was not \
-                 shown{}.",
-                begin(&known, "O", "o"),
-                first.described(),
-                first.used(),
-                whether(answers)
-            ))
-        }
+        State::Unknown => unknown(answers),
     }
+}
+
+/// The line where nothing tells how busy the machine is.
+fn unknown(answers: &Answers) -> Option<String> {
+    let Answers { users, zfs, .. } = answers;
+    let first = users.first();
+    if zfs.among == Among::No
+        && zfs.samples_percent.is_none()
+        && first.is_none_or(|user| user.size() < 20.0)
+    {
+        let most = first.map(|user| {
+            format!("; of those listed {} uses most: {}", user.described(), user.used())
+        });
+        return Some(format!("Not {}: {}{}.", zfs.name, zfs.because, most.unwrap_or_default()));
+    }
+    // Little on a list of which nobody knows what it leaves out is no answer.
+    let first = first.filter(|user| {
+        users.is_said || user.seconds.is_some() || !user.is_little() || zfs.among != Among::Unknown
+    })?;
+    let known = match zfs.among {
+        Among::No => format!("Not {}: ", zfs.name),
+        _ => String::new(),
+    };
+    if users.is_said && first.cpus.is_none() {
+        return Some(format!(
+            "{known}{} is what is told to be busy; how much of the machine that is was not \
+             shown.",
+            first.described()
+        ));
+    }
+    if users.of_samples {
+        let few = match users.samples {
+            Some(count) if count < FEW_SAMPLES => format!("only {count:.0} "),
+            _ => String::new(),
+        };
+        let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
+        return Some(format!(
+            "{known}{} of the {}busy samples go to {}{does}; how busy the machine is was not \
+             shown{}.",
+            percent(first.samples_percent.unwrap_or(0.0)),
+            few,
+            first.described(),
+            whether(answers)
+        ));
+    }
+    if let Some(used) = first.seconds {
+        return Some(format!(
+            "{}f those listed {} has used most since it began, {used:.0} s of CPU; \
+             whether it uses the CPU now was not shown{}.",
+            begin(&known, "O", "o"),
+            first.described(),
+            whether(answers)
+        ));
+    }
+    let life = if users.over_life { " as a mean over its life" } else { "" };
+    Some(format!(
+        "{}f those listed {} uses most: {}{life}; whether the machine is busy was not \
+         shown{}.",
+        begin(&known, "O", "o"),
+        first.described(),
+        first.used(),
+        whether(answers)
+    ))
 }
 
 fn with(user: &User) -> String {
