@@ -237,6 +237,7 @@ fn by(first: &User, answers: &Answers) -> String {
                     percent(cpu.busy_percent.unwrap_or(0.0) - first.machine_percent.unwrap_or(0.0)),
             },
         ),
+        (Among::Yes, _) if first.name == zfs.name => format!("{name} uses {uses}{waits}."),
         (Among::Yes, _) => format!("{}{does} uses most, {uses}{whether}{waits}.", capital(&name)),
         (Among::Unknown, _) => format!("{}{does} uses {uses}{whether}{waits}.", capital(&name)),
     }

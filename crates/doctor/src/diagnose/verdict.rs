@@ -120,8 +120,12 @@ pub(super) fn verdict(
     });
     let accused =
         named.is_some_and(|(rule, _)| VerdictKind::of(rule.text.role) == VerdictKind::Cause);
+    // A mount of ogive's of which no more is found than that it works is well.
+    let well = named
+        .is_some_and(|(rule, _)| rule.text.family == "ogive" && rule.text.role == Role::LegitWork);
     if let Some(line) = answers.line() {
         let kind = match kind_of(answers) {
+            _ if well => VerdictKind::NormalCost,
             // What is possible is not sure, and neither is its contrary.
             kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
             kind => kind,

@@ -82,7 +82,9 @@ pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
         VerdictKind::NotZfs | VerdictKind::Kernel if !says(&["not zfs", "not because of zfs"]) => {
             "Not ZFS. "
         }
-        VerdictKind::NotCpu if !says(&["idle", "cpu does not work"]) => "Not the CPU. ",
+        VerdictKind::NotCpu if !says(&["idle", "cpu does not work", "not the cpu"]) => {
+            "Not the CPU. "
+        }
         _ => "",
     };
     format!("{label}{sentence}")
