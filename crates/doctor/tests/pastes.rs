@@ -57,6 +57,14 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("windows-list.txt", S::Busy, "", A::Unknown, V::Open),
         ("macos-list.txt", S::Busy, "clang", A::No, V::NotZfs),
         ("plain-question.txt", S::Unknown, "", A::Unknown, V::Insufficient),
+        ("chat-idle.txt", S::Idle, "", A::No, V::NotCpu),
+        ("chat-without-zfs.txt", S::Busy, "", A::No, V::NotZfs),
+        ("lockup-of-a-worker.txt", S::Some, "kworker/3:1", A::Unknown, V::Open),
+        ("containers.txt", S::Busy, "shop-elastic-1", A::Unknown, V::Open),
+        ("program-in-the-kernel.txt", S::Busy, "node", A::Unknown, V::Open),
+        ("pressure.txt", S::Waiting, "", A::Unknown, V::NotCpu),
+        ("resync.txt", S::Waiting, "md0_raid6", A::No, V::NotCpu),
+        ("seconds-of-cpu.txt", S::Unknown, "chrome", A::Unknown, V::Open),
     ] {
         let wanted = (state, user.to_owned(), among, kind);
         assert_eq!(answers(name), wanted, "{name}: {}", of(name).verdict.sentence);

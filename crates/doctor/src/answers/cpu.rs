@@ -331,9 +331,11 @@ impl Cpu {
         let rest =
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.state {
-            State::Busy => format!("yes: {}", or(rest([busy, None, waits]), "by the list below")),
+            State::Busy => {
+                format!("yes: {}", or(rest([busy, None, waits]), "by what is listed or told"))
+            }
             State::Some => {
-                format!("in part: {}", or(rest([busy, full, waits]), "by the list below"))
+                format!("in part: {}", or(rest([busy, full, waits]), "by what is listed or told"))
             }
             State::Waiting => {
                 let what =

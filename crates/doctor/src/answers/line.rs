@@ -5,7 +5,7 @@
 use super::cpu::{Part, State};
 use super::users::{Kind, User, Users};
 use super::zfs::Among;
-use super::{Answers, cpus, percent};
+use super::{Answers, cpus, percent, spent};
 
 /// Samples up to which their number belongs to the sentence.
 const FEW_SAMPLES: f64 = 200.0;
@@ -75,10 +75,11 @@ fn unknown(answers: &Answers) -> Option<String> {
     }
     if let Some(used) = first.seconds {
         return Some(format!(
-            "{}f those listed {} has used most since it began, {used:.0} s of CPU; \
+            "{}f those listed {} has used most since it began, {}; \
              whether it uses the CPU now was not shown{}.",
             begin(&known, "O", "o"),
             first.described(),
+            spent(used),
             whether(answers)
         ));
     }
@@ -130,7 +131,7 @@ fn waiting(answers: &Answers) -> String {
     if !cpu.is_known {
         return format!("It waits{what}: {proof}; how busy the machine is was not shown{zfs}.");
     }
-    format!("Not the CPU: it waits{what}: {proof}{busy}{own}{zfs}.")
+    format!("Not the CPU: it waits{what} ({proof}){busy}{own}{zfs}.")
 }
 
 /// The line of a machine that is busy, all of it or in part.
@@ -237,6 +238,12 @@ fn by(first: &User, answers: &Answers) -> String {
                     percent(cpu.busy_percent.unwrap_or(0.0) - first.machine_percent.unwrap_or(0.0)),
             },
         ),
+        // Its threads together may be more than the first of others.
+        (Among::Yes, _)
+            if zfs.least_cpus.zip(first.cpus).is_some_and(|(own, first)| own >= first) =>
+        {
+            format!("{} uses the CPU: {}{waits}.", zfs.name, zfs.because)
+        }
         (Among::Yes, _) if first.name == zfs.name => format!("{name} uses {uses}{waits}."),
         (Among::Yes, _) => format!("{}{does} uses most, {uses}{whether}{waits}.", capital(&name)),
         (Among::Unknown, _) => format!("{}{does} uses {uses}{whether}{waits}.", capital(&name)),

@@ -80,6 +80,14 @@ pub(crate) fn percent(value: f64) -> String {
     if value >= 9.95 || value == 0.0 { format!("{value:.0}%") } else { format!("{value:.1}%") }
 }
 
+/// CPU that was spent, in words: `512 s of CPU`, `3.6 h of CPU`.
+pub(crate) fn spent(seconds: f64) -> String {
+    if seconds < 7200.0 {
+        return format!("{seconds:.0} s of CPU");
+    }
+    format!("{:.1} h of CPU", seconds / 3600.0)
+}
+
 /// Adds a source once.
 fn cite(sources: &mut Vec<Source>, source: &Source) {
     if sources.len() < 3 && !sources.contains(source) {

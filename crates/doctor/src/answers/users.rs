@@ -5,7 +5,7 @@
 //! interrupts, time stolen by the hypervisor, and what the list does not show.
 
 use super::cpu::{Cpu, Part};
-use super::{cite, cpus, percent};
+use super::{cite, cpus, percent, spent};
 use crate::atlas;
 use crate::evidence::{LockUse, Source};
 use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_program, is_zfs_thread};
@@ -74,9 +74,7 @@ impl User {
         match (self.machine_percent, self.samples_percent) {
             (Some(value), _) => format!("{} of all CPUs", percent(value)),
             (_, Some(value)) => format!("{} of the busy samples", percent(value)),
-            _ => {
-                self.seconds.map(|s| format!("{s:.0} s of CPU since it began")).unwrap_or_default()
-            }
+            _ => self.seconds.map(|s| format!("{} since it began", spent(s))).unwrap_or_default(),
         }
     }
 

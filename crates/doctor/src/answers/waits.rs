@@ -46,7 +46,7 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
     if let Some(iowait) = iowait.filter(|iowait| *iowait >= IOWAIT_PERCENT) {
         let device = busy_disk(facts).map(|(name, _, _)| format!(" ({name} is busy)"));
         let proof = format!(
-            "for {} of the time CPUs are idle because of requests to disks{}",
+            "{} of the CPUs' time is idle for requests to disks{}",
             percent(iowait),
             device.unwrap_or_default()
         );

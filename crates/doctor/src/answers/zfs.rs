@@ -134,6 +134,19 @@ impl Zfs {
             }
             return zfs;
         }
+        if !facts.is_ogive()
+            && !users.list.iter().any(|user| user.kind == Kind::Zfs)
+            && let Some(source) = facts.said_without_zfs()
+        {
+            zfs.among = Among::No;
+            zfs.because = "it is told that there is none".to_owned();
+            cite(&mut zfs.sources, &source);
+            return zfs;
+        }
+        zfs.by_own(consumption, cpu);
+        if zfs.among == Among::Yes {
+            return zfs;
+        }
         zfs.by_profile(facts, users);
         if zfs.among == Among::Unknown && users.is_said {
             zfs.by_names(users);
@@ -224,6 +237,40 @@ impl Zfs {
         }
     }
 
+    /// By the CPU of its own threads and commands on a list.
+    fn by_own(&mut self, consumption: Option<&Consumption>, cpu: &Cpu) {
+        let Some(list) = consumption else { return };
+        let scale = |percent: f64| match (list.basis, cpu.cpus) {
+            (Basis::Machine, Some(count)) => Some(percent * count / 100.0),
+            (Basis::Machine, None) | (Basis::Seconds, _) => None,
+            _ => Some(percent / 100.0),
+        };
+        let own: Vec<_> =
+            list.users.iter().filter(|one| self.is_one(&one.name, one.is_zfs)).collect();
+        if own.is_empty() {
+            return;
+        }
+        for one in own.iter().take(2) {
+            cite(&mut self.sources, &one.source);
+        }
+        self.least_cpus = scale(own.iter().map(|one| one.percent).sum::<f64>().abs());
+        let busy = cpu.busy_cpus.or_else(|| scale(list.percent).filter(|_| list.comes_down));
+        let has_much = |least: f64| {
+            least >= SPEAKS_CPUS
+                || busy.is_some_and(|busy| busy >= 0.3 && least >= SPEAKS_PART * busy)
+        };
+        let Some(least) = self.least_cpus.filter(|least| has_much(*least)) else { return };
+        self.among = Among::Yes;
+        let commands = own.iter().all(|one| is_zfs_program(&one.name));
+        let names: Vec<&str> = own.iter().take(3).map(|one| one.name.as_str()).collect();
+        let among = match self.name {
+            "ogive" => "its process uses".to_owned(),
+            _ if commands => format!("its commands ({}) use", names.join(", ")),
+            _ => format!("its threads ({}) use", names.join(", ")),
+        };
+        self.because = format!("{among} {}", cpus(least));
+    }
+
     /// By a list of threads and the states of the CPUs.
     fn by_list(
         &mut self,
@@ -232,42 +279,6 @@ impl Zfs {
         cpu: &Cpu,
         users: &Users,
     ) {
-        let scale = |percent: f64, basis| match (basis, cpu.cpus) {
-            (Basis::Machine, Some(count)) => Some(percent * count / 100.0),
-            (Basis::Machine, None) | (Basis::Seconds, _) => None,
-            _ => Some(percent / 100.0),
-        };
-        let own: Vec<_> = consumption
-            .map(|list| {
-                list.users.iter().filter(|one| self.is_one(&one.name, one.is_zfs)).collect()
-            })
-            .unwrap_or_default();
-        for one in own.iter().take(2) {
-            cite(&mut self.sources, &one.source);
-        }
-        let least = consumption.and_then(|list| {
-            scale(own.iter().map(|one| one.percent).sum::<f64>().abs(), list.basis)
-        });
-        self.least_cpus = least.filter(|least| !own.is_empty() || *least > 0.0);
-        let busy = cpu.busy_cpus.or_else(|| {
-            consumption.filter(|list| list.comes_down).and_then(|l| scale(l.percent, l.basis))
-        });
-        let has_much = |least: f64| {
-            least >= SPEAKS_CPUS
-                || busy.is_some_and(|busy| busy >= 0.3 && least >= SPEAKS_PART * busy)
-        };
-        if let Some(least) = self.least_cpus.filter(|least| has_much(*least)) {
-            self.among = Among::Yes;
-            let commands = own.iter().all(|one| is_zfs_program(&one.name));
-            let names: Vec<&str> = own.iter().take(3).map(|one| one.name.as_str()).collect();
-            let among = match self.name {
-                "ogive" => "its process uses".to_owned(),
-                _ if commands => format!("its commands ({}) use", names.join(", ")),
-                _ => format!("its threads ({}) use", names.join(", ")),
-            };
-            self.because = format!("{among} {}", cpus(least));
-            return;
-        }
         self.most_cpus = most_of(self.least_cpus, consumption, cpu, users);
         self.judge_list(facts, consumption, cpu, users);
     }
@@ -292,6 +303,8 @@ impl Zfs {
             if let Some(because) = self.by_states(cpu) {
                 self.among = Among::No;
                 self.because = because;
+            } else if self.least_cpus.is_some() {
+                self.because = format!("{least}; the rest is not shown");
             }
             return;
         };
@@ -346,10 +359,12 @@ impl Zfs {
         cpu: &Cpu,
     ) -> bool {
         let least = self.least_cpus.unwrap_or(0.0);
-        let shows = consumption.is_some_and(|list| {
-            let of_kernel = list.is_of_now() || list.has_kernel || list.users.len() > PICKED_ROWS;
-            list.comes_near && of_kernel || own_row(list)
-        });
+        let shows = !facts.lists_containers()
+            && consumption.is_some_and(|list| {
+                let of_kernel =
+                    list.is_of_now() || list.has_kernel || list.users.len() > PICKED_ROWS;
+                list.comes_near && of_kernel || own_row(list)
+            });
         let outweighs = match (first.cpus, first.machine_percent) {
             (Some(size), _) => size >= ACQUITS_CPUS && least <= 0.1 * size,
             (None, Some(of_all)) => of_all >= 20.0,
@@ -358,10 +373,11 @@ impl Zfs {
         // Kernel time of a program that moves files may be ZFS's; of others it is their own.
         let own_work = match first.kind {
             Kind::Program => {
-                let most = cpu.most() == Some(Part::System) && facts.zfs_loaded() == Ok(true);
+                let most = cpu.most() == Some(Part::System);
                 !MOVES_FILES.contains(&first.name.as_str()) && !most
             }
-            Kind::Kernel => first.name != "nfsd",
+            // Some systems have all threads of the kernel, ZFS's too, in one process.
+            Kind::Kernel => !matches!(first.name.as_str(), "nfsd" | "kernel" | "kernel_task"),
             Kind::Interrupts | Kind::Stolen => true,
             Kind::Zfs | Kind::NotShown | Kind::Code => false,
         };

@@ -261,17 +261,11 @@ const TOOLS: [(&str, &[&str]); 22] = [
 
 /// Commands that only Linux has.
 const OF_LINUX: [&str; 8] =
-    ["perf ", "/proc/", "/sys/", "pidstat", "top -Hb", "ogive capture", "dmesg | tail", "slabtop"];
+    ["perf ", "/proc/", "/sys/", "pidstat", "top -Hb", "ogive capture", "--forest", "free -m"];
 
 /// The next step, where one would tell more.
 pub(super) fn step(weighed: &[(&Rule, Weighed)], answers: &Answers, facts: &Facts) -> Option<Step> {
-    let containers = ["kubectl top", "docker stats", "systemd-cgtop"];
-    let containers = facts
-        .evidence()
-        .inputs
-        .iter()
-        .any(|input| input.formats.iter().any(|format| containers.contains(&format.as_str())));
-    let open = open(answers, containers);
+    let open = open(answers, facts.lists_containers());
     // What is only near asks where nothing that is known excludes it.
     let candidate = weighed.first().filter(|(_, best)| {
         best.confidence >= WORTH_ASKING

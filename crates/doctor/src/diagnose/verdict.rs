@@ -149,7 +149,14 @@ pub(super) fn verdict(
             user.used()
         )
     });
-    let open = "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned();
+    let inputs = &facts.evidence().inputs;
+    let read = inputs.iter().any(|input| !input.formats.is_empty() || input.facts > 0);
+    let unread = inputs.iter().find(|_| !read).and_then(|input| {
+        Some(format!("{} could not be read: {}", input.name, input.trouble.as_ref()?))
+    });
+    let open = unread.unwrap_or_else(|| {
+        "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned()
+    });
     let sentence = format!("Not enough evidence: {}.", most.unwrap_or(open));
     Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
 }

@@ -80,6 +80,15 @@ static NONE_BUSY: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// ZFS is said not to be there.
+static NO_ZFS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\b(?:no|without) (?:open)?zfs\b(?: (?:on|here|at|in|is|module|loaded|installed)\b|[.,;]|$)",
+        r"|\b(?:do|does|did)(?: not|n't) (?:use|run|have) (?:any )?(?:open)?zfs\b",
+        r"|\b(?:open)?zfs (?:is|was) not (?:used|installed|loaded|here|involved)\b",
+    ))
+});
+
 /// A sentence that tells of use of the CPU.
 static USES_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -100,7 +109,7 @@ static TAKES_CPU: LazyLock<Regex> = LazyLock::new(|| {
 /// What the kernel says of a CPU that did not come back from a thread.
 static LOCKUP: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]:]+)(?::\d+)?\])?",
+        r"soft lockup(?: - | on |: )CPU#?(\d+) stuck for (\d+)s!?(?: \[([^\]]+?)(?::\d+)?\])?",
         r"|(?:self-detected stall on|detected stalls? on) CPUs?",
     ))
 });
@@ -153,6 +162,19 @@ impl Facts {
             }
         }
         one.or(none)
+    }
+
+    /// Where it is said that there is no ZFS.
+    pub fn said_without_zfs(&self) -> Option<Source> {
+        let remarks = &self.evidence().remarks;
+        remarks.iter().find(|one| NO_ZFS.is_match(&one.text)).map(|one| one.source.clone())
+    }
+
+    /// Whether the lists are of containers: they can show no thread of the kernel.
+    pub fn lists_containers(&self) -> bool {
+        const LISTS: [&str; 3] = ["kubectl top", "docker stats", "systemd-cgtop"];
+        let inputs = &self.evidence().inputs;
+        inputs.iter().any(|one| one.formats.iter().any(|name| LISTS.contains(&name.as_str())))
     }
 
     /// Threads of ZFS and the kernel that sentences about the use of the CPU name.
@@ -261,6 +283,10 @@ mod tests {
 
     #[test]
     fn a_lockup_names_its_thread() {
+        let worker = "BUG: soft lockup - CPU#3 stuck for 26s! [kworker/3:1:812]".to_owned();
+        let log = vec![Statement { value: worker, source: source() }];
+        let found = Facts::new(Evidence { log, ..Evidence::default() }).lockup().expect("one");
+        assert_eq!(found.thread.as_deref(), Some("kworker/3:1"));
         let line = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [z_wr_iss:1234]".to_owned();
         let log = vec![Statement { value: line, source: source() }];
         let found = Facts::new(Evidence { log, ..Evidence::default() }).lockup().expect("one");

@@ -37,6 +37,12 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
 
+/// A figure of what is not used.
+static UNUSED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\d+(?:[.,]\d+)?\s*(?:%|percent)\s*(?:of the time )?(?:idle|iowait|i/o[ -]?wait|wait|free)\b",
+    )
+});
 static PERCENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(\d+(?:[.,]\d+)?)(?:\s*%?\s*(?:to|-|and up to)\s*\d+)?\s*(?:%|percent)")
 });
@@ -144,7 +150,7 @@ pub(super) fn add_threads(evidence: &mut Evidence) {
 
 /// The program that a sentence gives a part of the CPU: "mysqld uses 300% CPU".
 fn program(remark: &Remark) -> Vec<Thread> {
-    let text = &remark.text;
+    let text = &*UNUSED.replace_all(&remark.text, "");
     if NOT_CPU.is_match(text) || !CPU.is_match(text) {
         return Vec::new();
     }
@@ -194,7 +200,7 @@ fn is_thread(name: &str) -> bool {
 }
 
 fn threads(remark: &Remark) -> Vec<Thread> {
-    let text = &remark.text;
+    let text = &*UNUSED.replace_all(&remark.text, "");
     if NOT_CPU.is_match(text) || !USES.is_match(text) {
         return Vec::new();
     }

@@ -509,7 +509,7 @@ pub(crate) fn without_number(name: &str) -> &str {
 }
 
 pub(super) fn looks_like_kernel(name: &str) -> bool {
-    const PREFIXES: [&str; 17] = [
+    const PREFIXES: [&str; 18] = [
         "kworker",
         "kswapd",
         "ksoftirqd",
@@ -527,6 +527,7 @@ pub(super) fn looks_like_kernel(name: &str) -> bool {
         "irq/",
         "spl_",
         "pagedaemon",
+        "kernel_task",
     ];
     is_zfs_thread(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -41,9 +41,11 @@ pub(crate) fn read_prstat(section: &Section<'_>, reading: &mut Reading<'_>) {
         let process = cells[cells.len() - 1];
         let name = process.split('/').next().unwrap_or(process).to_owned();
         let id = columns::cell(columns, &cells, &["PID"]).and_then(|id| id.parse().ok());
+        // Microstates are of one CPU, the column CPU of all of them.
         reading.evidence.threads.push(Thread {
             id,
-            cpu_percent: Some(percent),
+            cpu_percent: split,
+            machine_percent: split.is_none().then_some(percent),
             ..reading.thread(name, line)
         });
     }
