@@ -3,10 +3,27 @@
 //! Names arrive cut at 15 characters (Linux), with the number of a queue or thread behind them
 //! (`z_wr_iss_3`, `z_rd_int/0`, `ksoftirqd/7`), and of releases that called them otherwise.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::section;
 
 /// Linux keeps so many characters of a thread's name.
 const NAME_CHARS: usize = 15;
+
+/// Roles by the whole name, and by the beginning of names that the atlas lists with a star. Lists
+/// of threads are long, and each name is asked for by many rules.
+struct Roles {
+    whole: HashMap<&'static str, &'static str>,
+    beginnings: HashMap<&'static str, &'static str>,
+}
+
+static ROLES: LazyLock<Roles> = LazyLock::new(|| {
+    let lines = section("threads").iter().map(|line| split(line));
+    let (beginnings, whole): (Vec<_>, Vec<_>) = lines.partition(|(name, _)| name.ends_with('*'));
+    let beginnings = beginnings.into_iter().map(|(name, role)| (&name[..name.len() - 1], role));
+    Roles { whole: whole.into_iter().collect(), beginnings: beginnings.collect() }
+});
 
 /// The role of a thread; names of programs have none.
 pub fn role_of(name: &str) -> Option<&'static str> {
@@ -27,9 +44,7 @@ fn split(line: &'static str) -> (&'static str, &'static str) {
 }
 
 fn exact(name: &str) -> Option<&'static str> {
-    let all = section("threads");
-    let at = all.binary_search_by(|line| split(line).0.cmp(name)).ok()?;
-    Some(split(all[at]).1)
+    ROLES.whole.get(name).copied()
 }
 
 /// A name that Linux cut.
@@ -47,7 +62,7 @@ fn cut(name: &str) -> Option<&'static str> {
 /// The longest beginning that is listed with a star.
 fn by_beginning(name: &str) -> Option<&'static str> {
     let ends = name.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
-    ends.filter_map(|end| name.get(..end)).find_map(|start| exact(&format!("{start}*")))
+    ends.filter_map(|end| name.get(..end)).find_map(|start| ROLES.beginnings.get(start).copied())
 }
 
 #[cfg(test)]

@@ -33,14 +33,17 @@ pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
     if !accuses_zfs(rule) {
         return false;
     }
-    // An ARC without a pool can be asked for memory all the same: then ZFS is seen to work.
-    let works = facts.zfs_share().is_ok_and(|share| share >= NOISE_PERCENT);
-    let no_pool = facts.pools() == Ok(0.0) && !NEEDS_NO_POOL.contains(&rule.text.id.as_str());
-    if facts.zfs_loaded() == Ok(false) || no_pool && !works {
+    if facts.zfs_loaded() == Ok(false) {
         return true;
     }
-    let noise = facts.zfs_share().is_ok_and(|share| share < NOISE_PERCENT);
-    noise && facts.arc("size").is_ok_and(|bytes| bytes < EMPTY_ARC_BYTES)
+    // An ARC without a pool can be asked for memory all the same: then ZFS is seen to work. The
+    // share is asked for last: it is dear where many threads are listed.
+    let no_pool = facts.pools() == Ok(0.0) && !NEEDS_NO_POOL.contains(&rule.text.id.as_str());
+    if no_pool && !facts.zfs_share().is_ok_and(|share| share >= NOISE_PERCENT) {
+        return true;
+    }
+    let empty = facts.arc("size").is_ok_and(|bytes| bytes < EMPTY_ARC_BYTES);
+    empty && facts.zfs_share().is_ok_and(|share| share < NOISE_PERCENT)
 }
 
 /// No cause that the first three answers contradict is surer than this.

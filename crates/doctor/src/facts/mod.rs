@@ -19,12 +19,14 @@ mod possible;
 mod presence;
 mod profile;
 mod profile_index;
+mod roster;
 mod selector;
 mod sentences;
 mod settings;
 mod states;
 mod subsystems;
 mod threads;
+mod timings;
 mod told;
 mod waiting;
 mod words;
@@ -46,6 +48,7 @@ pub use self::names::{
 pub(crate) use self::patterns::Patterns;
 pub use self::possible::{PROCESSORS, Requires, SYSTEMS};
 use self::profile_index::ProfileIndex;
+use self::roster::Roster;
 use self::selector::Selector;
 pub(crate) use self::selector::{role, subsystem};
 pub use self::subsystems::{RoleUse, Standing, SubsystemUse};
@@ -97,6 +100,7 @@ pub struct Facts {
     trace: Mutex<Trace>,
     patterns: Arc<Patterns>,
     selectors: Mutex<HashMap<String, Arc<Selector>>>,
+    roster: Roster,
 }
 
 impl Facts {
@@ -119,7 +123,9 @@ impl Facts {
             .map(ProfileIndex::new)
             .collect();
         profiles.sort_by(|a, b| b.quality().total_cmp(&a.quality()));
+        let roster = Roster::new(&evidence);
         Self {
+            roster,
             evidence,
             profiles,
             sentences,

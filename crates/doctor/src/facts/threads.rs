@@ -8,11 +8,9 @@
 //! anything.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use regex::Regex;
-
-use super::{Facts, Known, absent, is_idle_thread, is_zfs_thread};
+use super::roster::Row;
+use super::{Facts, Known, absent, is_zfs_thread};
 use crate::evidence::Thread;
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
@@ -63,23 +61,12 @@ impl Consumer {
 }
 
 impl Facts {
-    fn thread_inputs(&self, figure: impl Fn(&Thread) -> Option<f64>) -> Vec<Vec<&Thread>> {
-        let mut inputs: BTreeMap<(&Arc<str>, u32), Vec<&Thread>> = BTreeMap::new();
-        for thread in self.evidence().threads.iter().filter(|thread| !is_idle_thread(&thread.name))
-        {
-            if figure(thread).is_some() {
-                inputs.entry((&thread.source.input, thread.list)).or_default().push(thread);
-            }
-        }
-        inputs.into_values().collect()
-    }
-
     /// Whether a list shows everybody who uses CPU: it comes down to those that use next to none
     /// and was not filtered for ZFS's threads, or it adds up to what the CPUs did.
-    fn is_whole(&self, list: &[&Thread]) -> bool {
-        let used = |thread: &&Thread| thread.cpu_percent;
+    fn is_whole(&self, list: &[Row<'_>]) -> bool {
+        let used = |row: &Row<'_>| row.thread.cpu_percent;
         let least = list.iter().filter_map(used).fold(f64::MAX, f64::min);
-        let mixed = list.iter().any(|thread| !is_zfs_thread(&thread.name));
+        let mixed = list.iter().any(|row| !is_zfs_thread(&row.thread.name));
         if list.len() >= PICKED_ROWS && mixed && least <= NEXT_TO_NOTHING {
             return true;
         }
@@ -94,19 +81,19 @@ impl Facts {
         name: &str,
         figure: impl Fn(&Thread) -> Option<f64>,
         fold: impl Fn(f64, f64) -> f64,
-        whole: impl Fn(&[&Thread]) -> bool,
+        whole: impl Fn(&[Row<'_>]) -> bool,
         what: &str,
     ) -> Known<f64> {
-        let pattern = self.selector(name)?;
+        let matches = self.names_matching(&*self.selector(name)?);
         let mut best: Option<(f64, Option<&Thread>)> = None;
-        for input in self.thread_inputs(&figure) {
-            let named = input.iter().any(|thread| pattern.is_match(&thread.name));
-            if !named && !whole(&input) {
+        for list in self.thread_lists(&figure) {
+            let named = list.iter().any(|row| matches[row.name]);
+            if !named && !whole(&list) {
                 continue;
             }
             let mut total = 0.0;
             let mut largest: Option<&Thread> = None;
-            for thread in input.into_iter().filter(|thread| pattern.is_match(&thread.name)) {
+            for thread in list.iter().filter(|row| matches[row.name]).map(|row| row.thread) {
                 let value = figure(thread).unwrap_or(0.0);
                 total = fold(total, value);
                 if largest.and_then(&figure).is_none_or(|known| known < value) {
@@ -130,7 +117,7 @@ impl Facts {
 
     /// Sum of the CPU of matching threads, percent of one CPU.
     pub fn thread_cpu(&self, name: &str) -> Known<f64> {
-        let whole = |list: &[&Thread]| self.is_whole(list);
+        let whole = |list: &[Row<'_>]| self.is_whole(list);
         let now = self.over_threads(name, cpu, |a, b| a + b, whole, NO_THREADS);
         if now.is_ok() { now } else { self.busy_for_life(name).unwrap_or(now) }
     }
@@ -172,7 +159,7 @@ impl Facts {
 
     /// CPU of the busiest matching thread, percent of one CPU.
     pub fn thread_max(&self, name: &str) -> Known<f64> {
-        let whole = |list: &[&Thread]| self.is_whole(list);
+        let whole = |list: &[Row<'_>]| self.is_whole(list);
         let now = self.over_threads(name, cpu, f64::max, whole, NO_THREADS);
         if now.is_ok() { now } else { self.busiest_life(name, true).unwrap_or(now) }
     }
@@ -253,7 +240,7 @@ impl Facts {
     /// All busy CPU, in percent of one CPU: what a whole list of threads shows, or what the states
     /// of the CPUs say if that is more.
     fn busy_percent_of_one_cpu(&self) -> Known<f64> {
-        let whole = self.thread_inputs(cpu).iter().any(|list| self.is_whole(list));
+        let whole = self.thread_lists(cpu).iter().any(|list| self.is_whole(list));
         let shown = self.thread_cpu("").unwrap_or(0.0);
         match self.stated_percent_of_one_cpu() {
             Some(stated) => Ok(shown.max(stated)),
@@ -316,9 +303,11 @@ impl Facts {
 
     fn listed_consumers(&self) -> Vec<Consumer> {
         let Some(list) = self.fullest_list() else { return Vec::new() };
-        let processes: BTreeMap<u64, &str> =
-            list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
-        let rows = list.into_iter().map(|thread| {
+        let processes: BTreeMap<u64, &str> = list
+            .iter()
+            .filter_map(|row| Some((row.thread.id?, row.thread.name.as_str())))
+            .collect();
+        let rows = list.iter().map(|row| row.thread).map(|thread| {
             let process = thread.process.and_then(|process| processes.get(&process).copied());
             let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
             let process = process.unwrap_or(&thread.name).to_owned();
@@ -339,10 +328,10 @@ impl Facts {
 
     /// The list that shows most of the CPU; of those that show about as much, the one with the most
     /// rows, which has threads where others have processes.
-    fn fullest_list(&self) -> Option<Vec<&Thread>> {
-        let lists = self.thread_inputs(cpu);
+    fn fullest_list(&self) -> Option<Vec<Row<'_>>> {
+        let lists = self.thread_lists(cpu);
         let sum =
-            |list: &Vec<&Thread>| list.iter().filter_map(|thread| thread.cpu_percent).sum::<f64>();
+            |list: &Vec<Row<'_>>| list.iter().filter_map(|row| row.thread.cpu_percent).sum::<f64>();
         let most = lists.iter().map(sum).fold(0.0, f64::max);
         lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len)
     }
@@ -394,70 +383,6 @@ impl Facts {
         match self.consumers().into_iter().next() {
             Some(user) => Ok(user),
             None => absent(NO_THREADS),
-        }
-    }
-
-    /// A figure of the commands that were timed and match: the largest.
-    pub fn timed(
-        &self,
-        command: &str,
-        figure: impl Fn(&crate::evidence::Timing) -> f64,
-    ) -> Known<f64> {
-        let pattern: Arc<Regex> = self.pattern(command)?;
-        let hits =
-            self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command));
-        match hits.max_by(|a, b| figure(a).total_cmp(&figure(b))) {
-            Some(timing) => {
-                self.used(&timing.source);
-                Ok(figure(timing))
-            }
-            None => absent("a timed command (time zfs list ...)"),
-        }
-    }
-
-    /// How many times the CPU the dearest run of a command took of its cheapest: the same program
-    /// and verb (`zfs get`), asked for more and for less.
-    pub fn timed_ratio(&self, command: &str) -> Known<f64> {
-        let pattern = self.pattern(command)?;
-        let mut runs: BTreeMap<String, Vec<&crate::evidence::Timing>> = BTreeMap::new();
-        let timings = &self.evidence().timings;
-        for timing in timings.iter().filter(|timing| pattern.is_match(&timing.command)) {
-            let found = pattern.find(&timing.command).map_or(0, |found| found.start());
-            let verb: Vec<&str> = timing.command[found..].split_whitespace().take(2).collect();
-            runs.entry(verb.join(" ")).or_default().push(timing);
-        }
-        let spent = |timing: &&crate::evidence::Timing| (timing.user_s + timing.system_s).max(0.01);
-        let ratios = runs.values().filter(|runs| runs.len() > 1).map(|runs| {
-            runs.iter().for_each(|timing| self.used(&timing.source));
-            let spent = runs.iter().map(spent);
-            spent.clone().fold(0.0, f64::max) / spent.fold(f64::MAX, f64::min)
-        });
-        ratios.reduce(f64::max).map_or_else(|| absent("the same command timed twice"), Ok)
-    }
-
-    /// How a command's time grows: exponent between the least and the most work, from numbers in
-    /// the command's text (`zfs holds (25 snapshots)`).
-    pub fn timed_growth(&self, command: &str) -> Known<f64> {
-        let pattern = self.pattern(command)?;
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        for timing in
-            self.evidence().timings.iter().filter(|timing| pattern.is_match(&timing.command))
-        {
-            let digits =
-                timing.command.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
-            if let Some(amount) =
-                digits.and_then(|digits| digits.parse::<f64>().ok()).filter(|amount| *amount > 0.0)
-            {
-                self.used(&timing.source);
-                points.push((amount, (timing.user_s + timing.system_s).max(0.001)));
-            }
-        }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        match (points.first(), points.last()) {
-            (Some(least), Some(most)) if most.0 > least.0 => {
-                Ok((most.1 / least.1).ln() / (most.0 / least.0).ln())
-            }
-            _ => absent("the same command timed for several sizes"),
         }
     }
 }
