@@ -4,9 +4,11 @@
 //! programs, then what sentences tell. A machine of which half or more is used is busy; one whose
 //! few threads each fill a CPU is busy in part, however many CPUs idle beside them.
 
+use super::load;
+use super::timed::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
 use super::{cite, cpus, percent};
-use crate::evidence::{Source, Timing};
+use crate::evidence::Source;
 use crate::facts::{Basis, Consumption, Facts, Lockup, Said};
 
 /// Whether it is the CPU.
@@ -109,6 +111,8 @@ pub struct Cpu {
     pub timed: Option<Timed>,
     /// What shows that it waits.
     pub proof: Option<String>,
+    /// What the load average says of a machine that is not busy.
+    pub load: Option<String>,
     /// Whether the machine's state was measured, or somebody says it; what threads wait for may be
     /// known without.
     pub is_known: bool,
@@ -118,65 +122,6 @@ pub struct Cpu {
     pub since_boot: bool,
     /// Where it was read.
     pub sources: Vec<Source>,
-}
-
-/// A command that was timed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Timed {
-    /// Its program.
-    pub program: String,
-    /// CPUs that it used while it ran.
-    pub cpus: f64,
-    /// Part of that in the kernel, 0 to 1.
-    pub kernel_part: f64,
-    /// Wall clock, seconds.
-    pub real_s: f64,
-    /// Where it was read.
-    pub source: Source,
-}
-
-impl Timed {
-    /// The command that took longest.
-    fn of(facts: &Facts) -> Option<Self> {
-        let timings = facts.evidence().timings.iter().filter(|one| one.real_s > 0.5);
-        let spent = |one: &Timing| one.user_s + one.system_s;
-        let longest = timings.max_by(|a, b| spent(a).total_cmp(&spent(b)))?;
-        let used = spent(longest);
-        let words = longest.command.split_whitespace();
-        let is_number = longest.command.contains(" id '");
-        let program = (!is_number)
-            .then_some(words)
-            .into_iter()
-            .flatten()
-            .map(|word| word.rsplit('/').next().unwrap_or(word))
-            .find(|word| !matches!(*word, "time" | "sudo" | "doas" | "#" | "$"))
-            .unwrap_or(&longest.command);
-        Some(Self {
-            program: program.to_owned(),
-            cpus: used / longest.real_s,
-            kernel_part: if used > 0.0 { longest.system_s / used } else { 0.0 },
-            real_s: longest.real_s,
-            source: longest.source.clone(),
-        })
-    }
-
-    pub(super) fn is_busy(&self) -> bool {
-        self.cpus >= FULL_PERCENT / 100.0
-    }
-
-    fn waits(&self) -> bool {
-        self.cpus <= 0.5
-    }
-
-    fn words(&self) -> String {
-        format!(
-            "{} took {:.1} s and used {} in that time, {} of it in the kernel",
-            if self.program.is_empty() { "the command" } else { &self.program },
-            self.real_s,
-            cpus(self.cpus),
-            percent(self.kernel_part * 100.0)
-        )
-    }
 }
 
 /// Percent of all CPUs from which the machine is busy.
@@ -208,7 +153,8 @@ impl Cpu {
         if let (Some(busy), Some(count)) = (cpu.busy_percent, cpu.cpus) {
             cpu.busy_cpus = Some(busy * count / 100.0);
         }
-        let wait = waits(facts, cpu.iowait_percent);
+        let counted = load::is_only_counted(facts, &cpu);
+        let wait = waits(facts, cpu.iowait_percent.filter(|_| counted.is_none()));
         if let Some(wait) = &wait {
             cpu.proof = Some(wait.proof.clone());
             cpu.is_known |= wait.of_machine;
@@ -242,7 +188,9 @@ impl Cpu {
         cpu.is_known |= none || busy || in_part;
         let timed = Timed::of(facts).filter(|_| !measured);
         let iowait = cpu.iowait_percent.unwrap_or(0.0);
-        let waits_more = iowait >= IOWAIT_PERCENT && iowait > cpu.busy_percent.unwrap_or(0.0);
+        let waits_more = iowait >= IOWAIT_PERCENT
+            && iowait > cpu.busy_percent.unwrap_or(0.0)
+            && counted.is_none();
         cpu.state = if busy {
             State::Busy
         } else if waits_more {
@@ -260,6 +208,9 @@ impl Cpu {
                 _ => State::Unknown,
             }
         };
+        if cpu.state == State::Idle {
+            cpu.load = counted.or_else(|| load::sleepers(facts, &cpu));
+        }
         if let Some(timed) = timed {
             cite(&mut cpu.sources, &timed.source);
             cpu.proof = cpu.proof.or_else(|| Some(timed.words()));
@@ -288,17 +239,16 @@ impl Cpu {
     pub fn busy_words(&self) -> Option<String> {
         let busy = self.busy_percent?;
         let of = match self.cpus {
-            Some(count) if count >= 2.0 => {
+            Some(count) if count >= 2.0 && !self.cpus_by_figures => {
                 let worth = if busy * count >= 50.0 {
                     format!(", which is {}", cpus(busy * count / 100.0))
                 } else {
                     String::new()
                 };
-                let about = if self.cpus_by_figures { "about " } else { "" };
-                format!(" of {about}{count:.0} CPUs is busy{worth}")
+                format!(" of {count:.0} CPUs is busy{worth}")
             }
-            Some(_) => " of the only CPU is busy".to_owned(),
-            None => " of the CPUs is busy".to_owned(),
+            Some(_) if !self.cpus_by_figures => " of the only CPU is busy".to_owned(),
+            _ => " of the CPUs is busy".to_owned(),
         };
         let parts: Vec<String> = self
             .parts
@@ -332,10 +282,13 @@ impl Cpu {
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.state {
             State::Busy => {
-                format!("yes: {}", or(rest([busy, None, waits]), "by what is listed or told"))
+                format!("yes: {}", or(rest([busy, None, waits]), "so the list or the text says"))
             }
             State::Some => {
-                format!("in part: {}", or(rest([busy, full, waits]), "by what is listed or told"))
+                format!(
+                    "in part: {}",
+                    or(rest([busy, full, waits]), "so the list or the text says")
+                )
             }
             State::Waiting => {
                 let what =
@@ -344,8 +297,9 @@ impl Cpu {
             }
             State::Idle => {
                 format!(
-                    "no: {}; nothing shows that it waits",
-                    or(rest([busy, None, None]), "those listed use next to nothing")
+                    "no: {}; {}",
+                    or(rest([busy, None, None]), "those listed use next to nothing"),
+                    self.load.as_deref().unwrap_or("nothing shows that it waits")
                 )
             }
             State::Unknown => "not shown by what was given".to_owned(),
@@ -365,6 +319,15 @@ fn is_busy(cpu: &Cpu, used: Option<f64>, consumption: Option<&Consumption>) -> b
 
 fn or(text: String, otherwise: &str) -> String {
     if text.is_empty() { otherwise.to_owned() } else { text }
+}
+
+/// The number of CPUs, where each is shown: of CPU 44 and 46 alone it is not known.
+fn by_singles(facts: &Facts) -> Option<f64> {
+    let singles = &facts.evidence().single_cpus;
+    let last = singles.iter().filter_map(|one| one.name.parse::<usize>().ok()).max();
+    let all = singles.len() > 1 && last.is_none_or(|last| last <= singles.len());
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    all.then_some(singles.len() as f64)
 }
 
 /// What tools say of the states of all CPUs, or else sentences.
@@ -409,9 +372,7 @@ fn states(facts: &Facts) -> Cpu {
     };
     let iowait_percent = own("iowait");
     let sources = facts.take_trace().sources;
-    let singles = facts.evidence().single_cpus.len();
-    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
-    let cpus = facts.ncpu().ok().or((singles > 1).then_some(singles as f64));
+    let cpus = facts.ncpu().ok().or_else(|| by_singles(facts));
     Cpu {
         state: State::Unknown,
         waits_for: None,
@@ -424,6 +385,7 @@ fn states(facts: &Facts) -> Cpu {
         lockup: None,
         timed: None,
         proof: None,
+        load: None,
         is_known: measured,
         cpus_by_figures: false,
         since_boot: measured && facts.evidence().cpu.iter().all(|row| row.since_boot),

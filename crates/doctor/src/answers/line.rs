@@ -2,9 +2,9 @@
 //!
 //! What is not shown is not said, and nothing is said surer than it is.
 
-use super::cpu::{Part, State};
+use super::cpu::{Cpu, Part, State};
 use super::users::{Kind, User, Users};
-use super::zfs::Among;
+use super::zfs::{Among, is_in_user_space};
 use super::{Answers, cpus, percent, spent};
 
 /// Samples up to which their number belongs to the sentence.
@@ -20,14 +20,30 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
             let most = answers
                 .users
                 .first()
-                .filter(|user| user.size() > 0.0 && user.kind != Kind::NotShown)
+                .filter(|user| is_most(user, cpu))
                 .map(|user| format!(", most of it {}", with(user)))
                 .unwrap_or_default();
-            Some(format!("Not the CPU: {calm}{most}, and nothing shows that it waits."))
+            // What was long ago says nothing of now.
+            if cpu.since_boot {
+                return Some(format!("Of now nothing is shown: {calm}{most}."));
+            }
+            let load = cpu.load.as_ref().map(|load| format!("; {load}")).unwrap_or_default();
+            Some(format!("Not the CPU: {calm}{most}{load}."))
         }
         State::Busy | State::Some => Some(busy(answers)),
         State::Unknown => unknown(answers),
     }
+}
+
+/// Whether most of what is busy is one user's.
+fn is_most(user: &User, cpu: &Cpu) -> bool {
+    let half = match (user.cpus, user.machine_percent, cpu.busy_cpus, cpu.busy_percent) {
+        (Some(own), _, Some(busy), _) => own >= 0.5 * busy,
+        (_, Some(own), _, Some(busy)) => own >= 0.5 * busy,
+        (Some(own), _, None, Some(_)) => own >= 0.1,
+        _ => user.size() >= 10.0,
+    };
+    half && user.kind != Kind::NotShown
 }
 
 /// The line where nothing tells how busy the machine is.
@@ -39,7 +55,7 @@ fn unknown(answers: &Answers) -> Option<String> {
         && first.is_none_or(|user| user.size() < 20.0)
     {
         let most = first.map(|user| {
-            format!("; of those listed {} uses most: {}", user.described(), user.used())
+            format!("; most of what is listed is {}: {}", user.described(), user.used())
         });
         return Some(format!("Not {}: {}{}.", zfs.name, zfs.because, most.unwrap_or_default()));
     }
@@ -53,9 +69,8 @@ fn unknown(answers: &Answers) -> Option<String> {
     };
     if users.is_said && first.cpus.is_none() {
         return Some(format!(
-            "{known}{} is what is told to be busy; how much of the machine that is was not \
-             shown.",
-            first.described()
+            "{known}{} is busy, as the text says; how much of the machine that is was not shown.",
+            capital_after(&known, &first.described())
         ));
     }
     if users.of_samples {
@@ -75,21 +90,19 @@ fn unknown(answers: &Answers) -> Option<String> {
     }
     if let Some(used) = first.seconds {
         return Some(format!(
-            "{}f those listed {} has used most since it began, {}; \
-             whether it uses the CPU now was not shown{}.",
-            begin(&known, "O", "o"),
-            first.described(),
+            "{known}{} used most of what is listed since it began, {}; whether it uses the CPU \
+             now was not shown{}.",
+            capital_after(&known, &first.described()),
             spent(used),
             whether(answers)
         ));
     }
-    let life = if users.over_life { " as a mean over its life" } else { "" };
     Some(format!(
-        "{}f those listed {} uses most: {}{life}; whether the machine is busy was not \
-         shown{}.",
-        begin(&known, "O", "o"),
-        first.described(),
+        "{known}{} {} most of what is listed, {}{}; whether the machine is busy was not shown{}.",
+        capital_after(&known, &first.described()),
+        uses(first),
         first.used(),
+        over_life(users, first),
         whether(answers)
     ))
 }
@@ -107,6 +120,9 @@ fn whether(answers: &Answers) -> String {
     match zfs.among {
         Among::No => String::new(),
         Among::Yes => format!("; {} is among them: {}", zfs.name, zfs.because),
+        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) => {
+            format!(", in user space; whether {} uses CPU beside it is not shown", zfs.name)
+        }
         Among::Unknown => format!("; whether {} is behind it is not shown", zfs.name),
     }
 }
@@ -125,11 +141,13 @@ fn waiting(answers: &Answers) -> String {
         .map(|user| format!(", most with {}", user.described()))
         .unwrap_or_default();
     let zfs = match zfs.among {
-        Among::Yes => format!("; of that {}", zfs.because),
+        Among::Yes => format!("; {}", zfs.because),
         _ => String::new(),
     };
+    // One command that waits, or an array that is rebuilt, is not the machine.
     if !cpu.is_known {
-        return format!("It waits{what}: {proof}; how busy the machine is was not shown{zfs}.");
+        let proof = capital_first(&proof);
+        return format!("{proof}; how busy the machine is was not shown{zfs}.");
     }
     format!("Not the CPU: it waits{what} ({proof}){busy}{own}{zfs}.")
 }
@@ -158,7 +176,7 @@ fn busy(answers: &Answers) -> String {
     if users.is_said && first.cpus.is_none() {
         let proof = cpu.lockup_words().map(|words| format!(": {words}")).unwrap_or_default();
         return format!(
-            "{}{} keeps the CPU busy, by what is told{proof}{}.",
+            "{}{} keeps the CPU busy, as the text says{proof}{}.",
             capital(&first.described()),
             does(first),
             if zfs.among == Among::Yes { String::new() } else { whether(answers) }
@@ -184,14 +202,13 @@ fn by_nobody(answers: &Answers) -> String {
 fn by(first: &User, answers: &Answers) -> String {
     let Answers { cpu, users, zfs } = answers;
     let of = match cpu.cpus {
-        Some(count) if count >= 2.0 && first.cpus.is_some() => {
-            let about = if cpu.cpus_by_figures { "about " } else { "" };
-            format!(" of {about}{count:.0}")
+        Some(count) if count >= 2.0 && first.cpus.is_some() && !cpu.cpus_by_figures => {
+            format!(" of {count:.0}")
         }
         _ => String::new(),
     };
-    let life = if users.over_life { ", as a mean over its life" } else { "" };
-    let uses = format!("{}{of}{life}", first.used());
+    let life = over_life(users, first);
+    let used = format!("{}{of}{life}", first.used());
     let waits = match cpu.waits_for {
         Some(wait) if cpu.iowait_percent.is_some_and(|value| value >= 20.0) => {
             format!("; beside that it waits for {}", wait.name())
@@ -206,16 +223,16 @@ fn by(first: &User, answers: &Answers) -> String {
     let (name, does) = (first.described(), does(first));
     match (zfs.among, first.kind) {
         (Among::Yes, Kind::Zfs) => {
-            format!("{} uses the CPU: {}{does} with {uses}{waits}.", zfs.name, first.name)
+            format!("{} uses the CPU: {}{does} with {used}{waits}.", zfs.name, first.name)
         }
         (Among::No, Kind::Program | Kind::Kernel | Kind::Zfs | Kind::Code) => {
-            format!("{not}it is {name}{does}, with {uses}{waits}.")
+            format!("{not}it is {name}{does}, with {used}{waits}.")
         }
         (_, Kind::Interrupts) => {
             let stolen = beside(users, Kind::Stolen, first)
                 .map(|stolen| format!(", and {stolen} are stolen by the hypervisor"));
             format!(
-                "{}nterrupts take {uses}{}{whether}{waits}.",
+                "{}nterrupts take {used}{}{whether}{waits}.",
                 begin(&not, "I", "i"),
                 stolen.unwrap_or_default()
             )
@@ -224,8 +241,8 @@ fn by(first: &User, answers: &Answers) -> String {
             let interrupts = beside(users, Kind::Interrupts, first)
                 .map(|part| format!(", and interrupts take {part}"));
             format!(
-                "{not}{uses} are stolen: the hypervisor gives them to other machines{}{whether}\
-                 {waits}.",
+                "{not}{used} are stolen: the hypervisor withholds them, for other machines or by a \
+                 limit{}{whether}{waits}.",
                 interrupts.unwrap_or_default()
             )
         }
@@ -244,9 +261,13 @@ fn by(first: &User, answers: &Answers) -> String {
         {
             format!("{} uses the CPU: {}{waits}.", zfs.name, zfs.because)
         }
-        (Among::Yes, _) if first.name == zfs.name => format!("{name} uses {uses}{waits}."),
-        (Among::Yes, _) => format!("{}{does} uses most, {uses}{whether}{waits}.", capital(&name)),
-        (Among::Unknown, _) => format!("{}{does} uses {uses}{whether}{waits}.", capital(&name)),
+        (Among::Yes, _) if first.name == zfs.name => format!("{name} uses {used}{waits}."),
+        (Among::Yes, _) => {
+            format!("{}{does} {} most, {used}{whether}{waits}.", capital(&name), uses(first))
+        }
+        (Among::Unknown, _) => {
+            format!("{}{does} {} {used}{whether}{waits}.", capital(&name), uses(first))
+        }
     }
 }
 
@@ -254,6 +275,25 @@ fn by(first: &User, answers: &Answers) -> String {
 fn beside(users: &Users, kind: Kind, first: &User) -> Option<String> {
     let other = users.list.iter().find(|user| user.kind == kind)?;
     (other.size() >= 0.5 * first.size()).then(|| other.used())
+}
+
+/// The verb of whoever uses it.
+fn uses(user: &User) -> &'static str {
+    if user.is_several() { "use" } else { "uses" }
+}
+
+/// What a mean over lives is called.
+fn over_life(users: &Users, first: &User) -> &'static str {
+    match (users.over_life, first.rows > 1) {
+        (false, _) => "",
+        (true, false) => ", as a mean over its life",
+        (true, true) => ", as means over their lives",
+    }
+}
+
+/// A name as the first word of a sentence, or behind words.
+fn capital_after(before: &str, text: &str) -> String {
+    if before.is_empty() { capital(text) } else { text.to_owned() }
 }
 
 /// A first letter, behind words or at the beginning.

@@ -4,11 +4,13 @@
 //! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
 //! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
 //!
-//! `cpu` asks the first (with `waits`), `users` the second, `zfs` the third; `line` says the surest of them in one
-//! sentence. Nothing here knows a cause.
+//! `cpu` asks the first (with `waits`, `load` and `timed`), `users` the second, `zfs` the third;
+//! `line` says the surest of them in one sentence. Nothing here knows a cause.
 
 mod cpu;
 mod line;
+mod load;
+mod timed;
 mod users;
 mod waits;
 mod zfs;

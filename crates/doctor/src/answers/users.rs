@@ -4,11 +4,13 @@
 //! parts of its samples. What the states of the CPUs have beside the list stands among its rows:
 //! interrupts, time stolen by the hypervisor, and what the list does not show.
 
+use std::collections::BTreeMap;
+
 use super::cpu::{Cpu, Part};
 use super::{cite, cpus, percent, spent};
 use crate::atlas;
 use crate::evidence::{LockUse, Source};
-use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_program, is_zfs_thread};
+use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_module, is_zfs_program, is_zfs_thread};
 
 /// What kind of user it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct User {
     pub seconds: Option<f64>,
     /// Its part in the kernel, in CPUs, where a tool tells it apart.
     pub system_cpus: Option<f64>,
+    /// Rows of a list that it stands for; 1 elsewhere.
+    pub rows: u64,
 }
 
 impl User {
@@ -94,15 +98,23 @@ impl User {
         self.size() < 15.0
     }
 
+    /// Whether it is spoken of as several: workers of the kernel are no single thread.
+    pub(super) fn is_several(&self) -> bool {
+        self.name == "kworker" && self.rows > 1
+    }
+
     /// Its name with what it is, for sentences.
     pub fn described(&self) -> String {
         match self.kind {
+            Kind::Kernel if self.is_several() => {
+                format!("{} kernel workers ({})", self.rows, self.name)
+            }
             Kind::Kernel if self.name.starts_with("kworker") => {
                 format!("a kernel worker ({})", self.name)
             }
             Kind::Kernel => format!("the kernel thread {}", self.name),
             Kind::Zfs => format!("ZFS ({})", self.name),
-            Kind::Stolen => "the hypervisor, which gives the time to others (stolen)".to_owned(),
+            Kind::Stolen => "the hypervisor, which withholds it (stolen)".to_owned(),
             Kind::NotShown => "something that the list does not show".to_owned(),
             Kind::Interrupts | Kind::Program | Kind::Code => self.name.clone(),
         }
@@ -128,6 +140,8 @@ pub struct Users {
     pub sources: Vec<Source>,
 }
 
+/// Percent of the busy samples from which a module is a user to name.
+const FOREIGN_PERCENT: f64 = 5.0;
 /// Users that are named.
 const NAMED: usize = 6;
 /// A remainder below this many CPUs, or this part of what is busy, is rounding.
@@ -157,10 +171,13 @@ impl Users {
         if users.list.is_empty() {
             users = said(facts, cpu);
         }
+        // Locks are taken for somebody: whoever has about as much stands before them.
+        let locks = |user: &User| if user.name.starts_with("kernel/lock") { 0.6 } else { 1.0 };
+        let size = |user: &User| user.size() * locks(user);
         // Of two with the same figure the kernel's is the one that is asked about.
         users.list.sort_by(|a, b| {
-            b.size()
-                .total_cmp(&a.size())
+            size(b)
+                .total_cmp(&size(a))
                 .then_with(|| (a.kind == Kind::Program).cmp(&(b.kind == Kind::Program)))
         });
         users
@@ -193,7 +210,7 @@ impl Users {
         let seconds = self.list.first().is_some_and(|user| user.seconds.is_some());
         let life = match (self.over_life && !seconds, self.is_said) {
             (true, _) => " (means over their lives)",
-            (_, true) => " (by what is told)",
+            (_, true) => " (as the text says)",
             _ => "",
         };
         format!("{}{rest}{life}", named.join(", "))
@@ -224,6 +241,7 @@ fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
         samples_percent: None,
         seconds: (basis == Basis::Seconds).then_some(used.percent),
         system_cpus: used.system.map(|value| value / 100.0),
+        rows: used.rows,
     }
 }
 
@@ -255,9 +273,11 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         samples_percent: None,
         seconds: None,
         system_cpus: None,
+        rows: 1,
     };
     // Percent of all CPUs are CPUs of a machine that has one: at least so many.
     let interrupts = cpu.part(Part::Interrupts);
+    let interrupts = (interrupts - soft_interrupts(consumption, cpu)).max(0.0);
     let stolen = cpu.part(Part::Stolen);
     let busy = cpu.busy_percent.unwrap_or(0.0);
     // A part that is small beside the rest explains nothing.
@@ -301,6 +321,19 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     users
 }
 
+/// What `ksoftirqd` on a list has, percent of all CPUs: the states count it among interrupts, too.
+fn soft_interrupts(consumption: Option<&Consumption>, cpu: &Cpu) -> f64 {
+    let users = consumption.filter(|list| list.is_of_now()).map(|list| (&list.users, list.basis));
+    let Some((users, basis)) = users else { return 0.0 };
+    let own = users.iter().filter(|used| used.name.starts_with("ksoftirqd"));
+    let own: f64 = own.map(|used| used.percent).sum();
+    match (basis, cpu.cpus) {
+        (Basis::Machine, _) => own,
+        (_, Some(count)) => own / count,
+        _ => 0.0,
+    }
+}
+
 /// The lock that most is waited for, busily, by a lock profiler: it says where, not how much of the
 /// machine.
 fn locks(facts: &Facts) -> Users {
@@ -335,6 +368,7 @@ fn locks(facts: &Facts) -> Users {
         samples_percent: None,
         seconds: None,
         system_cpus: None,
+        rows: 1,
     };
     let sources = vec![most.source.clone()];
     Users { list: vec![user], is_said: true, sources, ..Users::default() }
@@ -362,6 +396,7 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
             samples_percent: None,
             seconds: None,
             system_cpus: None,
+            rows: 1,
         }
     };
     let mut users = Users::default();
@@ -389,6 +424,34 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
     users
 }
 
+/// Modules of the kernel that are neither its own nor ZFS's, with what their functions have.
+fn foreign(facts: &Facts) -> Vec<User> {
+    let mut modules: BTreeMap<String, (String, f64)> = BTreeMap::new();
+    for (symbol, module, percent) in facts.top_symbols(usize::MAX) {
+        let is_module = module.starts_with('[') || !module.contains(['.', '/', ' ']);
+        let of_kernel = module == "?" || module.contains("kernel") || module.contains("vmlinux");
+        let known = atlas::subsystem_of(&symbol, Some(&module), Some(true)).is_some();
+        if is_module && !of_kernel && !known && !is_zfs_module(&module) {
+            // Best first: the first of a module is its largest.
+            modules.entry(module).or_insert((symbol, 0.0)).1 += percent;
+        }
+    }
+    let modules = modules.into_iter().filter(|(_, (_, percent))| *percent >= FOREIGN_PERCENT);
+    modules
+        .map(|(module, (symbol, percent))| User {
+            name: format!("{} (most in {symbol})", module.trim_matches(['[', ']'])),
+            kind: Kind::Code,
+            does: None,
+            cpus: None,
+            machine_percent: None,
+            samples_percent: Some(percent),
+            seconds: None,
+            system_cpus: None,
+            rows: 1,
+        })
+        .collect()
+}
+
 /// Threads or subsystems of a profile.
 fn profiled(facts: &Facts) -> Users {
     let (has_profile, _) = facts.profile_kind();
@@ -407,6 +470,7 @@ fn profiled(facts: &Facts) -> Users {
         samples_percent: Some(value),
         seconds: None,
         system_cpus: None,
+        rows: 1,
     };
     let mut list: Vec<User> = threads
         .into_iter()
@@ -431,6 +495,7 @@ fn profiled(facts: &Facts) -> Users {
                 user(name, kind, Some(one.does), one.percent)
             })
             .collect();
+        list.extend(foreign(facts));
         // Functions of programs have no subsystem.
         let known: f64 = list.iter().filter_map(|one| one.samples_percent).sum();
         let first = facts.top_symbols(1).into_iter().next();

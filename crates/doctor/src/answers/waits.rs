@@ -3,21 +3,32 @@
 //!
 //! What is measured of the whole machine stands before what single threads show.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::cpu::{Cpu, IOWAIT_PERCENT, Wait};
 use super::percent;
-use crate::evidence::{KernelStack, Number, Source};
-use crate::facts::Facts;
+use crate::evidence::{KernelStack, Number, Source, Thread};
+use crate::facts::{Facts, without_number};
 
 /// Percent of its time that a disk which limits is busy.
 const DISK_BUSY_PERCENT: f64 = 85.0;
 /// Pages swapped, KiB a second, that are felt.
 const SWAP_RATE: f64 = 200.0;
+/// Pages swapped in an interval of atop's, that are felt.
+const SWAPPED_PAGES: f64 = 1000.0;
 /// Percent of the time that some task stalls, which is felt.
 const STALL_PERCENT: f64 = 15.0;
 /// Part of the memory, or of swap, that is as good as none.
 const NO_MEMORY_PART: f64 = 0.05;
 /// Threads in uninterruptible sleep that are a wait of the machine.
 const SLEEPERS: f64 = 3.0;
+
+/// Whom the kernel's log calls hung: `INFO: task txg_sync:1234 blocked for more than 120 seconds`.
+static HUNG: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"task (\S+?):\d+ blocked for more than").expect("a constant pattern")
+});
 
 /// A wait, and what shows it.
 pub(super) struct Waiting {
@@ -46,14 +57,20 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
     if let Some(iowait) = iowait.filter(|iowait| *iowait >= IOWAIT_PERCENT) {
         let device = busy_disk(facts).map(|(name, _, _)| format!(" ({name} is busy)"));
         let proof = format!(
-            "{} of the CPUs' time is idle for requests to disks{}",
+            "{} of the CPUs' time is I/O wait{}",
             percent(iowait),
             device.unwrap_or_default()
         );
         let reclaims = facts.thread_max("^kswapd").is_ok_and(|percent| percent >= 30.0);
-        let memory = reclaims || swaps(facts).is_some();
-        let wait = if memory { Wait::Memory } else { Wait::Disks };
-        return Some(Waiting::of_machine(wait, proof, None));
+        let stalls = || stalls(facts).filter(|one| one.wait == Some(Wait::Memory));
+        return Some(match swaps(facts).or_else(stalls) {
+            Some(memory) => {
+                let proof = format!("{}, {proof}", memory.proof);
+                Waiting::of_machine(Wait::Memory, proof, memory.source)
+            }
+            None if reclaims => Waiting::of_machine(Wait::Memory, proof, None),
+            None => Waiting::of_machine(Wait::Disks, proof, None),
+        });
     }
     swaps(facts)
         .or_else(|| stalls(facts))
@@ -71,8 +88,14 @@ fn swaps(facts: &Facts) -> Option<Waiting> {
     let rates = ["vmstat.si", "vmstat.so"].map(|name| facts.rate(name).unwrap_or(0.0));
     let pages = ["sar.pswpin", "sar.pswpout"].map(|name| 4.0 * facts.rate(name).unwrap_or(0.0));
     let swapped = rates[0].max(rates[1]).max(pages[0]).max(pages[1]);
-    (swapped >= SWAP_RATE).then(|| {
+    if swapped >= SWAP_RATE {
         let proof = format!("{swapped:.0} KiB a second are swapped in or out");
+        return Some(Waiting::of_machine(Wait::Memory, proof, None));
+    }
+    let counted = ["swin", "swout"].map(|name| facts.gauge_of("atop", "pag", name).unwrap_or(0.0));
+    let pages = counted[0].max(counted[1]);
+    (pages >= SWAPPED_PAGES).then(|| {
+        let proof = format!("{pages:.0} pages were swapped in or out");
         Waiting::of_machine(Wait::Memory, proof, None)
     })
 }
@@ -110,8 +133,8 @@ fn resync(facts: &Facts) -> Option<Waiting> {
         let action = table.figures.iter().find(|figure| figure.name == "action")?;
         let Number::Text(word) = &action.value else { return None };
         let array = table.scope.as_deref().unwrap_or("an array");
-        let proof = format!("a {word} of {array} is running");
-        Some(Waiting::of_machine(Wait::Disks, proof, Some(action.source.clone())))
+        let proof = format!("a {word} of {array} is running and keeps its disks busy");
+        Some(Waiting::of_threads(Some(Wait::Disks), proof, Some(action.source.clone())))
     })
 }
 
@@ -136,23 +159,53 @@ fn busy_disk(facts: &Facts) -> Option<(String, f64, Source)> {
 
 fn sleepers(facts: &Facts) -> Option<Waiting> {
     facts.start_trace();
-    let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS);
+    let few = is_short(facts);
+    let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS || few && *count >= 1.0);
     let source = facts.take_trace().sources.into_iter().next();
     let log = &facts.evidence().log;
     let hung = log.iter().find(|line| line.value.contains("blocked for more than"));
     let asleep = asleep(facts);
     let for_what = stands_for(facts);
     if let Some(count) = count {
-        let proof = format!("{count:.0} threads sleep and cannot be interrupted (state D)");
+        let who = names_of_sleepers(facts);
+        let proof = match count {
+            1.0 => format!("a thread sleeps and cannot be interrupted (state D){who}"),
+            _ => format!("{count:.0} threads sleep and cannot be interrupted (state D){who}"),
+        };
         return Some(Waiting::of_threads(for_what, proof, source));
     }
     if let Some(line) = hung {
-        let proof = "the kernel tells of tasks that have waited for minutes".to_owned();
+        let who = HUNG.captures(&line.value).map(|found| format!(" ({})", &found[1]));
+        let who = who.unwrap_or_default();
+        let proof = format!("the kernel tells of tasks that have waited for minutes{who}");
         return Some(Waiting::of_threads(for_what, proof, Some(line.source.clone())));
     }
     let (leaf, source) = asleep?;
     let proof = format!("the threads whose stacks are shown sleep (in {leaf})");
     Some(Waiting::of_threads(for_what, proof, Some(source)))
+}
+
+/// Whether the lists are a few rows that use next to nothing, chosen for who sleeps.
+fn is_short(facts: &Facts) -> bool {
+    let threads = &facts.evidence().threads;
+    let used = |thread: &Thread| thread.cpu_percent.or(thread.life_percent).unwrap_or(0.0);
+    threads.len() <= 6 && threads.iter().all(|thread| used(thread) < 5.0)
+}
+
+/// Who sleeps uninterruptibly, by name: ` (txg_sync, rsync, nfsd and 2 more)`.
+fn names_of_sleepers(facts: &Facts) -> String {
+    let threads = facts.evidence().threads.iter();
+    let mut names: Vec<&str> = threads
+        .filter(|thread| thread.state == Some('D'))
+        .map(|thread| without_number(&thread.name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.len() {
+        0 => String::new(),
+        count @ 1..=3 => format!(" ({})", names[..count].join(", ")),
+        count => format!(" ({} and {} more)", names[..3].join(", "), count - 3),
+    }
 }
 
 /// Whether all stacks of threads that are shown sleep: the function in which the first does.

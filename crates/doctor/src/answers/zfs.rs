@@ -10,8 +10,9 @@
 use super::cpu::{Cpu, Part, State};
 use super::users::{Kind, User, Users};
 use super::{cite, cpus, percent};
+use crate::atlas;
 use crate::evidence::Source;
-use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
+use crate::facts::{Basis, Consumption, Facts, is_zfs_program, is_zfs_thread};
 
 /// Whether it is among the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ const SMALL: f64 = 0.25;
 const ACQUITS_CPUS: f64 = 0.5;
 /// A list of fewer users than this may be rows that somebody picked.
 const PICKED_ROWS: usize = 4;
+/// Rows of a table of functions below which those not shown may be large.
+const MANY_ROWS: usize = 8;
 /// Part of a profile's first user that is so much that the rest does not matter.
 const MOST_OF_SAMPLES: f64 = 60.0;
 
@@ -123,7 +126,7 @@ impl Zfs {
             least_cpus: None,
             most_cpus: None,
             samples_percent: None,
-            because: "neither its threads nor its functions are shown".to_owned(),
+            because: because_seen(facts),
             sources: Vec::new(),
         };
         if !facts.is_ogive() && facts.zfs_loaded() == Ok(false) {
@@ -184,7 +187,8 @@ impl Zfs {
         }
         // Where most of what is shown are locks and copies, whose they are decides.
         let is_owned = facts.unowned_share() < 0.4 * facts.profile_shown();
-        self.judge_samples(least, most, is_owned, users);
+        let rows = facts.top_symbols(usize::MAX).len();
+        self.judge_samples(least, most, is_owned && (rest < 50.0 || rows >= MANY_ROWS), users);
     }
 
     /// By whom sentences, the log or a timed command name.
@@ -197,7 +201,7 @@ impl Zfs {
             self.among = Among::Yes;
             self.because = match user.cpus {
                 Some(count) => format!("its command {} used {}", user.name, cpus(count)),
-                None => format!("{} is told of as what uses it", user.name),
+                None => format!("the text names {}, which is its", user.name),
             };
             self.sources.clone_from(&users.sources);
         }
@@ -317,6 +321,13 @@ impl Zfs {
             self.because = because;
             return;
         }
+        if is_in_user_space(first) {
+            self.because = format!(
+                "{least}; {} works in user space, and who else uses CPU is not shown",
+                first.name
+            );
+            return;
+        }
         let moves_files = MOVES_FILES.contains(&first.name.as_str());
         self.because = match (moves_files, self.least_cpus) {
             (true, _) => format!(
@@ -333,7 +344,10 @@ impl Zfs {
         let (most, size) = (self.most_cpus?, first.cpus?);
         let enough = ACQUITS_CPUS.min(cpu.busy_cpus.map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
         let small = first.kind != Kind::NotShown && most <= SMALL * size && size >= enough;
-        small.then(|| format!("{least}, and it can have {} at most", cpus(most)))
+        small.then(|| match most {
+            most if most < 0.01 => format!("{least}, and there is no room for others"),
+            most => format!("{least}, and it can have {} at most", cpus(most)),
+        })
     }
 
     /// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
@@ -374,10 +388,14 @@ impl Zfs {
         let own_work = match first.kind {
             Kind::Program => {
                 let most = cpu.most() == Some(Part::System);
-                !MOVES_FILES.contains(&first.name.as_str()) && !most
+                is_in_user_space(first) || !MOVES_FILES.contains(&first.name.as_str()) && !most
             }
             // Some systems have all threads of the kernel, ZFS's too, in one process.
-            Kind::Kernel => !matches!(first.name.as_str(), "nfsd" | "kernel" | "kernel_task"),
+            // Reclaim asks ZFS, too, for memory.
+            Kind::Kernel => {
+                !matches!(first.name.as_str(), "nfsd" | "kernel" | "kernel_task")
+                    && !first.name.starts_with("kswapd")
+            }
             Kind::Interrupts | Kind::Stolen => true,
             Kind::Zfs | Kind::NotShown | Kind::Code => false,
         };
@@ -385,7 +403,11 @@ impl Zfs {
         let worker = first.kind == Kind::Kernel
             && self.least_cpus.is_some()
             && least <= 0.1 * first.cpus.unwrap_or(0.0);
-        shows && own_work && (outweighs || worker)
+        // A worker's name may say for whom: `kworker/22:2+bcachefs`.
+        let named = first.name.starts_with("kworker/")
+            && first.name.contains(['+', '-'])
+            && atlas::role_of(&first.name).is_some_and(|role| role != "kernel/work");
+        own_work && (shows && (outweighs || worker) || named && outweighs)
     }
 
     /// The answer in a sentence.
@@ -398,10 +420,38 @@ impl Zfs {
     }
 }
 
+/// Whether a program is shown to do its own work: next to none of its CPU is the kernel's.
+pub(super) fn is_in_user_space(user: &User) -> bool {
+    let system = user.system_cpus.zip(user.cpus);
+    user.kind == Kind::Program && system.is_some_and(|(system, all)| system <= 0.15 * all)
+}
+
+/// What is shown of it where its part of the CPU is not.
+fn because_seen(facts: &Facts) -> String {
+    let evidence = facts.evidence();
+    let frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
+    let is_own = |symbol: &str, module: Option<&str>| {
+        let own = atlas::subsystem_of(symbol, module, Some(true));
+        own.is_some_and(|own| !atlas::is_of_kernel(own))
+    };
+    let on_stacks = frames
+        .filter_map(|frame| Some((frame.symbol.as_deref()?, frame.module.as_deref())))
+        .any(|(symbol, module)| is_own(symbol, module));
+    let has_threads = evidence.threads.iter().any(|thread| is_zfs_thread(&thread.name));
+    match (on_stacks, has_threads) {
+        (true, _) => "its functions are on stacks, and what CPU it uses is not shown",
+        (_, true) => "its threads are listed, and what CPU they use is not shown",
+        _ => "neither its threads nor its functions are shown",
+    }
+    .to_owned()
+}
+
 /// Why nobody uses the CPU to speak of, where that is so.
 fn calm(consumption: Option<&Consumption>, cpu: &Cpu, least: &str) -> Option<String> {
     let calm = match (cpu.state, cpu.busy_percent) {
-        (State::Idle | State::Waiting, Some(busy)) => busy < 10.0,
+        (State::Idle | State::Waiting, Some(busy)) => {
+            busy < 10.0 || busy < 15.0 && cpu.busy_cpus.is_none_or(|count| count < 1.0)
+        }
         (State::Idle, None) => true,
         _ => false,
     };

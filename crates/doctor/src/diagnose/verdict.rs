@@ -202,6 +202,8 @@ fn kind_of(answers: &Answers) -> VerdictKind {
     let first = answers.users.first().map(|user| user.kind);
     match (answers.cpu.state, answers.zfs.among) {
         (State::Waiting, _) if !answers.cpu.is_known => VerdictKind::Open,
+        // What was long ago says nothing of now.
+        (State::Idle, _) if answers.cpu.since_boot => VerdictKind::Open,
         (State::Waiting | State::Idle, _) => VerdictKind::NotCpu,
         (_, Among::No) => match first {
             Some(Kind::Program) => VerdictKind::UserProcess,

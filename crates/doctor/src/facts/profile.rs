@@ -317,10 +317,17 @@ impl Facts {
         else {
             return Vec::new();
         };
-        let rows = profile.rows.iter().filter_map(|row| {
-            let name = profile.threads.name(row.thread)?;
-            let percent = row.self_percent.or(row.total_percent)?;
-            Some((name.to_owned(), name.to_owned(), percent, self.is_kernel_thread(name)))
+        // A table of callers and callees shows a thread's samples in its largest row, too.
+        let mut shares: std::collections::BTreeMap<&str, (f64, f64)> =
+            std::collections::BTreeMap::new();
+        for row in &profile.rows {
+            let Some(name) = profile.threads.name(row.thread) else { continue };
+            let share = shares.entry(name).or_default();
+            share.0 += row.self_percent.unwrap_or(0.0);
+            share.1 = share.1.max(row.total_percent.unwrap_or(0.0));
+        }
+        let rows = shares.into_iter().map(|(name, (own, total))| {
+            (name.to_owned(), name.to_owned(), own.max(total), self.is_kernel_thread(name))
         });
         shares_of(rows)
     }

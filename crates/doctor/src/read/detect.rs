@@ -256,6 +256,15 @@ fn begins_perf_script(lines: &[Line<'_>]) -> bool {
     perf_script::is_header(&line.text) && (soon(lines, perf_script::is_frame) || alone())
 }
 
+/// A row without a heading, and a graph drawn below it.
+fn begins_perf_rows(lines: &[Line<'_>]) -> bool {
+    perf_report::is_row(first(lines))
+        && lines.get(1).is_some_and(|next| {
+            let text = next.text.trim();
+            text.starts_with('|') || text.starts_with("--")
+        })
+}
+
 fn begins_perf_header(lines: &[Line<'_>]) -> bool {
     first(lines).starts_with("# ========")
         && soon(lines, |text| text.contains("captured on") || text.contains("hostname"))
@@ -344,7 +353,8 @@ use Begins::{Line as ByLine, Lines as ByLines, Nothing, Pattern};
 
 static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
-    format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data),
+    format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data).absorbs(&["perf report rows"]),
+    format("perf report rows", ByLines(begins_perf_rows), perf_report::read).absorbs(&["perf report rows"]),
     format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
     format("perf stat", Pattern(r"^Performance counter stats"), perf_stat::read),
     format("perf lock contention", Pattern(r"^contended\s+total wait"), locks::read_perf),

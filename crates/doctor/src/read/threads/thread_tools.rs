@@ -120,11 +120,19 @@ static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {
 static ATOP_CPU: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\|\s*cpu(\d{1,4}) w\s+(\d+)%").expect("a constant pattern"));
 
+/// The first screen is of all the time since the machine started: `1839d20h58m49 elapsed`.
+static ATOP_DAYS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b\d+d\d{1,2}h\S* elapsed").expect("a constant pattern"));
+
 /// Reads atop: the system lines (`PRC |`, `CPU |`, `MEM |`) and the list of processes.
 pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
+    let mut since_boot = false;
     for line in section.lines {
         let text = line.text.trim();
+        if text.starts_with("ATOP") {
+            since_boot = ATOP_DAYS.is_match(text);
+        }
         let label = text.split('|').next().unwrap_or_default().trim();
         if text.contains('|')
             && label.len() >= 2
@@ -143,7 +151,7 @@ pub(crate) fn read_atop(section: &Section<'_>, reading: &mut Reading<'_>) {
             if label == "CPU" {
                 let cpus = (shares_sum(&shares) / 100.0).round().max(1.0);
                 let used = atop_cpu(&shares, cpus, line, reading);
-                reading.evidence.cpu.push(used);
+                reading.evidence.cpu.push(CpuUse { since_boot, ..used });
             } else if let Some(found) = ATOP_CPU.captures(text).filter(|_| label == "cpu") {
                 shares.insert("wait".to_owned(), number::plain(&found[2]).unwrap_or(0.0));
                 let used = atop_cpu(&shares, 1.0, line, reading);

@@ -257,8 +257,10 @@ fn row(
         let raw = cell(&COMMANDS)?.trim_start_matches(['`', '-', ' ', '|', '+', '_']);
         let (name, by_dress) = frame::thread(raw);
         let virtual_size = cell(&["VIRT", "SIZE"]);
-        let kernel = by_dress.or_else(|| (virtual_size == Some("0")).then_some(true));
         let state = cell(&["S", "STATE"]).and_then(state_letter);
+        // What has no memory is the kernel's, or a program that is dead.
+        let without = virtual_size == Some("0") && state != Some('Z');
+        let kernel = by_dress.or_else(|| without.then_some(true));
         // `ZEIT+`, `TEMPS+`: what is summed up to hundredths has a plus in all languages.
         let named = columns.names().iter().zip(&cells);
         let mut summed = named.filter(|(name, _)| name.ends_with('+')).map(|(_, cell)| *cell);
@@ -279,7 +281,7 @@ fn row(
     Some(Thread {
         command: command(&name),
         id: found[1].parse().ok(),
-        kernel: by_dress.or_else(|| (&found[5] == "0").then_some(true)),
+        kernel: by_dress.or_else(|| (&found[5] == "0" && &found[8] != "Z").then_some(true)),
         state: found[8].chars().next(),
         cpu_percent: number::percent(&found[9]),
         cpu_time_s: number::cpu_seconds(&found[11]),

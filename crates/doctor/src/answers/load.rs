@@ -1,0 +1,57 @@
+//! What the load average tells of a machine that is not busy.
+//!
+//! Linux counts in it who runs and who sleeps uninterruptibly (state D). So a load far above what
+//! is busy is tasks that wait, whether or not they count as I/O wait. And I/O wait without a load
+//! is nobody's wait: an idle ring of io_uring is counted so, too. Other systems count only who
+//! runs.
+
+use super::cpu::{Cpu, IOWAIT_PERCENT};
+use super::percent;
+use crate::facts::Facts;
+
+/// Tasks from which the load says that somebody waits.
+const SLEEPERS: f64 = 1.5;
+/// CPUs of a machine of which the number is not known, for what is busy at most.
+const MANY_CPUS: f64 = 64.0;
+/// A load of this part of what waits for disks, by I/O wait, contradicts it.
+const CONTRADICTS_PART: f64 = 0.3;
+
+/// The load of 1, 5 and 15 minutes, where it counts who waits.
+fn load(facts: &Facts) -> Option<[f64; 3]> {
+    let is_linux = facts.os().is_ok_and(|system| system == "linux");
+    let load = facts.evidence().host.load.as_ref().filter(|_| is_linux)?;
+    Some(load.value)
+}
+
+/// What a load above what is busy says: tasks that sleep uninterruptibly.
+pub(super) fn sleepers(facts: &Facts, cpu: &Cpu) -> Option<String> {
+    let steady = load(facts)?.into_iter().fold(f64::MAX, f64::min);
+    let busy = cpu.busy_percent? * cpu.cpus.unwrap_or(MANY_CPUS) / 100.0;
+    let running = facts.gauge("loadavg.running").unwrap_or(f64::MAX);
+    let waiting = steady - (1.2 * busy).min(running.max(1.0));
+    (waiting >= SLEEPERS).then(|| {
+        format!(
+            "a load of {} means that about {waiting:.0} tasks wait in state D, for what is not \
+             shown",
+            short(steady)
+        )
+    })
+}
+
+/// A load as people say it: `17`, `2.6`.
+fn short(load: f64) -> String {
+    if load >= 9.95 { format!("{load:.0}") } else { format!("{load:.1}") }
+}
+
+/// Why I/O wait is nobody's, where the load contradicts it.
+pub(super) fn is_only_counted(facts: &Facts, cpu: &Cpu) -> Option<String> {
+    let iowait = cpu.iowait_percent.filter(|iowait| *iowait >= IOWAIT_PERCENT)?;
+    let most = load(facts)?.into_iter().fold(0.0, f64::max);
+    let waiting = iowait * cpu.cpus.unwrap_or(1.0).max(1.0) / 100.0;
+    (most < CONTRADICTS_PART * waiting).then(|| {
+        format!(
+            "a load of {most:.2} says that nobody waits: the {} of I/O wait is only counted so",
+            percent(iowait)
+        )
+    })
+}
