@@ -8,7 +8,7 @@ use super::load;
 use super::timed::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
 use super::{cite, cpus, percent};
-use crate::evidence::Source;
+use crate::evidence::{OneCpu, Source};
 use crate::facts::{Basis, Consumption, Facts, Lockup, Said};
 
 /// Whether it is the CPU.
@@ -321,15 +321,6 @@ fn or(text: String, otherwise: &str) -> String {
     if text.is_empty() { otherwise.to_owned() } else { text }
 }
 
-/// The number of CPUs, where each is shown: of CPU 44 and 46 alone it is not known.
-fn by_singles(facts: &Facts) -> Option<f64> {
-    let singles = &facts.evidence().single_cpus;
-    let last = singles.iter().filter_map(|one| one.name.parse::<usize>().ok()).max();
-    let all = singles.len() > 1 && last.is_none_or(|last| last <= singles.len());
-    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
-    all.then_some(singles.len() as f64)
-}
-
 /// What tools say of the states of all CPUs, or else sentences.
 fn states(facts: &Facts) -> Cpu {
     facts.start_trace();
@@ -372,7 +363,9 @@ fn states(facts: &Facts) -> Cpu {
     };
     let iowait_percent = own("iowait");
     let sources = facts.take_trace().sources;
-    let cpus = facts.ncpu().ok().or_else(|| by_singles(facts));
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    let shown = OneCpu::number(&facts.evidence().single_cpus).map(|count| count as f64);
+    let cpus = facts.ncpu().ok().or(shown);
     Cpu {
         state: State::Unknown,
         waits_for: None,

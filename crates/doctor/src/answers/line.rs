@@ -25,7 +25,9 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                 .unwrap_or_default();
             // What was long ago says nothing of now.
             if cpu.since_boot {
-                return Some(format!("Of now nothing is shown: {calm}{most}."));
+                let listed = answers.users.first().and_then(|_| unknown(answers));
+                return listed
+                    .or_else(|| Some(format!("{calm}; how busy it is now is not shown.")));
             }
             let load = cpu.load.as_ref().map(|load| format!("; {load}")).unwrap_or_default();
             Some(format!("Not the CPU: {calm}{most}{load}."))

@@ -22,6 +22,8 @@ const SWAPPED_PAGES: f64 = 1000.0;
 const STALL_PERCENT: f64 = 15.0;
 /// Part of the memory, or of swap, that is as good as none.
 const NO_MEMORY_PART: f64 = 0.05;
+/// Sleepers that are named.
+const MOST_NAMED: usize = 3;
 /// Threads in uninterruptible sleep that are a wait of the machine.
 const SLEEPERS: f64 = 3.0;
 
@@ -57,9 +59,10 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
     if let Some(iowait) = iowait.filter(|iowait| *iowait >= IOWAIT_PERCENT) {
         let device = busy_disk(facts).map(|(name, _, _)| format!(" ({name} is busy)"));
         let proof = format!(
-            "{} of the CPUs' time is I/O wait{}",
+            "{} of the CPUs' time is I/O wait{}{}",
             percent(iowait),
-            device.unwrap_or_default()
+            device.unwrap_or_default(),
+            sleepers_named(facts).map(|names| format!("; {names} in D")).unwrap_or_default()
         );
         let reclaims = facts.thread_max("^kswapd").is_ok_and(|percent| percent >= 30.0);
         let stalls = || stalls(facts).filter(|one| one.wait == Some(Wait::Memory));
@@ -78,7 +81,9 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
         .or_else(|| {
             let (name, busy, source) = busy_disk(facts)?;
             let proof = format!("{name} is busy for {} of the time", percent(busy));
-            Some(Waiting::of_machine(Wait::Disks, proof, Some(source)))
+            // It says nothing of CPUs whose states are not shown.
+            let of_machine = iowait.is_some();
+            Some(Waiting { wait: Some(Wait::Disks), proof, source: Some(source), of_machine })
         })
         .or_else(|| resync(facts))
         .or_else(|| sleepers(facts))
@@ -167,7 +172,7 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let asleep = asleep(facts);
     let for_what = stands_for(facts);
     if let Some(count) = count {
-        let who = names_of_sleepers(facts);
+        let who = sleepers_named(facts).map(|names| format!(" ({names})")).unwrap_or_default();
         let proof = match count {
             1.0 => format!("a thread sleeps and cannot be interrupted (state D){who}"),
             _ => format!("{count:.0} threads sleep and cannot be interrupted (state D){who}"),
@@ -192,8 +197,8 @@ fn is_short(facts: &Facts) -> bool {
     threads.len() <= 6 && threads.iter().all(|thread| used(thread) < 5.0)
 }
 
-/// Who sleeps uninterruptibly, by name: ` (txg_sync, rsync, nfsd and 2 more)`.
-fn names_of_sleepers(facts: &Facts) -> String {
+/// Who sleeps uninterruptibly, by name: `rsync, txg_sync, nfsd and 2 more`.
+fn sleepers_named(facts: &Facts) -> Option<String> {
     let threads = facts.evidence().threads.iter();
     let mut names: Vec<&str> = threads
         .filter(|thread| thread.state == Some('D'))
@@ -201,11 +206,10 @@ fn names_of_sleepers(facts: &Facts) -> String {
         .collect();
     names.sort_unstable();
     names.dedup();
-    match names.len() {
-        0 => String::new(),
-        count @ 1..=3 => format!(" ({})", names[..count].join(", ")),
-        count => format!(" ({} and {} more)", names[..3].join(", "), count - 3),
-    }
+    let rest = names.len().saturating_sub(MOST_NAMED);
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    names.truncate(MOST_NAMED);
+    (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
 /// Whether all stacks of threads that are shown sleep: the function in which the first does.

@@ -49,6 +49,8 @@ pub struct Zfs {
     pub most_cpus: Option<f64>,
     /// The same as percent of the busy samples of a profile.
     pub samples_percent: Option<(f64, f64)>,
+    /// Whether anything that was given speaks of it at all.
+    pub is_hinted: bool,
     /// Why.
     pub because: String,
     /// Where it was read.
@@ -126,6 +128,7 @@ impl Zfs {
             least_cpus: None,
             most_cpus: None,
             samples_percent: None,
+            is_hinted: facts.hints_at_zfs(),
             because: because_seen(facts),
             sources: Vec::new(),
         };
@@ -298,7 +301,7 @@ impl Zfs {
             Some(least) => format!("its threads use {}", cpus(least)),
             None => "none of its threads is listed".to_owned(),
         };
-        if let Some(because) = calm(consumption, cpu, &least) {
+        if let Some(because) = calm(consumption, cpu, self.is_hinted, &least) {
             self.among = Among::No;
             self.because = because;
             return;
@@ -447,10 +450,16 @@ fn because_seen(facts: &Facts) -> String {
 }
 
 /// Why nobody uses the CPU to speak of, where that is so.
-fn calm(consumption: Option<&Consumption>, cpu: &Cpu, least: &str) -> Option<String> {
+fn calm(
+    consumption: Option<&Consumption>,
+    cpu: &Cpu,
+    is_hinted: bool,
+    least: &str,
+) -> Option<String> {
     let calm = match (cpu.state, cpu.busy_percent) {
         (State::Idle | State::Waiting, Some(busy)) => {
-            busy < 10.0 || busy < 15.0 && cpu.busy_cpus.is_none_or(|count| count < 1.0)
+            busy < 10.0
+                || busy < 15.0 && (!is_hinted || cpu.busy_cpus.is_some_and(|count| count < 1.0))
         }
         (State::Idle, None) => true,
         _ => false,

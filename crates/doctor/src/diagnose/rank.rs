@@ -27,6 +27,23 @@ fn accuses_zfs(rule: &Rule) -> bool {
         && !matches!(rule.text.family.as_str(), "ogive" | "innocent" | "zfs-userland")
 }
 
+/// Rules that accuse nobody, and are about a host with ZFS all the same.
+const NEEDS_ZFS: [&str; 6] = [
+    "free-storm-io",
+    "sync-write-latency",
+    "write-throttle",
+    "workload-legit",
+    "arc-memory-normal",
+    "monitoring-poll",
+];
+
+/// Whether a rule is about a host that has ZFS.
+pub(super) fn needs_zfs(rule: &Rule) -> bool {
+    accuses_zfs(rule)
+        || NEEDS_ZFS.contains(&rule.text.id.as_str())
+        || rule.text.family == "zfs-userland"
+}
+
 /// Whether ZFS cannot be what is asked about: it is not loaded, no pool is imported and it is not
 /// seen to work, or it has next to none of the CPU and its ARC holds nothing.
 pub(super) fn is_impossible(rule: &Rule, facts: &Facts) -> bool {
@@ -58,6 +75,9 @@ pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers) {
 }
 
 fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
+    if needs_zfs(rule) && !answers.zfs.is_hinted {
+        return true;
+    }
     let state = answers.cpu.state;
     let users = &answers.users;
     let first = users.first();

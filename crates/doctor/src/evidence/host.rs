@@ -82,6 +82,26 @@ impl CpuUse {
             source,
         }
     }
+
+    /// The mean of several; `None` of none. It is cited where the first was read.
+    pub fn mean<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let all: Vec<&Self> = all.into_iter().collect();
+        let first = all.first()?;
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        let mean = |part: fn(&Self) -> f64| {
+            all.iter().map(|one| part(one)).sum::<f64>() / all.len() as f64
+        };
+        Some(Self {
+            user: mean(|one| one.user),
+            system: mean(|one| one.system),
+            idle: mean(|one| one.idle),
+            iowait: mean(|one| one.iowait),
+            interrupt: mean(|one| one.interrupt),
+            steal: mean(|one| one.steal),
+            since_boot: all.iter().all(|one| one.since_boot),
+            source: first.source.clone(),
+        })
+    }
 }
 
 /// How one CPU of several was used.
@@ -91,6 +111,15 @@ pub struct OneCpu {
     pub name: String,
     /// Its use, percent of this CPU.
     pub used: CpuUse,
+}
+
+impl OneCpu {
+    /// How many CPUs the machine has, where each is shown; of CPU 44 and 46 alone it is not known.
+    pub fn number(shown: &[Self]) -> Option<usize> {
+        let last = shown.iter().filter_map(|one| one.name.parse::<usize>().ok()).max();
+        let all = shown.len() > 1 && last.is_none_or(|last| last <= shown.len());
+        all.then_some(shown.len())
+    }
 }
 
 /// One thread, or one process where the tool does not show threads.

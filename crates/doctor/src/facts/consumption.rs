@@ -153,7 +153,17 @@ fn consumption(basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
     let once = |thread: &&&Thread| {
         thread.id.is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
     };
-    let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
+    // What sentences say twice of the same thread is said once.
+    let again = |thread: &Thread, others: &[&Thread]| {
+        thread.list == super::sentences::TOLD_LIST
+            && others.iter().any(|other| {
+                !std::ptr::eq(*other, thread)
+                    && other.name == thread.name
+                    && (figure(other), other.source.line) > (figure(thread), thread.source.line)
+            })
+    };
+    let list: Vec<&Thread> =
+        list.iter().filter(once).filter(|thread| !again(thread, list)).copied().collect();
     let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
     let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
     for thread in &list {

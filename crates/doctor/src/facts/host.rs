@@ -1,8 +1,26 @@
 //! What the host is, and what its versions mean.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::{Facts, Known, Missing, absent};
+use crate::atlas;
 use crate::atlas::version::{Version, list, parse_versions, range_lacks};
 use crate::evidence::Statement;
+
+/// Words that nobody uses who does not speak of ZFS.
+static OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)zfs|zpool|\bl?2?arc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bzil\b|\bslog\b|\bvdev|raid-?z",
+        r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver|\bpools?\b",
+        r"|\bdataset|\brecordsize|\bsolaris\b|\billumos\b|\bsmartos\b",
+    ))
+    .expect("a constant pattern")
+});
+
+/// Functions of a profile that are looked at for one of ZFS's.
+const FUNCTIONS: usize = 50;
 
 impl Facts {
     fn said<T: Clone>(&self, fact: Option<&Statement<T>>, what: &str) -> Known<T> {
@@ -82,6 +100,56 @@ impl Facts {
             || evidence.threads.iter().any(|thread| super::is_zfs_thread(&thread.name))
             || self.zfs_share().is_ok_and(|share| share > 0.0);
         if seen { Ok(true) } else { absent("whether ZFS is loaded (lsmod | grep zfs)") }
+    }
+
+    /// Whether anything that was given speaks of ZFS: what it is, or words for its parts.
+    pub fn hints_at_zfs(&self) -> bool {
+        let evidence = self.evidence();
+        let settings = || {
+            let modules = evidence.parameters.iter().map(|one| one.name.as_str());
+            !evidence.properties.is_empty() || modules.into_iter().any(|name| OF_ZFS.is_match(name))
+        };
+        let frames = || {
+            let stacks = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
+            stacks.chain(evidence.locks.iter().flat_map(|one| &one.callers))
+        };
+        let on_stacks = || {
+            frames().any(|frame| frame.module.as_deref().is_some_and(super::is_zfs_module))
+                || frames().filter_map(|frame| frame.symbol.as_deref()).any(|symbol| {
+                    let own = atlas::subsystem_of(symbol, None, None);
+                    own.is_some_and(|own| !atlas::is_of_kernel(own))
+                })
+        };
+        let tools = || {
+            let formats = evidence.inputs.iter().flat_map(|input| &input.formats);
+            let tables = evidence.tables.iter().map(|table| &table.name);
+            let commands = evidence.timings.iter().map(|timing| &timing.command);
+            let names = evidence.threads.iter().map(|thread| &thread.name);
+            let locks = evidence.locks.iter().map(|one| &one.lock);
+            formats
+                .chain(tables)
+                .chain(commands)
+                .chain(names)
+                .chain(locks)
+                .any(|text| OF_ZFS.is_match(text))
+        };
+        let words = || {
+            let remarks = evidence.remarks.iter().map(|one| one.text.as_str());
+            let unread = evidence.not_understood.iter().chain(&evidence.log);
+            remarks.chain(unread.map(|one| one.value.as_str())).any(|text| OF_ZFS.is_match(text))
+        };
+        let profiled = || {
+            self.top_symbols(FUNCTIONS).iter().any(|(symbol, module, _)| {
+                let own = atlas::subsystem_of(symbol, Some(module), None);
+                own.is_some_and(|own| !atlas::is_of_kernel(own))
+            })
+        };
+        profiled()
+            || self.zfs_loaded() == Ok(true)
+            || settings()
+            || on_stacks()
+            || tools()
+            || words()
     }
 
     /// Whether the CPU has a feature, by /proc/cpuinfo's name.

@@ -56,20 +56,9 @@ impl Facts {
         if count < 2.0 || count < 0.3 * whole || all >= percent * whole {
             return None;
         }
-        let mean =
-            |part: fn(&CpuUse) -> f64| phase.iter().map(|row| part(row)).sum::<f64>() / count;
         let source = phase.first()?.source.clone();
         self.used(&source);
-        Some(CpuUse {
-            user: mean(|row| row.user),
-            system: mean(|row| row.system),
-            idle: mean(|row| row.idle),
-            iowait: mean(|row| row.iowait),
-            interrupt: mean(|row| row.interrupt),
-            steal: mean(|row| row.steal),
-            since_boot: false,
-            source,
-        })
+        CpuUse::mean(phase.into_iter().copied())
     }
 
     /// Rows of CPU use: of the input that looked longest. A difference of two /proc/stat covers its

@@ -42,7 +42,7 @@ use std::sync::Arc;
 pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 
 use crate::atlas::system_of;
-use crate::evidence::{CpuUse, Evidence, Input};
+use crate::evidence::{CpuUse, Evidence, Input, OneCpu};
 use profile::folded;
 use system::{host, proc_stat};
 use text::boundary;
@@ -99,31 +99,33 @@ pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// More files than this are no notes that somebody wrote of a machine.
+const MOST_NOTES: usize = 20;
+
 /// Adds what only several inputs show together; call once behind the last.
 pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
     add_mean_of_cpus(evidence);
+    forget_words_of_others(evidence);
+}
+
+/// Files of which hardly one is a tool's output are no report: what their sentences say (comments
+/// of configurations, manuals) is said of no machine.
+fn forget_words_of_others(evidence: &mut Evidence) {
+    let inputs = &evidence.inputs;
+    let known = inputs.iter().filter(|input| !input.formats.is_empty()).count();
+    if inputs.len() > MOST_NOTES && known < inputs.len() / 3 {
+        evidence.remarks.clear();
+    }
 }
 
 /// Where only single CPUs are shown, their mean is the use of all of them.
 fn add_mean_of_cpus(evidence: &mut Evidence) {
     let singles = &evidence.single_cpus;
-    if !evidence.cpu.is_empty() || singles.len() < 2 {
+    if !evidence.cpu.is_empty() || OneCpu::number(singles).is_none() {
         return;
     }
-    let count = singles.len() as f64;
-    let mean =
-        |part: fn(&CpuUse) -> f64| singles.iter().map(|one| part(&one.used)).sum::<f64>() / count;
-    evidence.cpu.push(CpuUse {
-        user: mean(|used| used.user),
-        system: mean(|used| used.system),
-        idle: mean(|used| used.idle),
-        iowait: mean(|used| used.iowait),
-        interrupt: mean(|used| used.interrupt),
-        steal: mean(|used| used.steal),
-        since_boot: singles.iter().all(|one| one.used.since_boot),
-        source: singles[0].used.source.clone(),
-    });
+    evidence.cpu.extend(CpuUse::mean(singles.iter().map(|one| &one.used)));
 }
 
 fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut Vec<String>) {
