@@ -122,7 +122,7 @@ pub(crate) fn thread(text: &str) -> (String, Option<bool>) {
 /// The program's name of a command line; names of threads stay as they are.
 pub(crate) fn short_name(text: &str) -> String {
     let first = text.split_whitespace().next().unwrap_or(text);
-    if !text.contains(' ') && !text.starts_with('/') {
+    if !text.contains(' ') && !text.starts_with(['/', '.']) {
         return text.to_owned();
     }
     first.rsplit('/').next().unwrap_or(first).trim_end_matches(':').to_owned()

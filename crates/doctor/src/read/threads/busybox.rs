@@ -3,6 +3,7 @@
 //! Its percents are of all CPUs together, unlike those of procps. What its memory line calls used
 //! and free is all there is.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -23,6 +24,10 @@ static CPU: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^CPU(\d*):\s*([\d.]+% ?usr.*)$").expect("a constant pattern"));
 static CPU_PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(\d+(?:\.\d+)?)% ?(usr|sys|nic|idle|io|irq|sirq)").expect("a constant pattern")
+});
+static RUN_TOGETHER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d+\s+\d+\s+\S+\s+[A-Z]\S*\s+)(\d{4,})(\d\.\d)(\s+\d+\s+[\d.]+\s.*)$")
+        .expect("a constant pattern")
 });
 static LOAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^Load average: (\d+\.\d+) (\d+\.\d+) (\d+\.\d+)(?: (\d+)/(\d+) (\d+))?$")
@@ -68,7 +73,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             list = List::under(text, Percent::AllCpus);
             reading.list += 1;
         } else if let Some(thread) =
-            list.as_ref().and_then(|list| list.row(&one_state(text), line, reading))
+            list.as_ref().and_then(|list| list.row(&divided(&one_state(text)), line, reading))
         {
             reading.evidence.threads.push(thread);
         } else {
@@ -82,6 +87,15 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
 /// A state and its mark of priority (`S <`) as one word.
 fn one_state(text: &str) -> String {
     text.replacen(" < ", "< ", 1).replacen(" N ", "N ", 1)
+}
+
+/// Sizes that are wider than their column run into the percents behind them: `S 70204114.8 0 53.5`.
+/// Which digits are whose does not matter: neither is read.
+fn divided(text: &str) -> Cow<'_, str> {
+    match RUN_TOGETHER.captures(text) {
+        Some(found) => Cow::Owned(format!("{}{} {}{}", &found[1], &found[2], &found[3], &found[4])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 fn memory_line(found: &regex::Captures<'_>, line: &Line<'_>, memory: &mut Rows) {
