@@ -97,6 +97,8 @@ pub struct Cpu {
     pub cpus: Option<f64>,
     /// CPUs that are busy, interrupts and stolen time with them.
     pub busy_cpus: Option<f64>,
+    /// CPUs that a list of programs and threads adds up to.
+    pub listed_cpus: Option<f64>,
     /// Percent of all CPUs that is busy.
     pub busy_percent: Option<f64>,
     /// Percent of all CPUs that is idle with a disk request outstanding.
@@ -146,6 +148,7 @@ impl Cpu {
         let busiest =
             listed.and_then(|list| list.users.iter().map(|used| used.most).reduce(f64::max));
         let used = listed.map(|list| list.percent / 100.0);
+        cpu.listed_cpus = used;
         if cpu.cpus.is_none() {
             cpu.cpus = cpus_by_list(&cpu, consumption);
             cpu.cpus_by_figures = cpu.cpus.is_some();
@@ -270,6 +273,14 @@ impl Cpu {
         Some(format!("{name} did not come back from the kernel{long} (lockup or stall)"))
     }
 
+    /// What is used where no state of the CPUs is shown.
+    fn listed(&self) -> String {
+        match self.listed_cpus.filter(|count| *count > 0.0) {
+            Some(count) => format!("what is listed uses {}", cpus(count)),
+            None => "so the text says".to_owned(),
+        }
+    }
+
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
         let busy = self.busy_words();
@@ -282,13 +293,10 @@ impl Cpu {
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.state {
             State::Busy => {
-                format!("yes: {}", or(rest([busy, None, waits]), "so the list or the text says"))
+                format!("yes: {}", or(rest([busy, None, waits]), &self.listed()))
             }
             State::Some => {
-                format!(
-                    "in part: {}",
-                    or(rest([busy, full, waits]), "so the list or the text says")
-                )
+                format!("in part: {}", or(rest([busy, full, waits]), &self.listed()))
             }
             State::Waiting => {
                 let what =
@@ -371,6 +379,7 @@ fn states(facts: &Facts) -> Cpu {
         waits_for: None,
         cpus,
         busy_cpus: None,
+        listed_cpus: None,
         busy_percent,
         iowait_percent,
         parts,

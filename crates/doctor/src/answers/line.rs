@@ -122,9 +122,11 @@ fn whether(answers: &Answers) -> String {
     match zfs.among {
         Among::No => String::new(),
         Among::Yes => format!("; {} is among them: {}", zfs.name, zfs.because),
-        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) => {
+        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) && zfs.is_hinted => {
             format!(", in user space; whether {} uses CPU beside it is not shown", zfs.name)
         }
+        // Who says nothing of ZFS is not told about it first.
+        Among::Unknown if !zfs.is_hinted => String::new(),
         Among::Unknown => format!("; whether {} is behind it is not shown", zfs.name),
     }
 }
