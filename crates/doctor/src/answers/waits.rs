@@ -80,7 +80,7 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
         .or_else(|| no_memory(facts))
         .or_else(|| {
             let (name, busy, source) = busy_disk(facts)?;
-            let proof = format!("{name} is busy for {} of the time", percent(busy));
+            let proof = format!("the disk {name} is busy for {} of the time", percent(busy));
             // It says nothing of CPUs whose states are not shown.
             let of_machine = iowait.is_some();
             Some(Waiting { wait: Some(Wait::Disks), proof, source: Some(source), of_machine })

@@ -19,6 +19,18 @@ static OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a constant pattern")
 });
 
+/// What people call the systems.
+static SYSTEMS_TOLD: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
+    let names = |pattern: &str| Regex::new(pattern).expect("a constant pattern");
+    [
+        ("linux", names(r"\b(?:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
+        ("freebsd", names(r"\b(?:FreeBSD|OPNsense|pfSense|TrueNAS CORE)\b")),
+        ("illumos", names(r"\b(?:illumos|SmartOS|OmniOS|OpenIndiana|Solaris)\b")),
+        ("macos", names(r"\b(?:macOS|OS X|MacBook|Activity Monitor)\b")),
+        ("windows", names(r"\b(?:Windows (?:\d+|Server)|Task Manager)\b")),
+    ]
+});
+
 /// Functions of a profile that are looked at for one of ZFS's.
 const FUNCTIONS: usize = 50;
 
@@ -38,6 +50,22 @@ impl Facts {
         let host = &self.evidence().host;
         let seen = if let [only] = host.os_seen.as_slice() { Some(only) } else { None };
         self.said(host.os.as_ref().or(seen), "the operating system (uname -a)")
+    }
+
+    /// The operating system, or the only one that sentences and lines that no tool prints name: for
+    /// what is to be run there. It excludes no cause.
+    pub fn os_or_told(&self) -> Option<String> {
+        if let Ok(os) = self.os() {
+            return Some(os);
+        }
+        let evidence = self.evidence();
+        let remarks = evidence.remarks.iter().map(|one| one.text.as_str());
+        let unread = evidence.not_understood.iter().map(|one| one.value.as_str());
+        let texts: Vec<&str> = remarks.chain(unread).collect();
+        let named = |names: &Regex| texts.iter().any(|text| names.is_match(text));
+        let mut systems = SYSTEMS_TOLD.iter().filter(|(_, names)| named(names));
+        let (only, another) = (systems.next()?, systems.next());
+        another.is_none().then(|| only.0.to_owned())
     }
 
     /// Distribution.
