@@ -172,6 +172,7 @@ ask = "true"
             evidence: vec![line],
             against: Vec::new(),
             not_known: Vec::new(),
+            open: Vec::new(),
         }
     }
 

@@ -94,6 +94,10 @@ impl Verdict {
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Nor is one of fewer busy samples.
 const FEWEST_SAMPLES: f64 = 60.0;
+/// The first line is no longer than so many characters where it can be.
+const LINE: usize = 140;
+/// Nor is it cut to less than says anything.
+const LEAST_LINE: usize = 30;
 /// So many facts that would tell are named.
 const MAX_FACTS: usize = 3;
 
@@ -111,7 +115,7 @@ pub(super) fn verdict(
         return likely(rule, best, weighed, answers, environment);
     }
     let place = place(weighed, environment);
-    let step = step::step(weighed, answers, facts);
+    let step = step::step(weighed, answers, environment);
     // Of the innocent the line says all that is known.
     let told = named.filter(|(rule, _)| rule.text.family != "innocent" || answers.line().is_none());
     let possible = told.map(|(rule, best)| {
@@ -130,8 +134,8 @@ pub(super) fn verdict(
             kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
             kind => kind,
         };
-        let line = line + possible.as_deref().unwrap_or_default();
-        return Verdict { kind, sentence: line, step, place };
+        let sentence = fitting(&line, possible.as_deref().unwrap_or_default());
+        return Verdict { kind, sentence, step, place };
     }
     if let Some(possible) = possible {
         let sentence =
@@ -161,6 +165,27 @@ pub(super) fn verdict(
     Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
 }
 
+/// The line with what is possible, in a length that is taken in at a glance. What does not fit is
+/// left to the lines below, where all of it stands: first the details behind a semicolon, then what
+/// is only possible.
+fn fitting(line: &str, possible: &str) -> String {
+    let length = |text: &str| text.chars().count();
+    let whole = format!("{line}{possible}");
+    if length(&whole) <= LINE {
+        return whole;
+    }
+    let cuts = line.match_indices("; ").map(|(at, _)| &line[..at]);
+    let mut shorter: Vec<&str> = cuts.filter(|cut| length(cut) >= LEAST_LINE).collect();
+    // A bracket that is cut open is no sentence.
+    shorter.retain(|cut| cut.matches('(').count() == cut.matches(')').count());
+    let with_all = shorter.iter().rev().map(|cut| format!("{cut}.{possible}"));
+    let without = std::iter::once(line.to_owned())
+        .chain(shorter.iter().rev().map(|cut| format!("{cut}.")));
+    let mut fits = with_all.chain(without).filter(|text| length(text) <= LINE);
+    let shortest = || shorter.first().map_or_else(|| line.to_owned(), |cut| format!("{cut}."));
+    fits.next().unwrap_or_else(shortest)
+}
+
 impl VerdictKind {
     /// This kind, unless the answers exclude ZFS.
     fn or(self, other: Self, answers: &Answers) -> Self {
@@ -186,13 +211,13 @@ fn likely(
         gap || innocent && line.starts_with("Not ")
     });
     let sentence = match line {
-        Some(line) => line,
+        Some(line) => fitting(&line, ""),
         // A sentence with a gap in it is none.
         None if gap => rule.text.title.clone(),
         None => sentence,
     };
     let step = (kind == VerdictKind::Open)
-        .then(|| step::step(weighed, answers, environment.facts()))
+        .then(|| step::step(weighed, answers, environment))
         .flatten();
     Verdict { kind, sentence, step, place: None }
 }

@@ -55,6 +55,9 @@ fn overview(out: &mut String, diagnosis: &Diagnosis) {
     ] {
         let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", escape(&sentence));
     }
+    for running in &diagnosis.running {
+        let _ = write!(out, "<dt>running</dt><dd>{}</dd>", escape(&running.text));
+    }
     if !overview.consumers.is_empty() {
         out.push_str("<dt>of the busy CPU</dt><dd>");
         for user in &overview.consumers {
