@@ -79,7 +79,10 @@ fn a_slow_disk_is_named_and_no_pool_is_spoken_of_where_there_is_none() {
     let diagnosis = of_files(&[("top.txt", WAITS), ("iostat.txt", DISKS)]);
     let text = advice(&diagnosis, "slow-device");
     assert!(text.contains("`smartctl -a /dev/sdb`"), "{text}");
-    assert!(!text.contains("zpool") && !text.contains("POOL") && !text.contains("DEVICE"), "{text}");
+    assert!(
+        !text.contains("zpool") && !text.contains("POOL") && !text.contains("DEVICE"),
+        "{text}"
+    );
     let mdstat = "\
 Personalities : [raid1]
 md0 : active raid1 sdb1[1] sda1[0]
@@ -118,7 +121,8 @@ bash;main 200
 
 #[test]
 fn a_scrub_that_has_ended_does_not_run() {
-    let says = "The load is high, perhaps because of a scrub of the pool. It is slow during a scrub.";
+    let says =
+        "The load is high, perhaps because of a scrub of the pool. It is slow during a scrub.";
     let of_scan = |scan: &str| {
         let status = format!("  pool: tank\n state: ONLINE\n  scan: {scan}\n");
         let files =
@@ -216,7 +220,8 @@ fn a_figure_that_is_looked_for_is_said_with_its_direction() {
     801 root      20   0       0      0      0 R  91.0  0.0  12:00.00 arc_prune
     802 root      20   0       0      0      0 R  71.0  0.0  12:00.00 arc_evict
 ";
-    let diagnosis = of_files(&[("top.txt", top)]);
+    let uname = "Linux host 5.4.0-42-generic #46-Ubuntu SMP x86_64 GNU/Linux\n";
+    let diagnosis = of_files(&[("top.txt", top), ("uname.txt", uname)]);
     let step = diagnosis.verdict.step.expect("something is open");
     let outcomes = step.outcomes.join("\n");
     assert!(!outcomes.contains("looked for"), "{outcomes}");

@@ -115,18 +115,12 @@ mod tests {
             })
         };
         assert_eq!(without(&[]).as_deref(), Some(line));
-        assert_eq!(
-            without(&["Look"]).as_deref(),
-            Some("Stop it. `run y`; wait for 2.1.3. Done.")
-        );
+        assert_eq!(without(&["Look"]).as_deref(), Some("Stop it. `run y`; wait for 2.1.3. Done."));
         assert_eq!(
             without(&["stop", "run"]).as_deref(),
             Some("Look at X: `a; b` (c; d), e.g. now. Wait for 2.1.3. Done.")
         );
-        assert_eq!(
-            without(&["Look", "wait", "Done"]).as_deref(),
-            Some("Stop it. `run y`.")
-        );
+        assert_eq!(without(&["Look", "wait", "Done"]).as_deref(), Some("Stop it. `run y`."));
         assert_eq!(without(&["Look", "stop", "run", "wait", "Done"]), None);
     }
 }

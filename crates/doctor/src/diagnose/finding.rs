@@ -195,7 +195,12 @@ fn versions(rule: &Rule, environment: &Environment) -> Result<VersionAdvice, Exp
         None => true,
     };
     if !advised {
-        return Ok(VersionAdvice { installed: None, fixed: Vec::new(), has_fix: None, affected: None });
+        return Ok(VersionAdvice {
+            installed: None,
+            fixed: Vec::new(),
+            has_fix: None,
+            affected: None,
+        });
     }
     let installed = facts.zfs_version().ok().filter(|text| parse_versions(text).is_some());
     let has_fix = if rule.text.fixed.is_empty() {

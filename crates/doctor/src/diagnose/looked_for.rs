@@ -26,7 +26,8 @@ fn compiled(pattern: &str) -> Regex {
 static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"^(?P<left>(?P<ask>\w+)\((?P<of>.*)\)) (?P<how>>=?|<=?) (?P<right>[^<>=]+)$"#)
 });
-static TABLE: LazyLock<Regex> = LazyLock::new(|| compiled(r#"^"(?P<table>\w+)\.(?P<figure>[^"]+)"$"#));
+static TABLE: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r#"^"(?P<table>\w+)\.(?P<figure>[^"]+)"$"#));
 static OF_SCOPE: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"^"(?P<table>\w+)", r?"[^"]*", "(?P<figure>[^"]+)"$"#));
 static NAMES: LazyLock<Regex> =
@@ -164,9 +165,8 @@ fn against(
     unit: f64,
     value: &impl Fn(&str) -> Option<f64>,
 ) -> Option<String> {
-    static PART: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r"^(?:(?P<times>[0-9.]+) \* )?(?P<ask>\w+)\((?P<of>.*)\)$")
-    });
+    static PART: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"^(?:(?P<times>[0-9.]+) \* )?(?P<ask>\w+)\((?P<of>.*)\)$"));
     let found = PART.captures(right)?;
     let (name, _) = quantity(&found["ask"], &found["of"])?;
     let times = match found.name("times").map(|times| times.as_str().parse::<f64>()) {
@@ -175,7 +175,8 @@ fn against(
         Some(Ok(times)) => format!("{} times ", Format::Number.write(times)),
         Some(Err(_)) => return None,
     };
-    let now = value(right).map_or_else(String::new, |now| format!(", {}", format.write(now * unit)));
+    let now =
+        value(right).map_or_else(String::new, |now| format!(", {}", format.write(now * unit)));
     Some(format!("{times}{name}{now}"))
 }
 
@@ -308,12 +309,13 @@ mod tests {
         );
         assert_eq!(
             said(part, "arc_meta_limit 4 4294967296\nsize 4 9\n").as_deref(),
-            Some(
-                "arc_meta_used (arcstats) is more than 95% of arc_meta_limit (arcstats), 3.8 GiB"
-            )
+            Some("arc_meta_used (arcstats) is more than 95% of arc_meta_limit (arcstats), 3.8 GiB")
         );
         let rate = r#"rate("arcstats.arc_prune") > 5.0"#;
-        assert_eq!(said(rate, "size 4 9\n").as_deref(), Some("arc_prune (arcstats) is more than 5/s"));
+        assert_eq!(
+            said(rate, "size 4 9\n").as_deref(),
+            Some("arc_prune (arcstats) is more than 5/s")
+        );
         let threads = r#"thread_cpu("^(arc_prune|arc_evict)") > 40.0"#;
         assert_eq!(
             said(threads, "size 4 9\n").as_deref(),

@@ -10,9 +10,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::native;
+use crate::atlas;
 use crate::evidence::{Number, PoolLine};
-use crate::facts::Facts;
-use crate::rule::Rule;
+use crate::facts::{Facts, is_zfs_module};
+use crate::rule::{Role, Rule};
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
@@ -110,6 +111,13 @@ pub(super) fn is_of_zfs(rule: &Rule) -> bool {
     rule.text.family != "innocent"
 }
 
+/// Whether a rule is about what ZFS does in its pools.
+pub(super) fn works_in_pools(rule: &Rule) -> bool {
+    matches!(rule.text.role, Role::Cause | Role::LegitWork | Role::NotCpu)
+        && is_of_zfs(rule)
+        && rule.text.family != "ogive"
+}
+
 /// Whether there is a pool here: `None` where nothing tells.
 pub(super) fn has_pool(facts: &Facts) -> Option<bool> {
     if facts.zfs_loaded() == Ok(false) {
@@ -119,7 +127,16 @@ pub(super) fn has_pool(facts: &Facts) -> Option<bool> {
         return Some(pools > 0.0);
     }
     let spoken = || facts.says(r"\b(zfs|zpools?|openzfs|raidz[123]?|zvols?)\b") == Ok(true);
-    let seen = facts.zfs_loaded() == Ok(true) || pool(facts).is_some() || spoken();
+    let stands = || {
+        let frames = facts.evidence().kernel_stacks.iter().flat_map(|stack| &stack.frames);
+        frames.filter_map(|frame| frame.module.as_deref()).any(is_zfs_module)
+    };
+    let tuned = || {
+        let mut parameters = facts.evidence().parameters.iter();
+        parameters.any(|parameter| atlas::tunables(&parameter.name).next().is_some())
+    };
+    let seen =
+        facts.zfs_loaded() == Ok(true) || pool(facts).is_some() || tuned() || spoken() || stands();
     seen.then_some(true)
 }
 
@@ -192,8 +209,7 @@ fn md(facts: &Facts) -> Option<String> {
 /// The only disk below `cache` in `zpool status`.
 fn cache_device(facts: &Facts) -> Option<String> {
     let config = facts.evidence().pools.iter().filter(|line| line.field == "config");
-    let names: Vec<&str> =
-        config.filter_map(|line| line.text.split_whitespace().next()).collect();
+    let names: Vec<&str> = config.filter_map(|line| line.text.split_whitespace().next()).collect();
     let at = names.iter().position(|name| *name == "cache")?;
     match &names[at + 1..] {
         [one] => Some((*one).to_owned()),
@@ -205,8 +221,12 @@ fn cache_device(facts: &Facts) -> Option<String> {
 /// The disk that failed, has errors or is slower than the others, where the evidence has one.
 pub(super) fn slow_disk(facts: &Facts) -> Option<String> {
     failed_of_pool(facts)
-        .or_else(|| slowest(facts, "zpool_iostat", &["disk_wait_read_ns", "disk_wait_write_ns"], 1e6))
-        .or_else(|| slowest(facts, "iostat", &["await", "await_ms", "r_await", "w_await", "asvc_t"], 1.0))
+        .or_else(|| {
+            slowest(facts, "zpool_iostat", &["disk_wait_read_ns", "disk_wait_write_ns"], 1e6)
+        })
+        .or_else(|| {
+            slowest(facts, "iostat", &["await", "await_ms", "r_await", "w_await", "asvc_t"], 1.0)
+        })
         .or_else(|| full(facts))
         .or_else(|| with_bad_sectors(facts))
         .or_else(|| of_log(facts))

@@ -53,10 +53,7 @@ struct Made {
 }
 
 /// The remedy for what the evidence shows.
-pub(super) fn made_for(
-    rule: &Rule,
-    environment: &Environment,
-) -> Result<Remedy, ExpressionError> {
+pub(super) fn made_for(rule: &Rule, environment: &Environment) -> Result<Remedy, ExpressionError> {
     let facts = environment.facts();
     let pools = named::has_pool(facts).unwrap_or(named::is_of_zfs(rule));
     let mut made = Made::default();
@@ -440,10 +437,7 @@ tank/busy   recordsize   1M      local
             line(text, &facts(&files)),
             "`renice 10 -p $(pgrep -x python3)`; `zpool status tank`"
         );
-        assert_eq!(
-            line(text, &facts(&[])),
-            "`zpool status POOL`"
-        );
+        assert_eq!(line(text, &facts(&[])), "`zpool status POOL`");
     }
 
     #[test]

@@ -43,9 +43,8 @@ fn sentence(line: &PoolLine) -> Option<String> {
         LazyLock::new(|| compiled(r"(?i)\b(scrub|resilver|rebuild)\b.{0,30}\bin progress\b"));
     static DEVICE: LazyLock<Regex> =
         LazyLock::new(|| compiled(r"\((\d+% (?:trimmed|initialized)), started"));
-    static MOVED: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r"(?i)\b(evacuation|removal|expansion)\b.{0,60}\bin progress\b")
-    });
+    static MOVED: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"(?i)\b(evacuation|removal|expansion)\b.{0,60}\bin progress\b"));
     let pool = match line.pool.as_str() {
         "" => String::new(),
         name => format!(" of {name}"),
@@ -120,7 +119,8 @@ config:
                 "sda of tank is being worked on: 39% trimmed"
             ]
         );
-        for scan in ["none requested", "scrub repaired 0B in 01:10:00 with 0 errors on Sun Jul 25"] {
+        for scan in ["none requested", "scrub repaired 0B in 01:10:00 with 0 errors on Sun Jul 25"]
+        {
             let ended = format!("  pool: tank\n state: ONLINE\n  scan: {scan}\n");
             assert!(told(&ended).is_empty(), "{scan}");
         }

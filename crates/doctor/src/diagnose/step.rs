@@ -5,8 +5,8 @@
 //! that is open asks. A command whose output was given is not asked for again.
 
 use super::verdict::would_tell;
-use super::{looked_for, named, native};
 use super::weigh::{POSSIBLE, Weighed};
+use super::{looked_for, named, native};
 use crate::answers::{Among, Answers, Kind, Part, State, Wait};
 use crate::expression::Environment;
 use crate::facts::Facts;
@@ -356,9 +356,12 @@ pub(super) fn step(
     let facts = environment.facts();
     let open = open(answers, facts.lists_containers());
     // What is only near asks where nothing that is known excludes it.
-    let candidate = weighed.first().filter(|(_, best)| {
-        best.confidence >= WORTH_ASKING
-            && (answers.zfs.among != Among::No || best.confidence >= POSSIBLE)
+    let candidate = weighed.first().filter(|(rule, best)| {
+        best.confidence >= POSSIBLE
+            || best.confidence >= WORTH_ASKING
+                && answers.zfs.among != Among::No
+                // Where nothing shows ZFS, it is not asked about by what is hardly a guess.
+                && (!named::works_in_pools(rule) || named::has_pool(facts) == Some(true))
     });
     if let Some((rule, best)) = candidate
         && let Some(run) = not_given(&rule.text.ask, facts, named::is_of_zfs(rule))
@@ -430,7 +433,8 @@ fn general(open: Open, answers: &Answers, facts: &Facts) -> Option<Step> {
     let first = answers.users.first().and_then(|user| named::as_pgrep_knows(&user.name));
     STEPS.iter().filter(fits).find_map(|step| {
         let run = not_given(step.run, facts, false)?;
-        let run = first.as_ref().map_or_else(|| run.clone(), |name| named::with_program(&run, name));
+        let run =
+            first.as_ref().map_or_else(|| run.clone(), |name| named::with_program(&run, name));
         // Without the program's name a command that is about it is none.
         let parts: Vec<&str> =
             native::parts(&run).filter(|part| !named::lacks_program(part)).collect();
@@ -496,8 +500,7 @@ fn not_given(command: &str, facts: &Facts, of_zfs: bool) -> Option<String> {
         })
     };
     let parts = here(command, facts, of_zfs);
-    let parts: Vec<&str> =
-        parts.iter().map(String::as_str).filter(|part| !given(part)).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !given(part)).collect();
     (!parts.iter().all(|part| is_pause(part))).then(|| parts.join("; "))
 }
 

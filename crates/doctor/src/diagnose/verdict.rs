@@ -2,6 +2,7 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
+use super::running;
 use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
 use crate::answers::{Among, Answers, Kind, State};
@@ -161,29 +162,57 @@ pub(super) fn verdict(
     let open = unread.unwrap_or_else(|| {
         "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned()
     });
-    let sentence = format!("Not enough evidence: {}.", most.unwrap_or(open));
+    // Whoever shows nothing but a pool at work is told at least that.
+    let runs = running::running(facts).into_iter().next().map(|one| {
+        let short = one.text.split(',').next().unwrap_or("").to_owned();
+        format!(" But {short}.")
+    });
+    let sentence =
+        format!("Not enough evidence: {}.{}", most.unwrap_or(open), runs.unwrap_or_default());
     Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
 }
 
 /// The line with what is possible, in a length that is taken in at a glance. What does not fit is
-/// left to the lines below, where all of it stands: first the details behind a semicolon, then what
-/// is only possible.
+/// left to the lines below, where all of it stands: first what was not shown, then the figures of
+/// what is said in words, then all behind the first semicolon, and last what is only possible.
 fn fitting(line: &str, possible: &str) -> String {
-    let length = |text: &str| text.chars().count();
-    let whole = format!("{line}{possible}");
-    if length(&whole) <= LINE {
-        return whole;
+    let body = line.strip_suffix('.').unwrap_or(line);
+    let clauses = clauses(body);
+    let head = clauses[0];
+    let shown = || clauses.iter().copied().filter(|clause| !clause.contains("not shown"));
+    let short = shown().map(|clause| match clause.split_once(" is among them: ") {
+        Some((name, _)) => format!("{name} is among them"),
+        None => clause.to_owned(),
+    });
+    let forms = [
+        body.to_owned(),
+        shown().collect::<Vec<_>>().join("; "),
+        short.collect::<Vec<_>>().join("; "),
+        head.to_owned(),
+    ];
+    let forms = forms.iter().filter(|form| form.chars().count() >= LEAST_LINE);
+    let full = forms.clone().map(|form| format!("{form}.{possible}"));
+    let bare = forms.map(|form| format!("{form}."));
+    let mut all = full.chain(bare);
+    all.find(|text| text.chars().count() <= LINE).unwrap_or_else(|| format!("{head}."))
+}
+
+/// The parts of a sentence between semicolons that stand in no brackets.
+fn clauses(text: &str) -> Vec<&str> {
+    let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ';' if depth == 0 && text[at + 1..].starts_with(' ') => {
+                all.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
     }
-    let cuts = line.match_indices("; ").map(|(at, _)| &line[..at]);
-    let mut shorter: Vec<&str> = cuts.filter(|cut| length(cut) >= LEAST_LINE).collect();
-    // A bracket that is cut open is no sentence.
-    shorter.retain(|cut| cut.matches('(').count() == cut.matches(')').count());
-    let with_all = shorter.iter().rev().map(|cut| format!("{cut}.{possible}"));
-    let without = std::iter::once(line.to_owned())
-        .chain(shorter.iter().rev().map(|cut| format!("{cut}.")));
-    let mut fits = with_all.chain(without).filter(|text| length(text) <= LINE);
-    let shortest = || shorter.first().map_or_else(|| line.to_owned(), |cut| format!("{cut}."));
-    fits.next().unwrap_or_else(shortest)
+    all.push(text[start..].trim());
+    all
 }
 
 impl VerdictKind {
@@ -216,9 +245,8 @@ fn likely(
         None if gap => rule.text.title.clone(),
         None => sentence,
     };
-    let step = (kind == VerdictKind::Open)
-        .then(|| step::step(weighed, answers, environment))
-        .flatten();
+    let step =
+        (kind == VerdictKind::Open).then(|| step::step(weighed, answers, environment)).flatten();
     Verdict { kind, sentence, step, place: None }
 }
 
@@ -317,6 +345,33 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
             "{sentence}"
         );
         assert!(sentence.contains("none of the known causes fits"), "{sentence}");
+    }
+
+    #[test]
+    fn the_line_loses_what_is_least_first() {
+        let possible = " Possible: a scrub or resilver is running (50%).";
+        let line = |figures: &str| {
+            format!(
+                "60% of the busy samples go to dd; how busy the machine is was not shown; ZFS is \
+                 among them: {figures}."
+            )
+        };
+        let all = line("all of it");
+        assert_eq!(super::fitting(&all, ""), all);
+        assert_eq!(
+            super::fitting(&all, possible),
+            format!("60% of the busy samples go to dd; ZFS is among them: all of it.{possible}")
+        );
+        let long = line("100% of the busy samples are in its threads or functions");
+        assert_eq!(
+            super::fitting(&long, possible),
+            format!("60% of the busy samples go to dd; ZFS is among them.{possible}")
+        );
+        assert_eq!(
+            super::fitting(&long, &possible.repeat(3)),
+            "60% of the busy samples go to dd; ZFS is among them: 100% of the busy samples are in \
+             its threads or functions."
+        );
     }
 
     fn verdict_of(name: &str, text: &str) -> (String, &'static str) {

@@ -180,7 +180,7 @@ fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
         finding.remedy.verify.iter().map(|line| format!("> {line}")),
     );
     section(&mut out, style, "do not", finding.remedy.dont.iter().map(|line| format!("! {line}")));
-    if finding.word != Word::Certain {
+    if finding.word != Word::Certain && !finding.ask.is_empty() {
         section(&mut out, style, "would settle it", std::iter::once(format!("$ {}", finding.ask)));
     }
     out.push('\n');
