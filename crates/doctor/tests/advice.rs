@@ -66,12 +66,12 @@ top - 10:11:01 up 14:51,  2 users,  load average: 9.03, 7.77, 2.61
 ";
 
 const DISKS: &str = "\
-Linux 5.15.0 (host) 01/02/23 _x86_64_ (8 CPU)
+Linux 3.10.0 (host) 01/02/23 _x86_64_ (8 CPU)
 
-Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util
-sda              2.00    100.00     0.00   0.00    4.00    50.00    3.00     60.00     0.00   0.00    5.00    20.00    0.00      0.00     0.00   0.00    0.00     0.00    0.00    0.00    0.10   3.00
-sdb             40.00    900.00     0.00   0.00  310.00    22.50   33.00    460.00     0.00   0.00  420.00    14.00    0.00      0.00     0.00   0.00    0.00     0.00    0.00    0.00   26.00  99.80
-sdc              2.00    100.00     0.00   0.00    4.00    50.00    3.00     60.00     0.00   0.00    5.00    20.00    0.00      0.00     0.00   0.00    0.00     0.00    0.00    0.00    0.10   3.00
+Device: rrqm/s wrqm/s   r/s   w/s  rkB/s  wkB/s avgrq-sz avgqu-sz  await r_await w_await svctm %util
+sda       0.00   0.00  2.00  3.00 100.00  60.00    64.00     0.10   4.60    4.00    5.00  1.00  3.00
+sdb       0.00   0.00 40.00 33.00 900.00 460.00    37.00    26.00 360.00  310.00  420.00 13.70 99.80
+sdc       0.00   0.00  2.00  3.00 100.00  60.00    64.00     0.10   4.60    4.00    5.00  1.00  3.00
 ";
 
 #[test]
@@ -178,7 +178,7 @@ fn a_load_of_sleepers_speaks_of_trim_only_where_something_does() {
             "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n{}",
             (0..3)
                 .map(|at| format!(
-                    "root        {at}80  0.0  0.0      0     0 ?        D<   10:52   0:00 [{name}]\n"
+                    "root        {at}80  0.0  0.0   0   0 ?        D<   10:52   0:00 [{name}]\n"
                 ))
                 .collect::<String>()
         )

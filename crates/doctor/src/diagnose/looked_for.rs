@@ -60,6 +60,25 @@ pub(super) fn expected(
     all.into_iter().map(|(what, how)| format!("{what} is {how}")).collect()
 }
 
+/// What was not shown, in words; `None` for what only a program understands.
+pub(super) fn in_words(fact: &str) -> Option<String> {
+    static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(r"^(?P<table>[a-z_0-9]+)\.(?P<figure>[A-Za-z_0-9.]+)(?P<rest> .*)?$")
+    });
+    if fact.starts_with("figures like ") || fact.contains(r"\.") {
+        return None;
+    }
+    Some(match FIGURE.captures(fact) {
+        Some(found) => {
+            // "of" a pattern says nothing to a person.
+            let rest = found.name("rest").map_or("", |rest| rest.as_str());
+            let rest = if rest.starts_with(" of ") { "" } else { rest };
+            format!("{}{rest}", figure_words(&found["table"], &found["figure"]))
+        }
+        None => fact.to_owned(),
+    })
+}
+
 /// The parts of a condition between `&&` and `||`, those in brackets too.
 fn parts(source: &str) -> Vec<&str> {
     let (mut all, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);

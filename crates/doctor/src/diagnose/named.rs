@@ -1,8 +1,8 @@
 //! What a command is about, by its name on this host: pool, disk, data set, program.
 //!
 //! A text has a word in capitals where the name belongs. The evidence often has the name: the disk
-//! that is slow, failed or has errors, the only pool, the program on top. Where it has not, the word
-//! stays, and behind the text stands how to find the name.
+//! that is slow, failed or has errors, the only pool, the program on top. Where it has not, the
+//! word stays, and behind the text stands how to find the name.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -29,7 +29,12 @@ static WORDS: LazyLock<BTreeMap<&'static str, Regex>> = LazyLock::new(|| {
 /// Names of disks as systems give them.
 static DISK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"^(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d*|nvme\d+n\d+(?:p\d+)?|mmcblk\d+|(?:ada|da|nda|nvd|vtbd|nvme)\d+(?:p\d+|s\d+)?|c\d+t\w+d\d+(?:s\d+)?|(?:ata|scsi|wwn|nvme|usb|virtio)-\S+|gpt/\S+|gptid/\S+|disk/by-\S+)$",
+        &[
+            r"^(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d*|nvme\d+n\d+(?:p\d+)?|mmcblk\d+",
+            r"(?:ada|da|nda|nvd|vtbd|nvme)\d+(?:p\d+|s\d+)?|c\d+t\w+d\d+(?:s\d+)?",
+            r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+|(?:gpt|gptid)/\S+|disk/by-\S+)$",
+        ]
+        .join("|"),
     )
 });
 

@@ -27,10 +27,8 @@ static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant pattern")
 });
 static PROPERTY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"`(?P<tool>zfs|zpool) set (?P<name>\w+)=(?P<value>[\w.-]+) (?P<owner>DATASET|POOL)`(?P<undo> \([^)]*undo:[^)]*\))?",
-    )
-    .expect("a constant pattern")
+    let command = r"`(?P<tool>zfs|zpool) set (?P<name>\w+)=(?P<value>[\w.-]+) (?:DATASET|POOL)`";
+    Regex::new(&format!(r"{command}(?P<undo> \([^)]*undo:[^)]*\))?")).expect("a constant pattern")
 });
 /// Releases, and the commits that they brought.
 static RELEASES: LazyLock<Regex> = LazyLock::new(|| {

@@ -182,7 +182,8 @@ const STEPS: &[General] = &[
     General {
         open: Open::Disks,
         system: "linux",
-        run: "sudo cat /proc/$(pgrep -o -x PROCESS)/stack; sudo dmesg | tail -50; sudo smartctl -a /dev/DEVICE",
+        run: "sudo cat /proc/$(pgrep -o -x PROCESS)/stack; sudo dmesg | tail -50; \
+              sudo smartctl -a /dev/DEVICE",
         outcomes: &[
             "the stack says what is waited for",
             "errors or resets in the log: the disk or its cable is ill",
@@ -209,8 +210,8 @@ const STEPS: &[General] = &[
     General {
         open: Open::Disks,
         system: "windows",
-        run: "Get-Counter '\\PhysicalDisk(*)\\% Disk Time','\\PhysicalDisk(*)\\Avg. Disk sec/Transfer' \
-              -SampleInterval 5 -MaxSamples 1",
+        run: "Get-Counter '\\PhysicalDisk(*)\\% Disk Time','\\PhysicalDisk(*)\\Avg. Disk \
+              sec/Transfer' -SampleInterval 5 -MaxSamples 1",
         outcomes: &["the disk near 100 with a high time for each transfer limits"],
     },
     General {
@@ -366,7 +367,8 @@ pub(super) fn step(
     if let Some((rule, best)) = candidate
         && let Some(run) = not_given(&rule.text.ask, facts, named::is_of_zfs(rule))
     {
-        let outcomes = settles(rule, best, &run, environment);
+        let mut outcomes = settles(rule, best, &run, environment);
+        outcomes.extend(named::how_to_find(&run, facts));
         return Some(Step { run, outcomes });
     }
     let mut step = general(open?, answers, facts)?;
@@ -439,7 +441,8 @@ fn general(open: Open, answers: &Answers, facts: &Facts) -> Option<Step> {
         let parts: Vec<&str> =
             native::parts(&run).filter(|part| !named::lacks_program(part)).collect();
         let run = named::fill(&parts.join("; "), facts);
-        let outcomes = step.outcomes.iter().map(|text| (*text).to_owned()).collect();
+        let mut outcomes: Vec<_> = step.outcomes.iter().map(|text| (*text).to_owned()).collect();
+        outcomes.extend(named::how_to_find(&run, facts));
         (!run.is_empty()).then_some(Step { run, outcomes })
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
+use super::looked_for;
 use super::running;
 use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
@@ -305,12 +306,12 @@ pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str) -> Strin
     let looks = |rule: &Rule, name: &str| {
         rule.expressions().iter().any(|(_, expression)| expression.source().contains(name))
     };
-    let mut facts: Vec<&str> = Vec::new();
+    let mut facts: Vec<String> = Vec::new();
     // Those that name the very subsystem first, then those of the whole that it is part of.
     for name in [format!("\"{subsystem}"), format!("\"{whole}")] {
         for (_, own) in weighed.iter().filter(|(rule, _)| looks(rule, &name)) {
-            for fact in &own.not_known {
-                if facts.len() < MAX_FACTS && !facts.contains(&fact.as_str()) {
+            for fact in own.not_known.iter().filter_map(|fact| looked_for::in_words(fact)) {
+                if facts.len() < MAX_FACTS && !facts.contains(&fact) {
                     facts.push(fact);
                 }
             }
