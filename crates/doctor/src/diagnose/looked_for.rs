@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::native;
 use super::weigh::Weighed;
 use crate::atlas;
 use crate::expression::{Answer, Environment, Expression, Format};
@@ -61,7 +62,7 @@ pub(super) fn expected(
 }
 
 /// What was not shown, in words; `None` for what only a program understands.
-pub(super) fn in_words(fact: &str) -> Option<String> {
+pub(super) fn in_words(fact: &str, system: &str) -> Option<String> {
     static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
         compiled(r"^(?P<table>[a-z_0-9]+)\.(?P<figure>[A-Za-z_0-9.]+)(?P<rest> .*)?$")
     });
@@ -75,6 +76,8 @@ pub(super) fn in_words(fact: &str) -> Option<String> {
             let rest = if rest.starts_with(" of ") { "" } else { rest };
             format!("{}{rest}", figure_words(&found["table"], &found["figure"]))
         }
+        // How to get it is said in brackets, for Linux.
+        None if native::is_foreign(fact, system) => fact.split(" (").next()?.to_owned(),
         None => fact.to_owned(),
     })
 }

@@ -375,7 +375,7 @@ pub(super) fn step(
     if let Some(does) = answers.users.first().and_then(|first| first.does)
         && open == Some(Open::Kernel)
     {
-        let told = would_tell(weighed, does);
+        let told = would_tell(weighed, does, facts);
         step.outcomes.extend((!told.is_empty()).then(|| told.trim().to_owned()));
     }
     Some(step)

@@ -2,12 +2,18 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::looked_for;
+use super::native;
 use super::running;
 use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
 use crate::answers::{Among, Answers, Kind, State};
 use crate::expression::Environment;
+use crate::facts::Facts;
 use crate::rule::{Role, Rule};
 
 /// What kind of answer it is.
@@ -96,6 +102,9 @@ impl Verdict {
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Nor is one of fewer busy samples.
 const FEWEST_SAMPLES: f64 = 60.0;
+/// What stands in brackets and is more than a name.
+static ASIDE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r" \([^()]* [^()]*\)").expect("a constant pattern"));
 /// The first line is no longer than so many characters where it can be.
 const LINE: usize = 140;
 /// Nor is it cut to less than says anything.
@@ -140,12 +149,15 @@ pub(super) fn verdict(
         return Verdict { kind, sentence, step, place };
     }
     if let Some(possible) = possible {
-        let sentence =
-            format!("{} Nothing shows how busy the CPU is, or who uses it.", possible.trim());
+        let cause = possible.trim();
+        let whole = format!("{cause} Nothing shows how busy the CPU is, or who uses it.");
+        let sentence = if whole.chars().count() <= LINE { whole } else { cause.to_owned() };
         return Verdict { kind: VerdictKind::Open, sentence, step, place };
     }
     if let Some(place) = place {
-        let sentence = place.sentence.clone();
+        // What would tell more stands below.
+        let end = place.sentence.find("fits.").map_or(place.sentence.len(), |at| at + 5);
+        let sentence = fitting(&place.sentence[..end], "");
         return Verdict { kind: VerdictKind::Open, sentence, step, place: Some(place) };
     }
     let most = answers.users.first().map(|user| {
@@ -175,7 +187,7 @@ pub(super) fn verdict(
 
 /// The line with what is possible, in a length that is taken in at a glance. What does not fit is
 /// left to the lines below, where all of it stands: first what was not shown, then the figures of
-/// what is said in words, then all behind the first semicolon, and last what is only possible.
+/// what is said in words, asides, all behind the first semicolon, and last what is only possible.
 fn fitting(line: &str, possible: &str) -> String {
     let body = line.strip_suffix('.').unwrap_or(line);
     let clauses = clauses(body);
@@ -185,17 +197,20 @@ fn fitting(line: &str, possible: &str) -> String {
         Some((name, _)) => format!("{name} is among them"),
         None => clause.to_owned(),
     });
+    let short = short.collect::<Vec<_>>().join("; ");
     let forms = [
         body.to_owned(),
         shown().collect::<Vec<_>>().join("; "),
-        short.collect::<Vec<_>>().join("; "),
-        head.to_owned(),
+        short.clone(),
+        ASIDE.replace_all(&short, "").into_owned(),
+        ASIDE.replace_all(head, "").into_owned(),
     ];
     let forms = forms.iter().filter(|form| form.chars().count() >= LEAST_LINE);
     let full = forms.clone().map(|form| format!("{form}.{possible}"));
     let bare = forms.map(|form| format!("{form}."));
     let mut all = full.chain(bare);
-    all.find(|text| text.chars().count() <= LINE).unwrap_or_else(|| format!("{head}."))
+    all.find(|text| text.chars().count() <= LINE)
+        .unwrap_or_else(|| format!("{}.", ASIDE.replace_all(head, "")))
 }
 
 /// The parts of a sentence between semicolons that stand in no brackets.
@@ -281,7 +296,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
             top.name,
             top.does,
             top.function,
-            would_tell(weighed, top.name)
+            would_tell(weighed, top.name, facts)
         );
         let percent = Some(top.percent);
         return Some(Place { name: top.name, by: "functions", percent, sentence });
@@ -295,31 +310,33 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
         "{stand} ({}; in {}), and none of the known causes fits. It shows where, not how much.{}",
         top.does,
         top.function,
-        would_tell(weighed, top.name)
+        would_tell(weighed, top.name, facts)
     );
     Some(Place { name: top.name, by: "stacks", percent: None, sentence })
 }
 
 /// What rules that look at the subsystem looked for and did not find.
-pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str) -> String {
+pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str, facts: &Facts) -> String {
+    let system = native::system(facts);
+    let words = |fact: &String| looked_for::in_words(fact, &system);
     let whole = subsystem.split('/').next().unwrap_or(subsystem);
     let looks = |rule: &Rule, name: &str| {
         rule.expressions().iter().any(|(_, expression)| expression.source().contains(name))
     };
-    let mut facts: Vec<String> = Vec::new();
+    let mut told: Vec<String> = Vec::new();
     // Those that name the very subsystem first, then those of the whole that it is part of.
     for name in [format!("\"{subsystem}"), format!("\"{whole}")] {
         for (_, own) in weighed.iter().filter(|(rule, _)| looks(rule, &name)) {
-            for fact in own.not_known.iter().filter_map(|fact| looked_for::in_words(fact)) {
-                if facts.len() < MAX_FACTS && !facts.contains(&fact) {
-                    facts.push(fact);
+            for fact in own.not_known.iter().filter_map(words) {
+                if told.len() < MAX_FACTS && !told.contains(&fact) {
+                    told.push(fact);
                 }
             }
         }
     }
-    match facts.is_empty() {
+    match told.is_empty() {
         true => String::new(),
-        false => format!(" These facts would tell: {}.", facts.join("; ")),
+        false => format!(" These facts would tell: {}.", told.join("; ")),
     }
 }
 
