@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::remedy;
-use super::weigh::{CERTAIN, LIKELY, Weighed};
+use super::weigh::{CERTAIN, LIKELY, Weighed, has_gap};
+use super::{named, remedy, step};
 use crate::evidence::Source;
 use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
@@ -140,6 +140,7 @@ pub(super) fn finding(
     environment.set_share(weighed.share_percent);
     let (mut ruled_out, mut open) = (Vec::new(), Vec::new());
     let facts = environment.facts();
+    let of_zfs = named::is_of_zfs(rule);
     let impossible = |cause: &str| {
         rules.get(cause).is_some_and(|rule| facts.cannot_have(&rule.text.requires).is_some())
     };
@@ -155,12 +156,13 @@ pub(super) fn finding(
             ruled_out.push(Neighbour { cause: neighbour.cause.clone(), because, sources });
         } else {
             let (by, _) = neighbour.because.write(environment)?;
-            let by = if by.contains('?') { neighbour.because.outline() } else { by };
-            open.push(OpenQuestion {
-                cause: neighbour.cause.clone(),
-                by,
-                ask: neighbour.ask.clone(),
-            });
+            let by = if has_gap(&by) {
+                neighbour.because.write_known(environment)?.unwrap_or_default()
+            } else {
+                by
+            };
+            let ask = neighbour.ask.as_deref().and_then(|ask| step::for_host(ask, facts, of_zfs));
+            open.push(OpenQuestion { cause: neighbour.cause.clone(), by, ask });
         }
     }
     let (verdict, _) = rule.verdict.write(environment)?;
@@ -178,26 +180,38 @@ pub(super) fn finding(
         not_known: weighed.not_known,
         ruled_out,
         open,
-        remedy: remedy::made_for(&rule.text.remedy, environment.facts()),
-        versions: versions(rule, environment),
+        remedy: remedy::made_for(rule, environment)?,
+        versions: versions(rule, environment)?,
         mechanism: rule.text.mechanism.clone(),
-        ask: rule.text.ask.clone(),
+        ask: step::for_host(&rule.text.ask, environment.facts(), of_zfs).unwrap_or_default(),
         references: rule.text.references.clone(),
     })
 }
 
-fn versions(rule: &Rule, environment: &Environment) -> VersionAdvice {
+fn versions(rule: &Rule, environment: &Environment) -> Result<VersionAdvice, ExpressionError> {
     let facts = environment.facts();
+    let advised = match &rule.fix_when {
+        Some(condition) => environment.truth(condition)?.0 == Some(true),
+        None => true,
+    };
+    if !advised {
+        return Ok(VersionAdvice {
+            installed: None,
+            fixed: Vec::new(),
+            has_fix: None,
+            affected: None,
+        });
+    }
     let installed = facts.zfs_version().ok().filter(|text| parse_versions(text).is_some());
     let has_fix = if rule.text.fixed.is_empty() {
         None
     } else {
         facts.zfs_before(&rule.text.fixed.join(", ")).ok().map(|lacks| !lacks)
     };
-    VersionAdvice {
+    Ok(VersionAdvice {
         installed,
         fixed: rule.text.fixed.clone(),
         has_fix,
         affected: rule.text.affected.clone(),
-    }
+    })
 }

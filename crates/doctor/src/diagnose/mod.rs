@@ -4,10 +4,17 @@
 //! order (`rank`). Where nothing is at least *possible*, the
 //! verdict is that the evidence does not suffice, with the one command that would help.
 
+mod clause;
 mod finding;
+mod looked_for;
+mod named;
+mod native;
 mod rank;
 mod remedy;
+mod running;
 mod step;
+#[cfg(test)]
+mod unfilled;
 mod verdict;
 mod weigh;
 
@@ -18,6 +25,7 @@ use crate::facts::{Consumer, Facts};
 use crate::rule::RuleSet;
 
 pub use finding::{EvidenceLine, Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
+pub use running::Running;
 pub use step::Step;
 pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
@@ -61,6 +69,8 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Whether it is the CPU, who uses it, and whether ZFS is among them.
     pub answers: Answers,
+    /// What `zpool status` says to be running, whether or not it explains anything.
+    pub running: Vec<Running>,
     /// Findings, best first.
     pub findings: Vec<Finding>,
     /// Causes weighed and not reported, best first, with their probability.
@@ -132,6 +142,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     Diagnosis {
         verdict,
         answers,
+        running: running::running(facts),
         findings,
         considered,
         overview: overview(facts),

@@ -195,6 +195,7 @@ ask = "true"
             evidence: vec![line],
             against: Vec::new(),
             not_known: Vec::new(),
+            open: Vec::new(),
         }
     }
 

@@ -6,7 +6,9 @@
 
 use super::verdict::would_tell;
 use super::weigh::{POSSIBLE, Weighed};
+use super::{looked_for, named, native};
 use crate::answers::{Among, Answers, Kind, Part, State, Wait};
+use crate::expression::Environment;
 use crate::facts::Facts;
 use crate::rule::{Role, Rule};
 
@@ -76,7 +78,7 @@ const STEPS: &[General] = &[
     General {
         open: Open::Who,
         system: "freebsd",
-        run: "top -SHb -s 5 -d 2 40",
+        run: "top -SHPb -s 5 -d 2 40",
         outcomes: &[
             "the rows on top use the CPU: kernel{...} and zfskern{...} are the kernel's and ZFS's",
             "idle on top: it is not the CPU; `gstat -bI 5s` shows the disks",
@@ -180,7 +182,8 @@ const STEPS: &[General] = &[
     General {
         open: Open::Disks,
         system: "linux",
-        run: "sudo cat /proc/$(pgrep -o -x PROCESS)/stack; sudo dmesg | tail -50; sudo smartctl -a /dev/DISK",
+        run: "sudo cat /proc/$(pgrep -o -x PROCESS)/stack; sudo dmesg | tail -50; \
+              sudo smartctl -a /dev/DEVICE",
         outcomes: &[
             "the stack says what is waited for",
             "errors or resets in the log: the disk or its cable is ill",
@@ -194,9 +197,22 @@ const STEPS: &[General] = &[
     },
     General {
         open: Open::Disks,
-        system: "",
-        run: "iostat -xn 5 2",
+        system: "illumos",
+        run: "iostat -xn 5 2; zpool iostat -v 5 2",
         outcomes: &["the disk with %b near 100 and a high asvc_t limits"],
+    },
+    General {
+        open: Open::Disks,
+        system: "macos",
+        run: "iostat -w 5 -c 3; sudo fs_usage -w -f diskio -t 5",
+        outcomes: &["the disk with most MB/s is the one; fs_usage says for which program"],
+    },
+    General {
+        open: Open::Disks,
+        system: "windows",
+        run: "Get-Counter '\\PhysicalDisk(*)\\% Disk Time','\\PhysicalDisk(*)\\Avg. Disk \
+              sec/Transfer' -SampleInterval 5 -MaxSamples 1",
+        outcomes: &["the disk near 100 with a high time for each transfer limits"],
     },
     General {
         open: Open::Memory,
@@ -206,6 +222,79 @@ const STEPS: &[General] = &[
             "a program with most of the memory: it, or its limit, is the cause",
             "no program has it: caches do; arcstats and slabinfo say which",
         ],
+    },
+    General {
+        open: Open::Memory,
+        system: "freebsd",
+        run: "top -b -o res 20; vmstat -s; swapinfo",
+        outcomes: &[
+            "a program with most of the memory: it, or its limit, is the cause",
+            "no program has it: caches do, and the ARC is one of them (ARC in top's header)",
+        ],
+    },
+    General {
+        open: Open::Memory,
+        system: "illumos",
+        run: "echo ::memstat | mdb -k; prstat -c -s rss 1 1; swap -l",
+        outcomes: &[
+            "ZFS File Data large and free small: the ARC has the memory",
+            "Anon large: programs have it, and prstat says which",
+        ],
+    },
+    General {
+        open: Open::Memory,
+        system: "macos",
+        run: "vm_stat; top -l 1 -n 20 -o mem -stats pid,command,mem",
+        outcomes: &["a program with most of the memory: it, or its limit, is the cause"],
+    },
+    General {
+        open: Open::Memory,
+        system: "windows",
+        run: "Get-Process | Sort-Object WorkingSet -Descending | Select-Object -First 10",
+        outcomes: &["a program with most of the memory: it, or its limit, is the cause"],
+    },
+    General {
+        open: Open::Interrupts,
+        system: "freebsd",
+        run: "vmstat -i; top -SHPIb -s 5 -d 2 40",
+        outcomes: &["the interrupt with the highest rate says which device it is"],
+    },
+    General {
+        open: Open::Interrupts,
+        system: "illumos",
+        run: "intrstat 5 2",
+        outcomes: &["the device with most %tim is the one"],
+    },
+    General {
+        open: Open::Program,
+        system: "freebsd",
+        run: "procstat -kk $(pgrep -o -x PROCESS); dtrace -n 'profile-99 /execname == \"PROCESS\"/ \
+              { @[ustack(5)] = count(); } tick-20s { exit(0); }'",
+        outcomes: &["what stands on most stacks is what the program does"],
+    },
+    General {
+        open: Open::Program,
+        system: "illumos",
+        run: "pstack $(pgrep -o -x PROCESS); truss -c -p $(pgrep -o -x PROCESS)",
+        outcomes: &["what stands on the stacks is what the program does; truss counts its calls"],
+    },
+    General {
+        open: Open::Program,
+        system: "macos",
+        run: "sample PROCESS 10",
+        outcomes: &["what stands on most stacks is what the program does"],
+    },
+    General {
+        open: Open::Locks,
+        system: "freebsd",
+        run: "procstat -kka",
+        outcomes: &["the function before the sleep says which lock is waited for, and for whom"],
+    },
+    General {
+        open: Open::Locks,
+        system: "illumos",
+        run: "lockstat -AcwP -D 20 sleep 10",
+        outcomes: &["the lock with most time waited, and its caller, say who holds up whom"],
     },
     General {
         open: Open::Interrupts,
@@ -242,7 +331,7 @@ const TOOLS: [(&str, &[&str]); 22] = [
     ("zfs get", &["zfs get"]),
     ("zfs list", &["zfs list"]),
     ("perf ", &["perf report", "perf script", "folded stacks"]),
-    ("top ", &["top"]),
+    ("top -", &["top"]),
     ("vmstat", &["vmstat"]),
     ("iostat", &["iostat"]),
     ("pidstat", &["pidstat"]),
@@ -259,48 +348,51 @@ const TOOLS: [(&str, &[&str]); 22] = [
     ("arcstats", &["kstat"]),
 ];
 
-/// Commands that only Linux has.
-const OF_LINUX: [&str; 8] =
-    ["perf ", "/proc/", "/sys/", "pidstat", "top -Hb", "ogive capture", "--forest", "free -m"];
-
 /// The next step, where one would tell more.
-pub(super) fn step(weighed: &[(&Rule, Weighed)], answers: &Answers, facts: &Facts) -> Option<Step> {
+pub(super) fn step(
+    weighed: &[(&Rule, Weighed)],
+    answers: &Answers,
+    environment: &Environment,
+) -> Option<Step> {
+    let facts = environment.facts();
     let open = open(answers, facts.lists_containers());
     // What is only near asks where nothing that is known excludes it.
-    let candidate = weighed.first().filter(|(_, best)| {
-        best.confidence >= WORTH_ASKING
-            && (answers.zfs.among != Among::No || best.confidence >= POSSIBLE)
+    let candidate = weighed.first().filter(|(rule, best)| {
+        best.confidence >= POSSIBLE
+            || best.confidence >= WORTH_ASKING
+                && answers.zfs.among != Among::No
+                // Where nothing shows ZFS, it is not asked about by what is hardly a guess.
+                && (!named::works_in_pools(rule) || named::has_pool(facts) == Some(true))
     });
     if let Some((rule, best)) = candidate
-        && let Some(run) = not_given(&rule.text.ask, facts)
+        && let Some(run) = not_given(&rule.text.ask, facts, named::is_of_zfs(rule))
     {
-        return Some(Step { run, outcomes: settles(rule, best) });
+        let mut outcomes = settles(rule, best, &run, environment);
+        outcomes.extend(named::how_to_find(&run, facts));
+        return Some(Step { run, outcomes });
     }
-    let mut step = general(open?, facts)?;
-    if let Some(first) = answers.users.first() {
-        step.run = step.run.replace("PROCESS", &first.name);
-        if open == Some(Open::Kernel)
-            && let Some(does) = first.does
-        {
-            let told = would_tell(weighed, does);
-            step.outcomes.extend((!told.is_empty()).then(|| told.trim().to_owned()));
-        }
+    let mut step = general(open?, answers, facts)?;
+    if let Some(does) = answers.users.first().and_then(|first| first.does)
+        && open == Some(Open::Kernel)
+    {
+        let told = would_tell(weighed, does, facts);
+        step.outcomes.extend((!told.is_empty()).then(|| told.trim().to_owned()));
     }
     Some(step)
 }
 
 /// What the command of a near cause would settle.
-fn settles(rule: &Rule, best: &Weighed) -> Vec<String> {
+fn settles(rule: &Rule, best: &Weighed, run: &str, environment: &Environment) -> Vec<String> {
     let title = &rule.text.title;
-    let facts: Vec<&str> = best.not_known.iter().take(2).map(String::as_str).collect();
-    let looks = match facts.is_empty() {
+    let expected = looked_for::expected(rule, best, run, environment);
+    let looks = match expected.is_empty() {
         true => String::new(),
-        false => format!("; looked for: {}", facts.join(" and ")),
+        false => format!(" if {}", expected.join(", or ")),
     };
     match rule.text.role {
-        Role::Unknown => vec![format!("the caller says which cause it is{looks}")],
+        Role::Unknown => vec!["the caller says which cause it is".to_owned()],
         _ => vec![
-            format!("it fits: {title}{looks}"),
+            format!("it fits{looks}: {title}"),
             "it does not: that cause is out, and its output says who else".to_owned(),
         ],
     }
@@ -333,24 +425,76 @@ fn open(answers: &Answers, containers: bool) -> Option<Open> {
 }
 
 /// The first general step for this system of which something was not given.
-fn general(open: Open, facts: &Facts) -> Option<Step> {
-    let system = facts.os().unwrap_or_else(|_| "linux".to_owned());
-    let system = if system == "solaris" { "illumos".to_owned() } else { system };
+fn general(open: Open, answers: &Answers, facts: &Facts) -> Option<Step> {
+    let system = match native::system(facts).as_str() {
+        "" => "linux".to_owned(),
+        name => name.to_owned(),
+    };
     let fits =
         |step: &&General| step.open == open && (step.system.is_empty() || step.system == system);
+    let first = answers.users.first().and_then(|user| named::as_pgrep_knows(&user.name));
     STEPS.iter().filter(fits).find_map(|step| {
-        let run = not_given(step.run, facts)?;
-        Some(Step { run, outcomes: step.outcomes.iter().map(|text| (*text).to_owned()).collect() })
+        let run = not_given(step.run, facts, false)?;
+        let run =
+            first.as_ref().map_or_else(|| run.clone(), |name| named::with_program(&run, name));
+        // Without the program's name a command that is about it is none.
+        let parts: Vec<&str> =
+            native::parts(&run).filter(|part| !named::lacks_program(part)).collect();
+        let run = named::fill(&parts.join("; "), facts);
+        let mut outcomes: Vec<_> = step.outcomes.iter().map(|text| (*text).to_owned()).collect();
+        outcomes.extend(named::how_to_find(&run, facts));
+        (!run.is_empty()).then_some(Step { run, outcomes })
     })
 }
 
+/// The command of a rule for this host, whether or not its output was given: with the system's
+/// tools, and with names that are known. `None` where nothing of it can be run here. Where nothing
+/// shows whether there is a pool, commands about pools stay if it is of a rule `of_zfs`.
+pub(super) fn for_host(command: &str, facts: &Facts, of_zfs: bool) -> Option<String> {
+    let parts = here(command, facts, of_zfs);
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The parts of a command that can be run here.
+fn here(command: &str, facts: &Facts, of_zfs: bool) -> Vec<String> {
+    let system = native::system(facts);
+    let pools = named::has_pool(facts).unwrap_or(of_zfs);
+    let of_pools = |part: &str| {
+        ["zpool ", "zfs ", "arcstat ", "/spl/kstat/"].iter().any(|tool| part.contains(tool))
+            && !part.contains("lsmod")
+    };
+    let translated = !matches!(system.as_str(), "" | "linux");
+    let mut all: Vec<String> = Vec::new();
+    for part in native::parts(command).filter(|part| pools || !of_pools(part)) {
+        let Some(part) = native::command(part, &system) else { continue };
+        let part = named::fill(&part, facts);
+        // Two parts of a command for Linux may be one elsewhere.
+        if !translated || !all.contains(&part) {
+            all.push(part);
+        }
+    }
+    if all.iter().all(|part| is_pause(part)) { Vec::new() } else { all }
+}
+
+/// Whether a part of a command only waits, or ends another part.
+fn is_pause(part: &str) -> bool {
+    part.starts_with("sleep ") || part.starts_with("kill %")
+}
+
+/// Whether a list shows threads of FreeBSD's kernel process: `kernel{arc_prune}`.
+fn shows_threads(facts: &Facts) -> bool {
+    let threads = &facts.evidence().threads;
+    threads.iter().any(|thread| thread.name != "kernel" && thread.kernel == Some(true))
+}
+
 /// The parts of a command whose output was not given yet and that this system has.
-fn not_given(command: &str, facts: &Facts) -> Option<String> {
-    let other = facts.os().is_ok_and(|system| system != "linux");
+fn not_given(command: &str, facts: &Facts, of_zfs: bool) -> Option<String> {
     let (_, callers) = facts.profile_kind();
     let given = |part: &str| {
         // A table without callers answers less than one with them.
         let told = !part.contains("perf record") || callers;
+        // Nor does a list of processes tell what one of threads would.
+        let told = told && (!part.contains("top -SH") || shows_threads(facts));
         told && TOOLS.iter().any(|(tool, formats)| {
             part.contains(tool)
                 && facts.evidence().inputs.iter().any(|input| {
@@ -358,12 +502,13 @@ fn not_given(command: &str, facts: &Facts) -> Option<String> {
                 })
         })
     };
-    let parts: Vec<&str> = command
-        .split("; ")
-        .filter(|part| {
-            let foreign = other && OF_LINUX.iter().any(|own| part.contains(own));
-            !(given(part) || foreign)
-        })
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let parts = here(command, facts, of_zfs);
+    let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !given(part)).collect();
+    (!parts.iter().all(|part| is_pause(part))).then(|| parts.join("; "))
+}
+
+/// Every general step, with its system: for the test that each has commands of its own system.
+#[cfg(test)]
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
+    STEPS.iter().map(|step| (step.system, step.run, step.outcomes))
 }

@@ -2,10 +2,18 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::looked_for;
+use super::native;
+use super::running;
 use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
 use crate::answers::{Among, Answers, Kind, State};
 use crate::expression::Environment;
+use crate::facts::Facts;
 use crate::rule::{Role, Rule};
 
 /// What kind of answer it is.
@@ -94,6 +102,13 @@ impl Verdict {
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Nor is one of fewer busy samples.
 const FEWEST_SAMPLES: f64 = 60.0;
+/// What stands in brackets and is more than a name.
+static ASIDE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r" \([^()]* [^()]*\)").expect("a constant pattern"));
+/// The first line is no longer than so many characters where it can be.
+const LINE: usize = 140;
+/// Nor is it cut to less than says anything.
+const LEAST_LINE: usize = 30;
 /// So many facts that would tell are named.
 const MAX_FACTS: usize = 3;
 
@@ -111,7 +126,7 @@ pub(super) fn verdict(
         return likely(rule, best, weighed, answers, environment);
     }
     let place = place(weighed, environment);
-    let step = step::step(weighed, answers, facts);
+    let step = step::step(weighed, answers, environment);
     // Of the innocent the line says all that is known.
     let told = named.filter(|(rule, _)| rule.text.family != "innocent" || answers.line().is_none());
     let possible = told.map(|(rule, best)| {
@@ -130,16 +145,19 @@ pub(super) fn verdict(
             kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
             kind => kind,
         };
-        let line = line + possible.as_deref().unwrap_or_default();
-        return Verdict { kind, sentence: line, step, place };
+        let sentence = fitting(&line, possible.as_deref().unwrap_or_default());
+        return Verdict { kind, sentence, step, place };
     }
     if let Some(possible) = possible {
-        let sentence =
-            format!("{} Nothing shows how busy the CPU is, or who uses it.", possible.trim());
+        let cause = possible.trim();
+        let whole = format!("{cause} Nothing shows how busy the CPU is, or who uses it.");
+        let sentence = if whole.chars().count() <= LINE { whole } else { cause.to_owned() };
         return Verdict { kind: VerdictKind::Open, sentence, step, place };
     }
     if let Some(place) = place {
-        let sentence = place.sentence.clone();
+        // What would tell more stands below.
+        let end = place.sentence.find("fits.").map_or(place.sentence.len(), |at| at + 5);
+        let sentence = fitting(&place.sentence[..end], "");
         return Verdict { kind: VerdictKind::Open, sentence, step, place: Some(place) };
     }
     let most = answers.users.first().map(|user| {
@@ -157,8 +175,60 @@ pub(super) fn verdict(
     let open = unread.unwrap_or_else(|| {
         "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned()
     });
-    let sentence = format!("Not enough evidence: {}.", most.unwrap_or(open));
+    // Whoever shows nothing but a pool at work is told at least that.
+    let runs = running::running(facts).into_iter().next().map(|one| {
+        let short = one.text.split(',').next().unwrap_or("").to_owned();
+        format!(" But {short}.")
+    });
+    let sentence =
+        format!("Not enough evidence: {}.{}", most.unwrap_or(open), runs.unwrap_or_default());
     Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
+}
+
+/// The line with what is possible, in a length that is taken in at a glance. What does not fit is
+/// left to the lines below, where all of it stands: first what was not shown, then the figures of
+/// what is said in words, asides, all behind the first semicolon, and last what is only possible.
+fn fitting(line: &str, possible: &str) -> String {
+    let body = line.strip_suffix('.').unwrap_or(line);
+    let clauses = clauses(body);
+    let head = clauses[0];
+    let shown = || clauses.iter().copied().filter(|clause| !clause.contains("not shown"));
+    let short = shown().map(|clause| match clause.split_once(" is among them: ") {
+        Some((name, _)) => format!("{name} is among them"),
+        None => clause.to_owned(),
+    });
+    let short = short.collect::<Vec<_>>().join("; ");
+    let forms = [
+        body.to_owned(),
+        shown().collect::<Vec<_>>().join("; "),
+        short.clone(),
+        ASIDE.replace_all(&short, "").into_owned(),
+        ASIDE.replace_all(head, "").into_owned(),
+    ];
+    let forms = forms.iter().filter(|form| form.chars().count() >= LEAST_LINE);
+    let full = forms.clone().map(|form| format!("{form}.{possible}"));
+    let bare = forms.map(|form| format!("{form}."));
+    let mut all = full.chain(bare);
+    all.find(|text| text.chars().count() <= LINE)
+        .unwrap_or_else(|| format!("{}.", ASIDE.replace_all(head, "")))
+}
+
+/// The parts of a sentence between semicolons that stand in no brackets.
+fn clauses(text: &str) -> Vec<&str> {
+    let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ';' if depth == 0 && text[at + 1..].starts_with(' ') => {
+                all.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text[start..].trim());
+    all
 }
 
 impl VerdictKind {
@@ -188,14 +258,13 @@ fn likely(
         gap || innocent && (among || line.starts_with("Not "))
     });
     let sentence = match line {
-        Some(line) => line,
+        Some(line) => fitting(&line, ""),
         // A sentence with a gap in it is none.
         None if gap => rule.text.title.clone(),
         None => sentence,
     };
-    let step = (kind == VerdictKind::Open)
-        .then(|| step::step(weighed, answers, environment.facts()))
-        .flatten();
+    let step =
+        (kind == VerdictKind::Open).then(|| step::step(weighed, answers, environment)).flatten();
     Verdict { kind, sentence, step, place: None }
 }
 
@@ -231,7 +300,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
             top.name,
             top.does,
             top.function,
-            would_tell(weighed, top.name)
+            would_tell(weighed, top.name, facts)
         );
         let percent = Some(top.percent);
         return Some(Place { name: top.name, by: "functions", percent, sentence });
@@ -245,31 +314,33 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
         "{stand} ({}; in {}), and none of the known causes fits. It shows where, not how much.{}",
         top.does,
         top.function,
-        would_tell(weighed, top.name)
+        would_tell(weighed, top.name, facts)
     );
     Some(Place { name: top.name, by: "stacks", percent: None, sentence })
 }
 
 /// What rules that look at the subsystem looked for and did not find.
-pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str) -> String {
+pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str, facts: &Facts) -> String {
+    let system = native::system(facts);
+    let words = |fact: &String| looked_for::in_words(fact, &system);
     let whole = subsystem.split('/').next().unwrap_or(subsystem);
     let looks = |rule: &Rule, name: &str| {
         rule.expressions().iter().any(|(_, expression)| expression.source().contains(name))
     };
-    let mut facts: Vec<&str> = Vec::new();
+    let mut told: Vec<String> = Vec::new();
     // Those that name the very subsystem first, then those of the whole that it is part of.
     for name in [format!("\"{subsystem}"), format!("\"{whole}")] {
         for (_, own) in weighed.iter().filter(|(rule, _)| looks(rule, &name)) {
-            for fact in &own.not_known {
-                if facts.len() < MAX_FACTS && !facts.contains(&fact.as_str()) {
-                    facts.push(fact);
+            for fact in own.not_known.iter().filter_map(words) {
+                if told.len() < MAX_FACTS && !told.contains(&fact) {
+                    told.push(fact);
                 }
             }
         }
     }
-    match facts.is_empty() {
+    match told.is_empty() {
         true => String::new(),
-        false => format!(" These facts would tell: {}.", facts.join("; ")),
+        false => format!(" These facts would tell: {}.", told.join("; ")),
     }
 }
 
@@ -296,6 +367,33 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
             "{sentence}"
         );
         assert!(sentence.contains("none of the known causes fits"), "{sentence}");
+    }
+
+    #[test]
+    fn the_line_loses_what_is_least_first() {
+        let possible = " Possible: a scrub or resilver is running (50%).";
+        let line = |figures: &str| {
+            format!(
+                "60% of the busy samples go to dd; how busy the machine is was not shown; ZFS is \
+                 among them: {figures}."
+            )
+        };
+        let all = line("all of it");
+        assert_eq!(super::fitting(&all, ""), all);
+        assert_eq!(
+            super::fitting(&all, possible),
+            format!("60% of the busy samples go to dd; ZFS is among them: all of it.{possible}")
+        );
+        let long = line("100% of the busy samples are in its threads or functions");
+        assert_eq!(
+            super::fitting(&long, possible),
+            format!("60% of the busy samples go to dd; ZFS is among them.{possible}")
+        );
+        assert_eq!(
+            super::fitting(&long, &possible.repeat(3)),
+            "60% of the busy samples go to dd; ZFS is among them: 100% of the busy samples are in \
+             its threads or functions."
+        );
     }
 
     fn verdict_of(name: &str, text: &str) -> (String, &'static str) {

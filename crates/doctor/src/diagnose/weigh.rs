@@ -50,6 +50,8 @@ pub(super) struct Weighed {
     pub(super) evidence: Vec<EvidenceLine>,
     pub(super) against: Vec<EvidenceLine>,
     pub(super) not_known: Vec<String>,
+    /// Signs that would speak for it, by place, and were not shown either way; strongest first.
+    pub(super) open: Vec<usize>,
 }
 
 /// One sign, evaluated.
@@ -119,8 +121,17 @@ pub(super) fn weigh(
             Some(names) => (presence_text(seen.kind, names), Vec::new()),
             None => seen.sign.text.write(environment)?,
         };
-        // A line with a figure that is not known says what was looked at, and no figure.
-        let text = if has_gap(&text) { seen.sign.text.outline() } else { text };
+        // What is not known takes its clause with it.
+        let text = if has_gap(&text) {
+            match (seen.sign.text.write_known(environment)?, seen.truth) {
+                (Some(known), _) => known,
+                (None, Some(true)) => rule.text.title.clone(),
+                // Nothing of it can be said.
+                (None, _) => continue,
+            }
+        } else {
+            text
+        };
         for source in more {
             if !sources.contains(&source) {
                 sources.push(source);
@@ -130,7 +141,11 @@ pub(super) fn weigh(
         list.push(EvidenceLine { text, kind: seen.kind, weight, sources });
     }
     evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    Ok(Some(Weighed { log_odds, confidence, share_percent, evidence, against, not_known }))
+    let mut open: Vec<usize> = (0..seen.len())
+        .filter(|at| seen[*at].truth.is_none() && seen[*at].sign.weight > 0.0)
+        .collect();
+    open.sort_by(|a, b| seen[*b].sign.weight.total_cmp(&seen[*a].sign.weight));
+    Ok(Some(Weighed { log_odds, confidence, share_percent, evidence, against, not_known, open }))
 }
 
 /// Which signs of a rule hold and which are shown not to, by place; `None` if its gate is closed.

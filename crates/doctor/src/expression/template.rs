@@ -156,6 +156,41 @@ impl Template {
         Ok((text, sources))
     }
 
+    /// The text without those of its clauses that have a figure that is not known; `None` where
+    /// none is left. Clauses end at a comma, a semicolon, a colon or an "and" behind a figure.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Evaluation`] for an expression that is wrong.
+    pub fn write_known(
+        &self,
+        environment: &Environment,
+    ) -> Result<Option<String>, ExpressionError> {
+        // What stands between two ends of clauses, and whether all of it is known.
+        let mut clauses: Vec<(String, bool)> = vec![(String::new(), true)];
+        for part in &self.parts {
+            let open = clauses.len() - 1;
+            match part {
+                Part::Words(words) => {
+                    let mut pieces = words.split_inclusive([',', ';', ':']);
+                    clauses[open].0.push_str(pieces.next().unwrap_or(""));
+                    clauses.extend(pieces.map(|piece| (piece.to_owned(), true)));
+                }
+                Part::Value(expression, format) => match environment.evaluate(expression)?.0 {
+                    Answer::Number(number) => clauses[open].0.push_str(&format.write(number)),
+                    Answer::Text(words) => clauses[open].0.push_str(&words),
+                    Answer::Truth(truth) => {
+                        clauses[open].0.push_str(if truth { "yes" } else { "no" });
+                    }
+                    Answer::NotKnown => clauses[open].1 = false,
+                },
+            }
+        }
+        let known: String =
+            clauses.iter().filter(|(_, known)| *known).map(|(text, _)| text.as_str()).collect();
+        let known = known.trim().trim_end_matches([',', ';', ':']).to_owned();
+        Ok((known.split_whitespace().count() > 1).then_some(known))
+    }
+
     /// The text as the rule has it, expressions reduced to `…`.
     pub fn outline(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {

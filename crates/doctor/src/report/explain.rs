@@ -35,6 +35,9 @@ pub fn explain(rule: &Rule) -> String {
     }
     if !text.fixed.is_empty() {
         let _ = writeln!(out, "First releases with the fix: {}", text.fixed.join(" and "));
+        if let Some(condition) = &text.fix_when {
+            let _ = writeln!(out, "  when {condition}");
+        }
     }
     let _ =
         writeln!(out, "\nSigns (log-odds when true / when false; it starts at {}):", text.prior);
@@ -72,7 +75,10 @@ pub fn explain(rule: &Rule) -> String {
         if !lines.is_empty() {
             let _ = writeln!(out, "\n{title}:");
             lines.iter().for_each(|line| {
-                let _ = writeln!(out, "  {line}");
+                let _ = writeln!(out, "  {}", line.text);
+                for (word, condition) in line.conditions() {
+                    let _ = writeln!(out, "    {word} {condition}");
+                }
             });
         }
     }

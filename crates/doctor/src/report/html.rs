@@ -55,6 +55,9 @@ fn overview(out: &mut String, diagnosis: &Diagnosis) {
     ] {
         let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", escape(&sentence));
     }
+    for running in &diagnosis.running {
+        let _ = write!(out, "<dt>running</dt><dd>{}</dd>", escape(&running.text));
+    }
     if !overview.consumers.is_empty() {
         out.push_str("<dt>of the busy CPU</dt><dd>");
         for user in &overview.consumers {
@@ -144,7 +147,8 @@ fn finding_html(out: &mut String, finding: &Finding) {
     if !finding.versions.fixed.is_empty() {
         entry(out, "fixed in", std::iter::once(escape(&finding.versions.fixed.join(" and "))));
     }
-    entry(out, "settles it", std::iter::once(format!("<code>{}</code>", escape(&finding.ask))));
+    let ask = Some(&finding.ask).filter(|ask| !ask.is_empty());
+    entry(out, "settles it", ask.map(|ask| format!("<code>{}</code>", escape(ask))).into_iter());
     entry(out, "references", finding.references.iter().map(|reference| escape(reference)));
     out.push_str("</dl>\n");
 }

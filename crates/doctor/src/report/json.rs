@@ -24,6 +24,9 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
         "place": diagnosis.verdict.place.as_ref().map(|place| json!({
             "name": place.name, "by": place.by, "percent": place.percent.map(rounded),
         })),
+        "running": diagnosis.running.iter().map(|running| json!({
+            "text": running.text, "source": source(&running.source),
+        })).collect::<Vec<_>>(),
         "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
         "considered": diagnosis.considered.iter().filter(|(_, confidence)| *confidence >= 0.01)
             .map(|(id, confidence)| json!({"id": id, "confidence": rounded(*confidence)})).collect::<Vec<_>>(),

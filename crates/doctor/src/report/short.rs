@@ -5,7 +5,7 @@
 //! important go first, never half a statement, and the last line says where the rest is.
 
 use super::style::{Stress, Style, printable};
-use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind};
+use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
 use crate::evidence::Source;
 use crate::expression::Format;
 
@@ -35,7 +35,16 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
     };
     let mut blocks = unread(diagnosis);
     blocks.extend(machine(diagnosis));
+    blocks.extend(diagnosis.running.iter().map(|running| Block {
+        label: "running",
+        spare: 2,
+        words: format!("{} [{}]", running.text, running.source),
+    }));
     if let Some(first) = diagnosis.findings.first() {
+        let said = diagnosis.verdict.sentence.to_lowercase();
+        if first.word == Word::Possible && !said.contains(&first.title.to_lowercase()) {
+            blocks.push(Block { label: "possible", spare: 0, words: first.title.clone() });
+        }
         blocks.extend(of_finding(first));
     }
     let others = diagnosis.findings.iter().skip(1).filter(|one| one.confidence >= WORTH_A_LINE);

@@ -25,6 +25,13 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
     let _ = writeln!(out, "{}", style.stress(&printable(&diagnosis.verdict.sentence), stress));
     out.push('\n');
     out.push_str(&overview(diagnosis, style));
+    for running in &diagnosis.running {
+        let line = format!("{}{}", running.text, cite(std::slice::from_ref(&running.source)));
+        out.push_str(&style.wrap("Running     ", &line));
+    }
+    if !diagnosis.running.is_empty() {
+        out.push('\n');
+    }
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         out.push_str(&finding_text(at + 1, finding, style));
     }
@@ -173,7 +180,7 @@ fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
         finding.remedy.verify.iter().map(|line| format!("> {line}")),
     );
     section(&mut out, style, "do not", finding.remedy.dont.iter().map(|line| format!("! {line}")));
-    if finding.word != Word::Certain {
+    if finding.word != Word::Certain && !finding.ask.is_empty() {
         section(&mut out, style, "would settle it", std::iter::once(format!("$ {}", finding.ask)));
     }
     out.push('\n');

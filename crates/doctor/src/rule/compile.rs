@@ -1,7 +1,7 @@
 //! A rule with its expressions compiled.
 
 use super::patterns;
-use super::text::{LookAlikeText, RuleText, SignKind, SignText};
+use super::text::{Advice, LookAlikeText, RuleText, SignKind, SignText};
 use crate::atlas;
 use crate::expression::{Expression, ExpressionError, Template};
 
@@ -61,6 +61,34 @@ pub struct Rule {
     pub signs: Vec<Sign>,
     /// The neighbours.
     pub lookalikes: Vec<LookAlike>,
+    /// Where the releases with its fix are advised.
+    pub fix_when: Option<Expression>,
+    /// What to do.
+    pub remedy: RemedyLines,
+}
+
+/// A compiled remedy.
+#[derive(Debug)]
+pub struct RemedyLines {
+    /// At once, and to be taken back.
+    pub now: Vec<RemedyLine>,
+    /// For good.
+    pub lasting: Vec<RemedyLine>,
+    /// How to see that it worked.
+    pub verify: Vec<RemedyLine>,
+    /// What does not help.
+    pub dont: Vec<RemedyLine>,
+}
+
+/// A compiled line of a remedy.
+#[derive(Debug)]
+pub struct RemedyLine {
+    /// What to do.
+    pub text: String,
+    /// It is advised only where this holds.
+    pub when: Option<Expression>,
+    /// It is not advised where this holds.
+    pub unless: Option<Expression>,
 }
 
 /// A compiled sign.
@@ -141,7 +169,23 @@ impl Rule {
                 ask: neighbour.ask.clone(),
             })
         };
+        let line = |advice: &Advice| -> Result<RemedyLine, RuleError> {
+            Ok(RemedyLine {
+                text: advice.text.clone(),
+                when: expression(&advice.when, "remedy.when")?,
+                unless: expression(&advice.unless, "remedy.unless")?,
+            })
+        };
+        let lines = |lines: &[Advice]| lines.iter().map(line).collect::<Result<Vec<_>, _>>();
+        let remedy = RemedyLines {
+            now: lines(&text.remedy.now)?,
+            lasting: lines(&text.remedy.lasting)?,
+            verify: lines(&text.remedy.verify)?,
+            dont: lines(&text.remedy.dont)?,
+        };
         Ok(Self {
+            remedy,
+            fix_when: expression(&text.fix_when, "fix_when")?,
             verdict: Template::parse(&text.verdict).map_err(at("verdict"))?,
             applies: expression(&text.applies, "applies")?,
             share: expression(&text.share, "share")?,
@@ -157,6 +201,13 @@ impl Rule {
         all.extend(self.verdict.expressions().map(|expression| ("verdict".to_owned(), expression)));
         all.extend(self.applies.iter().map(|expression| ("applies".to_owned(), expression)));
         all.extend(self.share.iter().map(|expression| ("share".to_owned(), expression)));
+        all.extend(self.fix_when.iter().map(|expression| ("fix_when".to_owned(), expression)));
+        let remedy = &self.remedy;
+        let lines = [&remedy.now, &remedy.lasting, &remedy.verify, &remedy.dont];
+        for line in lines.into_iter().flatten() {
+            all.extend(line.when.iter().map(|when| ("remedy.when".to_owned(), when)));
+            all.extend(line.unless.iter().map(|unless| ("remedy.unless".to_owned(), unless)));
+        }
         for (at, sign) in self.signs.iter().enumerate() {
             all.push((format!("signs[{at}].when"), &sign.when));
             all.extend(

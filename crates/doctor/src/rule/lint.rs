@@ -97,9 +97,8 @@ fn check_fixes(text: &RuleText, found: &mut Vec<String>) {
             found.push(format!("fix: the atlas has no {commit:?}: ten digits, then generate.py"));
         }
     }
-    let remedy = &text.remedy;
-    for line in [&remedy.now, &remedy.lasting, &remedy.verify, &remedy.dont].into_iter().flatten() {
-        for clause in line.split(';').flat_map(|part| part.split(". ")) {
+    for line in text.remedy.lines() {
+        for clause in line.text.split(';').flat_map(|part| part.split(". ")) {
             check_clause(clause, found);
         }
     }

@@ -11,8 +11,11 @@ mod set;
 mod text;
 mod weights;
 
-pub use compile::{LookAlike, Rule, RuleError, Sign};
+pub use compile::{LookAlike, RemedyLine, RemedyLines, Rule, RuleError, Sign};
 pub use lint::lint;
 pub use set::RuleSet;
-pub use text::{Expectation, LookAlikeText, Remedy, Role, RuleText, SignKind, SignText, TestText};
+pub use text::{
+    Advice, Expectation, LookAlikeText, Remedy, RemedyText, Role, RuleText, SignKind, SignText,
+    TestText,
+};
 pub use weights::sign_key;

@@ -35,6 +35,11 @@ pub(super) fn write_out(rule: &mut RuleText) -> Result<(), Fault> {
     names.template("verdict", &mut rule.verdict)?;
     names.optional("applies", &mut rule.applies)?;
     names.optional("share", &mut rule.share)?;
+    names.optional("fix_when", &mut rule.fix_when)?;
+    for line in rule.remedy.lines_mut() {
+        names.optional("remedy.when", &mut line.when)?;
+        names.optional("remedy.unless", &mut line.unless)?;
+    }
     for (at, sign) in rule.signs.iter_mut().enumerate() {
         names.expression(&format!("signs[{at}].when"), &mut sign.when)?;
         names.template(&format!("signs[{at}].text"), &mut sign.text)?;

@@ -84,6 +84,9 @@ pub struct RuleText {
     /// Commits of OpenZFS or SPL that end it, ten digits each.
     #[serde(default)]
     pub fix: Vec<String>,
+    /// Condition without which these releases are no advice: the rule is about more than they end.
+    #[serde(default)]
+    pub fix_when: Option<String>,
     /// First releases with the fix, one a branch; of commits the atlas knows them.
     #[serde(default)]
     pub fixed: Vec<String>,
@@ -108,7 +111,7 @@ pub struct RuleText {
     #[serde(default)]
     pub lookalikes: Vec<LookAlikeText>,
     /// What to do.
-    pub remedy: Remedy,
+    pub remedy: RemedyText,
     /// Its own tests.
     #[serde(default)]
     pub tests: Vec<TestText>,
@@ -150,21 +153,92 @@ pub struct LookAlikeText {
     pub ask: Option<String>,
 }
 
-/// What to do, in three parts.
+/// What to do, as a rule has it for any host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Remedy {
+pub struct RemedyText {
     /// At once, and to be taken back.
     #[serde(default)]
-    pub now: Vec<String>,
+    pub now: Vec<Advice>,
     /// For good.
     #[serde(default)]
-    pub lasting: Vec<String>,
+    pub lasting: Vec<Advice>,
     /// How to see that it worked.
     #[serde(default)]
-    pub verify: Vec<String>,
+    pub verify: Vec<Advice>,
     /// What does not help.
     #[serde(default)]
+    pub dont: Vec<Advice>,
+}
+
+impl RemedyText {
+    /// Every line of it.
+    pub fn lines(&self) -> impl Iterator<Item = &Advice> {
+        [&self.now, &self.lasting, &self.verify, &self.dont].into_iter().flatten()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = &mut Advice> {
+        [&mut self.now, &mut self.lasting, &mut self.verify, &mut self.dont].into_iter().flatten()
+    }
+}
+
+/// A line of a remedy, and on which hosts it is one: a text, or a table with conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "AdviceForm")]
+pub struct Advice {
+    /// What to do.
+    pub text: String,
+    /// It is advised only where this is shown to hold.
+    pub when: Option<String>,
+    /// It is not advised where this is shown to hold.
+    pub unless: Option<String>,
+}
+
+impl Advice {
+    /// Its conditions, by the name that they have in a rule.
+    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let both = [("when", &self.when), ("unless", &self.unless)];
+        both.into_iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AdviceForm {
+    Always(String),
+    Somewhere(Somewhere),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Somewhere {
+    text: String,
+    #[serde(default)]
+    when: Option<String>,
+    #[serde(default)]
+    unless: Option<String>,
+}
+
+impl From<AdviceForm> for Advice {
+    fn from(form: AdviceForm) -> Self {
+        match form {
+            AdviceForm::Always(text) => Self { text, when: None, unless: None },
+            AdviceForm::Somewhere(Somewhere { text, when, unless }) => Self { text, when, unless },
+        }
+    }
+}
+
+/// What to do on one host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    /// At once, and to be taken back.
+    pub now: Vec<String>,
+    /// For good.
+    pub lasting: Vec<String>,
+    /// How to see that it worked.
+    pub verify: Vec<String>,
+    /// What does not help.
     pub dont: Vec<String>,
 }
 

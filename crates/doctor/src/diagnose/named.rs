@@ -1,0 +1,364 @@
+//! What a command is about, by its name on this host: pool, disk, data set, program.
+//!
+//! A text has a word in capitals where the name belongs. The evidence often has the name: the disk
+//! that is slow, failed or has errors, the only pool, the program on top. Where it has not, the
+//! word stays, and behind the text stands how to find the name.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::native;
+use crate::atlas;
+use crate::evidence::{Number, PoolLine};
+use crate::facts::{Facts, is_zfs_module};
+use crate::rule::{Role, Rule};
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a constant pattern")
+}
+
+/// Words that a name may take the place of.
+static WORDS: LazyLock<BTreeMap<&'static str, Regex>> = LazyLock::new(|| {
+    ["POOL", "DEVICE", "OLD", "CACHE-DEVICE", "DATASET", "PROCESS", "MD"]
+        .map(|word| (word, compiled(&format!(r"(^|[^\w-]){word}\b"))))
+        .into()
+});
+
+/// Names of disks as systems give them.
+static DISK: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        &[
+            r"^(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d*|nvme\d+n\d+(?:p\d+)?|mmcblk\d+",
+            r"(?:ada|da|nda|nvd|vtbd|nvme)\d+(?:p\d+|s\d+)?|c\d+t\w+d\d+(?:s\d+)?",
+            r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+|(?:gpt|gptid)/\S+|disk/by-\S+)$",
+        ]
+        .join("|"),
+    )
+});
+
+/// The kernel cuts names of programs after so many characters, and pgrep compares what is left.
+const NAME_CHARS: usize = 15;
+/// A disk with requests of this many milliseconds is slow where its neighbours are faster.
+const SLOW_MS: f64 = 20.0;
+/// And so many times as slow as the median of all.
+const SLOWER: f64 = 2.0;
+/// A disk that is busy for so many percent of the time.
+const BUSY_PERCENT: f64 = 85.0;
+
+/// The text with the names that the evidence has.
+pub(super) fn fill(text: &str, facts: &Facts) -> String {
+    let mut out = text.to_owned();
+    let disk = || slow_disk(facts);
+    if out.contains("/dev/DEVICE")
+        && let Some(disk) = disk()
+    {
+        out = out.replace("/dev/DEVICE", &path(&disk));
+    }
+    type Find = fn(&Facts) -> Option<String>;
+    let names: [(&str, Find); 7] = [
+        ("CACHE-DEVICE", cache_device),
+        ("DEVICE", disk_of_pool),
+        ("OLD", disk_of_pool),
+        ("POOL", pool),
+        ("DATASET", dataset),
+        ("MD", md),
+        ("PROCESS", program),
+    ];
+    for (word, find) in names {
+        let Some(pattern) = WORDS.get(word).filter(|pattern| pattern.is_match(&out)) else {
+            continue;
+        };
+        // What changes a data set is not pointed at one because no other was shown.
+        if word == "DATASET" && !out.contains("zfs get") && !out.contains("zfs list") {
+            continue;
+        }
+        if let Some(name) = find(facts) {
+            let with = |found: &regex::Captures<'_>| format!("{}{name}", &found[1]);
+            out = pattern.replace_all(&out, with).into_owned();
+        }
+    }
+    out
+}
+
+/// Whether a text names a program, and none is known.
+pub(super) fn lacks_program(text: &str) -> bool {
+    WORDS["PROCESS"].is_match(text)
+}
+
+/// How to find the names that stayed open in a text; nothing where none did.
+pub(super) fn how_to_find(text: &str, facts: &Facts) -> Vec<String> {
+    let mut hints = Vec::new();
+    let has = |word: &str| WORDS.get(word).is_some_and(|pattern| pattern.is_match(text));
+    let system = native::system(facts);
+    if has("CACHE-DEVICE") {
+        hints.push("CACHE-DEVICE stands below `cache` in `zpool status`.".to_owned());
+    }
+    if has("DEVICE") {
+        let tool = match (has_pool(facts), native::command("iostat -x 5 2", &system)) {
+            (Some(true), _) | (_, None) => "zpool iostat -vl 5 2".to_owned(),
+            (_, Some(tool)) => tool,
+        };
+        hints.push(format!("DEVICE is the disk with the longest wait in `{tool}`."));
+    }
+    if has("POOL") {
+        hints.push("POOL: see `zpool list`.".to_owned());
+    }
+    if has("DATASET") {
+        hints.push("DATASET is the one that is read or written: `zfs list`.".to_owned());
+    }
+    hints
+}
+
+/// Whether a rule that is found has seen ZFS. The innocent are found on hosts that have none.
+pub(super) fn is_of_zfs(rule: &Rule) -> bool {
+    rule.text.family != "innocent"
+}
+
+/// Whether a rule is about what ZFS does in its pools.
+pub(super) fn works_in_pools(rule: &Rule) -> bool {
+    matches!(rule.text.role, Role::Cause | Role::LegitWork | Role::NotCpu)
+        && is_of_zfs(rule)
+        && rule.text.family != "ogive"
+}
+
+/// Whether there is a pool here: `None` where nothing tells.
+pub(super) fn has_pool(facts: &Facts) -> Option<bool> {
+    if facts.zfs_loaded() == Ok(false) {
+        return Some(false);
+    }
+    if let Ok(pools) = facts.pools() {
+        return Some(pools > 0.0);
+    }
+    let spoken = || facts.says(r"\b(zfs|zpools?|openzfs|raidz[123]?|zvols?)\b") == Ok(true);
+    let stands = || {
+        let frames = facts.evidence().kernel_stacks.iter().flat_map(|stack| &stack.frames);
+        frames.filter_map(|frame| frame.module.as_deref()).any(is_zfs_module)
+    };
+    let tuned = || {
+        let mut parameters = facts.evidence().parameters.iter();
+        parameters.any(|parameter| atlas::tunables(&parameter.name).next().is_some())
+    };
+    let seen =
+        facts.zfs_loaded() == Ok(true) || pool(facts).is_some() || tuned() || spoken() || stands();
+    seen.then_some(true)
+}
+
+/// The pool that is meant: the one of the slow disk, or the only one.
+pub(super) fn pool(facts: &Facts) -> Option<String> {
+    if let Some(only) = facts.only_pool() {
+        return Some(only.to_owned());
+    }
+    if let Some(line) = disk_of_pool(facts).and_then(|disk| config_line(facts, &disk)) {
+        return Some(line.pool.clone());
+    }
+    if !facts.evidence().pools.is_empty() {
+        return None;
+    }
+    // `zpool iostat` lists pools, and with -v their groups and disks below them.
+    let mut rows = facts.evidence().tables.iter().filter(|table| table.name == "zpool_iostat");
+    let is_pool = |name: &str| {
+        !DISK.is_match(name)
+            && !["mirror", "raidz", "draid", "spare", "replacing", "dm-", "zd", "loop", "file"]
+                .iter()
+                .any(|group| name.starts_with(group))
+            && !name.contains(['/', ':'])
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+    };
+    let first = rows.next()?.scope.as_deref().filter(|name| is_pool(name))?;
+    let others = rows.filter_map(|table| table.scope.as_deref()).filter(|name| is_pool(name));
+    others.into_iter().all(|name| name == first).then(|| first.to_owned())
+}
+
+/// The data set with most traffic, or the only one that is named.
+fn dataset(facts: &Facts) -> Option<String> {
+    if let Some((busiest, _)) = facts.datasets_by_traffic().into_iter().next() {
+        return Some(busiest);
+    }
+    let mut owners = facts
+        .evidence()
+        .properties
+        .iter()
+        .filter(|property| !property.of_pool && !property.owner.is_empty());
+    let first = &owners.next()?.owner;
+    owners.all(|property| property.owner == *first).then(|| first.clone())
+}
+
+/// The program that uses most CPU, as pgrep knows it.
+pub(super) fn program(facts: &Facts) -> Option<String> {
+    facts.top_process().ok().and_then(|user| as_pgrep_knows(&user.name))
+}
+
+/// A name of a program for pgrep; `None` where it is none that a command can take.
+pub(super) fn as_pgrep_knows(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
+    (!name.is_empty() && name.chars().all(plain)).then(|| name.chars().take(NAME_CHARS).collect())
+}
+
+/// An array of Linux's RAID: the one that is listed or worked for, if it is only one.
+fn md(facts: &Facts) -> Option<String> {
+    let evidence = facts.evidence();
+    let listed = evidence.tables.iter().filter(|table| matches!(&*table.name, "mdstat" | "iostat"));
+    let listed = listed.filter_map(|table| table.scope.as_deref());
+    let threads = evidence.threads.iter().filter_map(|thread| thread.name.split('_').next());
+    let is_md = |name: &&str| {
+        name.strip_prefix("md")
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
+    };
+    let mut names = listed.chain(threads).filter(is_md);
+    let first = names.next()?;
+    names.all(|name| name == first).then(|| first.to_owned())
+}
+
+/// The only disk below `cache` in `zpool status`.
+fn cache_device(facts: &Facts) -> Option<String> {
+    let config = facts.evidence().pools.iter().filter(|line| line.field == "config");
+    let names: Vec<&str> = config.filter_map(|line| line.text.split_whitespace().next()).collect();
+    let at = names.iter().position(|name| *name == "cache")?;
+    match &names[at + 1..] {
+        [one] => Some((*one).to_owned()),
+        [one, next, ..] if !DISK.is_match(next) => Some((*one).to_owned()),
+        _ => None,
+    }
+}
+
+/// The disk that failed, has errors or is slower than the others, where the evidence has one.
+pub(super) fn slow_disk(facts: &Facts) -> Option<String> {
+    failed_of_pool(facts)
+        .or_else(|| {
+            slowest(facts, "zpool_iostat", &["disk_wait_read_ns", "disk_wait_write_ns"], 1e6)
+        })
+        .or_else(|| {
+            slowest(facts, "iostat", &["await", "await_ms", "r_await", "w_await", "asvc_t"], 1.0)
+        })
+        .or_else(|| full(facts))
+        .or_else(|| with_bad_sectors(facts))
+        .or_else(|| of_log(facts))
+}
+
+/// A disk that `zpool status` shows to have failed, or the only one with errors.
+fn failed_of_pool(facts: &Facts) -> Option<String> {
+    let config = || facts.evidence().pools.iter().filter(|line| line.field == "config");
+    let rows = || {
+        config().filter_map(|line| {
+            let words: Vec<&str> = line.text.split_whitespace().collect();
+            let name = *words.first()?;
+            DISK.is_match(name).then_some((name, words))
+        })
+    };
+    let failed = rows().find(|(_, words)| {
+        words.get(1).is_some_and(|state| matches!(*state, "FAULTED" | "UNAVAIL" | "REMOVED"))
+    });
+    if let Some((name, _)) = failed {
+        return Some(name.to_owned());
+    }
+    let mut erring = rows().filter(|(_, words)| {
+        words.iter().skip(2).take(3).any(|count| {
+            count.starts_with(|c: char| c.is_ascii_digit()) && count.parse() != Ok(0.0)
+        })
+    });
+    let first = erring.next()?.0;
+    erring.next().is_none().then(|| first.to_owned())
+}
+
+/// The slow disk by the name that its pool has for it.
+fn disk_of_pool(facts: &Facts) -> Option<String> {
+    let disk = slow_disk(facts)?;
+    let listed = facts.evidence().pools.iter().any(|line| line.field == "config");
+    if !listed {
+        return Some(disk);
+    }
+    // A pool may have a partition of it.
+    let part = |name: &str| {
+        let rest = name.strip_prefix(&disk).map(|rest| rest.trim_start_matches(['p', 's']));
+        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+    };
+    let config = facts.evidence().pools.iter().filter(|line| line.field == "config");
+    let mut names = config.filter_map(|line| line.text.split_whitespace().next());
+    names.find(|name| part(name)).map(ToOwned::to_owned)
+}
+
+fn config_line<'f>(facts: &'f Facts, disk: &str) -> Option<&'f PoolLine> {
+    let is_it = |line: &&PoolLine| {
+        line.field == "config" && line.text.split_whitespace().next() == Some(disk)
+    };
+    facts.evidence().pools.iter().find(is_it)
+}
+
+/// The largest figure of each disk, of any of these names.
+fn of_disks(facts: &Facts, table: &str, figures: &[&str]) -> Vec<(String, f64)> {
+    let mut all: BTreeMap<&str, f64> = BTreeMap::new();
+    for table in facts.evidence().tables.iter().filter(|known| known.name == table) {
+        let Some(disk) = table.scope.as_deref().filter(|name| DISK.is_match(name)) else {
+            continue;
+        };
+        // A later report replaces the first, which is the average since boot.
+        let wanted = table.figures.iter().filter(|figure| figures.contains(&&*figure.name));
+        let most = wanted.filter_map(|figure| match figure.value {
+            Number::Gauge(value) | Number::Rate(value) => Some(value),
+            _ => None,
+        });
+        if let Some(most) = most.reduce(f64::max) {
+            all.insert(disk, most);
+        }
+    }
+    let mut all: Vec<_> = all.into_iter().map(|(disk, most)| (disk.to_owned(), most)).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
+}
+
+/// The disk that takes many times as long for a request as the others, or long and is the only one.
+fn slowest(facts: &Facts, table: &str, figures: &[&str], unit_ms: f64) -> Option<String> {
+    let all = of_disks(facts, table, figures);
+    let (disk, most) = all.first()?;
+    let alone = all.len() == 1;
+    let median = all[all.len() / 2].1;
+    (most / unit_ms >= SLOW_MS && (alone || *most >= SLOWER * median)).then(|| disk.clone())
+}
+
+/// The only disk that is busy all the time.
+fn full(facts: &Facts) -> Option<String> {
+    let all = of_disks(facts, "iostat", &["util_percent"]);
+    let full: Vec<_> = all.iter().filter(|(_, busy)| *busy >= BUSY_PERCENT).collect();
+    if let [(disk, _)] = full[..] { Some(disk.clone()) } else { None }
+}
+
+/// The disk with most sectors that cannot be read.
+fn with_bad_sectors(facts: &Facts) -> Option<String> {
+    let counts = ["Current_Pending_Sector", "Offline_Uncorrectable", "Reported_Uncorrect"];
+    let all = of_disks(facts, "smart", &counts);
+    all.into_iter().find(|(_, count)| *count > 0.0).map(|(disk, _)| disk)
+}
+
+/// The disk that the kernel's log complains of, if it is only one.
+fn of_log(facts: &Facts) -> Option<String> {
+    static COMPLAINT: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"I/O error, dev ([a-z]+[0-9a-z]*)|(nvme\d+)(?:n1)?: .*timeout"));
+    let log = &facts.evidence().log;
+    let mut names = log.iter().filter_map(|line| {
+        let found = COMPLAINT.captures(&line.value)?;
+        let name = found.get(1).or_else(|| found.get(2))?.as_str();
+        DISK.is_match(name).then_some(name)
+    });
+    let first = names.next()?;
+    names.all(|name| name == first).then(|| first.to_owned())
+}
+
+/// The path of a disk.
+fn path(disk: &str) -> String {
+    let by_id = ["ata-", "scsi-", "wwn-", "nvme-", "usb-", "virtio-"];
+    let solaris = disk.starts_with('c') && disk.contains('t') && disk.contains('d');
+    match disk {
+        whole if whole.starts_with("/dev/") => whole.to_owned(),
+        id if by_id.iter().any(|start| id.starts_with(start)) => format!("/dev/disk/by-id/{id}"),
+        disk if solaris && !disk.contains('/') => format!("/dev/rdsk/{disk}"),
+        disk => format!("/dev/{disk}"),
+    }
+}
+
+/// A text with the name of a program that is known already.
+pub(super) fn with_program(text: &str, name: &str) -> String {
+    let with = |found: &regex::Captures<'_>| format!("{}{name}", &found[1]);
+    WORDS["PROCESS"].replace_all(text, with).into_owned()
+}

@@ -1,0 +1,128 @@
+//! What `zpool status` says to be going on in a pool, in a line each.
+//!
+//! A scrub or resilver may be why everything else is slow, or not. It is told in any case: who asks
+//! what the machine does must not have to find it in their own paste.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::evidence::{PoolLine, Source};
+use crate::facts::Facts;
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a constant pattern")
+}
+
+/// So many lines are told.
+const MAX_RUNNING: usize = 4;
+
+/// Something that runs in a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// It in a sentence.
+    pub text: String,
+    /// Where it is said.
+    pub source: Source,
+}
+
+/// What runs in the pools that are shown.
+pub(super) fn running(facts: &Facts) -> Vec<Running> {
+    let mut all: Vec<Running> = Vec::new();
+    for line in &facts.evidence().pools {
+        if let Some(text) = sentence(line).filter(|text| all.iter().all(|one| one.text != *text)) {
+            all.push(Running { text, source: line.source.clone() });
+        }
+    }
+    all.truncate(MAX_RUNNING);
+    all
+}
+
+fn sentence(line: &PoolLine) -> Option<String> {
+    static SCAN: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"(?i)\b(scrub|resilver|rebuild)\b.{0,30}\bin progress\b"));
+    static DEVICE: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"\((\d+% (?:trimmed|initialized)), started"));
+    static MOVED: LazyLock<Regex> =
+        LazyLock::new(|| compiled(r"(?i)\b(evacuation|removal|expansion)\b.{0,60}\bin progress\b"));
+    let pool = match line.pool.as_str() {
+        "" => String::new(),
+        name => format!(" of {name}"),
+    };
+    match line.field.as_str() {
+        "scan" => {
+            let name = SCAN.captures(&line.text)?[1].to_lowercase();
+            let paused = if line.text.contains("paused") { " is paused" } else { " is running" };
+            Some(format!("a {name}{pool}{paused}{}", progress(&line.text)))
+        }
+        "config" => {
+            let found = DEVICE.captures(&line.text)?;
+            let device = line.text.split_whitespace().next()?;
+            Some(format!("{device}{pool} is being worked on: {}", &found[1]))
+        }
+        "remove" | "expand" => {
+            let name = MOVED.captures(&line.text)?[1].to_lowercase();
+            Some(format!("a {name}{pool} is running{}", progress(&line.text)))
+        }
+        _ => None,
+    }
+}
+
+/// How far it is and how long it takes, as far as that is said.
+fn progress(text: &str) -> String {
+    static DONE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(\d+(?:[.,]\d+)?)% done"));
+    static LEFT: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(r"((?:\d+ days? )?\d+[\d:hms]*) to go|(no estimated (?:completion )?time)")
+    });
+    let mut out = String::new();
+    if let Some(found) = DONE.captures(text) {
+        out.push_str(&format!(", {}% done", &found[1]));
+    }
+    match LEFT.captures(text) {
+        Some(found) if found.get(1).is_some() => out.push_str(&format!(", {} to go", &found[1])),
+        Some(_) => out.push_str(", no end in sight"),
+        None => {}
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Evidence;
+    use crate::read::{finish, read_bytes};
+
+    fn told(status: &str) -> Vec<String> {
+        let mut evidence = Evidence::default();
+        read_bytes(&mut evidence, "zpool-status.txt", status.as_bytes());
+        finish(&mut evidence);
+        running(&Facts::new(evidence)).into_iter().map(|one| one.text).collect()
+    }
+
+    #[test]
+    fn what_runs_is_told_and_what_has_ended_is_not() {
+        let status = "\
+  pool: tank
+ state: DEGRADED
+  scan: resilver in progress since Sun Jul 25 16:07:49 2021
+        403M scanned at 100M/s, 68.4M issued at 10.0M/s, 405M total
+        0B resilvered, 16.88% done, 00:00:33 to go
+config:
+        NAME        STATE     READ WRITE CKSUM
+        tank        DEGRADED     0     0     0
+          sda       ONLINE       0     0     0  (39% trimmed, started at Wed Mar  2 10:00:00 2022)
+";
+        assert_eq!(
+            told(status),
+            [
+                "a resilver of tank is running, 16.88% done, 00:00:33 to go",
+                "sda of tank is being worked on: 39% trimmed"
+            ]
+        );
+        for scan in ["none requested", "scrub repaired 0B in 01:10:00 with 0 errors on Sun Jul 25"]
+        {
+            let ended = format!("  pool: tank\n state: ONLINE\n  scan: {scan}\n");
+            assert!(told(&ended).is_empty(), "{scan}");
+        }
+    }
+}
