@@ -115,6 +115,8 @@ pub struct Cpu {
     pub proof: Option<String>,
     /// What the load average says of a machine that is not busy.
     pub load: Option<String>,
+    /// Whether I/O wait is nobody's, as the load average says.
+    pub is_only_counted: bool,
     /// Whether the machine's state was measured, or somebody says it; what threads wait for may be
     /// known without.
     pub is_known: bool,
@@ -211,6 +213,7 @@ impl Cpu {
                 _ => State::Unknown,
             }
         };
+        cpu.is_only_counted = counted.is_some();
         if cpu.state == State::Idle {
             cpu.load = counted.or_else(|| load::sleepers(facts, &cpu));
         }
@@ -388,6 +391,7 @@ fn states(facts: &Facts) -> Cpu {
         timed: None,
         proof: None,
         load: None,
+        is_only_counted: false,
         is_known: measured,
         cpus_by_figures: false,
         since_boot: measured && facts.evidence().cpu.iter().all(|row| row.since_boot),

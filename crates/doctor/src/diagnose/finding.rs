@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::weigh::{CERTAIN, LIKELY, Weighed, has_gap};
-use super::{named, remedy, step};
+use super::{named, rank, remedy, step};
+use crate::answers::Answers;
 use crate::evidence::Source;
 use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
@@ -136,13 +137,17 @@ pub(super) fn finding(
     weighed: Weighed,
     rules: &RuleSet,
     environment: &Environment,
+    answers: &Answers,
 ) -> Result<Finding, ExpressionError> {
     environment.set_share(weighed.share_percent);
     let (mut ruled_out, mut open) = (Vec::new(), Vec::new());
     let facts = environment.facts();
     let of_zfs = named::is_of_zfs(rule);
     let impossible = |cause: &str| {
-        rules.get(cause).is_some_and(|rule| facts.cannot_have(&rule.text.requires).is_some())
+        rules.get(cause).is_some_and(|rule| {
+            rank::needs_zfs(rule) && !answers.zfs.is_hinted
+                || facts.cannot_have(&rule.text.requires).is_some()
+        })
     };
     for neighbour in rule.lookalikes.iter().filter(|one| !impossible(&one.cause)) {
         let truth = match &neighbour.ruled_out {

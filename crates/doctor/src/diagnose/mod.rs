@@ -133,7 +133,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
             considered.push((rule.text.id.clone(), result.confidence));
             continue;
         }
-        match finding::finding(rule, result, rules, &environment) {
+        match finding::finding(rule, result, rules, &environment, &answers) {
             Ok(finding) => findings.push(finding),
             Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
         }

@@ -257,7 +257,7 @@ pub(super) const NOT_OF_WINDOWS: [&str; 12] = [
 
 /// The system at hand, by its name in the evidence; empty where it is not known.
 pub(super) fn system(facts: &Facts) -> String {
-    match facts.os().unwrap_or_default().as_str() {
+    match facts.os_or_told().unwrap_or_default().as_str() {
         "solaris" => "illumos".to_owned(),
         name => name.to_owned(),
     }

@@ -5,7 +5,7 @@
 //! samples, so it never stands above one that does.
 
 use super::weigh::{LIKELY, POSSIBLE, Weighed};
-use crate::answers::{Among, Answers, Kind, State};
+use crate::answers::{Among, Answers, Kind, State, Wait};
 use crate::facts::Facts;
 use crate::rule::{Role, Rule, SignKind};
 
@@ -84,7 +84,11 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
     let busy = matches!(state, State::Busy | State::Some);
     match rule.text.role {
         Role::NotCpu => match rule.text.id.as_str() {
-            "idle-host" | "innocent-loadavg-dstate" => busy,
+            // Who waits for disks or memory is not told that nothing is to be done.
+            "idle-host" | "innocent-loadavg-dstate" => {
+                let waits = matches!(answers.cpu.waits_for, Some(Wait::Disks | Wait::Memory));
+                busy || state == State::Waiting && waits && answers.cpu.is_known
+            }
             // A slow store behind a mount is slow on a busy host, too.
             _ => state == State::Busy && rule.text.family != "ogive",
         },

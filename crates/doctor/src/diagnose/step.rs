@@ -43,6 +43,8 @@ enum Open {
     Stolen,
     /// Which locks.
     Locks,
+    /// What those wait for who sleep uninterruptibly.
+    Sleepers,
 }
 
 struct General {
@@ -320,6 +322,15 @@ const STEPS: &[General] = &[
         run: "sudo ogive locks --for 20s > locks.txt && ogive doctor locks.txt",
         outcomes: &["the lock with most time waited, and its caller, say who holds up whom"],
     },
+    General {
+        open: Open::Sleepers,
+        system: "linux",
+        run: "ps -eLo state,pid,wchan:32,comm | grep '^D'",
+        outcomes: &[
+            "functions of a disk, a file system or NFS: its store is slow or does not answer",
+            "a driver's, always the same: its thread sleeps so, and nobody waits for it",
+        ],
+    },
 ];
 
 /// Tools in a command, and the formats by which their output is known once given.
@@ -405,6 +416,11 @@ fn open(answers: &Answers, containers: bool) -> Option<Open> {
         (State::Waiting, Some(Wait::Memory)) => return Some(Open::Memory),
         (State::Waiting, Some(Wait::Locks)) => return Some(Open::Locks),
         (State::Waiting, _) => return Some(Open::Disks),
+        // Whom the load counts is asleep, for what is not shown.
+        (State::Idle, _) if answers.cpu.load.is_some() && !answers.cpu.is_only_counted => {
+            return Some(Open::Sleepers);
+        }
+        (State::Idle, _) if answers.cpu.since_boot => return Some(Open::Who),
         (State::Idle, _) => return None,
         _ => {}
     }
@@ -416,8 +432,10 @@ fn open(answers: &Answers, containers: bool) -> Option<Open> {
         Some(Kind::Kernel | Kind::Zfs) => Some(Open::Kernel),
         Some(Kind::Program) if answers.cpu.state == State::Unknown => Some(Open::Who),
         // A container or pod has no name of a process.
-        Some(Kind::Program) if answers.zfs.among == Among::No && containers => None,
-        Some(Kind::Program) if answers.zfs.among == Among::No => Some(Open::Program),
+        Some(Kind::Program) if containers => None,
+        Some(Kind::Program) if answers.zfs.among == Among::No || !answers.zfs.is_hinted => {
+            Some(Open::Program)
+        }
         Some(Kind::Program) => Some(Open::Kernel),
         Some(Kind::Code) => Some(Open::Who),
         Some(Kind::NotShown) | None => Some(Open::Who),
