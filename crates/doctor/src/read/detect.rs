@@ -20,7 +20,8 @@ use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{
-    busybox, containers, htop, macos, pidstat, ps, thread_tools, top, windows, windows_counters,
+    bare, busybox, containers, htop, macos, pidstat, ps, thread_tools, top, windows,
+    windows_counters,
 };
 use super::timing;
 use super::zfs::{
@@ -431,6 +432,7 @@ static FORMATS: &[Format] = &[
     format("procinfo", ByLine(procinfo::is_row), procinfo::read).each_line().keeps(procinfo::is_of),
     format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),
     format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
+    format("rows without a heading", Nothing, bare::read).row(bare::is_row),
 ];
 
 /// Formats that are only known as a whole, tried on sections that nothing above began.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::telling;
 use super::text::clean::Line;
 use super::text::number;
 use super::text::reading::Reading;
@@ -60,12 +61,14 @@ pub(crate) fn take(number: u32, text: &str, in_tool: bool, reading: &mut Reading
     {
         let key = found[1].to_lowercase();
         note(&key, &found[2], number, reading);
+        let line = Line { number, text: text.into() };
+        telling::take_note(&key, &found[2], &line, reading);
         if let Some((name, of_pool)) = commands::noted(&key, &found[2]) {
-            let line = Line { number, text: text.into() };
             reading.property("", of_pool, &name, &found[2], &line);
         }
         reading.remark(Some(&found[1]), &found[2], number);
-    } else if is_sentence(text) {
+    } else if is_sentence(text) || !in_tool && telling::is_telling(text) {
+        telling::take_cpus(text, &Line { number, text: text.into() }, reading);
         reading.remark(None, text, number);
     } else {
         reading.not_understood(number, text);

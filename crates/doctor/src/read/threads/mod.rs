@@ -2,11 +2,13 @@
 //!
 //! Percents that are averages over a life are kept apart from those of an interval.
 
+pub(super) mod bare;
 pub(super) mod busybox;
 pub(super) mod containers;
 pub(super) mod htop;
 pub(super) mod list;
 pub(super) mod macos;
+mod picked;
 pub(super) mod pidstat;
 pub(super) mod ps;
 pub(super) mod thread_tools;
