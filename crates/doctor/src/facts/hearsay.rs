@@ -56,6 +56,7 @@ static CPU_BUSY: LazyLock<Regex> = LazyLock::new(|| {
         r"|\b(?:100|9\d) ?(?:%|percent) (?:cpu|system|kernel|sys)\b",
         r"|\b(?:takes?|spends?) most of the cpu\b|\bcpus (?:stay|are) busy\b",
         r"|\bcpus? (?:(?:is|are) )?(?:fully |completely |all )?(?:busy|saturated|maxed|pegged|pinned)\b",
+        r"|^(?:it(?:'s| is) )?(?:always |constantly )?(?:pegged|pinned|maxed(?: out)?) at (?:100|9\d) ?%",
         r"|\b(?:server|box|machine|host|nas|everything)(?: is|'s)? (?:pegged|pinned|maxed)\b",
         r"|\b\d+ (?:cpus?|cores?) (?:are |all )*(?:pegged|maxed|busy|(?:at )?(?:100|9\d) ?%)",
     ))

@@ -52,6 +52,7 @@ use self::profile_index::ProfileIndex;
 pub(crate) use self::programs::is_known_program;
 use self::selector::Selector;
 pub(crate) use self::selector::{role, subsystem};
+pub(crate) use self::sentences::TOLD_LIST;
 pub use self::subsystems::{RoleUse, Standing, SubsystemUse};
 pub use self::threads::Consumer;
 pub(crate) use self::threads::{looks_like_kernel, without_number};

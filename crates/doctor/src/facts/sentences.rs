@@ -14,7 +14,7 @@ use super::{is_known_program, is_spin_symbol, is_zfs_thread, takers};
 use crate::evidence::{Evidence, Frame, KernelStack, Remark, Thread};
 
 /// List number of the threads that an input's sentences name: no tool has as many lists.
-pub(super) const TOLD_LIST: u32 = u32::MAX;
+pub(crate) const TOLD_LIST: u32 = u32::MAX;
 
 /// No machine has more.
 const MOST_CPUS: f64 = 4096.0;
@@ -282,6 +282,7 @@ mod tests {
             ("java at 99999999999999999999%", &[]),
             ("2.1.5 fixes txg_sync using 100% CPU.", &[]),
             ("java can use 100% of a core", &[]),
+            ("5 x claude processes at ~170-200% CPU", &[("claude", 850.0)]),
             ("the pool is at 90%", &[]),
             ("apples at 40%", &[]),
         ] {

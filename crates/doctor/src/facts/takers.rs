@@ -20,22 +20,22 @@ fn compiled(pattern: &str) -> Regex {
 static HAS_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i)(?:^|[\s(`'*])(?:process(?:es)?|programs?|daemon|service|command|thread)?\s?",
-        r"([a-z][\w./+-]*)[)`'*]*(?: (?:process|program|daemon|service|command|thread)s?)?",
+        r"(?P<name>[a-z][\w./+-]*)[)`'*]*(?: (?:process|program|daemon|service|command|thread)s?)?",
         r" (?:constantly |always |alone |now |then |permanently )?",
         r"(?:is|was|are|sits|stays|runs|uses?|used|takes?|took|has|had|eats?|consumes?|burns?)",
         r"(?: (?:at|up|to|about|around|over|nearly|almost|more|than|between|a|the|full|constantly",
         r"|pegged|pinned|maxed|out|stuck|using|eating|taking|burning|consuming|hogging|sitting",
         r"|hovering|running))*",
-        r" ~?(\d+(?:[.,]\d+)?)(?:\s*(?:to|-)\s*\d+)?\s*(?:%|percent)",
+        r" ~?(?P<percent>\d+(?:[.,]\d+)?)(?:\s*(?:to|-)\s*\d+)?\s*(?:%|percent)",
     ))
 });
 /// The same in few words, which need a better name: "java eating 780%", "mysqld at 340%".
 static SHORT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i)(?:^|[\s(`'*,;])([a-z][\w./+-]*)[`'*]?(?: (?:process|daemon|service|thread)(?:es|s)?)?",
+        r"(?i)(?:^|[\s(`'*,;])(?:(?P<count>\d{1,4}) ?[x×] )?(?P<name>[a-z][\w./+-]*)[`'*]?(?: (?:process|daemon|service|thread)(?:es|s)?)?",
         r"(?: is| was| are|:)?(?: (?:eating|using|taking|burning|consuming|hogging|chewing|sitting",
         r"|hovering|running|pegged|pinned|maxed|stuck|spinning|up|out|at|to|with|around|about|over",
-        r"|nearly|almost))*[ (]+~?(\d+(?:[.,]\d+)?)\s*(?:%|percent)",
+        r"|nearly|almost))*[ (]+~?(?P<percent>\d+(?:[.,]\d+)?)(?:\s*(?:to|-|–)\s*\d+)?\s*(?:%|percent)",
     ))
 });
 /// Whole CPUs: "uses 3 of 4 cores", "eats two cores".
@@ -150,12 +150,14 @@ pub(super) fn programs(remark: &Remark, text: &str) -> Vec<(String, f64)> {
     let of_cpu = CPU.is_match(text);
     for (pattern, is_short) in [(&HAS_CPU, false), (&SHORT, true)] {
         for one in pattern.captures_iter(text) {
-            let Some(percent) = figure(&one[2]) else { continue };
-            let name = one[1].trim_end_matches(['.', '-', '/']);
+            let Some(percent) = figure(&one["percent"]) else { continue };
+            let name = one["name"].trim_end_matches(['.', '-', '/']);
+            // "5 x java at 170%": each of them.
+            let count = one.name("count").and_then(|count| number(count.as_str())).unwrap_or(1.0);
             let named = is_known_program(name);
             let sure = named || percent > MORE_THAN_WHOLE;
             if is_name(name) && (sure || of_cpu && !is_short) {
-                add(&mut found, name, percent);
+                add(&mut found, name, percent * count);
             }
         }
     }

@@ -70,10 +70,14 @@ const STATE_NAMES: &str = "user|usr|us|system|sys|sy|nice|ni|idle|id|io ?wait|wa
 /// All CPUs together, in a row of figures: `CPU usage: 97%`, `CPU 97%, Memory 94%`.
 static BUSY: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i)(?:^|[,;|] ?)(?:total |overall |average |avg )?(?:cpu|processor)",
+        r"(?i)(?:^|[,;|:] ?|\bshows? )(?:total |overall |average |avg )?(?:cpu|processor)",
         r"(?: usage| use| load| util\w*)?(?::| =)? ?~?(\d+(?:\.\d+)?) ?%(?: used| busy)?\s*(?:[,;|(]|$)",
     ))
 });
+
+/// What only the Task Manager of Windows has beside the CPU.
+static TASK_MANAGER: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?i)\b(?:memory|disk)(?::| at)? \d{1,3} ?%(?:[,;]|$)"));
 
 fn short_state(name: &str) -> &'static str {
     match name {
@@ -174,6 +178,10 @@ impl Facts {
         let told = STATES.iter().find(|told| told.state == state);
         for remark in self.evidence().remarks.iter().filter(|one| is_of_a_machine(&one.text)) {
             let text = &*words_of(remark);
+            // There "System" is a process.
+            if TASK_MANAGER.is_match(text) {
+                continue;
+            }
             if let Some(percent) = in_a_row(text, state) {
                 self.used(&remark.source);
                 return Ok(percent);

@@ -161,7 +161,11 @@ fn read_text(
         let in_tool = format.is_some_and(|format| !format.by_hand);
         read_left_over(left_over, &section.hint, in_tool, reading, formats);
     }
-    document::Kind::of(&lines)
+    let kind = document::Kind::of(&lines);
+    if kind.is_none() {
+        telling::take_task_manager(&lines, reading);
+    }
+    kind
 }
 
 /// Notes whose tools printed the lines: the first line that tells.

@@ -90,7 +90,7 @@ fn note(key: &str, value: &str, number: u32, reading: &mut Reading<'_>) {
         "zfs module" => host.zfs_loaded = loaded,
         "zfs version" | "zfs" | "openzfs" => host.zfs_version = host.zfs_version.take().or(words),
         "memory" | "ram" => host.ram_bytes = host.ram_bytes.take().or(bytes),
-        "cpu" => host.cpu_model = host.cpu_model.take().or(words),
+        "cpu" if !value.contains('%') => host.cpu_model = host.cpu_model.take().or(words),
         "kernel" if value.starts_with(|c: char| c.is_ascii_digit()) => {
             host.kernel = host.kernel.take().or(words);
         }

@@ -56,6 +56,43 @@ static MEMORY: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// A figure of the Task Manager of Windows, as people type it: `Disk 100%`, `Memory: 94%`.
+static TASK_MANAGER: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\b(cpu|memory|disk|gpu|network)(?: usage)?(?: at|:| is)? (\d{1,3}) ?%(?:[,;.]|$| busy| active)",
+    )
+});
+
+/// Takes what people type of the Task Manager: a disk that is busy stands beside the memory or the
+/// CPU there, and alone it may as well be full.
+pub(crate) fn take_task_manager(lines: &[Line<'_>], reading: &mut Reading<'_>) {
+    let mut disk: Option<(f64, u32)> = None;
+    let mut beside = false;
+    for line in lines.iter().filter(|line| line.text.len() <= MOST_BYTES) {
+        for found in TASK_MANAGER.captures_iter(&line.text) {
+            match (found[1].to_ascii_lowercase().as_str(), number::plain(&found[2])) {
+                ("disk", Some(percent)) if percent <= 100.0 => {
+                    disk = Some((percent, line.number));
+                }
+                ("memory" | "cpu", Some(percent)) => beside |= percent <= 100.0,
+                _ => {}
+            }
+        }
+    }
+    if let Some((percent, number)) = disk.filter(|_| beside) {
+        let line = Line { number, text: "".into() };
+        let mut table = reading.table("iostat").scope("the disk");
+        table.gauge("busy_percent", Some(percent), &line);
+        reading.push(table);
+    }
+}
+
+/// Whether a line is nothing but such a figure.
+pub(crate) fn is_task_manager(text: &str) -> bool {
+    let found = TASK_MANAGER.find(text);
+    found.is_some_and(|found| found.start() == 0 && found.end() == text.len())
+}
+
 /// Whether a line that is no sentence tells of the CPU all the same.
 pub(crate) fn is_telling(text: &str) -> bool {
     if text.len() > MOST_BYTES || text.contains("   ") || text.contains(['{', '}', '\t', '<']) {
@@ -73,6 +110,9 @@ pub(crate) fn is_telling(text: &str) -> bool {
             is_known_program(&word) || looks_like_kernel(&word)
         })
     };
+    if is_task_manager(text) {
+        return true;
+    }
     words.len() >= 3
         && words.iter().filter(|word| is_word(word)).count() * 2 >= words.len()
         && FIGURE.is_match(text)
@@ -194,6 +234,20 @@ mod tests {
         ] {
             assert_eq!(read(text).host.cpus.map(|cpus| cpus.value), cpus, "{text}");
         }
+    }
+
+    #[test]
+    fn a_busy_disk_of_the_task_manager_is_none_that_is_full() {
+        let busy = |text: &str| {
+            let told = read(text);
+            let mut figures = told.tables.iter().flat_map(|table| &table.figures);
+            figures.find(|figure| figure.name == "busy_percent").map(|one| one.value.clone())
+        };
+        let whole = Some(Number::Gauge(100.0));
+        assert_eq!(busy("Task Manager shows CPU 12%, Memory 94%, Disk 100%\n"), whole);
+        assert_eq!(busy("Disk 100%\nMemory 94%\nSystem 25%\n"), whole);
+        assert_eq!(busy("Disk 100%\n"), None);
+        assert_eq!(busy("Memory 94%, and the disk is 100% full.\n"), None);
     }
 
     #[test]

@@ -11,11 +11,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::list::{List, name_of};
-use super::picked;
+use super::list::{List, is_branch, name_of};
+use super::{picked, wait_channel};
 use crate::evidence::Thread;
-use crate::facts::{is_known_program, looks_like_kernel};
+use crate::facts::{TOLD_LIST, is_known_program, looks_like_kernel};
 use crate::read::impossible;
+use crate::read::telling;
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::number;
@@ -48,7 +49,17 @@ struct Row<'t> {
 
 /// Whether a line may be such a row; whether it is one its neighbours tell.
 pub(crate) fn is_row(text: &str) -> bool {
-    text.len() <= 1024 && row(text).is_some()
+    text.len() <= 1024
+        && !telling::is_task_manager(text)
+        && (row(text).is_some() || is_numbers(text) || wait_channel::is_row(text))
+}
+
+/// Two numbers before a command that shows that it is one: what the second is of, only the command
+/// at the prompt can tell.
+fn is_numbers(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let mut number = || words.next().is_some_and(|word| word.parse::<u64>().is_ok());
+    number() && number() && words.next().is_some_and(|word| word.starts_with(['/', '[']))
 }
 
 /// Reads rows that stand one below the other.
@@ -59,12 +70,16 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut rest: Vec<(&Line<'_>, Row<'_>)> = Vec::new();
     reading.list += 1;
     for line in section.lines {
-        if let Some(thread) = list.as_ref().and_then(|list| list.row(&line.text, line, reading)) {
+        let under =
+            list.as_ref().and_then(|list| Some((list, list.row(&line.text, line, reading)?)));
+        if let Some((list, thread)) = under {
+            wait_channel::note(list, &line.text, &thread, reading);
             reading.evidence.threads.push(thread);
         } else {
             match row(line.text.trim()) {
                 // What the command prints is known, and this is something else.
                 Some(row) if list.is_none() => rest.push((line, row)),
+                None if wait_channel::read(line, reading) => {}
                 _ => reading.leave(line),
             }
         }
@@ -154,8 +169,10 @@ fn is_sorted(rows: &[&Row<'_>]) -> bool {
 }
 
 fn thread(row: &Row<'_>, command: &str, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
-    let raw = row.command.trim_start_matches(['\\', '_', '|', ' ', '`', '-', '├', '└', '─']);
+    let raw = row.command.trim_start_matches(is_branch);
     let (name, dressed) = frame::thread(raw);
+    // What people type is picked by them, and acquits nobody.
+    let list = if row.signed && row.ids.is_empty() { TOLD_LIST } else { reading.list };
     let share = row.shares.first().map(|(_, share)| *share);
     // top shows what is used now, ps means over lives; hundredths of seconds are top's.
     let of_top = command.contains("top")
@@ -170,6 +187,7 @@ fn thread(row: &Row<'_>, command: &str, line: &Line<'_>, reading: &Reading<'_>) 
         cpu_percent: share.filter(|_| now),
         life_percent: share.filter(|_| !now),
         cpu_time_s: row.time.and_then(number::cpu_seconds),
+        list,
         ..reading.thread(name_of(&name, false), line)
     }
 }
@@ -215,9 +233,10 @@ fn figures_first(text: &str) -> Option<Row<'_>> {
         rest = behind;
     }
     found.command = rest;
-    let first = rest.split_whitespace().next()?;
-    let is_command = first.starts_with(['/', '[', '(', '\\', '|', '`'])
-        || is_name(first.trim_end_matches([':', ',']));
+    // `ps f` draws a tree before it.
+    let undrawn = rest.trim_start_matches(is_branch);
+    let is_command = !rest.contains(" | ") && undrawn.starts_with(['/', '[', '('])
+        || is_name(undrawn.split_whitespace().next()?.trim_end_matches([':', ',']));
     // Plain words behind a share are a sentence.
     let plain = found.ids.is_empty() && rest.contains(' ');
     (is_command && !found.shares.is_empty() && !plain).then_some(found)
@@ -353,6 +372,18 @@ mod tests {
     }
 
     #[test]
+    fn what_grep_left_of_waiting_threads_shows_where_they_wait() {
+        let text = "D    1234 io_schedule          mysqld\n 812 D+ vfs_fsync_range [nfsd]\n";
+        let mut evidence = Evidence::default();
+        read_bytes(&mut evidence, "rows.txt", text.as_bytes());
+        let states = evidence.threads.iter().map(|one| (one.name.as_str(), one.state));
+        assert!(states.eq([("mysqld", Some('D')), ("nfsd", Some('D'))]));
+        assert_eq!(evidence.kernel_stacks.len(), 2);
+        read_bytes(&mut evidence, "other.txt", b"1234 D some_daemon now\n");
+        assert_eq!(evidence.threads.len(), 2);
+    }
+
+    #[test]
     fn what_may_be_anything_is_left_unread() {
         for text in [
             "12.5 apples\n",
@@ -363,6 +394,7 @@ mod tests {
             "99.9 percent of all java programs\n",
             "sda 12.5\nsdb 3.5\n",
             "1234 399 12.1 java\n",
+            "10:00:11 1234 z_wr_iss 95% | 1235 z_wr_iss 93%\n",
             "1 0.5 alpha\n2 0.7 beta\n",
         ] {
             assert!(rows(text).is_empty(), "{text}");

@@ -3,6 +3,7 @@
 //! Percents that are averages over a life are kept apart from those of an interval.
 
 pub(super) mod bare;
+pub(super) mod btop;
 pub(super) mod busybox;
 pub(super) mod containers;
 pub(super) mod htop;
@@ -14,6 +15,7 @@ pub(super) mod ps;
 pub(super) mod thread_tools;
 pub(super) mod top;
 pub(super) mod top_cpu;
+mod wait_channel;
 mod wide;
 pub(super) mod windows;
 pub(super) mod windows_counters;
