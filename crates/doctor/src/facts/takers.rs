@@ -1,5 +1,5 @@
-//! Programs to which a sentence gives a part of the CPU: "mysqld uses 310% CPU", "java eating 780%",
-//! "mysqld uses 3 of 4 cores", a typed row "nginx: 45%".
+//! Programs to which a sentence gives a part of the CPU: "mysqld uses 310% CPU", "java eating
+//! 780%", "mysqld uses 3 of 4 cores", a typed row "nginx: 45%".
 //!
 //! A name and a figure are not enough: a pool is at 90%, too. Where the sentence does not speak of
 //! the CPU, the name is one of a program that people know, or the figure one that only CPUs have.

@@ -20,8 +20,8 @@ use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{
-    bare, btop, busybox, containers, htop, macos, pidstat, ps, thread_tools, top, windows,
-    windows_counters,
+    bare, btop, busybox, containers, htop, macos, pidstat, ps, spindump, thread_tools, top,
+    windows, windows_counters,
 };
 use super::timing;
 use super::zfs::{
@@ -424,6 +424,7 @@ static FORMATS: &[Format] = &[
     format("bpftrace", ByLine(small_tools::is_map), small_tools::read_bpftrace).each_line(),
     format("dtrace", ByLine(is_dtrace), small_tools::read_dtrace).each_line(),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
+    format("spindump", ByLine(spindump::begins), spindump::read).keeps(spindump::is_of).absorbs(&["spindump"]),
     format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
     format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
     format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row).by_hand(),

@@ -12,6 +12,7 @@ pub(super) mod macos;
 mod picked;
 pub(super) mod pidstat;
 pub(super) mod ps;
+pub(super) mod spindump;
 pub(super) mod thread_tools;
 pub(super) mod top;
 pub(super) mod top_cpu;

@@ -1,8 +1,8 @@
 //! Where threads wait: the column WCHAN of `ps` names the function of the kernel in which a thread
 //! sleeps.
 //!
-//! Of a thread that cannot be interrupted (state D) it is a stack of one frame. Others sleep because
-//! they have nothing to do, and where they do so tells nothing.
+//! Of a thread that cannot be interrupted (state D) it is a stack of one frame. Others sleep
+//! because they have nothing to do, and where they do so tells nothing.
 
 use std::sync::LazyLock;
 
