@@ -48,16 +48,21 @@ impl Begun {
 pub(crate) fn take_out(begun: Begun, text: &[u8], reading: &mut Reading<'_>) {
     let mut lines = BTreeSet::new();
     let evidence = &mut *reading.evidence;
-    let mut at = 0;
-    evidence.cpu.retain(|used| {
-        at += 1;
-        keeps(at <= begun.cpu, used, &mut lines)
-    });
-    at = 0;
-    evidence.single_cpus.retain(|one| {
-        at += 1;
-        keeps(at <= begun.single_cpus, &one.used, &mut lines)
-    });
+    // What came before is not looked at again unless something has to go.
+    if !evidence.cpu[begun.cpu..].iter().all(is_use) {
+        let mut at = 0;
+        evidence.cpu.retain(|used| {
+            at += 1;
+            keeps(at <= begun.cpu, used, &mut lines)
+        });
+    }
+    if !evidence.single_cpus[begun.single_cpus..].iter().all(|one| is_use(&one.used)) {
+        let mut at = 0;
+        evidence.single_cpus.retain(|one| {
+            at += 1;
+            keeps(at <= begun.single_cpus, &one.used, &mut lines)
+        });
+    }
     for thread in &mut evidence.threads[begun.threads..] {
         if clear(thread, MAX_CPUS) {
             lines.extend(thread.source.line);

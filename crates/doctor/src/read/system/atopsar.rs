@@ -65,7 +65,11 @@ fn cpus(heading: &str, lines: &[Line<'_>], reading: &mut Reading<'_>) {
         let figures: Vec<f64> =
             words.iter().skip(1).filter_map(|word| number::percent(word)).collect();
         let columns = names.len().saturating_sub(1);
-        let Some(name) = words.first().filter(|_| figures.len() == columns && columns > 0) else {
+        // No machine has more CPUs.
+        let is_cpu =
+            |name: &&&str| **name == "all" || name.parse::<u16>().is_ok_and(|at| at < 4096);
+        let whole = figures.len() == columns && columns > 0;
+        let Some(name) = words.first().filter(|_| whole).filter(is_cpu) else {
             reading.leave(line);
             continue;
         };

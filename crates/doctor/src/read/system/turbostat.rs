@@ -35,7 +35,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
                 let used = htop::busy(percent, line, reading);
                 reading.evidence.cpu.push(used);
             }
-            Some((Some(name), percent)) if name.parse::<u32>().is_ok() => {
+            // More CPUs has no machine.
+            Some((Some(name), percent)) if name.parse::<u16>().is_ok_and(|at| at < 4096) => {
                 let used = htop::busy(percent, line, reading);
                 let singles = &mut reading.evidence.single_cpus;
                 match singles[begun..].iter_mut().find(|one| one.name == name) {
