@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::generic::is_of_a_machine;
 use super::sentences::named_threads;
 use super::{Facts, is_zfs_thread};
 use crate::evidence::Source;
@@ -48,12 +49,16 @@ static ALL_BUSY: LazyLock<Regex> = LazyLock::new(|| {
 /// The CPU as such is said to be busy.
 static CPU_BUSY: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i)\bcpu(?: usage| use| load| utili[sz]ation)?(?: is| goes| jumps| stays| was| sits)",
-        r"(?: constantly| always| then)?(?: at| to| up to| around| about| near| over)?",
+        r"(?i)\bcpu(?: usage| use| load| utili[sz]ation)?(?: is| goes| jumps| stays| was| sits",
+        r"| spikes| climbs| shoots| hovers| hovering| sitting| runs| running| pegged| pinned| stuck",
+        r"| maxed(?: out)?)(?: constantly| always| then| now| pegged| pinned| maxed(?: out)?)?(?: at| to| up to| around| about| near| over)?",
         r" (?:100|[5-9]\d) ?(?:%|percent)",
         r"|\b(?:100|9\d) ?(?:%|percent) (?:cpu|system|kernel|sys)\b",
         r"|\b(?:takes?|spends?) most of the cpu\b|\bcpus (?:stay|are) busy\b",
-        r"|\bcpus? (?:is|are) (?:fully |completely |all )?(?:busy|saturated|maxed|pegged)\b",
+        r"|\bcpus? (?:(?:is|are) )?(?:fully |completely |all )?(?:busy|saturated|maxed|pegged|pinned)\b",
+        r"|^(?:it(?:'s| is) )?(?:always |constantly )?(?:pegged|pinned|maxed(?: out)?) at (?:100|9\d) ?%",
+        r"|\b(?:server|box|machine|host|nas|everything)(?: is|'s)? (?:pegged|pinned|maxed)\b",
+        r"|\b\d+ (?:cpus?|cores?) (?:are |all )*(?:pegged|maxed|busy|(?:at )?(?:100|9\d) ?%)",
     ))
 });
 
@@ -77,6 +82,8 @@ static NONE_BUSY: LazyLock<Regex> = LazyLock::new(|| {
         r"|\b(?:almost |nearly |next to )?no cpu (?:use|usage|load|time)\b|\bno busy (?:task|process|thread)",
         r"|\bcpu (?:use|usage|load)(?: is| stays| was)?(?: at| about| around| only| under| below| between 0 and)*",
         r" \d ?(?:%|percent)",
+        r"|\bcpu(?: use| usage| load)?(?: is| was| stays| looks)(?: very| quite| really)? (?:low|bored",
+        r"|negligible|near zero|close to zero|fine)\b|\b(?:hardly|barely) (?:any|uses any) cpu\b",
     ))
 });
 
@@ -86,6 +93,7 @@ static NO_ZFS: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b(?:no|without) (?:open)?zfs\b(?: (?:on|here|at|in|is|module|loaded|installed)\b|[.,;]|$)",
         r"|\b(?:do|does|did)(?: not|n't) (?:use|run|have) (?:any )?(?:open)?zfs\b",
         r"|\b(?:open)?zfs (?:is|was) not (?:used|installed|loaded|here|involved)\b",
+        r"|(?:^|[,;(] ?|\bis |\bit's )not (?:a )?zfs(?: (?:here|box|machine|host|system|server))?(?:[.,;)]|$)",
     ))
 });
 
@@ -148,7 +156,8 @@ impl Facts {
     /// How busy the machine is said to be.
     pub fn said_busy(&self) -> Option<(Said, Source)> {
         let remarks = self.evidence().remarks.iter().enumerate();
-        let texts = remarks.map(|(at, remark)| (self.affirmed_text(at), &remark.source));
+        let of_it = remarks.filter(|(_, remark)| is_of_a_machine(&remark.text));
+        let texts = of_it.map(|(at, remark)| (self.affirmed_text(at), &remark.source));
         let (mut one, mut none) = (None, None);
         for (text, source) in texts {
             let one_cpu = ONE_BUSY.is_match(text);
@@ -182,7 +191,7 @@ impl Facts {
         let mut users: Vec<(String, Source)> = Vec::new();
         for (at, remark) in self.evidence().remarks.iter().enumerate() {
             let text = self.affirmed_text(at);
-            if !USES_CPU.is_match(text) {
+            if !USES_CPU.is_match(text) || !is_of_a_machine(&remark.text) {
                 continue;
             }
             for name in named_threads(text) {
@@ -194,7 +203,8 @@ impl Facts {
         let by_threads = users.len();
         for (at, remark) in self.evidence().remarks.iter().enumerate() {
             let text = self.affirmed_text(at);
-            let takes = by_threads == 0 && TAKES_CPU.is_match(text);
+            let takes =
+                by_threads == 0 && TAKES_CPU.is_match(text) && is_of_a_machine(&remark.text);
             for (_, subsystem) in WORK.iter().filter(|(words, _)| takes && words.is_match(text)) {
                 if users.iter().all(|(known, _)| known != subsystem) {
                     users.push(((*subsystem).to_owned(), remark.source.clone()));
@@ -267,6 +277,12 @@ mod tests {
             ("The CPUs are idle.", Some(Said::None)),
             ("CPU use is between 0 and 5%.", Some(Said::None)),
             ("It has 8 cores and 64 GB of memory.", None),
+            ("cpu pegged at 100%", Some(Said::All)),
+            ("The CPU is pegged at 100% since noon.", Some(Said::All)),
+            ("one core is maxed out", Some(Said::One)),
+            ("CPU is mostly idle, no iowait to speak of", Some(Said::None)),
+            ("The CPU usage is low.", Some(Said::None)),
+            ("A scrub may keep all cores busy.", None),
         ] {
             assert_eq!(facts(text).said_busy().map(|(said, _)| said), said, "{text}");
         }

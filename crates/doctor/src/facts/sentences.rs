@@ -8,12 +8,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::generic::is_of_a_machine;
 use super::threads::looks_like_kernel;
-use super::{is_spin_symbol, is_zfs_thread};
+use super::{is_known_program, is_spin_symbol, is_zfs_thread, takers};
 use crate::evidence::{Evidence, Frame, KernelStack, Remark, Thread};
 
 /// List number of the threads that an input's sentences name: no tool has as many lists.
-pub(super) const TOLD_LIST: u32 = u32::MAX;
+pub(crate) const TOLD_LIST: u32 = u32::MAX;
+
+/// No machine has more.
+const MOST_CPUS: f64 = 4096.0;
 
 /// Programs that stand in such sentences beside kernel threads.
 const PROGRAMS: [&str; 14] = [
@@ -40,93 +44,22 @@ fn compiled(pattern: &str) -> Regex {
 /// A figure of what is not used.
 static UNUSED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"(?i)\d+(?:[.,]\d+)?\s*(?:%|percent)\s*(?:of the time )?(?:idle|iowait|i/o[ -]?wait|wait|free)\b",
+        r"(?i)\d+(?:[.,]\d+)?\s*(?:%|percent)\s*(?:of the time )?(?:idle|iowait|i/o[ -]?wait|wait|free)\b|\b(?:swap|memory|ram)(?: space)?(?: is| was)?(?: at)?(?: \d+ ?%)?(?: is)? full\b",
     )
 });
 static PERCENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(\d+(?:[.,]\d+)?)(?:\s*%?\s*(?:to|-|and up to)\s*\d+)?\s*(?:%|percent)")
 });
 static USES: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"(?i)\b(is|are|at|uses?|has|have|with|takes?|stays?|goes|of (a|one) (cpu|core))\b")
+    compiled(
+        r"(?i)\b(is|are|at|uses?|has|have|with|takes?|stays?|goes|eat(s|ing)?|burn(s|ing)?|using|taking|pegged|of (a|one) (cpu|core))\b",
+    )
 });
 static NOT_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?i)\b(full|fragment|of (all|the) (writes|reads|memory)|hit|util|instead|fell|falls|iotop)",
     )
 });
-/// A program that has a part of the CPU: who it is, and what it has.
-static HAS_CPU: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(concat!(
-        r"(?i)(?:^|[\s(])(?:process(?:es)?|programs?|daemon|service|command|thread)?\s?",
-        r"([a-z][\w./+-]*)\)?(?: (?:process|program|daemon|service|command|thread)s?)?",
-        r" (?:constantly |always |alone |now |then |permanently )?",
-        r"(?:is|was|are|sits|stays|runs|uses?|used|takes?|took|has|had|eats?|consumes?|burns?)",
-        r"(?: (?:at|up|to|about|around|over|nearly|almost|more|than|between|a|the|full|constantly))*",
-        r" (\d+(?:[.,]\d+)?)(?:\s*(?:to|-)\s*\d+)?\s*(?:%|percent)",
-    ))
-});
-static CPU: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?i)\b(cpus?|cores?|processors?)\b"));
-
-/// Words that stand before such a figure and are no program's name.
-const NO_PROGRAM: [&str; 56] = [
-    "it",
-    "this",
-    "that",
-    "which",
-    "who",
-    "they",
-    "one",
-    "each",
-    "all",
-    "both",
-    "none",
-    "everything",
-    "nothing",
-    "something",
-    "else",
-    "system",
-    "kernel",
-    "user",
-    "idle",
-    "iowait",
-    "wait",
-    "time",
-    "load",
-    "usage",
-    "use",
-    "utilization",
-    "utilisation",
-    "cpu",
-    "cpus",
-    "core",
-    "cores",
-    "processor",
-    "processors",
-    "machine",
-    "host",
-    "server",
-    "node",
-    "memory",
-    "disk",
-    "disks",
-    "drive",
-    "pool",
-    "zfs",
-    "arc",
-    "interrupts",
-    "interrupt",
-    "process",
-    "processes",
-    "program",
-    "programs",
-    "thread",
-    "threads",
-    "daemon",
-    "service",
-    "command",
-    "rest",
-];
-
 static WORD: LazyLock<Regex> = LazyLock::new(|| compiled(r"[A-Za-z_][A-Za-z0-9_.:/-]*(?:\(\))?"));
 
 /// Adds the threads that sentences give figures for.
@@ -134,10 +67,13 @@ pub(super) fn add_threads(evidence: &mut Evidence) {
     let said = |remark: &Remark| {
         let known = threads(remark);
         // A sentence about threads that are known by name is read as one about those.
-        if known.is_empty() { program(remark) } else { known }
+        if known.is_empty() { programs(remark) } else { known }
     };
+    let cpus = evidence.host.cpus.as_ref().map_or(MOST_CPUS, |cpus| f64::from(cpus.value));
+    let possible = |row: &Thread| row.cpu_percent.is_some_and(|all| all <= 100.0 * cpus + 50.0);
     let mut rows: Vec<Thread> = Vec::new();
-    for row in evidence.remarks.iter().flat_map(said) {
+    let of_a_machine = evidence.remarks.iter().filter(|one| is_of_a_machine(&one.text));
+    for row in of_a_machine.flat_map(said).filter(possible) {
         // Who is told of twice is no two threads: the larger figure counts.
         match rows.iter_mut().find(|known| known.name == row.name) {
             Some(known) if known.cpu_percent < row.cpu_percent => *known = row,
@@ -148,19 +84,16 @@ pub(super) fn add_threads(evidence: &mut Evidence) {
     evidence.threads.extend(rows);
 }
 
-/// The program that a sentence gives a part of the CPU: "mysqld uses 300% CPU".
-fn program(remark: &Remark) -> Vec<Thread> {
+/// The programs that a sentence gives a part of the CPU: "mysqld uses 300% CPU".
+fn programs(remark: &Remark) -> Vec<Thread> {
     let text = &*UNUSED.replace_all(&remark.text, "");
-    if NOT_CPU.is_match(text) || !CPU.is_match(text) {
+    if NOT_CPU.is_match(text) {
         return Vec::new();
     }
-    let found = HAS_CPU.captures_iter(text).find_map(|found| {
-        let name = found.get(1)?.as_str().trim_end_matches(['.', '-', '/']);
-        let is_name = !NO_PROGRAM.contains(&name.to_ascii_lowercase().as_str());
-        let percent = found.get(2)?.as_str().replace(',', ".").parse().ok()?;
-        (is_name && !is_thread(name)).then_some((name, percent))
-    });
-    found.map(|(name, percent)| told(remark, name, 1, percent)).into_iter().collect()
+    let rows = takers::programs(remark, text).into_iter();
+    let keyed = remark.key.is_some();
+    let others = rows.filter(|(name, _)| keyed || !is_thread(name) || is_known_program(name));
+    others.map(|(name, percent)| told(remark, &name, 1, percent)).collect()
 }
 
 /// A row of a list, as a sentence tells it.
@@ -199,6 +132,29 @@ fn is_thread(name: &str) -> bool {
     PROGRAMS.contains(&name) || is_zfs_thread(name) || looks_like_kernel(name)
 }
 
+/// How many threads of a name there are by the words before it; of several it is at least three.
+fn count_before(words: &[&str]) -> u32 {
+    const NUMBERS: [&str; 9] =
+        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    const SEVERAL: [&str; 12] = [
+        "several", "many", "multiple", "some", "few", "bunch", "lots", "handful", "dozens",
+        "group", "number", "load",
+    ];
+    let mut last = words.iter().rev().map(|word| bare(word)).filter(|word| *word != "of");
+    let Some(word) = last.next().map(str::to_ascii_lowercase) else { return 1 };
+    if let Ok(count) = word.parse::<u32>() {
+        return if (2..10_000).contains(&count) { count } else { 1 };
+    }
+    if let Some((count, _)) = (2_u32..).zip(NUMBERS).find(|(_, name)| *name == word) {
+        return count;
+    }
+    match word.as_str() {
+        "couple" | "both" => 2,
+        several if SEVERAL.contains(&several) => 3,
+        _ => 1,
+    }
+}
+
 fn threads(remark: &Remark) -> Vec<Thread> {
     let text = &*UNUSED.replace_all(&remark.text, "");
     if NOT_CPU.is_match(text) || !USES.is_match(text) {
@@ -209,8 +165,7 @@ fn threads(remark: &Remark) -> Vec<Thread> {
     for (at, word) in words.iter().enumerate() {
         let name = bare(word);
         if is_thread(name) && !names.iter().any(|(known, _)| *known == name) {
-            let before = at.checked_sub(1).and_then(|before| words[before].parse().ok());
-            names.push((name, before.filter(|count| (2..10_000).contains(count)).unwrap_or(1)));
+            names.push((name, count_before(&words[..at])));
         }
     }
     let figures: Vec<f64> = PERCENT
@@ -284,7 +239,7 @@ mod tests {
     #[test]
     fn a_program_is_read_with_its_part_of_the_cpu_and_nobody_else() {
         let said = |text: &str| {
-            let found = program(&remark(text)).into_iter().next();
+            let found = programs(&remark(text)).into_iter().next();
             found.map(|thread| (thread.name, thread.cpu_percent.unwrap()))
         };
         for (text, name, percent) in [
@@ -303,6 +258,35 @@ mod tests {
             "fio reads 40% less, at the same CPU.",
         ] {
             assert_eq!(said(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_of_few_words_name_who_uses_the_cpu() {
+        let said = |text: &str| -> Vec<(String, f64)> {
+            let mut evidence = Evidence { remarks: vec![remark(text)], ..Evidence::default() };
+            add_threads(&mut evidence);
+            let rows = evidence.threads.into_iter();
+            rows.map(|thread| (thread.name, thread.cpu_percent.unwrap())).collect()
+        };
+        let rows = |rows: &[(&str, f64)]| -> Vec<(String, f64)> {
+            rows.iter().map(|(name, percent)| ((*name).to_owned(), *percent)).collect()
+        };
+        for (text, wanted) in [
+            ("java eating 780%, 8 cores", &[("java", 780.0)][..]),
+            ("mysqld uses 3 of 4 cores", &[("mysqld", 300.0)]),
+            ("a bunch of z_wr_iss threads at 90%", &[("z_wr_iss", 270.0)]),
+            ("kswapd0 at 100% and swap full", &[("kswapd0", 100.0)]),
+            ("postgres at 95%, nginx at 40%", &[("postgres", 95.0), ("nginx", 40.0)]),
+            ("foo is at 340% and I do not know why", &[("foo", 340.0)]),
+            ("java at 99999999999999999999%", &[]),
+            ("2.1.5 fixes txg_sync using 100% CPU.", &[]),
+            ("java can use 100% of a core", &[]),
+            ("5 x claude processes at ~170-200% CPU", &[("claude", 850.0)]),
+            ("the pool is at 90%", &[]),
+            ("apples at 40%", &[]),
+        ] {
+            assert_eq!(said(text), rows(wanted), "{text}");
         }
     }
 

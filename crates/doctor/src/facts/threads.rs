@@ -436,7 +436,7 @@ pub(crate) fn without_number(name: &str) -> &str {
     if plain.is_empty() { name } else { plain }
 }
 
-pub(super) fn looks_like_kernel(name: &str) -> bool {
+pub(crate) fn looks_like_kernel(name: &str) -> bool {
     const PREFIXES: [&str; 18] = [
         "kworker",
         "kswapd",

@@ -13,14 +13,15 @@ use super::profile::{
 };
 use super::small_tools;
 use super::system::{
-    bug_form, disk_tools, host, interrupts, interval_tools, load, log, mdstat, memory, proc_stat,
-    procinfo, slab, swap, system_calls,
+    atopsar, bug_form, disk_tools, dstat, host, interrupts, interval_tools, load, log, mdstat,
+    memory, proc_stat, procinfo, slab, swap, system_calls, turbostat, vmstat_sums,
 };
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{
-    busybox, containers, htop, macos, pidstat, ps, thread_tools, top, windows, windows_counters,
+    bare, btop, busybox, containers, htop, macos, pidstat, ps, spindump, thread_tools, top,
+    windows, windows_counters,
 };
 use super::timing;
 use super::zfs::{
@@ -387,6 +388,7 @@ static FORMATS: &[Format] = &[
     format("list of Windows", ByLine(windows::is_list_heading), windows::read_list).absorbs(&["list of Windows"]),
     format("counters of Windows", ByLine(windows_counters::begins), windows_counters::read).absorbs(&["counters of Windows"]),
     format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
+    format("btop", ByLine(btop::begins), btop::read).absorbs(&["btop"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
     format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
@@ -401,7 +403,10 @@ static FORMATS: &[Format] = &[
     format("buddyinfo", Pattern(r"^Node\s+\d+, zone\s+\S+\s+\d+\s+\d"), memory::read_buddyinfo).each_line(),
     format("zoneinfo", Pattern(r"^Node \d+, zone\s+\S+$"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
     format("vmstat", ByLine(interval_tools::is_vmstat_heading), interval_tools::read_vmstat).absorbs(&["vmstat"]),
-    format("atopsar", Pattern(r"\bbusy\s.*_dsk_"), interval_tools::read_atopsar),
+    format("atopsar", ByLine(atopsar::is_heading), atopsar::read).absorbs(&["atopsar"]),
+    format("dstat", ByLine(dstat::begins), dstat::read).absorbs(&["dstat"]),
+    format("turbostat", ByLine(turbostat::is_heading), turbostat::read).absorbs(&["turbostat"]),
+    format("vmstat -s", ByLine(vmstat_sums::is_row), vmstat_sums::read).each_line(),
     format("sar", ByLine(interval_tools::is_sar_heading), interval_tools::read_sar).absorbs(&["sar"]),
     format("mpstat of illumos", Pattern(r"^CPU\s+minf\s+mjf\s+xcal"), interval_tools::read_mpstat_illumos).absorbs(&["mpstat of illumos"]),
     format("iostat", Pattern(r"^avg-cpu:|^(?:Device|Gerät|Périphérique|Dispositivo|Urządzenie|Устройство|Zařízení):?\s+.*(?:r/s|tps|rrqm/s)|^(?:r/s|tps)\s.*\sDevice$|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
@@ -429,6 +434,7 @@ static FORMATS: &[Format] = &[
     format("bpftrace", ByLine(small_tools::is_map), small_tools::read_bpftrace).each_line(),
     format("dtrace", ByLine(is_dtrace), small_tools::read_dtrace).each_line(),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
+    format("spindump", ByLine(spindump::begins), spindump::read).keeps(spindump::is_of).absorbs(&["spindump"]),
     format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
     format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
     format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row).by_hand(),
@@ -441,6 +447,7 @@ static FORMATS: &[Format] = &[
     format("procinfo", ByLine(procinfo::is_row), procinfo::read).each_line().keeps(procinfo::is_of),
     format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),
     format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
+    format("rows without a heading", Nothing, bare::read).row(bare::is_row),
 ];
 
 /// Formats that are only known as a whole, tried on sections that nothing above began.

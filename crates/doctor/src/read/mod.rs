@@ -25,11 +25,14 @@
 
 mod commands;
 mod detect;
+mod document;
+mod impossible;
 mod profile;
 mod prose;
 mod small_tools;
 mod split;
 mod system;
+mod telling;
 mod text;
 mod threads;
 mod timing;
@@ -71,7 +74,14 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
     } else {
         let whole = clean::to_utf8(bytes);
         let mut reading = Reading::new(evidence, Arc::clone(&input));
-        read_text(&whole, name, &mut reading, &mut formats);
+        let begun = impossible::Begun::at(reading.evidence);
+        let before = document::Before::of(reading.evidence);
+        let kind = read_text(&whole, name, &mut reading, &mut formats);
+        impossible::take_out(begun, &whole, &mut reading);
+        if let Some(kind) = kind {
+            before.take_back(kind, reading.evidence);
+            trouble = Some(kind.told().to_owned());
+        }
         if whole.len() > MAX_TEXT_BYTES {
             trouble = Some(format!(
                 "only the first {} MiB of {} MiB were read",
@@ -105,6 +115,7 @@ const MOST_NOTES: usize = 20;
 /// Adds what only several inputs show together; call once behind the last.
 pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
+    impossible::take_out_by_cpus(evidence);
     add_mean_of_cpus(evidence);
     forget_words_of_others(evidence);
 }
@@ -128,14 +139,21 @@ fn add_mean_of_cpus(evidence: &mut Evidence) {
     evidence.cpu.extend(CpuUse::mean(singles.iter().map(|one| &one.used)));
 }
 
-fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut Vec<String>) {
+fn read_text(
+    bytes: &[u8],
+    name: &str,
+    reading: &mut Reading<'_>,
+    formats: &mut Vec<String>,
+) -> Option<document::Kind> {
     let mut lines = clean::lines(bytes);
     clean::without_comments(&mut lines);
     note_system(&lines, reading);
     let (sections, typed) = split::split(&lines, name);
     commands::take(&typed, reading);
+    let mut of_tools = false;
     for (format, section) in sections {
         let format = format.or_else(|| whole(&section));
+        of_tools |= format.is_some_and(|format| !format.by_hand);
         match format {
             Some(format) => {
                 note_format(formats, format.name);
@@ -147,6 +165,12 @@ fn read_text(bytes: &[u8], name: &str, reading: &mut Reading<'_>, formats: &mut 
         let in_tool = format.is_some_and(|format| !format.by_hand);
         read_left_over(left_over, &section.hint, in_tool, reading, formats);
     }
+    // Whoever pastes what a tool printed reports, however he writes.
+    let kind = if of_tools { None } else { document::Kind::of(&lines) };
+    if kind.is_none() {
+        telling::take_task_manager(&lines, reading);
+    }
+    kind
 }
 
 /// Notes whose tools printed the lines: the first line that tells.

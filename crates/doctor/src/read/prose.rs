@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::telling;
 use super::text::clean::Line;
 use super::text::number;
 use super::text::reading::Reading;
@@ -60,12 +61,14 @@ pub(crate) fn take(number: u32, text: &str, in_tool: bool, reading: &mut Reading
     {
         let key = found[1].to_lowercase();
         note(&key, &found[2], number, reading);
+        let line = Line { number, text: text.into() };
+        telling::take_note(&key, &found[2], &line, reading);
         if let Some((name, of_pool)) = commands::noted(&key, &found[2]) {
-            let line = Line { number, text: text.into() };
             reading.property("", of_pool, &name, &found[2], &line);
         }
         reading.remark(Some(&found[1]), &found[2], number);
-    } else if is_sentence(text) {
+    } else if is_sentence(text) || !in_tool && telling::is_telling(text) {
+        telling::take_cpus(text, &Line { number, text: text.into() }, reading);
         reading.remark(None, text, number);
     } else {
         reading.not_understood(number, text);
@@ -87,7 +90,7 @@ fn note(key: &str, value: &str, number: u32, reading: &mut Reading<'_>) {
         "zfs module" => host.zfs_loaded = loaded,
         "zfs version" | "zfs" | "openzfs" => host.zfs_version = host.zfs_version.take().or(words),
         "memory" | "ram" => host.ram_bytes = host.ram_bytes.take().or(bytes),
-        "cpu" => host.cpu_model = host.cpu_model.take().or(words),
+        "cpu" if !value.contains('%') => host.cpu_model = host.cpu_model.take().or(words),
         "kernel" if value.starts_with(|c: char| c.is_ascii_digit()) => {
             host.kernel = host.kernel.take().or(words);
         }

@@ -265,6 +265,7 @@ pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut scopes: Vec<Option<String>> = Vec::new();
     for (scope, row) in &rows {
         sar_cpu(scope.as_deref(), row, reading);
+        sar_load(row, reading);
         if !scopes.contains(scope) {
             scopes.push(scope.clone());
         }
@@ -275,6 +276,15 @@ pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
         rows = others;
         let these: Vec<_> = these.into_iter().map(|(_, row)| row).collect();
         push("sar", scope.as_deref(), &these, false, reading);
+        disk(scope.as_deref(), &these, reading);
+    }
+}
+
+/// A disk of sar -d is one of iostat as well: what its columns are called is the same.
+fn disk(scope: Option<&str>, rows: &[Row<'_, '_>], reading: &mut Reading<'_>) {
+    let of_disk = |row: &Row<'_, '_>| row.values.iter().any(|(name, _)| name == "util_percent");
+    if scope.is_some() && rows.iter().all(of_disk) {
+        push("iostat", scope, rows, false, reading);
     }
 }
 
@@ -282,6 +292,19 @@ pub(crate) fn read_sar(section: &Section<'_>, reading: &mut Reading<'_>) {
 fn sar_cpu(scope: Option<&str>, row: &Row<'_, '_>, reading: &mut Reading<'_>) {
     if let Some(used) = sar_use(row, reading).filter(|_| scope == Some("all")) {
         reading.evidence.cpu.push(used);
+    }
+}
+
+/// A row of sar -q: the load, and how many wait for disks.
+fn sar_load(row: &Row<'_, '_>, reading: &mut Reading<'_>) {
+    let value =
+        |name: &str| row.values.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+    let loads = [value("ldavg-1"), value("ldavg-5"), value("ldavg-15")];
+    if let [Some(one), Some(five), Some(fifteen)] = loads {
+        reading.evidence.host.load = Some(reading.said([one, five, fifteen], row.line));
+        let mut table = reading.table("stat");
+        table.gauge("procs_blocked", value("blocked"), row.line);
+        reading.push(table);
     }
 }
 
@@ -479,7 +502,7 @@ pub(crate) fn read_iostat(section: &Section<'_>, reading: &mut Reading<'_>) {
 }
 
 /// Reads `atopsar -d`: a row a disk, the time only where it changes.
-pub(crate) fn read_atopsar(section: &Section<'_>, reading: &mut Reading<'_>) {
+pub(super) fn read_atopsar(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut time_s = None;
     let mut times = Vec::new();
     for line in section.lines {

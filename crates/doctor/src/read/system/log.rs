@@ -97,9 +97,13 @@ pub(crate) fn is_dmesg(text: &str) -> bool {
         || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
 }
 
-/// Whether a line names the processor (`CPU: AMD ...`) instead of where something ran (`CPU: 3 PID:`).
+/// Whether a line names the processor (`CPU: AMD ...`) or its use (`CPU: 5%`) instead of where
+/// something ran (`CPU: 3 PID:`).
 fn is_processor(text: &str) -> bool {
-    text.strip_prefix("CPU: ").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+    text.strip_prefix("CPU: ").is_some_and(|rest| {
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        !first.starts_with(|c: char| c.is_ascii_digit()) || first.contains('%')
+    })
 }
 
 /// Reads the kernel's log; its call traces become stacks too.

@@ -4,8 +4,10 @@
 //! Linux, FreeBSD and illumos print most of it differently; a file here has one subject, not one
 //! system.
 
+pub(super) mod atopsar;
 pub(super) mod bug_form;
 pub(super) mod disk_tools;
+pub(super) mod dstat;
 pub(super) mod host;
 pub(super) mod interrupts;
 pub(super) mod interval_tools;
@@ -18,3 +20,5 @@ pub(super) mod procinfo;
 pub(super) mod slab;
 pub(super) mod swap;
 pub(super) mod system_calls;
+pub(super) mod turbostat;
+pub(super) mod vmstat_sums;

@@ -39,7 +39,7 @@ static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
 /// a prompt: `# Overhead  Command` is a heading of perf.
-const COMMANDS: [&str; 91] = [
+const COMMANDS: [&str; 94] = [
     "sudo",
     "cat",
     "grep",
@@ -131,6 +131,9 @@ const COMMANDS: [&str; 91] = [
     "typeperf",
     "wmic",
     "echo",
+    "dool",
+    "turbostat",
+    "bpytop",
 ];
 
 /// First words of commands whose output nobody reads here, but which say what was done.

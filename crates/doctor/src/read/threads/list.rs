@@ -213,11 +213,16 @@ pub(crate) fn name_of(command: &str, of_thread: bool) -> String {
         || command.starts_with('/')
         || command.contains(" -")
         || command.contains(": ");
-    if of_thread && !is_line { command.to_owned() } else { short_name(command) }
+    if of_thread && !is_line {
+        command.to_owned()
+    } else {
+        // `sshd: user`, of which `awk` left the first word.
+        short_name(command).trim_end_matches(':').to_owned()
+    }
 }
 
 /// Whether a character belongs to a tree that is drawn in front of a command.
-fn is_branch(c: char) -> bool {
+pub(crate) fn is_branch(c: char) -> bool {
     matches!(c, '\\' | '_' | '|' | ' ' | '`' | '-' | '+' | '├' | '└' | '─' | '│' | '┬' | '┌' | '╴')
 }
 

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::list::{COMMANDS, List, Percent};
+use super::wait_channel;
 use crate::evidence::Thread;
 use crate::read::text::clean::Line;
 use crate::read::text::frame::{self, short_name};
@@ -137,6 +138,9 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
 fn take(list: &List<'_>, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
     let thread = list.row(line.text.trim(), line, reading);
     let taken = thread.is_some();
+    if let Some(thread) = &thread {
+        wait_channel::note(list, line.text.trim(), thread, reading);
+    }
     reading.evidence.threads.extend(thread);
     taken
 }

@@ -1,0 +1,92 @@
+//! Where threads wait: the column WCHAN of `ps` names the function of the kernel in which a thread
+//! sleeps.
+//!
+//! Of a thread that cannot be interrupted (state D) it is a stack of one frame. Others sleep
+//! because they have nothing to do, and where they do so tells nothing.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::list::{List, name_of};
+use crate::evidence::{Frame, KernelStack, Thread};
+use crate::read::text::clean::Line;
+use crate::read::text::frame;
+use crate::read::text::reading::Reading;
+
+/// A row that `grep` left of such a list, in the orders that people ask for: number and state, or
+/// state and number; then where it waits, and the command.
+static ROW: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"^(?:(?:[a-z_][\w.-]*\s+)?(?P<id>\d+)\s+(?:\d+\s+)?D[<>NLsl+]*",
+        r"|D[<>NLsl+]*\s+(?:[a-z_][\w.-]*\s+)?(?P<number>\d+)(?:\s+\d+)?)",
+        r"\s+(?P<channel>[a-z_][a-z0-9_.]*)\s+(?P<command>\S.*)$",
+    );
+    Regex::new(pattern).expect("a constant pattern")
+});
+/// What functions are called in which threads wait: a program's name has none of it.
+static WAITS: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"wait|lock|sleep|schedule|_down|down_|rwsem|mutex|futex|cv_|txg_|zio_|zil_|jbd2_|blk_|bio_",
+        r"|nfs_|rpc_|request|_tag|flush|congest|reclaim|throttle",
+    );
+    Regex::new(pattern).expect("a constant pattern")
+});
+
+/// Whether a line is a row of a thread that cannot be interrupted, with where it waits.
+pub(crate) fn is_row(text: &str) -> bool {
+    ROW.captures(text.trim()).is_some_and(|found| is_channel(&found["channel"], &found["command"]))
+}
+
+/// Whether a word is where a thread waits: by its own name, or before a command that shows that it
+/// is one.
+fn is_channel(channel: &str, command: &str) -> bool {
+    WAITS.is_match(channel) || channel.contains('_') && command.starts_with(['/', '['])
+}
+
+/// Reads such a row; whether it was one.
+pub(crate) fn read(line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+    let Some(found) = ROW.captures(line.text.trim()) else { return false };
+    if !is_channel(&found["channel"], &found["command"]) {
+        return false;
+    }
+    let (name, kernel) = frame::thread(&found["command"]);
+    let id = found.name("id").or_else(|| found.name("number"));
+    let thread = Thread {
+        id: id.and_then(|id| id.as_str().parse().ok()),
+        kernel,
+        state: Some('D'),
+        ..reading.thread(name_of(&name, false), line)
+    };
+    stack(&thread, &found["channel"], reading);
+    reading.evidence.threads.push(thread);
+    true
+}
+
+/// The stack that a row shows besides its thread.
+pub(crate) fn note(list: &List<'_>, text: &str, thread: &Thread, reading: &mut Reading<'_>) {
+    if thread.state != Some('D') {
+        return;
+    }
+    let Some(cells) = list.cells(text) else { return };
+    let channel = list.cell(&cells, &["WCHAN", "MWCHAN", "NWCHAN"]);
+    if let Some(channel) = channel {
+        stack(thread, channel, reading);
+    }
+}
+
+fn stack(thread: &Thread, channel: &str, reading: &mut Reading<'_>) {
+    // A condition variable or the scheduler says that it waits, and not for what.
+    if channel.starts_with("cv_") || channel.starts_with("schedule") || channel == "do_wait" {
+        return;
+    }
+    // `-` and `0` stand where it is not known, and old kernels cut names to a few letters.
+    if let Some(symbol) = frame::symbol_name(channel).filter(|name| name.len() > 3) {
+        reading.evidence.kernel_stacks.push(KernelStack {
+            thread: Some(thread.name.clone()),
+            count: 1,
+            frames: vec![Frame { symbol: Some(symbol), module: None, kernel: Some(true) }],
+            source: thread.source.clone(),
+        });
+    }
+}
