@@ -163,7 +163,11 @@ fn busy(answers: &Answers) -> String {
         .list
         .iter()
         .any(|user| !matches!(user.kind, Kind::NotShown | Kind::Interrupts | Kind::Stolen));
-    let Some(first) = users.first().filter(|user| listed || user.kind != Kind::NotShown) else {
+    // Nor is who uses next to nothing of a busy machine.
+    let busy = cpu.busy_percent.is_some_and(|busy| busy >= 30.0);
+    let tells =
+        |user: &&User| (listed || user.kind != Kind::NotShown) && !(busy && users.is_little());
+    let Some(first) = users.first().filter(tells) else {
         return by_nobody(answers);
     };
     // One CPU that is full of interrupts hides among many.

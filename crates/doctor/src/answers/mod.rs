@@ -4,10 +4,11 @@
 //! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
 //! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
 //!
-//! `cpu` asks the first (with `waits`, `load` and `timed`), `users` the second, `zfs` the third;
+//! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second, `zfs` the third;
 //! `line` says the surest of them in one sentence. Nothing here knows a cause.
 
 mod cpu;
+mod how_busy;
 mod line;
 mod load;
 mod timed;
@@ -38,7 +39,7 @@ impl Answers {
     pub fn of(facts: &Facts) -> Self {
         facts.start_trace();
         let consumption = facts.consumption();
-        let cpu = Cpu::of(facts, consumption.as_ref());
+        let cpu = how_busy::how_busy(facts, consumption.as_ref());
         let users = Users::of(facts, consumption.as_ref(), &cpu);
         let zfs = Zfs::of(facts, consumption.as_ref(), &cpu, &users);
         facts.take_trace();

@@ -188,6 +188,11 @@ impl Users {
         self.list.first()
     }
 
+    /// Whether even the first of a list uses next to nothing.
+    pub fn is_little(&self) -> bool {
+        !self.is_said && self.first().is_none_or(|user| user.seconds.is_none() && user.is_little())
+    }
+
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
         if self.list.is_empty() {

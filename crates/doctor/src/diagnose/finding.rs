@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::weigh::{CERTAIN, LIKELY, Weighed, has_gap};
+use super::weigh::{CERTAIN, EvidenceLine, LIKELY, Weighed, has_gap};
 use super::{named, rank, remedy, step};
 use crate::answers::Answers;
 use crate::evidence::Source;
 use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
-use crate::rule::{Remedy, Role, Rule, RuleSet, SignKind};
+use crate::rule::{Remedy, Role, Rule, RuleSet};
 
 /// Confidence in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,19 +40,6 @@ impl fmt::Display for Word {
             Self::Certain => "certain",
         })
     }
-}
-
-/// A fact that speaks for or against a finding.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EvidenceLine {
-    /// The fact in words and figures.
-    pub text: String,
-    /// What it stands on.
-    pub kind: SignKind,
-    /// Log-odds it adds.
-    pub weight: f64,
-    /// Where its figures are from.
-    pub sources: Vec<Source>,
 }
 
 /// A look-alike that is out.

@@ -13,10 +13,13 @@ use super::native;
 use super::weigh::Weighed;
 use crate::atlas;
 use crate::expression::{Answer, Environment, Expression, Format};
+use crate::facts::Facts;
 use crate::rule::{Rule, SignKind};
 
 /// So many names of functions or threads stand in one phrase.
 const MAX_NAMES: usize = 4;
+/// So many facts that would tell are named.
+const MAX_FACTS: usize = 3;
 /// So many things are named.
 const MAX_NAMED: usize = 2;
 
@@ -59,6 +62,31 @@ pub(super) fn expected(
         }
     }
     all.into_iter().map(|(what, how)| format!("{what} is {how}")).collect()
+}
+
+/// What rules that look at the subsystem looked for and did not find.
+pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str, facts: &Facts) -> String {
+    let system = native::system(facts);
+    let words = |fact: &String| in_words(fact, &system);
+    let whole = subsystem.split('/').next().unwrap_or(subsystem);
+    let looks = |rule: &Rule, name: &str| {
+        rule.expressions().iter().any(|(_, expression)| expression.source().contains(name))
+    };
+    let mut told: Vec<String> = Vec::new();
+    // Those that name the very subsystem first, then those of the whole that it is part of.
+    for name in [format!("\"{subsystem}"), format!("\"{whole}")] {
+        for (_, own) in weighed.iter().filter(|(rule, _)| looks(rule, &name)) {
+            for fact in own.not_known.iter().filter_map(words) {
+                if told.len() < MAX_FACTS && !told.contains(&fact) {
+                    told.push(fact);
+                }
+            }
+        }
+    }
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(" These facts would tell: {}.", told.join("; ")),
+    }
 }
 
 /// What was not shown, in words; `None` for what only a program understands.

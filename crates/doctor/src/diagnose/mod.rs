@@ -24,10 +24,11 @@ use crate::expression::Environment;
 use crate::facts::{Consumer, Facts};
 use crate::rule::RuleSet;
 
-pub use finding::{EvidenceLine, Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
+pub use finding::{Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
 pub use running::Running;
 pub use step::Step;
 pub use verdict::{Place, Verdict, VerdictKind};
+pub use weigh::EvidenceLine;
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
 
 /// How many findings are reported at most.

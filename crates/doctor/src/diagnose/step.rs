@@ -4,7 +4,6 @@
 //! A cause that is near asks for what would settle it. Otherwise the first of the three answers
 //! that is open asks. A command whose output was given is not asked for again.
 
-use super::verdict::would_tell;
 use super::weigh::{POSSIBLE, Weighed};
 use super::{looked_for, named, native};
 use crate::answers::{Among, Answers, Kind, Part, State, Wait};
@@ -386,7 +385,7 @@ pub(super) fn step(
     if let Some(does) = answers.users.first().and_then(|first| first.does)
         && open == Some(Open::Kernel)
     {
-        let told = would_tell(weighed, does, facts);
+        let told = looked_for::would_tell(weighed, does, facts);
         step.outcomes.extend((!told.is_empty()).then(|| told.trim().to_owned()));
     }
     Some(step)
@@ -431,6 +430,8 @@ fn open(answers: &Answers, containers: bool) -> Option<Open> {
         _ if full_of_interrupts => Some(Open::Interrupts),
         Some(Kind::Kernel | Kind::Zfs) => Some(Open::Kernel),
         Some(Kind::Program) if answers.cpu.state == State::Unknown => Some(Open::Who),
+        // Rows of next to nothing do not say who keeps a machine busy.
+        Some(Kind::Program) if answers.users.is_little() => Some(Open::Who),
         // A container or pod has no name of a process.
         Some(Kind::Program) if containers => None,
         Some(Kind::Program) if answers.zfs.among == Among::No || !answers.zfs.is_hinted => {

@@ -138,7 +138,9 @@ fn faults_of(found: &Finding, place: &str) -> Vec<String> {
 /// The rule as it would be printed, were it found.
 fn printed(rule: &Rule, rules: &RuleSet, environment: &Environment) -> Option<Finding> {
     let weighed = weigh::weigh(rule, environment).ok()??;
-    Some(finding::finding(rule, weighed, rules, environment).expect("a bundled rule is sound"))
+    let answers = Answers::of(environment.facts());
+    let found = finding::finding(rule, weighed, rules, environment, &answers);
+    Some(found.expect("a bundled rule is sound"))
 }
 
 fn samples() -> Vec<PathBuf> {

@@ -7,13 +7,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::looked_for;
-use super::native;
 use super::running;
 use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
 use crate::answers::{Among, Answers, Kind, State};
 use crate::expression::Environment;
-use crate::facts::Facts;
 use crate::rule::{Role, Rule};
 
 /// What kind of answer it is.
@@ -109,8 +107,6 @@ static ASIDE: LazyLock<Regex> =
 const LINE: usize = 140;
 /// Nor is it cut to less than says anything.
 const LEAST_LINE: usize = 30;
-/// So many facts that would tell are named.
-const MAX_FACTS: usize = 3;
 
 /// The verdict over the weighed rules, best first, and the first three answers.
 pub(super) fn verdict(
@@ -300,7 +296,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
             top.name,
             top.does,
             top.function,
-            would_tell(weighed, top.name, facts)
+            looked_for::would_tell(weighed, top.name, facts)
         );
         let percent = Some(top.percent);
         return Some(Place { name: top.name, by: "functions", percent, sentence });
@@ -314,34 +310,9 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
         "{stand} ({}; in {}), and none of the known causes fits. It shows where, not how much.{}",
         top.does,
         top.function,
-        would_tell(weighed, top.name, facts)
+        looked_for::would_tell(weighed, top.name, facts)
     );
     Some(Place { name: top.name, by: "stacks", percent: None, sentence })
-}
-
-/// What rules that look at the subsystem looked for and did not find.
-pub(super) fn would_tell(weighed: &[(&Rule, Weighed)], subsystem: &str, facts: &Facts) -> String {
-    let system = native::system(facts);
-    let words = |fact: &String| looked_for::in_words(fact, &system);
-    let whole = subsystem.split('/').next().unwrap_or(subsystem);
-    let looks = |rule: &Rule, name: &str| {
-        rule.expressions().iter().any(|(_, expression)| expression.source().contains(name))
-    };
-    let mut told: Vec<String> = Vec::new();
-    // Those that name the very subsystem first, then those of the whole that it is part of.
-    for name in [format!("\"{subsystem}"), format!("\"{whole}")] {
-        for (_, own) in weighed.iter().filter(|(rule, _)| looks(rule, &name)) {
-            for fact in own.not_known.iter().filter_map(words) {
-                if told.len() < MAX_FACTS && !told.contains(&fact) {
-                    told.push(fact);
-                }
-            }
-        }
-    }
-    match told.is_empty() {
-        true => String::new(),
-        false => format!(" These facts would tell: {}.", told.join("; ")),
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::EvidenceLine;
 use crate::evidence::{Remark, Source};
 use crate::expression::{Environment, Expression, ExpressionError};
 use crate::facts::Trace;
@@ -40,6 +39,19 @@ const FEW_SAMPLES: f64 = 100.0;
 
 /// What a stack without weight counts, of what the same place in a profile counts.
 const PRESENCE: f64 = 0.7;
+
+/// A fact that speaks for or against a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvidenceLine {
+    /// The fact in words and figures.
+    pub text: String,
+    /// What it stands on.
+    pub kind: SignKind,
+    /// Log-odds it adds.
+    pub weight: f64,
+    /// Where its figures are from.
+    pub sources: Vec<Source>,
+}
 
 /// A weighed rule.
 #[derive(Debug)]

@@ -78,7 +78,7 @@ static NONE_BUSY: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i)\b(?:cpus?|cores?|processors?|machine|system|host|server)(?: is| are| stays?| was)?",
         r"(?: mostly| completely| nearly| almost| otherwise| all)? idle\b|\bidle (?:machine|host|system)\b",
-        r"|\b(?:nothing|nobody|no (?:one|process|program|thread)) (?:runs|uses (?:the |any )?cpu)\b",
+        r"|\b(?:nothing|nobody|no (?:one|process|program|thread)) (?:runs|us(?:es|ing) (?:the |any |much )?cpu)\b",
         r"|\b(?:almost |nearly |next to )?no cpu (?:use|usage|load|time)\b|\bno busy (?:task|process|thread)",
         r"|\bcpu (?:use|usage|load)(?: is| stays| was)?(?: at| about| around| only| under| below| between 0 and)*",
         r" \d ?(?:%|percent)",

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::is_known_program;
 use super::threads::looks_like_kernel;
+use super::{is_known_program, is_zfs_thread};
 use crate::evidence::Remark;
 
 fn compiled(pattern: &str) -> Regex {
@@ -19,10 +19,11 @@ fn compiled(pattern: &str) -> Regex {
 /// A program that has a part of the CPU: who it is, and what it has.
 static HAS_CPU: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i)(?:^|[\s(`'*])(?:process(?:es)?|programs?|daemon|service|command|thread)?\s?",
+        r"(?i)(?:^|[\s(`'*])(?:(?:process(?:es)?|programs?|daemon|service|command|thread)\s)?",
         r"(?P<name>[a-z][\w./+-]*)[)`'*]*(?: (?:process|program|daemon|service|command|thread)s?)?",
         r" (?:constantly |always |alone |now |then |permanently )?",
-        r"(?:is|was|are|sits|stays|runs|uses?|used|takes?|took|has|had|eats?|consumes?|burns?)",
+        r"(?:is|was|are|sits|stays|runs|uses?|used|using|takes?|took|taking|has|had|eats?|eating",
+        r"|consumes?|consuming|burns?|burning)",
         r"(?: (?:at|up|to|about|around|over|nearly|almost|more|than|between|a|the|full|constantly",
         r"|pegged|pinned|maxed|out|stuck|using|eating|taking|burning|consuming|hogging|sitting",
         r"|hovering|running))*",
@@ -141,11 +142,112 @@ const NO_PROGRAM: [&str; 80] = [
     "with",
 ];
 
+/// What stands between who has the CPU and what he has, and says neither.
+static ASIDE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i) \([^()]{0,80}\)",
+        r"| (?:[a-z]{3,}ly|always|still|now|then|just|even|again|often|sometimes)\b",
+        r"| keeps?\b| kept\b| continues to\b| (?:starts?|begins?|started|began)(?: to)?\b",
+    ))
+});
+/// A tool's row in a sentence: "`top` shows _vnlru_ with 20% CPU".
+static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)\b(?:shows?|sees?|seeing|lists?|reports?|reported|has) [`'*_(]{0,2}",
+        r"(?P<name>[a-z][\w./+-]*?)[`'*_)]{0,2} (?:process |thread )?(?:is |was )?",
+        r"(?:with|at|using|taking|eating|consuming) ~?(?P<percent>\d+(?:[.,]\d+)?) ?%",
+        r"(?: of)?(?: the| a| one)? (?:cpu|core)",
+    ))
+});
+/// The word before a name, where names are of two: "The Paseo Supervisor".
+static WORD_BEFORE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?:^|\s)([A-Z][\w.+-]*) $"));
+
+/// A name with the one before it, where both begin with a capital and the first is no article.
+fn whole_name(before: &str, name: &str) -> String {
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_uppercase());
+    match WORD_BEFORE.captures(before) {
+        Some(found) if is_name(name) && !ARTICLES.contains(&&found[1]) => {
+            format!("{} {name}", &found[1])
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether a subject may begin behind these words: behind "Processes" the word "begin" is none.
+fn may_begin(before: &str) -> bool {
+    let Some(last) = before.split_whitespace().next_back() else { return true };
+    let word = last.trim_matches(|c: char| !c.is_alphanumeric());
+    word.len() < last.len()
+        || word.parse::<f64>().is_ok()
+        || BEFORE_SUBJECT.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// What only CPU is eaten by, where more than a whole is.
+static EATS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\b(?:us(?:es|ed|ing)|eat(?:s|ing)|burn(?:s|ing)|consum(?:es|ing)|hogs|hogging|at)\b",
+    )
+});
+/// "300% more", "200% of the time", are no use of CPU.
+static MORE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?i)^ (?:more|less|faster|slower|longer|of (?:the )?(?:time|mem|ram))")
+});
+
+/// Words that stand before a subject.
+const BEFORE_SUBJECT: [&str; 42] = [
+    "x",
+    "×",
+    "the",
+    "a",
+    "an",
+    "my",
+    "our",
+    "this",
+    "that",
+    "and",
+    "but",
+    "or",
+    "when",
+    "while",
+    "where",
+    "because",
+    "if",
+    "so",
+    "since",
+    "then",
+    "only",
+    "one",
+    "two",
+    "process",
+    "program",
+    "daemon",
+    "service",
+    "thread",
+    "command",
+    "container",
+    "task",
+    "by",
+    "with",
+    "of",
+    "top",
+    "htop",
+    "ps",
+    "shows",
+    "show",
+    "see",
+    "is",
+    "as",
+];
+
+const ARTICLES: [&str; 10] =
+    ["The", "A", "An", "My", "Our", "This", "That", "When", "While", "Process"];
+
 /// Programs with their percent of one CPU.
 pub(super) fn programs(remark: &Remark, text: &str) -> Vec<(String, f64)> {
     if let Some(key) = &remark.key {
         return row(key, &remark.text).into_iter().collect();
     }
+    let text = &*ASIDE.replace_all(text, "");
     let mut found: Vec<(String, f64)> = Vec::new();
     let of_cpu = CPU.is_match(text);
     for (pattern, is_short) in [(&HAS_CPU, false), (&SHORT, true)] {
@@ -155,10 +257,22 @@ pub(super) fn programs(remark: &Remark, text: &str) -> Vec<(String, f64)> {
             // "5 x java at 170%": each of them.
             let count = one.name("count").and_then(|count| number(count.as_str())).unwrap_or(1.0);
             let named = is_known_program(name);
-            let sure = named || percent > MORE_THAN_WHOLE;
-            if is_name(name) && (sure || of_cpu && !is_short) {
-                add(&mut found, name, percent * count);
+            let behind = &text[one.get(0).map_or(0, |found| found.end())..];
+            let eats = EATS.is_match(&one[0]) && !MORE.is_match(behind);
+            let sure = named || percent > MORE_THAN_WHOLE && (of_cpu || eats);
+            let known = named || looks_like_kernel(name) || is_zfs_thread(name);
+            let start = one.name("name").map_or(0, |found| found.start());
+            let whole = whole_name(&text[..start], name);
+            let before = &text[..start - (whole.len() - name.len())];
+            let is_subject = known || may_begin(before);
+            if is_name(name) && is_subject && (sure || of_cpu && !is_short) {
+                add(&mut found, &whole, percent * count);
             }
+        }
+    }
+    for one in SHOWN.captures_iter(text) {
+        if let Some(percent) = figure(&one["percent"]).filter(|_| is_name(&one["name"])) {
+            add(&mut found, &one["name"], percent);
         }
     }
     for one in CORES.captures_iter(text) {

@@ -56,7 +56,7 @@ static STATES: LazyLock<[StateNames; 4]> = LazyLock::new(|| {
 
 /// States as top names them: `37.5 wa`.
 static SHORT: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"\b(\d+(?:\.\d+)?)(?: ?%)? ?(us|sy|id|wa|st|si|hi)\b"));
+    LazyLock::new(|| compiled(r"\b(\d+(?:[.,]\d+)?)(?: ?%)? ?(us|sy|id|wa|st|si|hi)\b"));
 
 /// States in a row, with or without signs: `user 80 sys 15 iowait 3`, `80 user, 15 sys`.
 static NAME_FIRST: LazyLock<Regex> = LazyLock::new(|| {
@@ -197,7 +197,7 @@ impl Facts {
             if named.is_some_and(|name| name.get(1).is_some()) {
                 continue;
             }
-            let Ok(mut percent) = at.as_str().parse::<f64>() else { continue };
+            let Ok(mut percent) = at.as_str().replace(',', ".").parse::<f64>() else { continue };
             if percent > 100.0 {
                 let cpus = OF_CPUS.captures(text).and_then(|found| found[1].parse::<f64>().ok());
                 let Some(cpus) = cpus.or_else(|| self.ncpu().ok()) else { continue };

@@ -374,7 +374,7 @@ static FORMATS: &[Format] = &[
     format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
     format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top", "ps"]),
     format("pidstat", ByLine(pidstat::is_heading), pidstat::read).absorbs(&["pidstat"]),
-    format("docker stats", Pattern(r"^(?:CONTAINER(?: ID)?|ID)?\s*(?:NAME\s+)?CPU %\s+MEM"), containers::read_docker_stats).absorbs(&["docker stats"]),
+    format("docker stats", Pattern(r"^(?:CONTAINER(?: ID)?|ID)?\s*(?:NAME\s+)?CPU %\s+MEM"), containers::read_docker_stats).row(containers::is_container).absorbs(&["docker stats"]),
     format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::evidence::Timing;
+use crate::evidence::{Thread, Timing};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -30,6 +30,15 @@ static SECONDS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"^(\d+[.,]\d+)(?:\s+\+-\s+[\d.,]+)?\s+seconds (time elapsed|user|sys)\b")
 });
 
+/// Whom it watched: "stats for process id '3182'".
+static WHOSE: LazyLock<Regex> = LazyLock::new(|| compiled(r"for (process|thread) id '(\d+)'"));
+static UTILIZED: LazyLock<Regex> = LazyLock::new(|| compiled(r"#\s+([\d.,]+)\s+CPUs utilized"));
+
+/// CPUs that it used, as stands behind its clock.
+fn cpus_utilized(text: &str) -> Option<f64> {
+    decimal(&UTILIZED.captures(text)?[1])
+}
+
 /// A figure whose last mark is decimal.
 fn decimal(text: &str) -> Option<f64> {
     let text: String = text.chars().filter(|c| !matches!(c, ' ' | '\'')).collect();
@@ -51,6 +60,7 @@ fn whole(text: &str) -> Option<f64> {
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut table = reading.table("perf_stat");
     let mut command = None;
+    let mut whose: Option<String> = None;
     let mut seconds: [Option<f64>; 3] = [None; 3];
     let mut last = None;
     let mut event = String::new();
@@ -61,6 +71,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
         if text.starts_with("Performance counter stats") {
             command = text.split('\'').nth(1).map(str::to_owned);
+            whose = WHOSE.captures(text).map(|found| format!("{} {}", &found[1], &found[2]));
+            reading.list += u32::from(whose.is_some());
         } else if let Some(found) = SECONDS.captures(text) {
             let (at, name) = match &found[2] {
                 "user" => (1, "user_s"),
@@ -78,6 +90,13 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             table.gauge(&name, value, line);
             if let Some(text) = found.get(5) {
                 derived(&event, text.as_str(), line, &mut table);
+            }
+            if let (Some(whose), Some(cpus)) = (&whose, cpus_utilized(text)) {
+                let thread = Thread {
+                    cpu_percent: Some(cpus * 100.0),
+                    ..reading.thread(whose.clone(), line)
+                };
+                reading.evidence.threads.push(thread);
             }
             let spread = found.get(6).and_then(|cell| decimal(cell.as_str()));
             table.gauge(&format!("{name}_plusminus_percent"), spread, line);

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::evidence::Thread;
+use crate::evidence::{CpuUse, Source, Thread};
 use crate::read::text::clean::Line;
 use crate::read::text::columns::{self, Columns};
 use crate::read::text::number;
@@ -20,6 +20,18 @@ static CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([0-9a-f]{12}|\S+)\s+(?:(\S*[^\d.%\s]\S*)\s+)?([\d.]+)%\s")
         .expect("a constant pattern")
 });
+
+/// A row without its heading: the number of the container, its name, its CPU, and its memory of
+/// what it may have.
+static SURE_CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[0-9a-f]{12}\s+\S+\s+[\d.]+%\s+[\d.]+[kKMGT]?i?B / [\d.]+[kKMGT]?i?B\s")
+        .expect("a constant pattern")
+});
+
+/// Whether a line is a row of `docker stats` by itself.
+pub(crate) fn is_container(text: &str) -> bool {
+    SURE_CONTAINER.is_match(text.trim())
+}
 
 /// Reads `docker stats`: a container is a program, with its percent of one CPU.
 pub(crate) fn read_docker_stats(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -55,6 +67,7 @@ pub(crate) fn is_kubectl_heading(text: &str) -> bool {
 /// Reads `kubectl top pods` and `kubectl top nodes`.
 pub(crate) fn read_kubectl(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut found: Option<Columns<'_>> = None;
+    let mut busiest: Option<(f64, Source)> = None;
     for line in section.lines {
         let text = line.text.trim();
         if text.is_empty() {
@@ -82,9 +95,18 @@ pub(crate) fn read_kubectl(section: &Section<'_>, reading: &mut Reading<'_>) {
             table.gauge("cpus_used", Some(cpus), line);
             table.gauge("cpu_percent", share, line);
             reading.push(table);
+            let most = busiest.as_ref().map_or(-1.0, |(most, _)| *most);
+            if let Some(share) = share.filter(|share| *share > most) {
+                busiest = Some((share, reading.at(line)));
+            }
         } else {
             push(name, Some(cpus * 100.0), line, reading);
         }
+    }
+    // If the busiest node is idle, all are.
+    if let Some((share, source)) = busiest {
+        let used = CpuUse { user: share, idle: 100.0 - share, ..CpuUse::none(source) };
+        reading.evidence.cpu.push(used);
     }
 }
 

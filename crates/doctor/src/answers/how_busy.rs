@@ -1,0 +1,250 @@
+//! How busy the machine is: states of the CPUs come first (top's header, vmstat, mpstat, sar,
+//! /proc/stat), then a list of programs, then what sentences tell. A machine of which half or more
+//! is used is busy; one whose few threads each fill a CPU is busy in part, however many CPUs idle
+//! beside them.
+
+use super::cpu::{Cpu, IOWAIT_PERCENT, Part, State};
+use super::timed::Timed;
+use super::waits::{is_idle_with_sleepers, waits};
+use super::{cite, load};
+use crate::evidence::OneCpu;
+use crate::facts::{Basis, Consumption, Facts, Said};
+
+/// Percent of all CPUs from which the machine is busy.
+const BUSY_PERCENT: f64 = 49.5;
+/// Percent of all CPUs from which a machine is no idle one, whoever uses it.
+const MUCH_PERCENT: f64 = 30.0;
+/// Percent of one CPU from which a thread fills it.
+const FULL_PERCENT: f64 = 70.0;
+/// The same for a CPU of which its own states are known.
+const FULL_CPU_PERCENT: f64 = 85.0;
+/// CPUs used, by a list without states, from which a machine of unknown size is busy.
+const SEVERAL_CPUS: f64 = 2.0;
+
+/// The first answer.
+pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu {
+    let mut cpu = states(facts);
+    cpu.full = full_cpu(facts);
+    let listed = consumption.filter(|list| !matches!(list.basis, Basis::Machine | Basis::Seconds));
+    cpu.listed_cpus = listed.map(|list| list.percent / 100.0);
+    if cpu.cpus.is_none() {
+        cpu.cpus = cpus_by_list(&cpu, consumption);
+        cpu.cpus_by_figures = cpu.cpus.is_some();
+    }
+    if let (Some(busy), Some(count)) = (cpu.busy_percent, cpu.cpus) {
+        cpu.busy_cpus = Some(busy * count / 100.0);
+    }
+    let counted = load::is_only_counted(facts, &cpu);
+    cpu.is_only_counted = counted.is_some();
+    let wait = waits(facts, cpu.iowait_percent.filter(|_| counted.is_none()));
+    if let Some(wait) = &wait {
+        cpu.proof = Some(wait.proof.clone());
+        cpu.is_known |= wait.of_machine;
+        if let Some(source) = &wait.source {
+            cite(&mut cpu.sources, source);
+        }
+    }
+    cpu.waits_for = wait.as_ref().and_then(|wait| wait.wait);
+    // Means over lives say nothing of now.
+    let measured = cpu.busy_percent.is_some() || consumption.is_some_and(Consumption::is_of_now);
+    let seen = seen(facts, &mut cpu, consumption, measured);
+    cpu.is_known |= seen.none || seen.all || seen.part;
+    let timed = Timed::of(facts).filter(|_| !measured);
+    cpu.state = if seen.all {
+        State::Busy
+    } else if waits_more(&cpu) {
+        State::Waiting
+    } else if seen.part {
+        State::Some
+    } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts, seen.none) {
+        State::Waiting
+    } else if cpu.busy_percent.is_some() || seen.none || is_calm(consumption) {
+        State::Idle
+    } else {
+        match &timed {
+            Some(timed) if timed.is_busy() => State::Some,
+            Some(timed) if timed.waits() => State::Waiting,
+            _ => State::Unknown,
+        }
+    };
+    if cpu.state == State::Idle {
+        cpu.load = counted.or_else(|| load::sleepers(facts, &cpu));
+    }
+    if let Some(timed) = timed {
+        cite(&mut cpu.sources, &timed.source);
+        cpu.proof = cpu.proof.or_else(|| Some(timed.words()));
+        cpu.timed = Some(timed);
+    }
+    // A list of lives cannot show that a machine is idle now.
+    if let Some(list) = consumption.filter(|_| cpu.busy_percent.is_none())
+        && let Some(first) = list.users.first()
+    {
+        cite(&mut cpu.sources, &first.source);
+    }
+    cpu
+}
+
+/// What is seen, or said, to be used.
+struct Seen {
+    /// Half of the machine or more.
+    all: bool,
+    /// One CPU's worth or more.
+    part: bool,
+    /// Next to nothing, as is said.
+    none: bool,
+}
+
+fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>, measured: bool) -> Seen {
+    let listed = list.filter(|list| !matches!(list.basis, Basis::Machine | Basis::Seconds));
+    let busiest = listed.and_then(|list| list.users.iter().map(|used| used.most).reduce(f64::max));
+    let part = busiest.is_some_and(|most| most >= FULL_PERCENT)
+        || cpu.full.is_some()
+        || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
+            && cpu.busy_cpus.is_none_or(|busy| busy >= 1.0);
+    let said = facts.said_busy().filter(|_| !measured);
+    if let Some((_, source)) = &said {
+        cite(&mut cpu.sources, source);
+    }
+    let is_said = |wanted: Said| said.as_ref().is_some_and(|(said, _)| *said == wanted);
+    // What waits by words does more to a machine than programs that words name.
+    let told_to_wait = waits_more(cpu) && cpu.busy_percent.is_none();
+    let all = (is_busy(cpu, list) || is_said(Said::All)) && !told_to_wait;
+    let lockup = facts.lockup();
+    let part = part || lockup.is_some() || is_said(Said::One);
+    if let Some(lockup) = lockup.filter(|_| !all) {
+        cite(&mut cpu.sources, &lockup.source);
+        cpu.lockup = Some(lockup);
+    }
+    Seen { all, part, none: is_said(Said::None) }
+}
+
+/// Whether more of the CPUs' time is I/O wait than is busy, and somebody waits.
+fn waits_more(cpu: &Cpu) -> bool {
+    let iowait = cpu.iowait_percent.unwrap_or(0.0);
+    let busy = cpu.busy_percent.unwrap_or(0.0);
+    iowait >= IOWAIT_PERCENT && iowait > busy && !cpu.is_only_counted
+}
+
+/// Whether half or more of the machine is used, by its states or by a list.
+fn is_busy(cpu: &Cpu, consumption: Option<&Consumption>) -> bool {
+    match (cpu.busy_percent, cpu.listed_cpus, cpu.cpus) {
+        (Some(busy), ..) => busy >= BUSY_PERCENT,
+        (None, Some(used), Some(count)) => used >= count * BUSY_PERCENT / 100.0,
+        (None, Some(used), None) => used >= SEVERAL_CPUS,
+        (None, None, _) => by_machine(consumption).is_some_and(|used| used >= BUSY_PERCENT),
+    }
+}
+
+/// What tools say of the states of all CPUs, or else sentences.
+fn states(facts: &Facts) -> Cpu {
+    facts.start_trace();
+    let phase = facts.cpu_while_busy(BUSY_PERCENT);
+    let own = |state: &str| match &phase {
+        Some(used) => Some(match state {
+            "user" => used.user,
+            "system" => used.system,
+            "interrupt" => used.interrupt,
+            "steal" => used.steal,
+            "iowait" => used.iowait,
+            _ => return None,
+        }),
+        None => facts.cpu_or_told(state).ok(),
+    };
+    let measured = !facts.evidence().cpu.is_empty();
+    let mut parts = Vec::new();
+    for (part, state) in [
+        (Part::User, "user"),
+        (Part::System, "system"),
+        (Part::Interrupts, "interrupt"),
+        (Part::Stolen, "steal"),
+    ] {
+        // Of sentences only those states are told that somebody looked at.
+        if let Some(value) = own(state).filter(|value| measured || *value > 0.0) {
+            parts.push((part, value));
+        }
+    }
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let busy_percent = if measured {
+        let told = facts.cpu("busy").unwrap_or(0.0) + facts.cpu("steal").unwrap_or(0.0);
+        let all: f64 = parts.iter().map(|(_, value)| value).sum();
+        let busy = if phase.is_some() { all } else { told };
+        Some(busy.clamp(0.0, 100.0))
+    } else {
+        own("busy").or_else(|| {
+            let told: f64 = parts.iter().map(|(_, value)| value).sum();
+            (told > 0.0).then_some(told.min(100.0))
+        })
+    };
+    let iowait_percent = own("iowait");
+    let sources = facts.take_trace().sources;
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    let shown = OneCpu::number(&facts.evidence().single_cpus).map(|count| count as f64);
+    let cpus = facts.ncpu().ok().or(shown);
+    Cpu {
+        state: State::Unknown,
+        waits_for: None,
+        cpus,
+        busy_cpus: None,
+        listed_cpus: None,
+        busy_percent,
+        iowait_percent,
+        parts,
+        full: None,
+        lockup: None,
+        timed: None,
+        proof: None,
+        load: None,
+        is_only_counted: false,
+        is_known: measured,
+        cpus_by_figures: false,
+        since_boot: measured && facts.evidence().cpu.iter().all(|row| row.since_boot),
+        sources: sources.into_iter().take(2).collect(),
+    }
+}
+
+/// A single CPU that is full.
+fn full_cpu(facts: &Facts) -> Option<(String, Part, f64)> {
+    let busy =
+        |used: &crate::evidence::CpuUse| used.user + used.system + used.interrupt + used.steal;
+    let fullest = facts
+        .evidence()
+        .single_cpus
+        .iter()
+        .max_by(|a, b| busy(&a.used).total_cmp(&busy(&b.used)))
+        .filter(|one| busy(&one.used) >= FULL_CPU_PERCENT)?;
+    let used = &fullest.used;
+    let parts = [
+        (Part::User, used.user),
+        (Part::System, used.system),
+        (Part::Interrupts, used.interrupt),
+        (Part::Stolen, used.steal),
+    ];
+    let (part, _) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((fullest.name.clone(), part, busy(used)))
+}
+
+/// How many CPUs there are, by a list that shows who makes up what the states say: one thread that
+/// fills a CPU while 13% of all CPUs is busy is one of eight.
+fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
+    let list = consumption.filter(|list| list.basis == Basis::Now && list.ends)?;
+    let busy = cpu.busy_percent.filter(|busy| *busy >= 5.0)?;
+    let others = cpu.part(Part::Interrupts) + cpu.part(Part::Stolen);
+    let own = busy - others;
+    if list.percent < 50.0 || own < 5.0 {
+        return None;
+    }
+    let count = (list.percent / own).round();
+    (count >= 1.0).then_some(count)
+}
+
+/// Percent of all CPUs that a list of such percentages shows.
+fn by_machine(consumption: Option<&Consumption>) -> Option<f64> {
+    consumption.filter(|list| list.basis == Basis::Machine).map(|list| list.percent)
+}
+
+/// Whether a list of what is used now comes down to nothing from little.
+fn is_calm(consumption: Option<&Consumption>) -> bool {
+    consumption.is_some_and(|list| {
+        list.is_of_now() && list.comes_down && list.users.len() >= 4 && list.percent < 30.0
+    })
+}
