@@ -65,7 +65,10 @@ fn unknown(answers: &Answers) -> Option<String> {
     let first = first.filter(|user| {
         users.is_said || user.seconds.is_some() || !user.is_little() || zfs.among != Among::Unknown
     })?;
+    let cut = zfs.samples_percent.is_some_and(|(least, most)| most - least >= 50.0);
     let known = match zfs.among {
+        // The rest of a table that was cut may be anybody's.
+        Among::No if cut => format!("Nothing listed is {}'s: ", zfs.name),
         Among::No => format!("Not {}: ", zfs.name),
         _ => String::new(),
     };

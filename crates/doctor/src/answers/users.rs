@@ -142,6 +142,8 @@ pub struct Users {
 
 /// Percent of the busy samples from which a module is a user to name.
 const FOREIGN_PERCENT: f64 = 5.0;
+/// Busy samples below which there are no shares.
+const FEWEST_SAMPLES: f64 = 10.0;
 /// Users that are named.
 const NAMED: usize = 6;
 /// A remainder below this many CPUs, or this part of what is busy, is rounding.
@@ -520,5 +522,8 @@ fn profiled(facts: &Facts) -> Users {
         return Users { list, is_said: true, sources, ..Users::default() };
     }
     let samples = facts.profile_samples().ok();
+    if samples.is_some_and(|samples| samples < FEWEST_SAMPLES) {
+        return Users::default();
+    }
     Users { list, samples, of_samples: true, sources, ..Users::default() }
 }

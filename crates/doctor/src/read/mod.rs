@@ -45,7 +45,7 @@ use std::sync::Arc;
 pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 
 use crate::atlas::system_of;
-use crate::evidence::{CpuUse, Evidence, Input, OneCpu};
+use crate::evidence::{CpuUse, Evidence, Input, OneCpu, Thread};
 use profile::folded;
 use system::{host, proc_stat};
 use text::boundary;
@@ -109,6 +109,8 @@ pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Percents of all CPUs add up to no more than this, with some rounding.
+const WHOLE_PERCENT: f64 = 112.0;
 /// More files than this are no notes that somebody wrote of a machine.
 const MOST_NOTES: usize = 20;
 
@@ -117,7 +119,34 @@ pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
     impossible::take_out_by_cpus(evidence);
     add_mean_of_cpus(evidence);
+    add_idle_row(evidence);
     forget_words_of_others(evidence);
+}
+
+/// A list that has a row for idle time, and adds up to 100, shows the machine: its percents are of
+/// all CPUs.
+fn add_idle_row(evidence: &mut Evidence) {
+    if !evidence.cpu.is_empty() {
+        return;
+    }
+    let used = |thread: &Thread| thread.cpu_percent.or(thread.life_percent);
+    let idle = evidence.threads.iter().find(|thread| thread.name.eq_ignore_ascii_case("idle"));
+    let Some((idle, percent)) = idle.and_then(|idle| Some((idle.clone(), used(idle)?))) else {
+        return;
+    };
+    let of_list =
+        |thread: &Thread| thread.list == idle.list && thread.source.input == idle.source.input;
+    let sum: f64 = evidence.threads.iter().filter(|one| of_list(one)).filter_map(used).sum();
+    if !(95.0..=WHOLE_PERCENT).contains(&sum) {
+        return;
+    }
+    for thread in evidence.threads.iter_mut().filter(|thread| of_list(thread)) {
+        thread.machine_percent = used(thread);
+        (thread.cpu_percent, thread.life_percent) = (None, None);
+    }
+    // Who has the rest is the kernel or a program: rows do not tell.
+    let rest = 100.0 - percent;
+    evidence.cpu.push(CpuUse { user: rest, idle: percent, ..CpuUse::none(idle.source) });
 }
 
 /// Files of which hardly one is a tool's output are no report: what their sentences say (comments
