@@ -41,7 +41,7 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("ps-java.txt", S::Busy, "java", A::No, V::UserProcess),
         ("ps-kworker.txt", S::Unknown, "kworker", A::No, V::Kernel),
         ("top-kworker.txt", S::Some, "kworker/3:2+events", A::No, V::Kernel),
-        ("procinfo.txt", S::Idle, "", A::No, V::Open),
+        ("procinfo.txt", S::Idle, "", A::Unknown, V::Open),
         ("top-iowait.txt", S::Waiting, "", A::Unknown, V::NotCpu),
         ("top-iowait-rows.txt", S::Waiting, "txg_sync", A::Unknown, V::NotCpu),
         ("arm64-ccm.txt", S::Unknown, "", A::Unknown, V::Insufficient),
@@ -65,6 +65,12 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("pressure.txt", S::Waiting, "", A::Unknown, V::NotCpu),
         ("resync.txt", S::Waiting, "md0_raid6", A::No, V::NotCpu),
         ("seconds-of-cpu.txt", S::Unknown, "chrome", A::Unknown, V::Open),
+        ("load-of-sleepers.txt", S::Idle, "portsyncd", A::No, V::NotCpu),
+        ("iowait-of-nobody.txt", S::Idle, "sensord", A::No, V::NotCpu),
+        ("top-of-one-name.txt", S::Some, "systemd", A::Unknown, V::Open),
+        ("first-screen-of-atop.txt", S::Idle, "", A::Unknown, V::Open),
+        ("figures-of-no-cpu.txt", S::Unknown, "", A::Unknown, V::Insufficient),
+        ("supervisor.txt", S::Busy, "Foo Supervisor", A::Unknown, V::Open),
     ] {
         let wanted = (state, user.to_owned(), among, kind);
         assert_eq!(answers(name), wanted, "{name}: {}", of(name).verdict.sentence);
@@ -87,6 +93,16 @@ fn the_first_line_says_the_surest_thing() {
         ),
         ("macos-list.txt", "Not ZFS: it is clang, with 3.9 CPUs."),
         ("windows-list.txt", "91% of the CPUs is busy. Who uses it is not shown."),
+        (
+            "load-of-sleepers.txt",
+            "Not the CPU: 2.3% is busy, and a load of 17 means about 15 tasks in state D, for what is \
+             not shown.",
+        ),
+        (
+            "first-screen-of-atop.txt",
+            "9.7% of the CPUs is busy (system 7.2%, user 2.2%), as a mean since it started; how busy it \
+             is now is not shown.",
+        ),
     ] {
         assert_eq!(report::short(&of(name), report::Style::default()).lines().next(), Some(line));
     }

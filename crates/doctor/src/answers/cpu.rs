@@ -182,12 +182,17 @@ impl Cpu {
 
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
-        let busy = self.busy_words();
+        let used = self.listed_cpus.filter(|count| *count > 0.0).map(|_| self.listed());
+        let busy = self.busy_words().or(used);
         let full = self.full.as_ref().map(|(name, part, value)| {
             format!("CPU {name} is full: {} of it, most with {}", percent(*value), part.name())
         });
         let full = full.or_else(|| self.lockup_words());
         let waits = self.proof.clone();
+        let calm = || match self.listed_cpus {
+            Some(_) => "those listed use next to nothing".to_owned(),
+            None => "so the text says".to_owned(),
+        };
         let rest =
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.state {
@@ -202,10 +207,13 @@ impl Cpu {
                     self.waits_for.map_or_else(String::new, |wait| format!(" for {}", wait.name()));
                 format!("no, it waits{what}: {}", or(rest([waits, busy, None]), "see below"))
             }
+            State::Idle if self.since_boot => {
+                format!("not shown of now: {}", or(rest([busy, None, None]), &calm()))
+            }
             State::Idle => {
                 format!(
                     "no: {}; {}",
-                    or(rest([busy, None, None]), "those listed use next to nothing"),
+                    or(rest([busy, None, None]), &calm()),
                     self.load.as_deref().unwrap_or("nothing shows that it waits")
                 )
             }

@@ -7,13 +7,15 @@ use super::cpu::{Cpu, IOWAIT_PERCENT, Part, State};
 use super::timed::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
 use super::{cite, load};
-use crate::evidence::OneCpu;
+use crate::evidence::{CpuUse, OneCpu};
 use crate::facts::{Basis, Consumption, Facts, Said};
 
 /// Percent of all CPUs from which the machine is busy.
 const BUSY_PERCENT: f64 = 49.5;
 /// Percent of all CPUs from which a machine is no idle one, whoever uses it.
 const MUCH_PERCENT: f64 = 30.0;
+/// Idle time of the CPUs shown may differ from that of all by so many percent.
+const CUT_PERCENT: f64 = 15.0;
 /// Percent of one CPU from which a thread fills it.
 const FULL_PERCENT: f64 = 70.0;
 /// The same for a CPU of which its own states are known.
@@ -179,6 +181,10 @@ fn states(facts: &Facts) -> Cpu {
     let sources = facts.take_trace().sources;
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     let shown = OneCpu::number(&facts.evidence().single_cpus).map(|count| count as f64);
+    // A table that was cut has another mean than the machine.
+    let mean = CpuUse::mean(facts.evidence().single_cpus.iter().map(|one| &one.used));
+    let same = |idle: f64| facts.cpu("idle").is_ok_and(|all| (all - idle).abs() <= CUT_PERCENT);
+    let shown = shown.filter(|_| mean.is_none_or(|mean| same(mean.idle)));
     let cpus = facts.ncpu().ok().or(shown);
     Cpu {
         state: State::Unknown,

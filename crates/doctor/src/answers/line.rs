@@ -16,7 +16,10 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
         State::Waiting => Some(waiting(answers)),
         State::Idle => {
             let busy = cpu.busy_words();
-            let calm = busy.unwrap_or_else(|| "those listed use next to nothing".to_owned());
+            let calm = busy.unwrap_or_else(|| match cpu.listed_cpus {
+                Some(_) => "those listed use next to nothing".to_owned(),
+                None => "the text says that it is idle".to_owned(),
+            });
             let most = answers
                 .users
                 .first()
@@ -29,19 +32,22 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
                 return listed
                     .or_else(|| Some(format!("{calm}; how busy it is now is not shown.")));
             }
-            let load = cpu.load.as_ref().map(|load| format!("; {load}")).unwrap_or_default();
-            Some(format!("Not the CPU: {calm}{most}{load}."))
+            // What the load says is the news; who uses the little that is used is not.
+            if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent) {
+                return Some(format!("Not the CPU: {} is busy, and {load}.", percent(busy)));
+            }
+            Some(format!("Not the CPU: {calm}{most}."))
         }
         State::Busy | State::Some => Some(busy(answers)),
         State::Unknown => unknown(answers),
     }
 }
 
-/// Whether most of what is busy is one user's.
+/// Whether clearly most of what is busy is one user's.
 fn is_most(user: &User, cpu: &Cpu) -> bool {
     let half = match (user.cpus, user.machine_percent, cpu.busy_cpus, cpu.busy_percent) {
-        (Some(own), _, Some(busy), _) => own >= 0.5 * busy,
-        (_, Some(own), _, Some(busy)) => own >= 0.5 * busy,
+        (Some(own), _, Some(busy), _) => own >= 0.6 * busy,
+        (_, Some(own), _, Some(busy)) => own >= 0.6 * busy,
         (Some(own), _, None, Some(_)) => own >= 0.1,
         _ => user.size() >= 10.0,
     };

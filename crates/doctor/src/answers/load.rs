@@ -7,6 +7,7 @@
 
 use super::cpu::{Cpu, IOWAIT_PERCENT};
 use super::percent;
+use super::waits::sleepers_named;
 use crate::facts::Facts;
 
 /// Tasks from which the load says that somebody waits.
@@ -18,23 +19,27 @@ const CONTRADICTS_PART: f64 = 0.3;
 
 /// The load of 1, 5 and 15 minutes, where it counts who waits.
 fn load(facts: &Facts) -> Option<[f64; 3]> {
-    let is_linux = facts.os().is_ok_and(|system| system == "linux");
-    let load = facts.evidence().host.load.as_ref().filter(|_| is_linux)?;
-    Some(load.value)
+    if facts.os_or_told()? != "linux" {
+        return None;
+    }
+    let measured = facts.evidence().host.load.as_ref().map(|load| load.value);
+    measured.or_else(|| facts.load_or_told().ok().map(|told| [told; 3]))
 }
 
 /// What a load above what is busy says: tasks that sleep uninterruptibly.
 pub(super) fn sleepers(facts: &Facts, cpu: &Cpu) -> Option<String> {
-    let steady = load(facts)?.into_iter().fold(f64::MAX, f64::min);
+    // The mean of 15 minutes still counts what was before.
+    let [one, five, _] = load(facts)?;
+    let steady = one.min(five);
     let busy = cpu.busy_percent? * cpu.cpus.unwrap_or(MANY_CPUS) / 100.0;
     let running = facts.gauge("loadavg.running").unwrap_or(f64::MAX);
     let waiting = steady - (1.2 * busy).min(running.max(1.0));
     (waiting >= SLEEPERS).then(|| {
-        format!(
-            "a load of {} means that about {waiting:.0} tasks wait in state D, for what is not \
-             shown",
-            short(steady)
-        )
+        let who = sleepers_named(facts).map_or_else(
+            || ", for what is not shown".to_owned(),
+            |names| format!(" ({names} among them)"),
+        );
+        format!("a load of {} means about {waiting:.0} tasks in state D{who}", short(steady))
     })
 }
 
@@ -46,6 +51,13 @@ fn short(load: f64) -> String {
 /// Why I/O wait is nobody's, where the load contradicts it.
 pub(super) fn is_only_counted(facts: &Facts, cpu: &Cpu) -> Option<String> {
     let iowait = cpu.iowait_percent.filter(|iowait| *iowait >= IOWAIT_PERCENT)?;
+    let remarks = &facts.evidence().remarks;
+    if remarks.iter().any(|remark| remark.text.contains("io_uring")) {
+        return Some(format!(
+            "the text speaks of io_uring, whose idle waits are counted as I/O wait ({})",
+            percent(iowait)
+        ));
+    }
     let most = load(facts)?.into_iter().fold(0.0, f64::max);
     let waiting = iowait * cpu.cpus.unwrap_or(1.0).max(1.0) / 100.0;
     (most < CONTRADICTS_PART * waiting).then(|| {

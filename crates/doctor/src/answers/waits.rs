@@ -14,6 +14,9 @@ use crate::facts::{Facts, without_number};
 
 /// Percent of its time that a disk which limits is busy.
 const DISK_BUSY_PERCENT: f64 = 85.0;
+/// What tools call the mean number of requests outstanding, and the least of a disk that limits.
+const QUEUES: [&str; 2] = ["aqu-sz", "avgqu-sz"];
+const SHORTEST_QUEUE: f64 = 0.8;
 /// Pages swapped, KiB a second, that are felt.
 const SWAP_RATE: f64 = 200.0;
 /// Pages swapped in an interval of atop's, that are felt.
@@ -92,15 +95,15 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
 fn swaps(facts: &Facts) -> Option<Waiting> {
     let rates = ["vmstat.si", "vmstat.so"].map(|name| facts.rate(name).unwrap_or(0.0));
     let pages = ["sar.pswpin", "sar.pswpout"].map(|name| 4.0 * facts.rate(name).unwrap_or(0.0));
-    let swapped = rates[0].max(rates[1]).max(pages[0]).max(pages[1]);
+    let swapped = (rates[0] + rates[1]).max(pages[0] + pages[1]);
     if swapped >= SWAP_RATE {
-        let proof = format!("{swapped:.0} KiB a second are swapped in or out");
+        let proof = format!("{swapped:.0} KiB a second are swapped in and out");
         return Some(Waiting::of_machine(Wait::Memory, proof, None));
     }
     let counted = ["swin", "swout"].map(|name| facts.gauge_of("atop", "pag", name).unwrap_or(0.0));
-    let pages = counted[0].max(counted[1]);
+    let pages = counted[0] + counted[1];
     (pages >= SWAPPED_PAGES).then(|| {
-        let proof = format!("{pages:.0} pages were swapped in or out");
+        let proof = format!("{pages:.0} pages were swapped in and out");
         Waiting::of_machine(Wait::Memory, proof, None)
     })
 }
@@ -154,6 +157,13 @@ fn busy_disk(facts: &Facts) -> Option<(String, f64, Source)> {
         });
         let Some(figure) = busy else { continue };
         let Number::Gauge(value) = figure.value else { continue };
+        // A disk that serves many at once is "busy" with one request at a time outstanding.
+        let queue = table.figures.iter().find(|figure| QUEUES.contains(&figure.name.as_str()));
+        if let Some(Number::Gauge(queue)) = queue.map(|figure| &figure.value)
+            && *queue < SHORTEST_QUEUE
+        {
+            continue;
+        }
         if value >= DISK_BUSY_PERCENT && best.as_ref().is_none_or(|(_, most, _)| *most < value) {
             let name = table.scope.clone().unwrap_or_else(|| "a disk".to_owned());
             best = Some((name, value, figure.source.clone()));
@@ -167,8 +177,10 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let few = is_short(facts);
     let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS || few && *count >= 1.0);
     let source = facts.take_trace().sources.into_iter().next();
-    let log = &facts.evidence().log;
-    let hung = log.iter().find(|line| line.value.contains("blocked for more than"));
+    let evidence = facts.evidence();
+    let logged = evidence.log.iter().map(|line| (line.value.as_str(), &line.source));
+    let told = evidence.remarks.iter().map(|one| (one.text.as_str(), &one.source));
+    let hung = logged.chain(told).find(|(text, _)| text.contains("blocked for more than"));
     let asleep = asleep(facts);
     let for_what = stands_for(facts);
     if let Some(count) = count {
@@ -179,11 +191,11 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
         };
         return Some(Waiting::of_threads(for_what, proof, source));
     }
-    if let Some(line) = hung {
-        let who = HUNG.captures(&line.value).map(|found| format!(" ({})", &found[1]));
+    if let Some((text, source)) = hung {
+        let who = HUNG.captures(text).map(|found| format!(" ({})", &found[1]));
         let who = who.unwrap_or_default();
         let proof = format!("the kernel tells of tasks that have waited for minutes{who}");
-        return Some(Waiting::of_threads(for_what, proof, Some(line.source.clone())));
+        return Some(Waiting::of_threads(for_what, proof, Some(source.clone())));
     }
     let (leaf, source) = asleep?;
     let proof = format!("the threads whose stacks are shown sleep (in {leaf})");
@@ -198,7 +210,7 @@ fn is_short(facts: &Facts) -> bool {
 }
 
 /// Who sleeps uninterruptibly, by name: `rsync, txg_sync, nfsd and 2 more`.
-fn sleepers_named(facts: &Facts) -> Option<String> {
+pub(super) fn sleepers_named(facts: &Facts) -> Option<String> {
     let threads = facts.evidence().threads.iter();
     let mut names: Vec<&str> = threads
         .filter(|thread| thread.state == Some('D'))

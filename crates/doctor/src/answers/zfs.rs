@@ -360,7 +360,7 @@ impl Zfs {
             return None;
         }
         let system = cpu.part(Part::System);
-        let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0)?;
+        let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0 && !cpu.since_boot)?;
         let own = self.least_cpus.unwrap_or(0.0) * 100.0 / cpu.cpus.unwrap_or(1.0);
         (system + own <= SMALL * (busy - system))
             .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
@@ -456,6 +456,10 @@ fn calm(
     is_hinted: bool,
     least: &str,
 ) -> Option<String> {
+    // What was long ago acquits nobody now.
+    if cpu.since_boot {
+        return None;
+    }
     let calm = match (cpu.state, cpu.busy_percent) {
         (State::Idle | State::Waiting, Some(busy)) => {
             busy < 10.0

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::RegexSet;
 
 /// Systems, by the number of a pattern below.
-const MARKS: [(&str, &str); 27] = [
+const MARKS: [(&str, &str); 29] = [
     ("linux", r"^top - \d\d:\d\d:\d\d up |^%?Cpu\(s\): +[\d.]+"),
     ("linux", r"^(KiB|MiB|GiB) Mem ?: +[\d.]"),
     ("linux", r"^MemTotal: +\d+ kB|^nr_free_pages \d|^procs -+memory-+"),
@@ -42,6 +42,8 @@ const MARKS: [(&str, &str); 27] = [
     ),
     ("windows", r#"^"\(PDH-CSV \d|^\\\\[^\\]+\\process(or)?\("#),
     ("windows", r"^LoadPercentage$|^Process\s+CPU\s+Private Bytes\s+Working Set"),
+    ("macos", r"^\*\*\* Sampled system activity \(|^ALL_TASKS +-2 "),
+    ("macos", r"^Report Version: +\d+$|^OS Version: +macOS"),
     ("macos", r"^Load Avg: [\d.]+, [\d.]+, [\d.]+ +CPU usage:"),
 ];
 /// A longer line is none of a tool.

@@ -149,7 +149,8 @@ fn of_part(part: &str, environment: &Environment) -> Option<(String, String)> {
     if environment.evaluate(&whole).ok()?.0 != Answer::NotKnown {
         return None;
     }
-    let found = COMPARED.captures(part)?;
+    // Sums and differences are no figure that has a name.
+    let found = COMPARED.captures(part).filter(|found| !found["of"].contains(") "))?;
     let (left, format) = quantity(&found["ask"], &found["of"])?;
     let how = if found["how"].starts_with('>') { "more than" } else { "less than" };
     let value = |source: &str| {

@@ -108,6 +108,10 @@ const LINE: usize = 140;
 /// Nor is it cut to less than says anything.
 const LEAST_LINE: usize = 30;
 
+/// What is said where nothing that was understood tells.
+const NOTHING: &str =
+    "what was understood does not show how busy the CPU is, who uses it, or whether ZFS does";
+
 /// The verdict over the weighed rules, best first, and the first three answers.
 pub(super) fn verdict(
     weighed: &[(&Rule, Weighed)],
@@ -125,6 +129,12 @@ pub(super) fn verdict(
     let step = step::step(weighed, answers, environment);
     // Of the innocent the line says all that is known.
     let told = named.filter(|(rule, _)| rule.text.family != "innocent" || answers.line().is_none());
+    // Nor is a cost of CPU possible where it is not the CPU.
+    let not_cpu = kind_of(answers) == VerdictKind::NotCpu;
+    let costs = |rule: &Rule| {
+        matches!(rule.text.role, Role::Cause | Role::LegitWork) && rule.share.is_some()
+    };
+    let told = told.filter(|(rule, _)| !(not_cpu && costs(rule)));
     let possible = told.map(|(rule, best)| {
         let article = if rule.text.role == Role::Unknown { "Open" } else { "Possible" };
         format!(" {article}: {} ({:.0}%).", rule.text.title, best.confidence * 100.0)
@@ -168,8 +178,11 @@ pub(super) fn verdict(
     let unread = inputs.iter().find(|_| !read).and_then(|input| {
         Some(format!("{} could not be read: {}", input.name, input.trouble.as_ref()?))
     });
-    let open = unread.unwrap_or_else(|| {
-        "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned()
+    let lost = facts.evidence().not_understood.len();
+    let open = unread.unwrap_or_else(|| match lost {
+        0 => "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned(),
+        1 => format!("{NOTHING} (1 line was not understood)"),
+        _ => format!("{NOTHING} ({lost} lines were not understood)"),
     });
     // Whoever shows nothing but a pool at work is told at least that.
     let runs = running::running(facts).into_iter().next().map(|one| {

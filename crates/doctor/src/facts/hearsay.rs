@@ -114,6 +114,14 @@ static TAKES_CPU: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// What follows a name of which something is denied.
+static DENIED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)^\S*(?: threads?)? (?:(?:is|are|was|were|does|do|did|has|have)(?: not|n't)\b",
+        r"|never\b|no longer\b|(?:is|are) (?:idle|gone|quiet|absent|nowhere))",
+    ))
+});
+
 /// What the kernel says of a CPU that did not come back from a thread.
 static LOCKUP: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -150,6 +158,12 @@ pub struct Lockup {
     pub thread: Option<String>,
     /// Where it was read.
     pub source: Source,
+}
+
+/// Whether a sentence says of a thread that it is not: "z_wr_iss is not in top at all".
+fn is_denied(name: &str, text: &str) -> bool {
+    let behind = text.split_once(name).map_or("", |(_, behind)| behind);
+    DENIED.is_match(behind)
 }
 
 impl Facts {
@@ -191,10 +205,15 @@ impl Facts {
         let mut users: Vec<(String, Source)> = Vec::new();
         for (at, remark) in self.evidence().remarks.iter().enumerate() {
             let text = self.affirmed_text(at);
-            if !USES_CPU.is_match(text) || !is_of_a_machine(&remark.text) {
+            // Who is blocked uses no CPU.
+            let blocked = remark.text.contains("blocked for more than");
+            if !USES_CPU.is_match(text) || !is_of_a_machine(&remark.text) || blocked {
                 continue;
             }
             for name in named_threads(text) {
+                if is_denied(&name, &remark.text) {
+                    continue;
+                }
                 if users.iter().all(|(known, _)| *known != name) {
                     users.push((name, remark.source.clone()));
                 }

@@ -23,7 +23,7 @@ static OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
 static SYSTEMS_TOLD: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
     let names = |pattern: &str| Regex::new(pattern).expect("a constant pattern");
     [
-        ("linux", names(r"\b(?:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
+        ("linux", names(r"\b(?i:Linux|Ubuntu|Debian|CentOS|RHEL|Fedora|Proxmox|systemd)\b")),
         ("freebsd", names(r"\b(?:FreeBSD|OPNsense|pfSense|TrueNAS CORE)\b")),
         ("illumos", names(r"\b(?:illumos|SmartOS|OmniOS|OpenIndiana|Solaris)\b")),
         ("macos", names(r"\b(?:macOS|OS X|MacBook|Activity Monitor)\b")),
@@ -59,6 +59,15 @@ impl Facts {
             return Some(os);
         }
         let evidence = self.evidence();
+        let runs = |names: &[&str]| {
+            evidence.threads.iter().any(|thread| names.contains(&thread.name.as_str()))
+        };
+        if runs(&["svchost", "svchost.exe", "explorer.exe", "vmmem", "MsMpEng"]) {
+            return Some("windows".to_owned());
+        }
+        if runs(&["kernel_task", "WindowServer", "launchd", "mds_stores"]) {
+            return Some("macos".to_owned());
+        }
         let remarks = evidence.remarks.iter().map(|one| one.text.as_str());
         let unread = evidence.not_understood.iter().map(|one| one.value.as_str());
         let texts: Vec<&str> = remarks.chain(unread).collect();

@@ -92,7 +92,12 @@ fn programs(remark: &Remark) -> Vec<Thread> {
     }
     let rows = takers::programs(remark, text).into_iter();
     let keyed = remark.key.is_some();
-    let others = rows.filter(|(name, _)| keyed || !is_thread(name) || is_known_program(name));
+    let others = rows.filter(|(name, _)| {
+        keyed
+            || !is_thread(name)
+            || looks_like_kernel(name) && !is_zfs_thread(name)
+            || is_known_program(name)
+    });
     others.map(|(name, percent)| told(remark, &name, 1, percent)).collect()
 }
 
@@ -156,7 +161,12 @@ fn count_before(words: &[&str]) -> u32 {
 }
 
 fn threads(remark: &Remark) -> Vec<Thread> {
-    let text = &*UNUSED.replace_all(&remark.text, "");
+    // A figure of one sentence is none of the next one's.
+    remark.text.split(". ").flat_map(|sentence| threads_of(remark, sentence)).collect()
+}
+
+fn threads_of(remark: &Remark, sentence: &str) -> Vec<Thread> {
+    let text = &*UNUSED.replace_all(sentence, "");
     if NOT_CPU.is_match(text) || !USES.is_match(text) {
         return Vec::new();
     }

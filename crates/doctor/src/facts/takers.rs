@@ -44,7 +44,7 @@ static CORES: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i)(?:^|[\s(`'*])([a-z][\w./+-]*)[`'*]?(?: (?:process|daemon|service|thread)(?:es|s)?)?",
         r"(?: is| was| are)? (?:uses?|using|takes?|taking|eats?|eating|burns?|burning|consumes?",
-        r"|consuming|hogs?|hogging|has|fills?|occupies|pegs?|pegging|maxes|maxing)(?: up| out)?",
+        r"|consuming|hogs?|hogging|fills?|occupies|pegs?|pegging|maxes|maxing)(?: up| out)?",
         r"(?: (?:about|around|nearly|almost|all))? (\d{1,4}|two|three|four|six|eight)",
         r"(?: (?:out )?of (?:the |its |my |our )?\d{1,4})? (?:whole |full )?(?:v?cpus?|cores?)\b",
     ))
@@ -59,7 +59,17 @@ static ROW: LazyLock<Regex> = LazyLock::new(|| {
 const MORE_THAN_WHOLE: f64 = 100.5;
 
 /// Words that stand before such a figure and are no program's name.
-const NO_PROGRAM: [&str; 80] = [
+const NO_PROGRAM: [&str; 90] = [
+    "gpu",
+    "laptop",
+    "desktop",
+    "pc",
+    "worker",
+    "workers",
+    "main",
+    "nas",
+    "queue",
+    "mode",
     "it",
     "this",
     "that",
@@ -188,9 +198,12 @@ static EATS: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b(?:us(?:es|ed|ing)|eat(?:s|ing)|burn(?:s|ing)|consum(?:es|ing)|hogs|hogging|at)\b",
     )
 });
-/// "300% more", "200% of the time", are no use of CPU.
-static MORE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"(?i)^ (?:more|less|faster|slower|longer|of (?:the )?(?:time|mem|ram))")
+/// "300% more", "45% mem", "98% of the memory": no use of CPU.
+static NO_CPU: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i)^ ?(?:of )?(?:the |its |my |our )?(?:more|less|faster|slower|longer|time|mem(?:ory)?|ram",
+        r"|vram|swap|disks?|gpu|space|quota|full|free|idle|done|complete|hit|miss|wait|iowait|busy|only at|at night|once|for (?:a|one) (?:second|minute))\b",
+    ))
 });
 
 /// Words that stand before a subject.
@@ -258,8 +271,11 @@ pub(super) fn programs(remark: &Remark, text: &str) -> Vec<(String, f64)> {
             let count = one.name("count").and_then(|count| number(count.as_str())).unwrap_or(1.0);
             let named = is_known_program(name);
             let behind = &text[one.get(0).map_or(0, |found| found.end())..];
-            let eats = EATS.is_match(&one[0]) && !MORE.is_match(behind);
+            let eats = EATS.is_match(&one[0]);
             let sure = named || percent > MORE_THAN_WHOLE && (of_cpu || eats);
+            if NO_CPU.is_match(behind) {
+                continue;
+            }
             let known = named || looks_like_kernel(name) || is_zfs_thread(name);
             let start = one.name("name").map_or(0, |found| found.start());
             let whole = whole_name(&text[..start], name);

@@ -76,8 +76,9 @@ static BUSY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What only the Task Manager of Windows has beside the CPU.
-static TASK_MANAGER: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?i)\b(?:memory|disk)(?::| at)? \d{1,3} ?%(?:[,;]|$)"));
+static TASK_MANAGER: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?i)\b(?:memory|disk)(?::| at)? \d{1,3} ?%(?:[,;]|$)|\btask manager\b")
+});
 
 fn short_state(name: &str) -> &'static str {
     match name {
