@@ -14,7 +14,8 @@ static OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)zfs|zpool|\bl?2?arc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bzil\b|\bslog\b|\bvdev|raid-?z",
         r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver|\bpools?\b",
-        r"|\bdataset|\brecordsize|\bsolaris\b|\billumos\b|\bsmartos\b",
+        r"|\bdataset|\brecordsize|\bsolaris\b|\billumos\b|\bsmartos\b|\bsnapshots?\b",
+        r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
     ))
     .expect("a constant pattern")
 });
