@@ -99,6 +99,8 @@ impl Run {
             }
             15 => self.cache.resize(weight_bytes * 8),
             16 => drop(self.cache.reclaim(weight_bytes)),
+            18 => drop(self.cache.hand_over(&key)),
+            19 => self.cache.limit_handed(weight_bytes * 8),
             17 if key == 0 => {
                 (0..KEYS).for_each(|key| self.forget(key));
                 self.cache.clear();
@@ -135,7 +137,7 @@ pub fn run(bytes: &[u8]) {
     for step in rest.chunks_exact(3) {
         let kind = if step[1] & 64 == 0 { Kind::Data } else { Kind::Metadata };
         let access = if step[1] & 128 == 0 { Access::Demand } else { Access::Prefetch };
-        run.step(step[0] % 19, step[1] % 64 % KEYS, u64::from(step[2]), kind, access);
+        run.step(step[0] % 21, step[1] % 64 % KEYS, u64::from(step[2]), kind, access);
         run.check();
     }
     run.claims.clear();

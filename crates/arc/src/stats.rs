@@ -213,8 +213,10 @@ stats! {
     joined_wait_ns
     /// Ogive: keys invalidated or removed that were here.
     invalidations
-    /// Ogive: entries demoted to ghosts at the wish of their owner.
+    /// Ogive: entries demoted to ghosts at the wish of their owner, or because they were handed over.
     demotions
+    /// Ogive: weight of entries that were handed over to a cache above: the first to leave.
+    handed_size
     /// Ogive: entries heavier than the target, handed out but not kept.
     oversize
     /// Ogive: weight of such entries still held; in `anon_size`, but not counted against `c`.

@@ -79,7 +79,10 @@ fn holds_against_eviction_removal_and_demotion() {
                 }
             }),
             Box::new(move || {
+                c.hand_over(&4);
                 c.demote(&2);
+                c.hand_over(&1);
+                c.limit_handed(1);
                 c.invalidate(&1);
                 assert!(c.remove(&3).is_none_or(|value| *value == 3));
                 c.reclaim(1);

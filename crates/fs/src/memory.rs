@@ -4,7 +4,7 @@ use crate::notable::{self, EventReporter, Figures};
 use crate::view::View;
 use ogive_arc::reclaim::{Decision, GovernorConfig, Pressure, Reading, WakeReason, Waker};
 use ogive_origin::Origin;
-use ogive_pressure::{Sources, Waiter};
+use ogive_pressure::{Reading as Memory, Sources, Waiter};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,7 @@ pub(crate) struct SystemPressure<O: Origin> {
     view: Weak<View<O>>,
     release_memory: fn(),
     target_bytes: u64,
+    handed_bytes: u64,
     notable: EventReporter,
 }
 
@@ -79,12 +80,24 @@ impl<O: Origin> SystemPressure<O> {
         // Several, because a neighbour that grows leaves each behind only once.
         let waiter = sources.waiter(&[reserve_bytes, reserve_bytes / 2, reserve_bytes / 4])?;
         let target_bytes = view.cache.level().target_bytes;
+        if let Some(memory) = memory(&sources) {
+            limit_handed(view, &memory, &config);
+        }
         let stats = view.cache.stats();
         let rules = [stats.rule_data, stats.rule_metadata];
         let view = Arc::downgrade(view);
         let sources = Arc::new(sources);
         let notable = EventReporter::new(rules);
-        Ok(Self { sources, config, waiter, view, release_memory, target_bytes, notable })
+        Ok(Self {
+            sources,
+            config,
+            waiter,
+            view,
+            release_memory,
+            target_bytes,
+            handed_bytes: 0,
+            notable,
+        })
     }
 
     /// Tasks stall for memory also when a group of theirs is at its limit and the machine is not.
@@ -146,17 +159,18 @@ impl<O: Origin> SystemPressure<O> {
     }
 
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
-    /// last time, that is changed.
+    /// last time, or there are fewer copies, that is changed.
     fn release_what_was_reclaimed(&mut self) {
         let Some(view) = self.view.upgrade() else {
             return;
         };
         let target_bytes = view.cache.level().target_bytes;
-        if target_bytes < self.target_bytes {
+        let handed_bytes = view.cache.handed_bytes();
+        if target_bytes < self.target_bytes || handed_bytes < self.handed_bytes {
             (self.release_memory)();
             view.wanted.ring();
         }
-        self.target_bytes = target_bytes;
+        (self.target_bytes, self.handed_bytes) = (target_bytes, handed_bytes);
         self.say_what_is_notable(&view);
     }
 }
@@ -197,14 +211,18 @@ impl<O: Origin> Pressure for SystemPressure<O> {
     }
 
     /// The thread that brings the next record calls this each time the cache has grown by
-    /// [`check_every_bytes`]. It looks at the memory itself and stops the growth where there is
-    /// none to spare: the reclaim thread may be too late to save a small group.
+    /// [`check_every_bytes`]. It looks at the memory itself. It stops the growth where there is none
+    /// to spare, and lets go of copies where none is free: the reclaim thread may be too late to
+    /// save a small group.
     fn waker(&self) -> Waker {
         let waker = self.waiter.waker();
         let (sources, view, config) = (self.sources.clone(), self.view.clone(), self.config);
         Arc::new(move || {
-            if let (Some(view), true) = (view.upgrade(), is_short(&read(&sources), &config)) {
-                view.cache.deny_growth(Instant::now() + config.grow_retry);
+            if let (Some(view), Some(memory)) = (view.upgrade(), memory(&sources)) {
+                if is_short(&as_engine_reads(&memory), &config) {
+                    view.cache.deny_growth(Instant::now() + config.grow_retry);
+                }
+                limit_handed(&view, &memory, &config);
             }
             waker.wake();
         })
@@ -212,20 +230,45 @@ impl<O: Origin> Pressure for SystemPressure<O> {
 }
 
 fn read(sources: &Sources) -> Reading {
-    match sources.read() {
-        Ok(reading) => Reading {
-            available_bytes: Some(reading.available_bytes),
-            headroom_bytes: (reading.limit_bytes < reading.total_bytes)
-                .then(|| i64::try_from(reading.headroom_bytes).unwrap_or(i64::MAX)),
-            // Whether there are stalls now is what the triggers tell; the average that could be
-            // read fades for ten seconds after the last.
-            stalled: false,
-        },
-        Err(error) => {
-            log::warn!("cannot read the state of memory: {error}");
-            Reading::default()
-        }
+    memory(sources).as_ref().map(as_engine_reads).unwrap_or_default()
+}
+
+fn memory(sources: &Sources) -> Option<Memory> {
+    let warn = |error: &_| log::warn!("cannot read the state of memory: {error}");
+    sources.read().inspect_err(warn).ok()
+}
+
+fn as_engine_reads(memory: &Memory) -> Reading {
+    Reading {
+        available_bytes: Some(memory.available_bytes),
+        headroom_bytes: (memory.limit_bytes < memory.total_bytes)
+            .then(|| i64::try_from(memory.headroom_bytes).unwrap_or(i64::MAX)),
+        // Whether there are stalls now is what the triggers tell; the average that could be read
+        // fades for ten seconds after the last.
+        stalled: false,
     }
+}
+
+/// How much of the cache may be copies of what the page cache has, in bytes, when they are
+/// `handed_bytes` now.
+///
+/// A copy must not push out the page that it copies. So this goes by memory that nobody uses, page
+/// cache counted as used. What is free beyond the reserve is for both: each record that comes in is
+/// a copy and a page.
+fn handed_limit(reading: &Memory, config: &GovernorConfig, handed_bytes: u64) -> u64 {
+    let beyond = |bytes: u64, reserve_bytes: u64| {
+        i64::try_from(bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(reserve_bytes)
+    };
+    let of_machine = beyond(reading.free_bytes, config.reserve_bytes);
+    let of_group = beyond(reading.unused_bytes, config.headroom_reserve_bytes);
+    match of_machine.min(of_group) {
+        free if free >= 0 => handed_bytes.saturating_add(free.unsigned_abs() / 2),
+        lacking => handed_bytes.saturating_sub(lacking.unsigned_abs()),
+    }
+}
+
+fn limit_handed<O: Origin>(view: &View<O>, memory: &Memory, config: &GovernorConfig) {
+    view.cache.limit_handed(handed_limit(memory, config, view.cache.handed_bytes()));
 }
 
 /// Whether less memory is left than is to be left alone.
@@ -249,6 +292,37 @@ mod tests {
         let bounds = Bounds::new(64 * gib, Some(8 * gib), Some(gib));
         assert_eq!(bounds, Bounds { min_bytes: gib, max_bytes: 8 * gib });
         assert_eq!(Bounds::new(0, None, None), Bounds { min_bytes: 0, max_bytes: 0 });
+    }
+
+    #[test]
+    fn copies_have_half_of_what_is_free_and_give_all_that_is_lacking() {
+        let mib = |mib: u64| mib << 20;
+        let memory = |free: u64, unused: u64| Memory {
+            total_bytes: mib(1000),
+            free_bytes: mib(free),
+            available_bytes: mib(900),
+            swap_total_bytes: 0,
+            swap_free_bytes: 0,
+            limit_bytes: mib(1000),
+            usage_bytes: 0,
+            headroom_bytes: mib(900),
+            unused_bytes: mib(unused),
+            stalled: false,
+            stall_total_us: 0,
+        };
+        let config = GovernorConfig {
+            reserve_bytes: mib(100),
+            headroom_reserve_bytes: mib(10),
+            ..GovernorConfig::default()
+        };
+        let limit =
+            |free, unused, handed| handed_limit(&memory(free, unused), &config, mib(handed)) >> 20;
+        assert_eq!(limit(500, 1000, 50), 250);
+        assert_eq!(limit(500, 70, 50), 80, "the group's limit binds");
+        assert_eq!(limit(100, 1000, 50), 50, "no more, no less");
+        assert_eq!(limit(80, 1000, 50), 30);
+        assert_eq!(limit(80, 0, 50), 30);
+        assert_eq!(limit(0, 1000, 50), 0);
     }
 
     #[test]

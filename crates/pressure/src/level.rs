@@ -38,6 +38,11 @@ pub(crate) struct Limited {
 }
 
 impl Limited {
+    /// What can be added before the kernel has to drop anything of the group's.
+    pub(crate) fn unused_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_sub(self.usage_bytes)
+    }
+
     /// What can be added before the limit binds.
     pub(crate) fn headroom_bytes(&self) -> u64 {
         let burden = self.usage_bytes.saturating_sub(self.reclaimable_bytes);

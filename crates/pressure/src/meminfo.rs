@@ -8,6 +8,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meminfo {
     pub(crate) total_bytes: u64,
+    pub(crate) free_bytes: u64,
     pub(crate) available_bytes: u64,
     pub(crate) swap_total_bytes: u64,
     pub(crate) swap_free_bytes: u64,
@@ -36,6 +37,7 @@ impl Meminfo {
         }
         Some(Self {
             total_bytes: total?,
+            free_bytes: free.unwrap_or(0),
             available_bytes: available.or(free).unwrap_or(0),
             swap_total_bytes: swap_total.unwrap_or(0),
             swap_free_bytes: swap_free.unwrap_or(0),
@@ -53,7 +55,7 @@ mod tests {
                     SwapTotal: 8 kB\nSwapFree: 4 kB\n";
         let meminfo = Meminfo::parse(text).unwrap();
         assert_eq!(meminfo.total_bytes, 102_400);
-        assert_eq!(meminfo.available_bytes, 61_440);
+        assert_eq!((meminfo.free_bytes, meminfo.available_bytes), (10_240, 61_440));
         assert_eq!((meminfo.swap_total_bytes, meminfo.swap_free_bytes), (8192, 4096));
         let old = Meminfo::parse("MemTotal: 100 kB\nMemFree: 10 kB\n").unwrap();
         assert_eq!(old.available_bytes, 10_240);

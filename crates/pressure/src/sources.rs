@@ -35,6 +35,9 @@ pub enum PressureError {
 pub struct Reading {
     /// Memory of the machine (`MemTotal`).
     pub total_bytes: u64,
+    /// Memory that nobody uses (`MemFree`). Whoever takes more of it than that pushes something out,
+    /// page cache at first.
+    pub free_bytes: u64,
     /// What the kernel thinks programs can still take without swapping (`MemAvailable`).
     pub available_bytes: u64,
     /// Swap space of the machine, 0 if none.
@@ -49,6 +52,9 @@ pub struct Reading {
     /// What can be taken before anything binds: the least of `available_bytes` and the headroom of
     /// every cgroup that has a limit, its reclaimable file pages counted as free.
     pub headroom_bytes: u64,
+    /// What the cgroups leave unused: the least that lacks to a limit of theirs, with the page cache
+    /// of their processes counted as used. `total_bytes` if there is no limit.
+    pub unused_bytes: u64,
     /// Whether tasks stood still for want of memory for [`STALLED_PERCENT`] or more of the last
     /// ten seconds, on the machine or in the process's cgroup. Fades within some ten seconds after
     /// the shortage ends; always false without PSI.
@@ -181,17 +187,20 @@ impl Sources {
         let meminfo = self.read_meminfo()?;
         let mut reading = Reading {
             total_bytes: meminfo.total_bytes,
+            free_bytes: meminfo.free_bytes,
             available_bytes: meminfo.available_bytes,
             swap_total_bytes: meminfo.swap_total_bytes,
             swap_free_bytes: meminfo.swap_free_bytes,
             limit_bytes: meminfo.total_bytes,
             usage_bytes: meminfo.total_bytes.saturating_sub(meminfo.available_bytes),
             headroom_bytes: meminfo.available_bytes,
+            unused_bytes: meminfo.total_bytes,
             stalled: false,
             stall_total_us: 0,
         };
         for limited in self.levels.iter().filter_map(Level::read) {
             reading.limit_bytes = reading.limit_bytes.min(limited.limit_bytes);
+            reading.unused_bytes = reading.unused_bytes.min(limited.unused_bytes());
             let headroom_bytes = limited.headroom_bytes();
             if headroom_bytes < reading.headroom_bytes {
                 reading.headroom_bytes = headroom_bytes;

@@ -12,7 +12,7 @@ use crate::policy::Balance;
 use crate::prune::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard, lock_counted, try_lock};
-use crate::table::{Blocks, Marks, Sublist, SublistGuard, Tails};
+use crate::table::{Blocks, Handed, Marks, Sublist, SublistGuard, Tails};
 use foldhash::quality::FixedState;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
@@ -78,6 +78,8 @@ pub(crate) struct Core<K, V> {
     pub(crate) referees: Option<Referees>,
     pub(crate) evict_hook: Option<EvictHook<K, V>>,
     pub(crate) tails: Tails,
+    /// What a cache above has, too.
+    pub(crate) handed: Arc<Handed>,
     /// Advances with every arrival, so that hits only read it.
     clock: AtomicU64,
     ledger: Mutex<Ledger>,
@@ -113,9 +115,11 @@ impl<K, V> Core<K, V> {
         };
         let balance = if by_rules { balance.with_rules() } else { balance };
         let blocks = Arc::new(Blocks::new(sublists));
-        let sublist = |number| Sublist::new(&blocks, number, (exact, rings), marks);
+        let handed = Arc::new(Handed::new());
+        let sublist = |number| Sublist::new((&blocks, &handed), number, (exact, rings), marks);
         Arc::new_cyclic(|this| Self {
             sublists: (0..sublists).map(sublist).collect(),
+            handed: Arc::clone(&handed),
             referees: by_rules.then(|| Referees::new(balance.target_bytes(), rings)),
             over: AtomicBool::new(false),
             target_bytes: AtomicU64::new(balance.target_bytes()),

@@ -10,6 +10,8 @@
 //! have to go, it gives its own lock back. Then it takes batches from wherever the oldest are, and
 //! reserves its bytes.
 //!
+//! What was handed over to a cache above leaves before anything else (`handed.rs`).
+//!
 //! Work is proportional to what is freed. A held entry is looked at once and leaves its list. With
 //! nothing to evict, one load for each list shows it.
 
@@ -164,6 +166,9 @@ impl<K, V> Core<K, V> {
                 break;
             };
             start.get_or_insert_with(Instant::now);
+            if step.evicts() && self.let_go_of_handed() {
+                continue;
+            }
             let picked = self.tails.oldest(list);
             let progress = picked.is_some_and(|pick| self.take_batch(list, pick, &mut incoming));
             fruitless = if progress { 0 } else { fruitless + 1 };

@@ -4,7 +4,10 @@
 use super::{Cache, Hold};
 use crate::counters::{Event, Stripe};
 use crate::policy::{Access, Kind, List};
-use crate::table::{DEMOTE, MFU, MRU, Now, PREFETCHED, PROMOTED, Sublist, TOUCHED, WATCHED, Word};
+use crate::table::{
+    ASKED_FOR, HANDED, MFU, MRU, Now, PREFETCHED, PROMOTED, RETURNED, Sublist, TOUCHED, WATCHED,
+    Word,
+};
 use crate::threads;
 use std::hash::Hash;
 
@@ -152,7 +155,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let list = if promoted { List::Mfu } else { List::Mru };
         core.counters.add_at(Event::Hit, hit_place(access, word.kind(), list), 1);
         let demand = access == Access::Demand;
-        let first = demand && word.any(PREFETCHED | DEMOTE) && self.asked_for(&hold);
+        let first = demand && word.any(ASKED_FOR) && self.asked_for(sublist, &hold);
         let exact = sublist.recency.is_exact();
         let flags =
             if demand && !first && word.state() == MRU { TOUCHED | PROMOTED } else { TOUCHED };
@@ -174,11 +177,16 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         hold
     }
 
-    /// A demand has found an entry that was prefetched or is to be demoted. Returns whether it is
-    /// the one that a prefetch was for.
+    /// A demand has found an entry that was prefetched, was handed over or is to be demoted. Returns
+    /// whether it is the one that a prefetch was for.
     #[cold]
-    fn asked_for(&self, hold: &Hold<K, V>) -> bool {
-        let before = hold.entry().meta.lower(PREFETCHED | DEMOTE);
+    fn asked_for(&self, sublist: &Sublist<K, V>, hold: &Hold<K, V>) -> bool {
+        let entry = hold.entry();
+        let before = entry.meta.lower(ASKED_FOR);
+        if before.is(HANDED) {
+            entry.meta.raise(RETURNED);
+            sublist.handed.taken_back(before, entry.weight_bytes());
+        }
         if before.is(PREFETCHED) {
             self.core().counters.count(Event::DemandHitPredictivePrefetch);
         }

@@ -19,7 +19,7 @@ use crate::policy::transition::Arrival;
 use crate::policy::{Access, Balance, Kind, List, Step};
 use crate::sync::elapsed_ns;
 use crate::table::{
-    DEAD, DOOMED, Ghost, MFU, MRU, OVERSIZE, PREFETCHED, SublistGuard, WAITING, WATCHED,
+    DEAD, DOOMED, Ghost, MFU, MRU, OVERSIZE, PREFETCHED, RETURNED, SublistGuard, WAITING, WATCHED,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -166,8 +166,8 @@ impl<K, V> Core<K, V> {
         hold
     }
 
-    /// Makes room for an arrival and counts it in, if that takes evicting only a few and no
-    /// waiting. Returns whether it is oversize; `None` if room has to be made without the lock.
+    /// Makes room for an arrival and counts it in, if that takes evicting only a few, none of them
+    /// handed over, and no waiting. Returns whether it is oversize; `None` if room has to be made without the lock.
     fn find_room(
         &self,
         guard: &mut SublistGuard<'_, K, V>,
@@ -202,6 +202,9 @@ impl<K, V> Core<K, V> {
                 | Step::Evict { .. }
                 | Step::EvictWaiting { .. }
                 | Step::Demote { .. } => {}
+            }
+            if step.evicts() && self.handed.any() {
+                return None;
             }
             let balance = &mut ledger.balance;
             if taken == FEW || !self.take_here_or_there(guard, balance, step, leaving) {
@@ -281,7 +284,9 @@ impl<K, V> Core<K, V> {
             let state = if ticket.arrival.list == List::Mfu { MFU } else { MRU };
             let watched = self.is_watched(ticket.kind, ticket.hash);
             let flag = |set: bool, flag: u64| if set { flag } else { 0 };
-            let flags = flag(ticket.waits, WAITING) | flag(watched, WATCHED);
+            let returned = ticket.arrival.ghost.is_some();
+            let flags =
+                flag(ticket.waits, WAITING) | flag(watched, WATCHED) | flag(returned, RETURNED);
             (state, word.only(PREFETCHED) | flags)
         };
         guard.settle(ticket.id, as_what, (value, weight_bytes), stamp);

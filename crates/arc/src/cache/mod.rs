@@ -34,6 +34,7 @@ mod builder;
 mod claim;
 mod core;
 mod evict;
+mod handed;
 mod hit;
 mod hold;
 mod joined;
@@ -376,9 +377,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             let Some(id) = guard.find(hash, key).filter(|&id| guard.word(id).is_live()) else {
                 return false;
             };
-            if let Some((stored, gone)) = guard.demote(id) {
-                core.demoted(&mut guard, &mut leaving, stored, &gone);
-            }
+            core.demote_locked(&mut guard, id, &mut leaving);
         }
         leaving.let_go(core);
         core.trim_if_over();

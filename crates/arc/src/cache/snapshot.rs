@@ -36,6 +36,7 @@ impl<K, V> Cache<K, V> {
         sizes(&mut stats, &balance, &sums);
         stats.arc_need_free = need_free_bytes;
         stats.sublists = core.sublists().len() as u64;
+        stats.handed_size = core.handed.bytes();
         referees(&mut stats, core);
         stats
     }
@@ -263,6 +264,10 @@ pub(super) fn validate<K: Eq, V>(core: &Core<K, V>) -> Result<Census, String> {
         if waiting != said {
             return Err(format!("{kind:?}: {waiting} bytes counted in the window, {said} said"));
         }
+    }
+    let (counted, said) = (total.handed_bytes, core.handed.bytes());
+    if counted != said {
+        return Err(format!("{counted} bytes counted that were handed over, {said} said"));
     }
     core.validate_referees()?;
     Ok(total)

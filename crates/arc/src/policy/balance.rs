@@ -126,6 +126,12 @@ impl Step {
             Self::Fits | Self::NotEnough => None,
         }
     }
+
+    /// Whether an entry is to leave the cache.
+    #[must_use]
+    pub const fn evicts(self) -> bool {
+        matches!(self, Self::Evict { .. } | Self::EvictWaiting { .. })
+    }
 }
 
 /// Sizes of all states and the targets for them.
@@ -344,6 +350,13 @@ impl Balance {
         let need_bytes = (self.used_bytes() + bytes).saturating_sub(self.target_bytes);
         let step_bytes = need_bytes.max(GROWTH_STEP_BYTES);
         self.set_target_bytes(self.target_bytes.saturating_add(step_bytes));
+    }
+
+    /// Grows the target so that all ghosts, and `bytes` more, would fit as entries, as far as that is
+    /// allowed: they are of entries that would have stayed if the memory had been free.
+    pub fn grow_for_ghosts(&mut self, bytes: u64) {
+        let ghosts = self.ghost_bytes(Kind::Data) + self.ghost_bytes(Kind::Metadata);
+        self.grow_for(ghosts.saturating_add(bytes));
     }
 
     /// A ghost was asked for. Call it while the ghost still counts.

@@ -4,8 +4,8 @@
 //! bits  0..32  pins      holds of the entry, and lookups that are about to become one
 //! bits 32..35  state     vacant, loading, MRU, MFU, dead
 //! bit  35      kind      data or metadata
-//! bits 36..45  flags     see the constants below
-//! bits 45..64  use       how often the slot has been taken, modulo 2^19
+//! bits 36..47  flags     see the constants below
+//! bits 47..64  use       how often the slot has been taken, modulo 2^17
 //! ```
 //!
 //! The protocol:
@@ -13,7 +13,8 @@
 //!   written to a slot that is not an entry, and a vacant slot may be given back to the system,
 //!   whatever readers do.
 //! - The state, and all flags but *touched* and *promoted*, are changed under the sublist's lock
-//!   only. A hit may lower *prefetched*, *to be demoted* and *watched*. A live entry becomes vacant
+//!   only. A hit may lower *prefetched*, *to be demoted*, *handed over* and *watched*, and raises
+//!   *returned* for *handed over*. A live entry becomes vacant
 //!   only from no pins, in one step.
 //! - The store that makes an entry live is a release, a pin is an acquire. So a thread that has
 //!   pinned a live entry sees its key and its value, and both stay until it lets go.
@@ -27,7 +28,7 @@ const PINS: u64 = 0xFFFF_FFFF;
 const STATE_SHIFT: u32 = 32;
 const STATE: u64 = 7 << STATE_SHIFT;
 const METADATA: u64 = 1 << 35;
-const USE_SHIFT: u32 = 45;
+const USE_SHIFT: u32 = 47;
 
 /// More pins than a machine can have holds of one entry: so many are only reached by forgetting
 /// holds in a loop. It is half of what the bits can count. So threads that have not seen it yet
@@ -63,11 +64,26 @@ pub(crate) const PROMOTED: u64 = 1 << 42;
 pub(crate) const WAITING: u64 = 1 << 43;
 /// A referee samples its key: every hit is to be noted.
 pub(crate) const WATCHED: u64 = 1 << 44;
+/// A cache above has its bytes: it is the first to leave, unless a demand asks for it before.
+pub(crate) const HANDED: u64 = 1 << 45;
+/// It came back, as a ghost or after it was handed over: it is not handed over again.
+pub(crate) const RETURNED: u64 = 1 << 46;
 
 /// With any of these the last pin is let go under the lock.
 const SPECIAL: u64 = DEAD | DEMOTE | PARKED;
-const FLAGS: u64 =
-    PREFETCHED | DEMOTE | DOOMED | OVERSIZE | PARKED | TOUCHED | PROMOTED | WAITING | WATCHED;
+const FLAGS: u64 = PREFETCHED
+    | DEMOTE
+    | DOOMED
+    | OVERSIZE
+    | PARKED
+    | TOUCHED
+    | PROMOTED
+    | WAITING
+    | WATCHED
+    | HANDED
+    | RETURNED;
+/// A demand takes these away, each with something to do.
+pub(crate) const ASKED_FOR: u64 = PREFETCHED | DEMOTE | HANDED;
 
 /// A word as it was at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,13 +114,13 @@ impl Word {
     /// MFU, and with no flag that a hit has to look at.
     #[inline]
     pub(crate) const fn is_plain_mfu(self) -> bool {
-        self.0 & (STATE | PREFETCHED | DEMOTE | WATCHED) == MFU
+        self.0 & (STATE | ASKED_FOR | WATCHED) == MFU
     }
 
     /// The same, but that a referee samples its key.
     #[inline]
     pub(crate) const fn is_watched_mfu(self) -> bool {
-        self.0 & (STATE | PREFETCHED | DEMOTE | WATCHED) == MFU | WATCHED
+        self.0 & (STATE | ASKED_FOR | WATCHED) == MFU | WATCHED
     }
 
     /// The list of a live entry.
@@ -126,7 +142,7 @@ impl Word {
         At { kind: self.kind(), list: self.list(), waits: self.is(WAITING) }
     }
 
-    /// How often the slot has been taken, modulo 2^19.
+    /// How often the slot has been taken, modulo 2^17.
     pub(crate) const fn uses(self) -> u64 {
         self.0 >> USE_SHIFT
     }
@@ -290,5 +306,11 @@ impl Word {
     /// A vacant slot's word with the state, kind and flags of a live entry's.
     pub(crate) const fn as_live(self, live: Self) -> Self {
         Self((self.uses() << USE_SHIFT) | (live.0 & (STATE | METADATA | FLAGS)))
+    }
+
+    /// The word of a live entry that was handed over, in a slot taken for the first time.
+    #[cfg(all(test, not(shuttle)))]
+    pub(crate) const fn live_and_handed() -> Self {
+        Self(MRU | HANDED)
     }
 }

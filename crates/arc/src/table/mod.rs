@@ -2,7 +2,8 @@
 //!
 //! One half of a sublist is for readers without a lock: the [`slab`] of entries, the [`index`] of
 //! their keys, and the [`recency`] rings in which hits leave notes for the lists. The other half,
-//! the lists and the [`ghosts`], is behind the sublist's lock ([`sublist`]). Between the two stands
+//! the lists and the [`ghosts`], is behind the sublist's lock ([`sublist`]). Which entries leave first
+//! is in [`handed`]. Between the two stands
 //! the entry's one atomic word ([`meta`]), which says what the entry is and who holds it.
 //!
 //! Slots of all sublists share their memory ([`blocks`]), so that a large cache can have huge
@@ -16,6 +17,7 @@ mod ages;
 mod blocks;
 mod entry;
 mod ghosts;
+mod handed;
 mod index;
 mod lists;
 mod meta;
@@ -31,10 +33,11 @@ mod window;
 pub(crate) use blocks::Blocks;
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::{Ghost, Mark, Marks};
+pub(crate) use handed::Handed;
 pub(crate) use lists::{At, Stored};
 pub(crate) use meta::{
-    DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, TOUCHED, WAITING,
-    WATCHED, Word,
+    ASKED_FOR, DEAD, DOOMED, HANDED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, RETURNED,
+    TOUCHED, WAITING, WATCHED, Word,
 };
 pub(crate) use recency::{Note, Now};
 pub(crate) use sublist::{RemovedEntry, Sublist, SublistGuard, Taken, Unpinned};

@@ -51,7 +51,7 @@ impl Note {
 
     const fn unpack(note: u64) -> Self {
         let id = (note & 0x1_FFFF_FFFF) as u32;
-        Self { id: id.wrapping_sub(1), uses: (note >> 33) & 0x7_FFFF, promote: note & PROMOTE != 0 }
+        Self { id: id.wrapping_sub(1), uses: (note >> 33) & 0x1_FFFF, promote: note & PROMOTE != 0 }
     }
 }
 

@@ -12,6 +12,7 @@ use super::ages::Ages;
 use super::blocks::Blocks;
 use super::entry::Entry;
 use super::ghosts::{Ghost, Marks, remembered};
+use super::handed::Handed;
 use super::index::Index;
 use super::lists::{At, Inside, NONE, Stored};
 use super::meta::{
@@ -34,6 +35,7 @@ pub(crate) struct Sublist<K, V> {
     pub(crate) index: Index,
     pub(crate) recency: Recency,
     pub(super) slab: Slab<K, V>,
+    pub(crate) handed: Arc<Handed>,
     number: usize,
     inside: Box<Mutex<Inside>>,
 }
@@ -81,7 +83,7 @@ pub(super) const fn short(hash: u64) -> u32 {
 impl<K, V> Sublist<K, V> {
     /// One of those that share the blocks.
     pub(crate) fn new(
-        blocks: &Arc<Blocks<K, V>>,
+        (blocks, handed): (&Arc<Blocks<K, V>>, &Arc<Handed>),
         number: usize,
         (exact, rings): (bool, usize),
         marks: Marks,
@@ -89,6 +91,7 @@ impl<K, V> Sublist<K, V> {
         Self {
             index: Index::new(),
             slab: Slab::new(Arc::clone(blocks), number),
+            handed: Arc::clone(handed),
             recency: Recency::new(exact, rings),
             inside: Box::new(Mutex::new(Inside::new(marks))),
             number,
@@ -353,10 +356,8 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
                 Taken::Parked
             }
             Ok((before, _)) => {
-                self.unlink(id, before);
-                self.unindex(id);
-                let gone = self.gone(id, before);
-                Taken::Entry(self.take(id, before), gone)
+                let (stored, gone) = self.withdraw(id, before);
+                Taken::Entry(stored, gone)
             }
             Err(_) => Taken::Used(id),
         }
@@ -388,6 +389,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
             self.unlink(id, before);
         }
         self.unindex(id);
+        self.sublist.handed.taken_back(before, entry.weight_bytes());
         if before.pins() == 0 {
             return (Some(self.take(id, before)), before);
         }
@@ -412,6 +414,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         }
         self.unindex(id);
         let gone = self.gone(id, before);
+        self.sublist.handed.taken_back(before, gone.weight_bytes);
         (self.take(id, before), gone)
     }
 

@@ -1,7 +1,7 @@
 //! Recounting a sublist: every invariant of it, checked from its slots alone.
 
 use super::lists::{At, NONE};
-use super::meta::{DEAD, DOOMED, LOADING, OVERSIZE, PARKED};
+use super::meta::{DEAD, DOOMED, HANDED, LOADING, OVERSIZE, PARKED};
 use super::sublist::SublistGuard;
 use crate::policy::{Census, Kind, List, list_index};
 
@@ -80,6 +80,9 @@ impl<K: Eq, V> SublistGuard<'_, K, V> {
                     return Err(format!("entry {id}, {word:?}, waits on MFU"));
                 }
                 census.window_bytes[kind] += entry.weight_bytes();
+            }
+            if word.is(HANDED) {
+                census.handed_bytes += entry.weight_bytes();
             }
             if !word.is(PARKED) {
                 census.listed_bytes[at] += entry.weight_bytes();

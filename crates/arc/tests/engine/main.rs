@@ -15,6 +15,7 @@ mod skipped;
 
 mod duel;
 mod golden;
+mod handed;
 mod holds;
 mod judgement;
 mod kinds_and_prefetch;

@@ -16,6 +16,8 @@ enum Op {
     Invalidate(u8),
     Remove(u8),
     Demote(u8),
+    HandOver(u8),
+    LimitHanded(u64),
     Claim(u8, Kind, Access),
     Fill(u64),
     Abandon,
@@ -52,6 +54,8 @@ fn ops() -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Invalidate),
         1 => key.clone().prop_map(Op::Remove),
         2 => key.clone().prop_map(Op::Demote),
+        4 => key.clone().prop_map(Op::HandOver),
+        1 => (0_u64..1000).prop_map(Op::LimitHanded),
         2 => (key, kinds(), accesses()).prop_map(|(k, kind, a)| Op::Claim(k, kind, a)),
         2 => weights().prop_map(Op::Fill),
         1 => Just(Op::Abandon),
@@ -153,6 +157,16 @@ impl Model {
             Op::Demote(key) => {
                 let was_here = self.cache.contains(&key);
                 assert_eq!(self.cache.demote(&key), was_here);
+            }
+            Op::HandOver(key) => {
+                let was_here = self.cache.contains(&key);
+                assert!(!self.cache.hand_over(&key) || was_here);
+                assert!(!self.cache.hand_over(&key), "a second time");
+            }
+            Op::LimitHanded(bytes) => {
+                self.cache.limit_handed(bytes);
+                let is_held = !self.holds.is_empty();
+                assert!(is_held || self.cache.handed_bytes() <= bytes);
             }
             Op::Claim(key, kind, by) => {
                 if let Some(claim) = self.cache.try_claim(&key, kind, by) {

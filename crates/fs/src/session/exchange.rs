@@ -10,7 +10,7 @@ use super::in_flight::Pending;
 use super::request::{Operation, Request, Transfer};
 use crate::number::ROOT;
 use crate::view::{Read, Result, View};
-use ogive_origin::{Errno, Origin};
+use ogive_origin::{Errno, OFlags, Origin};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -55,7 +55,9 @@ impl<O: Origin> Session<O> {
         exchange: &mut impl Exchange,
     ) -> Option<Work<O>> {
         match request.operation {
-            Operation::Read(wanted) => return self.read_at_once(request, wanted, exchange),
+            Operation::Read { from, flags } => {
+                return self.read_at_once(request, (from, flags), exchange);
+            }
             Operation::Forget { .. } | Operation::ForgetMany { .. } => {
                 // Nobody waits for an answer.
                 let result = self.try_perform(request, exchange);
@@ -101,10 +103,10 @@ impl<O: Origin> Session<O> {
     fn read_at_once(
         &self,
         request: &Request,
-        wanted: Transfer,
+        (from, flags): (Transfer, OFlags),
         exchange: &mut impl Exchange,
     ) -> Option<Work<O>> {
-        let Transfer { handle, offset, length_bytes } = wanted;
+        let Transfer { handle, offset, length_bytes } = from;
         if request.is_control() {
             match self.control.read(handle, offset, length_bytes) {
                 Ok(bytes) => exchange.finish_with(&[&bytes]),
@@ -112,7 +114,8 @@ impl<O: Origin> Session<O> {
             };
             return None;
         }
-        match self.view.begin_read(handle, offset, u64::from(length_bytes)) {
+        let past_pages = flags.contains(OFlags::DIRECT);
+        match self.view.begin_read(handle, offset, u64::from(length_bytes), past_pages) {
             Err(errno) => {
                 exchange.finish(Err(errno));
             }

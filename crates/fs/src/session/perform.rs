@@ -234,7 +234,7 @@ impl<O: Origin> Session<O> {
     fn must_refuse(&self, request: &Request) -> bool {
         let by_handle = matches!(
             request.operation,
-            Operation::Read(_)
+            Operation::Read { .. }
                 | Operation::Write { .. }
                 | Operation::Sync { .. }
                 | Operation::SyncDirectory { .. }

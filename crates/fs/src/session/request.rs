@@ -53,7 +53,10 @@ const LINK_MAX_BYTES: usize = 4096;
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    Read(Transfer),
+    Read {
+        from: Transfer,
+        flags: OFlags,
+    },
     /// The writer may not change files and leave them privileged (`CAP_FSETID`); its file has these
     /// flags at this moment.
     Write {
@@ -317,7 +320,11 @@ impl Arguments<'_> {
     /// They have the length that the operation's have.
     fn operation(self, opcode: u32) -> Operation {
         match opcode {
-            opcode::READ => Operation::Read(self.transfer()),
+            opcode::READ => {
+                // Behind the size: flags of the read, the owner of locks, those of the file.
+                let flags = OFlags::from_bits_retain(self.u32(32));
+                Operation::Read { from: self.transfer(), flags }
+            }
             opcode::WRITE => {
                 let kills_privileges = self.u32(20) & WRITE_KILLS_PRIVILEGES != 0;
                 let flags = OFlags::from_bits_retain(self.u32(32));

@@ -43,8 +43,10 @@ pub(crate) struct Read<O: Origin> {
     end: u64,
     pieces: Pieces,
     complete: bool,
-    /// There is no page cache above to hand records over to.
+    /// There is no page cache above.
     direct: bool,
+    /// A page cache above takes the bytes, and the cache is to give way to it.
+    is_handed_over: bool,
     /// It went on where an earlier one had ended.
     sequential: bool,
     /// What would have been prefetched, were it not for what requests cost.
@@ -72,12 +74,14 @@ struct Piece {
 }
 
 impl<O: Origin> View<O> {
-    /// Begins a read of `length_bytes` at `offset` with what the cache has.
+    /// Begins a read of `length_bytes` at `offset` with what the cache has. `past_pages` says that
+    /// no page cache takes the bytes, because the program has opened the file so (`O_DIRECT`).
     pub(crate) fn begin_read(
         self: &Arc<Self>,
         handle: u64,
         offset: u64,
         length_bytes: u64,
+        past_pages: bool,
     ) -> Result<Read<O>> {
         let open = self.file(handle)?;
         let contents = self.contents_read_by(&open)?;
@@ -90,6 +94,7 @@ impl<O: Origin> View<O> {
             pieces: Pieces::None,
             complete: length_bytes == 0,
             direct: self.settings.direct_io,
+            is_handed_over: self.settings.exclusive && !self.settings.direct_io && !past_pages,
             sequential: ahead.is_sequential,
             held_back: ahead.held_back,
         };
@@ -427,19 +432,20 @@ impl<O: Origin> View<O> {
                 answer(&pieces.iter().map(Piece::bytes).collect::<SmallVec<[_; PIECES]>>());
             }
         }
-        if self.settings.exclusive && !read.direct {
+        if read.is_handed_over {
             read.pieces.iter().for_each(|piece| self.hand_over(read, piece));
         }
     }
 
-    /// Forgets the bytes of a record that was read whole, at once or by a sequential reader that
-    /// has come to its end, and keeps its history: the kernel has the bytes now, and asks for them
-    /// again only if its page cache could not keep them.
+    /// Hands a record over that was read whole, at once or by a sequential reader that has come to
+    /// its end: the kernel has the bytes now, and asks for them again only if its page cache could
+    /// not keep them. Here they are the first to leave when memory is needed. One that was asked for
+    /// again stays.
     fn hand_over(&self, read: &Read<O>, piece: &Piece) {
         let to_its_end = piece.range.end == piece.hold.bytes().len();
         if to_its_end
             && (piece.range.start == 0 || read.sequential)
-            && self.cache.demote(&Key::record(read.version, piece.index))
+            && self.cache.hand_over(&Key::record(read.version, piece.index))
         {
             self.counters.handed_over();
         }

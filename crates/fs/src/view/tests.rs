@@ -1,6 +1,7 @@
 //! The view over a real directory, without a kernel above it: what `docs/coherence.md` promises.
 
 mod bare;
+mod handed_over;
 mod kept;
 mod names;
 mod objects;
@@ -76,7 +77,7 @@ impl Fixture {
     }
 
     fn read(&self, handle: u64, offset: u64, length: u64) -> Vec<u8> {
-        let mut read = self.view.begin_read(handle, offset, length).unwrap();
+        let mut read = self.view.begin_read(handle, offset, length, false).unwrap();
         if !read.is_complete() {
             self.view.complete_read(&mut read).unwrap();
         }
@@ -355,24 +356,6 @@ fn a_mount_that_ends_with_files_open_leaves_nothing_behind() {
     let Fixture { view, .. } = fixture;
     drop(view);
     assert!(inode.upgrade().is_none() && file.upgrade().is_none());
-}
-
-#[test]
-fn handing_over_keeps_the_history_and_not_the_bytes() {
-    let fixture = fixture_with(Duration::ZERO, |settings| {
-        (settings.direct_io, settings.exclusive) = (false, true);
-    });
-    fs::write(fixture.path("a"), pattern(4 * RECORD as usize, 1)).unwrap();
-    let opened = fixture.open("a", OFlags::RDONLY);
-    // One by one: of several, others are loaded on threads that let go of them a moment later.
-    (0..4).for_each(|record| drop(fixture.read(opened.handle, record * RECORD, RECORD)));
-    assert_eq!(fixture.view.cache.stats().data_size, 0);
-    // The page cache dropped it: now it is worth keeping.
-    fixture.read(opened.handle, 0, RECORD / 2);
-    let stats = fixture.view.cache.stats();
-    assert_eq!(stats.mru_ghost_hits, 1);
-    assert!(stats.mfu_data >= RECORD);
-    assert_eq!(fixture.view.counters.counts().handed_over, 4);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{LISTS, NONE, NodeId, State, Sublist, list_index};
 
 /// What a recount has found: of [`Sublist::validate`], or of a sublist of the cache, which alone
-/// has holds, a window and dead entries.
+/// has holds, a window, dead entries and a cache above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Bytes by list (see [`list_index`]), held entries included in the state they have.
@@ -12,6 +12,8 @@ pub struct Census {
     pub listed_bytes: [u64; LISTS],
     /// Bytes of MRU entries that wait in the window, by kind: a part of `state_bytes`.
     pub window_bytes: [u64; 2],
+    /// Bytes of entries that were handed over: a part of `state_bytes`.
+    pub handed_bytes: u64,
     /// Bytes of dead entries still held, by kind, oversize ones left out.
     pub dead_bytes: [u64; 2],
     /// Bytes of dead entries still held which are heavier than the cache, by kind.
@@ -38,6 +40,7 @@ impl Census {
             self.dead_bytes[i] += other.dead_bytes[i];
             self.oversize_bytes[i] += other.oversize_bytes[i];
         }
+        self.handed_bytes += other.handed_bytes;
         self.resident += other.resident;
         self.ghosts += other.ghosts;
         self.loading += other.loading;

@@ -53,7 +53,8 @@ fn arguments(bytes: usize, small: &[(usize, u32)], large: &[(usize, u64)]) -> Ve
 fn a_read_says_what_it_wants() {
     let request = request(15, &transfer(3, 8192, 4096), &[]);
     let wanted = Transfer { handle: 3, offset: 8192, length_bytes: 4096 };
-    assert_eq!((request.operation, request.node), (Operation::Read(wanted), 99));
+    let flags = OFlags::empty();
+    assert_eq!((request.operation, request.node), (Operation::Read { from: wanted, flags }, 99));
     assert_eq!((request.user, request.group, request.thread), (1, 2, 3));
     assert_eq!(request.unique, 7);
 }

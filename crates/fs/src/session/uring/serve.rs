@@ -222,7 +222,7 @@ impl<O: Origin> Server<O> {
         let counters = &session.view.counters;
         let Some(work) = session.at_once(&request, &mut answer) else {
             match request.operation {
-                Operation::Read(_) => {
+                Operation::Read { .. } => {
                     counters.ring(Way::Answered);
                     self.placement.answered();
                 }

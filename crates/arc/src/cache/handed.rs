@@ -1,0 +1,98 @@
+//! Handing entries over to a cache above, whose misses are all that this cache sees.
+//!
+//! The bytes of such an entry are in memory twice. They stay as long as nobody needs the memory,
+//! and are the first to leave: when an arrival needs room, when the cache shrinks, and when they
+//! weigh more than their limit, which the owner sets by what memory is free.
+
+use super::Cache;
+use super::core::Core;
+use super::evict::Leaving;
+use crate::table::SublistGuard;
+use std::hash::Hash;
+
+impl<K: Eq + Hash + Clone, V> Cache<K, V> {
+    /// Says that a cache above has the bytes of an entry now. It is the first to leave when room is
+    /// needed, and leaves its ghost as any other. A demand that comes before takes it back.
+    ///
+    /// Returns whether it was handed over: not if there is no entry, if it was so before, or if it
+    /// came back since it, or its ghost, was here last. The cache above could not keep that one.
+    pub fn hand_over(&self, key: &K) -> bool {
+        let core = self.core();
+        let hash = self.hash(key);
+        let place = {
+            let mut guard = core.lock_drained(core.sublist_of(hash));
+            guard.find(hash, key).and_then(|id| guard.hand_over(id))
+        };
+        let Some(place) = place else { return false };
+        core.handed.push(place, |place| {
+            core.sublists().get(place.sublist)?.entry(place.id).map(|entry| entry.meta.load())
+        });
+        core.trim_handed(place.weight_bytes);
+        true
+    }
+}
+
+impl<K, V> Cache<K, V> {
+    /// Limits the weight of all entries that are handed over, in bytes; without a limit at first.
+    /// What is over it leaves now, and later as soon as it is handed over.
+    pub fn limit_handed(&self, bytes: u64) {
+        let core = self.core();
+        core.handed.set_limit(bytes);
+        core.trim_handed(0);
+    }
+
+    /// Weight of all entries that are handed over, in bytes.
+    #[must_use]
+    pub fn handed_bytes(&self) -> u64 {
+        self.core().handed.bytes()
+    }
+}
+
+impl<K, V> Core<K, V> {
+    /// Lets go of what is over the limit. No room was lacking, and more memory may be had as soon as
+    /// something comes back. So the target grows as if they had stayed. Otherwise the target, and
+    /// the ghosts with it, would stay as small as what is kept, and nothing would be known again.
+    /// There is room for another arrival of `next_bytes` then.
+    fn trim_handed(&self, next_bytes: u64) {
+        let mut any = false;
+        while self.handed.is_over() && self.let_go_of_handed() {
+            any = true;
+        }
+        if any {
+            self.ledger().balance.grow_for_ghosts(next_bytes);
+        }
+    }
+
+    /// Lets go of the entry that was handed over first; of one that is held with its last release.
+    /// Returns whether there was one.
+    pub(super) fn let_go_of_handed(&self) -> bool {
+        while let Some(place) = self.handed.pop() {
+            let mut leaving = Leaving::with_room(self, 1);
+            let is_there = {
+                let mut guard = self.lock_drained(&self.sublists()[place.sublist]);
+                let is_there = place.is_of(guard.word(place.id));
+                if is_there {
+                    self.demote_locked(&mut guard, place.id, &mut leaving);
+                }
+                is_there
+            };
+            leaving.let_go(self);
+            if is_there {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Makes a live entry a ghost, or marks it to become one with its last release.
+    pub(super) fn demote_locked(
+        &self,
+        guard: &mut SublistGuard<'_, K, V>,
+        id: u32,
+        leaving: &mut Leaving<K, V>,
+    ) {
+        if let Some((stored, gone)) = guard.demote(id) {
+            self.demoted(guard, leaving, stored, &gone);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Entries that were handed over: a cache above has their bytes now, and asks again only for those
+//! that it could not keep.
+//!
+//! They stay where they are on their lists, and are the first to leave when room is needed. Of
+//! those the one that was handed over first goes first, so they have a queue. A demand takes an
+//! entry back: the cache above has dropped it, and it stays as any other ([`RETURNED`]).
+//!
+//! Invariants: the bytes and the number are those of all live entries whose word has [`HANDED`].
+//! The flag is raised under the sublist's lock, by [`SublistGuard::hand_over`] alone. Each such
+//! entry has one place in the queue. A place whose entry has gone, or was taken back, is passed
+//! over; there are never more of those than of the others, but for a few.
+//!
+//! The queue's lock is a leaf: nothing is locked, allocated by users or looked up under it.
+//!
+//! [`RETURNED`]: super::meta::RETURNED
+
+use super::meta::{HANDED, RETURNED, Word};
+use super::sublist::SublistGuard;
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Mutex, lock};
+use std::collections::VecDeque;
+
+/// Places of entries that have gone which are not worth a look through the queue.
+const GONE_FEW: usize = 64;
+
+/// The place of an entry in the queue: which slot it has, in its how manyeth use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) sublist: usize,
+    pub(crate) id: u32,
+    uses: u64,
+    pub(crate) weight_bytes: u64,
+}
+
+impl Place {
+    /// Whether this is the word of the entry, and it is still handed over.
+    pub(crate) fn is_of(self, word: Word) -> bool {
+        word.is_live() && word.is(HANDED) && word.uses() == self.uses
+    }
+}
+
+/// All entries of a cache that were handed over.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    bytes: AtomicU64,
+    entries: AtomicU64,
+    limit_bytes: AtomicU64,
+    queue: Mutex<VecDeque<Place>>,
+}
+
+impl Handed {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+            limit_bytes: AtomicU64::new(u64::MAX),
+            queue: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// Their weight in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// How many there are.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries.load(Relaxed)
+    }
+
+    /// Whether there is one.
+    pub(crate) fn any(&self) -> bool {
+        self.entries() > 0
+    }
+
+    /// Whether they weigh more than they may.
+    pub(crate) fn is_over(&self) -> bool {
+        self.any() && self.bytes() > self.limit_bytes.load(Relaxed)
+    }
+
+    /// Says how much they may weigh.
+    pub(crate) fn set_limit(&self, bytes: u64) {
+        self.limit_bytes.store(bytes, Relaxed);
+    }
+
+    /// Counts an entry out whose word had this before it lost [`HANDED`].
+    pub(crate) fn taken_back(&self, before: Word, weight_bytes: u64) {
+        if before.is(HANDED) {
+            self.bytes.fetch_sub(weight_bytes, Relaxed);
+            self.entries.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Gives an entry its place. `word` tells what is in a slot now.
+    pub(crate) fn push(&self, place: Place, word: impl Fn(Place) -> Option<Word>) {
+        let queue = {
+            let mut queue = lock(&self.queue);
+            queue.push_back(place);
+            let there = usize::try_from(self.entries()).unwrap_or(usize::MAX);
+            let gone_at_least = queue.len().saturating_sub(there);
+            if gone_at_least <= there.saturating_add(GONE_FEW) {
+                return;
+            }
+            std::mem::take(&mut *queue)
+        };
+        // Whoever looks for the first meanwhile finds none, and evicts another entry.
+        let is_there = |place: &Place| word(*place).is_some_and(|word| place.is_of(word));
+        let mut queue: VecDeque<Place> = queue.into_iter().filter(is_there).collect();
+        let mut since = lock(&self.queue);
+        queue.append(&mut since);
+        let old = std::mem::replace(&mut *since, queue);
+        drop(since);
+        drop(old);
+    }
+
+    /// Takes the place of the one that was handed over first. It may have gone meanwhile.
+    pub(crate) fn pop(&self) -> Option<Place> {
+        if !self.any() {
+            return None;
+        }
+        lock(&self.queue).pop_front()
+    }
+
+    /// Places in the queue.
+    #[cfg(all(test, not(shuttle)))]
+    fn places(&self) -> usize {
+        lock(&self.queue).len()
+    }
+}
+
+impl<K, V> SublistGuard<'_, K, V> {
+    /// Marks a live entry as handed over. Nothing is done, and no place returned, if it is so
+    /// already, or came back although it, or its ghost, had been handed over or evicted before.
+    pub(crate) fn hand_over(&mut self, id: u32) -> Option<Place> {
+        let (entry, handed) = (self.entry(id), &self.sublist.handed);
+        let weight_bytes = entry.weight_bytes();
+        // Counted first, so that a hit that takes it back at once has something to count out.
+        handed.bytes.fetch_add(weight_bytes, Relaxed);
+        handed.entries.fetch_add(1, Relaxed);
+        let hand_over = |word: Word| {
+            (word.is_live() && !word.any(HANDED | RETURNED)).then(|| word.with(HANDED))
+        };
+        match entry.meta.change(hand_over) {
+            Ok((before, _)) => {
+                let (sublist, uses) = (self.sublist.number(), before.uses());
+                Some(Place { sublist, id, uses, weight_bytes })
+            }
+            Err(_) => {
+                handed.bytes.fetch_sub(weight_bytes, Relaxed);
+                handed.entries.fetch_sub(1, Relaxed);
+                None
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_what_has_gone_never_outnumber_the_others_by_much() {
+        let handed = Handed::new();
+        let place = |id| Place { sublist: 0, id, uses: 0, weight_bytes: 1 };
+        // Of every hundred that come, one stays.
+        for id in 0..100_000 {
+            let stays = id % 100 == 0;
+            handed.entries.fetch_add(u64::from(stays), Relaxed);
+            let word = |place: Place| (place.id % 100 == 0).then(|| Word::live_and_handed());
+            handed.push(place(id), word);
+            let there = handed.entries() as usize;
+            assert!(handed.places() <= 2 * there + GONE_FEW + 1, "{}", handed.places());
+        }
+        let mut left = Vec::new();
+        while let Some(place) = handed.pop() {
+            left.push(place.id);
+        }
+        assert!(left.is_sorted(), "the first is the first to leave");
+        assert_eq!(left.iter().filter(|id| *id % 100 == 0).count(), 1000, "none is lost");
+    }
+}

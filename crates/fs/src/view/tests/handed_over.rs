@@ -1,0 +1,144 @@
+//! What a page cache above takes is kept while memory is free, and leaves first when it is not;
+//! what the page cache has dropped is kept. Counted in reads of the source, over five passes
+//! between which the page cache is dropped.
+
+use super::*;
+
+const RECORDS: u64 = 512;
+/// Memory is free, or there is none.
+const FREE: u64 = u64::MAX;
+const NONE: u64 = 0;
+
+/// How a program reads a file, as the requests that come of it below a page cache that has nothing:
+/// where, and how much.
+type Way = fn(u64) -> Vec<(u64, u64)>;
+
+/// `cat`, and whatever reads a whole file: the kernel reads ahead in ever larger pieces, up to its
+/// limit, here of eight records.
+fn readahead(size: u64) -> Vec<(u64, u64)> {
+    let (mut requests, mut at, mut length) = (Vec::new(), 0, RECORD / 2);
+    while at < size {
+        requests.push((at, length.min(size - at)));
+        at += length;
+        length = (length * 2).min(8 * RECORD);
+    }
+    requests
+}
+
+/// Whole records, at random.
+fn random_records(size: u64) -> Vec<(u64, u64)> {
+    shuffled(size / RECORD).into_iter().map(|index| (index * RECORD, RECORD)).collect()
+}
+
+/// A sixteenth of each record, at random.
+fn random_pieces(size: u64) -> Vec<(u64, u64)> {
+    let piece = |index| (index * RECORD + RECORD / 4, RECORD / 16);
+    shuffled(size / RECORD).into_iter().map(piece).collect()
+}
+
+/// A map that is touched at random: the kernel reads around each fault, across records.
+fn faults(size: u64) -> Vec<(u64, u64)> {
+    let around = |index: u64| ((index * RECORD).saturating_sub(RECORD / 2), RECORD);
+    shuffled(size / RECORD).into_iter().map(around).collect()
+}
+
+/// One program reads whole records, another pieces of them.
+fn mixed(size: u64) -> Vec<(u64, u64)> {
+    random_records(size).into_iter().zip(random_pieces(size)).flat_map(|(a, b)| [a, b]).collect()
+}
+
+/// All numbers below a power of two, in an order that repeats nowhere.
+fn shuffled(count: u64) -> Vec<u64> {
+    assert!(count.is_power_of_two());
+    (0..count).map(|number| (number * 2_654_435_761 + 7) % count).collect()
+}
+
+/// Reads of the source in each of five passes, with memory for as many records.
+fn reads(way: Way, capacity_records: u64, handed_limit_bytes: u64) -> Vec<u64> {
+    let mut fixture = fixture_with(Duration::ZERO, |settings| {
+        (settings.direct_io, settings.exclusive) = (false, true);
+    });
+    let size = RECORDS * RECORD;
+    // Room for what a record weighs beside its bytes.
+    let capacity = capacity_records * (RECORD + RECORD / 16);
+    let cache = Cache::builder(capacity).start_bytes(capacity / 8).min_bytes(capacity / 8);
+    Arc::get_mut(&mut fixture.view).unwrap().cache = cache.sublists(4).build();
+    fixture.view.cache.limit_handed(handed_limit_bytes);
+    let contents = pattern(size as usize, 3);
+    fs::write(fixture.path("a"), &contents).unwrap();
+    let pass = |_| {
+        let before = fixture.origin_reads();
+        let opened = fixture.open("a", OFlags::RDONLY);
+        for (offset, length) in way(size) {
+            let expected = &contents[offset as usize..(offset + length).min(size) as usize];
+            assert_eq!(fixture.read(opened.handle, offset, length), expected);
+        }
+        fixture.view.release(opened.handle);
+        fixture.origin_reads() - before
+    };
+    let reads = (0..5).map(pass).collect();
+    fixture.view.cache.validate().unwrap();
+    reads
+}
+
+/// With how often, apart, a pass asks for a record.
+const WAYS: [(&str, Way, u64); 5] = [
+    ("readahead", readahead, 1),
+    ("whole records at random", random_records, 1),
+    ("pieces at random", random_pieces, 1),
+    ("faults of a map", faults, 2),
+    ("records and pieces", mixed, 2),
+];
+
+#[test]
+fn a_set_that_fits_is_read_once_while_memory_is_free() {
+    for (name, way, _) in WAYS {
+        for capacity in [RECORDS, 4 * RECORDS] {
+            assert_eq!(reads(way, capacity, FREE), [RECORDS, 0, 0, 0, 0], "{name}, {capacity}");
+        }
+    }
+}
+
+#[test]
+fn a_set_that_fits_is_read_at_most_twice_while_no_memory_is_free() {
+    for (name, way, asked) in WAYS {
+        for capacity in [RECORDS, 4 * RECORDS] {
+            let reads = reads(way, capacity, NONE);
+            // What is asked for twice in one pass comes back in that pass.
+            assert!(reads[0] <= asked * RECORDS, "{name}, {capacity}: {reads:?}");
+            assert!(reads[0] + reads[1] <= 2 * RECORDS, "{name}, {capacity}: {reads:?}");
+            assert_eq!(reads[2..], [0, 0, 0], "{name}, {capacity}: {reads:?}");
+        }
+    }
+}
+
+#[test]
+fn of_a_set_of_twice_the_memory_no_pass_reads_more_than_once() {
+    for (name, way, asked) in WAYS {
+        for limit in [FREE, RECORDS * RECORD / 4, NONE] {
+            let reads = reads(way, RECORDS / 2, limit);
+            let most = asked * RECORDS;
+            assert!(reads.iter().all(|&reads| reads <= most), "{name}: {reads:?}");
+            assert!(reads[4] < most, "{name}, some is kept of it: {reads:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_program_reads_past_the_page_cache_is_not_handed_over() {
+    let fixture = fixture_with(Duration::ZERO, |settings| {
+        (settings.direct_io, settings.exclusive) = (false, true);
+    });
+    fixture.view.cache.limit_handed(NONE);
+    fs::write(fixture.path("a"), pattern(4 * RECORD as usize, 1)).unwrap();
+    let opened = fixture.open("a", OFlags::RDONLY);
+    for past_pages in [true, false] {
+        let mut read = fixture.view.begin_read(opened.handle, 0, RECORD, past_pages).unwrap();
+        fixture.view.complete_read(&mut read).unwrap();
+        fixture.view.finish_read(&read, |_| ());
+        drop(read);
+        let handed_over = u64::from(!past_pages);
+        assert_eq!(fixture.view.counters.counts().handed_over, handed_over);
+        assert_eq!(fixture.view.cache.stats().data_size == 0, !past_pages);
+    }
+}
