@@ -35,11 +35,15 @@ pub enum Peer {
         /// Options of `ogive mount`.
         options: Vec<String>,
     },
+    /// A slow source to put others upon: the passthrough again, with a delay for each request.
+    Slow,
     /// libfuse's fastest pass-through, example/passthrough_hp.cc, built by whoever measures;
     /// `PASSTHROUGH_HP` says where it is.
     PassthroughHp,
     /// bindfs.
     Bindfs,
+    /// mergerfs, over one branch.
+    Mergerfs,
     /// gocryptfs, over an encrypted copy.
     Gocryptfs,
     /// rclone's mount with its VFS cache in full mode.
@@ -47,6 +51,9 @@ pub enum Peer {
 }
 
 impl Peer {
+    /// What each request of the slow source takes.
+    pub const DELAY_SECONDS: &str = "0.001";
+
     /// ogive, page cache on or by direct I/O, with an ARC of at most `arc_max_bytes`.
     pub fn ogive(direct: bool, arc_max_bytes: u64) -> Self {
         let mut options = vec!["--arc-max".to_owned(), arc_max_bytes.to_string()];
@@ -88,7 +95,9 @@ impl Peer {
             Self::Memory => "FUSE limit, direct I/O",
             Self::Ogive { name, .. } => name,
             Self::PassthroughHp => "passthrough_hp",
+            Self::Slow => "slow source",
             Self::Bindfs => "bindfs",
+            Self::Mergerfs => "mergerfs",
             Self::Gocryptfs => "gocryptfs",
             Self::Rclone => "rclone, VFS cache full",
         }
@@ -97,10 +106,11 @@ impl Peer {
     /// Why this peer cannot run here, if it cannot.
     pub fn missing(&self, session: &Session) -> Option<String> {
         let program = match self {
-            Self::Bare | Self::Passthrough { .. } | Self::Memory => return None,
+            Self::Bare | Self::Passthrough { .. } | Self::Memory | Self::Slow => return None,
             Self::Ogive { .. } => return session.ogive.clone().err(),
             Self::PassthroughHp => return passthrough_hp().err(),
             Self::Bindfs => "bindfs",
+            Self::Mergerfs => "mergerfs",
             Self::Gocryptfs => "gocryptfs",
             Self::Rclone => "rclone",
         };
@@ -138,6 +148,12 @@ impl Peer {
                 command.arg("--from-memory").args([source, &point]);
                 Start::Foreground(command)
             }
+            Self::Slow => {
+                let mut command = Command::new(&session.passthrough);
+                command.args(["--delay", Self::DELAY_SECONDS, "--threads", "64"]);
+                command.arg("--allow-other").args([source, &point]);
+                Start::Foreground(command)
+            }
             Self::Ogive { options, .. } => {
                 let ogive = session.ogive.as_ref()?;
                 let mut command = Command::new(ogive);
@@ -155,6 +171,11 @@ impl Peer {
             Self::Bindfs => {
                 let mut command = Command::new("bindfs");
                 command.arg("-f").args([source, &point]);
+                Start::Foreground(command)
+            }
+            Self::Mergerfs => {
+                let mut command = Command::new("mergerfs");
+                command.args(["-f", "-o", "cache.files=auto-full"]).args([source, &point]);
                 Start::Foreground(command)
             }
             Self::Gocryptfs => {
@@ -186,10 +207,18 @@ fn passthrough_hp() -> Result<PathBuf> {
     })
 }
 
-/// Leaves out the peers that cannot run; says which and why.
+/// Leaves out the peers that cannot run, and those that `BENCH_PEERS` does not name; says which and
+/// why.
 pub fn present(peers: Vec<Peer>, session: &Session) -> (Vec<Peer>, Vec<String>) {
     let mut notes = Vec::new();
+    let asked_for = std::env::var("BENCH_PEERS").unwrap_or_default();
+    let is_asked_for =
+        |peer: &Peer| asked_for.split(';').any(|words| peer.name().contains(words.trim()));
     let kept = peers.into_iter().filter(|peer| match peer.missing(session) {
+        _ if !is_asked_for(peer) => {
+            notes.push(format!("{}: not run: BENCH_PEERS is \"{asked_for}\"", peer.name()));
+            false
+        }
         Some(reason) => {
             notes.push(format!("{}: not run: {reason}", peer.name()));
             false
@@ -198,6 +227,14 @@ pub fn present(peers: Vec<Peer>, session: &Session) -> (Vec<Peer>, Vec<String>) 
     });
     let kept = kept.collect();
     (kept, notes)
+}
+
+/// rclone keeps copies on disk from one mount to the next.
+pub fn forget_copies(session: &Session, peer: &Peer) -> Result<()> {
+    if *peer == Peer::Rclone {
+        let _ = fs::remove_dir_all(session.folder("rclone-cache")?);
+    }
+    Ok(())
 }
 
 /// Where the encrypted copy of `source` is.

@@ -53,6 +53,8 @@ pub struct Plan {
     pub limit_bytes: u64,
     /// Rounds of `caching`: its figures are counts, which repeat well.
     pub caching_rounds: usize,
+    /// Rounds of passes over a slow source.
+    pub dropped_rounds: usize,
 }
 
 impl Plan {
@@ -72,6 +74,7 @@ impl Plan {
                 idle_seconds: 15,
                 limit_bytes: 192 * MIB,
                 caching_rounds: 1,
+                dropped_rounds: 1,
             },
             Mode::Full => Self {
                 rounds: 5,
@@ -86,6 +89,7 @@ impl Plan {
                 idle_seconds: 60,
                 limit_bytes: 512 * MIB,
                 caching_rounds: 2,
+                dropped_rounds: 3,
             },
         }
     }

@@ -89,7 +89,7 @@ pub(crate) struct Counts {
     pub(crate) prefetch_issued: u64,
     /// Prefetches under way.
     pub(crate) prefetch_active: u64,
-    /// Records left to the kernel's page cache.
+    /// Records handed over to the kernel's page cache.
     pub(crate) handed_over: u64,
     /// Bytes that the second level brought.
     pub(crate) second_level_bytes: u64,
@@ -171,7 +171,7 @@ impl Counters {
         self.sum(Counter::PrefetchIssued).saturating_sub(ended)
     }
 
-    /// A record was left to the page cache.
+    /// A record was handed over to the page cache.
     pub(crate) fn handed_over(&self) {
         self.add(Counter::HandedOver, 1);
     }

@@ -126,6 +126,7 @@ fn clean_page_cache_is_headroom_and_dirty_is_not() {
     // 99 used, of which 70 on the file lists, of which 10 not clean: 39 are a burden.
     assert_eq!(reading.headroom_bytes, 61 * MIB);
     assert_eq!(reading.usage_bytes, 99 * MIB);
+    assert_eq!(reading.unused_bytes, MIB, "page cache counts as used");
 }
 
 #[test]
@@ -133,11 +134,12 @@ fn over_the_limit_is_no_headroom_and_a_limit_above_the_machine_is_none() {
     let tree = Tree::unified("/a");
     tree.cgroup("/a", &level(&(100 * MIB).to_string(), "max", 101 * MIB, ""));
     let sources = tree.probe();
-    assert_eq!(sources.read().unwrap().headroom_bytes, 0);
+    let reading = sources.read().unwrap();
+    assert_eq!((reading.headroom_bytes, reading.unused_bytes), (0, 0));
     tree.cgroup("/a", &level(&(9000 * MIB).to_string(), "max", MIB, ""));
     let reading = sources.read().unwrap();
     assert_eq!(reading.limit_bytes, 1024 * MIB);
-    assert_eq!(reading.headroom_bytes, 768 * MIB);
+    assert_eq!((reading.headroom_bytes, reading.unused_bytes), (768 * MIB, 1024 * MIB));
 }
 
 #[test]

@@ -59,6 +59,7 @@ pub fn run(session: &Session) -> Result<()> {
     for (name, _) in &workloads {
         render(&mut report, &peers, name);
     }
+    super::dropped::measure(session, &mut report)?;
     report.note(format!(
         "limit {} MiB for daemon and reader; working set {} MiB, scan {} MiB, Zipf 0.9; \
          hits below 0: the scan missed more often than the working set was read",

@@ -2,6 +2,7 @@
 
 pub mod arc;
 pub mod caching;
+mod dropped;
 pub mod idle;
 pub mod metadata;
 pub mod sequential;

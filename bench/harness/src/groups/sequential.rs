@@ -80,7 +80,7 @@ fn read_in_all_states(
     round: usize,
 ) -> Result<()> {
     for state in ["origin cold", "origin warm"] {
-        forget_copies(session, peer)?;
+        peer::forget_copies(session, peer)?;
         let mounted = peer.mount(session, source, None)?;
         let origin = origin_file(session, peer, source);
         if state == "origin cold" {
@@ -142,12 +142,4 @@ fn origin_file(session: &Session, peer: &Peer, source: &Path) -> PathBuf {
         }
     }
     fileset::data_file(source, 0)
-}
-
-/// rclone keeps copies on disk from one mount to the next.
-fn forget_copies(session: &Session, peer: &Peer) -> Result<()> {
-    if *peer == Peer::Rclone {
-        let _ = fs::remove_dir_all(session.folder("rclone-cache")?);
-    }
-    Ok(())
 }

@@ -24,10 +24,10 @@ const RACY_WINDOW: Duration = Duration::from_secs(2);
 /// What becomes of a record that the kernel's page cache has taken over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
-    /// It stays in the ARC as well: what the page cache drops is found there.
+    /// It stays in the ARC as any other, also where that pushes out the page cache.
     Inclusive,
-    /// Only its history stays: no byte is in memory twice, and what the page cache drops is read
-    /// from the origin once more before the ARC keeps it.
+    /// It is the first to leave when memory is needed. What the page cache asks for again is kept, at
+    /// the price of one more read of the origin if it had left.
     #[default]
     Exclusive,
 }

@@ -79,7 +79,8 @@ pub(crate) struct MountArgs {
 
     /// What the cache keeps of bytes it has handed to the kernel's page cache
     ///
-    /// Has no effect with --direct-io, where nothing is handed over.
+    /// While memory is free, the cache keeps them either way. Has no effect with --direct-io, where
+    /// nothing is handed over.
     #[arg(
         long,
         value_enum,
@@ -371,10 +372,10 @@ pub(crate) struct MountArgs {
 /// The choices of `--caching`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Caching {
-    /// Only their history: no byte is in memory twice, and what the page cache drops is read from
-    /// SRC once more before it is kept
+    /// What nobody else needs the memory for: they are the first to leave. Those that the page
+    /// cache asks for again are kept, at the price of one more read of SRC if they had left
     Exclusive,
-    /// The bytes as well: what the page cache drops is found in the cache
+    /// All that any other bytes would be kept of, also where that pushes out the page cache
     Inclusive,
 }
 
