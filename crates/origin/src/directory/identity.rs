@@ -285,7 +285,7 @@ fn ask(directory: BorrowedFd<'_>, name: &OsStr, more: StatxFlags) -> Result<Stat
 
 /// The line of the table for the mount that an object lies on. The table has the ids that are given
 /// again.
-fn mount_of<'a>(
+pub(super) fn mount_of<'a>(
     mounts: &'a [MountEntry],
     statx: &Statx,
     (directory, name): (BorrowedFd<'_>, &OsStr),
