@@ -91,6 +91,7 @@ impl Plan {
             // A bucket without a stage is only read.
             read_only: args.read_only || (bucket.is_some() && !has_stage),
             allow_other: args.allow_other,
+            trust_permissions: args.trust_permissions,
             direct_io: args.direct_io,
             passthrough: args.passthrough,
             caching: args.caching.into(),
@@ -345,7 +346,7 @@ mod tests {
              --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
              --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring \
-             --trust-times always",
+             --trust-times always --trust-permissions",
         )
         .unwrap();
         let o = plan.options;
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(o.record_size_bytes, 16 << 10);
         assert_eq!((o.metadata_ttl, o.negative_ttl), (Duration::from_secs(5), Duration::ZERO));
         assert_eq!(o.racy_window, Some(Duration::from_millis(20)));
-        assert_eq!(o.trust_times, ogive_fs::TrustTimes::Always);
+        assert_eq!((o.trust_times, o.trust_permissions), (ogive_fs::TrustTimes::Always, true));
         assert_eq!((o.threads, o.origin_threads), (3, 7));
         assert_eq!(o.transport, ogive_fs::Transport::Uring);
         assert_eq!((o.prefetch_max_bytes, o.inode_limit), (0, 1000));
