@@ -165,7 +165,7 @@ state() {
 # compare NAME: what the view has said, and what the source has.
 compare() {
     diff "$WORK/bare" "$WORK/asked" >"$WORK/differences" ||
-        fail "$1 gets other answers than from the source (<):"$'\n'"$(head -n 20 "$WORK/differences")"
+        fail "$1: the view (>) differs from the source (<): $(head -n 20 "$WORK/differences")"
 }
 
 mkdir "$WORK/source"
@@ -236,5 +236,15 @@ grep -q '"permissions": "kernel"' "$WORK/view/.ogive/mount" || fail 'permissions
 grep -q 'because of --trust-permissions' "$WORK/log" || fail 'the log does not say why'
 unmount_view "$WORK/view"
 say 'whoever trusts mode bits has them checked by the kernel'
+
+# Below a source of this machine it is mode bits that count, and the log says so.
+mkdir "$WORK/local" "$WORK/local/far"
+mount --bind "$WORK/below" "$WORK/local/far"
+remember_mount "$WORK/local/far"
+mount_view "$WORK/local" "$WORK/view" --allow-other --log-file "$WORK/log" --log-format json
+ls "$WORK/view/far" >"$WORK/asked"
+grep -q '"event":"permissions_by_mode".*fuse.ogive at ' "$WORK/log" || fail 'the log does not warn'
+unmount_view "$WORK/view"
+umount "$WORK/local/far"
 unmount_view "$WORK/below"
 passed

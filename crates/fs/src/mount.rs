@@ -70,6 +70,9 @@ pub struct Kstats {
     read: Arc<ReadKstat>,
 }
 
+/// The threads that serve a mount, and its rings, if there are any.
+type Served<O> = (device::Threads, Option<Rings<O>>);
+
 /// The text of the counters of this name.
 type ReadKstat = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -168,18 +171,7 @@ impl<O: Origin> Mount<O> {
             permits: Permits::new(session_threads),
             owner: (!options.allow_other).then(|| rustix::process::geteuid().as_raw()),
         });
-        let without_reserve = reserve::WithoutReserve::begin();
-        let prepared = transport::prepare(&session, &options)?;
-        let (device, unmounter) =
-            attach::attach(&options, source, asks_source, session.in_flight.clone())?;
-        attached(view.origin.origin());
-        let started = transport::start(prepared, &session, device, &options);
-        let (threads, rings) = started.inspect_err(|_| {
-            if let Err(error) = unmounter.unmount() {
-                log::warn!("cannot undo the mount: {error}");
-            }
-        })?;
-        drop(without_reserve);
+        let ((threads, rings), unmounter) = serve(&session, source, &options, attached)?;
         let session = run(session, threads, rings).map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
@@ -262,6 +254,27 @@ fn cache(
         }
         None => builder.build(),
     }
+}
+
+/// Mounts, and starts the threads that answer requests; `attached` is called in between.
+fn serve<O: Origin>(
+    session: &Arc<Session<Watched<O>>>,
+    source: &std::path::Path,
+    options: &MountOptions,
+    attached: impl FnOnce(&O),
+) -> Result<(Served<Watched<O>>, Unmounter), MountError> {
+    let _without_reserve = reserve::WithoutReserve::begin();
+    let prepared = transport::prepare(session, options)?;
+    let Settings { asks_source, .. } = session.view.settings;
+    let (device, unmounter) =
+        attach::attach(options, source, asks_source, session.in_flight.clone())?;
+    attached(session.view.origin.origin());
+    let started = transport::start(prepared, session, device, options).inspect_err(|_| {
+        if let Err(error) = unmounter.unmount() {
+            log::warn!("cannot undo the mount: {error}");
+        }
+    })?;
+    Ok((started, unmounter))
 }
 
 /// Waits for the end of the connection, and then for what was under way. What is caught in an

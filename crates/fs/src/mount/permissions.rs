@@ -4,7 +4,7 @@
 //! are all that counts there, and it costs no request. Elsewhere a server or another program has
 //! rules of its own. There the kernel checks nothing, and the source is asked, in the name of each
 //! user ([`ogive_origin::on_behalf_of`]). It goes by the file system that the source is on;
-//! what is mounted below it is treated alike.
+//! what is mounted below it is treated alike, and the log says so where that is not right.
 
 use super::{MountError, MountOptions};
 use ogive_origin::DirectoryOrigin;
@@ -23,7 +23,7 @@ pub(super) fn decide(
     }
     let Some(fstype) = origin.decides_rights_elsewhere() else {
         log::debug!("permissions: the kernel checks modes and access lists, as on the source");
-        return Ok((origin, false));
+        return Ok((origin.letting_in_by_mode(), false));
     };
     let say = |by, why: &str| log::info!(event = "permissions", by; "permissions: {why}");
     if options.trust_permissions {

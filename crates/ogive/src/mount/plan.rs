@@ -65,17 +65,7 @@ impl Plan {
             if bytes <= total_bytes {
                 return Ok(Some(bytes));
             }
-            Err(anyhow::Error::from(
-                Refusal::new(
-                    exit::USAGE,
-                    format!(
-                        "cannot mount: {flag} {} is more than the memory of this machine, {}",
-                        Size(bytes),
-                        Size(total_bytes >> 20 << 20)
-                    ),
-                )
-                .hint("give a smaller size, or a share such as 50%"),
-            ))
+            Err(anyhow::Error::from(more_than_memory(flag, bytes, total_bytes)))
         };
         let arc_max_bytes = bytes("--arc-max", args.arc_max)?;
         let arc_min_bytes = bytes("--arc-min", args.arc_min)?;
@@ -137,6 +127,15 @@ impl Plan {
             verbosity: verbosity(args.verbose),
         })
     }
+}
+
+fn more_than_memory(flag: &str, bytes: u64, total_bytes: u64) -> Refusal {
+    let message = format!(
+        "cannot mount: {flag} {} is more than the memory of this machine, {}",
+        Size(bytes),
+        Size(total_bytes >> 20 << 20)
+    );
+    Refusal::new(exit::USAGE, message).hint("give a smaller size, or a share such as 50%")
 }
 
 /// What is said, by how often -v was given.

@@ -119,6 +119,14 @@ impl DirectoryOrigin {
         types::is_elsewhere(&mount.fstype).then_some(mount.fstype)
     }
 
+    /// Says in the log which file systems below the source are met that decide on rights elsewhere,
+    /// for a mount on which mode bits are checked for others.
+    #[must_use]
+    pub fn letting_in_by_mode(mut self) -> Self {
+        self.nodes.inspector.lets_in_by_mode = true;
+        self
+    }
+
     /// Asks the source in the name of whoever this process acts for ([`crate::on_behalf_of`]), and
     /// with that one's rights, instead of with its own. A thread that acts for nobody is refused.
     ///

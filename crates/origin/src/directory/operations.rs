@@ -476,7 +476,9 @@ impl Origin for DirectoryOrigin {
     }
 
     fn statistics(&self, node: &Node) -> Result<FileSystemStatistics> {
-        let statistics = rustix::fs::fstatvfs(self.path_descriptor(node)?)?;
+        let descriptor = self.path_descriptor(node)?;
+        let ask = || rustix::fs::fstatvfs(descriptor.as_fd());
+        let statistics = self.nodes.rights.own_first(ask)?;
         Ok(FileSystemStatistics {
             block_size_bytes: u32::try_from(statistics.f_bsize).unwrap_or(4096),
             fragment_size_bytes: u32::try_from(statistics.f_frsize).unwrap_or(4096),
