@@ -120,6 +120,8 @@ def look():
         say('enter', name, enter)
     for name in ['script', 'unreadable', 'program', 'program-x', 'public', 'own']:
         say('execute', name, execute)
+        # A flag of the kernel's own, which no program can set.
+        say('open as if to execute', name, lambda path: os.close(os.open(path, 0x20)))
     say('readlink', 'link', os.readlink)
 
 
