@@ -9,6 +9,8 @@ mod attach;
 mod error;
 mod fusermount;
 mod options;
+mod permissions;
+mod reserve;
 mod summary;
 mod transport;
 
@@ -68,6 +70,9 @@ pub struct Kstats {
     read: Arc<ReadKstat>,
 }
 
+/// The threads that serve a mount, and its rings, if there are any.
+type Served<O> = (device::Threads, Option<Rings<O>>);
+
 /// The text of the counters of this name.
 type ReadKstat = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -89,7 +94,7 @@ impl Mount {
         let source = std::path::absolute(&options.source)
             .and_then(|path| path.canonicalize())
             .map_err(|error| MountError::source(&options.source, error))?;
-        let origin = options.open(&source)?;
+        let (origin, asks_source) = permissions::decide(options.open(&source)?, &options)?;
         let inode_bytes = INODE_BYTES + if origin.keeps_handles() { 0 } else { PLACE_BYTES };
         let mount_point = options.mount_point.clone();
         let trust = options.trust_times;
@@ -97,7 +102,7 @@ impl Mount {
             warn_of_doubted(origin, trust);
             tell_origin_of_mount(origin, &mount_point);
         };
-        Self::begin(origin, &source, inode_bytes, options, attached)
+        Self::begin(origin, &source, (inode_bytes, asks_source), options, attached)
     }
 }
 
@@ -110,14 +115,15 @@ impl<O: Origin> Mount<O> {
     pub fn of(origin: O, options: MountOptions) -> Result<Self, MountError> {
         let options = options.checked()?;
         let source = options.source.clone();
-        Self::begin(origin, &source, INODE_BYTES + PLACE_BYTES, options, |_| {})
+        let inode_bytes = INODE_BYTES + PLACE_BYTES;
+        Self::begin(origin, &source, (inode_bytes, false), options, |_| {})
     }
 
     /// `attached` is called when the kernel has mounted, and before it is answered.
     fn begin(
         origin: O,
         source: &std::path::Path,
-        inode_bytes: u64,
+        (inode_bytes, asks_source): (u64, bool),
         options: MountOptions,
         attached: impl FnOnce(&O),
     ) -> Result<Self, MountError> {
@@ -138,7 +144,7 @@ impl<O: Origin> Mount<O> {
         let view = Arc::new(
             View::new(
                 origin,
-                options.settings(),
+                Settings { asks_source, ..options.settings() },
                 cache(bounds, &options, second_level.clone()),
                 Versions::new(options.racy_window(), options.sole_writer, salt(), secret),
                 Workers::new(or(options.origin_threads, ORIGIN_THREADS)),
@@ -154,7 +160,7 @@ impl<O: Origin> Mount<O> {
             &view,
             options.control_name.clone(),
             Statistics::new(Sources::probe().ok()),
-            options.describe(source, bounds),
+            options.describe(source, bounds, asks_source),
             options.release_memory,
         ));
         let session = Arc::new(Session {
@@ -165,15 +171,7 @@ impl<O: Origin> Mount<O> {
             permits: Permits::new(session_threads),
             owner: (!options.allow_other).then(|| rustix::process::geteuid().as_raw()),
         });
-        let prepared = transport::prepare(&session, &options)?;
-        let (device, unmounter) = attach::attach(&options, source, session.in_flight.clone())?;
-        attached(view.origin.origin());
-        let started = transport::start(prepared, &session, device, &options);
-        let (threads, rings) = started.inspect_err(|_| {
-            if let Err(error) = unmounter.unmount() {
-                log::warn!("cannot undo the mount: {error}");
-            }
-        })?;
+        let ((threads, rings), unmounter) = serve(&session, source, &options, attached)?;
         let session = run(session, threads, rings).map_err(MountError::thread)?;
         let pruner = Arc::new(InodePruner { view: Arc::downgrade(&view) });
         let registration = view.cache.register_prune("inodes", pruner);
@@ -258,6 +256,27 @@ fn cache(
     }
 }
 
+/// Mounts, and starts the threads that answer requests; `attached` is called in between.
+fn serve<O: Origin>(
+    session: &Arc<Session<Watched<O>>>,
+    source: &std::path::Path,
+    options: &MountOptions,
+    attached: impl FnOnce(&O),
+) -> Result<(Served<Watched<O>>, Unmounter), MountError> {
+    let _without_reserve = reserve::WithoutReserve::begin();
+    let prepared = transport::prepare(session, options)?;
+    let Settings { asks_source, .. } = session.view.settings;
+    let (device, unmounter) =
+        attach::attach(options, source, asks_source, session.in_flight.clone())?;
+    attached(session.view.origin.origin());
+    let started = transport::start(prepared, session, device, options).inspect_err(|_| {
+        if let Err(error) = unmounter.unmount() {
+            log::warn!("cannot undo the mount: {error}");
+        }
+    })?;
+    Ok((started, unmounter))
+}
+
 /// Waits for the end of the connection, and then for what was under way. What is caught in an
 /// origin that hangs is left behind.
 fn run<O: Origin>(
@@ -336,6 +355,7 @@ impl MountOptions {
             prefetch_max_bytes: self.prefetch_max_bytes,
             read_only: self.read_only,
             immutable: self.immutable,
+            asks_source: false,
         }
     }
 
@@ -358,7 +378,12 @@ impl MountOptions {
         usize::try_from(wanted).unwrap_or(usize::MAX)
     }
 
-    fn describe(&self, source: &std::path::Path, bounds: Bounds) -> serde_json::Value {
+    fn describe(
+        &self,
+        source: &std::path::Path,
+        bounds: Bounds,
+        asks_source: bool,
+    ) -> serde_json::Value {
         serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
@@ -374,6 +399,7 @@ impl MountOptions {
             },
             "policy": self.policy.name(),
             "read_only": self.read_only,
+            "permissions": if asks_source { "source" } else { "kernel" },
             "sole_writer": self.sole_writer,
             "immutable": self.immutable,
             "metadata_ttl_seconds": self.metadata_ttl.as_secs_f64(),

@@ -45,6 +45,7 @@
 
 #![deny(missing_docs)]
 
+mod acting;
 mod attributes;
 mod directory;
 #[cfg(test)]
@@ -62,6 +63,7 @@ mod seed;
 mod skipped;
 mod watched;
 
+pub use acting::{Requester, on_behalf_of, on_own_behalf};
 pub use attributes::{Attributes, FileKind, Identity, Tag, Time, VersionSecret};
 pub use directory::{
     Device, DirectoryOrigin, Node, OpenDirectory, OpenError, OpenFile, TrustTimes,
@@ -71,7 +73,7 @@ pub use origin::{
     Make, Origin, Run, RunSink, SetTime, Standing, Whence,
 };
 pub use read_ahead::ReadAhead;
-pub use rustix::fs::{OFlags, RenameFlags, XattrFlags};
+pub use rustix::fs::{Access, OFlags, RenameFlags, XattrFlags};
 pub use rustix::io::Errno;
 pub use watched::Watched;
 

@@ -1,12 +1,14 @@
 //! The trait that a mount is built on: everything a file system may ask of the place behind it.
 //!
 //! The trait is node-based, as the kernel's own VFS is, and it takes the caller's credentials only
-//! where an object comes into being: permission checks belong to whoever serves the mount.
+//! where an object comes into being: permission checks belong to whoever serves the mount, or to
+//! an origin that asks its source in the name of whom the thread acts for ([`crate::on_behalf_of`]).
 //! All methods may block for as long as the origin takes, except [`Origin::read_run`] of an origin
 //! that says so; none holds a lock of the origin's while it does.
 
 use crate::{
-    Attributes, Errno, FileKind, Identity, OFlags, ReadAhead, RenameFlags, Result, Time, XattrFlags,
+    Access, Attributes, Errno, FileKind, Identity, OFlags, ReadAhead, RenameFlags, Result, Time,
+    XattrFlags,
 };
 use rustix::fd::OwnedFd;
 use std::ffi::{OsStr, OsString};
@@ -70,6 +72,12 @@ pub trait Origin: Send + Sync + 'static {
         file: Option<&Self::File>,
         changes: &Changes,
     ) -> Result<Attributes>;
+
+    /// Asks whether whoever the thread acts for may do this with an object, of which `file` may be
+    /// open. Only an origin that asks in the name of others knows; the default is `ENOSYS`.
+    fn access(&self, _: &Self::Node, _file: Option<&Self::File>, _wanted: Access) -> Result<()> {
+        Err(Errno::NOSYS)
+    }
 
     /// Target of a symbolic link.
     fn read_link(&self, node: &Self::Node) -> Result<OsString>;

@@ -12,7 +12,7 @@
 //! however often it comes and goes; programs get the errors that the origin gives.
 
 use crate::{
-    Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
+    Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
     FileSystemStatistics, FlagsForm, Found, Identity, Make, OFlags, Origin, ReadAhead, RenameFlags,
     Result, Run, RunSink, Standing, Time, Whence, XattrFlags,
 };
@@ -311,6 +311,7 @@ impl<O: Origin> Origin for Watched<O> {
         leads_to(parent: &O::Node, name: &OsStr, node: &O::Node) -> bool;
         attributes(node: &O::Node, file: Option<&O::File>) -> Attributes;
         set_attributes(node: &O::Node, file: Option<&O::File>, changes: &Changes) -> Attributes;
+        access(node: &O::Node, file: Option<&O::File>, wanted: Access) -> ();
         read_link(node: &O::Node) -> OsString;
         make(parent: &O::Node, name: &OsStr, what: Make<'_>, caller: Caller) -> Found<O::Node>;
         create(parent: &O::Node, name: &OsStr, flags: OFlags, mode: u32, caller: Caller)

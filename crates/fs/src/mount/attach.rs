@@ -91,6 +91,7 @@ fn hangs(in_flight: &InFlight) -> bool {
 pub(super) fn attach(
     options: &MountOptions,
     source: &Path,
+    asks_source: bool,
     in_flight: Arc<InFlight>,
 ) -> Result<(OwnedFd, Unmounter), MountError> {
     // Its bytes, whatever they are: others find the source by it.
@@ -103,7 +104,7 @@ pub(super) fn attach(
     let connection = if is_direct {
         let connection = device::open()
             .map_err(|errno| MountError::Fuse { error: errno.into(), hint: hint(errno) })?;
-        mount(&connection, &path, options, name)?;
+        mount(&connection, &path, (options, asks_source), name)?;
         connection
     } else {
         fusermount::mount(&path, options, name).map_err(|error| explain(&path, error))?
@@ -114,7 +115,7 @@ pub(super) fn attach(
 fn mount(
     device: &OwnedFd,
     path: &Path,
-    options: &MountOptions,
+    (options, asks_source): (&MountOptions, bool),
     name: &OsStr,
 ) -> Result<(), MountError> {
     let fail = |errno: Errno| MountError::mount_point(path, errno.into());
@@ -123,12 +124,15 @@ fn mount(
         return Err(fail(Errno::NOTDIR));
     }
     let mut data = format!(
-        "fd={},rootmode={:o},user_id={},group_id={},default_permissions",
+        "fd={},rootmode={:o},user_id={},group_id={}",
         device.as_raw_fd(),
         mode,
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
     );
+    if !asks_source {
+        data.push_str(",default_permissions");
+    }
     if options.allow_other {
         data.push_str(",allow_other");
     }

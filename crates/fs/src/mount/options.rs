@@ -55,6 +55,9 @@ pub struct MountOptions {
     pub read_only: bool,
     /// Let other users in (permissions still apply).
     pub allow_other: bool,
+    /// Mode bits and access lists as the source shows them are what counts for other users, also
+    /// where a server or another program decides.
+    pub trust_permissions: bool,
     /// Reads bypass the kernel's page cache, so that the ARC has the whole say.
     pub direct_io: bool,
     /// The kernel reads and writes the files of the source itself, where it can: its page cache is
@@ -124,6 +127,7 @@ impl Default for MountOptions {
             mount_point: PathBuf::new(),
             read_only: false,
             allow_other: false,
+            trust_permissions: false,
             direct_io: false,
             passthrough: false,
             caching: Caching::default(),

@@ -90,6 +90,7 @@ fn view_with(
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
+        asks_source: false,
     };
     let view = View::new(
         DirectoryOrigin::open(directory.path()).unwrap(),

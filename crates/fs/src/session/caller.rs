@@ -13,7 +13,9 @@
 //! `RWF_NOAPPEND` of `pwritev2(2)`), is sent as one like any other. The call that the thread waits
 //! in is seen in `/proc` (`proc_pid_syscall(5)`), with its flags.
 
+use super::request::Request;
 use crate::view::OneWrite;
+use ogive_origin::Requester;
 use std::time::Duration;
 
 /// What `/proc` says of a thread.
@@ -66,6 +68,31 @@ pub(super) fn credentials(thread: u32, user: u32, group: u32) -> Credentials {
         owns_all: is_root,
         groups: vec![group],
     })
+}
+
+/// Whoever a request is carried out for.
+pub(super) fn requester(request: &Request) -> Requester {
+    let Request { user, group, thread, .. } = *request;
+    Requester { user, group, thread, groups }
+}
+
+/// The supplementary groups of whoever waits; of a thread that cannot be seen none.
+fn groups(requester: &Requester) -> Vec<u32> {
+    let Requester { user, group, thread, .. } = *requester;
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
+    let status = status.ok().filter(|_| thread != 0);
+    status.and_then(|status| groups_in(&status, user, group)).unwrap_or_default()
+}
+
+/// The groups in the text of `/proc/N/status`, if that is of a thread whose file-system user and
+/// group are these: it may be another's, by the same number in another process name space.
+fn groups_in(status: &str, user: u32, group: u32) -> Option<Vec<u32>> {
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>()
+    };
+    let is_its = field("Uid:")?.get(3) == Some(&user) && field("Gid:")?.get(3) == Some(&group);
+    is_its.then(|| field("Groups:")).flatten()
 }
 
 /// `RWF_APPEND` and `RWF_NOAPPEND` of `linux/fs.h`.
@@ -189,6 +216,17 @@ mod tests {
         }
         assert_eq!(one_write(0), OneWrite::Unknown);
         assert_eq!(one_write(u32::MAX), OneWrite::Unknown);
+    }
+
+    #[test]
+    fn groups_are_those_of_a_thread_with_the_same_user_and_group() {
+        let status = "Name:\tcat\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9 10 \n";
+        assert_eq!(groups_in(status, 4, 8), Some(vec![9, 10]));
+        assert_eq!(groups_in(status, 1, 8), None, "the real user is not the one that counts");
+        assert_eq!(groups_in(status, 4, 5), None);
+        assert_eq!(groups_in(&status.replace("9 10", ""), 4, 8), Some(vec![]));
+        assert_eq!(groups_in(&status.replace("9 10", "9 x"), 4, 8), None);
+        assert_eq!(groups_in("Name:\tcat\n", 4, 8), None);
     }
 
     #[test]

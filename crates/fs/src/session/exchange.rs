@@ -6,11 +6,12 @@
 //! of its threads are free, and the work itself is the same ([`Session::carry_out`]).
 
 use super::Session;
+use super::caller;
 use super::in_flight::Pending;
 use super::request::{Operation, Request, Transfer};
 use crate::number::ROOT;
 use crate::view::{Read, Result, View};
-use ogive_origin::{Errno, OFlags, Origin};
+use ogive_origin::{Errno, OFlags, Origin, on_behalf_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -206,7 +207,9 @@ impl<O: Origin> Session<O> {
 
     fn try_perform(&self, request: &Request, exchange: &mut impl Exchange) -> Result<usize> {
         let buffer = exchange.buffer(request.answer_max_bytes());
-        self.guarded(|| self.perform(request, buffer))
+        let requester = caller::requester(request);
+        // Nothing else carries out a request, so nothing is asked of the source for nobody.
+        self.guarded(|| on_behalf_of(requester, || self.perform(request, buffer)))
     }
 
     /// A panic is a bug of ours; the program that asked gets `EIO`.

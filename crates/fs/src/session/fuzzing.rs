@@ -75,6 +75,7 @@ pub(super) fn session_over<O: Origin>(
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
+        asks_source: false,
     };
     let view = View::new(
         origin,

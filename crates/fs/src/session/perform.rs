@@ -29,6 +29,9 @@ impl<O: Origin> Session<O> {
         if self.must_refuse(request) {
             return Err(Errno::ACCESS);
         }
+        if self.view.settings.asks_source {
+            self.check_control(request)?;
+        }
         let node = request.node;
         match request.operation {
             Operation::Write { to, kills_privileges, flags } => {
@@ -47,7 +50,9 @@ impl<O: Origin> Session<O> {
             Operation::SetAttributes { handle, changes, kills_privileges } => {
                 // Nothing to be changed: that is how a change to the same owner and group arrives.
                 let is_same_owner = changes == Changes::default();
-                if (kills_privileges || is_same_owner) && !request.is_control() {
+                // The source does so itself where it sees who asks, and first whether they may.
+                let kills = kills_privileges && !self.view.settings.asks_source;
+                if (kills || is_same_owner) && !request.is_control() {
                     let change = if is_same_owner {
                         Change::SameOwner
                     } else if changes.user.or(changes.group).is_some() {
@@ -186,6 +191,8 @@ impl<O: Origin> Session<O> {
         let Self { view, control, .. } = self;
         let is_control = request.is_control();
         match request.operation {
+            Operation::Access { .. } if is_control => Ok(()),
+            Operation::Access { wanted } => view.access(request.node, wanted),
             Operation::Flush { handle } if is_control => control.flush(handle),
             Operation::Flush { handle } => view.flush(handle),
             Operation::Sync { .. } | Operation::SyncDirectory { .. } if is_control => Ok(()),
@@ -265,6 +272,7 @@ impl<O: Origin> Session<O> {
 
     fn lookup(&self, request: &Request, name: &OsStr, mut reply: Reply<'_>) -> Result<usize> {
         if let Some(known) = self.control_entry(request.node, name) {
+            self.may_come_to_control(request)?;
             reply.entry(Validity::NONE, &known);
             return Ok(reply.length());
         }
@@ -274,7 +282,9 @@ impl<O: Origin> Session<O> {
         }
         let view = &self.view;
         match view.lookup(request.node, name, request.thread) {
-            Err(Errno::NOENT) if !view.settings.negative_ttl.is_zero() => {
+            Err(Errno::NOENT)
+                if !view.settings.negative_ttl.is_zero() && !view.settings.asks_source =>
+            {
                 reply.absent(view.settings.negative_ttl);
                 Ok(reply.length())
             }
@@ -294,12 +304,12 @@ impl<O: Origin> Session<O> {
     /// How long the kernel may follow a name without asking. Opening a file is checked
     /// ([`View::open`]), but nobody is asked when a symbolic link is followed.
     fn validity(&self, known: &NodeAttributes) -> Validity {
-        let attributes = self.view.settings.metadata_ttl;
+        let settings = &self.view.settings;
         let name = match known.attributes.kind {
-            FileKind::Symlink if !self.view.settings.immutable => Duration::ZERO,
-            _ => attributes,
+            FileKind::Symlink if !settings.immutable => Duration::ZERO,
+            _ => settings.name_ttl(),
         };
-        Validity { name, attributes }
+        Validity { name, attributes: settings.metadata_ttl }
     }
 
     fn attributes(&self, node: u64, handle: Option<u64>, mut reply: Reply<'_>) -> Result<usize> {

@@ -1,9 +1,10 @@
 //! Where the control directory stands in the view.
 
 use super::Session;
+use super::request::{Operation, Request};
 use crate::number::{CONTROL_FIRST, Numbers, ROOT};
-use crate::view::NodeAttributes;
-use ogive_origin::{Attributes, FileKind, Origin, Tag, Time};
+use crate::view::{NodeAttributes, Result};
+use ogive_origin::{Access, Attributes, Errno, FileKind, OFlags, Origin, Tag, Time};
 use std::ffi::OsStr;
 
 impl<O: Origin> Session<O> {
@@ -21,6 +22,59 @@ impl<O: Origin> Session<O> {
             return self.control_attributes(CONTROL_FIRST);
         }
         None
+    }
+
+    /// Makes sure that whoever has made a request may come to the control directory, where the
+    /// kernel does not: by the mode of the root as it was seen last. A source that does not answer
+    /// is not asked, since what has happened to it is told in there.
+    pub(super) fn may_come_to_control(&self, request: &Request) -> Result<()> {
+        if request.node != ROOT || request.user == 0 || !self.view.settings.asks_source {
+            return Ok(());
+        }
+        let root = self.view.last_root();
+        let searching = if request.user == root.user { 0o100 } else { 0o011 };
+        if root.permissions & searching == 0 { Err(Errno::ACCESS) } else { Ok(()) }
+    }
+
+    /// Makes sure that whoever has made a request may do that in the control directory, by the
+    /// modes there: where the source decides on what is its own, the kernel checks nothing.
+    pub(super) fn check_control(&self, request: &Request) -> Result<()> {
+        if !request.is_control() {
+            return Ok(());
+        }
+        let wanted = match request.operation {
+            Operation::Open { flags } => match flags & OFlags::ACCMODE {
+                OFlags::RDONLY => Access::READ_OK,
+                OFlags::WRONLY => Access::WRITE_OK,
+                _ => Access::READ_OK | Access::WRITE_OK,
+            },
+            Operation::Access { wanted } => wanted,
+            Operation::SetAttributes { handle: None, changes, .. }
+                if changes.size_bytes.is_some() =>
+            {
+                Access::WRITE_OK
+            }
+            Operation::SetAttributes { handle: None, .. }
+                if ![0, self.control.owner().0].contains(&request.user) =>
+            {
+                return Err(Errno::PERM);
+            }
+            Operation::Create { .. }
+            | Operation::MakeDirectory { .. }
+            | Operation::MakeNode { .. }
+            | Operation::Symlink
+            | Operation::Link { .. }
+            | Operation::Unlink
+            | Operation::RemoveDirectory
+            | Operation::Rename { .. } => Access::WRITE_OK,
+            _ => return Ok(()),
+        };
+        let permissions = self.control.permissions(request.node).ok_or(Errno::NOENT)?;
+        if may(request.user, self.control.owner().0, permissions, wanted) {
+            Ok(())
+        } else {
+            Err(Errno::ACCESS)
+        }
     }
 
     /// Attributes of the control directory or a file in it: of what size is not known before it is
@@ -48,5 +102,38 @@ impl<O: Origin> Session<O> {
             tag: Tag::Nothing,
         };
         Some(NodeAttributes { number, shown: number, generation: 0, attributes })
+    }
+}
+
+/// Whether a user may do this with what belongs to `owner` and has these permissions, which are the
+/// same for its group as for all others.
+fn may(user: u32, owner: u32, permissions: u16, wanted: Access) -> bool {
+    let executable = permissions & 0o111 != 0;
+    let granted = match user {
+        0 if executable => 0o7,
+        0 => 0o6,
+        user if user == owner => permissions >> 6,
+        _ => permissions,
+    };
+    wanted.bits() & !u32::from(granted) & 0o7 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_may_do_in_the_control_directory_what_its_modes_say() {
+        let (read, write) = (Access::READ_OK, Access::WRITE_OK);
+        for user in [0, 5] {
+            assert!(may(user, 5, 0o644, read | write), "root and the owner");
+            assert!(!may(user, 5, 0o644, Access::EXEC_OK));
+        }
+        assert!(may(6, 5, 0o644, read) && !may(6, 5, 0o644, write));
+        assert!(!may(6, 5, 0o644, read | write));
+        assert!(may(0, 0, 0o400, write), "as root may anywhere");
+        assert!(!may(6, 0, 0o400, read) && may(5, 5, 0o400, read) && !may(5, 5, 0o400, write));
+        assert!(may(6, 0, 0o555, read | Access::EXEC_OK) && !may(6, 0, 0o555, write));
+        assert!(may(6, 0, 0o400, Access::EXISTS));
     }
 }

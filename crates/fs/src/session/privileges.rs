@@ -16,6 +16,9 @@
 //! - access control list, by an owner outside the group: set-user-id kept; set-group-id, if the
 //!   group may execute, lost without `CAP_FSETID`; if it may not, as if it may
 //!
+//! Where the source is asked in the name of the program ([`ogive_origin::on_behalf_of`]), it does
+//! this for changes of owner and for truncations itself.
+//!
 //! File capabilities are lost in the origin, whoever writes there. A daemon of an ordinary user has
 //! no `CAP_FSETID`, and its origin does all this by itself.
 
@@ -23,7 +26,7 @@ use super::Session;
 use super::caller::{self, Credentials};
 use super::request::Request;
 use crate::view::Result;
-use ogive_origin::{Attributes, Errno, FileKind, Origin};
+use ogive_origin::{Attributes, Errno, FileKind, Origin, on_own_behalf};
 
 const SET_USER_ID: u16 = 0o4000;
 const SET_GROUP_ID: u16 = 0o2000;
@@ -87,9 +90,9 @@ impl<O: Origin> Session<O> {
         if permissions == known.permissions {
             return Ok(());
         }
-        match self.view.set_permissions(number, handle, permissions) {
+        match on_own_behalf(|| self.view.set_permissions(number, handle, permissions)) {
             // A daemon that may not change the mode may not leave it either: the origin sees to it.
-            Ok(()) | Err(Errno::PERM) => Ok(()),
+            Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(()),
             Err(errno) => Err(errno),
         }
     }

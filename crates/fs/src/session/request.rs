@@ -7,7 +7,8 @@
 use super::protocol::{Header, opcode, u32_at, u64_at};
 use crate::number::Numbers;
 use ogive_origin::{
-    Allocation, Changes, FileFlags, FlagsForm, OFlags, RenameFlags, SetTime, Time, XattrFlags,
+    Access, Allocation, Changes, FileFlags, FlagsForm, OFlags, RenameFlags, SetTime, Time,
+    XattrFlags,
 };
 use rustix::ioctl::opcode as opcode_of;
 use std::ffi::{OsStr, OsString};
@@ -92,6 +93,10 @@ pub(super) enum Operation {
     },
     Link {
         node: u64,
+    },
+    /// Whether whoever asks may do this.
+    Access {
+        wanted: Access,
     },
     Open {
         flags: OFlags,
@@ -304,7 +309,7 @@ fn fixed_bytes(opcode: u32, dialect: Dialect) -> Option<usize> {
         opcode::FSYNC | opcode::FSYNCDIR => 16,
         opcode::SETXATTR if dialect.long_set_xattr => 16,
         opcode::SETXATTR | opcode::MKDIR | opcode::RENAME | opcode::LINK | opcode::OPEN => 8,
-        opcode::OPENDIR | opcode::GETXATTR | opcode::LISTXATTR => 8,
+        opcode::OPENDIR | opcode::GETXATTR | opcode::LISTXATTR | opcode::ACCESS => 8,
         opcode::FORGET | opcode::BATCH_FORGET | opcode::INTERRUPT => 8,
         opcode::LOOKUP | opcode::READLINK | opcode::SYMLINK | opcode::STATFS => 0,
         opcode::UNLINK | opcode::RMDIR | opcode::REMOVEXATTR | opcode::DESTROY => 0,
@@ -336,6 +341,7 @@ impl Arguments<'_> {
                 Operation::Attributes { handle }
             }
             opcode::SETATTR => self.set_attributes(),
+            opcode::ACCESS => Operation::Access { wanted: Access::from_bits_retain(self.u32(0)) },
             opcode::OPEN => Operation::Open { flags: self.flags() },
             opcode::RELEASE => Operation::Release { handle: self.u64(0) },
             opcode::FSYNC => {

@@ -6,7 +6,8 @@ use crate::inode::{Inode, KernelSize};
 use crate::number::ROOT;
 use crate::version::Contents;
 use ogive_origin::{
-    Changes, Errno, FileFlags, FileKind, FileSystemStatistics, FlagsForm, Origin, XattrFlags,
+    Access, Changes, Errno, FileFlags, FileKind, FileSystemStatistics, FlagsForm, Origin,
+    XattrFlags,
 };
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -84,7 +85,9 @@ impl<O: Origin> View<O> {
         let set = |file| self.origin.set_attributes(&inode.node, file, changes);
         let result = match set(open.as_ref().map(|open| &open.file)) {
             Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
-                Some(open) => set(Some(&open.file)),
+                Some(open) => {
+                    self.may_resize(&inode, &open, changes).and_then(|()| set(Some(&open.file)))
+                }
                 None => Err(errno),
             },
             other => other,
@@ -101,6 +104,30 @@ impl<O: Origin> View<O> {
             inode.believe(|believed| *believed = size);
         }
         Ok(self.tell(&inode, attributes))
+    }
+
+    /// Makes sure that a file is cut by a descriptor of somebody else's only for those who may.
+    fn may_resize(&self, inode: &Inode<O>, open: &OpenFile<O>, changes: &Changes) -> Result<()> {
+        if changes.size_bytes.is_none() || !self.settings.asks_source {
+            return Ok(());
+        }
+        self.origin.access(&inode.node, Some(&open.file), Access::WRITE_OK)
+    }
+
+    /// Asks the source whether somebody may do this with an object.
+    pub(crate) fn access(&self, number: u64, wanted: Access) -> Result<()> {
+        let inode = match number {
+            ROOT => self.refresh_root()?.0,
+            number => self.inode(number)?,
+        };
+        match self.origin.access(&inode.node, None, wanted) {
+            // The last name is gone, but somebody has the file open.
+            Err(errno @ (Errno::STALE | Errno::NOENT)) => match inode.any_file() {
+                Some(open) => self.origin.access(&inode.node, Some(&open.file), wanted),
+                None => Err(errno),
+            },
+            other => other,
+        }
     }
 
     /// Whether the answer for an extended attribute is known without asking the origin: that there

@@ -49,6 +49,7 @@ impl<O: Origin> View<O> {
     /// `ESTALE` makes the kernel look the path up again and come back, once.
     pub(crate) fn open_directory(&self, number: u64, thread: u32) -> Result<OpenedDirectory> {
         if self.settings.immutable
+            && !self.settings.asks_source
             && let Some(known) = self.inodes.get(number)
             && let Some(names) = known.names_kept.known()
         {

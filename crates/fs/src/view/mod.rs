@@ -78,6 +78,17 @@ pub(crate) struct Settings {
     pub(crate) read_only: bool,
     /// Nobody changes the origin, ever: what is known of it is believed for ever.
     pub(crate) immutable: bool,
+    /// What a user may do is asked of the source, each time, and not judged by mode bits.
+    pub(crate) asks_source: bool,
+}
+
+impl Settings {
+    /// How long the kernel may follow a name without asking. Where the source decides on each step
+    /// of a path who may take it, that is not at all: the kernel would take others on the way of
+    /// the first.
+    pub(crate) fn name_ttl(&self) -> Duration {
+        if self.asks_source { Duration::ZERO } else { self.metadata_ttl }
+    }
 }
 
 /// A mount's state, shared by all its threads.
@@ -239,7 +250,7 @@ impl<O: Origin> View<O> {
 
     /// Whether the kernel may believe in a name that leads elsewhere by now.
     fn names_may_be_old(&self) -> bool {
-        !self.settings.metadata_ttl.is_zero() && !self.versions.is_sole_writer()
+        !self.settings.name_ttl().is_zero() && !self.versions.is_sole_writer()
     }
 
     /// Lets go of inodes if there are too many; on another thread, because the kernel answers by
@@ -298,6 +309,11 @@ impl<O: Origin> View<O> {
         let (inode, _) = self.inodes.remember(ROOT, root);
         let known = self.tell(&inode, attributes);
         Ok((inode, known))
+    }
+
+    /// Attributes of the root when it was looked at last.
+    pub(crate) fn last_root(&self) -> Attributes {
+        *self.root.lock()
     }
 
     /// Attributes of the root; after it has gone those that it had. The kernel wants them before it

@@ -28,7 +28,7 @@ impl<O: Origin> View<O> {
     /// How long the kernel may believe in a name after it was told, with time for the reply to
     /// get there.
     pub(super) fn name_memory(&self) -> Duration {
-        self.settings.metadata_ttl * 2 + Duration::from_secs(1)
+        self.settings.name_ttl() * 2 + Duration::from_secs(1)
     }
 
     /// Notes what was found under a name.

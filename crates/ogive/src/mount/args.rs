@@ -206,9 +206,19 @@ pub(crate) struct MountArgs {
 
     /// Let users other than the one who mounts use the mount, under ordinary permissions
     ///
-    /// For users who are not root, /etc/fuse.conf must say user_allow_other.
+    /// For users who are not root, /etc/fuse.conf must say user_allow_other. Where a server or
+    /// another program decides what users may do (NFS, SMB, CephFS, AFS, 9p, virtiofs, FUSE), it
+    /// is asked in the name of each user, which only root's mount can do; see --trust-permissions.
     #[arg(long, help_heading = "Access options")]
     pub(crate) allow_other: bool,
+
+    /// With --allow-other, have the mode bits that SRC shows decide, also where a server does
+    ///
+    /// The kernel checks them, and SRC is asked with the rights of the one who mounts. That spares
+    /// a request for each name of a path. But users get what the access lists of a server deny
+    /// them, and not what they give; and under root_squash they lose their own files.
+    #[arg(long, requires = "allow_other", help_heading = "Access options")]
+    pub(crate) trust_permissions: bool,
 
     /// Let device files in the mount work as devices (root only)
     #[arg(long, help_heading = "Access options")]

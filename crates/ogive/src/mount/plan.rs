@@ -65,17 +65,7 @@ impl Plan {
             if bytes <= total_bytes {
                 return Ok(Some(bytes));
             }
-            Err(anyhow::Error::from(
-                Refusal::new(
-                    exit::USAGE,
-                    format!(
-                        "cannot mount: {flag} {} is more than the memory of this machine, {}",
-                        Size(bytes),
-                        Size(total_bytes >> 20 << 20)
-                    ),
-                )
-                .hint("give a smaller size, or a share such as 50%"),
-            ))
+            Err(anyhow::Error::from(more_than_memory(flag, bytes, total_bytes)))
         };
         let arc_max_bytes = bytes("--arc-max", args.arc_max)?;
         let arc_min_bytes = bytes("--arc-min", args.arc_min)?;
@@ -91,6 +81,7 @@ impl Plan {
             // A bucket without a stage is only read.
             read_only: args.read_only || (bucket.is_some() && !has_stage),
             allow_other: args.allow_other,
+            trust_permissions: args.trust_permissions,
             direct_io: args.direct_io,
             passthrough: args.passthrough,
             caching: args.caching.into(),
@@ -136,6 +127,15 @@ impl Plan {
             verbosity: verbosity(args.verbose),
         })
     }
+}
+
+fn more_than_memory(flag: &str, bytes: u64, total_bytes: u64) -> Refusal {
+    let message = format!(
+        "cannot mount: {flag} {} is more than the memory of this machine, {}",
+        Size(bytes),
+        Size(total_bytes >> 20 << 20)
+    );
+    Refusal::new(exit::USAGE, message).hint("give a smaller size, or a share such as 50%")
 }
 
 /// What is said, by how often -v was given.
@@ -345,7 +345,7 @@ mod tests {
              --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
              --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring \
-             --trust-times always",
+             --trust-times always --trust-permissions",
         )
         .unwrap();
         let o = plan.options;
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(o.record_size_bytes, 16 << 10);
         assert_eq!((o.metadata_ttl, o.negative_ttl), (Duration::from_secs(5), Duration::ZERO));
         assert_eq!(o.racy_window, Some(Duration::from_millis(20)));
-        assert_eq!(o.trust_times, ogive_fs::TrustTimes::Always);
+        assert_eq!((o.trust_times, o.trust_permissions), (ogive_fs::TrustTimes::Always, true));
         assert_eq!((o.threads, o.origin_threads), (3, 7));
         assert_eq!(o.transport, ogive_fs::Transport::Uring);
         assert_eq!((o.prefetch_max_bytes, o.inode_limit), (0, 1000));

@@ -1,15 +1,17 @@
-//! Making objects on behalf of the caller.
+//! Making objects that belong to the caller.
 //!
 //! A daemon that runs as root has to create files that belong to whoever asked, and has to apply
 //! that process's umask. Both are done by the origin's own kernel rather than by a `chown`
-//! afterwards: the file never exists with the wrong owner, set-group-id directories and default
-//! access control lists behave as they do without a mount in between, and an NFS server sees the
-//! right user.
+//! afterwards: the file never exists with the wrong owner, and set-group-id directories and default
+//! access control lists behave as they do without a mount in between.
 //!
-//! File-system user and group id are per thread in Linux. The thread keeps its capabilities while
-//! they are switched (`SECBIT_NO_SETUID_FIXUP`), because permission was already checked by the
-//! kernel above the mount, with the caller's supplementary groups, which are not known here. The
-//! umask is made per thread by `unshare(CLONE_FS)`.
+//! File-system user and group id are per thread in Linux. Here the thread keeps its capabilities
+//! while they are switched (`SECBIT_NO_SETUID_FIXUP`), because the kernel above the mount has
+//! checked the permission already, with the supplementary groups of the caller. That is for sources
+//! whose mode bits decide. Where they do not, nothing here is used but the umask, and whatever is
+//! done is done as the caller and without capabilities ([`super::rights`]).
+//!
+//! The umask is made per thread by `unshare(CLONE_FS)`.
 
 use crate::Caller;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
@@ -51,19 +53,31 @@ impl Abilities {
 
 /// Runs `make` with the caller's umask and, if this process is root, with its user and group.
 ///
-/// The mode handed to `make` is the one to create with: already masked if the thread shares its
-/// umask with others and so cannot set it.
-pub(super) fn as_caller<T>(caller: Caller, mode: u32, make: impl FnOnce(Mode) -> T) -> T {
-    let abilities = THREAD.with(|thread| *thread.get_or_init(Abilities::probe));
-    let ids = abilities.switch_ids.then(|| Ids::switch(caller));
-    let result = if abilities.own_umask {
-        umask(Mode::from_raw_mode(caller.umask & 0o777));
-        make(Mode::from_raw_mode(mode))
-    } else {
-        make(Mode::from_raw_mode(mode & !(caller.umask & 0o777)))
-    };
+/// The mode handed to `make` is the one to create with: see [`masking`].
+pub(super) fn as_creator<T>(caller: Caller, mode: u32, make: impl FnOnce(Mode) -> T) -> T {
+    let make = masking(caller.umask, mode, make);
+    let ids = abilities().switch_ids.then(|| Ids::switch(caller));
+    let result = make();
     drop(ids);
     result
+}
+
+/// What runs `make` with a umask. The mode handed to it is already masked if the thread shares its
+/// umask with others and so cannot set it. Which of both is found out here, with the rights that
+/// the thread has now.
+pub(super) fn masking<T>(mask: u32, mode: u32, make: impl FnOnce(Mode) -> T) -> impl FnOnce() -> T {
+    let (own_umask, mask) = (abilities().own_umask, mask & 0o777);
+    move || {
+        if !own_umask {
+            return make(Mode::from_raw_mode(mode & !mask));
+        }
+        umask(Mode::from_raw_mode(mask));
+        make(Mode::from_raw_mode(mode))
+    }
+}
+
+fn abilities() -> Abilities {
+    THREAD.with(|thread| *thread.get_or_init(Abilities::probe))
 }
 
 /// The ids to go back to; goes back when dropped, also if making panicked.

@@ -12,6 +12,7 @@
 use super::crossing::{Crossings, MNT_ID_UNIQUE};
 use super::handle::{FileHandle, MountId};
 use super::times::{self, Proof, TrustTimes};
+use super::types;
 use crate::mount_table::{self, MountEntry};
 use crate::{Attributes, FileKind, Result, Tag, Time};
 use parking_lot::RwLock;
@@ -78,6 +79,8 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Inspector {
     trust: TrustTimes,
+    /// Others are let in by mode bits, also where those of a file system are not what counts.
+    pub(super) lets_in_by_mode: bool,
     file_systems: RwLock<Vec<Known>>,
     doubted: RwLock<Vec<Doubted>>,
     pub(super) crossings: Crossings,
@@ -218,6 +221,17 @@ impl Inspector {
         }
         file_systems.push(known);
         drop(file_systems);
+        if let Some(mount) = mount.filter(|_| self.lets_in_by_mode && !is_first)
+            && types::is_elsewhere(&mount.fstype)
+        {
+            let name = format!("{} at {}", mount.fstype, mount.mount_point.display());
+            log::warn!(
+                event = "permissions_by_mode",
+                file_system = name.as_str();
+                "{name}: it decides elsewhere what users may do, but here its mode bits do, as those \
+                 of the source above it; give it a mount of its own"
+            );
+        }
         if known.proof == Proof::Nothing {
             let why = match self.trust {
                 TrustTimes::Never => "times are not to be trusted",
@@ -285,7 +299,7 @@ fn ask(directory: BorrowedFd<'_>, name: &OsStr, more: StatxFlags) -> Result<Stat
 
 /// The line of the table for the mount that an object lies on. The table has the ids that are given
 /// again.
-fn mount_of<'a>(
+pub(super) fn mount_of<'a>(
     mounts: &'a [MountEntry],
     statx: &Statx,
     (directory, name): (BorrowedFd<'_>, &OsStr),

@@ -21,8 +21,10 @@ mod open_file;
 mod operations;
 mod recent;
 mod reopen;
+mod rights;
 mod root;
 mod times;
+mod types;
 
 pub use crossing::Device;
 pub use node::Node;
@@ -33,6 +35,7 @@ use crate::Result;
 use descriptors::Descriptor;
 use node::Nodes;
 use parking_lot::Mutex;
+use rights::Rights;
 use root::Root;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -106,6 +109,33 @@ impl DirectoryOrigin {
     pub fn trusting_times(mut self, trust: TrustTimes) -> Self {
         self.nodes.inspector.trust_times(trust);
         self
+    }
+
+    /// The type of the source's file system if rights there are decided elsewhere, by a server or
+    /// by another program, so that its mode bits need not be what counts.
+    pub fn decides_rights_elsewhere(&self) -> Option<String> {
+        let root = self.root.descriptor().ok()?;
+        let mount = root::mount_of(root.as_fd())?;
+        types::is_elsewhere(&mount.fstype).then_some(mount.fstype)
+    }
+
+    /// Says in the log which file systems below the source are met that decide on rights elsewhere,
+    /// for a mount on which mode bits are checked for others.
+    #[must_use]
+    pub fn letting_in_by_mode(mut self) -> Self {
+        self.nodes.inspector.lets_in_by_mode = true;
+        self
+    }
+
+    /// Asks the source in the name of whoever this process acts for ([`crate::on_behalf_of`]), and
+    /// with that one's rights, instead of with its own. A thread that acts for nobody is refused.
+    ///
+    /// # Errors
+    /// Why this process cannot.
+    pub fn asking_for_requesters(mut self) -> std::result::Result<Self, &'static str> {
+        rights::can_switch()?;
+        self.nodes.rights = Rights::Requesters;
+        Ok(self)
     }
 
     /// Where to say which file system is served from this origin, once it is mounted: what leads

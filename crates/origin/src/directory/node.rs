@@ -11,10 +11,12 @@ use super::identity::{Inspector, Seen};
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Recent};
+use super::rights::Rights;
 use crate::{Attributes, FileKind, Found, OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode};
 use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +115,8 @@ pub(super) struct Nodes {
     top: Arc<Top>,
     /// This process may open any file.
     pub(super) overrides_permissions: bool,
+    /// With whose rights what needs a permission is done.
+    pub(super) rights: Rights,
 }
 
 impl Nodes {
@@ -144,6 +148,7 @@ impl Nodes {
             inspector: Inspector::default(),
             top: Arc::default(),
             overrides_permissions: overrides_permissions(),
+            rights: Rights::default(),
         }
     }
 
@@ -188,9 +193,8 @@ impl Nodes {
 
     /// What a name in a directory leads to, which is likely to be opened next.
     pub(super) fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        let fd =
-            self.within(parent, |directory| self.with_room(|| super::open_name(directory, name)))?;
-        let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
+        let fd = self.within(parent, |directory| self.open_name(directory, name))?;
+        let seen = self.look(fd.as_fd())?;
         Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
             Some(node) => {
                 if let Name::Handle { mount, handle } = &node {
@@ -214,12 +218,21 @@ impl Nodes {
         (parent, directory): (&Node, BorrowedFd<'_>),
         name: &OsStr,
     ) -> Result<Found<Node>> {
-        if self.by_handle {
-            let fd = self.with_room(|| super::open_name(directory, name))?;
+        if self.by_handle || self.rights == Rights::Requesters {
+            let fd = self.open_name(directory, name)?;
             return self.found((parent, name), fd.as_fd());
         }
         let seen = self.inspector.look(directory, name)?;
         Ok(found(self.object(parent, name, &seen), &seen))
+    }
+
+    /// A name in a directory, which whoever asks must be permitted to search.
+    fn open_name(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        self.with_room(|| self.rights.run(|| super::open_name(directory, name)))
+    }
+
+    pub(super) fn look(&self, fd: BorrowedFd<'_>) -> Result<Seen> {
+        self.rights.own_first(|| self.inspector.look(fd, OsStr::new("")))
     }
 
     /// The object that was opened or made by a name in a directory.
@@ -228,7 +241,7 @@ impl Nodes {
         (parent, name): (&Node, &OsStr),
         fd: BorrowedFd<'_>,
     ) -> Result<Found<Node>> {
-        let seen = self.inspector.look(fd, OsStr::new(""))?;
+        let seen = self.look(fd)?;
         let node = self.handle_node(&seen, fd, Some((parent, name)));
         Ok(found(node.unwrap_or_else(|| self.object(parent, name, &seen)), &seen))
     }
@@ -258,11 +271,15 @@ impl Nodes {
     pub(super) fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
         self.within(parent, |parent| match &node.0 {
             Name::Handle { mount, handle } => {
-                let (found, mount_id) = FileHandle::at(parent, name)?;
-                Ok(found == *handle && self.mounts.is(*mount, mount_id))
+                let (found, id) = self.rights.run(|| FileHandle::at(parent, name))?;
+                Ok(found == *handle && self.mounts.is(*mount, id))
+            }
+            Name::Object(object) if self.rights == Rights::Own => {
+                Ok(identity(&self.inspector.look(parent, name)?) == object.identity)
             }
             Name::Object(object) => {
-                Ok(identity(&self.inspector.look(parent, name)?) == object.identity)
+                let fd = self.open_name(parent, name)?;
+                Ok(identity(&self.look(fd.as_fd())?) == object.identity)
             }
         })
     }
@@ -282,7 +299,8 @@ impl Nodes {
             return None;
         }
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let real = self.with_room(|| open_real(fd, flags)).ok()?;
+        let open = || self.rights.own_first(|| open_real(fd, flags));
+        let real = self.with_room(open).ok()?;
         let entrance = place.map(|(parent, name)| Entrance {
             directory: parent.directory(),
             name: name.into(),
@@ -294,12 +312,18 @@ impl Nodes {
     fn mount_descriptor(&self, mount: u16) -> Result<Arc<OwnedFd>> {
         self.mounts.descriptor(mount, |entrance| {
             let directory = self.path_of(&entrance.directory)?;
-            let fd = self.with_room(|| super::open_name(&directory, &entrance.name))?;
+            let fd = self.find_again(directory.as_fd(), &entrance.name)?;
             let (handle, id) = FileHandle::of(fd.as_fd())?;
             let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-            let real = self.with_room(|| open_real(fd.as_fd(), flags))?;
+            let open = || self.rights.own_first(|| open_real(fd.as_fd(), flags));
+            let real = self.with_room(open)?;
             Ok((handle, id, real))
         })
+    }
+
+    /// A name by which an object that is known was found: permission to come to it was asked then.
+    pub(super) fn find_again(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        self.with_room(|| self.rights.own_first(|| super::open_name(directory, name)))
     }
 
     /// The root has gone and was let go of, or `root` takes its place: on the same file system, so
@@ -372,16 +396,25 @@ impl Nodes {
     fn path_by_handle(&self, mount: u16, handle: &FileHandle) -> Result<OwnedFd> {
         let mount_descriptor = self.mount_descriptor(mount)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
-            Err(Errno::STALE) => self.recent.find(mount, handle).ok_or(Errno::STALE),
-            other => other,
+        let open = || self.with_room(|| handle.open(mount_descriptor.as_fd(), flags));
+        match open() {
+            Err(Errno::STALE) => {}
+            other => return other,
         }
+        if self.rights == Rights::Requesters {
+            // The way up from a directory may have led through one that is closed to this process.
+            let needed = CapabilitySet::DAC_READ_SEARCH;
+            if let Ok(fd) = self.rights.run_keeping(needed, open) {
+                return Ok(fd);
+            }
+        }
+        self.recent.find(mount, handle).ok_or(Errno::STALE)
     }
 
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         match &node.0 {
-            Name::Handle { mount, handle } => {
+            Name::Handle { mount, handle } if self.rights == Rights::Own => {
                 let mount_descriptor = self.mount_descriptor(*mount)?;
                 match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
                     Err(Errno::STALE) => {
@@ -391,9 +424,9 @@ impl Nodes {
                     other => other,
                 }
             }
-            Name::Object(object) => {
-                let descriptor = self.descriptor(object)?;
-                self.with_room(|| open_real(descriptor.as_fd(), flags))
+            _ => {
+                let descriptor = self.path_descriptor(node)?;
+                self.with_room(|| self.rights.run(|| open_real(descriptor.as_fd(), flags)))
             }
         }
     }

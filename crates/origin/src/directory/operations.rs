@@ -1,17 +1,17 @@
 //! The directory origin's side of [`Origin`]: one system call or two for each operation.
 
-use super::credentials::as_caller;
 use super::descriptors::Descriptor;
 use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, open_real};
+use super::rights::Rights;
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
-    Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
+    Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
     FileSystemStatistics, FlagsForm, Found, Make, OFlags, Origin, RenameFlags, Result, SetTime,
     Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, StatxFlags, Timespec, Uid,
 };
@@ -35,6 +35,10 @@ const STRIPPED: OFlags = OFlags::CREATE
     .union(OFlags::DIRECT)
     .union(OFlags::NOCTTY);
 
+/// `__FMODE_EXEC` of the kernel's `include/linux/fs.h`, which no program can set: a file is opened
+/// to be executed.
+const EXECUTES: OFlags = OFlags::from_bits_retain(0x20);
+
 impl DirectoryOrigin {
     fn path_descriptor(&self, node: &Node) -> Result<PathDescriptor> {
         self.nodes.path_descriptor(node)
@@ -50,6 +54,22 @@ impl DirectoryOrigin {
             }
         }
         self.nodes.open(node, flags)
+    }
+
+    /// Opens a file to execute it: whoever may do that need not be allowed to read it, but then the
+    /// kernel above does, in its stead.
+    fn open_to_execute(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
+        self.access(node, None, Access::EXEC_OK)?;
+        let open = || self.open_sparing(self.spares_times.0, node, flags);
+        match open() {
+            Err(Errno::ACCESS) => crate::on_own_behalf(open),
+            other => other,
+        }
+    }
+
+    fn remove(&self, parent: &Node, name: &OsStr, flags: AtFlags) -> Result<()> {
+        let rights = self.nodes.rights;
+        self.nodes.within(parent, |parent| rights.run(|| rustix::fs::unlinkat(parent, name, flags)))
     }
 
     /// A descriptor of an object that is good for everything but reading and writing.
@@ -98,7 +118,9 @@ impl Origin for DirectoryOrigin {
     }
 
     fn attributes(&self, node: &Node, file: Option<&OpenFile>) -> Result<Attributes> {
-        self.nodes.inspector.attributes(self.path_of(node, file)?.as_fd())
+        let descriptor = self.path_of(node, file)?;
+        let look = || self.nodes.inspector.attributes(descriptor.as_fd());
+        self.nodes.rights.own_first(look)
     }
 
     fn set_attributes(
@@ -108,45 +130,36 @@ impl Origin for DirectoryOrigin {
         changes: &Changes,
     ) -> Result<Attributes> {
         let descriptor = self.path_of(node, file)?;
-        let path = magic_link(descriptor.as_fd());
-        // Owner before permissions: a change of owner clears set-id bits.
-        if changes.user.is_some() || changes.group.is_some() {
-            rustix::fs::chownat(
-                descriptor.as_fd(),
-                c"",
-                changes.user.map(Uid::from_raw),
-                changes.group.map(Gid::from_raw),
-                AtFlags::EMPTY_PATH,
-            )?;
-        }
-        if let Some(permissions) = changes.permissions {
-            rustix::fs::chmod(path.as_c_str(), Mode::from_raw_mode(permissions & 0o7777))?;
-        }
-        if let Some(size_bytes) = changes.size_bytes {
-            match file {
-                Some(file) => rustix::fs::ftruncate(&*file.changer(&self.nodes)?, size_bytes)?,
-                None => {
-                    let flags = OFlags::WRONLY | OFlags::NONBLOCK;
-                    rustix::fs::ftruncate(self.nodes.open(node, flags)?, size_bytes)?;
-                }
+        let writable = match (changes.size_bytes, file) {
+            (None, _) => None,
+            (Some(_), Some(file)) => Some(PathDescriptor::Shared(file.changer(&self.nodes)?)),
+            (Some(_), None) => {
+                let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+                Some(PathDescriptor::Owned(self.nodes.open(node, flags)?))
             }
-        }
-        if changes.accessed.is_some() || changes.modified.is_some() {
-            let times = rustix::fs::Timestamps {
-                last_access: timespec(changes.accessed),
-                last_modification: timespec(changes.modified),
-            };
-            rustix::fs::utimensat(CWD, path.as_c_str(), &times, AtFlags::empty())?;
-        }
+        };
+        self.nodes.rights.run(|| change(descriptor.as_fd(), writable.as_ref(), changes))?;
         let inspector = &self.nodes.inspector;
-        match changes.modified {
+        self.nodes.rights.own_first(|| match changes.modified {
             Some(SetTime::To(_)) => inspector.attributes_once_set(descriptor.as_fd()),
             _ => inspector.attributes(descriptor.as_fd()),
+        })
+    }
+
+    fn access(&self, node: &Node, file: Option<&OpenFile>, wanted: Access) -> Result<()> {
+        if self.nodes.rights == Rights::Own {
+            return Err(Errno::NOSYS);
         }
+        let descriptor = self.path_of(node, file)?;
+        let path = magic_link(descriptor.as_fd());
+        let ask = || rustix::fs::accessat(CWD, path.as_c_str(), wanted, AtFlags::EACCESS);
+        self.nodes.rights.run(ask)
     }
 
     fn read_link(&self, node: &Node) -> Result<OsString> {
-        let target = rustix::fs::readlinkat(self.path_descriptor(node)?, c"", Vec::new())?;
+        let descriptor = self.path_descriptor(node)?;
+        let read = || rustix::fs::readlinkat(descriptor.as_fd(), c"", Vec::new());
+        let target = self.nodes.rights.run(read)?;
         Ok(OsString::from_vec(target.into_bytes()))
     }
 
@@ -157,17 +170,20 @@ impl Origin for DirectoryOrigin {
         what: Make<'_>,
         caller: Caller,
     ) -> Result<Found<Node>> {
+        let rights = self.nodes.rights;
         self.nodes.within(parent, |directory| {
             match what {
                 Make::Directory { mode } => {
-                    as_caller(caller, mode, |mode| rustix::fs::mkdirat(directory, name, mode))?;
+                    rights
+                        .create(caller, mode, |mode| rustix::fs::mkdirat(directory, name, mode))?;
                 }
                 Make::Symlink { target } => {
-                    as_caller(caller, 0o777, |_| rustix::fs::symlinkat(target, directory, name))?;
+                    let make = |_| rustix::fs::symlinkat(target, directory, name);
+                    rights.create(caller, 0o777, make)?;
                 }
                 Make::Special { mode, device } => {
                     let kind = FileType::from_raw_mode(mode);
-                    as_caller(caller, mode & 0o7777, |mode| {
+                    rights.create(caller, mode & 0o7777, |mode| {
                         rustix::fs::mknodat(directory, name, kind, mode, device)
                     })?;
                 }
@@ -189,7 +205,7 @@ impl Origin for DirectoryOrigin {
         let exclusive = (flags - STRIPPED) | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let created = self.nodes.within(parent, |directory| {
             self.nodes.with_room(|| {
-                as_caller(caller, mode & 0o7777, |mode| {
+                self.nodes.rights.create(caller, mode & 0o7777, |mode| {
                     rustix::fs::openat(directory, name, exclusive, mode)
                 })
             })
@@ -218,17 +234,19 @@ impl Origin for DirectoryOrigin {
         let source = magic_link(source.as_fd());
         let source = source.as_c_str();
         self.nodes.within(parent, |directory| {
-            rustix::fs::linkat(CWD, source, directory, name, AtFlags::SYMLINK_FOLLOW)?;
+            self.nodes.rights.run(|| {
+                rustix::fs::linkat(CWD, source, directory, name, AtFlags::SYMLINK_FOLLOW)
+            })?;
             self.nodes.find((parent, directory), name)
         })
     }
 
     fn unlink(&self, parent: &Node, name: &OsStr) -> Result<()> {
-        self.nodes.within(parent, |parent| rustix::fs::unlinkat(parent, name, AtFlags::empty()))
+        self.remove(parent, name, AtFlags::empty())
     }
 
     fn remove_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
-        self.nodes.within(parent, |parent| rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR))
+        self.remove(parent, name, AtFlags::REMOVEDIR)
     }
 
     fn rename(
@@ -237,15 +255,21 @@ impl Origin for DirectoryOrigin {
         (to, new_name): (&Node, &OsStr),
         flags: RenameFlags,
     ) -> Result<()> {
+        let rights = self.nodes.rights;
         self.nodes.within(from, |from| {
-            self.nodes
-                .within(to, |to| rustix::fs::renameat_with(from, old_name, to, new_name, flags))
+            self.nodes.within(to, |to| {
+                rights.run(|| rustix::fs::renameat_with(from, old_name, to, new_name, flags))
+            })
         })
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
         let flags = flags - STRIPPED - OFlags::NOFOLLOW;
-        let fd = self.open_sparing(self.spares_times.0, node, flags)?;
+        let executes = flags.contains(EXECUTES) && self.nodes.rights == Rights::Requesters;
+        let fd = match executes {
+            true => self.open_to_execute(node, flags)?,
+            false => self.open_sparing(self.spares_times.0, node, flags)?,
+        };
         Ok(OpenFile::new(node, fd, flags))
     }
 
@@ -406,29 +430,31 @@ impl Origin for DirectoryOrigin {
     fn get_xattr(&self, node: &Node, name: &OsStr, into: &mut [u8]) -> Result<usize> {
         let descriptor = self.path_descriptor(node)?;
         let path = magic_link(descriptor.as_fd());
-        if into.is_empty() {
-            return rustix::fs::getxattr_query(path.as_c_str(), name);
-        }
-        rustix::fs::getxattr(path.as_c_str(), name, into)
+        self.nodes.rights.run(|| match into.is_empty() {
+            true => rustix::fs::getxattr_query(path.as_c_str(), name),
+            false => rustix::fs::getxattr(path.as_c_str(), name, into),
+        })
     }
 
     fn set_xattr(&self, node: &Node, name: &OsStr, value: &[u8], flags: XattrFlags) -> Result<()> {
         let descriptor = self.path_descriptor(node)?;
-        rustix::fs::setxattr(magic_link(descriptor.as_fd()).as_c_str(), name, value, flags)
+        let path = magic_link(descriptor.as_fd());
+        self.nodes.rights.run(|| rustix::fs::setxattr(path.as_c_str(), name, value, flags))
     }
 
     fn list_xattrs(&self, node: &Node, into: &mut [u8]) -> Result<usize> {
         let descriptor = self.path_descriptor(node)?;
         let path = magic_link(descriptor.as_fd());
-        if into.is_empty() {
-            return rustix::fs::listxattr_query(path.as_c_str());
-        }
-        rustix::fs::listxattr(path.as_c_str(), into)
+        self.nodes.rights.run(|| match into.is_empty() {
+            true => rustix::fs::listxattr_query(path.as_c_str()),
+            false => rustix::fs::listxattr(path.as_c_str(), into),
+        })
     }
 
     fn remove_xattr(&self, node: &Node, name: &OsStr) -> Result<()> {
         let descriptor = self.path_descriptor(node)?;
-        rustix::fs::removexattr(magic_link(descriptor.as_fd()).as_c_str(), name)
+        let path = magic_link(descriptor.as_fd());
+        self.nodes.rights.run(|| rustix::fs::removexattr(path.as_c_str(), name))
     }
 
     fn flags(&self, node: &Node, form: FlagsForm) -> Result<FileFlags> {
@@ -441,16 +467,18 @@ impl Origin for DirectoryOrigin {
 
     fn set_flags(&self, node: &Node, flags: FileFlags) -> Result<()> {
         let fd = self.nodes.open(node, OFlags::RDONLY | OFlags::NONBLOCK)?;
-        match flags {
+        self.nodes.rights.run(|| match flags {
             FileFlags::Plain(bits) => {
-                rustix::fs::ioctl_setflags(fd, IFlags::from_bits_retain(bits))
+                rustix::fs::ioctl_setflags(&fd, IFlags::from_bits_retain(bits))
             }
             FileFlags::Extended(flags) => set_extended_flags(fd.as_fd(), flags),
-        }
+        })
     }
 
     fn statistics(&self, node: &Node) -> Result<FileSystemStatistics> {
-        let statistics = rustix::fs::fstatvfs(self.path_descriptor(node)?)?;
+        let descriptor = self.path_descriptor(node)?;
+        let ask = || rustix::fs::fstatvfs(descriptor.as_fd());
+        let statistics = self.nodes.rights.own_first(ask)?;
         Ok(FileSystemStatistics {
             block_size_bytes: u32::try_from(statistics.f_bsize).unwrap_or(4096),
             fragment_size_bytes: u32::try_from(statistics.f_frsize).unwrap_or(4096),
@@ -486,6 +514,39 @@ impl Origin for DirectoryOrigin {
     fn has_access_control_lists(&self) -> bool {
         self.access_control_lists
     }
+}
+
+/// Changes the attributes of an object, of which `writable` is open if its size is to be changed.
+fn change(
+    descriptor: BorrowedFd<'_>,
+    writable: Option<&PathDescriptor>,
+    changes: &Changes,
+) -> Result<()> {
+    let path = magic_link(descriptor);
+    // Owner before permissions: a change of owner clears set-id bits.
+    if changes.user.is_some() || changes.group.is_some() {
+        rustix::fs::chownat(
+            descriptor,
+            c"",
+            changes.user.map(Uid::from_raw),
+            changes.group.map(Gid::from_raw),
+            AtFlags::EMPTY_PATH,
+        )?;
+    }
+    if let Some(permissions) = changes.permissions {
+        rustix::fs::chmod(path.as_c_str(), Mode::from_raw_mode(permissions & 0o7777))?;
+    }
+    if let (Some(size_bytes), Some(writable)) = (changes.size_bytes, writable) {
+        rustix::fs::ftruncate(writable.as_fd(), size_bytes)?;
+    }
+    if changes.accessed.is_some() || changes.modified.is_some() {
+        let times = rustix::fs::Timestamps {
+            last_access: timespec(changes.accessed),
+            last_modification: timespec(changes.modified),
+        };
+        rustix::fs::utimensat(CWD, path.as_c_str(), &times, AtFlags::empty())?;
+    }
+    Ok(())
 }
 
 /// Writes piece after piece, by a function that is told how much has been written before.

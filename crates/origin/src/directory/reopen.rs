@@ -20,7 +20,6 @@
 use super::descriptors::Descriptor;
 use super::node::{Nodes, PathDescriptor, identity};
 use super::object::{Directory, Object};
-use super::open_name;
 use crate::{OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, RawDir};
@@ -134,10 +133,8 @@ impl Nodes {
         directory: BorrowedFd<'_>,
         name: &OsStr,
     ) -> Result<Option<OwnedFd>> {
-        let Some(fd) = absent(self.with_room(|| open_name(directory, name)))? else {
-            return Ok(None);
-        };
-        let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
+        let Some(fd) = absent(self.find_again(directory, name))? else { return Ok(None) };
+        let seen = self.look(fd.as_fd())?;
         Ok((identity(&seen) == object.identity).then_some(fd))
     }
 
@@ -166,7 +163,7 @@ impl Nodes {
     fn names_of(&self, inode: u64, directory: &PathDescriptor) -> Result<Vec<OsString>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = || rustix::fs::openat(directory, c".", flags, Mode::empty());
-        let readable = self.with_room(open)?;
+        let readable = self.with_room(|| self.rights.own_first(open))?;
         let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
         let mut entries = RawDir::new(&readable, &mut buffer);
         let (mut names, mut count) = (Vec::new(), 0);

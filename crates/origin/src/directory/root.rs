@@ -19,7 +19,7 @@
 //! then be unmounted, checked and mounted again, which a descriptor into it would prevent.
 
 use super::handle::{FileHandle, file_system_uuid};
-use super::{magic_link, node};
+use super::{identity, magic_link, node, types};
 use crate::mount_table::{self, MountEntry};
 use crate::watched::is_of_the_whole;
 use crate::{Attributes, Result};
@@ -27,14 +27,10 @@ use parking_lot::Mutex;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// File systems that say by type and source what they are, as FUSE file systems do: those whose
-/// contents are elsewhere. One whose contents are here could be another of the same name.
-const ELSEWHERE: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs"];
 
 /// The directory at the top. The lock is held to copy or replace a pointer, and by those who look
 /// for a root that has come back, one at a time.
@@ -146,33 +142,40 @@ impl Identity {
     }
 }
 
-/// Type, source and mounted directory of a file system that is known by them.
+/// Type, source and mounted directory of a file system that says by them what it is, as those do
+/// whose contents are elsewhere. One whose contents are here could be another of the same name.
 fn names(fd: BorrowedFd<'_>) -> Option<(String, OsString, OsString)> {
-    let statx = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
-    let mounts = mount_table::read().ok()?;
-    let mount = mounts.into_iter().find(|mount| u64::from(mount.id) == statx.stx_mnt_id)?;
-    let is_elsewhere = mount.is_fuse() || ELSEWHERE.contains(&mount.fstype.as_str());
+    let mount = mount_of(fd)?;
+    let is_elsewhere = types::is_elsewhere(&mount.fstype) && mount.fstype != "fuseblk";
     // A word such as `portal` says what kind of server it is, not which.
     let is_place = mount.source.as_bytes().iter().any(|byte| matches!(byte, b'/' | b':'));
     let MountEntry { fstype, source, root, .. } = mount;
-    (is_elsewhere && is_place && fstype != "fuseblk").then_some((fstype, source, root))
+    (is_elsewhere && is_place).then_some((fstype, source, root))
+}
+
+/// What the table of mounts says of the file system that a directory is on.
+pub(super) fn mount_of(fd: BorrowedFd<'_>) -> Option<MountEntry> {
+    let statx = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()).ok()?;
+    let mounts = mount_table::read().ok()?;
+    identity::mount_of(&mounts, &statx, (fd, OsStr::new(""))).cloned()
 }
 
 /// Asks the directory what cannot be answered from memory alone.
 ///
 /// Opening is refused by xfs after a shutdown and by a FUSE server that is dead, the time of the
 /// last change is asked of a network server, and a sync is refused by ext4 and btrfs after a
-/// shutdown (`ext4_sync_file`, `btrfs_sync_file`). That a directory may not be read, or not synced,
-/// says nothing.
+/// shutdown (`ext4_sync_file`, `btrfs_sync_file`). That a directory may not be looked at, read or
+/// synced by this process says nothing.
 fn answers(fd: BorrowedFd<'_>, linked: bool) -> Result<()> {
     let of_the_whole = |result: Result<()>| match result {
         Err(errno) if is_of_the_whole(errno) => Err(errno),
         _ => Ok(()),
     };
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
-    let statx = rustix::fs::statx(fd, c"", flags, StatxFlags::BASIC_STATS)?;
-    if linked && statx.stx_nlink == 0 {
-        return Err(Errno::STALE);
+    match rustix::fs::statx(fd, c"", flags, StatxFlags::BASIC_STATS) {
+        Ok(statx) if linked && statx.stx_nlink == 0 => return Err(Errno::STALE),
+        Ok(_) | Err(Errno::ACCESS | Errno::PERM) => {}
+        Err(errno) => return Err(errno),
     }
     of_the_whole(rustix::fs::fstatfs(fd).map(drop))?;
     match node::open_real(fd, OFlags::RDONLY | OFlags::DIRECTORY) {

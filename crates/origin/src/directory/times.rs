@@ -7,11 +7,12 @@
 //! look like those before. Times of *directories* are worth less still: a union of directories
 //! shows that of one of them, and a server may not change it when names come and go.
 //!
-//! So it goes by the type of file system ([`TYPES`]): what is not known to keep times of its own
+//! So it goes by the type of file system ([`super::types`]): what is not known to keep times of its own
 //! proves nothing, and whoever knows better says so ([`TrustTimes`]). An overlay is worth what its
 //! layers are, and a view of ogive's what its source is. `statx(2)` does not show the kernel's own
 //! counter of changes (`STATX_CHANGE_COOKIE`) to programs.
 
+use super::types;
 use crate::mount_table::MountEntry;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -57,55 +58,6 @@ impl TrustTimes {
 
 use Proof::{All, Contents, Image};
 
-/// File systems whose times prove something. Where bytes are elsewhere, directories are read
-/// again: what exports them is not known.
-const TYPES: &[(&str, Proof)] = &[
-    ("bcachefs", All),
-    ("btrfs", All),
-    ("devtmpfs", All),
-    ("ext2", All),
-    ("ext3", All),
-    ("ext4", All),
-    ("f2fs", All),
-    ("gfs2", Contents),
-    ("hfsplus", All),
-    ("jffs2", All),
-    ("jfs", All),
-    ("nilfs2", All),
-    ("ntfs3", All),
-    ("ocfs2", Contents),
-    ("ramfs", All),
-    ("reiserfs", All),
-    ("rootfs", All),
-    ("tmpfs", All),
-    ("ubifs", All),
-    ("udf", All),
-    ("ufs", All),
-    ("xfs", All),
-    ("zfs", All),
-    ("9p", Contents),
-    ("beegfs", Contents),
-    ("ceph", Contents),
-    ("cifs", Contents),
-    ("gpfs", Contents),
-    ("lustre", Contents),
-    ("nfs", Contents),
-    ("nfs4", Contents),
-    ("pvfs2", Contents),
-    ("smb3", Contents),
-    ("virtiofs", Contents),
-    ("fuse.ceph", Contents),
-    ("fuse.ceph-fuse", Contents),
-    ("fuse.glusterfs", Contents),
-    ("fuse.juicefs", Contents),
-    ("fuse.mfs", Contents),
-    ("cramfs", Image),
-    ("erofs", Image),
-    ("iso9660", Image),
-    ("romfs", Image),
-    ("squashfs", Image),
-];
-
 /// File systems on top of file systems are followed so far down.
 const DEPTH_MAX: usize = 8;
 
@@ -134,8 +86,7 @@ fn below(mounts: &[MountEntry], mount: &MountEntry, depth: usize) -> Proof {
         // One layer is an image, another is not.
         return if proved == Image { Proof::Nothing } else { proved };
     }
-    let known = TYPES.iter().find(|(name, _)| *name == mount.fstype);
-    known.map_or(Proof::Nothing, |(_, proof)| *proof)
+    types::proof(&mount.fstype)
 }
 
 /// The mount that a path lies on, as far as the path alone tells.
@@ -242,13 +193,6 @@ mod tests {
             assert_eq!(TrustTimes::Always.allows(proof), always);
             assert_eq!(TrustTimes::Never.allows(proof), Proof::Nothing);
             assert_eq!(TrustTimes::Unchanging.allows(proof), proof.max(All));
-        }
-    }
-
-    #[test]
-    fn no_type_is_named_twice() {
-        for (place, (name, _)) in TYPES.iter().enumerate() {
-            assert!(TYPES[..place].iter().all(|(other, _)| other != name), "{name}");
         }
     }
 }

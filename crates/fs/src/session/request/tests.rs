@@ -96,6 +96,12 @@ fn attributes_are_asked_for_by_number_or_by_handle() {
 }
 
 #[test]
+fn what_may_be_done_is_asked_for_in_the_bits_of_access() {
+    let wanted = Access::READ_OK | Access::EXEC_OK;
+    assert_eq!(parse(34, &arguments(8, &[(0, 5)], &[])), Operation::Access { wanted });
+}
+
+#[test]
 fn only_what_is_marked_is_set() {
     let fields = (
         [(56, 21), (60, 22), (68, 0o100_640), (76, 1000), (80, 1001)],
@@ -217,10 +223,10 @@ fn references_come_back_one_by_one_or_many_at_once() {
 
 #[test]
 fn what_is_unknown_or_of_another_length_is_told_apart() {
-    for unknown in [0, 34, 37, 51, 52, 4096, u32::MAX] {
+    for unknown in [0, 33, 37, 51, 52, 4096, u32::MAX] {
         assert_eq!(parse(unknown, &[]), Operation::Unknown);
     }
-    for (opcode, bytes) in [(14, 4), (8, 8), (4, 80), (43, 24), (20, 8), (15, 24)] {
+    for (opcode, bytes) in [(14, 4), (34, 4), (8, 8), (4, 80), (43, 24), (20, 8), (15, 24)] {
         assert_eq!(parse(opcode, &vec![0; bytes]), Operation::Malformed, "{opcode}");
     }
 }

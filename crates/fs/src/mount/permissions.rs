@@ -1,0 +1,57 @@
+//! Who decides what other users may do.
+//!
+//! On a source of this machine the kernel above the mount does, by mode bits and access lists: they
+//! are all that counts there, and it costs no request. Elsewhere a server or another program has
+//! rules of its own. There the kernel checks nothing, and the source is asked, in the name of each
+//! user ([`ogive_origin::on_behalf_of`]). It goes by the file system that the source is on;
+//! what is mounted below it is treated alike, and the log says so where that is not right.
+
+use super::{MountError, MountOptions};
+use ogive_origin::DirectoryOrigin;
+
+/// Makes the source be asked in the name of users if it decides what they may do; whether it is.
+///
+/// # Errors
+/// [`MountError::Option`] for options under which users would get what is not theirs.
+pub(super) fn decide(
+    origin: DirectoryOrigin,
+    options: &MountOptions,
+) -> Result<(DirectoryOrigin, bool), MountError> {
+    if !options.allow_other {
+        // There is one user, and it is this process's own.
+        return Ok((origin, false));
+    }
+    let Some(fstype) = origin.decides_rights_elsewhere() else {
+        log::debug!("permissions: the kernel checks modes and access lists, as on the source");
+        return Ok((origin.letting_in_by_mode(), false));
+    };
+    let say = |by, why: &str| log::info!(event = "permissions", by; "permissions: {why}");
+    if options.trust_permissions {
+        let why = format!(
+            "the kernel checks the mode bits that {fstype} shows, because of --trust-permissions"
+        );
+        say("kernel", &why);
+        return Ok((origin, false));
+    }
+    let refuse = |option, why: &str| {
+        let reason = format!(
+            "{why}, and on {fstype} it is not the mode bits that decide what other users may do; \
+             --trust-permissions has the mode bits count and lends everybody your rights"
+        );
+        Err(MountError::Option { option, reason })
+    };
+    if options.passthrough {
+        return refuse("passthrough", "the kernel reads and writes with the rights of one process");
+    }
+    match origin.asking_for_requesters() {
+        Ok(origin) => {
+            let why = format!(
+                "{fstype} is asked in the name of each user, because it decides elsewhere what \
+                 they may do"
+            );
+            say("source", &why);
+            Ok((origin, true))
+        }
+        Err(why) => refuse("allow-other", why),
+    }
+}

@@ -1,0 +1,60 @@
+//! Giving up what root may have of a file system beyond quotas, and of what is reserved for it.
+//!
+//! Whoever writes through the mount writes by a thread of this process. If that has
+//! `CAP_SYS_RESOURCE`, no quota of any user holds, and the last blocks of a file system, which are
+//! kept for root to repair it by, are anybody's. So the threads that serve a mount do without. The
+//! capability stays permitted to the process: events of memory pressure need it on some kernels,
+//! and the thread that waits for them is another.
+
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// This thread does without until this is dropped; those that it starts meanwhile do for good.
+pub(super) struct WithoutReserve(Option<CapabilitySets>);
+
+impl WithoutReserve {
+    pub(super) fn begin() -> Self {
+        let before = capabilities(None).ok();
+        let before = before.filter(|own| own.effective.contains(CapabilitySet::SYS_RESOURCE));
+        let given_up = before.filter(|own| {
+            let effective = own.effective - CapabilitySet::SYS_RESOURCE;
+            set_capabilities(None, CapabilitySets { effective, ..*own }).is_ok()
+        });
+        Self(given_up)
+    }
+}
+
+impl Drop for WithoutReserve {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // What is permitted can be taken up again; without it only pressure events may lack.
+            if let Err(errno) = set_capabilities(None, before) {
+                log::warn!("cannot take up a capability again: {errno}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_reserve() -> bool {
+        capabilities(None).unwrap().effective.contains(CapabilitySet::SYS_RESOURCE)
+    }
+
+    #[test]
+    fn threads_that_serve_do_without_the_reserve_and_others_keep_it() {
+        let before = has_reserve();
+        let without = WithoutReserve::begin();
+        assert!(!has_reserve());
+        let (started, resume) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let _ = resume.recv();
+            has_reserve()
+        });
+        drop(without);
+        assert_eq!(has_reserve(), before);
+        drop(started);
+        assert!(!thread.join().unwrap(), "one that was started meanwhile");
+    }
+}

@@ -1,0 +1,182 @@
+//! With whose rights the source is asked.
+//!
+//! Where the kernel of this machine decides who may do what, the kernel above the mount has done
+//! so by the time that a request is here, and it is carried out with the rights of this process.
+//! Elsewhere the mode bits that the source shows need not be what counts: a server has access lists
+//! of its own, knows no root of ours, or another program decides. There each system call that needs
+//! a permission is made by a thread that has, for that long, the file-system user and group of the
+//! requester ([`crate::on_behalf_of`]), its supplementary groups and no capability. The answer of
+//! the source is the answer.
+//!
+//! Objects are opened by handle as this process (`open_by_handle_at(2)` wants a capability), and
+//! no further than `O_PATH`, which permits nothing: it is by way of such a descriptor that the
+//! requester then opens or changes the object. A server that knows no root may refuse this process
+//! what it does on its own account, as to look at what was found. Then that is done as the
+//! requester, too ([`Rights::own_first`]).
+//!
+//! # Invariants
+//!
+//! A thread goes back to what it was before anything else happens on it, also after a panic. If it
+//! cannot, the process ends: a thread of it with the rights of one user must not serve another.
+
+use super::credentials::{as_creator, masking};
+use crate::{Caller, Result, acting};
+use nix::unistd::{setfsgid, setfsuid};
+use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
+use rustix::io::Errno;
+use rustix::process::{getegid, geteuid, getgroups};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_thread_groups,
+};
+use std::cell::{Cell, OnceCell};
+
+/// Whose rights count in an origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// Those of this process.
+    #[default]
+    Own,
+    /// Those of whoever asks.
+    Requesters,
+}
+
+/// What a thread is when it acts for nobody.
+struct Own {
+    user: Uid,
+    group: Gid,
+    groups: Vec<Gid>,
+    capabilities: CapabilitySets,
+}
+
+thread_local! {
+    static OWN: OnceCell<Own> = const { OnceCell::new() };
+    static IS_SWITCHED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Rights {
+    /// Makes a call that needs a permission.
+    ///
+    /// # Errors
+    /// Those of the call; `EACCES` on a thread of which nobody has said for whom it acts.
+    pub(super) fn run<T>(self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.run_keeping(CapabilitySet::empty(), call)
+    }
+
+    /// The same for a call that is made in the name of the requester but needs a capability.
+    pub(super) fn run_keeping<T>(
+        self,
+        kept: CapabilitySet,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if self == Self::Own || IS_SWITCHED.get() {
+            return call();
+        }
+        let Some((user, group)) = acting::requester()? else { return call() };
+        OWN.with(|own| {
+            let own = own.get_or_init(Own::of_this_thread);
+            // Root keeps what it has, and nothing is asked of the system.
+            if user == own.user.as_raw() {
+                return call();
+            }
+            let _switched = own.switch((user, group), &acting::groups(), kept)?;
+            call()
+        })
+    }
+
+    /// Makes a call on this process's own account, and as the requester if it is refused.
+    pub(super) fn own_first<T>(self, call: impl Fn() -> Result<T>) -> Result<T> {
+        match call() {
+            Err(Errno::ACCESS | Errno::PERM) if self == Self::Requesters => self.run(call),
+            other => other,
+        }
+    }
+
+    /// Makes an object that belongs to the caller.
+    pub(super) fn create<T>(
+        self,
+        caller: Caller,
+        mode: u32,
+        make: impl FnOnce(Mode) -> Result<T>,
+    ) -> Result<T> {
+        match self {
+            Self::Own => as_creator(caller, mode, make),
+            Self::Requesters => self.run(masking(caller.umask, mode, make)),
+        }
+    }
+}
+
+impl Own {
+    fn of_this_thread() -> Self {
+        Self {
+            user: geteuid(),
+            group: getegid(),
+            groups: getgroups().unwrap_or_default(),
+            // Without them there is nothing to go back to, and nothing to switch by.
+            capabilities: capabilities(None).unwrap_or(CapabilitySets {
+                effective: CapabilitySet::empty(),
+                permitted: CapabilitySet::empty(),
+                inheritable: CapabilitySet::empty(),
+            }),
+        }
+    }
+
+    /// Makes the thread act as somebody until what is returned is dropped.
+    fn switch(
+        &self,
+        (user, group): (u32, u32),
+        groups: &[u32],
+        kept: CapabilitySet,
+    ) -> Result<Switched<'_>> {
+        let switched = Switched(self);
+        IS_SWITCHED.set(true);
+        let groups: Vec<Gid> = groups.iter().map(|group| Gid::from_raw(*group)).collect();
+        set_thread_groups(&groups)?;
+        set_ids(user, group)?;
+        set_capabilities(None, CapabilitySets { effective: kept, ..self.capabilities })?;
+        Ok(switched)
+    }
+
+    fn go_back(&self) -> Result<()> {
+        set_capabilities(None, self.capabilities)?;
+        set_ids(self.user.as_raw(), self.group.as_raw())?;
+        set_thread_groups(&self.groups)
+    }
+}
+
+/// The calls do not say whether they have done it: asked again, they say what is.
+fn set_ids(user: u32, group: u32) -> Result<()> {
+    let (user, group) = (nix::unistd::Uid::from_raw(user), nix::unistd::Gid::from_raw(group));
+    setfsgid(group);
+    setfsuid(user);
+    if setfsgid(group) == group && setfsuid(user) == user { Ok(()) } else { Err(Errno::PERM) }
+}
+
+struct Switched<'a>(&'a Own);
+
+impl Drop for Switched<'_> {
+    fn drop(&mut self) {
+        if let Err(errno) = self.0.go_back() {
+            log::error!("a thread cannot take back the rights of its process: {errno}");
+            std::process::abort();
+        }
+        IS_SWITCHED.set(false);
+    }
+}
+
+/// Whether this process can ask in the name of others.
+///
+/// # Errors
+/// What it lacks.
+pub(super) fn can_switch() -> std::result::Result<(), &'static str> {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
+    if !geteuid().is_root() || !capabilities(None).is_ok_and(|own| own.effective.contains(needed)) {
+        return Err("only root can ask in the name of others");
+    }
+    // Without the second flag it would be made up where the kernel does not have it.
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::accessat(CWD, c"/", Access::EXISTS, flags)
+        .map_err(|_| "the kernel cannot be asked what another may do (faccessat2, Linux 5.8)")
+}
+
+#[cfg(test)]
+mod tests;
