@@ -14,6 +14,7 @@ mod crossing;
 mod descriptors;
 mod handle;
 mod identity;
+mod kinds;
 mod mounts;
 mod node;
 mod object;

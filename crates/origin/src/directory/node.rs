@@ -8,10 +8,11 @@ use super::credentials::overrides_permissions;
 use super::descriptors::{Descriptor, Descriptors};
 use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
+use super::kinds::Kind;
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Recent};
-use crate::{Attributes, FileKind, Found, OFlags, Result};
+use crate::{FileKind, Found, OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode};
 use rustix::io::Errno;
@@ -118,12 +119,15 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Finds out whether objects below `root` can be opened by handle.
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
+        let kind = Kind::of_object(root).unwrap_or_default();
         let by_handle = match FileHandle::of(root) {
-            Ok((handle, _)) => match open_real(root, OFlags::RDONLY | OFlags::DIRECTORY) {
-                Ok(mount) => handle.open(mount.as_fd(), OFlags::PATH).is_ok(),
-                Err(_) => false,
-            },
-            Err(_) => false,
+            Ok((handle, _)) if !kind.makes_up_numbers => {
+                match open_real(root, OFlags::RDONLY | OFlags::DIRECTORY) {
+                    Ok(mount) => handle.open(mount.as_fd(), OFlags::PATH).is_ok(),
+                    Err(_) => false,
+                }
+            }
+            _ => false,
         };
         Self::new(by_handle, Descriptors::default())
     }
@@ -152,6 +156,11 @@ impl Nodes {
         self.by_handle
     }
 
+    /// Whether an object was met that can be found by its place alone.
+    pub(super) fn keeps_places(&self) -> bool {
+        !self.by_handle || self.inspector.has_met_made_up_numbers()
+    }
+
     /// Keeps the descriptors of lookups for so long.
     pub(super) fn keep_lookups(&mut self, time: Duration) {
         self.recent.set_time(time);
@@ -176,7 +185,7 @@ impl Nodes {
         if self.top.descriptor().is_none() {
             self.replace_top(Some(fd))?;
         }
-        let root = Object::root(identity(&seen), &self.top, &self.descriptors);
+        let root = Object::root(ObjectIdentity::of(&seen), &self.top, &self.descriptors);
         Ok(found(Name::Object(root), &seen))
     }
 
@@ -193,7 +202,10 @@ impl Nodes {
         let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
         Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
             Some(node) => {
-                if let Name::Handle { mount, handle } = &node {
+                let is_directory = seen.attributes.kind == FileKind::Directory;
+                if let Name::Handle { mount, handle } = &node
+                    && (is_directory || !seen.kind.hides_what_is_open)
+                {
                     self.recent.keep(*mount, handle.clone(), fd);
                 }
                 found(node, &seen)
@@ -201,7 +213,7 @@ impl Nodes {
             None => {
                 let node = self.object(parent, name, &seen);
                 if let Name::Object(object) = &node {
-                    object.set_opened(&self.descriptors.keep(fd), false);
+                    self.keep(object, fd);
                 }
                 found(node, &seen)
             }
@@ -251,7 +263,7 @@ impl Nodes {
     fn object(&self, parent: &Node, name: &OsStr, seen: &Seen) -> Name {
         let is_directory = seen.attributes.kind == FileKind::Directory;
         let place = (parent.directory(), name);
-        Name::Object(Object::at(identity(seen), is_directory, place, &self.descriptors))
+        Name::Object(Object::at(ObjectIdentity::of(seen), is_directory, place, &self.descriptors))
     }
 
     /// Whether a name in a directory leads to the node.
@@ -261,9 +273,7 @@ impl Nodes {
                 let (found, mount_id) = FileHandle::at(parent, name)?;
                 Ok(found == *handle && self.mounts.is(*mount, mount_id))
             }
-            Name::Object(object) => {
-                Ok(identity(&self.inspector.look(parent, name)?) == object.identity)
-            }
+            Name::Object(object) => Ok(object.may_be(&self.inspector.look(parent, name)?)),
         })
     }
 
@@ -406,11 +416,6 @@ fn has_names(directory: BorrowedFd<'_>) -> bool {
 
 fn found(name: Name, seen: &Seen) -> Found<Node> {
     Found { node: Node(name), attributes: seen.attributes, generation: seen.generation }
-}
-
-pub(super) fn identity(seen: &Seen) -> ObjectIdentity {
-    let Attributes { device, inode, .. } = seen.attributes;
-    ObjectIdentity { device, inode, generation: seen.generation }
 }
 
 /// Opens the object of an `O_PATH` descriptor for real.

@@ -468,7 +468,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn keeps_places(&self) -> bool {
-        !self.nodes.by_handle()
+        self.nodes.keeps_places()
     }
 
     fn met_again(&self, known: &Node, found: &Node) {
