@@ -65,6 +65,10 @@ pub(crate) struct FakeOrigin {
     pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
     /// It keeps whoever asks for a run waiting, and does not give the record of this number.
     pub(crate) gives_all_but: Mutex<Option<u64>>,
+    /// It remembers a file that is gone, until it is asked anew.
+    pub(crate) is_stale: AtomicBool,
+    /// How often it was asked anew.
+    pub(crate) asked_anew: AtomicU64,
 }
 
 /// Names in its root, each of which leads to the file. They are told by the hundred: with
@@ -156,6 +160,12 @@ impl Origin for FakeOrigin {
         Ok(attributes(2))
     }
 
+    fn lookup_anew(&self, parent: &FakeNode, name: &OsStr) -> Result<Found<FakeNode>> {
+        self.asked_anew.fetch_add(1, Ordering::SeqCst);
+        self.is_stale.store(false, Ordering::SeqCst);
+        self.lookup(parent, name)
+    }
+
     fn leads_to(&self, _: &FakeNode, _: &OsStr, _: &FakeNode) -> Result<bool> {
         Ok(true)
     }
@@ -166,6 +176,9 @@ impl Origin for FakeOrigin {
     }
 
     fn open(&self, _: &FakeNode, _: OFlags) -> Result<u64> {
+        if self.is_stale.load(Ordering::SeqCst) {
+            return Err(Errno::STALE);
+        }
         Ok(self.overwritten.load(Ordering::SeqCst))
     }
 

@@ -54,6 +54,12 @@ pub trait Origin: Send + Sync + 'static {
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
 
+    /// The same for a thread that was told that the object is gone (`ESTALE`): nothing that is
+    /// remembered of the name is believed. The default remembers nothing.
+    fn lookup_anew(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>> {
+        self.lookup(parent, name)
+    }
+
     /// Finds `name` in an open directory: what a listing with attributes calls for each entry.
     fn lookup_in(&self, parent: &Self::Directory, name: &OsStr) -> Result<Found<Self::Node>>;
 

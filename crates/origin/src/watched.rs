@@ -307,6 +307,7 @@ impl<O: Origin> Origin for Watched<O> {
 
     handed_on! {
         lookup(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
+        lookup_anew(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
         lookup_in(parent: &O::Directory, name: &OsStr) -> Found<O::Node>;
         leads_to(parent: &O::Node, name: &OsStr, node: &O::Node) -> bool;
         attributes(node: &O::Node, file: Option<&O::File>) -> Attributes;

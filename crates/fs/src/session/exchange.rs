@@ -203,7 +203,11 @@ impl<O: Origin> Session<O> {
 
     fn try_perform(&self, request: &Request, exchange: &mut impl Exchange) -> Result<usize> {
         let buffer = exchange.buffer(request.answer_max_bytes());
-        self.guarded(|| self.perform(request, buffer))
+        let result = self.guarded(|| self.perform(request, buffer));
+        if result == Err(Errno::STALE) {
+            self.view.met_stale(request.thread);
+        }
+        result
     }
 
     /// A panic is a bug of ours; the program that asked gets `EIO`.

@@ -12,7 +12,12 @@ use std::time::{Duration, Instant};
 impl<O: Origin> View<O> {
     /// Finds a name for a thread. The kernel counts a reference for each success.
     pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<NodeAttributes> {
-        match self.in_directory(parent, |node| self.origin.lookup(node, name)) {
+        let asks_anew = self.retries.asks_anew(thread);
+        let found = self.in_directory(parent, |node| match asks_anew {
+            true => self.origin.lookup_anew(node, name),
+            false => self.origin.lookup(node, name),
+        });
+        match found {
             Ok(found) => {
                 let known = self.found(parent, name, found);
                 self.retries.found(thread, (parent, name), known.number);

@@ -12,9 +12,9 @@ use super::kinds::Kind;
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Recent};
-use crate::{FileKind, Found, OFlags, Result};
+use crate::{Attributes, FileKind, Found, OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -220,6 +220,37 @@ impl Nodes {
         })
     }
 
+    /// The same, asked of the server where there is one: its client may remember what the name led
+    /// to before. A file is opened at once, so that it is there when the program comes to open it.
+    pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        /// While somebody else replaces what has the name.
+        const TRIES: usize = 8;
+        for _ in 0..TRIES {
+            // If it is the directory that is gone, the walk has to come by there first.
+            let asked = self.within(parent, |directory| {
+                let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+                Ok(rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS))
+            })?;
+            let found = match asked.and_then(|_| self.lookup(parent, name)) {
+                Err(Errno::STALE) => continue,
+                other => other?,
+            };
+            let Name::Handle { mount, handle } = &found.node.0 else { return Ok(found) };
+            let Attributes { device, kind, .. } = found.attributes;
+            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_open {
+                return Ok(found);
+            }
+            match self.open(&found.node, OFlags::RDONLY | OFlags::NONBLOCK) {
+                Ok(fd) => self.recent.keep(*mount, handle.clone(), fd),
+                Err(Errno::STALE) => continue,
+                // It is the program's business whether it may be read.
+                Err(_) => {}
+            }
+            return Ok(found);
+        }
+        Err(Errno::STALE)
+    }
+
     /// What a name in a directory leads to.
     pub(super) fn find(
         &self,
@@ -396,7 +427,11 @@ impl Nodes {
                 match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
                     Err(Errno::STALE) => {
                         let fd = self.recent.find(*mount, handle).ok_or(Errno::STALE)?;
-                        self.with_room(|| open_real(fd.as_fd(), flags))
+                        match self.with_room(|| open_real(fd.as_fd(), flags)) {
+                            // A server may open by name alone, and the name is gone.
+                            Err(Errno::STALE) if is_open_as(&fd, flags) => Ok(fd),
+                            other => other,
+                        }
                     }
                     other => other,
                 }
@@ -416,6 +451,12 @@ fn has_names(directory: BorrowedFd<'_>) -> bool {
 
 fn found(name: Name, seen: &Seen) -> Found<Node> {
     Found { node: Node(name), attributes: seen.attributes, generation: seen.generation }
+}
+
+/// Whether a descriptor is good for all that one opened with these flags is to be used for.
+fn is_open_as(fd: &OwnedFd, flags: OFlags) -> bool {
+    let is_for_reading = |flags: OFlags| !flags.intersects(OFlags::ACCMODE | OFlags::PATH);
+    is_for_reading(flags) && rustix::fs::fcntl_getfl(fd).is_ok_and(is_for_reading)
 }
 
 /// Opens the object of an `O_PATH` descriptor for real.

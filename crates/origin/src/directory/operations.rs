@@ -89,6 +89,10 @@ impl Origin for DirectoryOrigin {
         self.nodes.lookup(parent, name)
     }
 
+    fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        self.nodes.lookup_anew(parent, name)
+    }
+
     fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
         self.nodes.leads_to(parent, name, node)
     }
