@@ -69,6 +69,8 @@ pub(crate) struct FakeOrigin {
     pub(crate) is_stale: AtomicBool,
     /// How often it was asked anew.
     pub(crate) asked_anew: AtomicU64,
+    /// Any spelling of a name leads to the same object.
+    pub(crate) folds_case: AtomicBool,
 }
 
 /// Names in its root, each of which leads to the file. They are told by the hundred: with
@@ -168,6 +170,14 @@ impl Origin for FakeOrigin {
 
     fn leads_to(&self, _: &FakeNode, _: &OsStr, _: &FakeNode) -> Result<bool> {
         Ok(true)
+    }
+
+    fn folds_case(&self, _: u64) -> bool {
+        self.folds_case.load(Ordering::SeqCst)
+    }
+
+    fn folds_case_in(&self, _: &FakeNode) -> bool {
+        self.folds_case.load(Ordering::SeqCst)
     }
 
     fn attributes(&self, node: &FakeNode, file: Option<&u64>) -> Result<Attributes> {

@@ -260,6 +260,17 @@ pub trait Origin: Send + Sync + 'static {
         false
     }
 
+    /// Whether, on this device, any spelling of a name leads to the same object: then a change by
+    /// one name is one of names that nobody can tell. Asked with each answer, so it must not wait.
+    fn folds_case(&self, _device: u64) -> bool {
+        false
+    }
+
+    /// The same of what a name in a directory would lead to.
+    fn folds_case_in(&self, _directory: &Self::Node) -> bool {
+        false
+    }
+
     /// Current attributes of an open directory.
     fn directory_attributes(&self, directory: &Self::Directory) -> Result<Attributes>;
 

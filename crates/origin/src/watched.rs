@@ -311,6 +311,14 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.lists_with_attributes(device)
     }
 
+    fn folds_case(&self, device: u64) -> bool {
+        self.0.origin.folds_case(device)
+    }
+
+    fn folds_case_in(&self, directory: &O::Node) -> bool {
+        self.0.origin.folds_case_in(directory)
+    }
+
     fn keeps_places(&self) -> bool {
         self.0.origin.keeps_places()
     }

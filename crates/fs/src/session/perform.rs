@@ -274,7 +274,7 @@ impl<O: Origin> Session<O> {
         }
         let view = &self.view;
         match view.lookup(request.node, name, request.thread) {
-            Err(Errno::NOENT) if !view.settings.negative_ttl.is_zero() => {
+            Err(Errno::NOENT) if view.may_remember_absence(request.node) => {
                 reply.absent(view.settings.negative_ttl);
                 Ok(reply.length())
             }
@@ -295,11 +295,8 @@ impl<O: Origin> Session<O> {
     /// ([`View::open`]), but nobody is asked when a symbolic link is followed.
     fn validity(&self, known: &NodeAttributes) -> Validity {
         let attributes = self.view.settings.metadata_ttl;
-        let name = match known.attributes.kind {
-            FileKind::Symlink if !self.view.settings.immutable => Duration::ZERO,
-            _ => attributes,
-        };
-        Validity { name, attributes }
+        let may_remember = self.view.may_remember_name(known);
+        Validity { name: if may_remember { attributes } else { Duration::ZERO }, attributes }
     }
 
     fn attributes(&self, node: u64, handle: Option<u64>, mut reply: Reply<'_>) -> Result<usize> {

@@ -2,10 +2,10 @@
 //!
 //! A generation tells objects apart that had the same inode number one after the other. Where the
 //! file system has handles it is a digest of the handle; otherwise it is the time of birth, where
-//! that never changes ([`super::kinds`]). An overlay has neither: what it gives as the time of birth
-//! is that of the file below, and another one once the file has been copied up, by which an open
-//! file would turn into another. On FAT a handle is made of a number that the kernel made up, and
-//! so is none.
+//! that never changes ([`super::kinds`]). An overlay has neither: what it gives as the time of
+//! birth is that of the file below, and another one once the file has been copied up, by which an
+//! open file would turn into another. On FAT a handle is made of a number that the kernel made up,
+//! and so is none.
 //!
 //! What the times of an object are worth goes by the mount that it lies on ([`super::times`]): the
 //! number of a device may be that of another file system tomorrow.
@@ -173,6 +173,14 @@ impl Inspector {
         let known = self.file_systems.read();
         let last = known.iter().rev().find(|known| known.device == device);
         last.map_or_else(Kind::default, |known| known.kind)
+    }
+
+    /// It was found out whether any spelling of a name on this device leads to the same object.
+    pub(super) fn is_known_to_fold(&self, device: u64, folds: bool) {
+        let mut file_systems = self.file_systems.write();
+        for known in file_systems.iter_mut().filter(|known| known.device == device) {
+            (known.kind.folds_case, known.kind.is_case_known) = (folds, true);
+        }
     }
 
     /// Whether a file system was met whose objects have no numbers of their own.

@@ -42,7 +42,8 @@ const NUMBERS_ARE_MADE_UP: &[u32] = &[FAT, EXFAT];
 /// Those that give a file another name in its directory (`.nfs...`), or keep its own, when it is
 /// removed while somebody has it open, were it only for its name (`O_PATH`).
 const HIDE_WHAT_IS_OPEN: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1]];
-/// Those that lead from any spelling of a name to the same object.
+/// Those that lead from any spelling of a name to the same object. Others may be made to: they are
+/// asked once ([`super::spelling`]).
 const FOLD_CASE: &[u32] = &[FAT, EXFAT, SMB[0], SMB[1]];
 
 /// What is known of a type of file system.
@@ -57,6 +58,8 @@ pub(super) struct Kind {
     /// A file that is open when it is removed stays in its directory.
     pub(super) hides_what_is_open: bool,
     pub(super) folds_case: bool,
+    /// It is known whether it does.
+    pub(super) is_case_known: bool,
 }
 
 impl Kind {
@@ -70,6 +73,7 @@ impl Kind {
             makes_up_numbers: NUMBERS_ARE_MADE_UP.contains(&magic),
             hides_what_is_open: HIDE_WHAT_IS_OPEN.contains(&magic),
             folds_case: FOLD_CASE.contains(&magic),
+            is_case_known: FOLD_CASE.contains(&magic),
         }
     }
 

@@ -23,6 +23,7 @@ mod operations;
 mod recent;
 mod reopen;
 mod root;
+mod spelling;
 mod times;
 
 pub use crossing::Device;

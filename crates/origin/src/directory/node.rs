@@ -200,6 +200,9 @@ impl Nodes {
         let fd =
             self.within(parent, |directory| self.with_room(|| super::open_name(directory, name)))?;
         let seen = self.inspector.look(fd.as_fd(), OsStr::new(""))?;
+        if !seen.kind.is_case_known {
+            self.learn_case(parent, name, &seen);
+        }
         Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
             Some(node) => {
                 let is_directory = seen.attributes.kind == FileKind::Directory;
@@ -295,6 +298,14 @@ impl Nodes {
         let is_directory = seen.attributes.kind == FileKind::Directory;
         let place = (parent.directory(), name);
         Name::Object(Object::at(ObjectIdentity::of(seen), is_directory, place, &self.descriptors))
+    }
+
+    /// The device that a node lies on, as far as that is known without asking.
+    pub(super) fn device_of(&self, node: &Node) -> Option<u64> {
+        match &node.0 {
+            Name::Handle { mount, .. } => self.mounts.device(*mount),
+            Name::Object(object) => Some(object.identity.device),
+        }
     }
 
     /// Whether a name in a directory leads to the node.

@@ -399,6 +399,14 @@ impl Origin for DirectoryOrigin {
         self.nodes.inspector.lists_with_attributes(device)
     }
 
+    fn folds_case(&self, device: u64) -> bool {
+        self.nodes.inspector.kind(device).folds_case
+    }
+
+    fn folds_case_in(&self, directory: &Node) -> bool {
+        self.nodes.device_of(directory).is_some_and(|device| self.folds_case(device))
+    }
+
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
         self.nodes.inspector.attributes(directory.fd.as_fd())
     }

@@ -12,10 +12,11 @@
 //! still for two rounds: between two counts there is one rename at most, and the second round
 //! comes after it. On FAT and exFAT the kernel makes numbers up, and makes up others once it has
 //! dropped an object from memory. There, what is at a place of the object is the object if nothing
-//! shows another one ([`Object::may_be`]). What is still not found is `ESTALE`. To a program that came by a path this is no
-//! error: the kernel looks the path up again, and what that finds tells the new place. An object
-//! that was moved to another directory behind the mount, and that a program holds on to without
-//! having it open (its working directory), is `ESTALE` until somebody looks it up by its new name.
+//! shows another one ([`Object::may_be`]). What is still not found is `ESTALE`. To a program that
+//! came by a path this is no error: the kernel looks the path up again, and what that finds tells
+//! the new place. An object that was moved to another directory behind the mount, and that a
+//! program holds on to without having it open (its working directory), is `ESTALE` until somebody
+//! looks it up by its new name.
 //!
 //! No lock is held here across a system call.
 

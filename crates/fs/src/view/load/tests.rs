@@ -345,3 +345,15 @@ fn a_thread_that_met_what_is_gone_has_the_name_asked_for_anew() {
     let opened = view.open(number, OFlags::RDONLY, 7).unwrap();
     view.release(opened.handle);
 }
+
+#[test]
+fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
+    let fixture = fixture(0);
+    let view = &fixture.view;
+    let known = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+    let remembered =
+        || (view.may_remember_name(&known), view.may_remember_absence(crate::number::ROOT));
+    assert_eq!(remembered(), (true, true));
+    view.origin.folds_case.store(true, Ordering::SeqCst);
+    assert_eq!(remembered(), (false, false));
+}
