@@ -142,7 +142,7 @@ impl<O: Origin> Control<O> {
             let gone = standing.gone.map(|(errno, since)| {
                 serde_json::json!({
                     "error": errno.to_string(),
-                    "since_seconds": since.seconds,
+                    "since_unix_seconds": since.seconds,
                     "shows_stale": standing.shows_stale,
                 })
             });

@@ -14,7 +14,13 @@
 //! name that was known led elsewhere. After a second refusal the program was told, and only a new
 //! lookup makes its next request one that has nothing to check.
 //!
-//! A thread that was killed is forgotten after a while. The lock is a leaf.
+//! A thread that was killed is forgotten after a while.
+//!
+//! The origin itself may have said `ESTALE`: the object is gone. A network file system remembers
+//! what a name led to, and would lead the walk to the same object again. So for the time of a walk
+//! the names that such a thread asks for are asked of the server anew.
+//!
+//! The locks are leaves.
 
 use crate::inode::Name;
 use hashbrown::HashMap;
@@ -25,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// How long a thread may take to come back, in which it looks a path up.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a walk may take of a thread that met an object which is gone.
+const WALK: Duration = Duration::from_secs(2);
 /// Threads remembered before those that did not come back are looked for.
 const THREADS_MAX: usize = 1024;
 
@@ -34,6 +42,10 @@ pub(crate) struct Retries {
     threads: Mutex<HashMap<u32, Refused>>,
     /// How many they are, so that lookups of other threads need no lock.
     count: AtomicUsize,
+    /// Threads that were told `ESTALE`, and when.
+    stale: Mutex<HashMap<u32, Instant>>,
+    /// How many they are.
+    stale_count: AtomicUsize,
 }
 
 /// What is known of a thread since it was refused.
@@ -58,7 +70,36 @@ impl Default for Retries {
 impl Retries {
     /// Where a thread may take so long to come back.
     pub(crate) fn with_patience(patience: Duration) -> Self {
-        Self { patience, threads: Mutex::default(), count: AtomicUsize::new(0) }
+        Self {
+            patience,
+            threads: Mutex::default(),
+            count: AtomicUsize::new(0),
+            stale: Mutex::default(),
+            stale_count: AtomicUsize::new(0),
+        }
+    }
+
+    /// Notes that a thread is told `ESTALE`, after which it walks a path anew.
+    pub(crate) fn met_stale(&self, thread: u32) {
+        let mut stale = self.stale.lock();
+        if stale.len() >= THREADS_MAX {
+            stale.retain(|_, since| since.elapsed() < WALK);
+        }
+        if stale.len() < THREADS_MAX {
+            stale.insert(thread, Instant::now());
+        }
+        self.stale_count.store(stale.len(), Ordering::Relaxed);
+    }
+
+    /// Whether a name that a thread looks up is to be asked for anew.
+    pub(crate) fn asks_anew(&self, thread: u32) -> bool {
+        if self.stale_count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut stale = self.stale.lock();
+        stale.retain(|_, since| since.elapsed() < WALK);
+        self.stale_count.store(stale.len(), Ordering::Relaxed);
+        stale.contains_key(&thread)
     }
 
     /// Notes that a thread is about to be refused; `is_second` if it had come back.
@@ -134,6 +175,21 @@ mod tests {
 
     fn find(retries: &Retries, thread: u32, name: &str, number: u64) {
         retries.found(thread, (PLACE.0, name.as_ref()), number);
+    }
+
+    #[test]
+    fn only_a_thread_that_met_what_is_gone_asks_anew() {
+        let retries = retries();
+        assert!(!retries.asks_anew(7));
+        retries.met_stale(7);
+        assert!(retries.asks_anew(7) && !retries.asks_anew(8));
+        for thread in 0..2 * THREADS_MAX as u32 {
+            retries.met_stale(thread);
+        }
+        assert!(retries.stale.lock().len() <= THREADS_MAX, "there is a limit");
+        retries.stale.lock().values_mut().for_each(|since| *since -= WALK);
+        assert!(!retries.asks_anew(7));
+        assert_eq!(retries.stale_count.load(Ordering::Relaxed), 0, "then it costs nothing");
     }
 
     #[test]

@@ -65,6 +65,12 @@ pub(crate) struct FakeOrigin {
     pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
     /// It keeps whoever asks for a run waiting, and does not give the record of this number.
     pub(crate) gives_all_but: Mutex<Option<u64>>,
+    /// It remembers a file that is gone, until it is asked anew.
+    pub(crate) is_stale: AtomicBool,
+    /// How often it was asked anew.
+    pub(crate) asked_anew: AtomicU64,
+    /// Any spelling of a name leads to the same object.
+    pub(crate) folds_case: AtomicBool,
 }
 
 /// Names in its root, each of which leads to the file. They are told by the hundred: with
@@ -156,8 +162,22 @@ impl Origin for FakeOrigin {
         Ok(attributes(2))
     }
 
+    fn lookup_anew(&self, parent: &FakeNode, name: &OsStr) -> Result<Found<FakeNode>> {
+        self.asked_anew.fetch_add(1, Ordering::SeqCst);
+        self.is_stale.store(false, Ordering::SeqCst);
+        self.lookup(parent, name)
+    }
+
     fn leads_to(&self, _: &FakeNode, _: &OsStr, _: &FakeNode) -> Result<bool> {
         Ok(true)
+    }
+
+    fn folds_case(&self, _: u64) -> bool {
+        self.folds_case.load(Ordering::SeqCst)
+    }
+
+    fn folds_case_in(&self, _: &FakeNode) -> bool {
+        self.folds_case.load(Ordering::SeqCst)
     }
 
     fn attributes(&self, node: &FakeNode, file: Option<&u64>) -> Result<Attributes> {
@@ -166,6 +186,9 @@ impl Origin for FakeOrigin {
     }
 
     fn open(&self, _: &FakeNode, _: OFlags) -> Result<u64> {
+        if self.is_stale.load(Ordering::SeqCst) {
+            return Err(Errno::STALE);
+        }
         Ok(self.overwritten.load(Ordering::SeqCst))
     }
 

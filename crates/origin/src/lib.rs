@@ -54,6 +54,7 @@ mod eventually;
 pub mod mount_graph;
 pub mod mount_table;
 mod origin;
+mod question;
 mod read_ahead;
 #[cfg(test)]
 #[path = "../../../tests/seed.rs"]

@@ -56,6 +56,12 @@ pub trait Origin: Send + Sync + 'static {
     /// Finds `name` in the directory `parent`.
     fn lookup(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>>;
 
+    /// The same for a thread that was told that the object is gone (`ESTALE`): nothing that is
+    /// remembered of the name is believed. The default remembers nothing.
+    fn lookup_anew(&self, parent: &Self::Node, name: &OsStr) -> Result<Found<Self::Node>> {
+        self.lookup(parent, name)
+    }
+
     /// Finds `name` in an open directory: what a listing with attributes calls for each entry.
     fn lookup_in(&self, parent: &Self::Directory, name: &OsStr) -> Result<Found<Self::Node>>;
 
@@ -259,6 +265,17 @@ pub trait Origin: Send + Sync + 'static {
     /// for those right afterwards costs nothing. It does where a network or another program is
     /// between, and there asking for each by itself is slow.
     fn lists_with_attributes(&self, _device: u64) -> bool {
+        false
+    }
+
+    /// Whether, on this device, any spelling of a name leads to the same object: then a change by
+    /// one name is one of names that nobody can tell. Asked with each answer, so it must not wait.
+    fn folds_case(&self, _device: u64) -> bool {
+        false
+    }
+
+    /// The same of what a name in a directory would lead to.
+    fn folds_case_in(&self, _directory: &Self::Node) -> bool {
         false
     }
 

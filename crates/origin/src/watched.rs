@@ -2,8 +2,9 @@
 //!
 //! Every operation goes through here, and only its error is looked at. An error that a file system
 //! gives when it has gone as a whole ([`is_of_the_whole`]) is a reason to ask it
-//! ([`Origin::sound`]), by the thread that met the error; so is any operation while it is gone. It
-//! is asked once a second at most, and only while somebody uses it: there is no timer. `ESTALE` is
+//! ([`Origin::sound`]); so is any operation while it is gone. The error is handed on when that is
+//! answered, or after [`PATIENCE`]: a dead server lets each question time out. It is asked once a
+//! second at most, and only while somebody uses it: there is no timer. `ESTALE` is
 //! a reason only where the root says it: of a file it is said when that was removed. The error of a
 //! run that is read in the background is met by a thread that must not wait: the next operation
 //! asks.
@@ -11,6 +12,7 @@
 //! That it has gone is said in the log once, and that it is back once, both once a minute at most
 //! however often it comes and goes; programs get the errors that the origin gives.
 
+use crate::question::Question;
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
     FileSystemStatistics, FlagsForm, Found, Identity, Make, OFlags, Origin, ReadAhead, RenameFlags,
@@ -28,6 +30,10 @@ use std::time::{Duration, Instant};
 /// How long to leave an origin alone after it was asked, in milliseconds.
 const PAUSE_MS: i64 = 1000;
 
+/// How long an error waits for the answer, so that who is told it can read in the standing what came
+/// of it.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// That it has gone is said once in so long.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
@@ -44,6 +50,8 @@ struct Watch<O> {
     suspected: AtomicBool,
     /// When it was asked last, by the clock of the system since its start.
     asked_ms: AtomicI64,
+    question: Question,
+    patience: Duration,
     /// What is known of it, and what was said of that.
     known: Mutex<(Standing, Recurring)>,
 }
@@ -51,12 +59,18 @@ struct Watch<O> {
 impl<O: Origin> Watched<O> {
     /// Observes `origin`, which is there, under a name for the log.
     pub fn new(origin: O, name: String) -> Self {
+        Self::with_patience(origin, name, PATIENCE)
+    }
+
+    fn with_patience(origin: O, name: String, patience: Duration) -> Self {
         Self(Arc::new(Watch {
             origin,
             name,
             gone: AtomicBool::new(false),
             suspected: AtomicBool::new(false),
             asked_ms: AtomicI64::new(i64::MIN / 2),
+            question: Question::default(),
+            patience,
             known: Mutex::new((Standing::default(), Recurring::new(SAY_EVERY, Duration::ZERO))),
         }))
     }
@@ -69,15 +83,24 @@ impl<O: Origin> Watched<O> {
 
 impl<O: Origin> Watch<O> {
     /// Looks at a result on its way to whoever asked.
-    fn note<T>(&self, result: Result<T>) -> Result<T> {
+    fn note<T>(self: &Arc<Self>, result: Result<T>) -> Result<T> {
         let is_due = result.as_ref().is_err_and(is_suspicious)
             || self.gone.load(Ordering::Relaxed)
             || self.suspected.load(Ordering::Relaxed);
         if is_due && self.is_turn() {
-            // Whoever asks may read in the standing what came of it.
-            let _ = self.ask();
+            self.ask_beside();
         }
         result
+    }
+
+    /// Has the origin asked, and waits a moment for the answer; whether it is known to be there.
+    fn ask_beside(self: &Arc<Self>) -> bool {
+        let watch = self.clone();
+        let ask = move || {
+            // The standing tells what came of it.
+            let _ = watch.ask();
+        };
+        self.question.ask(self.patience, ask) && !self.gone.load(Ordering::Relaxed)
     }
 
     /// Whether the origin was left alone for long enough; the caller has to ask it then.
@@ -209,10 +232,13 @@ impl<O: Origin> Origin for Watched<O> {
     /// enough.
     fn root(&self) -> Result<Found<O::Node>> {
         match self.0.origin.root() {
-            Err(errno) if self.0.is_turn() => match self.0.ask() {
-                Ok(()) => self.0.origin.root(),
-                Err(_) => Err(errno),
-            },
+            Err(errno) if self.0.is_turn() => {
+                if self.0.ask_beside() {
+                    self.0.origin.root()
+                } else {
+                    Err(errno)
+                }
+            }
             other => self.0.note(other),
         }
     }
@@ -285,6 +311,14 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.lists_with_attributes(device)
     }
 
+    fn folds_case(&self, device: u64) -> bool {
+        self.0.origin.folds_case(device)
+    }
+
+    fn folds_case_in(&self, directory: &O::Node) -> bool {
+        self.0.origin.folds_case_in(directory)
+    }
+
     fn keeps_places(&self) -> bool {
         self.0.origin.keeps_places()
     }
@@ -307,6 +341,7 @@ impl<O: Origin> Origin for Watched<O> {
 
     handed_on! {
         lookup(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
+        lookup_anew(parent: &O::Node, name: &OsStr) -> Found<O::Node>;
         lookup_in(parent: &O::Directory, name: &OsStr) -> Found<O::Node>;
         leads_to(parent: &O::Node, name: &OsStr, node: &O::Node) -> bool;
         attributes(node: &O::Node, file: Option<&O::File>) -> Attributes;
@@ -353,13 +388,18 @@ mod tests {
     use super::*;
     use crate::DirectoryOrigin;
 
+    /// However slow the machine is, the answer is waited for.
+    fn watched(origin: DirectoryOrigin) -> Watched<DirectoryOrigin> {
+        Watched::with_patience(origin, "source".to_owned(), Duration::from_secs(3600))
+    }
+
     #[test]
     fn an_origin_that_has_gone_is_known_to_have_without_asking() {
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("source");
         std::fs::create_dir(&source).unwrap();
         let origin = DirectoryOrigin::open(&source).unwrap();
-        let watched = Watched::new(origin, "source".to_owned());
+        let watched = watched(origin);
         let root = watched.root().unwrap();
         assert_eq!(watched.standing(), Standing::default());
         // One file's errors are not the origin's.
@@ -417,7 +457,7 @@ mod tests {
         std::fs::write(directory.path().join("ten"), "0123456789").unwrap();
         std::fs::write(directory.path().join("eight"), "01234567").unwrap();
         let origin = DirectoryOrigin::open(directory.path()).unwrap();
-        let watched = Watched::new(origin, "source".to_owned());
+        let watched = watched(origin);
         let records = |list: &[(u64, &str)]| -> Vec<(u64, Vec<u8>)> {
             list.iter().map(|(index, bytes)| (*index, bytes.as_bytes().to_vec())).collect()
         };
@@ -447,7 +487,7 @@ mod tests {
         let source = directory.path().join("source");
         std::fs::create_dir(&source).unwrap();
         let origin = DirectoryOrigin::open(&source).unwrap();
-        let watched = Watched::new(origin, "source".to_owned());
+        let watched = watched(origin);
         std::fs::remove_dir(&source).unwrap();
         /// Looks at the standing when the run ends.
         struct Look(Arc<Watch<DirectoryOrigin>>, Arc<Mutex<Vec<bool>>>);
@@ -471,7 +511,7 @@ mod tests {
         let source = directory.path().join("source");
         std::fs::create_dir(&source).unwrap();
         let origin = DirectoryOrigin::open(&source).unwrap();
-        let watched = Watched::new(origin, "source".to_owned());
+        let watched = watched(origin);
         std::fs::remove_dir(&source).unwrap();
         assert!(watched.0.note(Ok(())).is_ok());
         assert_eq!(watched.standing(), Standing::default());

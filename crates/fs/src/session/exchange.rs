@@ -209,7 +209,12 @@ impl<O: Origin> Session<O> {
         let buffer = exchange.buffer(request.answer_max_bytes());
         let requester = caller::requester(request);
         // Nothing else carries out a request, so nothing is asked of the source for nobody.
-        self.guarded(|| on_behalf_of(requester, || self.perform(request, buffer)))
+        let perform = || on_behalf_of(requester, || self.perform(request, buffer));
+        let result = self.guarded(perform);
+        if result == Err(Errno::STALE) {
+            self.view.met_stale(request.thread);
+        }
+        result
     }
 
     /// A panic is a bug of ours; the program that asked gets `EIO`.

@@ -282,9 +282,7 @@ impl<O: Origin> Session<O> {
         }
         let view = &self.view;
         match view.lookup(request.node, name, request.thread) {
-            Err(Errno::NOENT)
-                if !view.settings.negative_ttl.is_zero() && !view.settings.asks_source =>
-            {
+            Err(Errno::NOENT) if view.may_remember_absence(request.node) => {
                 reply.absent(view.settings.negative_ttl);
                 Ok(reply.length())
             }
@@ -305,10 +303,8 @@ impl<O: Origin> Session<O> {
     /// ([`View::open`]), but nobody is asked when a symbolic link is followed.
     fn validity(&self, known: &NodeAttributes) -> Validity {
         let settings = &self.view.settings;
-        let name = match known.attributes.kind {
-            FileKind::Symlink if !settings.immutable => Duration::ZERO,
-            _ => settings.name_ttl(),
-        };
+        let may_remember = self.view.may_remember_name(known);
+        let name = if may_remember { settings.name_ttl() } else { Duration::ZERO };
         Validity { name, attributes: settings.metadata_ttl }
     }
 

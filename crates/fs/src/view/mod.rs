@@ -248,6 +248,11 @@ impl<O: Origin> View<O> {
         self.names_may_be_old() && !self.retries.is_retry(thread, number)
     }
 
+    /// Notes that a thread is told `ESTALE`, which has the kernel look the path up anew.
+    pub(crate) fn met_stale(&self, thread: u32) {
+        self.retries.met_stale(thread);
+    }
+
     /// Whether the kernel may believe in a name that leads elsewhere by now.
     fn names_may_be_old(&self) -> bool {
         !self.settings.name_ttl().is_zero() && !self.versions.is_sole_writer()

@@ -4,7 +4,7 @@ use super::{NodeAttributes, Result, View};
 use crate::inode::{Inode, Name};
 use crate::record::{Entry, Key};
 use ogive_arc::Access;
-use ogive_origin::{Caller, Errno, Found, Make, Origin, RenameFlags, Time};
+use ogive_origin::{Caller, Errno, FileKind, Found, Make, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,12 @@ use std::time::{Duration, Instant};
 impl<O: Origin> View<O> {
     /// Finds a name for a thread. The kernel counts a reference for each success.
     pub(crate) fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<NodeAttributes> {
-        match self.in_directory(parent, |node| self.origin.lookup(node, name)) {
+        let asks_anew = self.retries.asks_anew(thread);
+        let found = self.in_directory(parent, |node| match asks_anew {
+            true => self.origin.lookup_anew(node, name),
+            false => self.origin.lookup(node, name),
+        });
+        match found {
             Ok(found) => {
                 let known = self.found(parent, name, found);
                 self.retries.found(thread, (parent, name), known.number);
@@ -23,6 +28,23 @@ impl<O: Origin> View<O> {
                 Err(errno)
             }
         }
+    }
+
+    /// Whether the kernel may believe for a while that a name in a directory is missing. Where any
+    /// spelling will do it may not: it would go on doing so after another one was made.
+    pub(crate) fn may_remember_absence(&self, parent: u64) -> bool {
+        let folds = |inode: Arc<Inode<O>>| self.origin.folds_case_in(&inode.node);
+        !self.settings.negative_ttl.is_zero()
+            && !self.settings.asks_source
+            && (self.settings.immutable || !self.inodes.get(parent).is_some_and(folds))
+    }
+
+    /// Whether the kernel may follow a name for a while without asking. Where any spelling will do
+    /// it may not: the object may be removed, or renamed, by another one.
+    pub(crate) fn may_remember_name(&self, known: &NodeAttributes) -> bool {
+        self.settings.immutable
+            || (known.attributes.kind != FileKind::Symlink
+                && !self.origin.folds_case(known.attributes.device))
     }
 
     /// How long the kernel may believe in a name after it was told, with time for the reply to

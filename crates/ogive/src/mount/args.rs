@@ -171,10 +171,11 @@ pub(crate) struct MountArgs {
 
     /// Whether to believe that a file is unchanged whose size and times are
     ///
-    /// Some file systems have no change time of their own: FAT, exFAT, sshfs and most that are made
-    /// with FUSE. There whoever puts an old time back (touch -r, cp -p, rsync -t) hides a change.
-    /// auto goes by the type of file system, and of one that is not known nothing is kept from one
-    /// opening of a file to the next. always keeps it: a promise that nobody puts old times back.
+    /// Some file systems have no change time of their own: FAT, exFAT, SMB, sshfs and most that are
+    /// made with FUSE. There a program that puts an old time back (touch -r, cp -p, rsync -t)
+    /// hides a change. auto goes by the type of file system, and of one that is not known nothing
+    /// is kept from one opening of a file to the next. always keeps it: a promise that nobody puts
+    /// old times back.
     /// never keeps nothing.
     #[arg(
         long,

@@ -2,15 +2,17 @@
 //!
 //! A generation tells objects apart that had the same inode number one after the other. Where the
 //! file system has handles it is a digest of the handle; otherwise it is the time of birth, where
-//! that is kept. An overlay has neither: what it gives as the time of birth is that of the file
-//! below, and another one once the file has been copied up, by which an open file would turn into
-//! another.
+//! that never changes ([`super::kinds`]). An overlay has neither: what it gives as the time of
+//! birth is that of the file below, and another one once the file has been copied up, by which an
+//! open file would turn into another. On FAT a handle is made of a number that the kernel made up,
+//! and so is none.
 //!
 //! What the times of an object are worth goes by the mount that it lies on ([`super::times`]): the
 //! number of a device may be that of another file system tomorrow.
 
 use super::crossing::{Crossings, MNT_ID_UNIQUE};
 use super::handle::{FileHandle, MountId};
+use super::kinds::Kind;
 use super::times::{self, Proof, TrustTimes};
 use super::types;
 use crate::mount_table::{self, MountEntry};
@@ -21,37 +23,22 @@ use rustix::fs::{AtFlags, Statx, StatxFlags, StatxTimestamp, makedev};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// `OVERLAYFS_SUPER_MAGIC` of `linux/magic.h`.
-const OVERLAY: u32 = 0x794c_7630;
-/// Those of file systems that are told attributes with names: FUSE, NFS, SMB, CephFS.
-const LIST_WITH_ATTRIBUTES: [u32; 5] = [0x6573_5546, 0x6969, 0xfe53_4d42, 0xff53_4d42, 0x00c3_6400];
-/// Those of this machine's own kernel that open a file whenever its mode and their being writable
-/// permit: ext4, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, overlayfs.
-const OPEN_AS_FILES_PERMIT: [u32; 8] =
-    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, OVERLAY];
 /// File systems whose way is remembered; a further one is asked each time.
 const FILE_SYSTEMS_MAX: usize = 256;
 /// A change time so old right after a change is none.
 const CHANGE_TIME_OLD: Duration = Duration::from_secs(60);
-
-/// Where the generation of a device's objects comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    Handle,
-    Birth,
-    Nothing,
-}
 
 /// What is known of a file system, by a device and the mount on which it was met.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     device: u64,
     mount: u64,
-    source: Source,
-    lists_with_attributes: bool,
-    opens_as_files_permit: bool,
+    /// Its objects have handles that stay theirs.
+    has_handles: bool,
+    kind: Kind,
     proof: Proof,
 }
 
@@ -72,6 +59,8 @@ pub(super) struct Seen {
     pub(super) generation: u64,
     /// Its handle and the id of its mount, where it has one.
     pub(super) handle: Option<(FileHandle, MountId)>,
+    /// Of the file system that it lies on.
+    pub(super) kind: Kind,
 }
 
 /// Looks at objects. The locks guard the short lists of file systems. No file system
@@ -83,6 +72,8 @@ pub(super) struct Inspector {
     pub(super) lets_in_by_mode: bool,
     file_systems: RwLock<Vec<Known>>,
     doubted: RwLock<Vec<Doubted>>,
+    /// Of one of them the numbers are made up.
+    makes_up_numbers: AtomicBool,
     pub(super) crossings: Crossings,
 }
 
@@ -100,21 +91,20 @@ impl Inspector {
         self.crossings.check(directory, name, asked.as_ref().map(|(_, id)| *id))?;
         let statx = ask(directory, name, StatxFlags::BTIME)?;
         let known = self.known(&statx, asked.is_some(), (directory, name))?;
-        let source = known.source;
-        let attributes = attributes(&statx, known.proof)?;
-        let handle = asked.filter(|_| source == Source::Handle);
-        let generation = match (source, &handle) {
-            (_, Some((handle, _))) => handle.generation(),
-            (Source::Birth | Source::Handle, None)
-                if statx.stx_mask & StatxFlags::BTIME.bits() != 0 =>
-            {
+        let Known { kind, proof, has_handles, .. } = known;
+        let attributes = attributes(&statx, proof)?;
+        let handle = asked.filter(|_| has_handles);
+        let has_birth = statx.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let generation = match &handle {
+            Some((handle, _)) => handle.generation(),
+            None if has_birth && kind.birth_tells(attributes.kind == FileKind::Directory) => {
                 (statx.stx_btime.tv_sec as u64)
                     .wrapping_mul(1_000_000_000)
                     .wrapping_add(u64::from(statx.stx_btime.tv_nsec))
             }
-            _ => 0,
+            None => 0,
         };
-        Ok(Seen { attributes, generation, handle })
+        Ok(Seen { attributes, generation, handle, kind })
     }
 
     /// Attributes of an object that was looked at before, and so may be asked.
@@ -154,6 +144,15 @@ impl Inspector {
         }
     }
 
+    /// What was met so far is taken to be of this kind.
+    #[cfg(test)]
+    pub(super) fn pretend(&self, kind: Kind, has_handles: bool) {
+        self.makes_up_numbers.store(kind.makes_up_numbers, Ordering::Relaxed);
+        for known in &mut *self.file_systems.write() {
+            (known.kind, known.has_handles) = (kind, has_handles);
+        }
+    }
+
     fn find(&self, statx: &Statx) -> Option<Known> {
         let (device, mount) = (device(statx), statx.stx_mnt_id);
         let known = self.file_systems.read();
@@ -172,20 +171,35 @@ impl Inspector {
         }
     }
 
-    /// What was met last under the number of this device.
-    fn last_met(&self, device: u64) -> Option<Known> {
-        self.file_systems.read().iter().rev().find(|known| known.device == device).copied()
+    /// What was met last under the number of this device, as far as is known.
+    pub(super) fn kind(&self, device: u64) -> Kind {
+        let known = self.file_systems.read();
+        let last = known.iter().rev().find(|known| known.device == device);
+        last.map_or_else(Kind::default, |known| known.kind)
+    }
+
+    /// It was found out whether any spelling of a name on this device leads to the same object.
+    pub(super) fn is_known_to_fold(&self, device: u64, folds: bool) {
+        let mut file_systems = self.file_systems.write();
+        for known in file_systems.iter_mut().filter(|known| known.device == device) {
+            (known.kind.folds_case, known.kind.is_case_known) = (folds, true);
+        }
+    }
+
+    /// Whether a file system was met whose objects have no numbers of their own.
+    pub(super) fn has_met_made_up_numbers(&self) -> bool {
+        self.makes_up_numbers.load(Ordering::Relaxed)
     }
 
     /// Whether names of this device come with attributes, as far as is known.
     pub(super) fn lists_with_attributes(&self, device: u64) -> bool {
-        self.last_met(device).is_some_and(|known| known.lists_with_attributes)
+        self.kind(device).lists_with_attributes
     }
 
     /// Whether files of this device are opened by nobody's leave but that of their own modes, as far
     /// as is known.
     pub(super) fn opens_as_files_permit(&self, device: u64) -> bool {
-        self.last_met(device).is_some_and(|known| known.opens_as_files_permit)
+        self.kind(device).opens_as_files_permit
     }
 
     /// Finds out about a file system by an object on it.
@@ -195,12 +209,9 @@ impl Inspector {
         has_handle: bool,
         place: (BorrowedFd<'_>, &OsStr),
     ) -> Result<Known> {
-        let (source, magic) = match (has_handle, magic(place.0, place.1)) {
-            (true, magic) => (Source::Handle, magic.unwrap_or(0)),
-            (false, magic) => match magic? {
-                OVERLAY => (Source::Nothing, OVERLAY),
-                magic => (Source::Birth, magic),
-            },
+        let kind = match kind(place.0, place.1) {
+            Err(errno) if !has_handle => return Err(errno),
+            kind => kind.unwrap_or_default(),
         };
         let mounts = mount_table::read().unwrap_or_default();
         let mount = mount_of(&mounts, statx, place);
@@ -208,11 +219,13 @@ impl Inspector {
         let known = Known {
             device: device(statx),
             mount: statx.stx_mnt_id,
-            source,
-            lists_with_attributes: LIST_WITH_ATTRIBUTES.contains(&magic),
-            opens_as_files_permit: OPEN_AS_FILES_PERMIT.contains(&magic),
+            has_handles: has_handle && !kind.makes_up_numbers,
+            kind,
             proof: self.trust.allows(proof),
         };
+        if kind.makes_up_numbers {
+            self.makes_up_numbers.store(true, Ordering::Relaxed);
+        }
         let mut file_systems = self.file_systems.write();
         let is_first = file_systems.is_empty();
         if file_systems.len() == FILE_SYSTEMS_MAX {
@@ -325,13 +338,12 @@ fn handle(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(FileHandle, MountI
 }
 
 /// Which kind of file system an object is on.
-fn magic(directory: BorrowedFd<'_>, name: &OsStr) -> Result<u32> {
-    let statfs = if name.is_empty() {
-        rustix::fs::fstatfs(directory)?
+fn kind(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Kind> {
+    if name.is_empty() {
+        Kind::of_object(directory)
     } else {
-        rustix::fs::fstatfs(super::open_name(directory, name)?)?
-    };
-    Ok(statfs.f_type as u32)
+        Kind::of_object(super::open_name(directory, name)?)
+    }
 }
 
 /// # Errors

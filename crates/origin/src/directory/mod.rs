@@ -14,6 +14,7 @@ mod crossing;
 mod descriptors;
 mod handle;
 mod identity;
+mod kinds;
 mod mounts;
 mod node;
 mod object;
@@ -23,6 +24,7 @@ mod recent;
 mod reopen;
 mod rights;
 mod root;
+mod spelling;
 mod times;
 mod types;
 

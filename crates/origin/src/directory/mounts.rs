@@ -52,6 +52,8 @@ struct Closing {
 #[derive(Debug)]
 struct Mounted<Place> {
     id: Mutex<MountId>,
+    /// The number of its device.
+    device: Option<u64>,
     /// Any object of it, open for real. `None` while it was let go of.
     fd: Mutex<Option<Arc<OwnedFd>>>,
     /// Where it was entered; `None` for that of the root.
@@ -98,6 +100,11 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         table.get(usize::from(index)).is_some_and(|mounted| *mounted.id.lock() == id)
     }
 
+    /// The device of the mount with this index.
+    pub(super) fn device(&self, index: u16) -> Option<u64> {
+        self.shared.table.read().get(usize::from(index))?.device
+    }
+
     /// Adds a mount, of which `fd` is an open object; `None` if there are too many. The first is
     /// that of the root.
     pub(super) fn add(
@@ -109,6 +116,7 @@ impl<Place: Send + Sync + 'static> Mounts<Place> {
         let closes = entrance.is_some();
         let mounted = Mounted {
             id: Mutex::new(id),
+            device: rustix::fs::fstat(&fd).ok().map(|stat| stat.st_dev),
             fd: Mutex::new(Some(Arc::new(fd))),
             entrance,
             used: AtomicBool::new(true),

@@ -8,13 +8,14 @@ use super::credentials::overrides_permissions;
 use super::descriptors::{Descriptor, Descriptors};
 use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
+use super::kinds::Kind;
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Recent};
 use super::rights::Rights;
 use crate::{Attributes, FileKind, Found, OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 use std::ffi::OsStr;
@@ -122,12 +123,15 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Finds out whether objects below `root` can be opened by handle.
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
+        let kind = Kind::of_object(root).unwrap_or_default();
         let by_handle = match FileHandle::of(root) {
-            Ok((handle, _)) => match open_real(root, OFlags::RDONLY | OFlags::DIRECTORY) {
-                Ok(mount) => handle.open(mount.as_fd(), OFlags::PATH).is_ok(),
-                Err(_) => false,
-            },
-            Err(_) => false,
+            Ok((handle, _)) if !kind.makes_up_numbers => {
+                match open_real(root, OFlags::RDONLY | OFlags::DIRECTORY) {
+                    Ok(mount) => handle.open(mount.as_fd(), OFlags::PATH).is_ok(),
+                    Err(_) => false,
+                }
+            }
+            _ => false,
         };
         Self::new(by_handle, Descriptors::default())
     }
@@ -157,6 +161,11 @@ impl Nodes {
         self.by_handle
     }
 
+    /// Whether an object was met that can be found by its place alone.
+    pub(super) fn keeps_places(&self) -> bool {
+        !self.by_handle || self.inspector.has_met_made_up_numbers()
+    }
+
     /// Keeps the descriptors of lookups for so long.
     pub(super) fn keep_lookups(&mut self, time: Duration) {
         self.recent.set_time(time);
@@ -181,7 +190,7 @@ impl Nodes {
         if self.top.descriptor().is_none() {
             self.replace_top(Some(fd))?;
         }
-        let root = Object::root(identity(&seen), &self.top, &self.descriptors);
+        let root = Object::root(ObjectIdentity::of(&seen), &self.top, &self.descriptors);
         Ok(found(Name::Object(root), &seen))
     }
 
@@ -195,9 +204,15 @@ impl Nodes {
     pub(super) fn lookup(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         let fd = self.within(parent, |directory| self.open_name(directory, name))?;
         let seen = self.look(fd.as_fd())?;
+        if !seen.kind.is_case_known {
+            self.learn_case(parent, name, &seen);
+        }
         Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
             Some(node) => {
-                if let Name::Handle { mount, handle } = &node {
+                let is_directory = seen.attributes.kind == FileKind::Directory;
+                if let Name::Handle { mount, handle } = &node
+                    && (is_directory || !seen.kind.hides_what_is_open)
+                {
                     self.recent.keep(*mount, handle.clone(), fd);
                 }
                 found(node, &seen)
@@ -205,11 +220,43 @@ impl Nodes {
             None => {
                 let node = self.object(parent, name, &seen);
                 if let Name::Object(object) = &node {
-                    object.set_opened(&self.descriptors.keep(fd), false);
+                    self.keep(object, fd);
                 }
                 found(node, &seen)
             }
         })
+    }
+
+    /// The same, asked of the server where there is one: its client may remember what the name led
+    /// to before. A file is opened at once, so that it is there when the program comes to open it.
+    pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        /// While somebody else replaces what has the name.
+        const TRIES: usize = 8;
+        for _ in 0..TRIES {
+            // If it is the directory that is gone, the walk has to come by there first.
+            let asked = self.within(parent, |directory| {
+                let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+                let ask = || rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS);
+                Ok(self.rights.run(ask))
+            })?;
+            let found = match asked.and_then(|_| self.lookup(parent, name)) {
+                Err(Errno::STALE) => continue,
+                other => other?,
+            };
+            let Name::Handle { mount, handle } = &found.node.0 else { return Ok(found) };
+            let Attributes { device, kind, .. } = found.attributes;
+            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_open {
+                return Ok(found);
+            }
+            match self.open(&found.node, OFlags::RDONLY | OFlags::NONBLOCK) {
+                Ok(fd) => self.recent.keep(*mount, handle.clone(), fd),
+                Err(Errno::STALE) => continue,
+                // It is the program's business whether it may be read.
+                Err(_) => {}
+            }
+            return Ok(found);
+        }
+        Err(Errno::STALE)
     }
 
     /// What a name in a directory leads to.
@@ -264,7 +311,15 @@ impl Nodes {
     fn object(&self, parent: &Node, name: &OsStr, seen: &Seen) -> Name {
         let is_directory = seen.attributes.kind == FileKind::Directory;
         let place = (parent.directory(), name);
-        Name::Object(Object::at(identity(seen), is_directory, place, &self.descriptors))
+        Name::Object(Object::at(ObjectIdentity::of(seen), is_directory, place, &self.descriptors))
+    }
+
+    /// The device that a node lies on, as far as that is known without asking.
+    pub(super) fn device_of(&self, node: &Node) -> Option<u64> {
+        match &node.0 {
+            Name::Handle { mount, .. } => self.mounts.device(*mount),
+            Name::Object(object) => Some(object.identity.device),
+        }
     }
 
     /// Whether a name in a directory leads to the node.
@@ -275,11 +330,11 @@ impl Nodes {
                 Ok(found == *handle && self.mounts.is(*mount, id))
             }
             Name::Object(object) if self.rights == Rights::Own => {
-                Ok(identity(&self.inspector.look(parent, name)?) == object.identity)
+                Ok(object.may_be(&self.inspector.look(parent, name)?))
             }
             Name::Object(object) => {
                 let fd = self.open_name(parent, name)?;
-                Ok(identity(&self.look(fd.as_fd())?) == object.identity)
+                Ok(object.may_be(&self.look(fd.as_fd())?))
             }
         })
     }
@@ -419,7 +474,11 @@ impl Nodes {
                 match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
                     Err(Errno::STALE) => {
                         let fd = self.recent.find(*mount, handle).ok_or(Errno::STALE)?;
-                        self.with_room(|| open_real(fd.as_fd(), flags))
+                        match self.with_room(|| open_real(fd.as_fd(), flags)) {
+                            // A server may open by name alone, and the name is gone.
+                            Err(Errno::STALE) if is_open_as(&fd, flags) => Ok(fd),
+                            other => other,
+                        }
                     }
                     other => other,
                 }
@@ -441,9 +500,10 @@ fn found(name: Name, seen: &Seen) -> Found<Node> {
     Found { node: Node(name), attributes: seen.attributes, generation: seen.generation }
 }
 
-pub(super) fn identity(seen: &Seen) -> ObjectIdentity {
-    let Attributes { device, inode, .. } = seen.attributes;
-    ObjectIdentity { device, inode, generation: seen.generation }
+/// Whether a descriptor is good for all that one opened with these flags is to be used for.
+fn is_open_as(fd: &OwnedFd, flags: OFlags) -> bool {
+    let is_for_reading = |flags: OFlags| !flags.intersects(OFlags::ACCMODE | OFlags::PATH);
+    is_for_reading(flags) && rustix::fs::fcntl_getfl(fd).is_ok_and(is_for_reading)
 }
 
 /// Opens the object of an `O_PATH` descriptor for real.

@@ -16,6 +16,8 @@
 
 use super::descriptors::{Descriptor, Descriptors};
 use super::handle::FileHandle;
+use super::identity::Seen;
+use crate::{Attributes, FileKind};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,6 +35,14 @@ pub(super) struct ObjectIdentity {
     pub(super) inode: u64,
     /// Of the inode number, where the file system has one.
     pub(super) generation: u64,
+}
+
+impl ObjectIdentity {
+    /// That of what was looked at.
+    pub(super) fn of(seen: &Seen) -> Self {
+        let Attributes { device, inode, .. } = seen.attributes;
+        Self { device, inode, generation: seen.generation }
+    }
 }
 
 /// An object below the origin's directory.
@@ -131,6 +141,20 @@ impl Object {
         let state = Mutex::new(State { opened: Weak::new(), known });
         let (moves, descriptors) = (AtomicU32::new(0), descriptors.clone());
         Arc::new(Self { identity, is_directory, moves, state, descriptors })
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.is_directory
+    }
+
+    /// Whether what was found at one of its places may be this object: nothing shows that it is
+    /// another. Where numbers are made up a new one shows nothing, but a time of birth may.
+    pub(super) fn may_be(&self, seen: &Seen) -> bool {
+        let found = ObjectIdentity::of(seen);
+        let is_directory = seen.attributes.kind == FileKind::Directory;
+        let is_like_it = seen.kind.makes_up_numbers && is_directory == self.is_directory;
+        let inode = if is_like_it { found.inode } else { self.identity.inode };
+        ObjectIdentity { inode, ..self.identity } == found
     }
 
     /// The descriptor that it has just now.

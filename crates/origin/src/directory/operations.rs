@@ -109,6 +109,10 @@ impl Origin for DirectoryOrigin {
         self.nodes.lookup(parent, name)
     }
 
+    fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        self.nodes.lookup_anew(parent, name)
+    }
+
     fn leads_to(&self, parent: &Node, name: &OsStr, node: &Node) -> Result<bool> {
         self.nodes.leads_to(parent, name, node)
     }
@@ -419,6 +423,14 @@ impl Origin for DirectoryOrigin {
         self.nodes.inspector.lists_with_attributes(device)
     }
 
+    fn folds_case(&self, device: u64) -> bool {
+        self.nodes.inspector.kind(device).folds_case
+    }
+
+    fn folds_case_in(&self, directory: &Node) -> bool {
+        self.nodes.device_of(directory).is_some_and(|device| self.folds_case(device))
+    }
+
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
         self.nodes.inspector.attributes(directory.fd.as_fd())
     }
@@ -496,7 +508,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn keeps_places(&self) -> bool {
-        !self.nodes.by_handle()
+        self.nodes.keeps_places()
     }
 
     fn met_again(&self, known: &Node, found: &Node) {

@@ -6,6 +6,9 @@
 //! file or the other. So the descriptor of a lookup is kept for a second, and found here when the
 //! handle has gone stale.
 //!
+//! Not of files where a file that is open stays in its directory when it is removed, as on NFS
+//! ([`super::kinds`]): there a removal would leave a file that no program has open, for a second.
+//!
 //! Directories are kept as well, the last few that something was looked up in: most requests of a
 //! program that walks a tree name something in the same directory, and to open it anew for each
 //! costs more than the rest ([`super::node::Nodes::within`]).

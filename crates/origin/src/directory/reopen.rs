@@ -10,16 +10,20 @@
 //! through the mount; then it has the old and the new place until that is done. It may pass from
 //! one to the other while they are tried, so they are tried again until its count of moves stood
 //! still for two rounds: between two counts there is one rename at most, and the second round
-//! comes after it. What is still not found is `ESTALE`. To a program that came by a path this is no
-//! error: the kernel looks the path up again, and what that finds tells the new place. An object
-//! that was moved to another directory behind the mount, and that a program holds on to without
-//! having it open (its working directory), is `ESTALE` until somebody looks it up by its new name.
+//! comes after it. On FAT and exFAT the kernel makes numbers up, and makes up others once it has
+//! dropped an object from memory. There, what is at a place of the object is the object if nothing
+//! shows another one ([`Object::may_be`]). What is still not found is `ESTALE`. To a program that
+//! came by a path this is no error: the kernel looks the path up again, and what that finds tells
+//! the new place. An object that was moved to another directory behind the mount, and that a
+//! program holds on to without having it open (its working directory), is `ESTALE` until somebody
+//! looks it up by its new name.
 //!
 //! No lock is held here across a system call.
 
 use super::descriptors::Descriptor;
-use super::node::{Nodes, PathDescriptor, identity};
-use super::object::{Directory, Object};
+use super::identity::Seen;
+use super::node::{Nodes, PathDescriptor};
+use super::object::{Directory, Object, ObjectIdentity};
 use crate::{OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, RawDir};
@@ -89,7 +93,8 @@ impl Nodes {
             let moves = object.moves();
             places = object.places();
             for (directory, name) in &places {
-                if let Some(fd) = self.open_place(object, directory, name)? {
+                let is_it = |seen: &Seen| ObjectIdentity::of(seen) == object.identity;
+                if let Some(fd) = self.open_place(directory, name, is_it)? {
                     return Ok(self.keep(object, fd));
                 }
             }
@@ -106,11 +111,25 @@ impl Nodes {
                 return Ok(self.keep(object, fd));
             }
         }
+        // Where numbers are made up, it may have another one by now.
+        if self.inspector.kind(object.identity.device).makes_up_numbers {
+            for (directory, name) in &places {
+                if let Some(fd) = self.open_place(directory, name, |seen| object.may_be(seen))? {
+                    return Ok(self.keep(object, fd));
+                }
+            }
+        }
         Err(Errno::STALE)
     }
 
-    fn keep(&self, object: &Object, fd: OwnedFd) -> Arc<Descriptor> {
-        let descriptor = self.descriptors.keep(fd);
+    /// Notes that an object is open, and keeps it so where that keeps nothing else.
+    pub(super) fn keep(&self, object: &Object, fd: OwnedFd) -> Arc<Descriptor> {
+        let hides = self.inspector.kind(object.identity.device).hides_what_is_open;
+        let descriptor = if hides && !object.is_directory() {
+            Descriptor::new(fd)
+        } else {
+            self.descriptors.keep(fd)
+        };
         object.set_opened(&descriptor, false);
         descriptor
     }
@@ -118,24 +137,24 @@ impl Nodes {
     /// The object by one of its places, `None` if it is not there.
     fn open_place(
         &self,
-        object: &Object,
         directory: &Directory,
         name: &OsStr,
+        is_it: impl FnOnce(&Seen) -> bool,
     ) -> Result<Option<OwnedFd>> {
         let Some(directory) = absent(self.path_of(directory))? else { return Ok(None) };
-        self.open_if(object, directory.as_fd(), name)
+        self.open_if(directory.as_fd(), name, is_it)
     }
 
     /// What a name leads to, if it is the object.
     fn open_if(
         &self,
-        object: &Object,
         directory: BorrowedFd<'_>,
         name: &OsStr,
+        is_it: impl FnOnce(&Seen) -> bool,
     ) -> Result<Option<OwnedFd>> {
         let Some(fd) = absent(self.find_again(directory, name))? else { return Ok(None) };
         let seen = self.look(fd.as_fd())?;
-        Ok((identity(&seen) == object.identity).then_some(fd))
+        Ok(is_it(&seen).then_some(fd))
     }
 
     /// Looks for an object by its number in a directory, under whatever name.
@@ -152,7 +171,8 @@ impl Nodes {
             Err(errno) => return Err(errno),
         };
         for name in names {
-            if let Some(fd) = self.open_if(object, directory.as_fd(), &name)? {
+            let is_it = |seen: &Seen| ObjectIdentity::of(seen) == object.identity;
+            if let Some(fd) = self.open_if(directory.as_fd(), &name, is_it)? {
                 return Ok(Some((name, fd)));
             }
         }

@@ -1,8 +1,9 @@
 //! Objects that are named by place, whatever happens to their names meanwhile.
 
+use super::kinds::{EXFAT, EXT, FAT, Kind, NFS, SMB};
 use super::node::Nodes;
 use super::*;
-use crate::{Attributes, Caller, Found, Make, Origin, RenameFlags};
+use crate::{Attributes, Caller, FileKind, Found, Make, Origin, RenameFlags};
 use std::ffi::OsStr;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -268,4 +269,78 @@ fn a_directory_that_was_removed_is_stale_though_it_is_open_and_one_that_was_rena
         assert_eq!(renamed, Err(Errno::STALE));
     }
     assert_eq!(lookup(&node(&origin, "b")), Ok(2));
+}
+
+/// A file system that has dropped an object from memory gives it another number next time, as if
+/// it were another object of the same name.
+#[test]
+fn an_object_is_found_at_its_place_where_its_number_was_made_up() {
+    for (kind, is_told) in [(EXFAT, false), (FAT, true), (EXT, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |path: &str| directory.path().join(path);
+        let origin = origin(directory.path());
+        origin.root().unwrap();
+        origin.nodes.inspector.pretend(Kind::of(kind), false);
+        fs::create_dir_all(at("a/b")).unwrap();
+        fs::write(at("a/b/file"), "1234").unwrap();
+        let (b, file) = (node(&origin, "a/b"), node(&origin, "a/b/file"));
+        close_all(&origin);
+        // The old ones keep their numbers, out of the origin's sight.
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::rename(at("a"), elsewhere.path().join("a")).unwrap();
+        fs::create_dir_all(at("a/b")).unwrap();
+        fs::write(at("a/b/file"), "another").unwrap();
+        let found = attributes(&origin, &b);
+        match is_told {
+            false => {
+                assert_eq!(found.unwrap().kind, FileKind::Directory, "nothing tells them apart")
+            }
+            true => assert_eq!(found, Err(Errno::STALE), "its birth or its number tells"),
+        }
+        assert_eq!(attributes(&origin, &file), Err(Errno::STALE), "it was born later");
+    }
+}
+
+#[test]
+fn a_rename_in_a_directory_is_no_birth_of_it_on_exfat() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("d")).unwrap();
+    let origin = origin(directory.path());
+    let root = origin.root().unwrap().node;
+    let generation = || origin.lookup(&root, OsStr::new("d")).unwrap().generation;
+    origin.nodes.inspector.pretend(Kind::of(EXT), false);
+    assert_ne!(generation(), 0, "the file system of these tests has births");
+    origin.nodes.inspector.pretend(Kind::of(EXFAT), false);
+    assert_eq!(generation(), 0);
+}
+
+/// A descriptor of a file's name makes an NFS client keep the file in its directory when it is
+/// removed, and then the directory cannot be.
+#[test]
+fn no_file_is_kept_open_where_it_would_stay_in_its_directory() {
+    for (kind, is_kept) in [(EXT, true), (NFS, false), (SMB[1], false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap();
+        fs::create_dir(path.join("d")).unwrap();
+        fs::write(path.join("d/file"), "1234").unwrap();
+        let by_place = origin(&path);
+        let by_handle = DirectoryOrigin::open(&path).unwrap();
+        for origin in [&by_place, &by_handle] {
+            node(origin, "d");
+            origin.nodes.inspector.pretend(Kind::of(kind), origin.nodes.by_handle());
+            let known = node(origin, "d/file");
+            origin.attributes(&known, None).unwrap();
+            let open = descriptors_below(&path);
+            assert_eq!(open.contains(&path.join("d/file")), is_kept, "{open:?}");
+            assert!(open.contains(&path.join("d")), "directories do no harm");
+            close_all(origin);
+        }
+    }
+}
+
+/// What is open below a directory in this process.
+fn descriptors_below(directory: &Path) -> Vec<PathBuf> {
+    let descriptors = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let paths = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
+    paths.filter(|path| path.starts_with(directory)).collect()
 }

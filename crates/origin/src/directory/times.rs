@@ -2,15 +2,16 @@
 //!
 //! Contents are known again by size, modification time and *change time*. On most local file
 //! systems the kernel of this machine sets the change time, at each change, and nobody else can.
-//! Elsewhere it may be the modification time under another name (FAT, exFAT, SFTP), and then
-//! whoever puts an old time back (`touch -r`, `cp -p`, `rsync --times`, `tar`) makes other contents
-//! look like those before. Times of *directories* are worth less still: a union of directories
-//! shows that of one of them, and a server may not change it when names come and go.
+//! Elsewhere it may be the modification time under another name (FAT, exFAT, SFTP, SMB as Samba
+//! serves it), and then whoever puts an old time back (`touch -r`, `cp -p`, `rsync --times`, `tar`)
+//! makes other contents look like those before. Times of *directories* are worth less still: a
+//! union of directories shows that of one of them, and a server may not change it when names come
+//! and go.
 //!
-//! So it goes by the type of file system ([`super::types`]): what is not known to keep times of its own
-//! proves nothing, and whoever knows better says so ([`TrustTimes`]). An overlay is worth what its
-//! layers are, and a view of ogive's what its source is. `statx(2)` does not show the kernel's own
-//! counter of changes (`STATX_CHANGE_COOKIE`) to programs.
+//! So it goes by the type of file system ([`super::types`]): what is not known to keep times of its
+//! own proves nothing, and whoever knows better says so ([`TrustTimes`]). An overlay is worth what
+//! its layers are, and a view of ogive's what its source is. `statx(2)` does not show the kernel's
+//! own counter of changes (`STATX_CHANGE_COOKIE`) to programs.
 
 use super::types;
 use crate::mount_table::MountEntry;
@@ -160,6 +161,8 @@ mod tests {
 20 1 0:46 / /upper-stick rw - overlay o rw,lowerdir=/a,upperdir=/stick/u,workdir=/stick/w
 21 1 0:47 / /fuse rw - fuse passthrough rw
 22 1 8:33 / /ntfs rw - fuseblk /dev/sdc1 rw
+23 1 0:48 / /smb rw - cifs //host/share rw,vers=3.1.1
+24 1 0:49 / /smb3 rw - smb3 //host/share rw,vers=3.1.1
 ";
 
     fn of(mount_point: &str) -> Proof {
@@ -177,7 +180,8 @@ mod tests {
             assert_eq!(of(far), Contents, "{far}");
         }
         assert_eq!(of("/snap/x"), Image);
-        let unknown = ["/ssh", "/stick", "/proc", "/pool", "/new", "/fuse", "/ntfs"];
+        let unknown =
+            ["/ssh", "/stick", "/proc", "/pool", "/new", "/fuse", "/ntfs", "/smb", "/smb3"];
         let on_top = ["/view-of-ssh", "/view-of-bucket", "/over-ssh", "/upper-stick", "/circle"];
         for nothing in unknown.into_iter().chain(on_top).chain(["/over-image"]) {
             assert_eq!(of(nothing), Proof::Nothing, "{nothing}");

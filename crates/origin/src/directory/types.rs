@@ -50,7 +50,7 @@ const TYPES: &[(&str, Place, Proof)] = &[
     ("afs", Elsewhere, Nothing),
     ("beegfs", Elsewhere, Contents),
     ("ceph", Elsewhere, Contents),
-    ("cifs", Elsewhere, Contents),
+    ("cifs", Elsewhere, Nothing),
     ("coda", Elsewhere, Nothing),
     ("fuse.ceph", Elsewhere, Contents),
     ("fuse.ceph-fuse", Elsewhere, Contents),
@@ -62,7 +62,7 @@ const TYPES: &[(&str, Place, Proof)] = &[
     ("nfs", Elsewhere, Contents),
     ("nfs4", Elsewhere, Contents),
     ("pvfs2", Elsewhere, Contents),
-    ("smb3", Elsewhere, Contents),
+    ("smb3", Elsewhere, Nothing),
     ("virtiofs", Elsewhere, Contents),
 ];
 

@@ -326,3 +326,35 @@ fn what_was_found_to_be_other_bytes_is_read_by_nobody_though_it_is_cached() {
     assert_eq!(fixture.read_by(fixture.handle, 0, 1).err(), Some(Errno::IO));
     assert!(fixture.runs().is_empty());
 }
+
+/// A network file system remembers what a name led to, and leads a walk there again.
+#[test]
+fn a_thread_that_met_what_is_gone_has_the_name_asked_for_anew() {
+    let fixture = fixture(0);
+    let (view, origin) = (&fixture.view, &fixture.view.origin);
+    let (name, number) = (OsStr::new("file"), 2);
+    let lookup = |thread| view.lookup(crate::number::ROOT, name, thread).unwrap();
+    let asked_anew = || origin.asked_anew.load(Ordering::SeqCst);
+    assert_eq!(lookup(7).number, number);
+    origin.is_stale.store(true, Ordering::SeqCst);
+    assert_eq!(view.open(number, OFlags::RDONLY, 7).unwrap_err(), Errno::STALE);
+    view.met_stale(7);
+    lookup(8);
+    assert_eq!(asked_anew(), 0, "another thread has met nothing");
+    lookup(7);
+    assert_eq!(asked_anew(), 1);
+    let opened = view.open(number, OFlags::RDONLY, 7).unwrap();
+    view.release(opened.handle);
+}
+
+#[test]
+fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
+    let fixture = fixture(0);
+    let view = &fixture.view;
+    let known = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap();
+    let remembered =
+        || (view.may_remember_name(&known), view.may_remember_absence(crate::number::ROOT));
+    assert_eq!(remembered(), (true, true));
+    view.origin.folds_case.store(true, Ordering::SeqCst);
+    assert_eq!(remembered(), (false, false));
+}

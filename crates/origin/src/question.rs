@@ -1,0 +1,82 @@
+//! A question that may take long, asked beside the work: whoever has it asked waits a moment for
+//! the answer and goes on without it.
+//!
+//! One is asked at a time: while a question has no answer, another is none. It is asked by a thread
+//! of its own, which ends with the answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// Whether a question is being asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Question(Arc<AtomicBool>);
+
+/// Is dropped when it was answered, or when whoever asked has panicked.
+struct Asked(Arc<AtomicBool>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Question {
+    /// Has it asked, unless it is being asked, and waits for the answer for so long. Whether it was
+    /// answered.
+    pub(crate) fn ask(&self, patience: Duration, ask: impl FnOnce() + Send + 'static) -> bool {
+        if self.0.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        let asked = Asked(self.0.clone());
+        let (answered, answer) = mpsc::channel::<()>();
+        let started = std::thread::Builder::new().name("origin_asks".into()).spawn(move || {
+            ask();
+            drop(asked);
+            drop(answered);
+        });
+        if let Err(error) = started {
+            log::warn!("cannot start a thread to ask whether a source is there: {error}");
+            return false;
+        }
+        // Nothing is sent: the other end is dropped.
+        answer.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eventually::eventually;
+    use std::sync::atomic::AtomicU32;
+
+    #[test]
+    fn nobody_waits_for_a_question_that_is_not_answered_and_it_is_asked_once() {
+        let (question, asked) = (Question::default(), Arc::new(AtomicU32::new(0)));
+        let (release, released) = mpsc::channel::<()>();
+        let count = asked.clone();
+        assert!(!question.ask(Duration::ZERO, move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            let _ = released.recv();
+        }));
+        let count = asked.clone();
+        assert!(!question.ask(Duration::from_secs(3600), move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        }));
+        drop(release);
+        eventually("the question is answered", || !question.0.load(Ordering::SeqCst));
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn an_answer_that_comes_in_time_is_waited_for_even_if_whoever_asks_panics() {
+        let (question, asked) = (Question::default(), Arc::new(AtomicU32::new(0)));
+        assert!(question.ask(Duration::from_secs(3600), || panic!("a bug of the origin's")));
+        let count = asked.clone();
+        assert!(question.ask(Duration::from_secs(3600), move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        }));
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+}
