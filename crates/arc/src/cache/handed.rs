@@ -7,7 +7,7 @@
 use super::Cache;
 use super::core::Core;
 use super::evict::Leaving;
-use crate::table::SublistGuard;
+use crate::table::{HANDED, Place, RETURNED, SublistGuard, Word};
 use std::hash::Hash;
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
@@ -21,11 +21,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let hash = self.hash(key);
         let place = {
             let mut guard = core.lock_drained(core.sublist_of(hash));
-            guard.find(hash, key).and_then(|id| guard.hand_over(id))
+            guard.find(hash, key).and_then(|id| core.mark_handed(&mut guard, id))
         };
         let Some(place) = place else { return false };
         core.handed.push(place, |place| {
-            core.sublists().get(place.sublist)?.entry(place.id).map(|entry| entry.meta.load())
+            let entry = core.sublists()[place.sublist].entry(place.id);
+            entry.is_some_and(|entry| is_of(place, entry.meta.load()))
         });
         core.trim_handed(place.weight_bytes);
         true
@@ -48,7 +49,28 @@ impl<K, V> Cache<K, V> {
     }
 }
 
+/// Whether this is the word of the entry that has the place, and it is still handed over.
+fn is_of(place: &Place, word: Word) -> bool {
+    word.is_live() && word.is(HANDED) && word.uses() == place.uses
+}
+
 impl<K, V> Core<K, V> {
+    /// Marks a live entry as handed over. Does nothing, and returns no place, if it is so already,
+    /// or has come back.
+    fn mark_handed(&self, guard: &mut SublistGuard<'_, K, V>, id: u32) -> Option<Place> {
+        let entry = guard.entry(id);
+        let weight_bytes = entry.weight_bytes();
+        self.handed.count_in(weight_bytes);
+        let mark = |word: Word| {
+            (word.is_live() && !word.any(HANDED | RETURNED)).then(|| word.with(HANDED))
+        };
+        let marked = entry.meta.change(mark).ok();
+        self.handed.count_out(marked.is_none(), weight_bytes);
+        let (before, _) = marked?;
+        let (sublist, uses) = (guard.sublist.number(), before.uses());
+        Some(Place { sublist, id, uses, weight_bytes })
+    }
+
     /// Lets go of what is over the limit. No room was lacking, and more memory may be had as soon as
     /// something comes back. So the target grows as if they had stayed. Otherwise the target, and
     /// the ghosts with it, would stay as small as what is kept, and nothing would be known again.
@@ -70,7 +92,7 @@ impl<K, V> Core<K, V> {
             let mut leaving = Leaving::with_room(self, 1);
             let is_there = {
                 let mut guard = self.lock_drained(&self.sublists()[place.sublist]);
-                let is_there = place.is_of(guard.word(place.id));
+                let is_there = is_of(&place, guard.word(place.id));
                 if is_there {
                     self.demote_locked(&mut guard, place.id, &mut leaving);
                 }

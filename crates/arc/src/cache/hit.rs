@@ -185,7 +185,7 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         let before = entry.meta.lower(ASKED_FOR);
         if before.is(HANDED) {
             entry.meta.raise(RETURNED);
-            sublist.handed.taken_back(before, entry.weight_bytes());
+            sublist.handed.count_out(true, entry.weight_bytes());
         }
         if before.is(PREFETCHED) {
             self.core().counters.count(Event::DemandHitPredictivePrefetch);

@@ -3,19 +3,15 @@
 //!
 //! They stay where they are on their lists, and are the first to leave when room is needed. Of
 //! those the one that was handed over first goes first, so they have a queue. A demand takes an
-//! entry back: the cache above has dropped it, and it stays as any other ([`RETURNED`]).
+//! entry back: the cache above has dropped it, and it stays as any other.
 //!
-//! Invariants: the bytes and the number are those of all live entries whose word has [`HANDED`].
-//! The flag is raised under the sublist's lock, by [`SublistGuard::hand_over`] alone. Each such
-//! entry has one place in the queue. A place whose entry has gone, or was taken back, is passed
-//! over; there are never more of those than of the others, but for a few.
+//! Invariants: the bytes and the number are those of all live entries whose word says that they
+//! were handed over (`meta::HANDED`). Each has one place in the queue. A place whose entry has gone,
+//! or was taken back, is passed over; there are never more of those than of the others, but for a
+//! few.
 //!
 //! The queue's lock is a leaf: nothing is locked, allocated by users or looked up under it.
-//!
-//! [`RETURNED`]: super::meta::RETURNED
 
-use super::meta::{HANDED, RETURNED, Word};
-use super::sublist::SublistGuard;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
@@ -28,15 +24,8 @@ const GONE_FEW: usize = 64;
 pub(crate) struct Place {
     pub(crate) sublist: usize,
     pub(crate) id: u32,
-    uses: u64,
+    pub(crate) uses: u64,
     pub(crate) weight_bytes: u64,
-}
-
-impl Place {
-    /// Whether this is the word of the entry, and it is still handed over.
-    pub(crate) fn is_of(self, word: Word) -> bool {
-        word.is_live() && word.is(HANDED) && word.uses() == self.uses
-    }
 }
 
 /// All entries of a cache that were handed over.
@@ -83,16 +72,23 @@ impl Handed {
         self.limit_bytes.store(bytes, Relaxed);
     }
 
-    /// Counts an entry out whose word had this before it lost [`HANDED`].
-    pub(crate) fn taken_back(&self, before: Word, weight_bytes: u64) {
-        if before.is(HANDED) {
+    /// Counts an entry in, before its word says so: a hit may take it back at once, and counts it
+    /// out.
+    pub(crate) fn count_in(&self, weight_bytes: u64) {
+        self.bytes.fetch_add(weight_bytes, Relaxed);
+        self.entries.fetch_add(1, Relaxed);
+    }
+
+    /// Counts an entry out, after its word has said for the last time that it `was_handed`.
+    pub(crate) fn count_out(&self, was_handed: bool, weight_bytes: u64) {
+        if was_handed {
             self.bytes.fetch_sub(weight_bytes, Relaxed);
             self.entries.fetch_sub(1, Relaxed);
         }
     }
 
-    /// Gives an entry its place. `word` tells what is in a slot now.
-    pub(crate) fn push(&self, place: Place, word: impl Fn(Place) -> Option<Word>) {
+    /// Gives an entry its place. `is_there` tells whether the entry of a place is still handed over.
+    pub(crate) fn push(&self, place: Place, is_there: impl Fn(&Place) -> bool) {
         let queue = {
             let mut queue = lock(&self.queue);
             queue.push_back(place);
@@ -104,7 +100,6 @@ impl Handed {
             std::mem::take(&mut *queue)
         };
         // Whoever looks for the first meanwhile finds none, and evicts another entry.
-        let is_there = |place: &Place| word(*place).is_some_and(|word| place.is_of(word));
         let mut queue: VecDeque<Place> = queue.into_iter().filter(is_there).collect();
         let mut since = lock(&self.queue);
         queue.append(&mut since);
@@ -128,32 +123,6 @@ impl Handed {
     }
 }
 
-impl<K, V> SublistGuard<'_, K, V> {
-    /// Marks a live entry as handed over. Nothing is done, and no place returned, if it is so
-    /// already, or came back although it, or its ghost, had been handed over or evicted before.
-    pub(crate) fn hand_over(&mut self, id: u32) -> Option<Place> {
-        let (entry, handed) = (self.entry(id), &self.sublist.handed);
-        let weight_bytes = entry.weight_bytes();
-        // Counted first, so that a hit that takes it back at once has something to count out.
-        handed.bytes.fetch_add(weight_bytes, Relaxed);
-        handed.entries.fetch_add(1, Relaxed);
-        let hand_over = |word: Word| {
-            (word.is_live() && !word.any(HANDED | RETURNED)).then(|| word.with(HANDED))
-        };
-        match entry.meta.change(hand_over) {
-            Ok((before, _)) => {
-                let (sublist, uses) = (self.sublist.number(), before.uses());
-                Some(Place { sublist, id, uses, weight_bytes })
-            }
-            Err(_) => {
-                handed.bytes.fetch_sub(weight_bytes, Relaxed);
-                handed.entries.fetch_sub(1, Relaxed);
-                None
-            }
-        }
-    }
-}
-
 #[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
@@ -166,8 +135,7 @@ mod tests {
         for id in 0..100_000 {
             let stays = id % 100 == 0;
             handed.entries.fetch_add(u64::from(stays), Relaxed);
-            let word = |place: Place| (place.id % 100 == 0).then(|| Word::live_and_handed());
-            handed.push(place(id), word);
+            handed.push(place(id), |place| place.id % 100 == 0);
             let there = handed.entries() as usize;
             assert!(handed.places() <= 2 * there + GONE_FEW + 1, "{}", handed.places());
         }

@@ -307,10 +307,4 @@ impl Word {
     pub(crate) const fn as_live(self, live: Self) -> Self {
         Self((self.uses() << USE_SHIFT) | (live.0 & (STATE | METADATA | FLAGS)))
     }
-
-    /// The word of a live entry that was handed over, in a slot taken for the first time.
-    #[cfg(all(test, not(shuttle)))]
-    pub(crate) const fn live_and_handed() -> Self {
-        Self(MRU | HANDED)
-    }
 }

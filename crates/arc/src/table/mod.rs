@@ -33,7 +33,7 @@ mod window;
 pub(crate) use blocks::Blocks;
 pub(crate) use entry::Entry;
 pub(crate) use ghosts::{Ghost, Mark, Marks};
-pub(crate) use handed::Handed;
+pub(crate) use handed::{Handed, Place};
 pub(crate) use lists::{At, Stored};
 pub(crate) use meta::{
     ASKED_FOR, DEAD, DOOMED, HANDED, LOADING, MFU, MRU, OVERSIZE, PREFETCHED, PROMOTED, RETURNED,

@@ -16,7 +16,7 @@ use super::handed::Handed;
 use super::index::Index;
 use super::lists::{At, Inside, NONE, Stored};
 use super::meta::{
-    DEAD, DEMOTE, DOOMED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, Word,
+    DEAD, DEMOTE, DOOMED, HANDED, LOADING, MFU, MRU, PARKED, PROMOTED, TOUCHED, WAITING, Word,
 };
 use super::recency::Recency;
 use super::slab::Slab;
@@ -389,7 +389,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
             self.unlink(id, before);
         }
         self.unindex(id);
-        self.sublist.handed.taken_back(before, entry.weight_bytes());
+        self.sublist.handed.count_out(before.is(HANDED), entry.weight_bytes());
         if before.pins() == 0 {
             return (Some(self.take(id, before)), before);
         }
@@ -414,7 +414,7 @@ impl<'a, K, V> SublistGuard<'a, K, V> {
         }
         self.unindex(id);
         let gone = self.gone(id, before);
-        self.sublist.handed.taken_back(before, gone.weight_bytes);
+        self.sublist.handed.count_out(before.is(HANDED), gone.weight_bytes);
         (self.take(id, before), gone)
     }
 
