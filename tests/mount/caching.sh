@@ -101,9 +101,9 @@ for options in '' '--direct-io' '--caching inclusive'; do
     done
 done
 
-# A set of twice the cache is read no more often than without a cache. (What is read ahead and leaves
-# before it is asked for would count twice. How much is kept follows from names that are drawn for
-# each mount; the tests of the view say that some is.)
+# A set of twice the cache is read no more often than without a cache. (What is read ahead and
+# leaves before it is asked for would count twice. How much is kept follows from names that are
+# drawn for each mount; the tests of the view say that some is.)
 for reader in whole "random $RECORD" 'random 8192'; do
     mount_view "$WORK/source" "$WORK/mount" --prefetch-max 0 \
         --arc-max $((SET / 2)) --arc-min $((SET / 2))
@@ -111,7 +111,8 @@ for reader in whole "random $RECORD" 'random 8192'; do
     passes $reader
     say "a set of twice the cache, $reader: ${reads[*]}"
     for pass in 1 2 3 4 5; do
-        [ "${reads[pass]}" -le $((RECORDS + 8)) ] || fail "$reader: pass $pass read more than once"
+        [ "${reads[pass]}" -le $((RECORDS + 8)) ] ||
+            fail "$reader: pass $pass read more than once"
     done
     unmount_view "$WORK/mount"
 done

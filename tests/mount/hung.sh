@@ -73,6 +73,15 @@ reads_control() {
     timeout 60 cat "$WORK/mount/.ogive/arcstats" | grep -q '^hits ' || fail "$1"
 }
 
+# tools_answer: statistics are told by what the mount knows, and not by what its source says.
+tools_answer() {
+    local path
+    for path in "$WORK/mount" "$WORK/mount/directory/below"; do
+        timeout 60 "$OGIVE" stat "$path" 1 1 >"$WORK/said" 2>&1 ||
+            fail "ogive stat of a source that hangs: $(cat "$WORK/said")"
+    done
+}
+
 killed_waiters() {
     local options=("$@") number pid pids=() left
     mount_view "$WORK/source" "$WORK/mount" "${options[@]}"
@@ -94,6 +103,7 @@ killed_waiters() {
         perl -e 'sysseek(STDIN, 65536, 0); sysread(STDIN, $bytes, 8192) == 8192 or die' <&9 ||
         fail 'cached bytes cannot be read beside those that wait'
     reads_control 'the control directory does not answer beside those that wait'
+    tools_answer
     for pid in "${pids[@]}"; do
         [ -d "/proc/$pid" ] || fail 'a program did not wait for the source'
     done

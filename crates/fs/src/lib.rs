@@ -64,6 +64,7 @@ mod prefetch;
 mod pruning;
 mod record;
 mod recording;
+mod releases;
 mod retries;
 mod sampling;
 mod second_level;

@@ -122,6 +122,11 @@ pub trait Origin: Send + Sync + 'static {
     /// Removes an empty directory.
     fn remove_directory(&self, parent: &Self::Node, name: &OsStr) -> Result<()>;
 
+    /// Whether a directory has nothing in it but files that were removed and that somebody has open.
+    fn has_only_hidden_files(&self, _parent: &Self::Node, _name: &OsStr) -> bool {
+        false
+    }
+
     /// Renames, with the flags of `renameat2(2)`.
     fn rename(
         &self,

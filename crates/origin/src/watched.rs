@@ -311,6 +311,10 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.lists_with_attributes(device)
     }
 
+    fn has_only_hidden_files(&self, parent: &O::Node, name: &OsStr) -> bool {
+        self.0.origin.has_only_hidden_files(parent, name)
+    }
+
     fn folds_case(&self, device: u64) -> bool {
         self.0.origin.folds_case(device)
     }

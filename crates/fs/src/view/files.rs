@@ -151,6 +151,8 @@ impl<O: Origin> View<O> {
         if open.inode.remove_file(&open) {
             self.inodes.set_open(&open.inode, false);
         }
+        drop(open);
+        self.releases.note();
     }
 }
 

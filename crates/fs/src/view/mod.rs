@@ -44,6 +44,7 @@ use crate::observers::Observers;
 use crate::pace::Pace;
 use crate::pruning::InodeLimit;
 use crate::record::{Entry, Key};
+use crate::releases::Releases;
 use crate::retries::Retries;
 use crate::second_level::SecondLevel;
 use crate::version::Versions;
@@ -107,6 +108,8 @@ pub(crate) struct View<O: Origin> {
     /// Who else has memory to give back.
     pub(crate) wanted: Wanted,
     retries: Retries,
+    /// Files that were let go of.
+    releases: Releases,
     moves: Moves,
     /// How fast the origin is at present.
     pace: Pace,
@@ -156,6 +159,7 @@ impl<O: Origin> View<O> {
             wanted: Wanted::default(),
             second_level,
             retries: Retries::default(),
+            releases: Releases::default(),
             moves: Moves::default(),
             pace: Pace::default(),
             prefetch_distance: AtomicU64::new(0),

@@ -3,6 +3,7 @@
 use super::{NodeAttributes, Result, View};
 use crate::inode::{Inode, Name};
 use crate::record::{Entry, Key};
+use crate::releases;
 use ogive_arc::Access;
 use ogive_origin::{Caller, Errno, FileKind, Found, Make, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
@@ -112,7 +113,16 @@ impl<O: Origin> View<O> {
     pub(crate) fn remove_directory(&self, parent: u64, name: &OsStr) -> Result<()> {
         self.writable()?;
         let begun = Instant::now();
-        self.in_directory(parent, |node| self.origin.remove_directory(node, name))?;
+        let remove = || self.in_directory(parent, |node| self.origin.remove_directory(node, name));
+        match remove() {
+            // Programs have closed them, it may be, and the kernel is about to tell.
+            Err(Errno::NOTEMPTY)
+                if self.origin.has_only_hidden_files(&self.inode(parent)?.node, name) =>
+            {
+                self.releases.retry(releases::PATIENCE, remove)?;
+            }
+            other => other?,
+        }
         self.has_left((parent, name), None, begun);
         Ok(())
     }

@@ -23,6 +23,7 @@ use ogive_profile::write::{self, Output, Page};
 use self::args::DoctorArgs;
 use crate::capture;
 use crate::exit::{self, Refusal};
+use crate::mount::paths;
 use crate::mountinfo;
 use crate::profile::progress::Progress;
 
@@ -101,8 +102,8 @@ fn live(subject: &Subject, args: &DoctorArgs) -> (Loaded, Option<f64>) {
 
 /// The mount point, if the path is on a mount of ogive and names a directory.
 fn ogive_mount(path: &Path) -> Option<PathBuf> {
-    let real = std::fs::canonicalize(path).ok()?;
     let mounts = mountinfo::read().ok()?;
+    let real = paths::resolve(&mounts, path).ok()?;
     let mount = mountinfo::topmost_at(&mounts, &real)?;
     mount.is_ogive().then(|| mount.mount_point.clone())
 }

@@ -13,6 +13,7 @@
 //! ([`check_cycle`]): two that read from each other would wait for each other, and nothing ends
 //! that.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ use rustix::io::Errno;
 use super::dying;
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
-use crate::mountinfo;
+use crate::mountinfo::{self, MountEntry};
 
 /// Dead mounts stacked on one mount point that are taken away at most; more is not the work of
 /// crashes.
@@ -165,7 +166,7 @@ fn check_not_mounted(mount_point: &Path) -> Result<(), Refusal> {
 /// Asks the file system at this path for a sign of life. Looking at its attributes would not do:
 /// the kernel may still have those of a process that has gone; statistics of the file system it
 /// never keeps.
-pub(crate) fn probe(path: &Path) -> io::Result<()> {
+fn probe(path: &Path) -> io::Result<()> {
     past_dying(|| Ok(rustix::fs::statfs(path).map(drop)?), is_any_dying)
 }
 
@@ -238,12 +239,42 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
     ))
 }
 
-/// The absolute path, without links, of what may be a dead mount point.
-pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match past_dying(|| fs::canonicalize(path), is_any_dying) {
-        Err(error) if is_dead(&error) => resolve_dead(path),
-        real => real,
+/// Asks the process of a mount of ogive for a sign of life. What asks the source would wait for it,
+/// as statistics of the file system do; the control directory is answered without it.
+pub(crate) fn probe_ogive(mount_point: &Path) -> io::Result<()> {
+    let control = mount_point.join(".ogive/mount");
+    past_dying(|| fs::File::open(&control).map(drop), is_any_dying)
+}
+
+/// The absolute path without links. A mount of ogive on the way is not touched, for its source may
+/// not answer: what follows is taken as it is written.
+pub(crate) fn resolve(mounts: &[MountEntry], path: &Path) -> io::Result<PathBuf> {
+    let reversed = |path: &Path| -> Vec<OsString> {
+        path.components().rev().map(|step| step.as_os_str().to_owned()).collect()
+    };
+    let mut left = reversed(&std::path::absolute(path)?);
+    let (mut at, mut links) = (PathBuf::from("/"), 0);
+    while let Some(step) = left.pop() {
+        if step == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(step);
+        if mountinfo::topmost_at(mounts, &next).is_some_and(MountEntry::is_ogive) {
+            return Ok(left.iter().rev().fold(next, |path, step| path.join(step)));
+        }
+        match fs::read_link(&next) {
+            Ok(_) if links == LINKS_MAX => return Err(Errno::LOOP.into()),
+            Ok(target) => {
+                links += 1;
+                left.extend(reversed(&target));
+            }
+            // What is no link.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => at = next,
+            Err(error) => return Err(error),
+        }
     }
+    Ok(at)
 }
 
 /// The absolute path of a dead mount point, for which `canonicalize` fails: its own last step
@@ -393,6 +424,31 @@ mod tests {
         fs::create_dir(&b).unwrap();
         assert!(settle(&a, &b).is_ok());
         assert!(settle(&b, &a).is_ok());
+    }
+
+    #[test]
+    fn a_mount_of_ogive_is_found_without_being_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("real/mnt/inside")).unwrap();
+        symlink("inside", base.join("real/mnt/link")).unwrap();
+        symlink("real", base.join("way")).unwrap();
+        symlink("../way/mnt/", base.join("real/short")).unwrap();
+        symlink("loop", base.join("loop")).unwrap();
+        let point = base.join("real/mnt");
+        let line = format!("9 1 0:5 / {} rw - fuse.ogive s rw\n", point.display());
+        let mounts = mountinfo::parse(line.as_bytes());
+        let resolve = |path: &str| resolve(&mounts, &base.join(path));
+        for path in ["real/mnt", "way/mnt/", "real/short", "way/../real/./mnt"] {
+            assert_eq!(resolve(path).unwrap(), point, "{path}");
+        }
+        // A link in it would be followed by whoever touches it, and nobody looks what is there.
+        assert_eq!(resolve("way/mnt/link").unwrap(), point.join("link"));
+        assert_eq!(resolve("real/short/missing/x").unwrap(), point.join("missing/x"));
+        assert_eq!(resolve("way").unwrap(), base.join("real"));
+        let errno = |path| Errno::from_io_error(&resolve(path).unwrap_err());
+        assert_eq!(errno("missing"), Some(Errno::NOENT));
+        assert_eq!(errno("loop"), Some(Errno::LOOP));
     }
 
     #[test]

@@ -39,11 +39,11 @@ pub(crate) fn is_asked(options: &[OsString]) -> bool {
 
 /// Does it.
 pub(crate) fn run(args: &MountArgs) -> Result<()> {
-    let path = paths::resolve(&args.mount_point).map_err(|error| {
+    let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
+    let path = paths::resolve(&mounts, &args.mount_point).map_err(|error| {
         let reason = paths::reason(&error);
         refuse(&args.mount_point, &reason, exit::MOUNT_POINT)
     })?;
-    let mounts = mountinfo::read().context("cannot read /proc/self/mountinfo")?;
     let mount = mountinfo::topmost_at(&mounts, &path)
         .filter(|mount| mount.is_ogive())
         .ok_or_else(|| refuse(&path, "ogive has mounted nothing there", exit::MOUNT_POINT))?;

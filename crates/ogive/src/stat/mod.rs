@@ -165,7 +165,7 @@ pub(crate) fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf,
             format!("cannot show statistics of {}: {reason}", path.display()),
         )
     };
-    let real = paths::resolve(path).map_err(|error| refuse(&paths::reason(&error)))?;
+    let real = paths::resolve(mounts, path).map_err(|error| refuse(&paths::reason(&error)))?;
     // A directory inside a mount means that mount.
     real.ancestors()
         .find_map(|ancestor| mountinfo::topmost_at(mounts, ancestor))
@@ -179,7 +179,7 @@ pub(crate) fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf,
 
 /// Refuses a mount whose process has gone.
 pub(crate) fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
-    match paths::probe(mount_point) {
+    match paths::probe_ogive(mount_point) {
         Err(error) if paths::is_dead(&error) => Err(Refusal::new(
             exit::MOUNT_POINT,
             format!("cannot show statistics of {}: its process has gone", mount_point.display()),

@@ -117,8 +117,7 @@ fn chosen_token(path: &Path) -> Result<Token> {
 
 /// The mounts that were named, by the paths that the kernel lists.
 ///
-/// A path that is in the list as it was typed is not looked at: a mount that hangs would hold up
-/// whoever does.
+/// They are not looked at: a mount that hangs would hold up whoever does.
 pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
     if named.is_empty() {
         return Ok(Wanted::All);
@@ -129,10 +128,7 @@ pub(crate) fn wanted(named: &[PathBuf]) -> Result<Wanted> {
         let refuse = |reason: &str| {
             Refusal::new(exit::MOUNT_POINT, format!("cannot watch {}: {reason}", path.display()))
         };
-        let real = match mountinfo::topmost_at(&mounts, path) {
-            Some(_) => path.clone(),
-            None => paths::resolve(path).map_err(|error| refuse(&paths::reason(&error)))?,
-        };
+        let real = paths::resolve(&mounts, path).map_err(|error| refuse(&paths::reason(&error)))?;
         let mount = mountinfo::topmost_at(&mounts, &real).filter(|mount| mount.is_ogive());
         let mount = mount.ok_or_else(|| {
             refuse("it is not a mount of ogive").hint("\"findmnt --types fuse.ogive\" lists them")

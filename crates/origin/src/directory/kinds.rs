@@ -42,6 +42,8 @@ const NUMBERS_ARE_MADE_UP: &[u32] = &[FAT, EXFAT];
 /// Those that give a file another name in its directory (`.nfs...`), or keep its own, when it is
 /// removed while somebody has it open, were it only for its name (`O_PATH`).
 const HIDE_WHAT_IS_OPEN: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1]];
+/// How the names begin that they give such files.
+const HIDDEN: &[&[u8]] = &[b".nfs", b".__afs"];
 /// Those that lead from any spelling of a name to the same object. Others may be made to: they are
 /// asked once ([`super::spelling`]).
 const FOLD_CASE: &[u32] = &[FAT, EXFAT, SMB[0], SMB[1]];
@@ -86,6 +88,11 @@ impl Kind {
     pub(super) fn birth_tells(&self, is_directory: bool) -> bool {
         self.birth_stays || (self.birth_of_files_stays && !is_directory)
     }
+}
+
+/// Whether a name is one that a file system has given to a file that was removed while it was open.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    HIDDEN.iter().any(|beginning| name.starts_with(beginning))
 }
 
 #[cfg(test)]

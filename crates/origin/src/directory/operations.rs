@@ -253,6 +253,10 @@ impl Origin for DirectoryOrigin {
         self.remove(parent, name, AtFlags::REMOVEDIR)
     }
 
+    fn has_only_hidden_files(&self, parent: &Node, name: &OsStr) -> bool {
+        self.nodes.has_only_hidden_files(parent, name).unwrap_or(false)
+    }
+
     fn rename(
         &self,
         (from, old_name): (&Node, &OsStr),

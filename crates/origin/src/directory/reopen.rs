@@ -22,7 +22,8 @@
 
 use super::descriptors::Descriptor;
 use super::identity::Seen;
-use super::node::{Nodes, PathDescriptor};
+use super::kinds;
+use super::node::{Node, Nodes, PathDescriptor};
 use super::object::{Directory, Object, ObjectIdentity};
 use crate::{OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -181,24 +182,55 @@ impl Nodes {
 
     /// Names in a directory that have this inode number.
     fn names_of(&self, inode: u64, directory: &PathDescriptor) -> Result<Vec<OsString>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = || rustix::fs::openat(directory, c".", flags, Mode::empty());
+        let (mut names, mut count) = (Vec::new(), 0);
+        self.read_names(directory.as_fd(), OsStr::new("."), |name, found| {
+            count += 1;
+            if found == inode {
+                names.push(OsString::from_vec(name.to_vec()));
+            }
+            count < ENTRIES_MAX
+        })?;
+        Ok(names)
+    }
+
+    /// Whether a directory has nothing in it but what its file system has hidden there, because it
+    /// was removed and is open.
+    pub(super) fn has_only_hidden_files(&self, parent: &Node, name: &OsStr) -> Result<bool> {
+        let device = self.device_of(parent);
+        if !device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open) {
+            return Ok(false);
+        }
+        self.within(parent, |parent| {
+            let (mut is_hidden, mut is_other) = (false, false);
+            self.read_names(parent, name, |name, _| {
+                is_other = !kinds::is_hidden(name);
+                is_hidden = !is_other;
+                is_hidden
+            })?;
+            Ok(is_hidden && !is_other)
+        })
+    }
+
+    /// Shows the names in a directory, with their numbers, for as long as more are wanted.
+    fn read_names(
+        &self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        mut wants_more: impl FnMut(&[u8], u64) -> bool,
+    ) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(parent, name, flags, Mode::empty());
         let readable = self.with_room(|| self.rights.own_first(open))?;
         let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
         let mut entries = RawDir::new(&readable, &mut buffer);
-        let (mut names, mut count) = (Vec::new(), 0);
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            count += 1;
             let name = entry.file_name().to_bytes();
-            if entry.ino() == inode && name != b"." && name != b".." {
-                names.push(OsString::from_vec(name.to_vec()));
-            }
-            if count == ENTRIES_MAX {
+            if name != b"." && name != b".." && !wants_more(name, entry.ino()) {
                 break;
             }
         }
-        Ok(names)
+        Ok(())
     }
 }
 

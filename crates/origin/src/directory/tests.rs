@@ -344,3 +344,23 @@ fn descriptors_below(directory: &Path) -> Vec<PathBuf> {
     let paths = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
     paths.filter(|path| path.starts_with(directory)).collect()
 }
+
+#[test]
+fn a_directory_of_nothing_but_hidden_files_is_told_from_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |path: &str| directory.path().join(path);
+    for name in ["hidden", "other", "empty"] {
+        fs::create_dir(at(name)).unwrap();
+    }
+    for name in ["hidden/.nfs0001", "hidden/.nfs0002", "other/.nfs0001", "other/name"] {
+        fs::write(at(name), "").unwrap();
+    }
+    for origin in [origin(directory.path()), DirectoryOrigin::open(directory.path()).unwrap()] {
+        let root = origin.root().unwrap().node;
+        let is_so = |name: &str| origin.has_only_hidden_files(&root, OsStr::new(name));
+        assert!(!is_so("hidden"), "on this file system they are files like others");
+        origin.nodes.inspector.pretend(Kind::of(NFS), origin.nodes.by_handle());
+        assert!(is_so("hidden"));
+        assert!(!is_so("other") && !is_so("empty") && !is_so("missing"));
+    }
+}

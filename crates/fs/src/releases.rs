@@ -1,0 +1,78 @@
+//! Files that programs have closed, and the kernel has not told of yet.
+//!
+//! FUSE tells that nobody has a file open any more some time after the last `close(2)` has
+//! returned. A source that hides a removed file in its directory while it is open (NFS) refuses to
+//! remove that directory until then, though no program has the file open. So whoever is refused for
+//! that waits for files to be let go of, for a moment, and tries again after each.
+//!
+//! The lock is a leaf.
+
+use parking_lot::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a program is kept waiting that removes a directory in which another has a file open.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Counts files that were let go of.
+#[derive(Debug, Default)]
+pub(crate) struct Releases {
+    count: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Releases {
+    /// A file was let go of.
+    pub(crate) fn note(&self) {
+        *self.count.lock() += 1;
+        self.changed.notify_all();
+    }
+
+    /// Tries something after each file that is let go of, until it succeeds or a time is over.
+    pub(crate) fn retry<T, E>(
+        &self,
+        patience: Duration,
+        mut attempt: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let until = Instant::now() + patience;
+        loop {
+            let before = *self.count.lock();
+            let result = attempt();
+            if result.is_ok() {
+                return result;
+            }
+            let mut count = self.count.lock();
+            while *count == before {
+                if self.changed.wait_until(&mut count, until).timed_out() {
+                    return result;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_tried_again_after_each_file_that_is_let_go_of() {
+        let (releases, mut tries) = (Releases::default(), 0);
+        let result = releases.retry(Duration::from_secs(3600), || {
+            tries += 1;
+            // As another thread does meanwhile.
+            releases.note();
+            if tries < 3 { Err(()) } else { Ok(tries) }
+        });
+        assert_eq!(result, Ok(3));
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        let (releases, mut tries) = (Releases::default(), 0);
+        let result = releases.retry(Duration::ZERO, || {
+            tries += 1;
+            Err::<(), ()>(())
+        });
+        assert_eq!((result, tries), (Err(()), 1));
+    }
+}
