@@ -71,6 +71,8 @@ pub(crate) struct FakeOrigin {
     pub(crate) asked_anew: AtomicU64,
     /// Any spelling of a name leads to the same object.
     pub(crate) folds_case: AtomicBool,
+    /// Its file can have no capabilities.
+    pub(crate) lacks_capabilities: AtomicBool,
 }
 
 /// Names in its root, each of which leads to the file. They are told by the hundred: with
@@ -170,6 +172,10 @@ impl Origin for FakeOrigin {
 
     fn leads_to(&self, _: &FakeNode, _: &OsStr, _: &FakeNode) -> Result<bool> {
         Ok(true)
+    }
+
+    fn lacks_capabilities(&self, _: &FakeNode) -> bool {
+        self.lacks_capabilities.load(Ordering::SeqCst)
     }
 
     fn folds_case(&self, _: u64) -> bool {

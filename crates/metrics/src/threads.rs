@@ -28,6 +28,7 @@ const ROLES: [&str; 16] = [
     "metrics",
     "ogive",
     "ogive-signals",
+    "origin_asks",
     "origin_mounts",
     "origin_read",
     "origin_recent",

@@ -284,6 +284,12 @@ pub trait Origin: Send + Sync + 'static {
         false
     }
 
+    /// Whether no file like this one has capabilities (`security.capability`). The kernel asks for
+    /// them before a write, so it must not wait.
+    fn lacks_capabilities(&self, _file: &Self::Node) -> bool {
+        false
+    }
+
     /// Current attributes of an open directory.
     fn directory_attributes(&self, directory: &Self::Directory) -> Result<Attributes>;
 

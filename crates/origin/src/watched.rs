@@ -323,6 +323,10 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.folds_case_in(directory)
     }
 
+    fn lacks_capabilities(&self, file: &O::Node) -> bool {
+        self.0.origin.lacks_capabilities(file)
+    }
+
     fn keeps_places(&self) -> bool {
         self.0.origin.keeps_places()
     }

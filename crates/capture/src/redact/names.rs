@@ -35,6 +35,7 @@ const KEPT: [&str; 30] = [
     "origin_read",
     "origin_recent",
     "origin_mounts",
+    "origin_asks",
     "arc_reclaim",
     "request",
     "l2_read",

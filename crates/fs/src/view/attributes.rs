@@ -133,21 +133,25 @@ impl<O: Origin> View<O> {
     /// Whether the answer for an extended attribute is known without asking the origin: that there
     /// is none.
     pub(crate) fn is_known_to_lack(&self, number: u64, name: &OsStr) -> bool {
-        let is_bare = |inode: Arc<Inode<O>>| inode.is_bare();
-        is_listed(name)
-            && !self.settings.metadata_ttl.is_zero()
-            && self.inodes.get(number).is_some_and(is_bare)
+        let Some(inode) = self.inodes.get(number).filter(|_| is_listed(name)) else {
+            return false;
+        };
+        self.can_have_none(&inode, name)
+            || (!self.settings.metadata_ttl.is_zero() && inode.is_bare())
+    }
+
+    /// Whether no file of this kind, or of this source, can have the attribute.
+    fn can_have_none(&self, inode: &Inode<O>, name: &OsStr) -> bool {
+        // What a link or a special file could carry in this name is nothing; asking costs as much
+        // as for any other file.
+        name == CAPABILITY
+            && (inode.kind != FileKind::Regular || self.origin.lacks_capabilities(&inode.node))
     }
 
     /// Length of an extended attribute's value, and the value if `into` has room for it.
     pub(crate) fn get_xattr(&self, number: u64, name: &OsStr, into: &mut [u8]) -> Result<usize> {
         let inode = self.inode(number)?;
-        // What a link or a special file could carry in this name is nothing; asking costs as much
-        // as for any other file.
-        if inode.kind != FileKind::Regular && name == "security.capability" {
-            return Err(Errno::NODATA);
-        }
-        if is_listed(name) && self.is_bare(&inode) {
+        if self.can_have_none(&inode, name) || (is_listed(name) && self.is_bare(&inode)) {
             return Err(Errno::NODATA);
         }
         self.origin.get_xattr(&inode.node, name, into)
@@ -243,14 +247,14 @@ impl<O: Origin> View<O> {
     }
 }
 
+/// What a program may do that is executed from the file. The kernel asks for it before each write,
+/// since a write takes it away.
+const CAPABILITY: &str = "security.capability";
+
 /// Whether an extended attribute of this name is in the list of a file that has it. Some file
 /// systems make up others that are in no list.
 fn is_listed(name: &OsStr) -> bool {
-    let listed = [
-        "security.capability",
-        "security.selinux",
-        "system.posix_acl_access",
-        "system.posix_acl_default",
-    ];
+    let listed =
+        [CAPABILITY, "security.selinux", "system.posix_acl_access", "system.posix_acl_default"];
     listed.iter().any(|listed| name == *listed)
 }

@@ -48,6 +48,9 @@ const HIDDEN: &[&[u8]] = &[b".nfs", b".__afs"];
 /// asked once ([`super::spelling`]).
 const FOLD_CASE: &[u32] = &[FAT, EXFAT, SMB[0], SMB[1]];
 
+/// Those whose files have no capabilities: nothing is kept under that name, whatever else is.
+const LACK_CAPABILITIES: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1], FAT, EXFAT];
+
 /// What is known of a type of file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Kind {
@@ -57,6 +60,7 @@ pub(super) struct Kind {
     birth_of_files_stays: bool,
     /// The number of an object is good for as long as somebody has the object open.
     pub(super) makes_up_numbers: bool,
+    pub(super) lacks_capabilities: bool,
     /// A file that is open when it is removed stays in its directory.
     pub(super) hides_what_is_open: bool,
     pub(super) folds_case: bool,
@@ -73,6 +77,7 @@ impl Kind {
             birth_stays: BIRTH_STAYS.contains(&magic),
             birth_of_files_stays: BIRTH_OF_FILES_STAYS.contains(&magic),
             makes_up_numbers: NUMBERS_ARE_MADE_UP.contains(&magic),
+            lacks_capabilities: LACK_CAPABILITIES.contains(&magic),
             hides_what_is_open: HIDE_WHAT_IS_OPEN.contains(&magic),
             folds_case: FOLD_CASE.contains(&magic),
             is_case_known: FOLD_CASE.contains(&magic),

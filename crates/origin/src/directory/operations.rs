@@ -435,6 +435,11 @@ impl Origin for DirectoryOrigin {
         self.nodes.device_of(directory).is_some_and(|device| self.folds_case(device))
     }
 
+    fn lacks_capabilities(&self, file: &Node) -> bool {
+        let device = self.nodes.device_of(file);
+        device.is_some_and(|device| self.nodes.inspector.kind(device).lacks_capabilities)
+    }
+
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
         self.nodes.inspector.attributes(directory.fd.as_fd())
     }

@@ -358,3 +358,18 @@ fn where_any_spelling_will_do_the_kernel_remembers_no_name_and_no_absence() {
     view.origin.folds_case.store(true, Ordering::SeqCst);
     assert_eq!(remembered(), (false, false));
 }
+
+#[test]
+fn of_a_source_without_capabilities_nobody_is_asked_for_one_before_a_write() {
+    let fixture = fixture(0);
+    let view = &fixture.view;
+    let number = view.lookup(crate::number::ROOT, OsStr::new("file"), 1).unwrap().number;
+    let capability = OsStr::new("security.capability");
+    assert!(!view.is_known_to_lack(number, capability));
+    // This source refuses what it is asked.
+    assert_eq!(view.get_xattr(number, capability, &mut []), Err(Errno::NOSYS));
+    view.origin.lacks_capabilities.store(true, Ordering::SeqCst);
+    assert!(view.is_known_to_lack(number, capability));
+    assert_eq!(view.get_xattr(number, capability, &mut []), Err(Errno::NODATA));
+    assert!(!view.is_known_to_lack(number, OsStr::new("user.capability")), "others may be there");
+}
