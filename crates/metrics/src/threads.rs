@@ -17,7 +17,7 @@ use ogive_profile::threads::{Reader, ThreadTimes};
 use crate::exposition::{Exposition, Kind};
 
 /// The roles of threads of a mount. `ogive` is the first thread of the process.
-const ROLES: [&str; 16] = [
+const ROLES: [&str; 17] = [
     "arc_reclaim",
     "fuse",
     "fuse_session",
