@@ -122,7 +122,8 @@ pub trait Origin: Send + Sync + 'static {
     /// Removes an empty directory.
     fn remove_directory(&self, parent: &Self::Node, name: &OsStr) -> Result<()>;
 
-    /// Whether a directory has nothing in it but files that were removed and that somebody has open.
+    /// Whether a directory has nothing in it but files that were removed and that somebody has open,
+    /// or had a moment ago.
     fn has_only_hidden_files(&self, _parent: &Self::Node, _name: &OsStr) -> bool {
         false
     }

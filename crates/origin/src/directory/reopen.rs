@@ -193,21 +193,20 @@ impl Nodes {
         Ok(names)
     }
 
-    /// Whether a directory has nothing in it but what its file system has hidden there, because it
-    /// was removed and is open.
+    /// Whether a directory has nothing in it, or nothing but what its file system has hidden there,
+    /// because it was removed and is open: that may have gone a moment ago.
     pub(super) fn has_only_hidden_files(&self, parent: &Node, name: &OsStr) -> Result<bool> {
         let device = self.device_of(parent);
         if !device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open) {
             return Ok(false);
         }
         self.within(parent, |parent| {
-            let (mut is_hidden, mut is_other) = (false, false);
+            let mut is_other = false;
             self.read_names(parent, name, |name, _| {
                 is_other = !kinds::is_hidden(name);
-                is_hidden = !is_other;
-                is_hidden
+                !is_other
             })?;
-            Ok(is_hidden && !is_other)
+            Ok(!is_other)
         })
     }
 
