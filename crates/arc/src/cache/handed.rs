@@ -82,6 +82,8 @@ impl<K, V> Core<K, V> {
         }
         if any {
             self.ledger().balance.grow_for_ghosts(next_bytes);
+            // As far as it could not grow, there are ghosts too many.
+            self.trim_if_over();
         }
     }
 
