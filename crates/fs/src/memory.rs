@@ -2,6 +2,7 @@
 
 use crate::notable::{self, EventReporter, Figures};
 use crate::view::View;
+use ogive_arc::Level;
 use ogive_arc::reclaim::{Decision, GovernorConfig, Pressure, Reading, WakeReason, Waker};
 use ogive_origin::Origin;
 use ogive_pressure::{Reading as Memory, Sources, Waiter};
@@ -63,6 +64,7 @@ pub(crate) struct SystemPressure<O: Origin> {
     view: Weak<View<O>>,
     release_memory: fn(),
     target_bytes: u64,
+    size_bytes: u64,
     handed_bytes: u64,
     notable: EventReporter,
 }
@@ -95,6 +97,7 @@ impl<O: Origin> SystemPressure<O> {
             view,
             release_memory,
             target_bytes,
+            size_bytes: 0,
             handed_bytes: 0,
             notable,
         })
@@ -159,18 +162,21 @@ impl<O: Origin> SystemPressure<O> {
     }
 
     /// What the cache gave back is still the allocator's. Whenever the target has sunk since the
-    /// last time, or there are fewer copies, that is changed.
+    /// last time, or copies have left, that is changed.
     fn release_what_was_reclaimed(&mut self) {
         let Some(view) = self.view.upgrade() else {
             return;
         };
-        let target_bytes = view.cache.level().target_bytes;
+        let Level { target_bytes, size_bytes, .. } = view.cache.level();
         let handed_bytes = view.cache.handed_bytes();
-        if target_bytes < self.target_bytes || handed_bytes < self.handed_bytes {
+        // Copies that were taken back are fewer, too, and free nothing.
+        let has_let_go = handed_bytes < self.handed_bytes && size_bytes < self.size_bytes;
+        if target_bytes < self.target_bytes || has_let_go {
             (self.release_memory)();
             view.wanted.ring();
         }
-        (self.target_bytes, self.handed_bytes) = (target_bytes, handed_bytes);
+        (self.target_bytes, self.size_bytes) = (target_bytes, size_bytes);
+        self.handed_bytes = handed_bytes;
         self.say_what_is_notable(&view);
     }
 }

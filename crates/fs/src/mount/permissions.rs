@@ -35,8 +35,9 @@ pub(super) fn decide(
     }
     let refuse = |option, why: &str| {
         let reason = format!(
-            "{why}, and on {fstype} it is not the mode bits that decide what other users may do; \
-             --trust-permissions has the mode bits count and lends everybody your rights"
+            "it cannot go with the rights of other users here: {why}, and on {fstype} the mode bits \
+             do not decide what they may do; --trust-permissions has the mode bits count, and lends \
+             your rights to everybody"
         );
         Err(MountError::Option { option, reason })
     };

@@ -383,10 +383,10 @@ pub(crate) struct MountArgs {
 /// The choices of `--caching`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Caching {
-    /// What nobody else needs the memory for: they are the first to leave. Those that the page
-    /// cache asks for again are kept, at the price of one more read of SRC if they had left
+    /// They are the first to leave when memory is needed. Those that the page cache asks for again
+    /// are kept, at the price of one more read of SRC if they had left
     Exclusive,
-    /// All that any other bytes would be kept of, also where that pushes out the page cache
+    /// They are kept as all other bytes are, also where that pushes out the page cache
     Inclusive,
 }
 
