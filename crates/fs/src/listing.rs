@@ -78,6 +78,11 @@ impl Listing {
         true
     }
 
+    /// How many names there are.
+    pub(crate) fn count(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Whether a cookie is one of its own.
     pub(crate) fn has_told(&self, cookie: u64) -> bool {
         cookie >> POSITION_BITS == self.number

@@ -29,7 +29,7 @@ use crate::session::uring::Rings;
 use crate::session::{Session, device};
 use crate::statistics::{INODE_BYTES, PLACE_BYTES, Statistics};
 use crate::version::Versions;
-use crate::view::{Settings, View};
+use crate::view::{Permissions, Settings, View};
 use crate::workers::{Permits, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
@@ -94,7 +94,7 @@ impl Mount {
         let source = std::path::absolute(&options.source)
             .and_then(|path| path.canonicalize())
             .map_err(|error| MountError::source(&options.source, error))?;
-        let (origin, asks_source) = permissions::decide(options.open(&source)?, &options)?;
+        let (origin, permissions) = permissions::decide(options.open(&source)?, &options)?;
         let inode_bytes = INODE_BYTES + if origin.keeps_handles() { 0 } else { PLACE_BYTES };
         let mount_point = options.mount_point.clone();
         let trust = options.trust_times;
@@ -102,7 +102,7 @@ impl Mount {
             warn_of_doubted(origin, trust);
             tell_origin_of_mount(origin, &mount_point);
         };
-        Self::begin(origin, &source, (inode_bytes, asks_source), options, attached)
+        Self::begin(origin, &source, (inode_bytes, permissions), options, attached)
     }
 }
 
@@ -116,14 +116,14 @@ impl<O: Origin> Mount<O> {
         let options = options.checked()?;
         let source = options.source.clone();
         let inode_bytes = INODE_BYTES + PLACE_BYTES;
-        Self::begin(origin, &source, (inode_bytes, false), options, |_| {})
+        Self::begin(origin, &source, (inode_bytes, Permissions::OfKernel), options, |_| {})
     }
 
     /// `attached` is called when the kernel has mounted, and before it is answered.
     fn begin(
         origin: O,
         source: &std::path::Path,
-        (inode_bytes, asks_source): (u64, bool),
+        (inode_bytes, permissions): (u64, Permissions),
         options: MountOptions,
         attached: impl FnOnce(&O),
     ) -> Result<Self, MountError> {
@@ -144,7 +144,7 @@ impl<O: Origin> Mount<O> {
         let view = Arc::new(
             View::new(
                 origin,
-                Settings { asks_source, ..options.settings() },
+                Settings { permissions, ..options.settings() },
                 cache(bounds, &options, second_level.clone()),
                 Versions::new(options.racy_window(), options.sole_writer, salt(), secret),
                 Workers::new(or(options.origin_threads, ORIGIN_THREADS)),
@@ -160,7 +160,7 @@ impl<O: Origin> Mount<O> {
             &view,
             options.control_name.clone(),
             Statistics::new(Sources::probe().ok()),
-            options.describe(source, bounds, asks_source),
+            options.describe(source, bounds, permissions),
             options.release_memory,
         ));
         let session = Arc::new(Session {
@@ -265,9 +265,9 @@ fn serve<O: Origin>(
 ) -> Result<(Served<Watched<O>>, Unmounter), MountError> {
     let _without_reserve = reserve::WithoutReserve::begin();
     let prepared = transport::prepare(session, options)?;
-    let Settings { asks_source, .. } = session.view.settings;
+    let permissions = session.view.settings.permissions;
     let (device, unmounter) =
-        attach::attach(options, source, asks_source, session.in_flight.clone())?;
+        attach::attach(options, source, permissions, session.in_flight.clone())?;
     attached(session.view.origin.origin());
     let started = transport::start(prepared, session, device, options).inspect_err(|_| {
         if let Err(error) = unmounter.unmount() {
@@ -355,7 +355,7 @@ impl MountOptions {
             prefetch_max_bytes: self.prefetch_max_bytes,
             read_only: self.read_only,
             immutable: self.immutable,
-            asks_source: false,
+            permissions: Permissions::OfKernel,
         }
     }
 
@@ -382,7 +382,7 @@ impl MountOptions {
         &self,
         source: &std::path::Path,
         bounds: Bounds,
-        asks_source: bool,
+        permissions: Permissions,
     ) -> serde_json::Value {
         serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -399,7 +399,7 @@ impl MountOptions {
             },
             "policy": self.policy.name(),
             "read_only": self.read_only,
-            "permissions": if asks_source { "source" } else { "kernel" },
+            "permissions": if permissions.are_of_source() { "source" } else { "kernel" },
             "sole_writer": self.sole_writer,
             "immutable": self.immutable,
             "metadata_ttl_seconds": self.metadata_ttl.as_secs_f64(),

@@ -3,8 +3,8 @@
 
 use ogive_origin::{
     Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags, FileKind,
-    FileSystemStatistics, FlagsForm, Found, Identity, Make, OFlags, Origin, RenameFlags, Result,
-    Run, RunSink, Tag, Time, Whence, XattrFlags,
+    FileSystemStatistics, FlagsForm, Found, Identity, Make, Needed, OFlags, Origin, RenameFlags,
+    Result, Run, RunSink, Tag, Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
@@ -71,6 +71,12 @@ pub(crate) struct FakeOrigin {
     pub(crate) asked_anew: AtomicU64,
     /// Any spelling of a name leads to the same object.
     pub(crate) folds_case: AtomicBool,
+    /// How often it was to bring attributes with names from itself.
+    pub(crate) names_dropped: AtomicU64,
+    /// It brings what was written to itself before it tells times.
+    pub(crate) flushes_to_tell_times: AtomicBool,
+    /// How often all attributes of the file were asked for.
+    pub(crate) times_asked: AtomicU64,
     /// Its file can have no capabilities.
     pub(crate) lacks_capabilities: AtomicBool,
 }
@@ -186,7 +192,26 @@ impl Origin for FakeOrigin {
         self.folds_case.load(Ordering::SeqCst)
     }
 
+    fn flushes_to_tell_times(&self, _: &FakeNode) -> bool {
+        self.flushes_to_tell_times.load(Ordering::SeqCst)
+    }
+
+    fn drop_kept_names(&self, (): &()) {
+        self.names_dropped.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn attributes_needed(
+        &self,
+        node: &FakeNode,
+        file: Option<&u64>,
+        _: Needed,
+    ) -> Result<Attributes> {
+        let known = file.map_or_else(|| attributes(node.number), |times| overwritten(*times));
+        Ok(known.attributes)
+    }
+
     fn attributes(&self, node: &FakeNode, file: Option<&u64>) -> Result<Attributes> {
+        self.times_asked.fetch_add(1, Ordering::SeqCst);
         let known = file.map_or_else(|| attributes(node.number), |times| overwritten(*times));
         Ok(known.attributes)
     }

@@ -71,7 +71,7 @@ pub use directory::{
 };
 pub use origin::{
     Allocation, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics, FlagsForm, Found,
-    Make, Origin, Run, RunSink, SetTime, Standing, Whence,
+    Make, Needed, Origin, Run, RunSink, SetTime, Standing, Whence,
 };
 pub use read_ahead::ReadAhead;
 pub use rustix::fs::{Access, OFlags, RenameFlags, XattrFlags};

@@ -71,6 +71,23 @@ pub trait Origin: Send + Sync + 'static {
     /// Current attributes; of `file` where one is given, which works for unlinked files as well.
     fn attributes(&self, node: &Self::Node, file: Option<&Self::File>) -> Result<Attributes>;
 
+    /// Attributes of which only some are needed; the others may be of an earlier moment. A source
+    /// that is far away may have to be asked for less.
+    fn attributes_needed(
+        &self,
+        node: &Self::Node,
+        file: Option<&Self::File>,
+        _needed: Needed,
+    ) -> Result<Attributes> {
+        self.attributes(node, file)
+    }
+
+    /// Whether whoever asks for the times of a file has what was written to it brought to the source
+    /// first.
+    fn flushes_to_tell_times(&self, _file: &Self::Node) -> bool {
+        false
+    }
+
     /// Changes attributes and returns the new ones.
     fn set_attributes(
         &self,
@@ -274,6 +291,10 @@ pub trait Origin: Send + Sync + 'static {
         false
     }
 
+    /// Has the next reading of a directory bring attributes with names from the source itself, where
+    /// a client between would tell names that it keeps for longer than it believes in attributes.
+    fn drop_kept_names(&self, _directory: &Self::Directory) {}
+
     /// Whether, on this device, any spelling of a name leads to the same object: then a change by
     /// one name is one of names that nobody can tell. Asked with each answer, so it must not wait.
     fn folds_case(&self, _device: u64) -> bool {
@@ -417,6 +438,17 @@ fn read_one_by_one<O: Origin + ?Sized>(
         }
     }
     Ok(())
+}
+
+/// The attributes that somebody needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// Those that tell which version of its contents an object has: all but the access time.
+    Version,
+    /// The size.
+    Size,
+    /// How many names it has.
+    Links,
 }
 
 /// An object that was looked up or made.

@@ -15,8 +15,8 @@
 use crate::question::Question;
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, Errno, FileFlags,
-    FileSystemStatistics, FlagsForm, Found, Identity, Make, OFlags, Origin, ReadAhead, RenameFlags,
-    Result, Run, RunSink, Standing, Time, Whence, XattrFlags,
+    FileSystemStatistics, FlagsForm, Found, Identity, Make, Needed, OFlags, Origin, ReadAhead,
+    RenameFlags, Result, Run, RunSink, Standing, Time, Whence, XattrFlags,
 };
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
@@ -315,6 +315,14 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.has_only_hidden_files(parent, name)
     }
 
+    fn drop_kept_names(&self, directory: &O::Directory) {
+        self.0.origin.drop_kept_names(directory);
+    }
+
+    fn flushes_to_tell_times(&self, file: &O::Node) -> bool {
+        self.0.origin.flushes_to_tell_times(file)
+    }
+
     fn folds_case(&self, device: u64) -> bool {
         self.0.origin.folds_case(device)
     }
@@ -353,6 +361,7 @@ impl<O: Origin> Origin for Watched<O> {
         lookup_in(parent: &O::Directory, name: &OsStr) -> Found<O::Node>;
         leads_to(parent: &O::Node, name: &OsStr, node: &O::Node) -> bool;
         attributes(node: &O::Node, file: Option<&O::File>) -> Attributes;
+        attributes_needed(node: &O::Node, file: Option<&O::File>, needed: Needed) -> Attributes;
         set_attributes(node: &O::Node, file: Option<&O::File>, changes: &Changes) -> Attributes;
         access(node: &O::Node, file: Option<&O::File>, wanted: Access) -> ();
         read_link(node: &O::Node) -> OsString;

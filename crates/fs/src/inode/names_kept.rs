@@ -38,6 +38,8 @@ struct State {
     open: usize,
     /// The kernel may have handles of an object that was here before.
     is_never_shared: bool,
+    /// When attributes came with the names from the source itself.
+    attributes_came: Option<Instant>,
     /// What the offsets of those handles stand for, if the directory is too large for a listing.
     offsets: Option<Arc<Offsets>>,
 }
@@ -74,7 +76,9 @@ impl NamesKept {
             return None;
         }
         if state.version != Some(version) {
-            **state = State { version: Some(version), device, ..State::new() };
+            let attributes_came = state.attributes_came;
+            let fresh = State { version: Some(version), device, ..State::new() };
+            **state = State { attributes_came, ..fresh };
         }
         state.open += 1;
         let keeps = state.has_dropped && state.since.elapsed() < memory;
@@ -121,6 +125,18 @@ impl NamesKept {
         }
     }
 
+    /// Whether attributes that came with the names are old by now, so that they are about to come
+    /// again: it is taken to be so once.
+    pub(crate) fn are_attributes_old(&self, age: Duration) -> bool {
+        let mut state = self.0.lock();
+        let came = &mut state.get_or_insert_with(|| Box::new(State::new())).attributes_came;
+        let are_old = came.is_none_or(|came| came.elapsed() >= age);
+        if are_old {
+            *came = Some(Instant::now());
+        }
+        are_old
+    }
+
     /// Nobody knows any more what the kernel keeps.
     pub(crate) fn forget(&self) {
         if let Some(state) = self.0.lock().as_mut() {
@@ -139,6 +155,7 @@ impl State {
             has_dropped: false,
             open: 0,
             is_never_shared: false,
+            attributes_came: None,
             offsets: None,
         }
     }
@@ -211,5 +228,15 @@ mod tests {
         kept.close();
         assert!(!kept.open((ONE, 0), LONG).unwrap().keeps);
         assert_eq!(NamesKept::never().open((ONE, 0), LONG), None);
+    }
+
+    #[test]
+    fn attributes_come_again_when_they_are_old_whatever_the_version() {
+        let kept = NamesKept::default();
+        assert!(kept.are_attributes_old(LONG), "they never came");
+        assert!(!kept.are_attributes_old(LONG));
+        kept.open((ONE, 0), LONG).unwrap();
+        assert!(!kept.are_attributes_old(LONG));
+        assert!(kept.are_attributes_old(Duration::ZERO));
     }
 }

@@ -7,6 +7,7 @@ use super::fusermount;
 use super::{MountError, MountOptions};
 use crate::session::device;
 use crate::session::in_flight::InFlight;
+use crate::view::Permissions;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::Errno;
@@ -91,7 +92,7 @@ fn hangs(in_flight: &InFlight) -> bool {
 pub(super) fn attach(
     options: &MountOptions,
     source: &Path,
-    asks_source: bool,
+    permissions: Permissions,
     in_flight: Arc<InFlight>,
 ) -> Result<(OwnedFd, Unmounter), MountError> {
     // Its bytes, whatever they are: others find the source by it.
@@ -104,10 +105,11 @@ pub(super) fn attach(
     let connection = if is_direct {
         let connection = device::open()
             .map_err(|errno| MountError::Fuse { error: errno.into(), hint: hint(errno) })?;
-        mount(&connection, &path, (options, asks_source), name)?;
+        mount(&connection, &path, (options, permissions), name)?;
         connection
     } else {
-        fusermount::mount(&path, options, name).map_err(|error| explain(&path, error))?
+        fusermount::mount(&path, (options, permissions), name)
+            .map_err(|error| explain(&path, error))?
     };
     Ok((connection, Unmounter(Arc::new(Way { path, is_direct, in_flight }))))
 }
@@ -115,7 +117,7 @@ pub(super) fn attach(
 fn mount(
     device: &OwnedFd,
     path: &Path,
-    (options, asks_source): (&MountOptions, bool),
+    (options, permissions): (&MountOptions, Permissions),
     name: &OsStr,
 ) -> Result<(), MountError> {
     let fail = |errno: Errno| MountError::mount_point(path, errno.into());
@@ -130,7 +132,7 @@ fn mount(
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
     );
-    if !asks_source {
+    if !permissions.are_of_source() {
         data.push_str(",default_permissions");
     }
     if options.allow_other {

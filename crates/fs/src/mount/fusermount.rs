@@ -7,6 +7,7 @@
 //! paths in it, which are left out before it is looked at.
 
 use super::MountOptions;
+use crate::view::Permissions;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::FdFlags;
 use rustix::net::{
@@ -27,7 +28,11 @@ const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 ///
 /// # Errors
 /// What the program says, or `NotFound` if there is none.
-pub(super) fn mount(path: &Path, options: &MountOptions, name: &OsStr) -> io::Result<OwnedFd> {
+pub(super) fn mount(
+    path: &Path,
+    (options, permissions): (&MountOptions, Permissions),
+    name: &OsStr,
+) -> io::Result<OwnedFd> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::STREAM,
@@ -36,7 +41,7 @@ pub(super) fn mount(path: &Path, options: &MountOptions, name: &OsStr) -> io::Re
     )?;
     // Its own end is the program's to inherit, ours is not.
     rustix::io::fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
-    let wanted = argument(options, name);
+    let wanted = argument((options, permissions), name);
     let arguments = [OsStr::new("-o"), &wanted, OsStr::new("--"), path.as_os_str()];
     let output = run(&arguments, Some(theirs))?;
     if !output.status.success() {
@@ -47,9 +52,10 @@ pub(super) fn mount(path: &Path, options: &MountOptions, name: &OsStr) -> io::Re
 
 /// The argument of `-o`. Device nodes, set-user-id programs and what is not in here are root's: the
 /// program would refuse them.
-fn argument(options: &MountOptions, name: &OsStr) -> OsString {
-    let mut argument = OsString::from("subtype=ogive,default_permissions");
+fn argument((options, permissions): (&MountOptions, Permissions), name: &OsStr) -> OsString {
+    let mut argument = OsString::from("subtype=ogive");
     let words = [
+        (!permissions.are_of_source(), ",default_permissions"),
         (options.read_only, ",ro"),
         (!options.exec, ",noexec"),
         (options.no_atime, ",noatime"),
@@ -204,12 +210,18 @@ mod tests {
         };
         for name in names {
             let shown = [b"fsname=", name].concat();
-            let read =
-                |options| read_by_fusermount(argument(options, OsStr::from_bytes(name)).as_bytes());
+            let read = |options, permissions| {
+                let argument = argument((options, permissions), OsStr::from_bytes(name));
+                read_by_fusermount(argument.as_bytes())
+            };
             let own = [&b"subtype=ogive"[..], b"default_permissions"];
-            assert_eq!(read(&plain), [&own[..], &[&shown]].concat(), "{shown:?}");
+            let of_kernel = read(&plain, Permissions::OfKernel);
+            assert_eq!(of_kernel, [&own[..], &[&shown]].concat(), "{shown:?}");
+            let of_source = read(&plain, Permissions::OfSource);
+            assert_eq!(of_source, [&own[..1], &[&shown]].concat(), "{shown:?}");
             let words = [&b"ro"[..], b"noexec", b"noatime", b"allow_other"];
-            assert_eq!(read(&all), [&own[..], &words, &[&shown]].concat(), "{shown:?}");
+            let all = read(&all, Permissions::OfKernel);
+            assert_eq!(all, [&own[..], &words, &[&shown]].concat(), "{shown:?}");
         }
     }
 

@@ -7,23 +7,22 @@
 //! what is mounted below it is treated alike, and the log says so where that is not right.
 
 use super::{MountError, MountOptions};
+use crate::view::Permissions;
 use ogive_origin::DirectoryOrigin;
 
-/// Makes the source be asked in the name of users if it decides what they may do; whether it is.
+/// Makes the source decide what users may do, if it does so by itself, and says by whose word
+/// they may.
 ///
 /// # Errors
 /// [`MountError::Option`] for options under which users would get what is not theirs.
 pub(super) fn decide(
     origin: DirectoryOrigin,
     options: &MountOptions,
-) -> Result<(DirectoryOrigin, bool), MountError> {
-    if !options.allow_other {
-        // There is one user, and it is this process's own.
-        return Ok((origin, false));
-    }
+) -> Result<(DirectoryOrigin, Permissions), MountError> {
     let Some(fstype) = origin.decides_rights_elsewhere() else {
         log::debug!("permissions: the kernel checks modes and access lists, as on the source");
-        return Ok((origin.letting_in_by_mode(), false));
+        let origin = if options.allow_other { origin.letting_in_by_mode() } else { origin };
+        return Ok((origin, Permissions::OfKernel));
     };
     let say = |by, why: &str| log::info!(event = "permissions", by; "permissions: {why}");
     if options.trust_permissions {
@@ -31,7 +30,12 @@ pub(super) fn decide(
             "the kernel checks the mode bits that {fstype} shows, because of --trust-permissions"
         );
         say("kernel", &why);
-        return Ok((origin, false));
+        return Ok((origin, Permissions::OfKernel));
+    }
+    if !options.allow_other {
+        // There is one user, and it is this process's own.
+        log::debug!("permissions: {fstype} decides what you may do");
+        return Ok((origin.leaving_rights_to_source(), Permissions::OfSource));
     }
     let refuse = |option, why: &str| {
         let reason = format!(
@@ -51,7 +55,7 @@ pub(super) fn decide(
                  they may do"
             );
             say("source", &why);
-            Ok((origin, true))
+            Ok((origin, Permissions::OfSourceForEach))
         }
         Err(why) => refuse("allow-other", why),
     }

@@ -57,7 +57,7 @@ pub(super) fn start<O: Origin>(
     let requested = RequestedFeatures {
         // The kernel that is told of them takes all permissions to be its own to check.
         access_control_lists: session.view.origin.has_access_control_lists()
-            && !session.view.settings.asks_source,
+            && !session.view.settings.permissions.are_of_source(),
         ring_payload_bytes: prepared.as_ref().map(|prepared| prepared.payload_bytes),
         passthrough_depth: options.passthrough.then(|| stacked_on(&options.source)),
     };

@@ -4,7 +4,7 @@ use super::*;
 use crate::number::ROOT;
 use crate::pruning::InodeLimit;
 use crate::version::Versions;
-use crate::view::{Read, Settings, View, WriteMode};
+use crate::view::{Permissions, Read, Settings, View, WriteMode};
 use crate::workers::Workers;
 use ogive_arc::Cache;
 use ogive_l2::device::MemoryDevice;
@@ -90,7 +90,7 @@ fn view_with(
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
-        asks_source: false,
+        permissions: Permissions::OfKernel,
     };
     let view = View::new(
         DirectoryOrigin::open(directory.path()).unwrap(),

@@ -15,7 +15,7 @@ use crate::pruning::InodeLimit;
 use crate::statistics::Statistics;
 use crate::testing::FakeOrigin;
 use crate::version::Versions;
-use crate::view::{Result, Settings, View};
+use crate::view::{Permissions, Result, Settings, View};
 use crate::workers::{Permits, Workers};
 use ogive_arc::Cache;
 use ogive_origin::{Errno, Origin, VersionSecret};
@@ -75,7 +75,7 @@ pub(super) fn session_over<O: Origin>(
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
-        asks_source: false,
+        permissions: Permissions::OfKernel,
     };
     let view = View::new(
         origin,

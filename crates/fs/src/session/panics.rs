@@ -13,8 +13,8 @@ use crate::eventually::BOUND;
 use crate::view::Result;
 use ogive_origin::{
     Allocation, Attributes, Caller, Changes, DirectoryEntry, DirectoryOrigin, Errno, FileFlags,
-    FileSystemStatistics, FlagsForm, Found, Make, Node, OFlags, OpenDirectory, OpenFile, Origin,
-    RenameFlags, Run, RunSink, Whence, XattrFlags,
+    FileSystemStatistics, FlagsForm, Found, Make, Needed, Node, OFlags, OpenDirectory, OpenFile,
+    Origin, RenameFlags, Run, RunSink, Whence, XattrFlags,
 };
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -65,6 +65,8 @@ impl Origin for Panicking {
         lookup_in(parent: &OpenDirectory, name: &OsStr) -> Result<Found<Node>>;
         leads_to(parent: &Node, name: &OsStr, node: &Node) -> Result<bool>;
         attributes(node: &Node, file: Option<&OpenFile>) -> Result<Attributes>;
+        attributes_needed(node: &Node, file: Option<&OpenFile>, needed: Needed)
+            -> Result<Attributes>;
         set_attributes(node: &Node, file: Option<&OpenFile>, changes: &Changes)
             -> Result<Attributes>;
         read_link(node: &Node) -> Result<OsString>;

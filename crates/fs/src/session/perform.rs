@@ -29,7 +29,7 @@ impl<O: Origin> Session<O> {
         if self.must_refuse(request) {
             return Err(Errno::ACCESS);
         }
-        if self.view.settings.asks_source {
+        if self.view.settings.permissions.are_of_source() {
             self.check_control(request)?;
         }
         let node = request.node;
@@ -51,7 +51,7 @@ impl<O: Origin> Session<O> {
                 // Nothing to be changed: that is how a change to the same owner and group arrives.
                 let is_same_owner = changes == Changes::default();
                 // The source does so itself where it sees who asks, and first whether they may.
-                let kills = kills_privileges && !self.view.settings.asks_source;
+                let kills = kills_privileges && !self.view.settings.permissions.are_of_source();
                 if (kills || is_same_owner) && !request.is_control() {
                     let change = if is_same_owner {
                         Change::SameOwner
@@ -313,11 +313,14 @@ impl<O: Origin> Session<O> {
             let known = self.control_attributes(node).ok_or(Errno::NOENT)?;
             reply.attributes(Duration::ZERO, &known);
         } else {
-            let known = self.view.attributes(node, handle)?;
+            let (known, lasting) = match self.view.attributes_for_size(node, handle) {
+                Some(known) => (known?, Duration::ZERO),
+                None => (self.view.attributes(node, handle)?, self.view.settings.metadata_ttl),
+            };
             if node == ROOT {
                 self.in_flight.remember_root(&known);
             }
-            reply.attributes(self.view.settings.metadata_ttl, &known);
+            reply.attributes(lasting, &known);
         }
         Ok(reply.length())
     }

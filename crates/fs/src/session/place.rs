@@ -28,7 +28,7 @@ impl<O: Origin> Session<O> {
     /// kernel does not: by the mode of the root as it was seen last. A source that does not answer
     /// is not asked, since what has happened to it is told in there.
     pub(super) fn may_come_to_control(&self, request: &Request) -> Result<()> {
-        if request.node != ROOT || request.user == 0 || !self.view.settings.asks_source {
+        if request.node != ROOT || request.user == 0 || !self.view.settings.asks_for_each() {
             return Ok(());
         }
         let root = self.view.last_root();

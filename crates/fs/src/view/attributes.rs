@@ -6,13 +6,36 @@ use crate::inode::{Inode, KernelSize};
 use crate::number::ROOT;
 use crate::version::Contents;
 use ogive_origin::{
-    Access, Changes, Errno, FileFlags, FileKind, FileSystemStatistics, FlagsForm, Origin,
+    Access, Changes, Errno, FileFlags, FileKind, FileSystemStatistics, FlagsForm, Needed, Origin,
     XattrFlags,
 };
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 impl<O: Origin> View<O> {
+    /// Attributes for a kernel that asks by a handle and so needs no more than the size: it does so
+    /// when it reads, appends or looks for the end, and never for `stat(2)`. The other attributes
+    /// may be of an earlier moment. `None` where all of them can be had: it matters while a file is
+    /// being written to, for its times a client would have each write brought to the source as it
+    /// comes.
+    pub(crate) fn attributes_for_size(
+        &self,
+        number: u64,
+        handle: Option<u64>,
+    ) -> Option<Result<NodeAttributes>> {
+        let open = self.files.get(handle?)?;
+        let inode = self.inodes.get(number)?;
+        let is_written = inode.contents().is_some_and(|contents| !contents.pristine);
+        if !is_written || !self.origin.flushes_to_tell_times(&inode.node) {
+            return None;
+        }
+        let found = self.origin.attributes_needed(&inode.node, Some(&open.file), Needed::Size);
+        Some(found.map(|attributes| {
+            self.notice_size(&inode, attributes.size_bytes);
+            self.tell(&inode, attributes)
+        }))
+    }
+
     /// Current attributes.
     pub(crate) fn attributes(&self, number: u64, handle: Option<u64>) -> Result<NodeAttributes> {
         if number == ROOT {
@@ -108,7 +131,7 @@ impl<O: Origin> View<O> {
 
     /// Makes sure that a file is cut by a descriptor of somebody else's only for those who may.
     fn may_resize(&self, inode: &Inode<O>, open: &OpenFile<O>, changes: &Changes) -> Result<()> {
-        if changes.size_bytes.is_none() || !self.settings.asks_source {
+        if changes.size_bytes.is_none() || !self.settings.permissions.are_of_source() {
             return Ok(());
         }
         self.origin.access(&inode.node, Some(&open.file), Access::WRITE_OK)

@@ -114,10 +114,7 @@ impl<O: Origin> View<O> {
 
     /// After a write that went wherever the end of the file was.
     fn after_append(self: &Arc<Self>, open: &Arc<OpenFile<O>>, offset: u64, length_bytes: u64) {
-        let size_bytes = match self.origin.attributes(&open.inode.node, Some(&open.file)) {
-            Ok(attributes) => attributes.size_bytes,
-            Err(_) => u64::MAX,
-        };
+        let size_bytes = self.size_of(open).unwrap_or(u64::MAX);
         if size_bytes == offset.saturating_add(length_bytes) {
             return self.after_write(open, offset, size_bytes);
         }

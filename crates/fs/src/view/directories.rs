@@ -12,7 +12,13 @@ use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Attributes so old have to be asked for again by an NFS client (`acregmin` of nfs(5)).
+pub(super) const ATTRIBUTES_OLD: Duration = Duration::from_secs(3);
+/// So many names come with their attributes in one or two answers, for which it is not worth
+/// waiting whether a program wants more attributes than those of the first names.
+const FEW_NAMES: usize = 1024;
 
 /// An entry on its way to the kernel.
 pub(crate) struct Listed<'a> {
@@ -49,7 +55,7 @@ impl<O: Origin> View<O> {
     /// `ESTALE` makes the kernel look the path up again and come back, once.
     pub(crate) fn open_directory(&self, number: u64, thread: u32) -> Result<OpenedDirectory> {
         if self.settings.immutable
-            && !self.settings.asks_source
+            && !self.settings.asks_for_each()
             && let Some(known) = self.inodes.get(number)
             && let Some(names) = known.names_kept.known()
         {
@@ -171,9 +177,18 @@ impl<O: Origin> View<O> {
             }
         }
         // Asking for the attributes of each entry by itself is slow where they come with names.
-        let attributes_come =
-            attributes && cookie == 0 && self.origin.lists_with_attributes(open.device);
-        let names = self.names(&open, cookie, attributes_come)?;
+        let attributes_come = attributes && self.origin.lists_with_attributes(open.device);
+        let names = self.names(&open, cookie, attributes_come && cookie == 0)?;
+        if let Names::Listed(listing) = &names
+            && attributes_come
+            && cookie != 0
+            && listing.count() > FEW_NAMES
+            && self.drop_old_attributes(&open)
+        {
+            // Programs want all of them, not only what came with the first names.
+            let _ =
+                read_with_attributes(&self.origin, self.origin_directory(&open)?, &mut |_| true);
+        }
         let mut each = |entry: DirectoryEntry<'_>| {
             let number = self.number_of(&open, &entry);
             let mut listed = Listed {
@@ -258,7 +273,12 @@ impl<O: Origin> View<O> {
             }
         };
         let is_read = Cell::new(false);
-        let all = || Listing::read(&self.origin, self.origin_directory(open)?, attributes_come);
+        let all = || {
+            if attributes_come {
+                self.drop_old_attributes(open);
+            }
+            Listing::read(&self.origin, self.origin_directory(open)?, attributes_come)
+        };
         let read = || {
             is_read.set(true);
             match all() {
@@ -269,9 +289,15 @@ impl<O: Origin> View<O> {
         };
         let result =
             if settled { self.cached_listing(Key::listing(version), read) } else { read() };
-        if attributes_come && !is_read.get() && result.is_ok() {
+        if let Ok(listing) = &result
+            && attributes_come
+            && !is_read.get()
+        {
             // The names are known, and what comes with them is wanted again. Without it all is well,
             // only slower.
+            if listing.count() <= FEW_NAMES {
+                self.drop_old_attributes(open);
+            }
             let directory = self.origin_directory(open)?;
             let _ = read_with_attributes(&self.origin, directory, &mut |_| true);
         }
@@ -282,6 +308,17 @@ impl<O: Origin> View<O> {
         };
         open.view.lock().begin(names.clone());
         Ok(names)
+    }
+
+    /// Has the attributes of a directory's entries come with its names from the source itself when
+    /// it is read next, if they are old; whether they are.
+    fn drop_old_attributes(&self, open: &OpenDirectory<O>) -> bool {
+        let Ok(directory) = self.origin_directory(open) else { return false };
+        let are_old = open.inode.names_kept.are_attributes_old(self.attributes_old);
+        if are_old {
+            self.origin.drop_kept_names(directory);
+        }
+        are_old
     }
 
     fn cached_listing(

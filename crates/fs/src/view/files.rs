@@ -6,7 +6,7 @@ use crate::inode::{Inode, KernelSize};
 use crate::kernel::Backing;
 use crate::prefetch::Streams;
 use crate::record::{Key, Version};
-use ogive_origin::{Caller, Errno, Identity, OFlags, Origin, Time};
+use ogive_origin::{Caller, Errno, Identity, Needed, OFlags, Origin, Time};
 use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -49,7 +49,8 @@ impl<O: Origin> View<O> {
                 self.retries.expect(thread, (inode.names.last(), number), !must_check);
             }
         })?;
-        let attributes = self.origin.attributes(&inode.node, Some(&file))?;
+        let attributes =
+            self.origin.attributes_needed(&inode.node, Some(&file), Needed::Version)?;
         if must_check {
             self.check_name(&inode, thread)?;
         }

@@ -47,7 +47,7 @@ use crate::sampling::Event;
 use crate::second_level::SecondLevel;
 use crate::workers::{Lane, Place};
 use ogive_arc::{Claim, Hold};
-use ogive_origin::{Errno, Origin, Run, RunSink};
+use ogive_origin::{Errno, Needed, Origin, Run, RunSink};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -160,7 +160,8 @@ impl<O: Origin> View<O> {
             Some(identity) => Some(identity),
             None if self.origin.reads_in_background() => None,
             None => {
-                let attributes = self.origin.attributes(&inode.node, Some(file));
+                let needed = Needed::Version;
+                let attributes = self.origin.attributes_needed(&inode.node, Some(file), needed);
                 attributes.ok().map(|now| now.identity(inode.generation))
             }
         };

@@ -52,7 +52,7 @@ use crate::wanted::Wanted;
 use crate::workers::Workers;
 use hashbrown::HashMap;
 use ogive_arc::Cache;
-use ogive_origin::{Attributes, Errno, FileKind, Found, Origin};
+use ogive_origin::{Attributes, Errno, FileKind, Found, Needed, Origin};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -79,16 +79,40 @@ pub(crate) struct Settings {
     pub(crate) read_only: bool,
     /// Nobody changes the origin, ever: what is known of it is believed for ever.
     pub(crate) immutable: bool,
-    /// What a user may do is asked of the source, each time, and not judged by mode bits.
-    pub(crate) asks_source: bool,
+    /// By whose word users may do what they ask for.
+    pub(crate) permissions: Permissions,
+}
+
+/// By whose word users may do what they ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Permissions {
+    /// The kernel above the mount judges by mode bits and access lists.
+    #[default]
+    OfKernel,
+    /// The source says, and there is one user, that of this process.
+    OfSource,
+    /// The source says, to each user by itself.
+    OfSourceForEach,
+}
+
+impl Permissions {
+    /// Whether the kernel above the mount judges nothing.
+    pub(crate) fn are_of_source(self) -> bool {
+        self != Self::OfKernel
+    }
 }
 
 impl Settings {
-    /// How long the kernel may follow a name without asking. Where the source decides on each step
-    /// of a path who may take it, that is not at all: the kernel would take others on the way of
+    /// How long the kernel may follow a name without asking. Where the source says to each user,
+    /// and on each step of a path, that is not at all: the kernel would take others on the way of
     /// the first.
     pub(crate) fn name_ttl(&self) -> Duration {
-        if self.asks_source { Duration::ZERO } else { self.metadata_ttl }
+        if self.asks_for_each() { Duration::ZERO } else { self.metadata_ttl }
+    }
+
+    /// Whether the source says to each user what that one may do.
+    pub(crate) fn asks_for_each(&self) -> bool {
+        self.permissions == Permissions::OfSourceForEach
     }
 }
 
@@ -121,6 +145,8 @@ pub(crate) struct View<O: Origin> {
     versions: Versions,
     files: Handles<OpenFile<O>>,
     directories: Handles<OpenDirectory<O>>,
+    /// Attributes of this age, which came with names, are old.
+    attributes_old: Duration,
     /// Handles of directories of which the kernel shows names that it keeps, and since when.
     shown: Mutex<HashMap<u64, Instant>>,
 }
@@ -171,6 +197,7 @@ impl<O: Origin> View<O> {
             versions,
             files: Handles::new(),
             directories: Handles::new(),
+            attributes_old: directories::ATTRIBUTES_OLD,
             shown: Mutex::default(),
         };
         view.inodes.remember(ROOT, root);
@@ -350,12 +377,21 @@ impl<O: Origin> View<O> {
             Err(errno @ (Errno::NOENT | Errno::STALE | Errno::NOTCONN | Errno::IO))
                 if parent == ROOT && (had_gone || errno != Errno::IO) =>
             {
+                if errno == Errno::NOENT && !had_gone && self.has_names(&inode) {
+                    return Err(errno);
+                }
                 let (current, _) = self.refresh_root()?;
                 let is_new = had_gone || !Arc::ptr_eq(&current, &inode);
                 if is_new { operation(&current.node) } else { Err(errno) }
             }
             other => other,
         }
+    }
+
+    /// Whether a directory is known to be one still. In a removed one every name is missing.
+    fn has_names(&self, directory: &Inode<O>) -> bool {
+        let asked = self.origin.attributes_needed(&directory.node, None, Needed::Links);
+        asked.is_ok_and(|attributes| attributes.links > 0)
     }
 
     fn writable(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::inode::{Inode, Name};
 use crate::record::{Entry, Key};
 use crate::releases;
 use ogive_arc::Access;
-use ogive_origin::{Caller, Errno, FileKind, Found, Make, Origin, RenameFlags, Time};
+use ogive_origin::{Caller, Errno, FileKind, Found, Make, Needed, Origin, RenameFlags, Time};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl<O: Origin> View<O> {
     pub(crate) fn may_remember_absence(&self, parent: u64) -> bool {
         let folds = |inode: Arc<Inode<O>>| self.origin.folds_case_in(&inode.node);
         !self.settings.negative_ttl.is_zero()
-            && !self.settings.asks_source
+            && !self.settings.asks_for_each()
             && (self.settings.immutable || !self.inodes.get(parent).is_some_and(folds))
     }
 
@@ -182,7 +182,7 @@ impl<O: Origin> View<O> {
     pub(crate) fn read_link(&self, number: u64) -> Result<OsString> {
         let inode = self.inode(number)?;
         let now = Time::now();
-        let attributes = self.origin.attributes(&inode.node, None)?;
+        let attributes = self.origin.attributes_needed(&inode.node, None, Needed::Version)?;
         let (version, settled) = self.versions.of(&attributes.identity(inode.generation), now);
         if !settled {
             return self.origin.read_link(&inode.node);

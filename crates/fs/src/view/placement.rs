@@ -103,8 +103,7 @@ impl<O: Origin> View<O> {
         let sizes = believed.least()..=believed.greatest();
         let early = mode.is_direct.then(|| end_before(start, &sizes)).flatten();
         if let Some(end) = early {
-            let attributes = self.origin.attributes(&open.inode.node, Some(&open.file))?;
-            return Ok(Target::At(parts.come_early(range, (end, attributes.size_bytes))));
+            return Ok(Target::At(parts.come_early(range, (end, self.size_of(open)?))));
         }
         let has_room = || size.is_none_or(|size| size <= start);
         let is_elsewhere = start < believed.least() || (start > believed.greatest() && has_room());

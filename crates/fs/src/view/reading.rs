@@ -18,7 +18,7 @@ use crate::prefetch::Progress;
 use crate::record::{Entry, Key, Version};
 use crate::version::Contents;
 use ogive_arc::{Access, Hold, Kind, LoadError, Lookup};
-use ogive_origin::{Errno, Origin, ReadAhead};
+use ogive_origin::{Errno, Needed, Origin, ReadAhead};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -245,14 +245,20 @@ impl<O: Origin> View<O> {
     /// behind the mount. Below a page cache the kernel asks for attributes and finds out.
     fn read_past_growth(self: &Arc<Self>, read: &mut Read<O>) -> Result<()> {
         let end = read.reached();
-        let attributes = self.origin.attributes(&read.open.inode.node, Some(&read.open.file))?;
-        if attributes.size_bytes <= end {
+        let size_bytes = self.size_of(&read.open)?;
+        if size_bytes <= end {
             return Ok(());
         }
-        self.notice_size(&read.open.inode, attributes.size_bytes);
+        self.notice_size(&read.open.inode, size_bytes);
         let contents = self.contents_read_by(&read.open)?;
         (read.version, read.pieces, read.complete) = (contents.version, Pieces::None, false);
         self.load_rest(read)
+    }
+
+    /// The size of an open file now, in bytes.
+    pub(super) fn size_of(&self, open: &OpenFile<O>) -> Result<u64> {
+        let (node, file) = (&open.inode.node, Some(&open.file));
+        Ok(self.origin.attributes_needed(node, file, Needed::Size)?.size_bytes)
     }
 
     /// Notes that the file has this size now. If nobody told the mount, it was changed behind it,

@@ -16,7 +16,7 @@ use super::kinds::Kind;
 use super::times::{self, Proof, TrustTimes};
 use super::types;
 use crate::mount_table::{self, MountEntry};
-use crate::{Attributes, FileKind, Result, Tag, Time};
+use crate::{Attributes, FileKind, Needed, Result, Tag, Time};
 use parking_lot::RwLock;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Statx, StatxFlags, StatxTimestamp, makedev};
@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// File systems whose way is remembered; a further one is asked each time.
 const FILE_SYSTEMS_MAX: usize = 256;
+/// All that `stat(2)` tells.
+const ALL: StatxFlags = StatxFlags::BASIC_STATS;
 /// A change time so old right after a change is none.
 const CHANGE_TIME_OLD: Duration = Duration::from_secs(60);
 
@@ -89,7 +91,7 @@ impl Inspector {
             asked => asked.ok(),
         };
         self.crossings.check(directory, name, asked.as_ref().map(|(_, id)| *id))?;
-        let statx = ask(directory, name, StatxFlags::BTIME)?;
+        let statx = ask(directory, name, ALL | StatxFlags::BTIME)?;
         let known = self.known(&statx, asked.is_some(), (directory, name))?;
         let Known { kind, proof, has_handles, .. } = known;
         let attributes = attributes(&statx, proof)?;
@@ -109,8 +111,28 @@ impl Inspector {
 
     /// Attributes of an object that was looked at before, and so may be asked.
     pub(super) fn attributes(&self, fd: BorrowedFd<'_>) -> Result<Attributes> {
+        self.some_attributes(fd, ALL)
+    }
+
+    /// The same, of which only some are needed.
+    pub(super) fn attributes_needed(
+        &self,
+        fd: BorrowedFd<'_>,
+        needed: Needed,
+    ) -> Result<Attributes> {
+        self.some_attributes(
+            fd,
+            match needed {
+                Needed::Version => ALL - StatxFlags::ATIME,
+                Needed::Size => StatxFlags::SIZE,
+                Needed::Links => StatxFlags::NLINK,
+            },
+        )
+    }
+
+    fn some_attributes(&self, fd: BorrowedFd<'_>, mask: StatxFlags) -> Result<Attributes> {
         let place = (fd, OsStr::new(""));
-        let statx = ask(place.0, place.1, StatxFlags::empty())?;
+        let statx = ask(place.0, place.1, mask)?;
         let proof = match self.find(&statx) {
             Some(known) => known.proof,
             None => self.known(&statx, handle(place.0, place.1).is_ok(), place)?.proof,
@@ -258,7 +280,7 @@ impl Inspector {
 
     /// Its times have shown to prove nothing.
     fn doubt(&self, fd: BorrowedFd<'_>, why: &'static str) {
-        let Ok(statx) = ask(fd, OsStr::new(""), StatxFlags::empty()) else { return };
+        let Ok(statx) = ask(fd, OsStr::new(""), StatxFlags::TYPE) else { return };
         let (device, mount) = (device(&statx), statx.stx_mnt_id);
         if matches!(self.trust, TrustTimes::Always | TrustTimes::Unchanging) {
             return;
@@ -303,10 +325,10 @@ fn device(statx: &Statx) -> u64 {
 }
 
 /// What the kernel says of an object, and of the mount that it lies on.
-fn ask(directory: BorrowedFd<'_>, name: &OsStr, more: StatxFlags) -> Result<Statx> {
+fn ask(directory: BorrowedFd<'_>, name: &OsStr, needed: StatxFlags) -> Result<Statx> {
     let mut flags = AtFlags::SYMLINK_NOFOLLOW;
     flags.set(AtFlags::EMPTY_PATH, name.is_empty());
-    let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | MNT_ID_UNIQUE | more;
+    let mask = needed | StatxFlags::MNT_ID | MNT_ID_UNIQUE;
     rustix::fs::statx(directory, name, flags, mask)
 }
 

@@ -50,6 +50,11 @@ const FOLD_CASE: &[u32] = &[FAT, EXFAT, SMB[0], SMB[1]];
 
 /// Those whose files have no capabilities: nothing is kept under that name, whatever else is.
 const LACK_CAPABILITIES: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1], FAT, EXFAT];
+/// Those that bring what was written to a file to the server before they tell its times.
+const FLUSH_TO_TELL_TIMES: &[u32] = &[NFS];
+/// Those that keep the names of a directory while it is unchanged, but not the attributes that came
+/// with them.
+const KEEP_NAMES: &[u32] = &[NFS];
 
 /// What is known of a type of file system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +66,8 @@ pub(super) struct Kind {
     /// The number of an object is good for as long as somebody has the object open.
     pub(super) makes_up_numbers: bool,
     pub(super) lacks_capabilities: bool,
+    pub(super) flushes_to_tell_times: bool,
+    pub(super) keeps_names: bool,
     /// A file that is open when it is removed stays in its directory.
     pub(super) hides_what_is_open: bool,
     pub(super) folds_case: bool,
@@ -78,6 +85,8 @@ impl Kind {
             birth_of_files_stays: BIRTH_OF_FILES_STAYS.contains(&magic),
             makes_up_numbers: NUMBERS_ARE_MADE_UP.contains(&magic),
             lacks_capabilities: LACK_CAPABILITIES.contains(&magic),
+            flushes_to_tell_times: FLUSH_TO_TELL_TIMES.contains(&magic),
+            keeps_names: KEEP_NAMES.contains(&magic),
             hides_what_is_open: HIDE_WHAT_IS_OPEN.contains(&magic),
             folds_case: FOLD_CASE.contains(&magic),
             is_case_known: FOLD_CASE.contains(&magic),
@@ -126,5 +135,15 @@ mod tests {
         for magic in [NFS, SMB[1], AFS[0]] {
             assert!(Kind::of(magic).hides_what_is_open, "{magic:x}");
         }
+    }
+
+    #[test]
+    fn only_nfs_flushes_to_tell_times_and_keeps_names_beyond_attributes() {
+        for magic in [EXT, XFS, FUSE, CEPH, SMB[1], 0] {
+            let Kind { flushes_to_tell_times, keeps_names, .. } = Kind::of(magic);
+            assert!(!flushes_to_tell_times && !keeps_names, "{magic:x}");
+        }
+        let nfs = Kind::of(NFS);
+        assert!(nfs.flushes_to_tell_times && nfs.keeps_names);
     }
 }

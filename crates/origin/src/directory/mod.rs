@@ -129,6 +129,13 @@ impl DirectoryOrigin {
         self
     }
 
+    /// Leaves it to the source what this process's user may do, who is the only one.
+    #[must_use]
+    pub fn leaving_rights_to_source(mut self) -> Self {
+        self.nodes.rights = Rights::Sole;
+        self
+    }
+
     /// Asks the source in the name of whoever this process acts for ([`crate::on_behalf_of`]), and
     /// with that one's rights, instead of with its own. A thread that acts for nobody is refused.
     ///

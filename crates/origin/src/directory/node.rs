@@ -329,7 +329,7 @@ impl Nodes {
                 let (found, id) = self.rights.run(|| FileHandle::at(parent, name))?;
                 Ok(found == *handle && self.mounts.is(*mount, id))
             }
-            Name::Object(object) if self.rights == Rights::Own => {
+            Name::Object(object) if self.rights != Rights::Requesters => {
                 Ok(object.may_be(&self.inspector.look(parent, name)?))
             }
             Name::Object(object) => {
@@ -469,7 +469,7 @@ impl Nodes {
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
         match &node.0 {
-            Name::Handle { mount, handle } if self.rights == Rights::Own => {
+            Name::Handle { mount, handle } if self.rights != Rights::Requesters => {
                 let mount_descriptor = self.mount_descriptor(*mount)?;
                 match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
                     Err(Errno::STALE) => {
@@ -493,7 +493,9 @@ impl Nodes {
 
 /// Whether a directory has a name, as far as its file system counts them.
 fn has_names(directory: BorrowedFd<'_>) -> bool {
-    rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_nlink > 0)
+    // Of all attributes an NFS client might have to ask the server.
+    let names = rustix::fs::statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK);
+    names.is_ok_and(|statx| statx.stx_nlink > 0)
 }
 
 fn found(name: Name, seen: &Seen) -> Found<Node> {

@@ -128,7 +128,7 @@ impl OpenFile {
     /// Those of writes that were accepted, as `close(2)` tells them.
     pub(super) fn close(&self, nodes: &Nodes) -> Result<()> {
         let Held::Open(descriptor, _) = self.held.lock().clone() else { return Ok(()) };
-        if can_be_opened_again(nodes, &descriptor)
+        if self.can_be_opened_again(nodes, &descriptor)
             && let Ok(path) = nodes.with_room(|| path_of(&descriptor))
         {
             self.keep_only(&descriptor, path)?;
@@ -143,6 +143,15 @@ impl OpenFile {
         }
     }
 
+    /// Whether nothing can keep the file from being opened as it is open now. A file system that
+    /// does not know so is not asked for attributes: an NFS client flushes writes before it answers.
+    fn can_be_opened_again(&self, nodes: &Nodes, descriptor: &Descriptor) -> bool {
+        let device = nodes.device_of(&self.node);
+        let is_own = || fstat(descriptor).is_ok_and(|stat| stat.st_uid == geteuid().as_raw());
+        device.is_some_and(|device| nodes.inspector.opens_as_files_permit(device))
+            && (nodes.overrides_permissions || is_own())
+    }
+
     /// Goes on with a descriptor that keeps the object, unless the file is open by another by now.
     fn keep_only(&self, descriptor: &Arc<Descriptor>, path: OwnedFd) -> Result<()> {
         let mut held = self.held.lock();
@@ -154,14 +163,6 @@ impl OpenFile {
         }
         Ok(())
     }
-}
-
-/// Whether nothing can keep a file from being opened as it is open now.
-fn can_be_opened_again(nodes: &Nodes, descriptor: &Descriptor) -> bool {
-    fstat(descriptor).is_ok_and(|stat| {
-        (nodes.overrides_permissions || stat.st_uid == geteuid().as_raw())
-            && nodes.inspector.opens_as_files_permit(stat.st_dev)
-    })
 }
 
 /// A descriptor that keeps the object of another.

@@ -3,17 +3,17 @@
 use super::descriptors::Descriptor;
 use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, open_real};
-use super::rights::Rights;
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
-    FileSystemStatistics, FlagsForm, Found, Make, OFlags, Origin, RenameFlags, Result, SetTime,
-    Time, Whence, XattrFlags,
+    FileSystemStatistics, FlagsForm, Found, Make, Needed, OFlags, Origin, RenameFlags, Result,
+    SetTime, Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, StatxFlags, Timespec, Uid,
+    Advice, AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, StatxFlags,
+    Timespec, Uid,
 };
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 use std::ffi::{OsStr, OsString};
@@ -127,6 +127,22 @@ impl Origin for DirectoryOrigin {
         self.nodes.rights.own_first(look)
     }
 
+    fn attributes_needed(
+        &self,
+        node: &Node,
+        file: Option<&OpenFile>,
+        needed: Needed,
+    ) -> Result<Attributes> {
+        let descriptor = self.path_of(node, file)?;
+        let look = || self.nodes.inspector.attributes_needed(descriptor.as_fd(), needed);
+        self.nodes.rights.own_first(look)
+    }
+
+    fn flushes_to_tell_times(&self, file: &Node) -> bool {
+        let device = self.nodes.device_of(file);
+        device.is_some_and(|device| self.nodes.inspector.kind(device).flushes_to_tell_times)
+    }
+
     fn set_attributes(
         &self,
         node: &Node,
@@ -151,7 +167,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn access(&self, node: &Node, file: Option<&OpenFile>, wanted: Access) -> Result<()> {
-        if self.nodes.rights == Rights::Own {
+        if !self.nodes.rights.are_decided_by_source() {
             return Err(Errno::NOSYS);
         }
         let descriptor = self.path_of(node, file)?;
@@ -196,8 +212,10 @@ impl Origin for DirectoryOrigin {
         })
     }
 
-    /// Always exclusive. If the name turns out to exist, the caller's kernel did not know and so
-    /// has not checked whether the file may be opened: `ESTALE` makes it look again.
+    /// Exclusive where the kernel above checks permissions: if the name turns out to exist, it did
+    /// not know and has not checked whether the file may be opened, and `ESTALE` makes it look
+    /// again. Where the source checks them, the file is made or opened as the program wants it: an
+    /// NFS client sets the attributes of what it makes exclusively by a request of their own.
     fn create(
         &self,
         parent: &Node,
@@ -206,16 +224,24 @@ impl Origin for DirectoryOrigin {
         mode: u32,
         caller: Caller,
     ) -> Result<(Found<Node>, OpenFile)> {
-        let exclusive = (flags - STRIPPED) | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let rights = self.nodes.rights;
+        let how = match rights.are_decided_by_source() {
+            // What has come by the name may be a pipe.
+            true => (flags & (OFlags::EXCL | OFlags::TRUNC)) | OFlags::NONBLOCK | OFlags::NOFOLLOW,
+            false => OFlags::EXCL,
+        };
+        let flags_here = (flags - STRIPPED) | how | OFlags::CREATE | OFlags::CLOEXEC;
         let created = self.nodes.within(parent, |directory| {
             self.nodes.with_room(|| {
-                self.nodes.rights.create(caller, mode & 0o7777, |mode| {
-                    rustix::fs::openat(directory, name, exclusive, mode)
+                rights.create(caller, mode & 0o7777, |mode| {
+                    rustix::fs::openat(directory, name, flags_here, mode)
                 })
             })
         });
         let fd = match created {
-            Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => return Err(Errno::STALE),
+            Err(Errno::EXIST | Errno::LOOP | Errno::NXIO) if !flags.contains(OFlags::EXCL) => {
+                return Err(Errno::STALE);
+            }
             other => other?,
         };
         if self.spares_times.0 {
@@ -223,7 +249,10 @@ impl Origin for DirectoryOrigin {
             let _ = rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::NOATIME);
         }
         let found = self.nodes.found((parent, name), fd.as_fd())?;
-        let file = OpenFile::new(&found.node, fd, exclusive);
+        if found.attributes.kind != FileKind::Regular {
+            return Err(Errno::STALE);
+        }
+        let file = OpenFile::new(&found.node, fd, flags_here);
         Ok((found, file))
     }
 
@@ -273,7 +302,7 @@ impl Origin for DirectoryOrigin {
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
         let flags = flags - STRIPPED - OFlags::NOFOLLOW;
-        let executes = flags.contains(EXECUTES) && self.nodes.rights == Rights::Requesters;
+        let executes = flags.contains(EXECUTES) && self.nodes.rights.are_decided_by_source();
         let fd = match executes {
             true => self.open_to_execute(node, flags)?,
             false => self.open_sparing(self.spares_times.0, node, flags)?,
@@ -427,6 +456,14 @@ impl Origin for DirectoryOrigin {
         self.nodes.inspector.lists_with_attributes(device)
     }
 
+    fn drop_kept_names(&self, directory: &OpenDirectory) {
+        let device = self.nodes.device_of(&directory.node);
+        if device.is_some_and(|device| self.nodes.inspector.kind(device).keeps_names) {
+            // Names of a directory are kept as pages of it. If they stay, reading is but slower.
+            let _ = rustix::fs::fadvise(&directory.fd, 0, None, Advice::DontNeed);
+        }
+    }
+
     fn folds_case(&self, device: u64) -> bool {
         self.nodes.inspector.kind(device).folds_case
     }
@@ -441,7 +478,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {
-        self.nodes.inspector.attributes(directory.fd.as_fd())
+        self.nodes.inspector.attributes_needed(directory.fd.as_fd(), Needed::Version)
     }
 
     fn sync_directory(&self, directory: &OpenDirectory) -> Result<()> {

@@ -33,10 +33,12 @@ use std::cell::{Cell, OnceCell};
 /// Whose rights count in an origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rights {
-    /// Those of this process.
+    /// Those of this process, after the kernel above the mount has checked who may do what.
     #[default]
     Own,
-    /// Those of whoever asks.
+    /// Those of this process, whose user is the only one: nobody has checked anything.
+    Sole,
+    /// Those of the user who asks.
     Requesters,
 }
 
@@ -54,6 +56,11 @@ thread_local! {
 }
 
 impl Rights {
+    /// Whether the source decides who may do what.
+    pub(super) fn are_decided_by_source(self) -> bool {
+        self != Self::Own
+    }
+
     /// Makes a call that needs a permission.
     ///
     /// # Errors
@@ -68,7 +75,7 @@ impl Rights {
         kept: CapabilitySet,
         call: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        if self == Self::Own || IS_SWITCHED.get() {
+        if self != Self::Requesters || IS_SWITCHED.get() {
             return call();
         }
         let Some((user, group)) = acting::requester()? else { return call() };
@@ -100,7 +107,7 @@ impl Rights {
     ) -> Result<T> {
         match self {
             Self::Own => as_creator(caller, mode, make),
-            Self::Requesters => self.run(masking(caller.umask, mode, make)),
+            Self::Sole | Self::Requesters => self.run(masking(caller.umask, mode, make)),
         }
     }
 }

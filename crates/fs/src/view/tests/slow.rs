@@ -1,7 +1,9 @@
 //! What an origin is asked that takes its time to answer.
 
 use super::*;
-use crate::testing::{FakeOrigin, NAMES};
+use crate::testing::{FakeOrigin, NAMES, SIZE};
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
 
 /// Lists the root with attributes; how many names there are.
 fn list(view: &View<FakeOrigin>) -> u64 {
@@ -24,10 +26,9 @@ fn list(view: &View<FakeOrigin>) -> u64 {
     count
 }
 
-#[test]
-fn attributes_that_come_with_names_are_not_asked_for_one_by_one() {
+fn view() -> View<FakeOrigin> {
     let settings = Settings { direct_io: false, ..fixture().view.settings.clone() };
-    let view = View::new(
+    View::new(
         FakeOrigin::default(),
         settings,
         Cache::new(64 << 20),
@@ -35,12 +36,80 @@ fn attributes_that_come_with_names_are_not_asked_for_one_by_one() {
         Workers::new(1),
         InodeLimit::new(1 << 20, || {}),
         None,
-    );
-    let view = view.unwrap();
+    )
+    .unwrap()
+}
+
+#[test]
+fn attributes_that_come_with_names_are_not_asked_for_one_by_one() {
+    let view = view();
     assert_eq!(list(&view), NAMES);
     assert_eq!(view.origin.names.lock().asked, 0, "all came with the names");
     // Later what was told is not believed any more, while the names are in the cache still.
     view.origin.names.lock().told.clear();
     assert_eq!(list(&view), NAMES);
     assert_eq!(view.origin.names.lock().asked, 0, "and all came with the names again");
+}
+
+/// An NFS client keeps names for longer than it believes in the attributes that came with them.
+#[test]
+fn attributes_that_are_old_come_with_names_again() {
+    let mut view = view();
+    let dropped = |view: &View<FakeOrigin>| view.origin.names_dropped.load(Ordering::SeqCst);
+    list(&view);
+    assert_eq!(dropped(&view), 1, "nobody knows since when the client has them");
+    list(&view);
+    assert_eq!(dropped(&view), 1, "they are young");
+    view.attributes_old = Duration::ZERO;
+    list(&view);
+    assert_eq!(dropped(&view), 2);
+}
+
+#[test]
+fn old_attributes_of_many_names_come_again_once_more_than_the_first_are_wanted() {
+    let mut view = view();
+    let dropped = |view: &View<FakeOrigin>| view.origin.names_dropped.load(Ordering::SeqCst);
+    let names = (1..=3000).map(|cookie| (cookie, OsString::from(cookie.to_string())));
+    *view.origin.listed.lock() = Arc::new(names.collect());
+    assert_eq!(list(&view), 3000);
+    assert_eq!(dropped(&view), 1);
+    view.attributes_old = Duration::ZERO;
+    let opened = view.open_directory(ROOT, 1).unwrap();
+    let mut cookie = 0;
+    let mut first = |from| {
+        view.read_directory(opened.handle, from, true, &mut |entry| {
+            cookie = entry.cookie;
+            false
+        })
+        .unwrap();
+        cookie
+    };
+    let on = first(0);
+    assert_eq!(dropped(&view), 1, "a program may want the names alone");
+    first(on);
+    assert_eq!(dropped(&view), 2);
+    view.release_directory(opened.handle);
+}
+
+/// An NFS client brings each write to the server before it tells times, and a program that writes
+/// and reads by turns has the kernel ask for the size each time.
+#[test]
+fn a_file_that_is_being_written_is_not_asked_for_its_times_when_its_size_is_needed() {
+    for (pristine, flushes, is_spared) in
+        [(false, true, true), (false, false, false), (true, true, false)]
+    {
+        let view = view();
+        view.origin.flushes_to_tell_times.store(flushes, Ordering::SeqCst);
+        let number = view.lookup(ROOT, OsStr::new("file"), 1).unwrap().number;
+        let opened = view.open(number, OFlags::RDWR, 1).unwrap();
+        let inode = view.inodes.get(number).unwrap();
+        inode.update_contents(|contents| contents.pristine = pristine);
+        view.origin.times_asked.store(0, Ordering::SeqCst);
+        let known = view.attributes_for_size(number, Some(opened.handle));
+        assert_eq!(known.is_some(), is_spared, "{pristine} {flushes}");
+        assert!(known.is_none_or(|known| known.unwrap().attributes.size_bytes == SIZE));
+        assert!(view.attributes_for_size(number, None).is_none(), "stat(2) needs all");
+        assert_eq!(view.origin.times_asked.load(Ordering::SeqCst), 0);
+        view.release(opened.handle);
+    }
 }

@@ -332,3 +332,49 @@ fn nobody_is_refused_and_a_panic_leaves_the_thread_as_it_was() {
     assert_eq!(this_thread(fixture.directory.path()), before);
     assert_eq!(fixture.opens(stranger(), "file", OFlags::RDWR), Ok(()), "and can act again");
 }
+
+/// A server answers as the program asked, whatever the kernel above took the name for.
+#[test]
+fn where_the_source_decides_a_file_that_came_to_be_is_opened_as_a_program_wants_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let origin = DirectoryOrigin::open(directory.path()).unwrap().leaving_rights_to_source();
+    let root = origin.root().unwrap().node;
+    let caller = Caller { user: geteuid().as_raw(), group: getegid().as_raw(), umask: 0o022 };
+    let create = |name: &str, flags| {
+        let name = OsStr::new(name);
+        origin.create(&root, name, OFlags::RDWR | flags, 0o666, caller).map(|(found, _)| found)
+    };
+    let found = create("new", OFlags::empty()).unwrap();
+    assert_eq!((found.attributes.permissions, found.attributes.size_bytes), (0o644, 0));
+    std::fs::write(at("old"), "1234").unwrap();
+    assert_eq!(create("old", OFlags::empty()).unwrap().attributes.size_bytes, 4);
+    assert_eq!(create("old", OFlags::EXCL).err(), Some(Errno::EXIST));
+    assert_eq!(create("old", OFlags::TRUNC).unwrap().attributes.size_bytes, 0);
+    // The kernel looks again, and opens what it is as such.
+    symlink("old", at("link")).unwrap();
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for name in ["link", "pipe"] {
+        assert_eq!(create(name, OFlags::empty()).err(), Some(Errno::STALE), "{name}");
+    }
+    std::fs::create_dir(at("directory")).unwrap();
+    assert_eq!(create("directory", OFlags::empty()).err(), Some(Errno::ISDIR));
+}
+
+#[test]
+fn where_the_source_decides_it_is_asked_what_the_only_user_may_do() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    std::fs::set_permissions(directory.path().join("file"), PermissionsExt::from_mode(0o600))
+        .unwrap();
+    let origin = DirectoryOrigin::open(directory.path()).unwrap();
+    let ask = |origin: &DirectoryOrigin, wanted| {
+        let root = origin.root().unwrap().node;
+        let file = origin.lookup(&root, OsStr::new("file")).unwrap().node;
+        origin.access(&file, None, wanted)
+    };
+    assert_eq!(ask(&origin, Access::READ_OK), Err(Errno::NOSYS), "the kernel knows");
+    let origin = origin.leaving_rights_to_source();
+    assert_eq!(ask(&origin, Access::READ_OK), Ok(()));
+    assert_eq!(ask(&origin, Access::EXEC_OK), Err(Errno::ACCESS), "not even root");
+}
