@@ -37,7 +37,7 @@ use ogive_origin::{DirectoryOrigin, Origin, TrustTimes, Watched};
 use ogive_pressure::Sources;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Threads that wait for the origin, unless told otherwise.
 const ORIGIN_THREADS: usize = 32;
@@ -97,9 +97,10 @@ impl Mount {
         let (origin, permissions) = permissions::decide(options.open(&source)?, &options)?;
         let inode_bytes = INODE_BYTES + if origin.keeps_handles() { 0 } else { PLACE_BYTES };
         let mount_point = options.mount_point.clone();
-        let trust = options.trust_times;
+        let (trust, metadata_ttl) = (options.trust_times, options.metadata_ttl);
         let attached = move |origin: &DirectoryOrigin| {
             warn_of_doubted(origin, trust);
+            tell_of_client(origin, metadata_ttl);
             tell_origin_of_mount(origin, &mount_point);
         };
         Self::begin(origin, &source, (inode_bytes, permissions), options, attached)
@@ -337,6 +338,35 @@ fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
              next{advice}"
         );
     });
+}
+
+/// Says how late what others change on NFS can be seen, and what to do about it.
+fn tell_of_client(origin: &DirectoryOrigin, metadata_ttl: Duration) {
+    let Some(client) = origin.nfs_client() else { return };
+    let (files, directories) = (&client.files_seconds, &client.directories_seconds);
+    let names = match client.believes_names() {
+        true => format!(
+            "names for {} to {} s; if other machines make, rename or remove names, mount it with \
+             lookupcache=none",
+            directories.start(),
+            directories.end()
+        ),
+        false => "no name".to_owned(),
+    };
+    log::info!(
+        event = "nfs_client",
+        version = client.version.as_str(),
+        files_seconds_max = *files.end(),
+        names_seconds_max = if client.believes_names() { *directories.end() } else { 0 },
+        metadata_ttl_seconds = metadata_ttl.as_secs_f64();
+        "the source is on NFS {}: a file that is opened is current; otherwise the kernel believes \
+         what it was told for {} s (--metadata-ttl), and the NFS client before that attributes for \
+         {} to {} s and {names}",
+        client.version,
+        metadata_ttl.as_secs_f64(),
+        files.start(),
+        files.end()
+    );
 }
 
 /// `given`, or `automatic` for 0.

@@ -67,7 +67,7 @@ mod watched;
 pub use acting::{Requester, on_behalf_of, on_own_behalf};
 pub use attributes::{Attributes, FileKind, Identity, Tag, Time, VersionSecret};
 pub use directory::{
-    Device, DirectoryOrigin, Node, OpenDirectory, OpenError, OpenFile, TrustTimes,
+    Device, DirectoryOrigin, NfsClient, Node, OpenDirectory, OpenError, OpenFile, TrustTimes,
 };
 pub use origin::{
     Allocation, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics, FlagsForm, Found,

@@ -174,6 +174,8 @@ impl<O: Origin> View<O> {
         second_level: Option<Arc<SecondLevel>>,
     ) -> Result<Self> {
         let root = origin.root()?;
+        // What the kernel was told with names it does not ask for before that.
+        let attributes_old = directories::ATTRIBUTES_OLD.max(settings.metadata_ttl);
         let view = Self {
             numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
             root: Mutex::new(root.attributes),
@@ -197,7 +199,7 @@ impl<O: Origin> View<O> {
             versions,
             files: Handles::new(),
             directories: Handles::new(),
-            attributes_old: directories::ATTRIBUTES_OLD,
+            attributes_old,
             shown: Mutex::default(),
         };
         view.inodes.remember(ROOT, root);

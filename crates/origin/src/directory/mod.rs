@@ -16,6 +16,7 @@ mod handle;
 mod identity;
 mod kinds;
 mod mounts;
+mod nfs_client;
 mod node;
 mod object;
 mod open_file;
@@ -29,6 +30,7 @@ mod times;
 mod types;
 
 pub use crossing::Device;
+pub use nfs_client::NfsClient;
 pub use node::Node;
 pub use open_file::OpenFile;
 pub use times::TrustTimes;
@@ -119,6 +121,12 @@ impl DirectoryOrigin {
         let root = self.root.descriptor().ok()?;
         let mount = root::mount_of(root.as_fd())?;
         types::is_elsewhere(&mount.fstype).then_some(mount.fstype)
+    }
+
+    /// How long the client believes that the source is mounted by, if it is on NFS.
+    pub fn nfs_client(&self) -> Option<NfsClient> {
+        let root = self.root.descriptor().ok()?;
+        NfsClient::of(&root::mount_of(root.as_fd())?)
     }
 
     /// Says in the log which file systems below the source are met that decide on rights elsewhere,
