@@ -13,6 +13,7 @@ use crate::{
 use rustix::fd::OwnedFd;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// A place that holds objects and is the authority over them.
 pub trait Origin: Send + Sync + 'static {
@@ -289,6 +290,11 @@ pub trait Origin: Send + Sync + 'static {
     /// between, and there asking for each by itself is slow.
     fn lists_with_attributes(&self, _device: u64) -> bool {
         false
+    }
+
+    /// For how long at least a client between believes in attributes that came with names.
+    fn attributes_believed(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Has the next reading of a directory bring attributes with names from the source itself, where

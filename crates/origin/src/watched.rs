@@ -315,6 +315,10 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.has_only_hidden_files(parent, name)
     }
 
+    fn attributes_believed(&self) -> Duration {
+        self.0.origin.attributes_believed()
+    }
+
     fn drop_kept_names(&self, directory: &O::Directory) {
         self.0.origin.drop_kept_names(directory);
     }

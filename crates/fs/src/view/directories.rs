@@ -12,10 +12,8 @@ use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Attributes so old have to be asked for again by an NFS client (`acregmin` of nfs(5)).
-pub(super) const ATTRIBUTES_OLD: Duration = Duration::from_secs(3);
 /// So many names come with their attributes in one or two answers, for which it is not worth
 /// waiting whether a program wants more attributes than those of the first names.
 const FEW_NAMES: usize = 1024;

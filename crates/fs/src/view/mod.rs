@@ -174,8 +174,8 @@ impl<O: Origin> View<O> {
         second_level: Option<Arc<SecondLevel>>,
     ) -> Result<Self> {
         let root = origin.root()?;
-        // What the kernel was told with names it does not ask for before that.
-        let attributes_old = directories::ATTRIBUTES_OLD.max(settings.metadata_ttl);
+        // Nobody asks before: neither the kernel nor a client between.
+        let attributes_old = origin.attributes_believed().max(settings.metadata_ttl);
         let view = Self {
             numbers: Numbers::new((root.attributes.device, root.attributes.inode)),
             root: Mutex::new(root.attributes),

@@ -20,6 +20,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
 
 /// No file has a byte at or beyond this offset, and pread(2) refuses a range that ends beyond it.
 const OFFSET_MAX: u64 = i64::MAX as u64;
@@ -454,6 +455,12 @@ impl Origin for DirectoryOrigin {
 
     fn lists_with_attributes(&self, device: u64) -> bool {
         self.nodes.inspector.lists_with_attributes(device)
+    }
+
+    fn attributes_believed(&self) -> Duration {
+        let client = self.nfs_client();
+        let seconds = client.map_or(0, |client| *client.files_seconds.start());
+        Duration::from_secs(seconds.into())
     }
 
     fn drop_kept_names(&self, directory: &OpenDirectory) {
