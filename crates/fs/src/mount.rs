@@ -117,7 +117,7 @@ impl<O: Origin> Mount<O> {
         let options = options.checked()?;
         let source = options.source.clone();
         let inode_bytes = INODE_BYTES + PLACE_BYTES;
-        Self::begin(origin, &source, (inode_bytes, Permissions::OfKernel), options, |_| {})
+        Self::begin(origin, &source, (inode_bytes, Permissions::Kernel), options, |_| {})
     }
 
     /// `attached` is called when the kernel has mounted, and before it is answered.
@@ -385,7 +385,7 @@ impl MountOptions {
             prefetch_max_bytes: self.prefetch_max_bytes,
             read_only: self.read_only,
             immutable: self.immutable,
-            permissions: Permissions::OfKernel,
+            permissions: Permissions::Kernel,
         }
     }
 

@@ -215,12 +215,12 @@ mod tests {
                 read_by_fusermount(argument.as_bytes())
             };
             let own = [&b"subtype=ogive"[..], b"default_permissions"];
-            let of_kernel = read(&plain, Permissions::OfKernel);
+            let of_kernel = read(&plain, Permissions::Kernel);
             assert_eq!(of_kernel, [&own[..], &[&shown]].concat(), "{shown:?}");
-            let of_source = read(&plain, Permissions::OfSource);
+            let of_source = read(&plain, Permissions::Source);
             assert_eq!(of_source, [&own[..1], &[&shown]].concat(), "{shown:?}");
             let words = [&b"ro"[..], b"noexec", b"noatime", b"allow_other"];
-            let all = read(&all, Permissions::OfKernel);
+            let all = read(&all, Permissions::Kernel);
             assert_eq!(all, [&own[..], &words, &[&shown]].concat(), "{shown:?}");
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn decide(
     let Some(fstype) = origin.decides_rights_elsewhere() else {
         log::debug!("permissions: the kernel checks modes and access lists, as on the source");
         let origin = if options.allow_other { origin.letting_in_by_mode() } else { origin };
-        return Ok((origin, Permissions::OfKernel));
+        return Ok((origin, Permissions::Kernel));
     };
     let say = |by, why: &str| log::info!(event = "permissions", by; "permissions: {why}");
     if options.trust_permissions {
@@ -30,12 +30,12 @@ pub(super) fn decide(
             "the kernel checks the mode bits that {fstype} shows, because of --trust-permissions"
         );
         say("kernel", &why);
-        return Ok((origin, Permissions::OfKernel));
+        return Ok((origin, Permissions::Kernel));
     }
     if !options.allow_other {
         // There is one user, and it is this process's own.
         log::debug!("permissions: {fstype} decides what you may do");
-        return Ok((origin.leaving_rights_to_source(), Permissions::OfSource));
+        return Ok((origin.leaving_rights_to_source(), Permissions::Source));
     }
     let refuse = |option, why: &str| {
         let reason = format!(
@@ -55,7 +55,7 @@ pub(super) fn decide(
                  they may do"
             );
             say("source", &why);
-            Ok((origin, Permissions::OfSourceForEach))
+            Ok((origin, Permissions::SourceForEach))
         }
         Err(why) => refuse("allow-other", why),
     }

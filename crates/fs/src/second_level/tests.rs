@@ -90,7 +90,7 @@ fn view_with(
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
-        permissions: Permissions::OfKernel,
+        permissions: Permissions::Kernel,
     };
     let view = View::new(
         DirectoryOrigin::open(directory.path()).unwrap(),

@@ -75,7 +75,7 @@ pub(super) fn session_over<O: Origin>(
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
-        permissions: Permissions::OfKernel,
+        permissions: Permissions::Kernel,
     };
     let view = View::new(
         origin,

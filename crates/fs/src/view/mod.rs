@@ -88,17 +88,17 @@ pub(crate) struct Settings {
 pub(crate) enum Permissions {
     /// The kernel above the mount judges by mode bits and access lists.
     #[default]
-    OfKernel,
+    Kernel,
     /// The source says, and there is one user, that of this process.
-    OfSource,
+    Source,
     /// The source says, to each user by itself.
-    OfSourceForEach,
+    SourceForEach,
 }
 
 impl Permissions {
     /// Whether the kernel above the mount judges nothing.
     pub(crate) fn are_of_source(self) -> bool {
-        self != Self::OfKernel
+        self != Self::Kernel
     }
 }
 
@@ -112,7 +112,7 @@ impl Settings {
 
     /// Whether the source says to each user what that one may do.
     pub(crate) fn asks_for_each(&self) -> bool {
-        self.permissions == Permissions::OfSourceForEach
+        self.permissions == Permissions::SourceForEach
     }
 }
 

@@ -47,7 +47,7 @@ fn fixture_with(racy_window: Duration, change: impl FnOnce(&mut Settings)) -> Fi
         prefetch_max_bytes: 0,
         read_only: false,
         immutable: false,
-        permissions: Permissions::OfKernel,
+        permissions: Permissions::Kernel,
     };
     change(&mut settings);
     let mut view = View::new(

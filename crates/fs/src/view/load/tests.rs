@@ -32,7 +32,7 @@ fn fixture(prefetch_max_bytes: u64) -> Fixture {
         prefetch_max_bytes,
         read_only: false,
         immutable: false,
-        permissions: crate::view::Permissions::OfKernel,
+        permissions: crate::view::Permissions::Kernel,
     };
     let versions = Versions::new(Duration::ZERO, false, 1, VersionSecret::new([1; 32]));
     let limit = InodeLimit::new(1 << 20, || {});
