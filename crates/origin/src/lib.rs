@@ -56,6 +56,7 @@ pub mod mount_table;
 mod origin;
 mod question;
 mod read_ahead;
+mod run;
 #[cfg(test)]
 #[path = "../../../tests/seed.rs"]
 mod seed;
@@ -71,9 +72,10 @@ pub use directory::{
 };
 pub use origin::{
     Allocation, Caller, Changes, DirectoryEntry, FileFlags, FileSystemStatistics, FlagsForm, Found,
-    Make, Needed, Origin, Run, RunSink, SetTime, Standing, Whence,
+    Make, Needed, Origin, SetTime, Standing, Whence,
 };
 pub use read_ahead::ReadAhead;
+pub use run::{Run, RunSink};
 pub use rustix::fs::{Access, OFlags, RenameFlags, XattrFlags};
 pub use rustix::io::Errno;
 pub use watched::Watched;

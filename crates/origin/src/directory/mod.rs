@@ -9,6 +9,7 @@
 //! identity ([`object`]), and a bounded number of them is open ([`descriptors`]). All of them begin
 //! at one descriptor of the directory ([`root`]), which is opened once.
 
+mod change;
 mod credentials;
 mod crossing;
 mod descriptors;

@@ -1,5 +1,6 @@
 //! The directory origin's side of [`Origin`]: one system call or two for each operation.
 
+use super::change::change;
 use super::descriptors::Descriptor;
 use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, open_real};
@@ -7,14 +8,11 @@ use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
     FileSystemStatistics, FlagsForm, Found, Make, Needed, OFlags, Origin, RenameFlags, Result,
-    SetTime, Time, Whence, XattrFlags,
+    SetTime, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    Advice, AtFlags, CWD, FallocateFlags, FileType, Gid, IFlags, Mode, SeekFrom, StatxFlags,
-    Timespec, Uid,
-};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, FileType, IFlags, SeekFrom, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 use std::ffi::{OsStr, OsString};
 use std::io::IoSlice;
@@ -581,39 +579,6 @@ impl Origin for DirectoryOrigin {
     }
 }
 
-/// Changes the attributes of an object, of which `writable` is open if its size is to be changed.
-fn change(
-    descriptor: BorrowedFd<'_>,
-    writable: Option<&PathDescriptor>,
-    changes: &Changes,
-) -> Result<()> {
-    let path = magic_link(descriptor);
-    // Owner before permissions: a change of owner clears set-id bits.
-    if changes.user.is_some() || changes.group.is_some() {
-        rustix::fs::chownat(
-            descriptor,
-            c"",
-            changes.user.map(Uid::from_raw),
-            changes.group.map(Gid::from_raw),
-            AtFlags::EMPTY_PATH,
-        )?;
-    }
-    if let Some(permissions) = changes.permissions {
-        rustix::fs::chmod(path.as_c_str(), Mode::from_raw_mode(permissions & 0o7777))?;
-    }
-    if let (Some(size_bytes), Some(writable)) = (changes.size_bytes, writable) {
-        rustix::fs::ftruncate(writable.as_fd(), size_bytes)?;
-    }
-    if changes.accessed.is_some() || changes.modified.is_some() {
-        let times = rustix::fs::Timestamps {
-            last_access: timespec(changes.accessed),
-            last_modification: timespec(changes.modified),
-        };
-        rustix::fs::utimensat(CWD, path.as_c_str(), &times, AtFlags::empty())?;
-    }
-    Ok(())
-}
-
 /// Writes piece after piece, by a function that is told how much has been written before.
 fn write_all(bytes: &[u8], write: impl Fn(&[u8], usize) -> Result<usize>) -> Result<usize> {
     let mut written = 0;
@@ -628,14 +593,4 @@ fn write_all(bytes: &[u8], write: impl Fn(&[u8], usize) -> Result<usize>) -> Res
         }
     }
     Ok(written)
-}
-
-fn timespec(time: Option<SetTime>) -> Timespec {
-    match time {
-        None => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
-        Some(SetTime::Now) => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-        Some(SetTime::To(Time { seconds, nanoseconds })) => {
-            Timespec { tv_sec: seconds, tv_nsec: i64::from(nanoseconds) }
-        }
-    }
 }
