@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The promises of coherence, of programs on the view and of others behind it: on this machine, and
+# on another. A promise that breaks is tried on the source itself, as its own view: what no mount
+# of that source keeps, its view cannot.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+guest_suite torture 'the promises of coherence on network file systems and FAT'
+
+# keeps MOUNT BEHIND PROMISE ROUNDS: whether the promise is kept there.
+keeps() {
+    local code=0
+    mkdir -p "$1" "$2"
+    timeout 120 "$OGIVE_TORTURE" coherence --mount "$1" --source "$2" --rounds "$4" \
+        --names-ms 1500 "$3" || code=$?
+    return "$code"
+}
+
+# promise NAME BEHIND: through the view, and behind it there.
+promise() {
+    local try
+    if keeps "$VIEW" "$2" "$1" 3 >"$WORK/said" 2>&1; then
+        held=$((held + 1))
+        return
+    fi
+    for try in 1 2 3; do
+        if ! keeps "$SOURCE" "$2" "$1" 3 >"$WORK/bare" 2>&1; then
+            not_kept+=" $1"
+            return
+        fi
+        rm -rf "${SERVER:?}"/*
+    done
+    wrong "$kind $mode: $1, which bare keeps in $try runs: $(tail -n 4 "$WORK/said")"
+}
+
+# Names are never believed on other machines' mounts: these promises are of what is seen at once.
+while read -r kind options mode behind; do
+    open_source "$kind" "${options#-}"
+    [ "$behind" != OTHER ] || open_others "$kind" "${options#-}"
+    view_of "$mode"
+    held=0 not_kept=''
+    for name in $("$OGIVE_TORTURE" coherence --list | awk '{ print $1 }'); do
+        # With page cache an append of two pages is two requests (docs/coherence.md).
+        [[ "$name" != append-in-one-piece || "$mode" == *--direct-io* ]] || continue
+        promise "$name" "${!behind}"
+        rm -rf "${SERVER:?}"/*
+    done
+    say "$kind $options $mode, behind: ${behind,,}: $held held; not on bare:${not_kept:- none}"
+    unmount_view "$VIEW"
+    close_source
+done <<'ROWS'
+nfs4.2 - default SOURCE
+nfs4.2 - --direct-io SOURCE
+nfs4.2 lookupcache=none default OTHER
+nfs3 - default SOURCE
+smb - default SOURCE
+vfat - default SOURCE
+exfat - default SOURCE
+ROWS
+verdict
