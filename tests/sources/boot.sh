@@ -34,8 +34,8 @@ root_image() {
     exec 8>"$KEPT/lock"
     flock 8
     if [ ! -e "$folder/root.img" ]; then
-        command -v mmdebstrap >/dev/null || skip 'no mmdebstrap on this machine to build a guest with'
-        command -v mke2fs >/dev/null || skip 'no mke2fs on this machine to build a guest with'
+        command -v mmdebstrap >/dev/null || skip 'no mmdebstrap to build a guest with'
+        command -v mke2fs >/dev/null || skip 'no mke2fs to build a guest with'
         # Those of other scripts are nobody's any more.
         find "$KEPT" -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
         timeout 1500 sh "$HERE/root.sh" "$folder.new" >"$KEPT/log" 2>&1 8>&- || {
@@ -99,7 +99,7 @@ cp -r "$HERE/.." "$WORK/host/tests"
 printf 'export OGIVE_SEED=%q SUITE=%q\n' "${OGIVE_SEED:-1}" "$1" >"$WORK/host/environment"
 : >"$WORK/host/said"
 truncate -s 16G "$WORK/disk"
-# What a suite writes is gone with its guest, so no disk is ever waited for.
+# A disk is gone with its guest, so that none is ever waited for.
 accelerator="$(accelerator </dev/null)"
 "${MACHINE[@]}" -accel "$accelerator" -smp 2 -m 3G -initrd "$IMAGE/initrd" \
     -append 'root=/dev/vda rw console=ttyS0 init=/sbin/guest-init quiet panic=-1' \

@@ -4,8 +4,8 @@
 #
 # usage: root.sh DIRECTORY
 #
-# DIRECTORY gets root.img, vmlinuz and initrd. Whatever runs in the guest comes later, from the
-# folder that it shares with its host, so that this is built once. Environment: MIRROR, the mirror
+# DIRECTORY gets root.img, vmlinuz and initrd. The programs of the suites come later, by the folder
+# that the guest shares with its host, so that this is built once. Environment: MIRROR, the mirror
 # of Debian (default: http://deb.debian.org/debian).
 set -eu
 directory=$1
@@ -16,7 +16,7 @@ packages=$packages,util-linux,kmod,fdisk,iproute2,git,gcc,libc6-dev,make,netbase
 mkdir -p "$directory"
 cat >"$directory/init" <<'INIT'
 #!/bin/sh
-# Finds the folder of the host and goes on with what is there.
+# Finds the folder of the host and goes on with the script there.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -27,7 +27,7 @@ exec bash /host/tests/sources/guest/init.bash
 INIT
 chmod 755 "$directory/init"
 
-# What the hook runs sees only the guest's folder as its argument.
+# A hook has the root of the guest as its argument, and the rest from its environment.
 export directory
 # shellcheck disable=SC2016 # the shell of the hook is to expand it
 mmdebstrap --quiet --variant=minbase --include="$packages" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a file system does, beside what the view of it does. Differences that are known stand in
-# as-bare.expected: kind, mode, point, reason. One that occurs no more is a failure, too.
+# Forty points of a file system, on the source and on its view, compared. Differences that are known
+# stand in as-bare.expected: kind, mode, point, reason. One that occurs no more is a failure, too.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-guest_suite as-bare 'forty points of what a file system does: the view is as its source'
+guest_suite as-bare 'forty points of a file system: the view does as its source does'
 readonly EXPECTED="$GUEST/as-bare.expected"
 
 # expected_lines KIND MODE POINT: the numbers of those that match.

@@ -4,10 +4,10 @@ usage: behind.py BELIEVED READER=DIRECTORY... -- CHANGER=DIRECTORY...
 
 The directories are one, by different ways; the first reader is the bare source, the others are
 views of it. BELIEVED is for how many seconds the source's client believes names and attributes.
-Told are all delays, and as `WRONG` those that are longer than is promised: for a file that is
-opened by a name that was known, a second and a half after bare. For names and attributes the same
-after bare, or after what the client believes. A look at everything takes a while, and no delay is
-known better; so long is added. What bare never saw, nobody need see.
+All delays are told, and as `WRONG` those that are longer than is promised. A file that is opened by
+a name that was known may be late by a second and a half after bare. Names and attributes may be so
+after bare or after the client's belief ends. No delay is known better than a look at everything
+takes, and so long is added. A change that bare never saw need not be seen.
 """
 
 import errno
@@ -178,7 +178,7 @@ def prepare():
 
 
 def follow(rows):
-    """Makes the changes and looks until all are seen; the delays, and the longest round of looks."""
+    """Makes the changes and looks until all are seen: the delays, and the longest round."""
     changed, refused, seen, longest = {}, {}, {}, 0.0
     for changer, kind in rows:
         try:
@@ -220,7 +220,7 @@ def judge(rows, seen, longest):
 
 
 def hold(rows, seen):
-    """What has been seen is not followed by what was before it."""
+    """A change that has been seen stays seen."""
     for _ in range(3):
         for changer, kind in rows:
             for reader in readers:

@@ -2,8 +2,8 @@
 
 usage: full.py DIRECTORY
 
-The disk has room for less than is written. Told are the errors that came before `close` had returned, and
-whether what was synced before them is there. Which call fails first is no promise.
+The disk has room for less than is written. Told are the errors that came before `close` had
+returned, and whether what was synced before them is there. The call that fails first is no promise.
 """
 
 import errno

@@ -4,11 +4,11 @@
 #     source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 #     guest_suite NAME "what it does"
 # and ends with `verdict`. Called on a machine it is run by its guest (boot.sh); in the guest it
-# finds its servers running. What is wrong is told with `wrong`, and the suite goes on: the next
-# kind of source has an answer of its own. `fail` ends it, as ever.
+# finds its servers running. A fault is told with `wrong`, and the suite goes on: the next kind of
+# source has an answer of its own. `fail` ends it, as ever.
 #
-# A kind of source is a name: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash the
-# server takes root for nobody, with -small its disk is one of 64 MiB.
+# A kind of source is a name: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash
+# the server takes root for nobody, with -small its disk is one of 64 MiB.
 # shellcheck shell=bash
 
 GUEST="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -37,12 +37,13 @@ verdict() {
     passed
 }
 
-# row TEXT COMMAND...: one row of a suite, which holds if the command succeeds. It runs in a shell of
-# its own, which ends with the first command that fails.
+# row TEXT COMMAND...: one row of a suite, which holds if the command succeeds. It runs in a shell
+# of its own, which ends with the first command that fails. Its words are shown if it does not hold,
+# or if SHOWN is set.
 row() {
     local text="$1" started="$SECONDS" said="$WORK/row" code
     shift
-    # Behind `if` or `||` a shell would not end with what fails.
+    # Behind `if` or `||` a shell would go on after a failure.
     set +e
     (
         set -e
@@ -52,8 +53,9 @@ row() {
     set -e
     if [ "$code" -eq 0 ]; then
         say "$(printf '%-56s held %5d s' "$text" $((SECONDS - started)))"
+        [ -z "${SHOWN:-}" ] || cat "$said"
     else
-        wrong "$text: $(tail -c 2000 "$said")"
+        wrong "$text: $(tail -c 6000 "$said")"
     fi
 }
 
@@ -70,7 +72,8 @@ mount_client() {
     case "$1" in
         nfs*) mount_nfs 127.0.0.1 "$@" ;;
         smb*)
-            mount -t cifs -o "username=root,password=x,nosharesock${3:+,$3}" "//127.0.0.1/$share" "$2"
+            mount -t cifs -o "username=root,password=x,nosharesock${3:+,$3}" \
+                "//127.0.0.1/$share" "$2"
             ;;
         *) mount --bind "$(server_of "$1")" "$2" ;;
     esac
@@ -133,8 +136,8 @@ close_source() {
     rm -rf "$SERVER"
 }
 
-# view_of MODE [OPTION...]: mounts a view of the open source at $VIEW. A mode is options in one word,
-# or `default`.
+# view_of MODE [OPTION...]: mounts a view of the open source at $VIEW. A mode is options in one
+# word, or `default`.
 view_of() {
     local words=()
     [ "$1" = default ] || read -ra words <<<"$1"

@@ -9,8 +9,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite operations 'operations on NFS 4.2, beside those of the mount without a view'
 
-# What NFS believes for a second only would be asked for by a slow machine more often than by a
-# fast one.
+# Attributes that NFS believed for a few seconds only would be asked for more often by a slow machine
+# than by a fast one.
 readonly BELIEVED=acregmin=60,acdirmin=60
 
 # do_work WORK DIRECTORY
@@ -77,8 +77,8 @@ reads_of() {
     { grep -oE '\bREAD(_PLUS)?=[0-9]+' || true; } | awk -F = '{ all += $2 } END { print all + 0 }'
 }
 
-# judge MODE [ROWS]: each row of the table that begins so, against $WORK/bare and $WORK/view. Beside what is allowed a view
-# may look at its own folder, which is once for all files.
+# judge MODE ROWS: each row of the table that begins so, against $WORK/bare and $WORK/view. A view
+# may look at its own folder besides, which is once for all files.
 judge() {
     local work default direct goal bound view bare counted allowed
     while read -r work default direct _ goal; do
@@ -125,15 +125,16 @@ for mode in default --direct-io; do
     unmount_view "$VIEW"
 done
 
-# The second level has most of the set, and has it still after the mount has ended. The first pass is
-# a row of the table.
+# The second level has most of the set, and has it still after the mount has ended. The first pass
+# is a row of the table.
 readonly L2="--direct-io --arc-max 16M --l2 $WORK/l2 --l2-size 200M --l2-admit all"
 view_of "$L2"
 for pass in 1 2 3; do
     echo "l2-$pass $(count "${SOURCE%/*}" "random-$pass" "$VIEW")"
 done >"$WORK/view"
 sed 's/^/--l2: /' "$WORK/view"
-sed -n 's/^random-1 /l2-1 /p' "$WORK/bare" >>"$WORK/bare"
+bare="$(sed -n 's/^random-1 /l2-1 /p' "$WORK/bare")"
+echo "$bare" >"$WORK/bare"
 judge --l2 l2-
 [ "$(grep '^l2-3' "$WORK/view" | reads_of)" -eq 0 ] || wrong '--l2: read before, and again'
 unmount_view "$VIEW"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whatever was used a moment ago can be removed at once, and nothing of it stays: NFS keeps a file
+# A tree that was used a moment ago can be removed at once, and nothing of it stays. NFS keeps a file
 # that is removed while it is in use under another name, and then its directory is not empty.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite removed-trees 'trees that were used a moment ago are removed, all of them'
@@ -48,7 +48,7 @@ trees() {
     ls -lR old >/dev/null
     rm -r old
     mkdir unpacked
-    tar -C /usr/include -c linux/netfilter linux/usb | tar -C unpacked -x
+    tar -C /usr/include -c linux/usb | tar -C unpacked -x
     rm -r unpacked
 }
 
@@ -100,7 +100,7 @@ while read -r kind mode; do
     for what in repositories trees replaced temporary; do
         row "$kind $mode: $what" in_view "$what"
         cd /
-        # What is left of one is not the next one's fault.
+        # The next one begins with nothing.
         rm -rf "${VIEW:?}"/* 2>/dev/null || { sleep 5 && rm -rf "${VIEW:?}"/*; } || true
     done
     close_source

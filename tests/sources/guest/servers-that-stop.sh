@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Servers that stop in the middle of reads and writes, and come back: no acknowledged line is lost,
-# nobody waits who need not, and the mount recovers by itself.
+# a program that need not wait does not, and the mount recovers by itself.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite servers-that-stop 'servers that go away and come back, under reads and writes'
 export OGIVE
 
+readonly SHOWN=yes
 readonly STOP_NFS='rpc.nfsd 0' START_NFS='rpc.nfsd 8'
 readonly STOP_SMB='pkill -x smbd; sleep 1' START_SMB='smbd -D'
 
@@ -16,7 +17,7 @@ stopped() {
     ! grep -q '^WRONG' "$WORK/stopped"
 }
 
-# export_removed: and given back. What is open is served from memory, and then by the server.
+# export_removed: and given back. An open file is served from memory meanwhile.
 export_removed() {
     local file code=0
     echo one >"$SERVER/f"
@@ -65,7 +66,6 @@ while read -r kind how options mode; do
             nfs*) row "$kind $how $options $one" stopped "$STOP_NFS" "$START_NFS" "$how" ;;
             smb) row "$kind $how $options $one" stopped "$STOP_SMB" "$START_SMB" "$how" ;;
         esac
-        cat "$WORK/stopped"
         rm -rf "${SERVER:?}"/*
         unmount_view "$VIEW"
     done

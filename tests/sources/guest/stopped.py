@@ -3,7 +3,7 @@
 usage: stopped.py VIEW SOURCE SERVER STOP START hard|errors
 
 STOP and START are commands. `hard`: programs wait until the server is back. `errors`: they get an
-error, EIO. Whatever is not as promised is a line that begins with `WRONG`.
+error, EIO. A promise that is not kept is a line that begins with `WRONG`.
 """
 
 import errno
@@ -73,21 +73,42 @@ def ended(process, seconds):
         return None
 
 
-def answers(name, command):
-    """A command that looks at the mount answers while the server is away."""
+def answer(command, seconds):
+    """How long a command took and its output, or None: it is left behind, and may not die."""
     at = time.monotonic()
-    # A process that waits for the source may not end by a signal, and is then left behind.
     process = subprocess.Popen(
         command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
-        said = process.communicate(timeout=SOON)[0].decode()
-        say(f'{name}: code {process.returncode} after {time.monotonic() - at:.1f} s')
-        return said
+        said = process.communicate(timeout=seconds)[0].decode()
     except subprocess.TimeoutExpired:
         process.kill()
-        wrong(f'{name}: no answer in {SOON} s while the server is away')
-        return ''
+        return None
+    return time.monotonic() - at, said
+
+
+# Commands that look at the mount, and a word of their answers.
+LOOKS = {
+    'ogive stat': (f'exec {OGIVE} stat {view} 1 1', 'read'),
+    'the control directory': (f'cat {view}/.ogive/mount', '"source_gone"'),
+    'ogive doctor': (f'exec {OGIVE} doctor --for 1s {view}', ''),
+    'ogive kstat': (f'{OGIVE} kstat --dir /tmp/kstat {view} && echo kept', 'kept'),
+}
+
+
+def looks_answer(usual):
+    """Those answer while the server is away, after so much longer than usual."""
+    for name, (command, word) in LOOKS.items():
+        allowed = 2 * usual[name][0] + SOON
+        found = answer(command, allowed)
+        if found is None:
+            wrong(
+                f'{name}: no answer in {allowed:.0f} s, which is otherwise {usual[name][0]:.1f} s'
+            )
+        else:
+            say(f'{name}: {found[0]:.1f} s, otherwise {usual[name][0]:.1f} s')
+            if word not in found[1]:
+                wrong(f'{name} says', found[1][-300:])
 
 
 def watch_answers():
@@ -110,15 +131,9 @@ def watch_answers():
         wrong('ogive watch does not end while the server is away')
 
 
-def while_away(held):
-    """What is asked of the mount while its server does not answer."""
-    said = answers('ogive stat', f'{OGIVE} stat {view} 1 1')
-    if 'hits' not in said and 'hit%' not in said and 'read' not in said:
-        wrong('ogive stat says', said[-300:])
-    if '"source_gone"' not in answers('the control directory', f'cat {view}/.ogive/mount'):
-        wrong('the control directory does not tell of the source')
-    answers('ogive doctor', f'{OGIVE} doctor --for 1s {view}')
-    answers('ogive kstat', f'{OGIVE} kstat --dir /tmp/kstat {view}')
+def while_away(held, usual):
+    """The mount does not answer for its server, and answers for itself."""
+    looks_answer(usual)
     watch_answers()
     data = os.pread(held.fileno(), 65536, 0)
     if data != b'B' * 65536:
@@ -182,8 +197,9 @@ def comes_back():
                 wrong(f'{name} is not to be read {SERVED} s after the server was back')
                 break
             time.sleep(0.5)
-    if '"source_gone": true' in answers('the control directory', f'cat {view}/.ogive/mount'):
-        wrong('the source is still said to have gone')
+    found = answer(*LOOKS['the control directory'][:1], SOON)
+    if found is None or '"source_gone": true' in found[1]:
+        wrong('the source is still said to have gone:', found)
 
 
 for index in range(8):
@@ -191,9 +207,10 @@ for index in range(8):
         file.write(bytes([65 + index]) * (2 << 20))
 with open(f'{view}/f0', 'rb') as file:
     file.read()
+usual = {name: answer(command, SERVED) for name, (command, _) in LOOKS.items()}
 with open(f'{view}/f1', 'rb', buffering=0) as held:
     held.read(65536)
-    writer = python(WRITE, f'{view}/log', '25')
+    writer = python(WRITE, f'{view}/log', '40')
     time.sleep(3)
     run(stop)
     say('the server has stopped')
@@ -203,7 +220,7 @@ with open(f'{view}/f1', 'rb', buffering=0) as held:
     waiting = [reader.poll() is None for reader in readers]
     if how == 'hard' and not all(waiting):
         wrong('a reader did not wait for the server:', waiting)
-    while_away(held)
+    while_away(held, usual)
     if how == 'errors':
         said = ended(readers[2], 60)
         say('readers of the view and of the source:', said, ended(bare, 60))

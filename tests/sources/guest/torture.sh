@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The promises of coherence, of programs on the view and of others behind it: on this machine, and
-# on another. A promise that breaks is tried on the source itself, as its own view: what no mount
-# of that source keeps, its view cannot.
+# on another. A promise that breaks is tried on the source itself, as its own view: a promise that
+# the source does not keep cannot be kept by a view.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite torture 'the promises of coherence on network file systems and FAT'
 
@@ -31,7 +31,7 @@ promise() {
     wrong "$kind $mode: $1, which bare keeps in $try runs: $(tail -n 4 "$WORK/said")"
 }
 
-# Names are never believed on other machines' mounts: these promises are of what is seen at once.
+# NFS believes no names where another machine works: the promises are of changes seen at once.
 while read -r kind options mode behind; do
     open_source "$kind" "${options#-}"
     [ "$behind" != OTHER ] || open_others "$kind" "${options#-}"

@@ -61,7 +61,7 @@ def prepare(directory):
         'O = $(patsubst %.c,%.o,$(wildcard *.c))\nprogram: $(O)\n\tgcc -o $@ $(O)\n'
         '%.o: %.c h.h\n\tgcc -O1 -c -o $@ $<\nclean:\n\trm -f *.o program\n'
     )
-    # What there is to clean is the same every time.
+    # There is as much to clean the first time as later.
     run('make -s', program)
 
 
