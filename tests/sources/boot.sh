@@ -68,14 +68,12 @@ finish() {
     if [ -n "$GUEST" ]; then
         kill -KILL "$GUEST" 2>/dev/null
         wait "$GUEST" 2>/dev/null
-    fi
-    if [ -n "$WORK" ]; then
-        if [ ! -s "$WORK/host/code" ] && [ -s "$WORK/console" ]; then
+        if [ ! -s "$WORK/host/code" ]; then
             echo 'FAILED: the guest did not come to its end; the end of its console:' >&2
             tail -n 30 "$WORK/console" >&2
         fi
-        rm -rf "$WORK"
     fi
+    [ -z "$WORK" ] || rm -rf "$WORK"
     exit "$code"
 }
 

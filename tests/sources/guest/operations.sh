@@ -63,7 +63,7 @@ find-again    100   100
 status-cold   103   103
 status-again  110   110
 make-cold     215   215   goal 110
-make-again    265   265   goal 110
+make-again    285   285   goal 110
 made          200   200   goal 120
 removed       200   200   goal 120
 replaced      180   180   goal 120

@@ -38,7 +38,7 @@ export_removed() {
     eventually 60 'the view is back' cmp "$VIEW/g" "$SERVER/g"
     echo more >"$VIEW/g"
     [ "$(cat "$SERVER/g")" = more ] || fail 'what is written does not come to the server'
-    eventually 60 'the source is told to be back' grep -q '"source_gone": false' \
+    eventually 60 'the source is told to be back' grep -q '"source_gone": null' \
         "$VIEW/.ogive/mount"
 }
 

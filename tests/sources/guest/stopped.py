@@ -172,8 +172,10 @@ def judge_writer(writer):
     say(f'{len(noted)} lines acknowledged, {len(kept)} kept, errors: {errors}')
     if not noted or lost:
         wrong(f'{len(lost)} of {len(noted)} acknowledged lines are lost: {lost[:3]}')
-    if kept != sorted(kept) or not all(line.isdigit() for line in kept):
-        wrong('the log is out of order or has zeros')
+    # A line whose write ended with an error may come later, and stand anywhere.
+    ordered = [line for line in kept if line.isdigit() and str(int(line)) in set(noted)]
+    if ordered != sorted(ordered) or not all(line.isdigit() for line in kept):
+        wrong('the log is out of order or has zeros:', kept)
     if how == 'hard' and (errors or len(set(kept)) < len(kept)):
         wrong('a hard mount knows no errors and writes nothing twice:', errors)
     if set(errors) - {'EIO', 'ETIMEDOUT', 'EAGAIN', 'EHOSTDOWN'}:
@@ -198,7 +200,7 @@ def comes_back():
                 break
             time.sleep(0.5)
     found = answer(*LOOKS['the control directory'][:1], SOON)
-    if found is None or '"source_gone": true' in found[1]:
+    if found is None or '"source_gone": null' not in found[1]:
         wrong('the source is still said to have gone:', found)
 
 
