@@ -6,8 +6,7 @@ The directories are one, by different ways; the first reader is the bare source,
 views of it. BELIEVED is for how many seconds the source's client believes names and attributes.
 All delays are told, and as `WRONG` those that are longer than is promised. A file that is opened by
 a name that was known may be late by a second and a half after bare. Names and attributes may be so
-after bare or after the client's belief ends. No delay is known better than a look at everything
-takes, and so long is added. A change that bare never saw need not be seen.
+after bare or after the client's belief ends. A change that bare never saw need not be seen.
 """
 
 import errno
@@ -19,7 +18,6 @@ split = sys.argv.index('--')
 believed = float(sys.argv[1])
 readers = dict(argument.split('=', 1) for argument in sys.argv[2:split])
 changers = dict(argument.split('=', 1) for argument in sys.argv[split + 1 :])
-BARE = next(iter(readers))
 SECONDS = 75
 OLD, NEW = b'A' * 9000, b'B' * 9000
 
@@ -178,45 +176,53 @@ def prepare():
 
 
 def follow(rows):
-    """Makes the changes and looks until all are seen: the delays, and the longest round."""
-    changed, refused, seen, longest = {}, {}, {}, 0.0
-    for changer, kind in rows:
+    """Makes the changes and looks until all are seen, each at once after its change.
+
+    For how long a cell was not as it is now, at least, and after how long it was, at most.
+    """
+    changed, unseen, seen, missing = {}, {}, {}, []
+
+    def look_at(cell):
+        at = time.monotonic() - changed[cell[:2]]
+        if look(cell[2], *cell[:2]) == KINDS[cell[1]][4]:
+            seen[cell] = time.monotonic() - changed[cell[:2]]
+            return True
+        unseen[cell] = at
+        return False
+
+    for changer, kind in list(rows):
         try:
             KINDS[kind][2](f'{changers[changer]}/{changer}/{kind}')
         except OSError as error:
-            refused[changer, kind] = error.strerror
-        changed[changer, kind] = time.monotonic()
-    for row, why in refused.items():
-        print(f'{row[0]}: {row[1]}: cannot be changed there: {why}')
-        rows.remove(row)
-    began = time.monotonic()
-    wanted = {(*row, reader) for row in rows for reader in readers}
-    while len(seen) < len(wanted) and time.monotonic() < began + SECONDS:
-        start = time.monotonic()
-        for row in rows:
-            for reader in readers:
-                if (*row, reader) not in seen:
-                    at = time.monotonic()
-                    if look(reader, *row) == KINDS[row[1]][4]:
-                        seen[*row, reader] = at - changed[row]
-        longest = max(longest, time.monotonic() - start)
-        time.sleep(0.1)
-    return seen, longest
-
-
-def judge(rows, seen, longest):
-    print(f'{"":40}' + ''.join(f'{reader:>14}' for reader in readers), f'(looks: {longest:.1f} s)')
-    for changer, kind in rows:
-        delays = [seen.get((changer, kind, reader)) for reader in readers]
-        cells = ['never' if delay is None else f'{delay:.1f} s' for delay in delays]
-        print(f'{changer}: {kind}'.ljust(40) + ''.join(f'{cell:>14}' for cell in cells))
-        if delays[0] is None:
+            print(f'{changer}: {kind}: cannot be changed there: {error.strerror}')
+            rows.remove((changer, kind))
             continue
-        allowed = delays[0] if KINDS[kind][0] else max(delays[0], believed)
-        allowed += 1.5 + longest
-        for reader, delay, cell in zip(readers, delays, cells):
-            if reader != BARE and (delay is None or delay > allowed):
-                print(f'WRONG {reader}: {changer}: {kind}: {cell}, allowed {allowed:.1f} s')
+        changed[changer, kind] = time.monotonic()
+        cells = [(changer, kind, reader) for reader in readers]
+        missing += [cell for cell in cells if not look_at(cell)]
+    end = time.monotonic() + SECONDS
+    while missing and time.monotonic() < end:
+        time.sleep(0.1)
+        missing = [cell for cell in missing if not look_at(cell)]
+    return unseen, seen
+
+
+def judge(rows, unseen, seen):
+    print(' ' * 40 + ''.join(f'{reader:>12}' for reader in readers))
+    for changer, kind in rows:
+        cells = [(changer, kind, reader) for reader in readers]
+        words = [
+            'at once' if cell not in unseen else f'{seen[cell]:.1f} s' if cell in seen else 'never'
+            for cell in cells
+        ]
+        print(f'{changer}: {kind}'.ljust(40) + ''.join(f'{word:>12}' for word in words))
+        if cells[0] not in seen:
+            continue
+        bare = seen[cells[0]]
+        allowed = 1.5 + (bare if KINDS[kind][0] else max(bare, believed))
+        for cell, word in zip(cells[1:], words[1:]):
+            if cell not in seen or unseen.get(cell, 0) > allowed:
+                print(f'WRONG {cell[2]}: {changer}: {kind}: {word}, allowed {allowed:.1f} s')
 
 
 def hold(rows, seen):
@@ -231,6 +237,6 @@ def hold(rows, seen):
 
 
 all_rows = prepare()
-all_seen, longest_round = follow(all_rows)
-judge(all_rows, all_seen, longest_round)
+all_unseen, all_seen = follow(all_rows)
+judge(all_rows, all_unseen, all_seen)
 hold(all_rows, all_seen)

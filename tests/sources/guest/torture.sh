@@ -22,11 +22,12 @@ promise() {
         return
     fi
     for try in 1 2 3; do
+        rm -rf "${2:?}"/*
         if ! keeps "$SOURCE" "$2" "$1" 3 >"$WORK/bare" 2>&1; then
             not_kept+=" $1"
+            say "$kind $mode: $1: bare: $(tail -n 2 "$WORK/bare")"
             return
         fi
-        rm -rf "${SERVER:?}"/*
     done
     wrong "$kind $mode: $1, which bare keeps in $try runs: $(tail -n 4 "$WORK/said")"
 }
@@ -41,7 +42,8 @@ while read -r kind options mode behind; do
         # With page cache an append of two pages is two requests (docs/coherence.md).
         [[ "$name" != append-in-one-piece || "$mode" == *--direct-io* ]] || continue
         promise "$name" "${!behind}"
-        rm -rf "${SERVER:?}"/*
+        # By those who have made it: others may remember it.
+        rm -rf "${!behind:?}"/*
     done
     say "$kind $options $mode, behind: ${behind,,}: $held held; not on bare:${not_kept:- none}"
     unmount_view "$VIEW"
