@@ -60,9 +60,15 @@ state() {
     (cd "$1" && find . -mindepth 1 -printf '%P %y %m %U %G %s %n\n' | sort)
 }
 
-# compare NAME: what the view has said, and what the source has.
+# compare NAME: what the view has said, and what the source has. Lines with a difference that is
+# known match UNLIKE, and are kept.
 compare() {
-    diff "$WORK/bare" "$WORK/asked" >"$WORK/differences" ||
+    diff "$WORK/bare" "$WORK/asked" | grep '^[<>]' >"$WORK/differences" || true
+    if [ -n "${UNLIKE:-}" ]; then
+        grep -E "^> ($UNLIKE)$" "$WORK/differences" >>"$WORK/unlike" || true
+        sed -i -E "/^[<>] (${UNLIKE% *}) /d" "$WORK/differences"
+    fi
+    [ ! -s "$WORK/differences" ] ||
         fail "$1: the view (>) differs from the source (<): $(head -n 20 "$WORK/differences")"
 }
 
