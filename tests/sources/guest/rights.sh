@@ -9,7 +9,9 @@ source "$HERE/users.bash"
 # agree: a program that may be executed and not read does not run where root is nobody
 # (docs/rights.md).
 agree() {
-    UNLIKE=''
+    UNLIKE='' WITHOUT_LISTS=''
+    # All users of a machine are one to this server.
+    [ "$kind" != smb ] || WITHOUT_LISTS=yes
     [[ "$kind" != *-squash ]] || UNLIKE='execute (unreadable|program-x) EACCES'
     answers_agree "$SERVER" "$SOURCE" "$VIEW"
     [ -z "$UNLIKE" ] || [ -s "$WORK/unlike" ] || fail "no more: $UNLIKE"

@@ -12,10 +12,12 @@ same_as_bare() {
     diff "$WORK/bare" "$WORK/view"
 }
 
-# killed OPTION...: the daemon, in the middle of writes.
+# killed MODE: the daemon, in the middle of writes.
 killed() {
+    local options=()
+    [ "$1" = default ] || options=("$1")
     timeout 400 "$OGIVE_TORTURE" durability --mount "$VIEW" --source "$SOURCE" --rounds 3 -- \
-        "$OGIVE" mount -f "$@" "$SOURCE" "$VIEW"
+        "$OGIVE" mount -f "${options[@]}" "$SOURCE" "$VIEW"
 }
 
 for kind in nfs4.2 nfs3 smb; do
@@ -26,8 +28,7 @@ for kind in nfs4.2 nfs3 smb; do
         row "$kind $mode: closed files" same_as_bare closed.py "$OTHER" "$SERVER"
         rm -rf "${SERVER:?}"/*
         unmount_view "$VIEW"
-        mode="${mode#default}"
-        row "$kind $mode: kill -9" killed ${mode:+"$mode"}
+        row "$kind $mode: kill -9" killed "$mode"
         unmount_at_any_price "$VIEW"
         rm -rf "${SERVER:?}"/*
     done
