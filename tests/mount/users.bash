@@ -78,8 +78,8 @@ ask_as() {
 }
 
 # answers_agree SERVER SOURCE VIEW: every question of each user is answered by the view as by the
-# source, and every change of theirs leaves the same. SERVER is the source as root has it all. The source
-# goes by access lists, unless WITHOUT_LISTS says that it does not.
+# source, and every change of theirs leaves the same. SERVER is the source as root has it all. The
+# source goes by access lists, unless WITHOUT_LISTS says that it does not.
 answers_agree() {
     local server="$1" source="$2" view="$3" user number=0
     # Where it lies others may not come.
