@@ -18,6 +18,7 @@ seen_in_time() {
 
 # NFS believes for a short time only, so that a suite need not wait a minute for it.
 readonly SHOWN=yes SHORT=acregmin=1,acdirmin=1,acregmax=4,acdirmax=4
+# SMB shows a directory for 30 s that was changed without its server.
 while read -r kind believed options; do
     open_source "$kind" "$options"
     open_others "$kind" "$options"
@@ -32,7 +33,7 @@ nfs4.2 0 lookupcache=none
 nfs4.1 4 $SHORT
 nfs3 4 $SHORT
 nfs3 0 lookupcache=none
-smb 1
+smb 30
 vfat 0
 exfat 0
 ntfs3 0
