@@ -237,4 +237,6 @@ with open(f'{view}/f1', 'rb', buffering=0) as held:
     comes_back()
     if os.pread(held.fileno(), 65536, 1 << 20) != b'B' * 65536:
         wrong('other bytes of the file that was open all the time')
+for process in (bare, *readers):
+    process.kill()
 say('done')
