@@ -114,7 +114,8 @@ open_source() {
     SOURCE="$WORK/client-$NAME/$NAME"
     SERVER="$(server_of "$1")/$NAME"
     VIEW="$WORK/view-$NAME"
-    mkdir -p "$SERVER"
+    # A server frees the room of removed files a moment later.
+    eventually 60 'the server has room' mkdir -p "$SERVER"
 }
 
 # open_others KIND [OPTIONS]: two other clients of the open source: OTHER and THIRD.

@@ -9,8 +9,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite operations 'operations on NFS 4.2, beside those of the mount without a view'
 
-# Attributes that NFS believed for a few seconds only would be asked for more often by a slow machine
-# than by a fast one.
+# Attributes that NFS believed for a few seconds only would be asked for more often by a slow
+# machine than by a fast one.
 readonly BELIEVED=acregmin=60,acdirmin=60
 
 # do_work WORK DIRECTORY
