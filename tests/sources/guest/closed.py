@@ -62,7 +62,10 @@ for write in (over, in_place, synced, renamed, mapped):
         for place in others:
             if get(f'{place}/{write.__name__}') != wanted:
                 late += 1
-                end = time.monotonic() + 10
-                while get(f'{place}/{write.__name__}') != wanted and time.monotonic() < end:
+                began = time.monotonic()
+                while get(f'{place}/{write.__name__}') != wanted:
+                    if time.monotonic() > began + 10:
+                        break
                     time.sleep(0.05)
+                print(f'at {place} {time.monotonic() - began:.1f} s late', file=sys.stderr)
     print(write.__name__, 'not seen at once:', late, 'of', 10 * len(others), flush=True)
