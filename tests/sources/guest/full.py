@@ -1,0 +1,54 @@
+"""Where a full disk is told, a line for each way of writing, to be compared with another's.
+
+usage: full.py DIRECTORY
+
+The disk has room for less than is written. Told are the errors that came before `close` had
+returned, and whether what was synced before them is there. The call that fails first is no promise.
+"""
+
+import errno
+import os
+import sys
+import time
+
+WAYS = {
+    'close alone': (1 << 20, False, False),
+    'fsync at the end': (1 << 20, False, True),
+    'fsync after each': (1 << 20, True, True),
+    'small writes': (4096, False, False),
+}
+
+
+def fill(path, chunk, each, last):
+    """The errors, and how many bytes were acknowledged for good."""
+    failed, written, synced = [], 0, 0
+    file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+
+    def attempt(call, *arguments):
+        try:
+            return call(*arguments)
+        except OSError as error:
+            failed.append(errno.errorcode[error.errno])
+            return None
+
+    while written < 90 << 20:
+        count = attempt(os.write, file, b'z' * chunk)
+        if each:
+            attempt(os.fsync, file)
+        if failed:
+            break
+        written += count
+        synced = written if each else 0
+    if last and not failed:
+        attempt(os.fsync, file)
+    attempt(os.close, file)
+    return failed, synced
+
+
+for name, way in WAYS.items():
+    path = f'{sys.argv[1]}/full'
+    failed, synced = fill(path, *way)
+    kept = os.stat(path).st_size >= synced
+    print(name, sorted(set(failed)) or 'no error', 'kept' if kept else 'LOST')
+    os.unlink(path)
+    time.sleep(2)

@@ -1,0 +1,162 @@
+# Common ground of the suites of sources, on top of that of the mount suites. Sourced, never run.
+#
+# A suite starts with
+#     source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+#     guest_suite NAME "what it does"
+# and ends with `verdict`. Called on a machine it is run by its guest (boot.sh); in the guest it
+# finds its servers running. A fault is told with `wrong`, and the suite goes on: the next kind of
+# source has an answer of its own. `fail` ends it, as ever.
+#
+# A kind of source is a name: nfs4.2, nfs4.1, nfs4.0, nfs3, smb, vfat, exfat, ntfs3. With -squash
+# the server takes root for nobody, with -small its disk is one of 64 MiB.
+# shellcheck shell=bash
+
+GUEST="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+[ -n "${OGIVE_GUEST:-}" ] || exec bash "$GUEST/../boot.sh" "$(basename "$0" .sh)"
+source "$GUEST/../../mount/lib.sh"
+source "$GUEST/servers.bash"
+
+WRONG=0
+FOLDERS=0
+
+# guest_suite NAME TEXT
+guest_suite() {
+    suite "sources-$1" "$2"
+    start_servers
+}
+
+# wrong TEXT...: the suite goes on and has failed.
+wrong() {
+    printf '[%s] FAILED: %s\n' "$SUITE_NAME" "$*"
+    WRONG=$((WRONG + 1))
+}
+
+# verdict: the last line of a suite.
+verdict() {
+    [ "$WRONG" -eq 0 ] || fail "$WRONG times"
+    passed
+}
+
+# row TEXT COMMAND...: one row of a suite, which holds if the command succeeds. It runs in a shell
+# of its own, which ends with the first command that fails. Its words are shown if it does not hold,
+# or if SHOWN is set.
+row() {
+    local text="$1" started="$SECONDS" said="$WORK/row" code
+    shift
+    # Behind `if` or `||` a shell would go on after a failure.
+    set +e
+    (
+        set -e
+        "$@"
+    ) >"$said" 2>&1
+    code=$?
+    set -e
+    if [ "$code" -eq 0 ]; then
+        say "$(printf '%-56s held %5d s' "$text" $((SECONDS - started)))"
+        [ -z "${SHOWN:-}" ] || cat "$said"
+    else
+        wrong "$text: $(tail -c 6000 "$said")"
+    fi
+}
+
+# is_empty DIRECTORY: for `eventually`.
+is_empty() {
+    [ -z "$(find "$1" -mindepth 1 | tee /dev/stderr)" ]
+}
+
+# mount_client KIND MNT [OPTIONS]: mounts the server's directory, as this machine does it.
+mount_client() {
+    local share=ext
+    mkdir -p "$2"
+    [ "$1" != smb-small ] || share=small
+    case "$1" in
+        nfs*) mount_nfs 127.0.0.1 "$@" ;;
+        smb*)
+            mount -t cifs -o "username=root,password=x,nosharesock${3:+,$3}" \
+                "//127.0.0.1/$share" "$2"
+            ;;
+        *) mount --bind "$(server_of "$1")" "$2" ;;
+    esac
+    remember_mount "$2"
+}
+
+# mount_nfs ADDRESS KIND MNT [OPTIONS]: no mount shares what it knows with another.
+mount_nfs() {
+    local version="${2#nfs}" options
+    options="vers=${version%-*},nosharecache,port=2049"
+    [ "${version%-*}" != 3 ] || options='vers=3,nosharecache,nolock'
+    mount -t nfs -o "$options${4:+,$4}" "$1:$(server_of "$2")" "$3"
+}
+
+# mount_other NUMBER KIND MNT [OPTIONS]: mounts it as another machine does: NFS in a network of its
+# own (2 or 3) and by another host's name, SMB by another session.
+mount_other() {
+    case "$2" in
+        nfs*)
+            mkdir -p "$3"
+            # shellcheck disable=SC2016 # the inner shell is to expand it
+            HOST="other$1" ADDRESS="10.99.$1.1" MOUNT="$(declare -f mount_nfs server_of)" \
+                unshare --uts bash -c 'hostname "$HOST"
+                    exec nsenter --net="/run/netns/$HOST" bash -c "$MOUNT
+                        mount_nfs $ADDRESS \"\$@\"" - "$@"' - "${@:2}"
+            remember_mount "$3"
+            ;;
+        *) mount_client "${@:2}" ;;
+    esac
+}
+
+# open_source KIND [OPTIONS]: a source of a kind, in a folder of its own: SOURCE as this machine's
+# client shows it, SERVER on the server. NAME is the folder.
+open_source() {
+    FOLDERS=$((FOLDERS + 1))
+    NAME="$FOLDERS-$1"
+    mount_client "$1" "$WORK/client-$NAME" "${2:-}"
+    SOURCE="$WORK/client-$NAME/$NAME"
+    SERVER="$(server_of "$1")/$NAME"
+    VIEW="$WORK/view-$NAME"
+    # A server frees the room of removed files a moment later.
+    eventually 60 'the server has room' mkdir -p "$SERVER"
+}
+
+# open_others KIND [OPTIONS]: two other clients of the open source: OTHER and THIRD.
+open_others() {
+    mount_other 2 "$1" "$WORK/other-$NAME" "${2:-}"
+    mount_other 3 "$1" "$WORK/third-$NAME" "${2:-}"
+    # shellcheck disable=SC2034 # for the suites
+    OTHER="$WORK/other-$NAME/$NAME" THIRD="$WORK/third-$NAME/$NAME"
+}
+
+# close_source: all of it.
+close_source() {
+    local mount
+    cd /
+    for mount in "${MOUNTED[@]}"; do
+        unmount_at_any_price "$mount"
+    done
+    MOUNTED=()
+    rm -rf "$SERVER"
+}
+
+# view_of MODE [OPTION...]: mounts a view of the open source at $VIEW. A mode is options in one
+# word, or `default`.
+view_of() {
+    local words=()
+    [ "$1" = default ] || read -ra words <<<"$1"
+    mount_view "$SOURCE" "$VIEW" --log-file "$WORK/log" "${words[@]}" "${@:2}"
+}
+
+# operations MNT: how often an NFS mount has asked its server what, a line each.
+operations() {
+    awk -v at="$1" '$1 == "device" { here = ($5 == at); named = 0 }
+        here && /per-op/ { named = 1; next }
+        here && named && NF > 2 { sub(":", "", $1); print $1, $2 }' /proc/self/mountstats
+}
+
+# operations_since FILE MNT: how many more they are than those in the file: all, then by name. The
+# client says that it lives and gives delegations back when it likes, which is nobody's work.
+operations_since() {
+    operations "$2" | awk 'NR == FNR { before[$1] = $2; next }
+        /^(SEQUENCE|RENEW|DELEGRETURN) / { next }
+        { more = $2 - before[$1]; all += more; if (more) by = by " " $1 "=" more }
+        END { print all + 0 by }' "$1" -
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Where any spelling of a name leads to the same file, the view answers for each as its source does,
+# at once after a change by any of them. NTFS3 tells spellings apart, and the view does so, too.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+guest_suite names-without-case 'other spellings of names, before and after changes'
+
+# same_answers LINES [BEHIND]: changes behind the mount are made there, for the source as for the
+# view. Clients of SMB remember names wrongly themselves. There the view may also answer as vfat.
+same_answers() {
+    mkdir "$SOURCE/bare" "$SOURCE/view"
+    python3 "$GUEST/names.py" "$SOURCE/bare" ${2:+"$2/bare"} >"$WORK/bare"
+    [ "$kind" != vfat ] || cp "$WORK/bare" "$WORK/right"
+    python3 "$GUEST/names.py" "$VIEW/view" ${2:+"$2/view"} >"$WORK/view"
+    [ "$(wc -l <"$WORK/view")" -eq "$1" ]
+    [ "$kind" != smb ] || cat "$WORK/right" >>"$WORK/bare"
+    if grep -vxFf "$WORK/bare" "$WORK/view" >"$WORK/others"; then
+        sed 's/^/view: /' "$WORK/others"
+        cut -d ' ' -f 1,2 "$WORK/others" | grep -Ff - "$WORK/bare" | sed 's/^/bare: /'
+        return 1
+    fi
+}
+
+for kind in vfat exfat smb ntfs3; do
+    open_source "$kind"
+    for mode in default --direct-io '--metadata-ttl 60 --negative-ttl 60'; do
+        view_of "$mode"
+        # Where spellings are told apart, names are remembered for as long as is documented.
+        if [ "$kind" = ntfs3 ]; then
+            row "$kind $mode" same_answers 11
+        else
+            row "$kind $mode" same_answers 22 "$SOURCE"
+        fi
+        rm -rf "${SERVER:?}"/*
+        unmount_view "$VIEW"
+    done
+    close_source
+done
+verdict

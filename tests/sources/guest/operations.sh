@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# How often the server is asked: by the view, beside the NFS mount alone, for the same work in the
+# same run. Counts, never seconds.
+#
+# A row of the table: work, and how many operations the view may have for a hundred of the bare
+# mount, by default and with --direct-io; `none` allows no READ at all, and counts nothing else. A
+# goal that is not reached yet stands behind its row, which has today's figure, so that it gets no
+# worse.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+guest_suite operations 'operations on NFS 4.2, beside those of the mount without a view'
+
+# Attributes that NFS believed for a few seconds only would be asked for more often by a slow
+# machine than by a fast one.
+readonly BELIEVED=acregmin=60,acdirmin=60
+
+# do_work WORK DIRECTORY
+do_work() {
+    local number
+    case "$1" in
+        random-* | 8k-* | find-* | status-* | make-*)
+            case "$1" in
+                # A cold start: nothing is in the kernel's memory.
+                random-* | 8k-* | *-cold) drop_caches ;;
+            esac
+            python3 "$GUEST/work.py" "${1%%-*}" "$2"
+            ;;
+        made) for number in {1..40}; do echo x >"$2/f$number"; done ;;
+        removed) rm "$2"/f* ;;
+        replaced)
+            for number in {1..40}; do
+                echo x >"$2/n"
+                mv "$2/n" "$2/t"
+            done
+            ;;
+        read-again) for number in {1..40}; do cat "$2/t" >/dev/null; done ;;
+    esac
+}
+
+drop_caches() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    sleep 1
+}
+
+# count MNT WORK DIRECTORY: the operations of an NFS mount while the work is done.
+count() {
+    operations "$1" >"$WORK/before"
+    do_work "$2" "$3"
+    operations_since "$WORK/before" "$1"
+}
+
+WORKS=(random-1 random-2 random-3 8k-1 8k-2 8k-3 find-cold find-again status-cold status-again
+    make-cold make-again made removed replaced read-again)
+
+table() {
+    cat <<'TABLE'
+random-2      none  none
+random-3      none  none
+8k-2          none  none
+8k-3          none  none
+find-cold     135   135   goal 100
+find-again    100   100
+status-cold   103   103
+status-again  110   110
+make-cold     215   215   goal 110
+make-again    285   285   goal 110
+made          200   200   goal 120
+removed       200   200   goal 120
+replaced      180   180   goal 120
+read-again    100   100
+l2-1          205   205   goal 110
+TABLE
+}
+
+# reads_of: how many of the operations on standard input are READs.
+reads_of() {
+    { grep -oE '\bREAD(_PLUS)?=[0-9]+' || true; } | awk -F = '{ all += $2 } END { print all + 0 }'
+}
+
+# judge MODE ROWS: each row of the table that begins so, against $WORK/bare and $WORK/view. A view
+# may look at its own folder besides, which is once for all files.
+judge() {
+    local work default direct goal bound view bare counted allowed
+    while read -r work default direct _ goal; do
+        bound="$default"
+        [ "$1" = default ] || bound="$direct"
+        view="$(grep "^$work " "$WORK/view")"
+        bare="$(grep "^$work " "$WORK/bare")"
+        if [ "$bound" = none ]; then
+            [ "$(reads_of <<<"$view")" -eq 0 ] || wrong "$1: read before, and again: $view"
+            continue
+        fi
+        counted="$(cut -d ' ' -f 2 <<<"$view")" allowed="$(cut -d ' ' -f 2 <<<"$bare")"
+        if [ -n "$goal" ] && [ "$counted" -le $((allowed * goal / 100 + 4)) ]; then
+            say "$1: $work: the goal is reached, $goal % of bare; its bound can be lowered to it"
+        fi
+        allowed=$((allowed * bound / 100 + 4))
+        [ "$counted" -le "$allowed" ] ||
+            wrong "$1: $allowed allowed ($bound % of bare): $view | bare $bare"
+    done < <(table | grep "^$2")
+}
+
+# count_all MNT DIRECTORY MODE: every work, a line each.
+count_all() {
+    local work directory small="small$3"
+    mkdir "$2/$small"
+    for work in "${WORKS[@]}"; do
+        directory="$2"
+        case "$work" in made | removed | replaced | read-again) directory+=/$small ;; esac
+        echo "$work $(count "$1" "$work" "$directory")"
+    done
+}
+
+CLIENT="$WORK/bare-mount"
+open_source nfs4.2 "$BELIEVED"
+python3 "$GUEST/work.py" prepare "$SERVER"
+mount_client nfs4.2 "$CLIENT" "$BELIEVED"
+count_all "$CLIENT" "$CLIENT/$NAME" bare >"$WORK/bare"
+sed 's/^/bare: /' "$WORK/bare"
+for mode in default --direct-io; do
+    view_of "$mode"
+    count_all "${SOURCE%/*}" "$VIEW" "$mode" >"$WORK/view"
+    sed "s/^/$mode: /" "$WORK/view"
+    judge "$mode" '[^l]'
+    unmount_view "$VIEW"
+done
+
+# The second level has most of the set, and has it still after the mount has ended. The first pass
+# is a row of the table.
+readonly L2="--direct-io --arc-max 16M --l2 $WORK/l2 --l2-size 200M --l2-admit all"
+view_of "$L2"
+for pass in 1 2 3; do
+    echo "l2-$pass $(count "${SOURCE%/*}" "random-$pass" "$VIEW")"
+done >"$WORK/view"
+sed 's/^/--l2: /' "$WORK/view"
+bare="$(sed -n 's/^random-1 /l2-1 /p' "$WORK/bare")"
+echo "$bare" >"$WORK/bare"
+judge --l2 l2-
+[ "$(grep '^l2-3' "$WORK/view" | reads_of)" -eq 0 ] || wrong '--l2: read before, and again'
+unmount_view "$VIEW"
+view_of "$L2"
+count "${SOURCE%/*}" random-1 "$VIEW" >"$WORK/view"
+say "--l2, mounted again: $(cat "$WORK/view")"
+[ "$(reads_of <"$WORK/view")" -le 192 ] || wrong '--l2: more than half of 384 were read again'
+unmount_view "$VIEW"
+verdict

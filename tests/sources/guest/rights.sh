@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What other users may do where a server decides it: as on the mount of that server, for each of
+# them. Its access lists count, and root is nobody where the server takes it for that.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+guest_suite rights 'three users on servers that decide themselves what each of them may do'
+# shellcheck source=tests/mount/users.bash
+source "$HERE/users.bash"
+
+# agree: a program that may be executed and not read does not run where root is nobody
+# (docs/rights.md).
+agree() {
+    UNLIKE='' WITHOUT_LISTS=''
+    # All users of a machine are one to this server.
+    [ "$kind" != smb ] || WITHOUT_LISTS=yes
+    [[ "$kind" != *-squash ]] || UNLIKE='execute (unreadable|program-x) EACCES'
+    answers_agree "$SERVER" "$SOURCE" "$VIEW"
+    [ -z "$UNLIKE" ] || [ -s "$WORK/unlike" ] || fail "no more: $UNLIKE"
+}
+
+while read -r kind mode; do
+    open_source "$kind"
+    view_of "$mode" --allow-other
+    grep -q '"permissions": "source"' "$VIEW/.ogive/mount" || wrong "$kind is not asked"
+    row "$kind $mode" agree
+    close_source
+done <<'ROWS'
+nfs4.2-squash default
+nfs3 default
+nfs3-squash default
+smb default
+nfs4.2 --direct-io
+nfs4.2 default
+ROWS
+verdict

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Changes that others make are seen by the view no later than by its source, but for the lifetimes
+# that docs/coherence.md has.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+guest_suite seen-behind 'kinds of changes by others, and when they are seen'
+
+# seen_in_time BELIEVED: by another client of the source, and by two views on a client each.
+seen_in_time() {
+    local bare="$SOURCE" changers=(server="$SERVER")
+    case "$kind" in
+        nfs* | smb) bare="$OTHER" changers+=(client="$THIRD") ;;
+    esac
+    timeout 400 python3 "$GUEST/behind.py" "$1" bare="$bare" default="$VIEW" direct="$WORK/direct" \
+        -- "${changers[@]}" | tee "$WORK/behind"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || fail 'it did not come to its end'
+    ! grep -q '^WRONG' "$WORK/behind"
+}
+
+# NFS believes for a short time only, so that a suite need not wait a minute for it.
+readonly SHOWN=yes SHORT=acregmin=1,acdirmin=1,acregmax=4,acdirmax=4
+# SMB shows a directory for 30 s that was changed without its server.
+while read -r kind believed options; do
+    open_source "$kind" "$options"
+    open_others "$kind" "$options"
+    mount_client "$kind" "$WORK/client-direct" "$options"
+    view_of default
+    mount_view "$WORK/client-direct/$NAME" "$WORK/direct" --direct-io
+    row "$kind $options" seen_in_time "$believed"
+    close_source
+done <<ROWS
+nfs4.2 4 $SHORT
+nfs4.2 0 lookupcache=none
+nfs4.1 4 $SHORT
+nfs3 4 $SHORT
+nfs3 0 lookupcache=none
+smb 30
+vfat 0
+exfat 0
+ntfs3 0
+ROWS
+verdict

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Names whose file was replaced, made anew, removed or led elsewhere by others: an open never ends
+# with ESTALE, and comes to what is there.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+guest_suite stale-handles 'what others replace, make anew, remove or lead elsewhere is never stale'
+
+# never_stale CHANGER: see stale.py. NFS clients believe names for a minute.
+never_stale() {
+    python3 "$GUEST/stale.py" "$VIEW" "$OTHER" "$1" 70 | tee "$WORK/stale"
+    [ ! -s "$WORK/stale" ]
+}
+
+while read -r kind mode; do
+    open_source "$kind"
+    open_others "$kind"
+    view_of "$mode"
+    for changer in THIRD SERVER SOURCE; do
+        row "$kind $mode: by ${changer,,}" never_stale "${!changer}"
+        rm -rf "${SERVER:?}"/*
+    done
+    close_source
+done <<'ROWS'
+nfs4.2 default
+nfs4.2 --direct-io
+nfs4.1 default
+nfs4.0 default
+nfs3 default
+nfs3 --direct-io
+smb default
+ROWS
+verdict

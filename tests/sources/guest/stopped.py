@@ -1,0 +1,242 @@
+"""The server stops in the middle of reads and writes, and comes back.
+
+usage: stopped.py VIEW SOURCE SERVER STOP START hard|errors
+
+STOP and START are commands. `hard`: programs wait until the server is back. `errors`: they get an
+error, EIO. A promise that is not kept is a line that begins with `WRONG`.
+"""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+view, source, server, stop, start, how = sys.argv[1:]
+# More than any working program needs on a slow machine; the wait for a server is longer.
+SOON, SERVED = 15, 120
+OGIVE = os.environ['OGIVE']
+
+READ = '''
+import errno, sys
+try:
+    with open(sys.argv[1], 'rb') as file:
+        data = file.read()
+    print(len(data), data[:1].decode(), flush=True)
+except OSError as error:
+    print(errno.errorcode[error.errno], flush=True)
+'''
+
+# Notes each line that is acknowledged, and each error.
+WRITE = '''
+import errno, os, sys, time
+file = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+number, end = 0, time.time() + float(sys.argv[2])
+while time.time() < end:
+    try:
+        os.write(file, b'%06d\\n' % number)
+        os.fsync(file)
+        print(number, flush=True)
+    except OSError as error:
+        print(errno.errorcode[error.errno], flush=True)
+        time.sleep(0.5)
+    number += 1
+'''
+
+began = time.monotonic()
+
+
+def say(*words):
+    print(f'{time.monotonic() - began:6.1f}', *words, flush=True)
+
+
+def wrong(*words):
+    print('WRONG', *words, flush=True)
+
+
+def run(command):
+    subprocess.run(command, shell=True, timeout=60, check=False)
+
+
+def python(program, *arguments):
+    return subprocess.Popen(
+        [sys.executable, '-c', program, *arguments], stdout=subprocess.PIPE, text=True
+    )
+
+
+def ended(process, seconds):
+    try:
+        return (process.communicate(timeout=seconds)[0] or '').strip()
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def answer(command, seconds):
+    """How long a command took and its output, or None: it is left behind, and may not die."""
+    at = time.monotonic()
+    process = subprocess.Popen(
+        command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        said = process.communicate(timeout=seconds)[0].decode()
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None
+    return time.monotonic() - at, said
+
+
+# Commands that look at the mount, and a word of their answers.
+LOOKS = {
+    'ogive stat': (f'exec {OGIVE} stat {view} 1 1', 'read'),
+    'the control directory': (f'cat {view}/.ogive/mount', '"source_gone"'),
+    'ogive doctor': (f'exec {OGIVE} doctor --for 1s {view}', ''),
+    'ogive kstat': (f'{OGIVE} kstat --dir /tmp/kstat {view} && echo kept', 'kept'),
+}
+
+
+def looks_answer(usual):
+    """Those answer while the server is away, after so much longer than usual."""
+    for name, (command, word) in LOOKS.items():
+        allowed = 2 * usual[name][0] + SOON
+        found = answer(command, allowed)
+        if found is None:
+            wrong(
+                f'{name}: no answer in {allowed:.0f} s, which is otherwise {usual[name][0]:.1f} s'
+            )
+        else:
+            say(f'{name}: {found[0]:.1f} s, otherwise {usual[name][0]:.1f} s')
+            if word not in found[1]:
+                wrong(f'{name} says', found[1][-300:])
+
+
+def watch_answers():
+    """The figures of the page that shows what the mount does."""
+    watch = subprocess.Popen(
+        [OGIVE, 'watch', view, '--listen', '127.0.0.1:7390'], stdout=subprocess.DEVNULL
+    )
+    end, said = time.monotonic() + SOON, ''
+    while 'ogive' not in said and time.monotonic() < end:
+        try:
+            with urllib.request.urlopen('http://127.0.0.1:7390/metrics', timeout=SOON) as page:
+                said = page.read().decode()
+        except OSError as error:
+            said = str(error)
+            time.sleep(0.5)
+    if 'ogive' not in said:
+        wrong('ogive watch says', said[-200:])
+    watch.terminate()
+    if ended(watch, SOON) is None:
+        wrong('ogive watch does not end while the server is away')
+
+
+def while_away(held, usual):
+    """The mount does not answer for its server, and answers for itself."""
+    looks_answer(usual)
+    watch_answers()
+    data = os.pread(held.fileno(), 65536, 0)
+    if data != b'B' * 65536:
+        wrong('the cached bytes of an open file are', len(data), data[:1])
+
+
+def kill_readers(readers):
+    for reader, number in zip(readers, (signal.SIGKILL, signal.SIGTERM)):
+        reader.send_signal(number)
+        at = time.monotonic()
+        if ended(reader, SOON) is None:
+            wrong(f'a reader that waits does not end by {number.name} in {SOON} s')
+        say(f'a reader ended {time.monotonic() - at:.1f} s after {number.name}')
+
+
+def judge_waiter(waiter):
+    said = ended(waiter, SERVED)
+    say('the reader that waited:', said)
+    allowed = {'2097152 E'} | ({'EIO'} if how == 'errors' else set())
+    if said not in allowed:
+        wrong('the reader that waited said', said)
+
+
+def judge_writer(writer):
+    said = ended(writer, SERVED)
+    if said is None:
+        writer.kill()
+        wrong(f'the writer has not ended {SERVED} s after the server was back')
+        return
+    lines = said.split('\n')
+    noted = [line for line in lines if line.isdigit()]
+    errors = sorted(set(lines) - set(noted))
+    with open(f'{server}/log', encoding='ascii') as file:
+        kept = file.read().split('\n')[:-1]
+    lost = [line for line in noted if f'{int(line):06}' not in set(kept)]
+    say(f'{len(noted)} lines acknowledged, {len(kept)} kept, errors: {errors}')
+    if not noted or lost:
+        wrong(f'{len(lost)} of {len(noted)} acknowledged lines are lost: {lost[:3]}')
+    # A line whose write ended with an error may come later, and stand anywhere.
+    ordered = [line for line in kept if line.isdigit() and str(int(line)) in set(noted)]
+    if ordered != sorted(ordered) or not all(line.isdigit() for line in kept):
+        wrong('the log is out of order or has zeros:', kept)
+    if how == 'hard' and (errors or len(set(kept)) < len(kept)):
+        wrong('a hard mount knows no errors and writes nothing twice:', errors)
+    if set(errors) - {'EIO', 'ETIMEDOUT', 'EAGAIN', 'EHOSTDOWN'}:
+        wrong('errors of the writer:', errors)
+
+
+def is_current(name):
+    """Whether the view shows what the server has."""
+    reader = python(READ, f'{view}/{name}')
+    with open(f'{server}/{name}', 'rb') as file:
+        data = file.read()
+    return ended(reader, SOON) == f'{len(data)} {data[:1].decode()}'
+
+
+def comes_back():
+    """The mount recovers by itself."""
+    for name in ('log', 'f6', 'f7'):
+        end = time.monotonic() + SERVED
+        while not is_current(name):
+            if time.monotonic() > end:
+                wrong(f'{name} is not to be read {SERVED} s after the server was back')
+                break
+            time.sleep(0.5)
+    found = answer(*LOOKS['the control directory'][:1], SOON)
+    if found is None or '"source_gone": null' not in found[1]:
+        wrong('the source is still said to have gone:', found)
+
+
+for index in range(8):
+    with open(f'{server}/f{index}', 'wb') as file:
+        file.write(bytes([65 + index]) * (2 << 20))
+with open(f'{view}/f0', 'rb') as file:
+    file.read()
+usual = {name: answer(command, SERVED) for name, (command, _) in LOOKS.items()}
+with open(f'{view}/f1', 'rb', buffering=0) as held:
+    held.read(65536)
+    writer = python(WRITE, f'{view}/log', '40')
+    time.sleep(3)
+    run(stop)
+    say('the server has stopped')
+    readers = [python(READ, f'{view}/f{index}') for index in (2, 3, 4)]
+    bare = python(READ, f'{source}/f5')
+    time.sleep(3)
+    waiting = [reader.poll() is None for reader in readers]
+    if how == 'hard' and not all(waiting):
+        wrong('a reader did not wait for the server:', waiting)
+    while_away(held, usual)
+    if how == 'errors':
+        said = ended(readers[2], 60)
+        say('readers of the view and of the source:', said, ended(bare, 60))
+        if said != 'EIO':
+            wrong('a reader ends with', said)
+        readers[2] = python(READ, f'{view}/f4')
+    kill_readers(readers[:2])
+    run(start)
+    say('the server has started')
+    judge_waiter(readers[2])
+    judge_writer(writer)
+    comes_back()
+    if os.pread(held.fileno(), 65536, 1 << 20) != b'B' * 65536:
+        wrong('other bytes of the file that was open all the time')
+for process in (bare, *readers):
+    process.kill()
+say('done')
