@@ -157,7 +157,7 @@ impl Object {
         ObjectIdentity { inode, ..self.identity } == found
     }
 
-    /// Whether what was found at its place is this directory to a file system that has forgotten it:
+    /// Whether a file system that has forgotten this directory takes what is at its place for it:
     /// for that there is nothing but the path.
     pub(super) fn may_be_forgotten(&self, seen: &Seen) -> bool {
         let Attributes { device, kind, .. } = seen.attributes;
