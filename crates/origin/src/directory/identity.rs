@@ -74,8 +74,8 @@ pub(super) struct Inspector {
     pub(super) lets_in_by_mode: bool,
     file_systems: RwLock<Vec<Known>>,
     doubted: RwLock<Vec<Doubted>>,
-    /// Of one of them the numbers are made up.
-    makes_up_numbers: AtomicBool,
+    /// Of one of them the objects have to be found by place.
+    needs_places: AtomicBool,
     pub(super) crossings: Crossings,
 }
 
@@ -169,7 +169,7 @@ impl Inspector {
     /// What was met so far is taken to be of this kind.
     #[cfg(test)]
     pub(super) fn pretend(&self, kind: Kind, has_handles: bool) {
-        self.makes_up_numbers.store(kind.makes_up_numbers, Ordering::Relaxed);
+        self.needs_places.store(!kind.finds_by_handle(), Ordering::Relaxed);
         for known in &mut *self.file_systems.write() {
             (known.kind, known.has_handles) = (kind, has_handles);
         }
@@ -208,9 +208,9 @@ impl Inspector {
         }
     }
 
-    /// Whether a file system was met whose objects have no numbers of their own.
-    pub(super) fn has_met_made_up_numbers(&self) -> bool {
-        self.makes_up_numbers.load(Ordering::Relaxed)
+    /// Whether a file system was met whose objects have to be found by place.
+    pub(super) fn needs_places(&self) -> bool {
+        self.needs_places.load(Ordering::Relaxed)
     }
 
     /// Whether names of this device come with attributes, as far as is known.
@@ -245,8 +245,8 @@ impl Inspector {
             kind,
             proof: self.trust.allows(proof),
         };
-        if kind.makes_up_numbers {
-            self.makes_up_numbers.store(true, Ordering::Relaxed);
+        if !kind.finds_by_handle() {
+            self.needs_places.store(true, Ordering::Relaxed);
         }
         let mut file_systems = self.file_systems.write();
         let is_first = file_systems.is_empty();

@@ -15,7 +15,7 @@ pub(super) const EXFAT: u32 = 0x2011_bab0;
 pub(super) const EXT: u32 = 0xef53;
 const F2FS: u32 = 0xf2f5_2010;
 pub(super) const FAT: u32 = 0x4d44;
-const FUSE: u32 = 0x6573_5546;
+pub(super) const FUSE: u32 = 0x6573_5546;
 const HFS_PLUS: u32 = 0x482b;
 /// The AFS of the kernel, and OpenAFS.
 const AFS: [u32; 2] = [0x6b41_4653, 0x5346_414f];
@@ -39,11 +39,18 @@ const BIRTH_OF_FILES_STAYS: &[u32] = &[EXFAT];
 /// Those that have no numbers of their own: an object gets the next one whenever the kernel reads
 /// it from the disk.
 const NUMBERS_ARE_MADE_UP: &[u32] = &[FAT, EXFAT];
+/// Those whose handles tell objects apart, but lead to one only for as long as the kernel has it in
+/// memory: most programs that are a file system (libfuse) number the paths that they are asked for,
+/// and forget a path together with the kernel.
+const FORGET_HANDLES: &[u32] = &[FUSE];
 /// Those that give a file another name in its directory (`.nfs...`), or keep its own, when it is
-/// removed while somebody has it open, were it only for its name (`O_PATH`).
-const HIDE_WHAT_IS_OPEN: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1]];
-/// How the names begin that they give such files.
-const HIDDEN: &[&[u8]] = &[b".nfs", b".__afs"];
+/// removed while somebody has it open.
+const HIDE_WHAT_IS_OPEN: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1], FUSE];
+/// Those of them that do so where it is open only for its name (`O_PATH`), too. A program that is a
+/// file system (FUSE) is not told of such descriptors.
+const HIDE_WHAT_IS_NAMED: &[u32] = &[NFS, SMB[0], SMB[1], AFS[0], AFS[1]];
+/// How the names begin that they give such files. That of FUSE is libfuse's.
+const HIDDEN: &[&[u8]] = &[b".nfs", b".__afs", b".fuse_hidden"];
 /// Those that lead from any spelling of a name to the same object. Others may be made to: they are
 /// asked once ([`super::spelling`]).
 const FOLD_CASE: &[u32] = &[FAT, EXFAT, SMB[0], SMB[1]];
@@ -65,11 +72,15 @@ pub(super) struct Kind {
     birth_of_files_stays: bool,
     /// The number of an object is good for as long as somebody has the object open.
     pub(super) makes_up_numbers: bool,
+    /// So is its handle, for finding it.
+    pub(super) forgets_handles: bool,
     pub(super) lacks_capabilities: bool,
     pub(super) flushes_to_tell_times: bool,
     pub(super) keeps_names: bool,
     /// A file that is open when it is removed stays in its directory.
     pub(super) hides_what_is_open: bool,
+    /// So does one that is open for its name alone.
+    pub(super) hides_what_is_named: bool,
     pub(super) folds_case: bool,
     /// It is known whether it does.
     pub(super) is_case_known: bool,
@@ -84,10 +95,12 @@ impl Kind {
             birth_stays: BIRTH_STAYS.contains(&magic),
             birth_of_files_stays: BIRTH_OF_FILES_STAYS.contains(&magic),
             makes_up_numbers: NUMBERS_ARE_MADE_UP.contains(&magic),
+            forgets_handles: FORGET_HANDLES.contains(&magic),
             lacks_capabilities: LACK_CAPABILITIES.contains(&magic),
             flushes_to_tell_times: FLUSH_TO_TELL_TIMES.contains(&magic),
             keeps_names: KEEP_NAMES.contains(&magic),
             hides_what_is_open: HIDE_WHAT_IS_OPEN.contains(&magic),
+            hides_what_is_named: HIDE_WHAT_IS_NAMED.contains(&magic),
             folds_case: FOLD_CASE.contains(&magic),
             is_case_known: FOLD_CASE.contains(&magic),
         }
@@ -96,6 +109,11 @@ impl Kind {
     /// That of the file system that an open object lies on.
     pub(super) fn of_object(fd: impl AsFd) -> Result<Self> {
         Ok(Self::of(rustix::fs::fstatfs(fd)?.f_type as u32))
+    }
+
+    /// Whether an object is found by its handle for as long as it exists.
+    pub(super) fn finds_by_handle(&self) -> bool {
+        !self.makes_up_numbers && !self.forgets_handles
     }
 
     /// Whether the time of birth tells an object from one that had its number before.
@@ -130,10 +148,22 @@ mod tests {
     #[test]
     fn descriptors_of_names_are_kept_where_they_keep_nothing_in_its_directory() {
         for magic in [EXT, XFS, OVERLAY, FAT, FUSE, CEPH, 0] {
-            assert!(!Kind::of(magic).hides_what_is_open, "{magic:x}");
+            assert!(!Kind::of(magic).hides_what_is_named, "{magic:x}");
         }
         for magic in [NFS, SMB[1], AFS[0]] {
+            assert!(Kind::of(magic).hides_what_is_named, "{magic:x}");
             assert!(Kind::of(magic).hides_what_is_open, "{magic:x}");
+        }
+        assert!(Kind::of(FUSE).hides_what_is_open, "files that a program opens are hidden");
+    }
+
+    #[test]
+    fn objects_are_found_by_handle_only_where_that_is_good_for_as_long_as_they_are() {
+        for magic in [FAT, EXFAT, FUSE] {
+            assert!(!Kind::of(magic).finds_by_handle(), "{magic:x}");
+        }
+        for magic in [EXT, XFS, NFS, CEPH, 0] {
+            assert!(Kind::of(magic).finds_by_handle(), "{magic:x}");
         }
     }
 

@@ -125,7 +125,7 @@ impl Nodes {
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
         let kind = Kind::of_object(root).unwrap_or_default();
         let by_handle = match FileHandle::of(root) {
-            Ok((handle, _)) if !kind.makes_up_numbers => {
+            Ok((handle, _)) if kind.finds_by_handle() => {
                 match open_real(root, OFlags::RDONLY | OFlags::DIRECTORY) {
                     Ok(mount) => handle.open(mount.as_fd(), OFlags::PATH).is_ok(),
                     Err(_) => false,
@@ -163,7 +163,7 @@ impl Nodes {
 
     /// Whether an object was met that can be found by its place alone.
     pub(super) fn keeps_places(&self) -> bool {
-        !self.by_handle || self.inspector.has_met_made_up_numbers()
+        !self.by_handle || self.inspector.needs_places()
     }
 
     /// Keeps the descriptors of lookups for so long.
@@ -211,7 +211,7 @@ impl Nodes {
             Some(node) => {
                 let is_directory = seen.attributes.kind == FileKind::Directory;
                 if let Name::Handle { mount, handle } = &node
-                    && (is_directory || !seen.kind.hides_what_is_open)
+                    && (is_directory || !seen.kind.hides_what_is_named)
                 {
                     self.recent.keep(*mount, handle.clone(), fd);
                 }
@@ -245,7 +245,7 @@ impl Nodes {
             };
             let Name::Handle { mount, handle } = &found.node.0 else { return Ok(found) };
             let Attributes { device, kind, .. } = found.attributes;
-            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_open {
+            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_named {
                 return Ok(found);
             }
             match self.open(&found.node, OFlags::RDONLY | OFlags::NONBLOCK) {
@@ -300,7 +300,8 @@ impl Nodes {
         fd: BorrowedFd<'_>,
         place: Option<(&Node, &OsStr)>,
     ) -> Option<Name> {
-        let (handle, id) = seen.handle.as_ref().filter(|_| self.by_handle)?;
+        let is_good = self.by_handle && seen.kind.finds_by_handle();
+        let (handle, id) = seen.handle.as_ref().filter(|_| is_good)?;
         let mount = match self.mounts.find(*id) {
             Some(mount) => mount,
             None => self.add_mount((handle, *id), seen.attributes.kind, fd, place)?,
@@ -485,7 +486,12 @@ impl Nodes {
             }
             _ => {
                 let descriptor = self.path_descriptor(node)?;
-                self.with_room(|| self.rights.run(|| open_real(descriptor.as_fd(), flags)))
+                let open = || self.rights.run(|| open_real(descriptor.as_fd(), flags));
+                // No name was asked for: a program that is a file system opens by its own.
+                self.with_room(open).map_err(|errno| match errno {
+                    Errno::NOENT => Errno::STALE,
+                    other => other,
+                })
             }
         }
     }

@@ -157,6 +157,14 @@ impl Object {
         ObjectIdentity { inode, ..self.identity } == found
     }
 
+    /// Whether a file system that has forgotten this directory takes what is at its place for it:
+    /// for that there is nothing but the path.
+    pub(super) fn may_be_forgotten(&self, seen: &Seen) -> bool {
+        let Attributes { device, kind, .. } = seen.attributes;
+        let are_directories = self.is_directory && kind == FileKind::Directory;
+        seen.kind.forgets_handles && are_directories && device == self.identity.device
+    }
+
     /// The descriptor that it has just now.
     pub(super) fn opened(&self) -> Option<Arc<Descriptor>> {
         let state = self.state.lock();

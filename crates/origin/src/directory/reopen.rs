@@ -12,7 +12,9 @@
 //! still for two rounds: between two counts there is one rename at most, and the second round
 //! comes after it. On FAT and exFAT the kernel makes numbers up, and makes up others once it has
 //! dropped an object from memory. There, what is at a place of the object is the object if nothing
-//! shows another one ([`Object::may_be`]). What is still not found is `ESTALE`. To a program that
+//! shows another one ([`Object::may_be`]). A program that is a file system (FUSE) may know objects
+//! by path, and forget which one it was. There, a directory is what is at its place
+//! ([`Object::may_be_forgotten`]). What is still not found is `ESTALE`. To a program that
 //! came by a path this is no error: the kernel looks the path up again, and what that finds tells
 //! the new place. An object that was moved to another directory behind the mount, and that a
 //! program holds on to without having it open (its working directory), is `ESTALE` until somebody
@@ -112,10 +114,12 @@ impl Nodes {
                 return Ok(self.keep(object, fd));
             }
         }
-        // Where numbers are made up, it may have another one by now.
-        if self.inspector.kind(object.identity.device).makes_up_numbers {
+        // It may have another number by now, or another handle.
+        let kind = self.inspector.kind(object.identity.device);
+        if kind.makes_up_numbers || (kind.forgets_handles && object.is_directory()) {
+            let may_be = |seen: &Seen| object.may_be(seen) || object.may_be_forgotten(seen);
             for (directory, name) in &places {
-                if let Some(fd) = self.open_place(directory, name, |seen| object.may_be(seen))? {
+                if let Some(fd) = self.open_place(directory, name, may_be)? {
                     return Ok(self.keep(object, fd));
                 }
             }
@@ -125,7 +129,7 @@ impl Nodes {
 
     /// Notes that an object is open, and keeps it so where that keeps nothing else.
     pub(super) fn keep(&self, object: &Object, fd: OwnedFd) -> Arc<Descriptor> {
-        let hides = self.inspector.kind(object.identity.device).hides_what_is_open;
+        let hides = self.inspector.kind(object.identity.device).hides_what_is_named;
         let descriptor = if hides && !object.is_directory() {
             Descriptor::new(fd)
         } else {

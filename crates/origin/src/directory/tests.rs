@@ -1,6 +1,6 @@
 //! Objects that are named by place, whatever happens to their names meanwhile.
 
-use super::kinds::{EXFAT, EXT, FAT, Kind, NFS, SMB};
+use super::kinds::{EXFAT, EXT, FAT, FUSE, Kind, NFS, SMB};
 use super::node::Nodes;
 use super::*;
 use crate::{Attributes, Caller, FileKind, Found, Make, Origin, RenameFlags};
@@ -301,6 +301,53 @@ fn an_object_is_found_at_its_place_where_its_number_was_made_up() {
     }
 }
 
+/// A program that is a file system may forget a directory with the kernel, and then knows it by its
+/// path again: one that is somebody's working directory has to be found.
+#[test]
+fn a_directory_of_which_a_file_system_knows_but_the_path_is_what_is_at_its_place() {
+    for is_fuse in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |path: &str| directory.path().join(path);
+        fs::create_dir_all(at("a/b")).unwrap();
+        fs::write(at("a/b/file"), "1234").unwrap();
+        let origin = origin(directory.path());
+        node(&origin, "a");
+        if is_fuse {
+            origin.nodes.inspector.pretend(Kind::of(FUSE), false);
+        }
+        let (b, file) = (node(&origin, "a/b"), node(&origin, "a/b/file"));
+        // What was forgotten comes with other numbers.
+        fs::rename(at("a"), at("old")).unwrap();
+        fs::create_dir_all(at("a/b")).unwrap();
+        fs::write(at("a/b/file"), "another").unwrap();
+        fs::rename(at("old"), directory.path().join("a/old")).unwrap();
+        let found = attributes(&origin, &b).map(|found| found.kind);
+        assert_eq!(found, if is_fuse { Ok(FileKind::Directory) } else { Err(Errno::STALE) });
+        assert_eq!(attributes(&origin, &file), Err(Errno::STALE), "a file is opened by its name");
+    }
+}
+
+#[test]
+fn objects_are_not_found_by_handles_that_are_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("d")).unwrap();
+    let origin = DirectoryOrigin::open(directory.path()).unwrap();
+    if !origin.keeps_handles() {
+        return crate::skipped::skipped("objects cannot be opened by handle here");
+    }
+    node(&origin, "d");
+    assert!(!origin.keeps_places());
+    origin.nodes.inspector.pretend(Kind::of(FUSE), true);
+    let (one, again) = (node(&origin, "d"), node(&origin, "d"));
+    assert!(origin.keeps_places() && one == again);
+    fs::remove_dir(directory.path().join("d")).unwrap();
+    fs::create_dir(directory.path().join("d")).unwrap();
+    assert!(origin.attributes(&one, None).is_ok_and(|found| found.links == 0), "it is kept open");
+    close_all(&origin);
+    assert!(origin.attributes(&one, None).is_ok(), "it is what is at its place");
+    assert!(one != node(&origin, "d"), "and its handle tells it from that");
+}
+
 #[test]
 fn a_rename_in_a_directory_is_no_birth_of_it_on_exfat() {
     let directory = tempfile::tempdir().unwrap();
@@ -318,7 +365,7 @@ fn a_rename_in_a_directory_is_no_birth_of_it_on_exfat() {
 /// removed, and then the directory cannot be.
 #[test]
 fn no_file_is_kept_open_where_it_would_stay_in_its_directory() {
-    for (kind, is_kept) in [(EXT, true), (NFS, false), (SMB[1], false)] {
+    for (kind, is_kept) in [(EXT, true), (FUSE, true), (NFS, false), (SMB[1], false)] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap();
         fs::create_dir(path.join("d")).unwrap();
@@ -352,15 +399,18 @@ fn a_directory_of_nothing_but_hidden_files_is_told_from_others() {
     for name in ["hidden", "other", "empty"] {
         fs::create_dir(at(name)).unwrap();
     }
-    for name in ["hidden/.nfs0001", "hidden/.nfs0002", "other/.nfs0001", "other/name"] {
+    let names = ["hidden/.nfs0001", "hidden/.fuse_hidden0001", "other/.nfs0001", "other/name"];
+    for name in names {
         fs::write(at(name), "").unwrap();
     }
     for origin in [origin(directory.path()), DirectoryOrigin::open(directory.path()).unwrap()] {
         let root = origin.root().unwrap().node;
         let is_so = |name: &str| origin.has_only_hidden_files(&root, OsStr::new(name));
         assert!(!is_so("hidden"), "on this file system they are files like others");
-        origin.nodes.inspector.pretend(Kind::of(NFS), origin.nodes.by_handle());
-        assert!(is_so("hidden") && is_so("empty"), "what was hidden may have gone");
-        assert!(!is_so("other") && !is_so("missing"));
+        for kind in [NFS, FUSE] {
+            origin.nodes.inspector.pretend(Kind::of(kind), origin.nodes.by_handle());
+            assert!(is_so("hidden") && is_so("empty"), "what was hidden may have gone");
+            assert!(!is_so("other") && !is_so("missing"));
+        }
     }
 }

@@ -1,0 +1,220 @@
+//! A view of a file system that is another program, as sshfs and bindfs are: it hides a file that
+//! is removed while it is open, and says that a file is gone when it is opened.
+//!
+//! The program is this test, with an origin that plays one upon libfuse: each step comes when the
+//! view has met the one before it, and no sooner. It needs root and /dev/fuse.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Place, assert_code, ogive};
+use ogive_fs::{Mount, MountOptions};
+use ogive_origin::{
+    Allocation, Attributes, Caller, Changes, DirectoryEntry, DirectoryOrigin, Errno, FileFlags,
+    FileSystemStatistics, FlagsForm, Found, Make, Node, OFlags, OpenDirectory, OpenFile, Origin,
+    RenameFlags, Result, Whence, XattrFlags,
+};
+use parking_lot::Mutex;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The name of what was removed.
+const HIDDEN: &str = ".fuse_hidden0001";
+
+/// A directory as such a program shows it.
+struct Played {
+    directory: DirectoryOrigin,
+    /// Where the file is that was removed.
+    hidden: Mutex<Option<Node>>,
+    replacing: Arc<Mutex<Replacing>>,
+}
+
+/// A file that is replaced when it is about to be opened.
+#[derive(Default)]
+struct Replacing {
+    /// What who opens it is told then, and at the next times.
+    told: Vec<Errno>,
+    /// What takes its place, and where.
+    names: Option<(PathBuf, PathBuf)>,
+}
+
+/// Hands operations on.
+macro_rules! handed_on {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&self, $($argument: $type),*) -> Result<$result> {
+            self.directory.$name($($argument),*)
+        })*
+    };
+}
+
+impl Origin for Played {
+    type Node = Node;
+    type File = OpenFile;
+    type Directory = OpenDirectory;
+
+    fn unlink(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        self.directory.rename(
+            (parent, name),
+            (parent, OsStr::new(HIDDEN)),
+            RenameFlags::empty(),
+        )?;
+        *self.hidden.lock() = Some(parent.clone());
+        Ok(())
+    }
+
+    /// The program learns a moment too late that nobody has the file open any more.
+    fn remove_directory(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        let removed = self.directory.remove_directory(parent, name);
+        if let Some(directory) = self.hidden.lock().take() {
+            self.directory.unlink(&directory, OsStr::new(HIDDEN))?;
+        }
+        removed
+    }
+
+    fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
+        let mut replacing = self.replacing.lock();
+        if let Some((new, old)) = replacing.names.take() {
+            fs::rename(new, old).unwrap();
+        }
+        match replacing.told.pop() {
+            Some(errno) => Err(errno),
+            None => self.directory.open(node, flags),
+        }
+    }
+
+    fn has_access_control_lists(&self) -> bool {
+        self.directory.has_access_control_lists()
+    }
+
+    handed_on! {
+        root() -> Found<Node>;
+        sound() -> ();
+        lookup(parent: &Node, name: &OsStr) -> Found<Node>;
+        lookup_in(parent: &OpenDirectory, name: &OsStr) -> Found<Node>;
+        leads_to(parent: &Node, name: &OsStr, node: &Node) -> bool;
+        attributes(node: &Node, file: Option<&OpenFile>) -> Attributes;
+        set_attributes(node: &Node, file: Option<&OpenFile>, changes: &Changes) -> Attributes;
+        read_link(node: &Node) -> OsString;
+        make(parent: &Node, name: &OsStr, what: Make<'_>, caller: Caller) -> Found<Node>;
+        create(parent: &Node, name: &OsStr, flags: OFlags, mode: u32, caller: Caller)
+            -> (Found<Node>, OpenFile);
+        link(node: &Node, file: Option<&OpenFile>, parent: &Node, name: &OsStr) -> Found<Node>;
+        rename(from: (&Node, &OsStr), to: (&Node, &OsStr), flags: RenameFlags) -> ();
+        read_at(file: &OpenFile, offset: u64, length_bytes: usize, into: &mut Vec<u8>) -> ();
+        write_at(file: &OpenFile, offset: u64, bytes: &[u8]) -> usize;
+        append(file: &OpenFile, bytes: &[u8]) -> usize;
+        flush(file: &OpenFile) -> ();
+        sync(file: &OpenFile, data_only: bool) -> ();
+        allocate(file: &OpenFile, allocation: Allocation) -> ();
+        seek(file: &OpenFile, offset: u64, whence: Whence) -> u64;
+        copy_range(from: (&OpenFile, u64), to: (&OpenFile, u64), length_bytes: usize) -> usize;
+        open_directory(node: &Node) -> OpenDirectory;
+        read_directory(
+            directory: &OpenDirectory,
+            cookie: u64,
+            visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool
+        ) -> ();
+        directory_attributes(directory: &OpenDirectory) -> Attributes;
+        sync_directory(directory: &OpenDirectory) -> ();
+        get_xattr(node: &Node, name: &OsStr, into: &mut [u8]) -> usize;
+        set_xattr(node: &Node, name: &OsStr, value: &[u8], flags: XattrFlags) -> ();
+        list_xattrs(node: &Node, into: &mut [u8]) -> usize;
+        remove_xattr(node: &Node, name: &OsStr) -> ();
+        flags(node: &Node, form: FlagsForm) -> FileFlags;
+        set_flags(node: &Node, flags: FileFlags) -> ();
+        statistics(node: &Node) -> FileSystemStatistics;
+    }
+}
+
+/// A view of what the program shows of a directory.
+struct View {
+    /// Before the program ends.
+    place: Option<Place>,
+    program: Option<Mount<Played>>,
+    replacing: Arc<Mutex<Replacing>>,
+}
+
+impl View {
+    fn new(arguments: &[&str]) -> Option<Self> {
+        let place = Place::mountable()?;
+        let served = place.path("served");
+        fs::create_dir(&served).unwrap();
+        let replacing = Arc::<Mutex<Replacing>>::default();
+        let directory = DirectoryOrigin::open(&place.source()).unwrap();
+        let played = Played { directory, hidden: Mutex::default(), replacing: replacing.clone() };
+        let options = MountOptions {
+            source: place.source(),
+            mount_point: served.clone(),
+            metadata_ttl: Duration::ZERO,
+            negative_ttl: Duration::ZERO,
+            ..MountOptions::default()
+        };
+        let program = Some(Mount::of(played, options).unwrap());
+        let view = Self { place: Some(place), program, replacing };
+        let mount_point = view.path("mount point");
+        let mut line = vec!["mount"];
+        line.extend(arguments);
+        line.extend([served.to_str().unwrap(), mount_point.to_str().unwrap()]);
+        assert_code(&ogive(line), 0);
+        Some(view)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.as_ref().unwrap().path(name)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let mount_point = self.path("mount point");
+        let _ = ogive(["unmount", mount_point.to_str().unwrap()]);
+        if let Some(program) = self.program.take() {
+            let _ = program.unmounter().unmount();
+            let _ = program.wait();
+        }
+    }
+}
+
+#[test]
+fn a_directory_is_removed_once_its_last_file_that_was_open_is_closed() {
+    for arguments in [&[][..], &["--allow-other"]] {
+        let Some(view) = View::new(arguments) else { return };
+        let directory = view.path("mount point/directory");
+        fs::create_dir(&directory).unwrap();
+        let path = directory.join("file");
+        let options = fs::File::options().read(true).write(true).create_new(true).clone();
+        let mut file = options.open(&path).unwrap();
+        file.write_all(b"contents").unwrap();
+        fs::remove_file(&path).unwrap();
+        let mut contents = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut contents).unwrap();
+        assert_eq!(contents, "contents", "what is removed can be read as long as it is open");
+        drop(file);
+        assert!(view.path("source/directory").join(HIDDEN).exists(), "it was hidden");
+        fs::remove_dir(&directory).unwrap();
+        assert!(!view.path("source/directory").exists());
+    }
+}
+
+#[test]
+fn whoever_opens_a_file_that_is_replaced_at_that_moment_gets_one_or_the_other() {
+    let Some(view) = View::new(&["--metadata-ttl", "60s"]) else { return };
+    // The kernel comes back by itself to a program that says `ESTALE`, and so is told twice.
+    for told in [vec![Errno::NOENT], vec![Errno::STALE, Errno::STALE]] {
+        let (file, new) = (view.path("source/file"), view.path("source/new"));
+        fs::write(&file, "old").unwrap();
+        fs::write(&new, "new").unwrap();
+        let shown = view.path("mount point/file");
+        assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
+        *view.replacing.lock() = Replacing { told: told.clone(), names: Some((new, file)) };
+        let read = fs::read_to_string(&shown).map_err(|error| error.to_string());
+        assert_eq!(read.as_deref(), Ok("new"), "{told:?}");
+        assert!(view.replacing.lock().told.is_empty(), "it was asked for");
+    }
+}
