@@ -97,9 +97,11 @@ cp -r "$HERE/.." "$WORK/host/tests"
 printf 'export OGIVE_SEED=%q SUITE=%q\n' "${OGIVE_SEED:-1}" "$1" >"$WORK/host/environment"
 : >"$WORK/host/said"
 truncate -s 16G "$WORK/disk"
-# A disk is gone with its guest, so that none is ever waited for.
+# A disk is gone with its guest, so that none is ever waited for. A guest goes with this script,
+# also where that is killed.
 accelerator="$(accelerator </dev/null)"
-"${MACHINE[@]}" -accel "$accelerator" -smp 2 -m 3G -initrd "$IMAGE/initrd" \
+setpriv --pdeathsig KILL "${MACHINE[@]}" -accel "$accelerator" -smp 2 -m 3G \
+    -initrd "$IMAGE/initrd" \
     -append 'root=/dev/vda rw console=ttyS0 init=/sbin/guest-init quiet panic=-1' \
     -drive "file=$IMAGE/root.img,format=raw,if=virtio,snapshot=on" \
     -drive "file=$WORK/disk,format=raw,if=virtio,cache=unsafe,discard=unmap" \

@@ -58,17 +58,17 @@ random-2      none  none
 random-3      none  none
 8k-2          none  none
 8k-3          none  none
-find-cold     135   135   goal 100
+find-cold     100   100
 find-again    100   100
 status-cold   103   103
 status-again  110   110
-make-cold     215   215   goal 110
-make-again    285   285   goal 110
-made          200   200   goal 120
-removed       200   200   goal 120
-replaced      180   180   goal 120
+make-cold     110   110
+make-again    110   110
+made          140   140   goal 120
+removed       110   110
+replaced      130   130   goal 120
 read-again    100   100
-l2-1          205   205   goal 110
+l2-1          105   105
 TABLE
 }
 
