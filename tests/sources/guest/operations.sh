@@ -62,8 +62,8 @@ find-cold     100   100
 find-again    100   100
 status-cold   103   103
 status-again  110   110
-make-cold     110   110
-make-again    110   110
+make-cold     125   125   goal 110
+make-again    125   125   goal 110
 made          140   140   goal 120
 removed       110   110
 replaced      130   130   goal 120
