@@ -44,7 +44,14 @@ impl<O: Origin> View<O> {
             let (version, is_settled) = self.versions.of(identity, now);
             is_settled && (inode.has_pages_of(version) || self.has_first_record(version))
         };
-        let file = self.origin.open_unread(&inode.node, flags, &is_kept).inspect_err(|errno| {
+        let opened = self.origin.open_unread(&inode.node, flags, &is_kept);
+        let opened = opened.map_err(|errno| match errno {
+            // No name was asked for, but a source may open by one of its own, under which there is
+            // another file just now. After another walk the answer is the source's.
+            Errno::NOENT if !self.retries.asks_anew(thread) => Errno::STALE,
+            other => other,
+        });
+        let file = opened.inspect_err(|errno| {
             if *errno == Errno::STALE && self.names_may_be_old() {
                 self.retries.expect(thread, (inode.names.last(), number), !must_check);
             }

@@ -486,12 +486,7 @@ impl Nodes {
             }
             _ => {
                 let descriptor = self.path_descriptor(node)?;
-                let open = || self.rights.run(|| open_real(descriptor.as_fd(), flags));
-                // No name was asked for: a program that is a file system opens by its own.
-                self.with_room(open).map_err(|errno| match errno {
-                    Errno::NOENT => Errno::STALE,
-                    other => other,
-                })
+                self.with_room(|| self.rights.run(|| open_real(descriptor.as_fd(), flags)))
             }
         }
     }
