@@ -16,6 +16,7 @@ use ogive_origin::{
     RenameFlags, Result, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -34,13 +35,15 @@ struct Played {
     replacing: Arc<Mutex<Replacing>>,
 }
 
-/// A file that is replaced when it is about to be opened.
+/// What happens when a file is about to be opened, this time and the next times.
+type Replacing = VecDeque<Step>;
+
 #[derive(Default)]
-struct Replacing {
-    /// What who opens it is told then, and at the next times.
-    told: Vec<Errno>,
-    /// What takes its place, and where.
-    names: Option<(PathBuf, PathBuf)>,
+struct Step {
+    /// The file is replaced by this one.
+    by: Option<(PathBuf, PathBuf)>,
+    /// What is told instead of opening it.
+    told: Option<Errno>,
 }
 
 /// Hands operations on.
@@ -77,11 +80,11 @@ impl Origin for Played {
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
-        let mut replacing = self.replacing.lock();
-        if let Some((new, old)) = replacing.names.take() {
+        let Step { by, told } = self.replacing.lock().pop_front().unwrap_or_default();
+        if let Some((new, old)) = by {
             fs::rename(new, old).unwrap();
         }
-        match replacing.told.pop() {
+        match told {
             Some(errno) => Err(errno),
             None => self.directory.open(node, flags),
         }
@@ -206,15 +209,27 @@ fn a_directory_is_removed_once_its_last_file_that_was_open_is_closed() {
 fn whoever_opens_a_file_that_is_replaced_at_that_moment_gets_one_or_the_other() {
     let Some(view) = View::new(&["--metadata-ttl", "60s"]) else { return };
     // The kernel comes back by itself to a program that says `ESTALE`, and so is told twice.
-    for told in [vec![Errno::NOENT], vec![Errno::STALE, Errno::STALE]] {
-        let (file, new) = (view.path("source/file"), view.path("source/new"));
+    let (none, stale) = (Some(Errno::NOENT), Some(Errno::STALE));
+    for told in [
+        &[(1, none)][..],
+        &[(1, stale), (0, stale)],
+        // The view holds what the second walk has found, so that it is there for the program.
+        &[(1, stale), (0, stale), (0, None), (2, stale), (0, stale)],
+        &[(1, stale), (0, stale), (2, stale), (0, stale), (0, None)],
+    ] {
+        let file = view.path("source/file");
+        let new = |number: usize| view.path(&format!("source/new {number}"));
         fs::write(&file, "old").unwrap();
-        fs::write(&new, "new").unwrap();
+        for number in [1, 2] {
+            fs::write(new(number), format!("new {number}")).unwrap();
+        }
         let shown = view.path("mount point/file");
         assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
-        *view.replacing.lock() = Replacing { told: told.clone(), names: Some((new, file)) };
+        let by = |number: usize| (number > 0).then(|| (new(number), file.clone()));
+        *view.replacing.lock() =
+            told.iter().map(|(number, told)| Step { by: by(*number), told: *told }).collect();
         let read = fs::read_to_string(&shown).map_err(|error| error.to_string());
-        assert_eq!(read.as_deref(), Ok("new"), "{told:?}");
-        assert!(view.replacing.lock().told.is_empty(), "it was asked for");
+        assert!(read.as_ref().is_ok_and(|read| read.starts_with("new ")), "{told:?}: {read:?}");
+        assert!(view.replacing.lock().is_empty(), "it was asked for: {told:?}");
     }
 }

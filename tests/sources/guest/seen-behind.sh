@@ -18,7 +18,8 @@ seen_in_time() {
 
 # NFS believes for a short time only, so that a suite need not wait a minute for it.
 readonly SHOWN=yes SHORT=acregmin=1,acdirmin=1,acregmax=4,acdirmax=4
-# SMB shows a directory for 30 s that was changed without its server.
+# SMB keeps a directory that was changed without its server for 30 s, and looks every 30 s for those
+# that are so old.
 while read -r kind believed options; do
     open_source "$kind" "$options"
     open_others "$kind" "$options"
@@ -33,7 +34,7 @@ nfs4.2 0 lookupcache=none
 nfs4.1 4 $SHORT
 nfs3 4 $SHORT
 nfs3 0 lookupcache=none
-smb 30
+smb 60
 vfat 0
 exfat 0
 ntfs3 0

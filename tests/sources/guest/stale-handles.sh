@@ -4,9 +4,10 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 guest_suite stale-handles 'what others replace, make anew, remove or lead elsewhere is never stale'
 
-# never_stale CHANGER: see stale.py. NFS clients believe names for a minute.
+# never_stale CHANGER FOLDER: see stale.py. NFS clients believe names for a minute.
 never_stale() {
-    python3 "$GUEST/stale.py" "$VIEW" "$OTHER" "$1" 70 | tee "$WORK/stale"
+    mkdir "$1/$2"
+    python3 "$GUEST/stale.py" "$VIEW/$2" "$OTHER/$2" "$1/$2" 70 | tee "$WORK/stale"
     [ ! -s "$WORK/stale" ]
 }
 
@@ -15,8 +16,7 @@ while read -r kind mode; do
     open_others "$kind"
     view_of "$mode"
     for changer in THIRD SERVER SOURCE; do
-        row "$kind $mode: by ${changer,,}" never_stale "${!changer}"
-        rm -rf "${SERVER:?}"/*
+        row "$kind $mode: by ${changer,,}" never_stale "${!changer}" "$changer"
     done
     close_source
 done <<'ROWS'

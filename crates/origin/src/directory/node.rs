@@ -213,7 +213,7 @@ impl Nodes {
                 if let Name::Handle { mount, handle } = &node
                     && (is_directory || !seen.kind.hides_what_is_named)
                 {
-                    self.recent.keep(*mount, handle.clone(), fd);
+                    self.recent.keep(Some((*mount, handle.clone())), Descriptor::new(fd));
                 }
                 found(node, &seen)
             }
@@ -243,20 +243,30 @@ impl Nodes {
                 Err(Errno::STALE) => continue,
                 other => other?,
             };
-            let Name::Handle { mount, handle } = &found.node.0 else { return Ok(found) };
             let Attributes { device, kind, .. } = found.attributes;
-            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_named {
+            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_open {
                 return Ok(found);
             }
             match self.open(&found.node, OFlags::RDONLY | OFlags::NONBLOCK) {
-                Ok(fd) => self.recent.keep(*mount, handle.clone(), fd),
-                Err(Errno::STALE) => continue,
+                Ok(fd) => self.keep_open(&found.node, Descriptor::new(fd)),
+                // A program that is a file system may know it by its name, which is gone.
+                Err(Errno::STALE | Errno::NOENT) => continue,
                 // It is the program's business whether it may be read.
                 Err(_) => {}
             }
             return Ok(found);
         }
         Err(Errno::STALE)
+    }
+
+    /// Keeps a file open for as long as a lookup is kept.
+    fn keep_open(&self, node: &Node, opened: Arc<Descriptor>) {
+        node.is_open(&opened);
+        let key = match &node.0 {
+            Name::Handle { mount, handle } => Some((*mount, handle.clone())),
+            Name::Object(_) => None,
+        };
+        self.recent.keep(key, opened);
     }
 
     /// What a name in a directory leads to.
@@ -404,9 +414,7 @@ impl Nodes {
     /// A descriptor of the node, good for everything but reading and writing.
     pub(super) fn path_descriptor(&self, node: &Node) -> Result<PathDescriptor> {
         match &node.0 {
-            Name::Handle { mount, handle } => {
-                self.path_by_handle(*mount, handle).map(PathDescriptor::Owned)
-            }
+            Name::Handle { mount, handle } => self.path_by_handle(*mount, handle),
             Name::Object(object) => self.descriptor(object).map(PathDescriptor::Shared),
         }
     }
@@ -431,7 +439,10 @@ impl Nodes {
                 other => other,
             };
         }
-        let opened = Descriptor::new(self.path_by_handle(*mount, handle)?);
+        let opened = match self.path_by_handle(*mount, handle)? {
+            PathDescriptor::Shared(opened) => opened,
+            PathDescriptor::Owned(opened) => Descriptor::new(opened),
+        };
         let result = operation(opened.as_fd());
         if has_names(opened.as_fd()) {
             self.recent.keep_directory(*mount, handle.clone(), opened);
@@ -442,53 +453,58 @@ impl Nodes {
     /// The same of a directory that something is in.
     pub(super) fn path_of(&self, directory: &Directory) -> Result<PathDescriptor> {
         match directory {
-            Directory::Handle(named) => {
-                self.path_by_handle(named.0, &named.1).map(PathDescriptor::Owned)
-            }
+            Directory::Handle(named) => self.path_by_handle(named.0, &named.1),
             Directory::Object(object) => self.descriptor(object).map(PathDescriptor::Shared),
         }
     }
 
-    fn path_by_handle(&self, mount: u16, handle: &FileHandle) -> Result<OwnedFd> {
+    fn path_by_handle(&self, mount: u16, handle: &FileHandle) -> Result<PathDescriptor> {
         let mount_descriptor = self.mount_descriptor(mount)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         let open = || self.with_room(|| handle.open(mount_descriptor.as_fd(), flags));
         match open() {
             Err(Errno::STALE) => {}
-            other => return other,
+            other => return other.map(PathDescriptor::Owned),
         }
         if self.rights == Rights::Requesters {
             // The way up from a directory may have led through one that is closed to this process.
             let needed = CapabilitySet::DAC_READ_SEARCH;
             if let Ok(fd) = self.rights.run_keeping(needed, open) {
-                return Ok(fd);
+                return Ok(PathDescriptor::Owned(fd));
             }
         }
-        self.recent.find(mount, handle).ok_or(Errno::STALE)
+        self.recent.find(mount, handle).map(PathDescriptor::Shared).ok_or(Errno::STALE)
     }
 
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
-        match &node.0 {
+        let kept = match &node.0 {
             Name::Handle { mount, handle } if self.rights != Rights::Requesters => {
                 let mount_descriptor = self.mount_descriptor(*mount)?;
                 match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
-                    Err(Errno::STALE) => {
-                        let fd = self.recent.find(*mount, handle).ok_or(Errno::STALE)?;
-                        match self.with_room(|| open_real(fd.as_fd(), flags)) {
-                            // A server may open by name alone, and the name is gone.
-                            Err(Errno::STALE) if is_open_as(&fd, flags) => Ok(fd),
-                            other => other,
-                        }
-                    }
-                    other => other,
+                    Err(Errno::STALE) => self.recent.find(*mount, handle).ok_or(Errno::STALE)?,
+                    other => return other,
                 }
             }
-            _ => {
-                let descriptor = self.path_descriptor(node)?;
-                self.with_room(|| self.rights.run(|| open_real(descriptor.as_fd(), flags)))
+            _ => match self.path_descriptor(node)? {
+                PathDescriptor::Shared(kept) => kept,
+                PathDescriptor::Owned(fd) => return self.open_kept(fd.as_fd(), flags),
+            },
+        };
+        match self.open_kept(kept.as_fd(), flags) {
+            // A server may open by name alone, and the name is gone. Where each requester has
+            // rights of their own, it may have been opened for another.
+            Err(Errno::STALE | Errno::NOENT)
+                if self.rights != Rights::Requesters && is_open_as(kept.as_fd(), flags) =>
+            {
+                self.with_room(|| rustix::io::fcntl_dupfd_cloexec(&*kept, 0))
             }
+            other => other,
         }
+    }
+
+    fn open_kept(&self, fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
+        self.with_room(|| self.rights.run(|| open_real(fd, flags)))
     }
 }
 
@@ -504,7 +520,7 @@ fn found(name: Name, seen: &Seen) -> Found<Node> {
 }
 
 /// Whether a descriptor is good for all that one opened with these flags is to be used for.
-fn is_open_as(fd: &OwnedFd, flags: OFlags) -> bool {
+fn is_open_as(fd: BorrowedFd<'_>, flags: OFlags) -> bool {
     let is_for_reading = |flags: OFlags| !flags.intersects(OFlags::ACCMODE | OFlags::PATH);
     is_for_reading(flags) && rustix::fs::fcntl_getfl(fd).is_ok_and(is_for_reading)
 }

@@ -8,6 +8,7 @@
 //!
 //! Not of files where a file that is open stays in its directory when it is removed, as on NFS
 //! ([`super::kinds`]): there a removal would leave a file that no program has open, for a second.
+//! Of those only that is kept which a program met gone, and is about to open by the same path.
 //!
 //! Directories are kept as well, the last few that something was looked up in: most requests of a
 //! program that walks a tree name something in the same directory, and to open it anew for each
@@ -22,7 +23,6 @@
 use super::descriptors::Descriptor;
 use super::handle::FileHandle;
 use parking_lot::{Condvar, Mutex};
-use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -55,23 +55,23 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// The oldest first.
-    lookups: VecDeque<Opened<OwnedFd>>,
+    lookups: VecDeque<Opened>,
     /// The oldest first.
-    directories: VecDeque<Opened<Arc<Descriptor>>>,
+    directories: VecDeque<Opened>,
     stopped: bool,
 }
 
 #[derive(Debug)]
-struct Opened<Fd> {
+struct Opened {
     until: Instant,
-    mount: u16,
-    handle: FileHandle,
-    fd: Fd,
+    /// By which it is found; not an object that is known by place, which finds it itself.
+    key: Option<(u16, FileHandle)>,
+    fd: Arc<Descriptor>,
 }
 
-impl<Fd> Opened<Fd> {
+impl Opened {
     fn is(&self, mount: u16, handle: &FileHandle) -> bool {
-        self.mount == mount && self.handle == *handle
+        self.key.as_ref().is_some_and(|key| key.0 == mount && key.1 == *handle)
     }
 }
 
@@ -97,23 +97,23 @@ impl Recent {
     }
 
     /// Keeps the descriptor of a lookup.
-    pub(super) fn keep(&self, mount: u16, handle: FileHandle, fd: OwnedFd) {
-        self.add((mount, handle, fd), self.limit, |state| &mut state.lookups);
+    pub(super) fn keep(&self, key: Option<(u16, FileHandle)>, fd: Arc<Descriptor>) {
+        self.add((key, fd), self.limit, |state| &mut state.lookups);
     }
 
     /// Keeps the descriptor of a directory.
     pub(super) fn keep_directory(&self, mount: u16, handle: FileHandle, fd: Arc<Descriptor>) {
         let limit = self.limit.min(DIRECTORIES_MAX);
-        self.add((mount, handle, fd), limit, |state| &mut state.directories);
+        self.add((Some((mount, handle)), fd), limit, |state| &mut state.directories);
     }
 
-    fn add<Fd>(
+    fn add(
         &self,
-        (mount, handle, fd): (u16, FileHandle, Fd),
+        (key, fd): (Option<(u16, FileHandle)>, Arc<Descriptor>),
         limit: usize,
-        queue: impl Fn(&mut State) -> &mut VecDeque<Opened<Fd>>,
+        queue: impl Fn(&mut State) -> &mut VecDeque<Opened>,
     ) {
-        let opened = Opened { until: Instant::now() + self.time, mount, handle, fd };
+        let opened = Opened { until: Instant::now() + self.time, key, fd };
         let mut state = self.shared.state.lock();
         let queue = queue(&mut state);
         // What is in it already has to be closed first.
@@ -145,17 +145,14 @@ impl Recent {
         }
     }
 
-    /// A copy of the descriptor of this object, if it was looked up lately.
-    pub(super) fn find(&self, mount: u16, handle: &FileHandle) -> Option<OwnedFd> {
-        let state = self.shared.state.lock();
-        state.lookups.iter().rev().find(|lookup| lookup.is(mount, handle))?.fd.try_clone().ok()
+    /// The descriptor of this object, if it was looked up lately.
+    pub(super) fn find(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
+        last(&self.shared.state.lock().lookups, mount, handle)
     }
 
     /// The descriptor of this directory, if something was looked up in it lately.
     pub(super) fn directory(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
-        let state = self.shared.state.lock();
-        let mut kept = state.directories.iter().rev();
-        kept.find(|directory| directory.is(mount, handle)).map(|directory| directory.fd.clone())
+        last(&self.shared.state.lock().directories, mount, handle)
     }
 }
 
@@ -203,6 +200,10 @@ impl Shared {
     }
 }
 
+fn last(kept: &VecDeque<Opened>, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
+    kept.iter().rev().find(|opened| opened.is(mount, handle)).map(|opened| opened.fd.clone())
+}
+
 /// How many of them, oldest first, are to be closed now.
 fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
     let mut until = until.peekable();
@@ -216,7 +217,7 @@ fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
 mod tests {
     use super::*;
     use crate::eventually::eventually;
-    use rustix::fd::AsFd;
+    use rustix::fd::{AsFd, OwnedFd};
 
     #[test]
     fn those_that_are_nearly_as_old_are_closed_with_the_oldest() {
@@ -257,7 +258,7 @@ mod tests {
                 return;
             };
             let inode = file.metadata().unwrap().ino();
-            recent.keep(7, handle.clone(), file.into());
+            recent.keep(Some((7, handle.clone())), Descriptor::new(file.into()));
             handles.push((handle, inode));
         }
         for (handle, _) in &handles[..10] {
@@ -265,15 +266,15 @@ mod tests {
         }
         for (handle, inode) in &handles[10..] {
             assert!(recent.find(8, handle).is_none(), "another mount");
-            let found = std::fs::File::from(recent.find(7, handle).unwrap());
-            assert_eq!(found.metadata().unwrap().ino(), *inode);
+            let found = recent.find(7, handle).unwrap();
+            assert_eq!(rustix::fs::fstat(&*found).unwrap().st_ino, *inode);
         }
         let is_empty = |recent: &Recent| recent.shared.state.lock().until().is_none();
         assert!(!is_empty(&recent) && recent.clear() && is_empty(&recent));
         recent.set_time(Duration::ZERO);
         let file = create(0);
         let (handle, _) = FileHandle::of(file.as_fd()).unwrap();
-        recent.keep(7, handle, file.into());
+        recent.keep(Some((7, handle)), Descriptor::new(file.into()));
         eventually("a descriptor whose time has come is closed", || is_empty(&recent));
     }
 
@@ -302,7 +303,7 @@ mod tests {
         let open = |number: usize| {
             OwnedFd::from(std::fs::File::open(directory.path().join(number.to_string())).unwrap())
         };
-        recent.keep(7, handles[3].clone(), open(3));
+        recent.keep(Some((7, handles[3].clone())), Descriptor::new(open(3)));
         recent.set_time(Duration::ZERO);
         recent.keep_directory(7, handles[4].clone(), Descriptor::new(open(4)));
         eventually("a directory whose time has come is closed", || found(&recent, 4).is_none());
