@@ -2,7 +2,7 @@
 //!
 //! A generation tells objects apart that had the same inode number one after the other. Where the
 //! file system has handles it is a digest of the handle; otherwise it is the time of birth, where
-//! that never changes ([`super::kinds`]). An overlay has neither: what it gives as the time of
+//! that never changes ([`super::file_systems`]). An overlay has neither: what it gives as the time of
 //! birth is that of the file below, and another one once the file has been copied up, by which an
 //! open file would turn into another. On FAT a handle is made of a number that the kernel made up,
 //! and so is none.
@@ -11,10 +11,10 @@
 //! number of a device may be that of another file system tomorrow.
 
 use super::crossing::{Crossings, MNT_ID_UNIQUE};
+use super::file_systems;
+use super::file_systems::Kind;
 use super::handle::{FileHandle, MountId};
-use super::kinds::Kind;
 use super::times::{self, Proof, TrustTimes};
-use super::types;
 use crate::mount_table::{self, MountEntry};
 use crate::{Attributes, FileKind, Needed, Result, Tag, Time};
 use parking_lot::RwLock;
@@ -257,7 +257,7 @@ impl Inspector {
         file_systems.push(known);
         drop(file_systems);
         if let Some(mount) = mount.filter(|_| self.lets_in_by_mode && !is_first)
-            && types::is_elsewhere(&mount.fstype)
+            && file_systems::is_elsewhere(&mount.fstype)
         {
             let name = format!("{} at {}", mount.fstype, mount.mount_point.display());
             log::warn!(

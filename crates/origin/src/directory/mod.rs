@@ -13,9 +13,9 @@ mod change;
 mod credentials;
 mod crossing;
 mod descriptors;
+mod file_systems;
 mod handle;
 mod identity;
-mod kinds;
 mod mounts;
 mod nfs_client;
 mod node;
@@ -28,7 +28,6 @@ mod rights;
 mod root;
 mod spelling;
 mod times;
-mod types;
 
 pub use crossing::Device;
 pub use nfs_client::NfsClient;
@@ -121,7 +120,7 @@ impl DirectoryOrigin {
     pub fn decides_rights_elsewhere(&self) -> Option<String> {
         let root = self.root.descriptor().ok()?;
         let mount = root::mount_of(root.as_fd())?;
-        types::is_elsewhere(&mount.fstype).then_some(mount.fstype)
+        file_systems::is_elsewhere(&mount.fstype).then_some(mount.fstype)
     }
 
     /// How long the client believes that the source is mounted by, if it is on NFS.

@@ -6,9 +6,9 @@
 
 use super::credentials::overrides_permissions;
 use super::descriptors::{Descriptor, Descriptors};
+use super::file_systems::Kind;
 use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
-use super::kinds::Kind;
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Recent};

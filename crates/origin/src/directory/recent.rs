@@ -7,8 +7,9 @@
 //! handle has gone stale.
 //!
 //! Not of files where a file that is open stays in its directory when it is removed, as on NFS
-//! ([`super::kinds`]): there a removal would leave a file that no program has open, for a second.
-//! Of those only that is kept which a program met gone, and is about to open by the same path.
+//! ([`super::file_systems`]): there a removal would leave a file that no program has open, for a
+//! second. Of those only that is kept which a program met gone, and is about to open by the same
+//! path.
 //!
 //! Directories are kept as well, the last few that something was looked up in: most requests of a
 //! program that walks a tree name something in the same directory, and to open it anew for each

@@ -23,8 +23,8 @@
 //! No lock is held here across a system call.
 
 use super::descriptors::Descriptor;
+use super::file_systems;
 use super::identity::Seen;
-use super::kinds;
 use super::node::{Node, Nodes, PathDescriptor};
 use super::object::{Directory, Object, ObjectIdentity};
 use crate::{OFlags, Result};
@@ -207,7 +207,7 @@ impl Nodes {
         self.within(parent, |parent| {
             let mut is_other = false;
             self.read_names(parent, name, |name, _| {
-                is_other = !kinds::is_hidden(name);
+                is_other = !file_systems::is_hidden(name);
                 !is_other
             })?;
             Ok(!is_other)

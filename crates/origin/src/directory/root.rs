@@ -19,7 +19,7 @@
 //! then be unmounted, checked and mounted again, which a descriptor into it would prevent.
 
 use super::handle::{FileHandle, file_system_uuid};
-use super::{identity, magic_link, node, types};
+use super::{file_systems, identity, magic_link, node};
 use crate::mount_table::{self, MountEntry};
 use crate::watched::is_of_the_whole;
 use crate::{Attributes, Result};
@@ -146,7 +146,7 @@ impl Identity {
 /// whose contents are elsewhere. One whose contents are here could be another of the same name.
 fn names(fd: BorrowedFd<'_>) -> Option<(String, OsString, OsString)> {
     let mount = mount_of(fd)?;
-    let is_elsewhere = types::is_elsewhere(&mount.fstype) && mount.fstype != "fuseblk";
+    let is_elsewhere = file_systems::is_elsewhere(&mount.fstype) && mount.fstype != "fuseblk";
     // A word such as `portal` says what kind of server it is, not which.
     let is_place = mount.source.as_bytes().iter().any(|byte| matches!(byte, b'/' | b':'));
     let MountEntry { fstype, source, root, .. } = mount;

@@ -1,7 +1,7 @@
 //! Whether a file system leads from any spelling of a name to the same object.
 //!
-//! Some types always do ([`super::kinds`]), some if they were made or mounted so, and of a server
-//! nobody knows. So the first name that was found on a file system is asked for in another
+//! Some types always do ([`super::file_systems`]), some if they were made or mounted so, and of a
+//! server nobody knows. So the first name that was found on a file system is asked for in another
 //! spelling. What is found there is the same object, another one, or none, and in that case the
 //! first is asked for again: it may have been removed meanwhile. Directories of ext4 and F2FS that
 //! fold case one by one (`chattr +F`) are not told from the others.

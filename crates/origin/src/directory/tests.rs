@@ -1,6 +1,6 @@
 //! Objects that are named by place, whatever happens to their names meanwhile.
 
-use super::kinds::{EXFAT, EXT, FAT, FUSE, Kind, NFS, SMB};
+use super::file_systems::{EXFAT, EXT, FAT, FUSE, Kind, NFS, SMB};
 use super::node::Nodes;
 use super::*;
 use crate::{Attributes, Caller, FileKind, Found, Make, Origin, RenameFlags};

@@ -13,7 +13,7 @@
 //! its layers are, and a view of ogive's what its source is. `statx(2)` does not show the kernel's
 //! own counter of changes (`STATX_CHANGE_COOKIE`) to programs.
 
-use super::types;
+use super::file_systems;
 use crate::mount_table::MountEntry;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ fn below(mounts: &[MountEntry], mount: &MountEntry, depth: usize) -> Proof {
         // One layer is an image, another is not.
         return if proved == Image { Proof::Nothing } else { proved };
     }
-    types::proof(&mount.fstype)
+    file_systems::proof(&mount.fstype)
 }
 
 /// The mount that a path lies on, as far as the path alone tells.

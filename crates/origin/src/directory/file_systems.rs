@@ -1,0 +1,339 @@
+//! What is known of types of file systems: one table, a row a type.
+//!
+//! What cannot be asked of a file system is known of its type. By its magic number
+//! (`linux/magic.h`), which any object tells, it is known what it does otherwise than most. By its
+//! name, which the table of mounts has, where its bytes are and what its times prove. A type that
+//! is not named here has the careful answers: its times and its time of birth prove nothing, its
+//! numbers and names are taken as they come, and it is here unless it is FUSE.
+//!
+//! Where bytes are elsewhere, on a server or with another program, rights are decided there too:
+//! the mode bits that are shown here need not be what counts. Directories are read again there:
+//! what exports them is not known.
+
+use super::times::Proof;
+use crate::Result;
+use Place::{Elsewhere, Here};
+use Proof::{All, Contents, Image, Nothing};
+use rustix::fd::AsFd;
+
+pub(super) const EXFAT: u32 = 0x2011_bab0;
+/// ext2, ext3 and ext4.
+pub(super) const EXT: u32 = 0xef53;
+pub(super) const FAT: u32 = 0x4d44;
+pub(super) const FUSE: u32 = 0x6573_5546;
+pub(super) const NFS: u32 = 0x6969;
+/// SMB 1, and SMB 2 and 3.
+pub(super) const SMB: [u32; 2] = [0xff53_4d42, 0xfe53_4d42];
+
+/// A type of file system, or several that are alike.
+struct Type {
+    /// As the table of mounts has them. FUSE with a program behind it has more names than these.
+    names: &'static [&'static str],
+    /// None if nothing but what most do is known of it.
+    magics: &'static [u32],
+    place: Place,
+    /// What its times prove ([`super::times`]).
+    proof: Proof,
+    kind: Kind,
+}
+
+/// Where the bytes of a file system are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Here,
+    Elsewhere,
+}
+
+/// What a type of file system does otherwise than most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    /// It is told attributes with names.
+    pub(super) lists_with_attributes: bool,
+    /// It is this machine's own kernel's, and opens a file whenever its mode and its being writable
+    /// permit.
+    pub(super) opens_as_files_permit: bool,
+    birth: Birth,
+    /// It has no numbers of its own: an object gets the next one whenever the kernel reads it from
+    /// the disk. The number is good for as long as somebody has the object open.
+    pub(super) makes_up_numbers: bool,
+    /// Its handles tell objects apart, but lead to one only for as long as the kernel has it in
+    /// memory: most programs that are a file system (libfuse) number the paths that they are asked
+    /// for, and forget a path together with the kernel.
+    pub(super) forgets_handles: bool,
+    /// Its files have no capabilities: nothing is kept under that name, whatever else is.
+    pub(super) lacks_capabilities: bool,
+    /// It brings what was written to a file to the server before it tells its times.
+    pub(super) flushes_to_tell_times: bool,
+    /// It keeps the names of a directory while it is unchanged, but not the attributes that came
+    /// with them.
+    pub(super) keeps_names: bool,
+    /// A file that is open when it is removed stays in its directory, under another name
+    /// (`.nfs...`) or its own.
+    pub(super) hides_what_is_open: bool,
+    /// So does one that is open for its name alone (`O_PATH`). A program that is a file system
+    /// (FUSE) is not told of such descriptors.
+    pub(super) hides_what_is_named: bool,
+    /// It leads from any spelling of a name to the same object.
+    pub(super) folds_case: bool,
+    /// It is known whether it does. Others may be made to: they are asked once
+    /// ([`super::spelling`]).
+    pub(super) is_case_known: bool,
+}
+
+/// Of which objects the time of birth is set when they are made, and never again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Birth {
+    Changes,
+    /// exFAT sets that of a directory anew at a rename in it.
+    StaysOfFiles,
+    Stays,
+}
+
+const PLAIN: Kind = Kind {
+    lists_with_attributes: false,
+    opens_as_files_permit: false,
+    birth: Birth::Changes,
+    makes_up_numbers: false,
+    forgets_handles: false,
+    lacks_capabilities: false,
+    flushes_to_tell_times: false,
+    keeps_names: false,
+    hides_what_is_open: false,
+    hides_what_is_named: false,
+    folds_case: false,
+    is_case_known: false,
+};
+const OPENING: Kind = Kind { opens_as_files_permit: true, ..PLAIN };
+const LOCAL: Kind = Kind { birth: Birth::Stays, ..OPENING };
+const DOS: Kind = Kind {
+    birth: Birth::Stays,
+    makes_up_numbers: true,
+    lacks_capabilities: true,
+    folds_case: true,
+    is_case_known: true,
+    ..PLAIN
+};
+const LISTING: Kind = Kind { lists_with_attributes: true, ..PLAIN };
+const SERVED: Kind =
+    Kind { lacks_capabilities: true, hides_what_is_open: true, hides_what_is_named: true, ..PLAIN };
+
+const fn plain(names: &'static [&'static str], place: Place, proof: Proof) -> Type {
+    Type { names, magics: &[], place, proof, kind: PLAIN }
+}
+
+const fn local(names: &'static [&'static str], magics: &'static [u32]) -> Type {
+    Type { names, magics, place: Here, proof: All, kind: LOCAL }
+}
+
+const TYPES: &[Type] = &[
+    local(&["bcachefs"], &[0xca45_1a4e]),
+    local(&["btrfs"], &[0x9123_683e]),
+    local(&["ext2", "ext3", "ext4"], &[EXT]),
+    local(&["f2fs"], &[0xf2f5_2010]),
+    local(&["devtmpfs", "tmpfs"], &[0x0102_1994]),
+    local(&["xfs"], &[0x5846_5342]),
+    local(&["zfs"], &[0x2fc1_2fc1]),
+    Type { kind: Kind { birth: Birth::Stays, ..PLAIN }, ..local(&["hfsplus"], &[0x482b]) },
+    // An overlay's times prove what those of its layers do, and its births are of the file below.
+    Type { proof: Nothing, kind: OPENING, ..local(&["overlay"], &[0x794c_7630]) },
+    plain(&["jffs2", "jfs", "nilfs2", "ntfs3", "ramfs", "reiserfs", "rootfs"], Here, All),
+    plain(&["ubifs", "udf", "ufs"], Here, All),
+    plain(&["gfs2", "ocfs2"], Here, Contents),
+    plain(&["cramfs", "erofs", "iso9660", "romfs", "squashfs"], Here, Image),
+    Type { names: &["msdos", "vfat"], magics: &[FAT], place: Here, proof: Nothing, kind: DOS },
+    Type {
+        names: &["exfat"],
+        magics: &[EXFAT],
+        place: Here,
+        proof: Nothing,
+        kind: Kind { birth: Birth::StaysOfFiles, ..DOS },
+    },
+    Type {
+        names: &["nfs", "nfs4"],
+        magics: &[NFS],
+        place: Elsewhere,
+        proof: Contents,
+        kind: Kind {
+            lists_with_attributes: true,
+            flushes_to_tell_times: true,
+            keeps_names: true,
+            ..SERVED
+        },
+    },
+    Type {
+        names: &["cifs", "smb3"],
+        magics: &SMB,
+        place: Elsewhere,
+        proof: Nothing,
+        kind: Kind { lists_with_attributes: true, folds_case: true, is_case_known: true, ..SERVED },
+    },
+    // The AFS of the kernel, and OpenAFS.
+    Type {
+        names: &["afs"],
+        magics: &[0x6b41_4653, 0x5346_414f],
+        place: Elsewhere,
+        proof: Nothing,
+        kind: SERVED,
+    },
+    Type {
+        names: &["ceph"],
+        magics: &[0x00c3_6400],
+        place: Elsewhere,
+        proof: Contents,
+        kind: LISTING,
+    },
+    Type {
+        names: &["fuse", "fuseblk"],
+        magics: &[FUSE],
+        place: Elsewhere,
+        proof: Nothing,
+        kind: Kind { forgets_handles: true, hides_what_is_open: true, ..LISTING },
+    },
+    plain(&["fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs"], Elsewhere, Contents),
+    plain(&["fuse.juicefs", "fuse.mfs"], Elsewhere, Contents),
+    plain(&["9p", "beegfs", "gpfs", "lustre", "pvfs2", "virtiofs"], Elsewhere, Contents),
+    plain(&["coda"], Elsewhere, Nothing),
+];
+
+/// How the names begin that file systems give to what is removed while it is open.
+const HIDDEN: &[&[u8]] = &[
+    b".nfs",
+    b".__afs",
+    // libfuse.
+    b".fuse_hidden",
+];
+
+fn named(fstype: &str) -> Option<&'static Type> {
+    TYPES.iter().find(|known| known.names.contains(&fstype))
+}
+
+/// What the times of a type of file system prove.
+pub(super) fn proof(fstype: &str) -> Proof {
+    named(fstype).map_or(Nothing, |known| known.proof)
+}
+
+/// Whether the bytes of a type of file system are elsewhere, and so its rights decided.
+pub(super) fn is_elsewhere(fstype: &str) -> bool {
+    fstype.starts_with("fuse.") || named(fstype).is_some_and(|known| known.place == Elsewhere)
+}
+
+impl Kind {
+    /// That with this magic number.
+    pub(super) fn of(magic: u32) -> Self {
+        let known = TYPES.iter().find(|known| known.magics.contains(&magic));
+        known.map_or(PLAIN, |known| known.kind)
+    }
+
+    /// That of the file system that an open object lies on.
+    pub(super) fn of_object(fd: impl AsFd) -> Result<Self> {
+        Ok(Self::of(rustix::fs::fstatfs(fd)?.f_type as u32))
+    }
+
+    /// Whether an object is found by its handle for as long as it exists.
+    pub(super) fn finds_by_handle(&self) -> bool {
+        !self.makes_up_numbers && !self.forgets_handles
+    }
+
+    /// Whether the time of birth tells an object from one that had its number before.
+    pub(super) fn birth_tells(&self, is_directory: bool) -> bool {
+        match self.birth {
+            Birth::Changes => false,
+            Birth::StaysOfFiles => !is_directory,
+            Birth::Stays => true,
+        }
+    }
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        PLAIN
+    }
+}
+
+/// Whether a name is one that a file system has given to a file that was removed while it was open.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    HIDDEN.iter().any(|beginning| name.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AFS: u32 = 0x6b41_4653;
+    const BTRFS: u32 = 0x9123_683e;
+    const CEPH: u32 = 0x00c3_6400;
+    const OVERLAY: u32 = 0x794c_7630;
+    const TMPFS: u32 = 0x0102_1994;
+    const XFS: u32 = 0x5846_5342;
+
+    #[test]
+    fn a_birth_tells_objects_apart_only_where_it_stays() {
+        for magic in [EXT, XFS, BTRFS, TMPFS, FAT] {
+            assert!(Kind::of(magic).birth_tells(true) && Kind::of(magic).birth_tells(false));
+        }
+        assert!(!Kind::of(EXFAT).birth_tells(true), "a rename in a directory is a birth of it");
+        assert!(Kind::of(EXFAT).birth_tells(false));
+        // What an overlay tells is of the file below, and another's after a copy up; what SMB tells
+        // any client may set; what FUSE tells is some program's.
+        for magic in [OVERLAY, SMB[0], SMB[1], FUSE, 0] {
+            assert!(!Kind::of(magic).birth_tells(false), "{magic:x}");
+        }
+    }
+
+    #[test]
+    fn descriptors_of_names_are_kept_where_they_keep_nothing_in_its_directory() {
+        for magic in [EXT, XFS, OVERLAY, FAT, FUSE, CEPH, 0] {
+            assert!(!Kind::of(magic).hides_what_is_named, "{magic:x}");
+        }
+        for magic in [NFS, SMB[1], AFS] {
+            assert!(Kind::of(magic).hides_what_is_named, "{magic:x}");
+            assert!(Kind::of(magic).hides_what_is_open, "{magic:x}");
+        }
+        assert!(Kind::of(FUSE).hides_what_is_open, "files that a program opens are hidden");
+    }
+
+    #[test]
+    fn objects_are_found_by_handle_only_where_that_is_good_for_as_long_as_they_are() {
+        for magic in [FAT, EXFAT, FUSE] {
+            assert!(!Kind::of(magic).finds_by_handle(), "{magic:x}");
+        }
+        for magic in [EXT, XFS, NFS, CEPH, 0] {
+            assert!(Kind::of(magic).finds_by_handle(), "{magic:x}");
+        }
+    }
+
+    #[test]
+    fn only_nfs_flushes_to_tell_times_and_keeps_names_beyond_attributes() {
+        for magic in [EXT, XFS, FUSE, CEPH, SMB[1], 0] {
+            let Kind { flushes_to_tell_times, keeps_names, .. } = Kind::of(magic);
+            assert!(!flushes_to_tell_times && !keeps_names, "{magic:x}");
+        }
+        let nfs = Kind::of(NFS);
+        assert!(nfs.flushes_to_tell_times && nfs.keeps_names);
+    }
+
+    #[test]
+    fn no_type_is_named_twice() {
+        let names: Vec<_> = TYPES.iter().flat_map(|known| known.names).collect();
+        let magics: Vec<_> = TYPES.iter().flat_map(|known| known.magics).collect();
+        for (place, name) in names.iter().enumerate() {
+            assert!(!names[..place].contains(name), "{name}");
+        }
+        for (place, magic) in magics.iter().enumerate() {
+            assert!(!magics[..place].contains(magic), "{magic:x}");
+        }
+    }
+
+    #[test]
+    fn rights_are_decided_elsewhere_by_servers_and_by_other_programs() {
+        for elsewhere in ["nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "9p", "virtiofs", "fuse"] {
+            assert!(is_elsewhere(elsewhere), "{elsewhere}");
+        }
+        for fuse in ["fuse.ogive", "fuse.sshfs", "fuse.juicefs", "fuseblk"] {
+            assert!(is_elsewhere(fuse), "{fuse}");
+        }
+        for here in ["ext4", "xfs", "tmpfs", "vfat", "overlay", "squashfs", "fusectl", ""] {
+            assert!(!is_elsewhere(here), "{here}");
+        }
+    }
+}
