@@ -12,16 +12,17 @@ use common::{Place, assert_code, ogive};
 use ogive_fs::{Mount, MountOptions};
 use ogive_origin::{
     Allocation, Attributes, Caller, Changes, DirectoryEntry, DirectoryOrigin, Errno, FileFlags,
-    FileSystemStatistics, FlagsForm, Found, Make, Node, OFlags, OpenDirectory, OpenFile, Origin,
-    RenameFlags, Result, Whence, XattrFlags,
+    FileSystemStatistics, FlagsForm, Found, Make, Needed, Node, OFlags, OpenDirectory, OpenFile,
+    Origin, RenameFlags, Result, Time, Whence, XattrFlags,
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The name of what was removed.
@@ -33,6 +34,8 @@ struct Played {
     /// Where the file is that was removed.
     hidden: Mutex<Option<Node>>,
     replacing: Arc<Mutex<Replacing>>,
+    /// How often nothing but a size was asked for.
+    sizes: Arc<AtomicUsize>,
 }
 
 /// What happens when a file is about to be opened, this time and the next times.
@@ -90,6 +93,27 @@ impl Origin for Played {
         }
     }
 
+    fn flushes_to_tell_times(&self, _: &Node) -> bool {
+        true
+    }
+
+    /// Times that nobody must ever see.
+    fn attributes_needed(
+        &self,
+        node: &Node,
+        file: Option<&OpenFile>,
+        needed: Needed,
+    ) -> Result<Attributes> {
+        let attributes = self.directory.attributes_needed(node, file, needed)?;
+        Ok(match needed {
+            Needed::Size => {
+                self.sizes.fetch_add(1, Ordering::Relaxed);
+                Attributes { modified: Time::default(), ..attributes }
+            }
+            Needed::Version | Needed::Links => attributes,
+        })
+    }
+
     fn has_access_control_lists(&self) -> bool {
         self.directory.has_access_control_lists()
     }
@@ -140,6 +164,7 @@ struct View {
     place: Option<Place>,
     program: Option<Mount<Played>>,
     replacing: Arc<Mutex<Replacing>>,
+    sizes: Arc<AtomicUsize>,
 }
 
 impl View {
@@ -148,8 +173,14 @@ impl View {
         let served = place.path("served");
         fs::create_dir(&served).unwrap();
         let replacing = Arc::<Mutex<Replacing>>::default();
+        let sizes = Arc::<AtomicUsize>::default();
         let directory = DirectoryOrigin::open(&place.source()).unwrap();
-        let played = Played { directory, hidden: Mutex::default(), replacing: replacing.clone() };
+        let played = Played {
+            directory,
+            hidden: Mutex::default(),
+            replacing: replacing.clone(),
+            sizes: sizes.clone(),
+        };
         let options = MountOptions {
             source: place.source(),
             mount_point: served.clone(),
@@ -158,7 +189,7 @@ impl View {
             ..MountOptions::default()
         };
         let program = Some(Mount::of(played, options).unwrap());
-        let view = Self { place: Some(place), program, replacing };
+        let view = Self { place: Some(place), program, replacing, sizes };
         let mount_point = view.path("mount point");
         let mut line = vec!["mount"];
         line.extend(arguments);
@@ -232,4 +263,23 @@ fn whoever_opens_a_file_that_is_replaced_at_that_moment_gets_one_or_the_other() 
         assert!(read.as_ref().is_ok_and(|read| read.starts_with("new ")), "{told:?}: {read:?}");
         assert!(view.replacing.lock().is_empty(), "it was asked for: {told:?}");
     }
+}
+
+/// A kernel that asks by a handle where a program wants to know times would be told wrong ones.
+#[test]
+fn a_program_is_told_the_times_of_a_file_that_it_writes() {
+    let Some(view) = View::new(&[]) else { return };
+    let path = view.path("served/file");
+    let options = fs::File::options().read(true).append(true).create_new(true).clone();
+    let mut file = options.open(&path).unwrap();
+    for round in 1..=3 {
+        file.write_all(b"12345678").unwrap();
+        assert_eq!(file.seek(SeekFrom::End(0)).unwrap(), round * 8);
+        let source = fs::metadata(view.path("source/file")).unwrap();
+        for shown in [file.metadata().unwrap(), fs::metadata(&path).unwrap()] {
+            assert_eq!(shown.len(), round * 8);
+            assert_eq!(shown.modified().unwrap(), source.modified().unwrap());
+        }
+    }
+    assert!(view.sizes.load(Ordering::Relaxed) > 0, "the end is found without times");
 }
