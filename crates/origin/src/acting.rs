@@ -84,6 +84,22 @@ pub(crate) fn groups() -> Rc<[u32]> {
     })
 }
 
+/// User, group and supplementary groups in whose name this thread acts.
+///
+/// # Errors
+/// `EACCES` if nobody has said.
+pub(crate) fn whom() -> Result<Whom> {
+    let ids = requester()?;
+    Ok(Whom { ids, groups: (&*groups()).into() })
+}
+
+/// In whose name a thread acts; this process, unless it is said otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Whom {
+    ids: Option<(u32, u32)>,
+    groups: Box<[u32]>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +118,8 @@ mod tests {
             assert_eq!(requester(), Ok(Some((5, 6))));
             assert_eq!((&*super::groups(), &*super::groups()), (&[7, 8][..], &[7, 8][..]));
             on_own_behalf(|| assert_eq!(requester(), Ok(None)));
+            assert_eq!(whom(), Ok(Whom { ids: Some((5, 6)), groups: [7, 8].into() }));
+            on_own_behalf(|| assert_eq!(whom(), Ok(Whom::default())));
             let panicked = std::panic::catch_unwind(|| {
                 on_behalf_of(Requester { user: 9, ..somebody }, || panic!("on purpose"));
             });

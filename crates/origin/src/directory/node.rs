@@ -11,11 +11,11 @@ use super::handle::{FileHandle, MountId};
 use super::identity::{Inspector, Seen};
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
-use super::recent::{self, Recent};
+use super::recent::{self, Key, Recent};
 use super::rights::Rights;
-use crate::{Attributes, FileKind, Found, OFlags, Result};
+use crate::{FileKind, Found, OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Statx, StatxFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 use std::ffi::OsStr;
@@ -32,6 +32,15 @@ enum Name {
     Handle { mount: u16, handle: FileHandle },
     /// By place and identity.
     Object(Arc<Object>),
+}
+
+impl Name {
+    fn key(&self) -> Key {
+        match self {
+            Self::Handle { mount, handle } => Key::Handle(*mount, handle.clone()),
+            Self::Object(object) => Key::Object(object.identity),
+        }
+    }
 }
 
 impl PartialEq for Node {
@@ -210,10 +219,8 @@ impl Nodes {
         Ok(match self.handle_node(&seen, fd.as_fd(), Some((parent, name))) {
             Some(node) => {
                 let is_directory = seen.attributes.kind == FileKind::Directory;
-                if let Name::Handle { mount, handle } = &node
-                    && (is_directory || !seen.kind.hides_what_is_named)
-                {
-                    self.recent.keep(Some((*mount, handle.clone())), Descriptor::new(fd));
+                if is_directory || !seen.kind.hides_what_is_named {
+                    self.recent.keep(node.key(), Descriptor::new(fd));
                 }
                 found(node, &seen)
             }
@@ -228,10 +235,13 @@ impl Nodes {
     }
 
     /// The same, asked of the server where there is one: its client may remember what the name led
-    /// to before. A file is opened at once, so that it is there when the program comes to open it.
+    /// to before. A file that may have gone again when the program comes to open it is opened at
+    /// once.
     pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         /// While somebody else replaces what has the name.
         const TRIES: usize = 8;
+        let device = self.device_of(parent);
+        let hides = device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open);
         for _ in 0..TRIES {
             // If it is the directory that is gone, the walk has to come by there first.
             let asked = self.within(parent, |directory| {
@@ -239,34 +249,39 @@ impl Nodes {
                 let ask = || rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS);
                 Ok(self.rights.run(ask))
             })?;
-            let found = match asked.and_then(|_| self.lookup(parent, name)) {
-                Err(Errno::STALE) => continue,
-                other => other?,
+            let is_file = |statx: &Statx| {
+                FileType::from_raw_mode(statx.stx_mode.into()) == FileType::RegularFile
             };
-            let Attributes { device, kind, .. } = found.attributes;
-            if kind != FileKind::Regular || !self.inspector.kind(device).hides_what_is_open {
-                return Ok(found);
+            let found = match asked {
+                Ok(statx) if hides && is_file(&statx) => self.lookup_to_read(parent, name),
+                Ok(_) => self.lookup(parent, name),
+                Err(errno) => Err(errno),
+            };
+            match found {
+                Err(Errno::STALE) => {}
+                other => return other,
             }
-            match self.open(&found.node, OFlags::RDONLY | OFlags::NONBLOCK) {
-                Ok(fd) => self.keep_open(&found.node, Descriptor::new(fd)),
-                // A program that is a file system may know it by its name, which is gone.
-                Err(Errno::STALE | Errno::NOENT) => continue,
-                // It is the program's business whether it may be read.
-                Err(_) => {}
-            }
-            return Ok(found);
         }
         Err(Errno::STALE)
     }
 
-    /// Keeps a file open for as long as a lookup is kept.
-    fn keep_open(&self, node: &Node, opened: Arc<Descriptor>) {
-        node.is_open(&opened);
-        let key = match &node.0 {
-            Name::Handle { mount, handle } => Some((*mount, handle.clone())),
-            Name::Object(_) => None,
+    /// The same of a file, which is opened by its name: a server does so in one step.
+    fn lookup_to_read(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = self.within(parent, |directory| {
+            let open = || rustix::fs::openat(directory, name, flags, Mode::empty());
+            self.with_room(|| self.rights.run(open))
+        });
+        let fd = match opened {
+            Ok(fd) => fd,
+            // A program that is a file system has forgotten it since.
+            Err(Errno::NOENT) => return Err(Errno::STALE),
+            // It is the program's business whether it may be read.
+            Err(_) => return self.lookup(parent, name),
         };
-        self.recent.keep(key, opened);
+        let found = self.found((parent, name), fd.as_fd())?;
+        self.recent.keep_reader(found.node.0.key(), fd, self.rights.whom()?);
+        Ok(found)
     }
 
     /// What a name in a directory leads to.
@@ -445,7 +460,7 @@ impl Nodes {
         };
         let result = operation(opened.as_fd());
         if has_names(opened.as_fd()) {
-            self.recent.keep_directory(*mount, handle.clone(), opened);
+            self.recent.keep_directory(directory.0.key(), opened);
         }
         result
     }
@@ -473,38 +488,41 @@ impl Nodes {
                 return Ok(PathDescriptor::Owned(fd));
             }
         }
-        self.recent.find(mount, handle).map(PathDescriptor::Shared).ok_or(Errno::STALE)
+        let kept = self.recent.find(&Key::Handle(mount, handle.clone()));
+        kept.map(PathDescriptor::Shared).ok_or(Errno::STALE)
     }
 
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
-        let kept = match &node.0 {
-            Name::Handle { mount, handle } if self.rights != Rights::Requesters => {
-                let mount_descriptor = self.mount_descriptor(*mount)?;
-                match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
-                    Err(Errno::STALE) => self.recent.find(*mount, handle).ok_or(Errno::STALE)?,
-                    other => return other,
-                }
-            }
-            _ => match self.path_descriptor(node)? {
-                PathDescriptor::Shared(kept) => kept,
-                PathDescriptor::Owned(fd) => return self.open_kept(fd.as_fd(), flags),
-            },
-        };
-        match self.open_kept(kept.as_fd(), flags) {
-            // A server may open by name alone, and the name is gone. Where each requester has
-            // rights of their own, it may have been opened for another.
-            Err(Errno::STALE | Errno::NOENT)
-                if self.rights != Rights::Requesters && is_open_as(kept.as_fd(), flags) =>
+        match self.open_known(node, flags) {
+            // A server may open by name alone, and the name is gone.
+            Err(errno @ (Errno::STALE | Errno::NOENT))
+                if !flags.intersects(OFlags::ACCMODE | OFlags::PATH) =>
             {
+                let kept = self.recent.reader(&node.0.key(), &self.rights.whom()?).ok_or(errno)?;
                 self.with_room(|| rustix::io::fcntl_dupfd_cloexec(&*kept, 0))
             }
             other => other,
         }
     }
 
-    fn open_kept(&self, fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
-        self.with_room(|| self.rights.run(|| open_real(fd, flags)))
+    fn open_known(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
+        match &node.0 {
+            Name::Handle { mount, handle } if self.rights != Rights::Requesters => {
+                let mount_descriptor = self.mount_descriptor(*mount)?;
+                match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
+                    Err(Errno::STALE) => {
+                        let kept = self.recent.find(&node.0.key()).ok_or(Errno::STALE)?;
+                        self.with_room(|| open_real(kept.as_fd(), flags))
+                    }
+                    other => other,
+                }
+            }
+            _ => {
+                let descriptor = self.path_descriptor(node)?;
+                self.with_room(|| self.rights.run(|| open_real(descriptor.as_fd(), flags)))
+            }
+        }
     }
 }
 
@@ -517,12 +535,6 @@ fn has_names(directory: BorrowedFd<'_>) -> bool {
 
 fn found(name: Name, seen: &Seen) -> Found<Node> {
     Found { node: Node(name), attributes: seen.attributes, generation: seen.generation }
-}
-
-/// Whether a descriptor is good for all that one opened with these flags is to be used for.
-fn is_open_as(fd: BorrowedFd<'_>, flags: OFlags) -> bool {
-    let is_for_reading = |flags: OFlags| !flags.intersects(OFlags::ACCMODE | OFlags::PATH);
-    is_for_reading(flags) && rustix::fs::fcntl_getfl(fd).is_ok_and(is_for_reading)
 }
 
 /// Opens the object of an `O_PATH` descriptor for real.

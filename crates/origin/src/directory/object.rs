@@ -200,11 +200,13 @@ impl Object {
         }
     }
 
-    /// Takes the descriptor of another that turned out to be the same object, if it has none.
+    /// Takes the descriptor of another that turned out to be the same object, if it has none. That
+    /// of a directory it takes in any case: where nothing but a number tells objects apart, as on
+    /// SMB, the one it has may be of a directory that was removed, whose number this has now.
     pub(super) fn take_over(&self, other: &Object) {
         let Some(opened) = other.opened() else { return };
-        if self.opened().is_none() {
-            self.set_opened(&opened, false);
+        if self.is_directory || self.opened().is_none() {
+            self.set_opened(&opened, self.is_directory);
             // Or it would be closed when the other is dropped.
             other.state.lock().opened = Weak::new();
         }
@@ -429,6 +431,25 @@ mod tests {
     fn memory_of_an_object() {
         // Two counts of the Arc besides, and the name.
         assert!(size_of::<Object>() <= 96, "{}", size_of::<Object>());
+    }
+
+    #[test]
+    fn the_descriptor_of_the_directory_that_was_found_last_is_the_one_that_is_used() {
+        let (root, descriptors) = root();
+        for is_directory in [true, false] {
+            let met = || {
+                let object = below(&root, "name", 2, is_directory);
+                let kept = descriptors.keep(std::fs::File::open("/").unwrap().into());
+                object.set_opened(&kept, false);
+                (object, kept)
+            };
+            let ((known, first), (again, second)) = (met(), met());
+            known.take_over(&again);
+            drop(again);
+            let (serves, other) = if is_directory { (second, first) } else { (first, second) };
+            assert!(Arc::ptr_eq(&known.opened().unwrap(), &serves), "{is_directory}");
+            assert_eq!(Arc::strong_count(&other), 1, "the ring let go of the other");
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@
 //!
 //! Not of files where a file that is open stays in its directory when it is removed, as on NFS
 //! ([`super::file_systems`]): there a removal would leave a file that no program has open, for a
-//! second. Of those only that is kept which a program met gone, and is about to open by the same
-//! path.
+//! second. Of those only that is kept, open for reading, which a program met gone and is about to
+//! open by the same path.
 //!
 //! Directories are kept as well, the last few that something was looked up in: most requests of a
 //! program that walks a tree name something in the same directory, and to open it anew for each
@@ -23,7 +23,10 @@
 
 use super::descriptors::Descriptor;
 use super::handle::FileHandle;
+use super::object::ObjectIdentity;
+use crate::acting::Whom;
 use parking_lot::{Condvar, Mutex};
+use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -65,15 +68,17 @@ struct State {
 #[derive(Debug)]
 struct Opened {
     until: Instant,
-    /// By which it is found; not an object that is known by place, which finds it itself.
-    key: Option<(u16, FileHandle)>,
+    key: Key,
     fd: Arc<Descriptor>,
+    /// In whose name it was opened for reading; `None` if it is open for its name alone.
+    reader: Option<Whom>,
 }
 
-impl Opened {
-    fn is(&self, mount: u16, handle: &FileHandle) -> bool {
-        self.key.as_ref().is_some_and(|key| key.0 == mount && key.1 == *handle)
-    }
+/// What tells objects apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Handle(u16, FileHandle),
+    Object(ObjectIdentity),
 }
 
 impl Recent {
@@ -98,23 +103,29 @@ impl Recent {
     }
 
     /// Keeps the descriptor of a lookup.
-    pub(super) fn keep(&self, key: Option<(u16, FileHandle)>, fd: Arc<Descriptor>) {
-        self.add((key, fd), self.limit, |state| &mut state.lookups);
+    pub(super) fn keep(&self, key: Key, fd: Arc<Descriptor>) {
+        self.add((key, fd, None), self.limit, |state| &mut state.lookups);
+    }
+
+    /// Keeps a file that was opened for reading in somebody's name.
+    pub(super) fn keep_reader(&self, key: Key, fd: OwnedFd, whom: Whom) {
+        let fd = Descriptor::new(fd);
+        self.add((key, fd, Some(whom)), self.limit, |state| &mut state.lookups);
     }
 
     /// Keeps the descriptor of a directory.
-    pub(super) fn keep_directory(&self, mount: u16, handle: FileHandle, fd: Arc<Descriptor>) {
+    pub(super) fn keep_directory(&self, key: Key, fd: Arc<Descriptor>) {
         let limit = self.limit.min(DIRECTORIES_MAX);
-        self.add((Some((mount, handle)), fd), limit, |state| &mut state.directories);
+        self.add((key, fd, None), limit, |state| &mut state.directories);
     }
 
     fn add(
         &self,
-        (key, fd): (Option<(u16, FileHandle)>, Arc<Descriptor>),
+        (key, fd, reader): (Key, Arc<Descriptor>, Option<Whom>),
         limit: usize,
         queue: impl Fn(&mut State) -> &mut VecDeque<Opened>,
     ) {
-        let opened = Opened { until: Instant::now() + self.time, key, fd };
+        let opened = Opened { until: Instant::now() + self.time, key, fd, reader };
         let mut state = self.shared.state.lock();
         let queue = queue(&mut state);
         // What is in it already has to be closed first.
@@ -147,13 +158,22 @@ impl Recent {
     }
 
     /// The descriptor of this object, if it was looked up lately.
-    pub(super) fn find(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
-        last(&self.shared.state.lock().lookups, mount, handle)
+    pub(super) fn find(&self, key: &Key) -> Option<Arc<Descriptor>> {
+        last(&self.shared.state.lock().lookups, |opened| opened.key == *key)
+    }
+
+    /// One that is open for reading in somebody's name.
+    pub(super) fn reader(&self, key: &Key, whom: &Whom) -> Option<Arc<Descriptor>> {
+        let is_it = |opened: &Opened| opened.reader.as_ref() == Some(whom) && opened.key == *key;
+        last(&self.shared.state.lock().lookups, is_it)
     }
 
     /// The descriptor of this directory, if something was looked up in it lately.
     pub(super) fn directory(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
-        last(&self.shared.state.lock().directories, mount, handle)
+        last(
+            &self.shared.state.lock().directories,
+            |opened| matches!(&opened.key, Key::Handle(on, known) if *on == mount && known == handle),
+        )
     }
 }
 
@@ -201,8 +221,8 @@ impl Shared {
     }
 }
 
-fn last(kept: &VecDeque<Opened>, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
-    kept.iter().rev().find(|opened| opened.is(mount, handle)).map(|opened| opened.fd.clone())
+fn last(kept: &VecDeque<Opened>, is_it: impl Fn(&Opened) -> bool) -> Option<Arc<Descriptor>> {
+    kept.iter().rev().find(|opened| is_it(opened)).map(|opened| opened.fd.clone())
 }
 
 /// How many of them, oldest first, are to be closed now.
@@ -217,8 +237,9 @@ fn due(until: impl Iterator<Item = Instant>, now: Instant) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acting;
     use crate::eventually::eventually;
-    use rustix::fd::{AsFd, OwnedFd};
+    use rustix::fd::AsFd;
 
     #[test]
     fn those_that_are_nearly_as_old_are_closed_with_the_oldest() {
@@ -259,15 +280,15 @@ mod tests {
                 return;
             };
             let inode = file.metadata().unwrap().ino();
-            recent.keep(Some((7, handle.clone())), Descriptor::new(file.into()));
+            recent.keep(Key::Handle(7, handle.clone()), Descriptor::new(file.into()));
             handles.push((handle, inode));
         }
         for (handle, _) in &handles[..10] {
-            assert!(recent.find(7, handle).is_none(), "there is a limit");
+            assert!(recent.find(&Key::Handle(7, handle.clone())).is_none(), "there is a limit");
         }
         for (handle, inode) in &handles[10..] {
-            assert!(recent.find(8, handle).is_none(), "another mount");
-            let found = recent.find(7, handle).unwrap();
+            assert!(recent.find(&Key::Handle(8, handle.clone())).is_none(), "another mount");
+            let found = recent.find(&Key::Handle(7, handle.clone())).unwrap();
             assert_eq!(rustix::fs::fstat(&*found).unwrap().st_ino, *inode);
         }
         let is_empty = |recent: &Recent| recent.shared.state.lock().until().is_none();
@@ -275,8 +296,23 @@ mod tests {
         recent.set_time(Duration::ZERO);
         let file = create(0);
         let (handle, _) = FileHandle::of(file.as_fd()).unwrap();
-        recent.keep(Some((7, handle)), Descriptor::new(file.into()));
+        recent.keep(Key::Handle(7, handle), Descriptor::new(file.into()));
         eventually("a descriptor whose time has come is closed", || is_empty(&recent));
+    }
+
+    #[test]
+    fn a_file_that_was_opened_for_somebody_is_nobody_elses() {
+        let recent = Recent::new(usize::MAX, Duration::from_secs(3600));
+        let requester = |user| crate::Requester { user, group: 1, thread: 0, groups: |_| vec![2] };
+        let whom = |user| crate::on_behalf_of(requester(user), acting::whom).unwrap();
+        let key = Key::Object(ObjectIdentity { device: 1, inode: 2, generation: 3 });
+        let open = || OwnedFd::from(std::fs::File::open("/").unwrap());
+        recent.keep(key.clone(), Descriptor::new(open()));
+        assert!(recent.reader(&key, &whom(5)).is_none(), "it is open for its name alone");
+        recent.keep_reader(key.clone(), open(), whom(5));
+        assert!(recent.reader(&key, &whom(5)).is_some() && recent.find(&key).is_some());
+        assert!(recent.reader(&key, &whom(6)).is_none());
+        assert!(recent.reader(&key, &Whom::default()).is_none());
     }
 
     #[test]
@@ -292,7 +328,7 @@ mod tests {
                 crate::skipped::skipped(format_args!("no file handles on {}", path.display()));
                 return;
             };
-            recent.keep_directory(7, handle.clone(), Descriptor::new(fd));
+            recent.keep_directory(Key::Handle(7, handle.clone()), Descriptor::new(fd));
             handles.push(handle);
         }
         let found = |recent: &Recent, number: usize| recent.directory(7, &handles[number]);
@@ -304,10 +340,10 @@ mod tests {
         let open = |number: usize| {
             OwnedFd::from(std::fs::File::open(directory.path().join(number.to_string())).unwrap())
         };
-        recent.keep(Some((7, handles[3].clone())), Descriptor::new(open(3)));
+        recent.keep(Key::Handle(7, handles[3].clone()), Descriptor::new(open(3)));
         recent.set_time(Duration::ZERO);
-        recent.keep_directory(7, handles[4].clone(), Descriptor::new(open(4)));
+        recent.keep_directory(Key::Handle(7, handles[4].clone()), Descriptor::new(open(4)));
         eventually("a directory whose time has come is closed", || found(&recent, 4).is_none());
-        assert!(recent.find(7, &handles[3]).is_some());
+        assert!(recent.find(&Key::Handle(7, handles[3].clone())).is_some());
     }
 }
