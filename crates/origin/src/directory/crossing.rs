@@ -12,6 +12,7 @@
 //! that appears, and whoever comes to that judges it anew.
 
 use super::handle::MountId;
+use super::identity::this;
 use crate::Result;
 use crate::mount_graph::MountGraph;
 use parking_lot::RwLock;
@@ -73,8 +74,7 @@ impl Crossings {
     }
 
     fn judge(&self, directory: BorrowedFd<'_>, name: &OsStr, own: Device) -> Result<()> {
-        let mut flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-        flags.set(AtFlags::EMPTY_PATH, name.is_empty());
+        let flags = this(name) | AtFlags::STATX_DONT_SYNC;
         let mask = MNT_ID_UNIQUE | StatxFlags::MNT_ID;
         let statx = rustix::fs::statx(directory, name, flags, mask)?;
         let device = (statx.stx_dev_major, statx.stx_dev_minor);

@@ -326,10 +326,15 @@ fn device(statx: &Statx) -> u64 {
 
 /// What the kernel says of an object, and of the mount that it lies on.
 fn ask(directory: BorrowedFd<'_>, name: &OsStr, needed: StatxFlags) -> Result<Statx> {
-    let mut flags = AtFlags::SYMLINK_NOFOLLOW;
-    flags.set(AtFlags::EMPTY_PATH, name.is_empty());
     let mask = needed | StatxFlags::MNT_ID | MNT_ID_UNIQUE;
-    rustix::fs::statx(directory, name, flags, mask)
+    rustix::fs::statx(directory, name, this(name), mask)
+}
+
+/// How an object itself is named: by a name in a directory, which may be that of a link, or by its
+/// own descriptor. For that and no other flag, Linux 6.11 goes no path, at the end of which an NFS
+/// client says `ESTALE` of a file that has lost its last name while it is open.
+pub(super) fn this(name: &OsStr) -> AtFlags {
+    if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW }
 }
 
 /// The line of the table for the mount that an object lies on. The table has the ids that are given
@@ -339,8 +344,7 @@ pub(super) fn mount_of<'a>(
     statx: &Statx,
     (directory, name): (BorrowedFd<'_>, &OsStr),
 ) -> Option<&'a MountEntry> {
-    let mut flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-    flags.set(AtFlags::EMPTY_PATH, name.is_empty());
+    let flags = this(name) | AtFlags::STATX_DONT_SYNC;
     let id = rustix::fs::statx(directory, name, flags, StatxFlags::MNT_ID)
         .ok()
         .filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0)
