@@ -61,4 +61,19 @@ grep -q '"event":"permissions_by_mode".*fuse.ogive at ' "$WORK/log" || fail 'the
 unmount_view "$WORK/view"
 umount "$WORK/local/far"
 unmount_view "$WORK/below"
+
+# A view that is root's alone is so in a shared view of what is above it, too.
+echo secret >"$WORK/source/secret"
+chmod 644 "$WORK/source/secret"
+mount_view "$WORK/source" "$WORK/local/far"
+expect_failure 'lets in user 0 alone' "$OGIVE" mount --allow-other "$WORK/local/far" "$WORK/view"
+for option in --direct-io --metadata-ttl=0; do
+    mount_view "$WORK/local" "$WORK/view" --allow-other "$option"
+    expect_failure 'Permission denied' as bob cat "$WORK/view/far/secret"
+    [ "$(cat "$WORK/view/far/secret")" = secret ] || fail 'root cannot read what is for root'
+    expect_failure 'Permission denied' as bob cat "$WORK/view/far/secret"
+    unmount_view "$WORK/view"
+done
+unmount_view "$WORK/local/far"
+say 'what is mounted for one user is shown to that one alone'
 passed

@@ -186,6 +186,7 @@ impl View {
             mount_point: served.clone(),
             metadata_ttl: Duration::ZERO,
             negative_ttl: Duration::ZERO,
+            allow_other: arguments.contains(&"--allow-other"),
             ..MountOptions::default()
         };
         let program = Some(Mount::of(played, options).unwrap());
@@ -234,6 +235,18 @@ fn a_directory_is_removed_once_its_last_file_that_was_open_is_closed() {
         fs::remove_dir(&directory).unwrap();
         assert!(!view.path("source/directory").exists());
     }
+}
+
+#[test]
+fn what_is_shown_to_one_user_is_shared_with_nobody() {
+    let Some(view) = View::new(&[]) else { return };
+    let another = view.path("another");
+    fs::create_dir(&another).unwrap();
+    let (served, another) = (view.path("served"), another.to_str().unwrap().to_owned());
+    let shared = ogive(["mount", "--allow-other", served.to_str().unwrap(), &another]);
+    assert_code(&shared, 2);
+    let said = String::from_utf8_lossy(&shared.stderr);
+    assert!(said.contains("--allow-other") && said.contains("--trust-permissions"), "{said}");
 }
 
 #[test]

@@ -84,20 +84,29 @@ pub(crate) fn groups() -> Rc<[u32]> {
     })
 }
 
-/// User, group and supplementary groups in whose name this thread acts.
-///
-/// # Errors
-/// `EACCES` if nobody has said.
-pub(crate) fn whom() -> Result<Whom> {
-    let ids = requester()?;
-    Ok(Whom { ids, groups: (&*groups()).into() })
+/// The thread of a program that this thread acts for.
+pub(crate) fn asker() -> Option<Asker> {
+    ACTING.with_borrow(|acting| match acting {
+        Acting::ForNobody | Acting::ForItself => None,
+        Acting::For(Requester { user, group, thread, .. }, _) => {
+            Some(Asker { user: *user, group: *group, thread: *thread })
+        }
+    })
 }
 
-/// In whose name a thread acts; this process, unless it is said otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Whom {
-    ids: Option<(u32, u32)>,
-    groups: Box<[u32]>,
+/// A thread of a program, and in whose name it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    user: u32,
+    group: u32,
+    thread: u32,
+}
+
+impl Asker {
+    /// Whether it asks in the name of this user.
+    pub(crate) fn is(&self, user: u32) -> bool {
+        self.user == user
+    }
 }
 
 #[cfg(test)]
@@ -118,8 +127,8 @@ mod tests {
             assert_eq!(requester(), Ok(Some((5, 6))));
             assert_eq!((&*super::groups(), &*super::groups()), (&[7, 8][..], &[7, 8][..]));
             on_own_behalf(|| assert_eq!(requester(), Ok(None)));
-            assert_eq!(whom(), Ok(Whom { ids: Some((5, 6)), groups: [7, 8].into() }));
-            on_own_behalf(|| assert_eq!(whom(), Ok(Whom::default())));
+            assert_eq!(asker(), Some(Asker { user: 5, group: 6, thread: 0 }));
+            on_own_behalf(|| assert_eq!(asker(), None));
             let panicked = std::panic::catch_unwind(|| {
                 on_behalf_of(Requester { user: 9, ..somebody }, || panic!("on purpose"));
             });

@@ -44,6 +44,13 @@ impl MountEntry {
     pub fn is_fuse(&self) -> bool {
         self.fstype == "fuse" || self.fstype == "fuseblk" || self.fstype.starts_with("fuse.")
     }
+
+    /// The user whom alone the kernel lets in: that of a FUSE mount without `allow_other`.
+    pub fn only_user(&self) -> Option<u32> {
+        let value = |option: &OsString| option.to_str()?.strip_prefix("user_id=")?.parse().ok();
+        let is_private = self.is_fuse() && !self.super_options.iter().any(|o| o == "allow_other");
+        self.super_options.iter().find_map(value).filter(|_| is_private)
+    }
 }
 
 /// The mounts this process sees, in the order they were mounted. Asks nobody but the kernel: a file
@@ -127,11 +134,17 @@ mod tests {
 28 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw,errors=remount-ro
 91 28 0:52 / /mnt/my\\040photos\\134x rw,nosuid,nodev,relatime shared:7 master:3 \
 - fuse.ogive /srv/my\\011data rw,user_id=0,a=b\\054c
-92 91 0:53 / /mnt/my\\040photos\\134x/sub rw - fuse.sshfs host:/x rw
+92 91 0:53 / /mnt/my\\040photos\\134x/sub rw - fuse.sshfs host:/x rw,user_id=7,allow_other
 a broken line
 93 28 0:54 / /mnt/two ro - fuse.ogive /two ro
 94 28 0:55 / /mnt/two rw - tmpfs - rw
 ";
+
+    #[test]
+    fn a_mount_that_is_not_for_others_is_for_one_user() {
+        let users: Vec<_> = parse(SAMPLE).iter().map(MountEntry::only_user).collect();
+        assert_eq!(users, [None, None, Some(0), None, None, None]);
+    }
 
     #[test]
     fn paths_come_back_as_their_bytes() {

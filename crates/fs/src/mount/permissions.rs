@@ -37,6 +37,15 @@ pub(super) fn decide(
         log::debug!("permissions: {fstype} decides what you may do");
         return Ok((origin.leaving_rights_to_source(), Permissions::Source));
     }
+    if let Some(user) = origin.only_user() {
+        let reason = format!(
+            "would let other users in where {fstype} lets in user {user} alone; mount the source \
+             with its own allow_other (and default_permissions, if it does not check rights itself), \
+             or leave --allow-other out; --trust-permissions has the mode bits count, and lends your \
+             rights to everybody"
+        );
+        return Err(MountError::Option { option: "allow-other", reason });
+    }
     let refuse = |option, why: &str| {
         let reason = format!(
             "it cannot go with the rights of other users here: {why}, and on {fstype} the mode bits \

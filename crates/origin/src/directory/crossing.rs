@@ -10,14 +10,18 @@
 //! not met before is looked for in the graph of mounts ([`MountGraph`]), which is read from the
 //! kernel alone. A mount that was met once stays as it was judged: a circle is closed by a mount
 //! that appears, and whoever comes to that judges it anew.
+//!
+//! A FUSE mount without `allow_other` is for one user, by the kernel's word. This process may be
+//! that user, so where it serves others, they are refused here.
 
 use super::handle::MountId;
-use super::identity::this;
+use super::identity::{mount_of, this};
 use crate::Result;
 use crate::mount_graph::MountGraph;
+use crate::{acting, mount_table};
 use parking_lot::RwLock;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
@@ -35,6 +39,8 @@ pub type Device = (u32, u32);
 pub(super) struct Crossings {
     /// The file system that is served from this origin, once it is mounted.
     own: Arc<OnceLock<Device>>,
+    /// Others than this process's user are served.
+    pub(super) is_shared: bool,
     known: RwLock<Vec<(u64, Device)>>,
     /// The same by the ids that come with handles.
     passed: RwLock<Vec<MountId>>,
@@ -50,7 +56,8 @@ impl Crossings {
     /// empty, may be asked; `id` is that of its mount, if it has a handle.
     ///
     /// # Errors
-    /// `ELOOP` if it would ask this process; what the kernel says of the name.
+    /// `ELOOP` if it would ask this process; `EACCES` if it is for another user alone; what the
+    /// kernel says of the name.
     pub(super) fn check(
         &self,
         directory: BorrowedFd<'_>,
@@ -63,8 +70,9 @@ impl Crossings {
         if id.is_some_and(|id| self.passed.read().contains(&id)) {
             return Ok(());
         }
-        self.judge(directory, name, *own)?;
-        if let Some(id) = id {
+        if self.judge(directory, name, *own)? == For::All
+            && let Some(id) = id
+        {
             let mut passed = self.passed.write();
             if passed.len() < KNOWN_MAX && !passed.contains(&id) {
                 passed.push(id);
@@ -73,7 +81,7 @@ impl Crossings {
         Ok(())
     }
 
-    fn judge(&self, directory: BorrowedFd<'_>, name: &OsStr, own: Device) -> Result<()> {
+    fn judge(&self, directory: BorrowedFd<'_>, name: &OsStr, own: Device) -> Result<For> {
         let flags = this(name) | AtFlags::STATX_DONT_SYNC;
         let mask = MNT_ID_UNIQUE | StatxFlags::MNT_ID;
         let statx = rustix::fs::statx(directory, name, flags, mask)?;
@@ -83,7 +91,13 @@ impl Crossings {
         }
         let met = (statx.stx_mnt_id, device);
         if self.known.read().contains(&met) {
-            return Ok(());
+            return Ok(For::All);
+        }
+        if self.is_shared
+            && let Some(user) = only_user((directory, name), &statx)
+        {
+            let is_it = acting::asker().is_none_or(|asker| asker.is(user));
+            return if is_it { Ok(For::One) } else { Err(Errno::ACCESS) };
         }
         // Without the table of mounts nothing is known of any but the own one.
         if MountGraph::read().is_ok_and(|graph| graph.leads_to(device, own)) {
@@ -93,6 +107,18 @@ impl Crossings {
         if known.len() < KNOWN_MAX && !known.contains(&met) {
             known.push(met);
         }
-        Ok(())
+        Ok(For::All)
     }
+}
+
+/// Who may come to a mount.
+#[derive(PartialEq, Eq)]
+enum For {
+    All,
+    One,
+}
+
+fn only_user(place: (BorrowedFd<'_>, &OsStr), statx: &Statx) -> Option<u32> {
+    let mounts = mount_table::read().ok()?;
+    mount_of(&mounts, statx, place)?.only_user()
 }

@@ -123,6 +123,13 @@ impl DirectoryOrigin {
         file_systems::is_elsewhere(&mount.fstype).then_some(mount.fstype)
     }
 
+    /// The user whom alone the kernel lets into the source: that of a FUSE mount without
+    /// `allow_other`.
+    pub fn only_user(&self) -> Option<u32> {
+        let root = self.root.descriptor().ok()?;
+        root::mount_of(root.as_fd())?.only_user()
+    }
+
     /// How long the client believes that the source is mounted by, if it is on NFS.
     pub fn nfs_client(&self) -> Option<NfsClient> {
         let root = self.root.descriptor().ok()?;
@@ -134,6 +141,7 @@ impl DirectoryOrigin {
     #[must_use]
     pub fn letting_in_by_mode(mut self) -> Self {
         self.nodes.inspector.lets_in_by_mode = true;
+        self.nodes.inspector.crossings.is_shared = true;
         self
     }
 
@@ -152,6 +160,7 @@ impl DirectoryOrigin {
     pub fn asking_for_requesters(mut self) -> std::result::Result<Self, &'static str> {
         rights::can_switch()?;
         self.nodes.rights = Rights::Requesters;
+        self.nodes.inspector.crossings.is_shared = true;
         Ok(self)
     }
 

@@ -13,7 +13,7 @@ use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Key, Recent};
 use super::rights::Rights;
-use crate::{FileKind, Found, OFlags, Result};
+use crate::{FileKind, Found, OFlags, Result, acting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -280,7 +280,9 @@ impl Nodes {
             Err(_) => return self.lookup(parent, name),
         };
         let found = self.found((parent, name), fd.as_fd())?;
-        self.recent.keep_reader(found.node.0.key(), fd, self.rights.whom()?);
+        if let Some(asker) = acting::asker() {
+            self.recent.keep_reader(found.node.0.key(), fd, asker);
+        }
         Ok(found)
     }
 
@@ -494,15 +496,19 @@ impl Nodes {
 
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
-        match self.open_known(node, flags) {
+        let device = self.device_of(node);
+        let hides = device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open);
+        let asker = acting::asker().filter(|_| hides);
+        // Also if it is not needed: another opening than this one has to ask for the name again.
+        let reader = asker.and_then(|asker| self.recent.take_reader(&node.0.key(), asker));
+        match (self.open_known(node, flags), reader) {
             // A server may open by name alone, and the name is gone.
-            Err(errno @ (Errno::STALE | Errno::NOENT))
+            (Err(Errno::STALE | Errno::NOENT), Some(reader))
                 if !flags.intersects(OFlags::ACCMODE | OFlags::PATH) =>
             {
-                let kept = self.recent.reader(&node.0.key(), &self.rights.whom()?).ok_or(errno)?;
-                self.with_room(|| rustix::io::fcntl_dupfd_cloexec(&*kept, 0))
+                self.with_room(|| rustix::io::fcntl_dupfd_cloexec(&*reader, 0))
             }
-            other => other,
+            (opened, _) => opened,
         }
     }
 

@@ -9,7 +9,7 @@
 //! Not of files where a file that is open stays in its directory when it is removed, as on NFS
 //! ([`super::file_systems`]): there a removal would leave a file that no program has open, for a
 //! second. Of those only that is kept, open for reading, which a program met gone and is about to
-//! open by the same path.
+//! open by the same path. It is for the thread that asked, and for its next opening of that file.
 //!
 //! Directories are kept as well, the last few that something was looked up in: most requests of a
 //! program that walks a tree name something in the same directory, and to open it anew for each
@@ -24,7 +24,7 @@
 use super::descriptors::Descriptor;
 use super::handle::FileHandle;
 use super::object::ObjectIdentity;
-use crate::acting::Whom;
+use crate::acting::Asker;
 use parking_lot::{Condvar, Mutex};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -58,11 +58,17 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The oldest first.
-    lookups: VecDeque<Opened>,
-    /// The oldest first.
-    directories: VecDeque<Opened>,
+    /// One of each [`Queue`], the oldest first.
+    queues: [VecDeque<Opened>; 3],
     stopped: bool,
+}
+
+/// What a descriptor is kept for.
+#[derive(Clone, Copy)]
+enum Queue {
+    Lookups,
+    Readers,
+    Directories,
 }
 
 #[derive(Debug)]
@@ -70,8 +76,8 @@ struct Opened {
     until: Instant,
     key: Key,
     fd: Arc<Descriptor>,
-    /// In whose name it was opened for reading; `None` if it is open for its name alone.
-    reader: Option<Whom>,
+    /// For whom it was opened for reading; `None` if it is open for its name alone.
+    reader: Option<Asker>,
 }
 
 /// What tells objects apart.
@@ -95,39 +101,34 @@ impl Recent {
 
     /// Closes them all; false if there are none.
     pub(super) fn clear(&self) -> bool {
-        let mut state = self.shared.state.lock();
-        let lookups = std::mem::take(&mut state.lookups);
-        let directories = std::mem::take(&mut state.directories);
-        drop(state);
-        !lookups.is_empty() || !directories.is_empty()
+        let queues = std::mem::take(&mut self.shared.state.lock().queues);
+        queues.iter().any(|queue| !queue.is_empty())
     }
 
     /// Keeps the descriptor of a lookup.
     pub(super) fn keep(&self, key: Key, fd: Arc<Descriptor>) {
-        self.add((key, fd, None), self.limit, |state| &mut state.lookups);
+        self.add(Queue::Lookups, (key, fd, None), self.limit);
     }
 
-    /// Keeps a file that was opened for reading in somebody's name.
-    pub(super) fn keep_reader(&self, key: Key, fd: OwnedFd, whom: Whom) {
-        let fd = Descriptor::new(fd);
-        self.add((key, fd, Some(whom)), self.limit, |state| &mut state.lookups);
+    /// Keeps a file that was opened for reading.
+    pub(super) fn keep_reader(&self, key: Key, fd: OwnedFd, asker: Asker) {
+        self.add(Queue::Readers, (key, Descriptor::new(fd), Some(asker)), self.limit);
     }
 
     /// Keeps the descriptor of a directory.
     pub(super) fn keep_directory(&self, key: Key, fd: Arc<Descriptor>) {
-        let limit = self.limit.min(DIRECTORIES_MAX);
-        self.add((key, fd, None), limit, |state| &mut state.directories);
+        self.add(Queue::Directories, (key, fd, None), self.limit.min(DIRECTORIES_MAX));
     }
 
     fn add(
         &self,
-        (key, fd, reader): (Key, Arc<Descriptor>, Option<Whom>),
+        queue: Queue,
+        (key, fd, reader): (Key, Arc<Descriptor>, Option<Asker>),
         limit: usize,
-        queue: impl Fn(&mut State) -> &mut VecDeque<Opened>,
     ) {
         let opened = Opened { until: Instant::now() + self.time, key, fd, reader };
         let mut state = self.shared.state.lock();
-        let queue = queue(&mut state);
+        let queue = &mut state.queues[queue as usize];
         // What is in it already has to be closed first.
         let was_empty = queue.is_empty();
         let oldest = if queue.len() >= limit { queue.pop_front() } else { None };
@@ -159,21 +160,28 @@ impl Recent {
 
     /// The descriptor of this object, if it was looked up lately.
     pub(super) fn find(&self, key: &Key) -> Option<Arc<Descriptor>> {
-        last(&self.shared.state.lock().lookups, |opened| opened.key == *key)
+        self.last(Queue::Lookups, |opened| opened.key == *key)
     }
 
-    /// One that is open for reading in somebody's name.
-    pub(super) fn reader(&self, key: &Key, whom: &Whom) -> Option<Arc<Descriptor>> {
-        let is_it = |opened: &Opened| opened.reader.as_ref() == Some(whom) && opened.key == *key;
-        last(&self.shared.state.lock().lookups, is_it)
+    /// The file that was opened for this reading of it, which nobody gets again.
+    pub(super) fn take_reader(&self, key: &Key, asker: Asker) -> Option<Arc<Descriptor>> {
+        let readers = &mut self.shared.state.lock().queues[Queue::Readers as usize];
+        let is_it = |opened: &Opened| opened.reader == Some(asker) && opened.key == *key;
+        let place = readers.iter().rposition(is_it)?;
+        readers.remove(place).map(|opened| opened.fd)
     }
 
     /// The descriptor of this directory, if something was looked up in it lately.
     pub(super) fn directory(&self, mount: u16, handle: &FileHandle) -> Option<Arc<Descriptor>> {
-        last(
-            &self.shared.state.lock().directories,
-            |opened| matches!(&opened.key, Key::Handle(on, known) if *on == mount && known == handle),
-        )
+        self.last(Queue::Directories, |opened| {
+            matches!(&opened.key, Key::Handle(on, known) if *on == mount && known == handle)
+        })
+    }
+
+    fn last(&self, queue: Queue, is_it: impl Fn(&Opened) -> bool) -> Option<Arc<Descriptor>> {
+        let state = self.shared.state.lock();
+        let mut kept = state.queues[queue as usize].iter().rev();
+        kept.find(|opened| is_it(opened)).map(|opened| opened.fd.clone())
     }
 }
 
@@ -191,9 +199,7 @@ impl Drop for Recent {
 impl State {
     /// When the oldest has had its time.
     fn until(&self) -> Option<Instant> {
-        let lookup = self.lookups.front().map(|lookup| lookup.until);
-        let directory = self.directories.front().map(|directory| directory.until);
-        lookup.into_iter().chain(directory).min()
+        self.queues.iter().filter_map(|queue| queue.front()).map(|oldest| oldest.until).min()
     }
 }
 
@@ -206,23 +212,20 @@ impl Shared {
                 continue;
             };
             let now = Instant::now();
-            let lookups = due(state.lookups.iter().map(|lookup| lookup.until), now);
-            let directories = due(state.directories.iter().map(|kept| kept.until), now);
-            if lookups + directories == 0 {
+            let mut closed = Vec::new();
+            for queue in &mut state.queues {
+                let due = due(queue.iter().map(|opened| opened.until), now);
+                closed.extend(queue.drain(..due));
+            }
+            if closed.is_empty() {
                 self.wake.wait_until(&mut state, until);
                 continue;
             }
-            let lookups: Vec<_> = state.lookups.drain(..lookups).collect();
-            let directories: Vec<_> = state.directories.drain(..directories).collect();
             drop(state);
-            drop((lookups, directories));
+            drop(closed);
             state = self.state.lock();
         }
     }
-}
-
-fn last(kept: &VecDeque<Opened>, is_it: impl Fn(&Opened) -> bool) -> Option<Arc<Descriptor>> {
-    kept.iter().rev().find(|opened| is_it(opened)).map(|opened| opened.fd.clone())
 }
 
 /// How many of them, oldest first, are to be closed now.
@@ -301,18 +304,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_opened_for_somebody_is_nobody_elses() {
+    fn a_file_that_was_opened_for_a_reader_is_nobody_elses_and_is_had_once() {
         let recent = Recent::new(usize::MAX, Duration::from_secs(3600));
-        let requester = |user| crate::Requester { user, group: 1, thread: 0, groups: |_| vec![2] };
-        let whom = |user| crate::on_behalf_of(requester(user), acting::whom).unwrap();
-        let key = Key::Object(ObjectIdentity { device: 1, inode: 2, generation: 3 });
+        let asker = |user, thread| {
+            let requester = crate::Requester { user, group: 1, thread, groups: |_| Vec::new() };
+            crate::on_behalf_of(requester, acting::asker).unwrap()
+        };
+        let key = |inode| Key::Object(ObjectIdentity { device: 1, inode, generation: 3 });
         let open = || OwnedFd::from(std::fs::File::open("/").unwrap());
-        recent.keep(key.clone(), Descriptor::new(open()));
-        assert!(recent.reader(&key, &whom(5)).is_none(), "it is open for its name alone");
-        recent.keep_reader(key.clone(), open(), whom(5));
-        assert!(recent.reader(&key, &whom(5)).is_some() && recent.find(&key).is_some());
-        assert!(recent.reader(&key, &whom(6)).is_none());
-        assert!(recent.reader(&key, &Whom::default()).is_none());
+        let gets =
+            |inode, user, thread| recent.take_reader(&key(inode), asker(user, thread)).is_some();
+        recent.keep(key(2), Descriptor::new(open()));
+        assert!(!gets(2, 5, 7), "it is open for its name alone");
+        recent.keep_reader(key(2), open(), asker(5, 7));
+        assert!(!gets(3, 5, 7) && !gets(2, 6, 7) && !gets(2, 5, 8));
+        assert!(gets(2, 5, 7) && !gets(2, 5, 7));
     }
 
     #[test]

@@ -20,8 +20,7 @@
 //! cannot, the process ends: a thread of it with the rights of one user must not serve another.
 
 use super::credentials::{as_creator, masking};
-use crate::acting::{self, Whom};
-use crate::{Caller, Result};
+use crate::{Caller, Result, acting};
 use nix::unistd::{setfsgid, setfsuid};
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
 use rustix::io::Errno;
@@ -60,14 +59,6 @@ impl Rights {
     /// Whether the source decides who may do what.
     pub(super) fn are_decided_by_source(self) -> bool {
         self != Self::Own
-    }
-
-    /// Whose permissions count on this thread.
-    ///
-    /// # Errors
-    /// `EACCES` on a thread of which nobody has said for whom it acts.
-    pub(super) fn whom(self) -> Result<Whom> {
-        if self == Self::Requesters { acting::whom() } else { Ok(Whom::default()) }
     }
 
     /// Makes a call that needs a permission.
