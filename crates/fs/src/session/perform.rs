@@ -273,7 +273,7 @@ impl<O: Origin> Session<O> {
     fn lookup(&self, request: &Request, name: &OsStr, mut reply: Reply<'_>) -> Result<usize> {
         if let Some(known) = self.control_entry(request.node, name) {
             self.may_come_to_control(request)?;
-            reply.entry(Validity::NONE, &known);
+            reply.entry(self.control_validity(request.node), &known);
             return Ok(reply.length());
         }
         if Numbers::is_control(request.node) {
@@ -292,6 +292,15 @@ impl<O: Origin> Session<O> {
                 answered
             }
         }
+    }
+
+    /// How long the kernel may follow a name of the control directory. Its own name is kept: to ask
+    /// for it the kernel waits for whoever is making a name in the root, and that one may be waiting
+    /// for a source that does not answer.
+    fn control_validity(&self, parent: u64) -> Validity {
+        const FOR_LONG: Duration = Duration::from_secs(365 * 24 * 3600);
+        let is_kept = parent == ROOT && !self.view.settings.asks_for_each();
+        Validity { name: if is_kept { FOR_LONG } else { Duration::ZERO }, ..Validity::NONE }
     }
 
     fn entry(&self, known: &NodeAttributes, mut reply: Reply<'_>) -> usize {

@@ -11,6 +11,7 @@ use ogive_origin::{
 };
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::time::Instant;
 
 impl<O: Origin> View<O> {
     /// Attributes for a kernel that asks by a handle and so needs no more than the size: it does so
@@ -90,7 +91,7 @@ impl<O: Origin> View<O> {
         let inode = self.inode(number)?;
         let by_name = handle.is_none() && inode.any_file().is_none();
         if changes.size_bytes.is_some() && by_name && self.must_check_name(number, thread) {
-            self.check_name(&inode, thread)?;
+            self.check_name(&inode, thread, Instant::now())?;
         }
         let mut open = handle.and_then(|handle| self.files.get(handle));
         if changes.size_bytes.is_none() {

@@ -65,7 +65,7 @@ impl<O: Origin> View<O> {
             number => self.inode(number)?,
         };
         if number != ROOT && self.must_check_name(number, thread) {
-            self.check_name(&inode, thread)?;
+            self.check_name(&inode, thread, Instant::now())?;
         }
         let now = Time::now();
         let directory = self.origin.open_directory(&inode.node)?;

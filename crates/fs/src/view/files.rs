@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// A file that was opened.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,7 @@ impl<O: Origin> View<O> {
         if is_writable(flags) {
             self.writable()?;
         }
+        let arrived = Instant::now();
         let inode = self.inode(number)?;
         let must_check = self.must_check_name(number, thread);
         // Drawn and read before the identity, so that neither can be later than it.
@@ -59,7 +61,7 @@ impl<O: Origin> View<O> {
         let attributes =
             self.origin.attributes_needed(&inode.node, Some(&file), Needed::Version)?;
         if must_check {
-            self.check_name(&inode, thread)?;
+            self.check_name(&inode, thread, arrived)?;
         }
         let identity = attributes.identity(inode.generation);
         let opened = inode.open(|known| {

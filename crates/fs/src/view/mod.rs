@@ -238,10 +238,13 @@ impl<O: Origin> View<O> {
     /// program would see the error. So it is given only where a name was changed behind the mount
     /// that the kernel may believe in still.
     ///
+    /// The kernel came by a name that it believed when it sent the request: however long the source
+    /// has taken since, that name is the one to be checked.
+    ///
     /// # Errors
     /// `ESTALE` if one of the names by which the kernel may have come leads elsewhere.
-    fn check_name(&self, inode: &Inode<O>, thread: u32) -> Result<()> {
-        let believed = inode.names.believed(Instant::now(), self.name_memory());
+    fn check_name(&self, inode: &Inode<O>, thread: u32, arrived: Instant) -> Result<()> {
+        let believed = inode.names.believed(arrived, self.name_memory());
         if believed.is_some_and(|told| told.iter().all(|told| self.is_true(told, inode))) {
             return Ok(());
         }

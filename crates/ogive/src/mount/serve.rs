@@ -158,6 +158,8 @@ fn finish_start(plan: &Plan, source: &Path, target: &Target, log_file: Option<Fi
     {
         paths::check_propagation(source, device)?;
     }
+    // Once the kernel has the name, nobody waits for it behind whoever makes others in the root.
+    let _ = plan.options.mount_point.join(&plan.options.control_name).symlink_metadata();
     if plan.ready_on_stdout {
         background::announce().context("the command that asked for the mount has gone")?;
     }

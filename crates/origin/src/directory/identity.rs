@@ -87,7 +87,8 @@ impl Inspector {
     /// exist, and whoever uses it is told so.
     pub(super) fn look(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<Seen> {
         let asked = match handle(directory, name) {
-            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => return Err(errno),
+            // A client that says `ESTALE` of an object that it finds by a name is behind its server.
+            Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::STALE)) => return Err(errno),
             asked => asked.ok(),
         };
         self.crossings.check(directory, name, asked.as_ref().map(|(_, id)| *id))?;

@@ -258,11 +258,26 @@ impl Nodes {
                 Err(errno) => Err(errno),
             };
             match found {
-                Err(Errno::STALE) => {}
+                Err(Errno::STALE) => self.have_client_ask(parent, name),
                 other => return other,
             }
         }
         Err(Errno::STALE)
+    }
+
+    /// A client that was told that it may read a file without asking (a delegation of NFSv4) may go
+    /// on following the name to it when another file has long replaced it. It gives that back
+    /// before it opens the name for writing, and then asks the server for it.
+    fn have_client_ask(&self, parent: &Node, name: &OsStr) {
+        let device = self.device_of(parent);
+        if device.is_some_and(|device| self.inspector.kind(device).keeps_names) {
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let open = |directory: BorrowedFd<'_>| {
+                self.rights.run(|| rustix::fs::openat(directory, name, flags, Mode::empty()))
+            };
+            // It is for what it does on the way.
+            let _ = self.within(parent, open);
+        }
     }
 
     /// The same of a file, which is opened by its name: a server does so in one step.
