@@ -47,6 +47,8 @@ struct Step {
     by: Option<(PathBuf, PathBuf)>,
     /// What is told instead of opening it.
     told: Option<Errno>,
+    /// The answer comes so long after it was opened and replaced.
+    late: Duration,
 }
 
 /// Hands operations on.
@@ -83,13 +85,15 @@ impl Origin for Played {
     }
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
-        let Step { by, told } = self.replacing.lock().pop_front().unwrap_or_default();
+        let Step { by, told, late } = self.replacing.lock().pop_front().unwrap_or_default();
+        let opened_before = (!late.is_zero()).then(|| self.directory.open(node, flags));
         if let Some((new, old)) = by {
             fs::rename(new, old).unwrap();
         }
+        std::thread::sleep(late);
         match told {
             Some(errno) => Err(errno),
-            None => self.directory.open(node, flags),
+            None => opened_before.unwrap_or_else(|| self.directory.open(node, flags)),
         }
     }
 
@@ -156,6 +160,10 @@ impl Origin for Played {
         set_flags(node: &Node, flags: FileFlags) -> ();
         statistics(node: &Node) -> FileSystemStatistics;
     }
+}
+
+fn step(by: Option<(PathBuf, PathBuf)>, told: Option<Errno>) -> Step {
+    Step { by, told, late: Duration::ZERO }
 }
 
 /// A view of what the program shows of a directory.
@@ -271,11 +279,27 @@ fn whoever_opens_a_file_that_is_replaced_at_that_moment_gets_one_or_the_other() 
         assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
         let by = |number: usize| (number > 0).then(|| (new(number), file.clone()));
         *view.replacing.lock() =
-            told.iter().map(|(number, told)| Step { by: by(*number), told: *told }).collect();
+            told.iter().map(|(number, told)| step(by(*number), *told)).collect();
         let read = fs::read_to_string(&shown).map_err(|error| error.to_string());
         assert!(read.as_ref().is_ok_and(|read| read.starts_with("new ")), "{told:?}: {read:?}");
         assert!(view.replacing.lock().is_empty(), "it was asked for: {told:?}");
     }
+}
+
+#[test]
+fn a_file_that_is_replaced_while_a_slow_source_opens_it_is_not_shown_any_more() {
+    let Some(view) = View::new(&["--metadata-ttl", "500ms"]) else { return };
+    let (file, new) = (view.path("source/file"), view.path("source/new"));
+    fs::write(&file, "old").unwrap();
+    fs::write(&new, "new").unwrap();
+    let shown = view.path("mount point/file");
+    // The kernel is told the name anew, and believes in it when it opens the file.
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "old");
+    // By then nobody believes what the kernel was told before.
+    let late = Duration::from_millis(2500);
+    view.replacing.lock().push_back(Step { by: Some((new, file)), told: None, late });
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "new");
+    assert!(view.replacing.lock().is_empty(), "it was asked for");
 }
 
 /// A kernel that asks by a handle where a program wants to know times would be told wrong ones.
