@@ -41,15 +41,6 @@ cat <&9 >"$WORK/copy"
 cmp "$WORK/copy" "$WORK/below/cached" || fail 'the view differs from what is below it'
 reads_cached || fail 'cached bytes cannot be read at all'
 stop_process "$below"
-# Whoever makes a name in a directory keeps all others from looking names up there.
-mkdir "$WORK/mount/made" 9<&- &
-one_waits() {
-    [ "$(cat "$connection/waiting")" -ge 1 ]
-}
-eventually 60 'a request waits for a source that hangs' one_waits
-timeout 60 grep -q '"source"' "$WORK/mount/.ogive/mount" || fail 'the control directory waits'
-timeout 60 "$OGIVE" stat "$WORK/mount" 1 1 >"$WORK/said" || fail 'ogive stat waits'
-say 'the control directory is found beside a request that makes a name'
 for ((number = 0; number < WAITING; number++)); do
     taskset -c "$processor" stat "$WORK/mount/missing.$number" >/dev/null 2>&1 9<&- &
     # Whoever is to wait next is just being made ready for.
@@ -71,9 +62,22 @@ exec 9<&-
 kill -CONT "$below"
 end_of_all 120 'an answer to all who waited'
 cmp "$WORK/mount/cached" "$WORK/below/cached" || fail 'the view differs afterwards'
-[ -d "$WORK/below/made" ] || fail 'the name was not made'
 [ ! -e "$WORK/mount/missing.0" ] || fail 'a name that is missing was found'
 say 'and all of them, when the source answers again'
+
+stop_process "$below"
+# Whoever makes a name in a directory keeps all others from looking names up there.
+mkdir "$WORK/mount/made" &
+one_waits() {
+    [ "$(cat "$connection/waiting")" -ge 1 ]
+}
+eventually 60 'a request waits for a source that hangs' one_waits
+timeout 60 grep -q '"source"' "$WORK/mount/.ogive/mount" || fail 'the control directory waits'
+timeout 60 "$OGIVE" stat "$WORK/mount" 1 1 >"$WORK/said" || fail 'ogive stat waits'
+say 'the control directory is found beside a request that makes a name'
+kill -CONT "$below"
+end_of_all 120 'an answer to whoever made a name'
+[ -d "$WORK/below/made" ] || fail 'the name was not made'
 trap cleanup EXIT
 unmount_view "$WORK/mount"
 unmount_view "$WORK/source"

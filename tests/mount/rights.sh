@@ -3,6 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 suite rights 'three users on a source that decides itself what each of them may do'
 needs_ogive
+need setfacl
 source "$HERE/users.bash"
 
 mkdir "$WORK/source"
@@ -38,8 +39,30 @@ control_is_guarded() {
     say 'the control directory is guarded by its modes'
 }
 
+# default_lists_count: instead of the umask, for whatever is made.
+default_lists_count() {
+    local umask where made
+    setfacl -d -m u::rwx,u:2003:rw,g::rx,m::rwx,o::--- "$WORK/source"
+    for umask in 022 077; do
+        for where in below view; do
+            made="$WORK/$where/$umask-$where"
+            (umask "$umask" && : >"$made-f" && mkdir "$made-d" && mkfifo "$made-p")
+            stat -c %a "$WORK/source/$umask-$where"-{f,d,p} >"$WORK/modes-$where"
+        done
+        diff "$WORK/modes-below" "$WORK/modes-view" || fail "umask $umask counts in the view"
+        [ "$(head -n 1 "$WORK/modes-below")" = 660 ] || fail "umask $umask counts in the source"
+    done
+    rm -r "$WORK/view"/0*
+    setfacl -k "$WORK/source"
+    say 'a default list of a directory counts instead of the umask'
+}
+
 asked_as_the_source
 control_is_guarded
+default_lists_count
+unmount_view "$WORK/view"
+mount_view "$WORK/below" "$WORK/view"
+default_lists_count
 unmount_view "$WORK/view"
 asked_as_the_source --direct-io --metadata-ttl 60
 unmount_view "$WORK/view"

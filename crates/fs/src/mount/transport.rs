@@ -54,10 +54,13 @@ pub(super) fn start<O: Origin>(
     options: &MountOptions,
 ) -> Result<(Threads, Option<Rings<O>>), MountError> {
     let device = Arc::new(device);
+    let has_lists = session.view.origin.has_access_control_lists();
+    let are_of_source = session.view.settings.permissions.are_of_source();
     let requested = RequestedFeatures {
         // The kernel that is told of them takes all permissions to be its own to check.
-        access_control_lists: session.view.origin.has_access_control_lists()
-            && !session.view.settings.permissions.are_of_source(),
+        access_control_lists: has_lists && !are_of_source,
+        // A directory may have a default list, which counts instead.
+        umask_by_origin: has_lists || are_of_source,
         ring_payload_bytes: prepared.as_ref().map(|prepared| prepared.payload_bytes),
         passthrough_depth: options.passthrough.then(|| stacked_on(&options.source)),
     };

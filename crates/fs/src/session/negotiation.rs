@@ -47,6 +47,8 @@ mod flag {
 pub(crate) struct RequestedFeatures {
     /// The origin keeps access control lists.
     pub(crate) access_control_lists: bool,
+    /// The origin applies the umask of whoever makes something.
+    pub(crate) umask_by_origin: bool,
     /// Largest request through a ring in bytes, if there are to be rings.
     pub(crate) ring_payload_bytes: Option<u32>,
     /// The kernel is to read and write files itself, whose file systems stand on fewer others than
@@ -155,8 +157,10 @@ impl InitRequest {
             | flag::SETXATTR_EXT
             | flag::INIT_EXT;
         if requested.access_control_lists {
-            // With them the origin applies the umask, or the directory's default list instead.
-            wanted |= flag::POSIX_ACL | flag::DONT_MASK;
+            wanted |= flag::POSIX_ACL;
+        }
+        if requested.umask_by_origin {
+            wanted |= flag::DONT_MASK;
         }
         let mut request_max_bytes = REQUEST_MAX_BYTES;
         let mut readahead_max_bytes = self.readahead_max_bytes;
@@ -213,6 +217,7 @@ mod tests {
                 InitRequest { unique: 1, version: VERSION, readahead_max_bytes: 1 << 17, flags };
             let requested = RequestedFeatures {
                 access_control_lists: false,
+                umask_by_origin: false,
                 ring_payload_bytes: None,
                 passthrough_depth,
             };
