@@ -328,14 +328,17 @@ fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
     // Whoever asked for it needs no advice against it.
     let advice = match trust {
         TrustTimes::Never => "",
-        _ => ", unless --trust-times always promises that nobody puts old times back",
+        _ => {
+            "; if nobody puts old times back there (touch -r, cp -p, rsync -t), mount it with \
+             --trust-times always"
+        }
     };
     origin.doubted(&mut |file_system, why| {
         log::warn!(
             event = "times_doubted",
             file_system;
-            "{file_system}: {why}; nothing of it is kept from one opening of a file to the \
-             next{advice}"
+            "{file_system} is not cached from one opening of a file to the next, neither in memory \
+             nor by --l2: {why}{advice}"
         );
     });
 }

@@ -206,8 +206,8 @@ fn warn_of_source(mount_point: &Path) {
     for doubted in mount["times_doubted"].as_array().into_iter().flatten() {
         let said = |key: &str| doubted[key].as_str().unwrap_or_default();
         messages::print(&format!(
-            "{}: {}; nothing of it is kept from one opening of a file to the next (see \
-             --trust-times of ogive mount)",
+            "{} is not cached from one opening of a file to the next: {} (see --trust-times of \
+             ogive mount)",
             said("file_system"),
             said("why")
         ));

@@ -311,7 +311,7 @@ impl Inspector {
             log::warn!(
                 event = "times_doubted",
                 file_system = name.as_str();
-                "{name}: {why}; nothing of it is kept from one opening to the next"
+                "{name} is not cached from one opening of a file to the next: {why}"
             );
         }
         if doubted.len() == FILE_SYSTEMS_MAX {
