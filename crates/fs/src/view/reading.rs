@@ -449,12 +449,21 @@ impl<O: Origin> View<O> {
     /// again stays.
     fn hand_over(&self, read: &Read<O>, piece: &Piece) {
         let to_its_end = piece.range.end == piece.hold.bytes().len();
-        if to_its_end
-            && (piece.range.start == 0 || read.sequential)
-            && self.cache.hand_over(&Key::record(read.version, piece.index))
-        {
+        let key = Key::record(read.version, piece.index);
+        if to_its_end && (piece.range.start == 0 || read.sequential) && self.cache.hand_over(&key) {
             self.counters.handed_over();
+            if !self.is_for_later(read) {
+                self.cache.demote(&key);
+            }
         }
+    }
+
+    /// Whether what a file holds now may be found when it is opened again. Where its times prove
+    /// nothing, or not yet, a copy of what the kernel has would be of no use to anybody.
+    fn is_for_later(&self, read: &Read<O>) -> bool {
+        let contents = read.open.inode.contents();
+        self.versions.is_sole_writer()
+            || contents.is_some_and(|now| now.pristine && now.version == read.version)
     }
 }
 

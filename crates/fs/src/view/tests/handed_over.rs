@@ -125,6 +125,33 @@ fn of_a_set_of_twice_the_memory_no_pass_reads_more_than_once() {
 }
 
 #[test]
+fn no_copy_stays_of_what_the_next_opening_could_not_use() {
+    let fixture = fixture_with(LONG, |settings| {
+        (settings.direct_io, settings.exclusive) = (false, true);
+    });
+    let size = 8 * RECORD;
+    fs::write(fixture.path("a"), pattern(size as usize, 1)).unwrap();
+    let read = |handle| {
+        let before = fixture.origin_reads();
+        for index in 0..8 {
+            fixture.read(handle, index * RECORD, RECORD);
+        }
+        fixture.origin_reads() - before
+    };
+    for _ in 0..3 {
+        let opened = fixture.open("a", OFlags::RDONLY);
+        assert_eq!(read(opened.handle), 8);
+        let version = fixture.view.files.get(opened.handle).unwrap().version;
+        let is_there = |index| fixture.view.cache.contains(&Key::record(version, index));
+        assert!((0..8).all(|index| !is_there(index)));
+        fixture.view.release(opened.handle);
+    }
+    // What comes again while the file is open stays for as long.
+    let opened = fixture.open("a", OFlags::RDONLY);
+    assert_eq!([read(opened.handle), read(opened.handle), read(opened.handle)], [8, 8, 0]);
+}
+
+#[test]
 fn what_a_program_reads_past_the_page_cache_is_not_handed_over() {
     let fixture = fixture_with(Duration::ZERO, |settings| {
         (settings.direct_io, settings.exclusive) = (false, true);
