@@ -13,6 +13,7 @@
 //! steps for a time that the round's seed decides, from nothing to more than a tick of the
 //! kernel's clock, because a version made of times is wrong only within one tick.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -191,9 +192,25 @@ fn one_round(plan: &Plan, promise: &Promise, number: u32) -> Result<Result<()>> 
     };
     let result =
         (promise.round)(&mut round).with_context(|| format!("round {number}, seed {}", plan.seed));
-    std::fs::remove_dir_all(&source)
-        .with_context(|| format!("cannot remove {}", source.display()))?;
+    remove(&source).with_context(|| format!("cannot remove {}", source.display()))?;
     Ok(result)
+}
+
+/// Removes a directory. What somebody closed a moment ago stays in it a moment longer on some
+/// network file systems.
+fn remove(directory: &Path) -> std::io::Result<()> {
+    const TRIES: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(200);
+    let mut tries = 1;
+    loop {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+            other => return other,
+        }
+    }
 }
 
 #[cfg(test)]

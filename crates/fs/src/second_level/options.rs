@@ -114,12 +114,9 @@ fn does_not_answer(error: &std::io::Error) -> bool {
 
 /// Whether a path leads to something below a directory, as far as that can be told.
 pub(super) fn lies_below(path: &Path, directory: &Path) -> bool {
-    if path.starts_with(directory) {
-        return true;
-    }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let place = path.canonicalize().or_else(|_| parent.unwrap_or(Path::new(".")).canonicalize());
-    place.is_ok_and(|place| place.starts_with(directory))
+    place.map_or_else(|_| path.starts_with(directory), |place| place.starts_with(directory))
 }
 
 fn warn(path: &Path, error: &std::io::Error) {

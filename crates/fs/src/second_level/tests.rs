@@ -372,6 +372,9 @@ fn what_cannot_be_a_device_is_refused_in_words() {
     refused("add", &source.join("cache"), Errno::INVAL, "lies inside the source");
     std::os::unix::fs::symlink(source.join("file"), &link).unwrap();
     refused("add", &link, Errno::INVAL, "lies inside the source");
+    // What a path leads to counts, and not how it is written.
+    let around = source.join("..").join(elsewhere.path().file_name().unwrap()).join("new");
+    assert!(!options::lies_below(&around, source) && options::lies_below(source, source));
     refused("add", Path::new("/nowhere/cache"), Errno::INVAL, "inside the mount itself");
     refused("add", Path::new("/dev/null"), Errno::INVAL, "neither a regular file");
     refused("remove", &elsewhere.path().join("x"), Errno::NOENT, "is not in use by this mount");
