@@ -8,10 +8,10 @@
 //! union of directories shows that of one of them, and a server may not change it when names come
 //! and go.
 //!
-//! So it goes by the type of file system ([`super::types`]): what is not known to keep times of its
-//! own proves nothing, and whoever knows better says so ([`TrustTimes`]). An overlay is worth what
-//! its layers are, and a view of ogive's what its source is. `statx(2)` does not show the kernel's
-//! own counter of changes (`STATX_CHANGE_COOKIE`) to programs.
+//! So it goes by the type of file system ([`super::file_systems`]): what is not known to keep times
+//! of its own proves nothing, and whoever knows better says so ([`TrustTimes`]). An overlay is worth
+//! what its layers are, and a view of ogive's what its source is. `statx(2)` does not show the
+//! kernel's own counter of changes (`STATX_CHANGE_COOKIE`) to programs.
 
 use super::file_systems;
 use crate::mount_table::MountEntry;
