@@ -242,6 +242,7 @@ impl Nodes {
         const TRIES: usize = 8;
         let device = self.device_of(parent);
         let hides = device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open);
+        let mut last = Errno::STALE;
         for _ in 0..TRIES {
             // If it is the directory that is gone, the walk has to come by there first.
             let asked = self.within(parent, |directory| {
@@ -255,14 +256,18 @@ impl Nodes {
             let found = match asked {
                 Ok(statx) if hides && is_file(&statx) => self.lookup_to_read(parent, name),
                 Ok(_) => self.lookup(parent, name),
-                Err(errno) => Err(errno),
+                Err(Errno::STALE) => Err(Errno::STALE),
+                Err(errno) => return Err(errno),
             };
             match found {
                 Err(Errno::STALE) => self.have_client_ask(parent, name),
+                // It was there a moment ago. A program that is a file system may have forgotten it
+                // since, and a server shows what is removed until it is closed.
+                Err(Errno::NOENT) => last = Errno::NOENT,
                 other => return other,
             }
         }
-        Err(Errno::STALE)
+        Err(last)
     }
 
     /// A client that was told that it may read a file without asking (a delegation of NFSv4) may go
@@ -289,8 +294,7 @@ impl Nodes {
         });
         let fd = match opened {
             Ok(fd) => fd,
-            // A program that is a file system has forgotten it since.
-            Err(Errno::NOENT) => return Err(Errno::STALE),
+            Err(errno @ (Errno::NOENT | Errno::STALE)) => return Err(errno),
             // It is the program's business whether it may be read.
             Err(_) => return self.lookup(parent, name),
         };
