@@ -204,6 +204,8 @@ impl<O: Origin> View<O> {
                     Ok(found) => {
                         let known = self.found(open.inode.number, entry.name, found);
                         listed.number = known.shown;
+                        // What an SMB client lists as a file may turn out to be a pipe.
+                        listed.kind = Some(known.attributes.kind);
                         listed.known = Some(known);
                     }
                     // It is gone since the listing was read.
