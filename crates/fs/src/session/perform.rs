@@ -236,25 +236,11 @@ impl<O: Origin> Session<O> {
         }
     }
 
-    /// Whether a request is of a user who is answered nothing but what the kernel may ask for in
-    /// anybody's name, of files that are open.
+    /// Whether a request is of another user than the one of the mount, and not of a file that is
+    /// open: the kernel asks for those in the name of whoever has been handed the descriptor.
     fn must_refuse(&self, request: &Request) -> bool {
-        let by_handle = matches!(
-            request.operation,
-            Operation::Read { .. }
-                | Operation::Write { .. }
-                | Operation::Sync { .. }
-                | Operation::SyncDirectory { .. }
-                | Operation::Release { .. }
-                | Operation::List(_)
-                | Operation::ListWithAttributes(_)
-                | Operation::ReleaseDirectory { .. }
-                | Operation::Forget { .. }
-                | Operation::ForgetMany { .. }
-                | Operation::Nudge
-                | Operation::Destroy
-        );
-        !by_handle && self.owner.is_some_and(|owner| owner != request.user)
+        let is_another = self.owner.is_some_and(|owner| owner != request.user);
+        is_another && !request.operation.is_of_open_file()
     }
 
     fn write(&self, request: &Request, to: Transfer, flags: OFlags, bytes: &[u8]) -> Result<usize> {

@@ -186,6 +186,34 @@ pub(super) enum Operation {
     Malformed,
 }
 
+impl Operation {
+    /// Whether the kernel may ask for it in the name of anybody who has a descriptor, or in
+    /// nobody's. Before it reads or finds the end of a file it asks for attributes.
+    pub(super) fn is_of_open_file(&self) -> bool {
+        match self {
+            Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Attributes { .. }
+            | Self::Flush { .. }
+            | Self::Sync { .. }
+            | Self::Release { .. }
+            | Self::List(_)
+            | Self::ListWithAttributes(_)
+            | Self::SyncDirectory { .. }
+            | Self::ReleaseDirectory { .. }
+            | Self::Allocate { .. }
+            | Self::Seek { .. }
+            | Self::CopyRange { .. }
+            | Self::Forget { .. }
+            | Self::ForgetMany { .. }
+            | Self::Nudge
+            | Self::Destroy => true,
+            Self::SetAttributes { handle, .. } => handle.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// Which bytes of which open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
