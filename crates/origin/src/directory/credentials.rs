@@ -1,4 +1,4 @@
-//! Making objects that belong to the caller.
+//! Making objects that belong to the caller, and taking room in the caller's name.
 //!
 //! A daemon that runs as root has to create files that belong to whoever asked, and has to apply
 //! that process's umask. Both are done by the origin's own kernel rather than by a `chown`
@@ -51,12 +51,20 @@ impl Abilities {
     }
 }
 
+/// Runs what takes room of a file system as a user, if this process is root: room that a file
+/// system keeps for root is not for others.
+pub(super) fn as_spender<T>((user, group): (u32, u32), spend: impl FnOnce() -> T) -> T {
+    let switches = user != 0 && abilities().switch_ids;
+    let _ids = switches.then(|| Ids::switch(user, group));
+    spend()
+}
+
 /// Runs `make` with the caller's umask and, if this process is root, with its user and group.
 ///
 /// The mode handed to `make` is the one to create with: see [`masking`].
 pub(super) fn as_creator<T>(caller: Caller, mode: u32, make: impl FnOnce(Mode) -> T) -> T {
     let make = masking(caller.umask, mode, make);
-    let ids = abilities().switch_ids.then(|| Ids::switch(caller));
+    let ids = abilities().switch_ids.then(|| Ids::switch(caller.user, caller.group));
     let result = make();
     drop(ids);
     result
@@ -87,11 +95,11 @@ struct Ids {
 }
 
 impl Ids {
-    fn switch(caller: Caller) -> Self {
+    fn switch(user: u32, group: u32) -> Self {
         // The group first: once the user is not root any more it could not be changed if the
         // capabilities were lost after all.
-        let group = setfsgid(Gid::from_raw(caller.group));
-        let user = setfsuid(Uid::from_raw(caller.user));
+        let group = setfsgid(Gid::from_raw(group));
+        let user = setfsuid(Uid::from_raw(user));
         Self { user, group }
     }
 }

@@ -26,7 +26,7 @@
 use super::descriptors::Descriptor;
 use super::magic_link;
 use super::node::{Node, Nodes, open_real};
-use crate::{OFlags, Result};
+use crate::{OFlags, Result, acting};
 use parking_lot::Mutex;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, chmod, fcntl_getfl, fcntl_setfl, fstat};
@@ -42,6 +42,8 @@ const OWNER_READS_AND_WRITES: Mode = Mode::RUSR.union(Mode::WUSR);
 #[derive(Debug)]
 pub struct OpenFile {
     node: Node,
+    /// User and group that had it opened.
+    opened_for: Option<(u32, u32)>,
     held: Mutex<Held>,
 }
 
@@ -59,7 +61,13 @@ impl OpenFile {
         let descriptor = Descriptor::new(fd);
         node.is_open(&descriptor);
         let held = Mutex::new(Held::Open(descriptor, flags.contains(OFlags::APPEND)));
-        Self { node: node.clone(), held }
+        let opened_for = acting::requester().ok().flatten();
+        Self { node: node.clone(), opened_for, held }
+    }
+
+    /// User and group that had it opened; `None` for this process.
+    pub(super) fn opened_for(&self) -> Option<(u32, u32)> {
+        self.opened_for
     }
 
     /// A descriptor that is good for everything but reading, writing and changing the size.

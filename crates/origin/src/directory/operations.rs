@@ -71,6 +71,11 @@ impl DirectoryOrigin {
         self.nodes.within(parent, |parent| rights.run(|| rustix::fs::unlinkat(parent, name, flags)))
     }
 
+    /// Makes a call that takes room for a file.
+    fn spend<T>(&self, file: &OpenFile, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.nodes.rights.spend(file.opened_for(), call)
+    }
+
     /// A descriptor of an object that is good for everything but reading and writing.
     fn path_of(&self, node: &Node, file: Option<&OpenFile>) -> Result<PathDescriptor> {
         match file {
@@ -348,15 +353,17 @@ impl Origin for DirectoryOrigin {
 
     fn write_at(&self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<usize> {
         let fd = file.writer(&self.nodes)?;
-        write_all(bytes, |rest, written| rustix::io::pwrite(&*fd, rest, offset + written as u64))
+        let write = |rest: &[u8], written| rustix::io::pwrite(&*fd, rest, offset + written as u64);
+        self.spend(file, || write_all(bytes, write))
     }
 
     fn append(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
         let fd = file.changer(&self.nodes)?;
-        write_all(bytes, |rest, _| {
-            // Whatever the flags of the file are by now. The offset is passed over.
+        // Whatever the flags of the file are by now. The offset is passed over.
+        let append = |rest: &[u8], _| {
             rustix::io::pwritev2(&*fd, &[IoSlice::new(rest)], 0, ReadWriteFlags::APPEND)
-        })
+        };
+        self.spend(file, || write_all(bytes, append))
     }
 
     fn size_at_hand(&self, file: &OpenFile) -> Option<u64> {
@@ -382,7 +389,8 @@ impl Origin for DirectoryOrigin {
         let Allocation { mode, offset, length_bytes } = allocation;
         let flags = FallocateFlags::from_bits_retain(mode);
         let fd = file.changer(&self.nodes)?;
-        retry_on_intr(|| rustix::fs::fallocate(&*fd, flags, offset, length_bytes))
+        let allocate = || rustix::fs::fallocate(&*fd, flags, offset, length_bytes);
+        self.spend(file, || retry_on_intr(allocate))
     }
 
     fn seek(&self, file: &OpenFile, offset: u64, whence: Whence) -> Result<u64> {
@@ -403,13 +411,16 @@ impl Origin for DirectoryOrigin {
         length_bytes: usize,
     ) -> Result<usize> {
         let (mut from_offset, mut to_offset) = (from_offset, to_offset);
-        rustix::fs::copy_file_range(
-            &*from.reader(&self.nodes)?,
-            Some(&mut from_offset),
-            &*to.writer(&self.nodes)?,
-            Some(&mut to_offset),
-            length_bytes,
-        )
+        let (reader, writer) = (from.reader(&self.nodes)?, to.writer(&self.nodes)?);
+        self.spend(to, || {
+            rustix::fs::copy_file_range(
+                &*reader,
+                Some(&mut from_offset),
+                &*writer,
+                Some(&mut to_offset),
+                length_bytes,
+            )
+        })
     }
 
     fn open_directory(&self, node: &Node) -> Result<OpenDirectory> {
@@ -502,7 +513,8 @@ impl Origin for DirectoryOrigin {
     fn set_xattr(&self, node: &Node, name: &OsStr, value: &[u8], flags: XattrFlags) -> Result<()> {
         let descriptor = self.path_descriptor(node)?;
         let path = magic_link(descriptor.as_fd());
-        self.nodes.rights.run(|| rustix::fs::setxattr(path.as_c_str(), name, value, flags))
+        let set = || rustix::fs::setxattr(path.as_c_str(), name, value, flags);
+        self.nodes.rights.run(|| self.nodes.rights.spend(None, set))
     }
 
     fn list_xattrs(&self, node: &Node, into: &mut [u8]) -> Result<usize> {

@@ -19,7 +19,7 @@
 //! A thread goes back to what it was before anything else happens on it, also after a panic. If it
 //! cannot, the process ends: a thread of it with the rights of one user must not serve another.
 
-use super::credentials::{as_creator, masking};
+use super::credentials::{as_creator, as_spender, masking};
 use crate::{Caller, Result, acting};
 use nix::unistd::{setfsgid, setfsuid};
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
@@ -95,6 +95,20 @@ impl Rights {
         match call() {
             Err(Errno::ACCESS | Errno::PERM) if self == Self::Requesters => self.run(call),
             other => other,
+        }
+    }
+
+    /// Makes a call that takes room for a file that was opened for somebody. That one counts where
+    /// root itself asks: the kernel writes mapped pages in root's name.
+    pub(super) fn spend<T>(
+        self,
+        opened_for: Option<(u32, u32)>,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let asks = acting::requester().ok().flatten().filter(|(user, _)| *user != 0);
+        match asks.or(opened_for) {
+            Some(spender) if self == Self::Own => as_spender(spender, call),
+            _ => call(),
         }
     }
 

@@ -378,3 +378,28 @@ fn where_the_source_decides_it_is_asked_what_the_only_user_may_do() {
     assert_eq!(ask(&origin, Access::READ_OK), Ok(()));
     assert_eq!(ask(&origin, Access::EXEC_OK), Err(Errno::ACCESS), "not even root");
 }
+
+#[test]
+fn room_is_taken_in_the_name_of_the_user_whom_it_is_for() {
+    if !rustix::process::geteuid().is_root() {
+        return crate::skipped::skipped("only root writes in the name of others");
+    }
+    let file_system_ids = || {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let id = |name| status.lines().find(|line| line.starts_with(name)).unwrap();
+        let last = |line: &str| line.split_whitespace().last().unwrap().parse().unwrap();
+        Ok::<(u32, u32), Errno>((last(id("Uid:")), last(id("Gid:"))))
+    };
+    let spends = |opened_for| Rights::Own.spend(opened_for, file_system_ids).unwrap();
+    let (asks, opened) = (somebody(|_| Vec::new()), (2999, 2998));
+    on_behalf_of(asks, || assert_eq!(spends(Some(opened)), (asks.user, asks.group)));
+    // As the kernel writes mapped pages.
+    on_behalf_of(root(), || assert_eq!(spends(Some(opened)), opened));
+    on_behalf_of(root(), || assert_eq!(spends(Some((0, 0))), (0, 0)));
+    crate::on_own_behalf(|| assert_eq!(spends(None), (0, 0)));
+    let panicked = std::panic::catch_unwind(|| {
+        on_behalf_of(asks, || Rights::Own.spend(None, || -> Result<()> { panic!("on purpose") }))
+    });
+    assert!(panicked.is_err());
+    assert_eq!(file_system_ids(), Ok((0, 0)), "as before it");
+}
