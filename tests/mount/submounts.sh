@@ -79,6 +79,33 @@ eventually 60 'the inner one can be unmounted' umount "$WORK/source/file-system/
 eventually 60 'the outer one can be unmounted' umount "$WORK/source/file-system"
 say 'one in the other'
 
+# one_file_system: programs that stay on one file system are not led into another.
+one_file_system() {
+    local below="$WORK/source/a/b" alone="$WORK/alone"
+    rm -r "$WORK/source/plain"/*
+    mount -t tmpfs other "$below"
+    remember_mount "$below"
+    echo precious >"$below/file"
+    mount_view "$WORK/source" "$alone" --one-file-system
+    [ "$(find "$alone" -xdev -name file -o -name under)" = "$alone/a/b/under" ] ||
+        fail "the view of one file system shows $(find "$alone" -xdev)"
+    [ "$(cat "$alone/a/b/under")" = under ] || fail 'what is below the mount cannot be read'
+    echo written >"$alone/a/b/new"
+    # What is mounted later is left out, too.
+    mount -t tmpfs later "$WORK/source/plain"
+    remember_mount "$WORK/source/plain"
+    echo precious >"$WORK/source/plain/file"
+    sleep 1.2
+    # What something is mounted on stays: the kernel says that it is busy.
+    expect_failure 'busy' rm -r --one-file-system "$alone"/*
+    [ "$(cat "$below/file")$(cat "$WORK/source/plain/file")" = preciousprecious ] ||
+        fail 'what is on other file systems was removed'
+    umount "$below" "$WORK/source/plain" || fail 'a file system that is left out is kept busy'
+    [ -z "$(find "$WORK/source" -type f)" ] || fail "files are left: $(find "$WORK/source")"
+    unmount_view "$alone"
+    say 'one file system alone'
+}
+
 # Nobody uses anything: no thread wakes.
 eventually 60 'the daemon comes to rest' same_twice waits_of "$daemon"
 before="$(waits_of "$daemon")"
@@ -86,4 +113,6 @@ sleep 4
 [ "$before" = "$(waits_of "$daemon")" ] || fail 'an idle daemon wakes up'
 unmount_view "$WORK/view"
 say 'and nobody wakes up afterwards'
+
+one_file_system
 passed

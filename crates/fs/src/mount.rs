@@ -33,7 +33,7 @@ use crate::view::{Permissions, Settings, View};
 use crate::workers::{Permits, Workers};
 use ogive_arc::reclaim::{Reclaimer, ReclaimerConfig};
 use ogive_arc::{Cache, Registration};
-use ogive_origin::{DirectoryOrigin, Origin, TrustTimes, Watched};
+use ogive_origin::{DirectoryOrigin, Errno, Origin, TrustTimes, Watched};
 use ogive_pressure::Sources;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -100,6 +100,7 @@ impl Mount {
         let (trust, metadata_ttl) = (options.trust_times, options.metadata_ttl);
         let attached = move |origin: &DirectoryOrigin| {
             warn_of_doubted(origin, trust);
+            warn_of_mounts_below(origin);
             tell_of_client(origin, metadata_ttl);
             tell_origin_of_mount(origin, &mount_point);
         };
@@ -343,6 +344,38 @@ fn warn_of_doubted(origin: &DirectoryOrigin, trust: TrustTimes) {
     });
 }
 
+/// Says that other file systems are part of the view, which no program can tell.
+fn warn_of_mounts_below(origin: &DirectoryOrigin) {
+    const NAMED_MAX: usize = 3;
+    let below = origin.mounted_below();
+    let named = below.iter().take(NAMED_MAX).map(|path| path.display().to_string());
+    let named = named.collect::<Vec<_>>().join(", ");
+    let named = ogive_text::one_line(&named);
+    let more = match below.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    if !below.is_empty() {
+        log::warn!(
+            event = "mounted_below",
+            count = below.len();
+            "other file systems are mounted below the source: {named}{more}; programs that are told \
+             to stay on one (rm --one-file-system, du -x, find -xdev) enter them through the \
+             mount, for FUSE has one device number for all; --one-file-system leaves them out"
+        );
+    }
+}
+
+/// Why a source cannot be served without what is mounted below it.
+fn not_alone(errno: Errno) -> String {
+    let why = match errno {
+        Errno::PERM => "only root can copy a mount without what is mounted below it".to_owned(),
+        Errno::NOSYS => "it needs Linux 5.2".to_owned(),
+        errno => format!("the kernel refuses to copy the mount of the source: {errno}"),
+    };
+    format!("cannot be had: {why}")
+}
+
 /// Says how late what others change on NFS can be seen, and what to do about it.
 fn tell_of_client(origin: &DirectoryOrigin, metadata_ttl: Duration) {
     let Some(client) = origin.nfs_client() else { return };
@@ -393,7 +426,13 @@ impl MountOptions {
     }
 
     fn open(&self, source: &std::path::Path) -> Result<DirectoryOrigin, MountError> {
-        let origin = DirectoryOrigin::open(source)?.trusting_times(self.trust_times);
+        let origin = match self.one_file_system {
+            true => DirectoryOrigin::open_one_file_system(source).map_err(|error| {
+                MountError::Option { option: "one-file-system", reason: not_alone(error.errno) }
+            })?,
+            false => DirectoryOrigin::open(source)?,
+        };
+        let origin = origin.trusting_times(self.trust_times);
         Ok(origin.sparing_access_times(self.no_atime, self.no_atime || self.no_diratime))
     }
 

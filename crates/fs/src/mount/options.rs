@@ -111,6 +111,8 @@ pub struct MountOptions {
     pub no_atime: bool,
     /// Listing directories changes no access times in the source.
     pub no_diratime: bool,
+    /// Serve nothing that is mounted below the source. There stands what the source has itself.
+    pub one_file_system: bool,
     /// Name to show as the source in the table of mounts; the source's path if `None`.
     pub name: Option<OsString>,
     /// A second level on SSDs, if there is to be one.
@@ -153,6 +155,7 @@ impl Default for MountOptions {
             exec: true,
             no_atime: false,
             no_diratime: false,
+            one_file_system: false,
             name: None,
             second_level: None,
             release_memory: || {},

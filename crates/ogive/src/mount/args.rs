@@ -221,6 +221,14 @@ pub(crate) struct MountArgs {
     #[arg(long, requires = "allow_other", help_heading = "Access options")]
     pub(crate) trust_permissions: bool,
 
+    /// Leave out the file systems that are mounted below SRC (root only)
+    ///
+    /// A directory that one is mounted on is shown as it is without it, most often empty, as a bind
+    /// mount does. Without this option they are part of the mount, and no program can tell where
+    /// one begins: "rm --one-file-system", "du -x" and "find -xdev" enter them.
+    #[arg(long, help_heading = "Access options")]
+    pub(crate) one_file_system: bool,
+
     /// Let device files in the mount work as devices (root only)
     #[arg(long, help_heading = "Access options")]
     pub(crate) dev: bool,

@@ -107,6 +107,7 @@ impl Plan {
             exec: !args.no_exec,
             no_atime: args.no_atime,
             no_diratime: args.no_diratime,
+            one_file_system: args.one_file_system,
             name: args.name.clone(),
             second_level: args.second_level.options()?,
             release_memory: crate::allocator::release_memory,
@@ -341,7 +342,7 @@ mod tests {
     #[test]
     fn everything_typed_arrives() {
         let plan = plan(
-            "-r -f -vv --allow-other --dev --suid --no-exec --no-atime --no-diratime --direct-io --sole-writer \
+            "-r -f -vv --allow-other --dev --suid --no-exec --no-atime --no-diratime --one-file-system --direct-io --sole-writer \
              --caching inclusive --policy arc --arc-max 25% --arc-min 64M --recordsize 16K --metadata-ttl 5 \
              --negative-ttl 0 --racy-window 20ms --threads 3 --origin-threads 7 --prefetch-max 0 \
              --inode-limit 1000 --control-name .x --name data --log-file /l --transport uring \
@@ -350,7 +351,7 @@ mod tests {
         .unwrap();
         let o = plan.options;
         assert!(o.read_only && o.allow_other && o.dev && o.suid && o.direct_io && o.sole_writer);
-        assert!(!o.exec && o.no_atime && o.no_diratime && plan.foreground);
+        assert!(!o.exec && o.no_atime && o.no_diratime && o.one_file_system && plan.foreground);
         assert_eq!(o.caching, ogive_fs::Caching::Inclusive);
         assert_eq!(o.policy, ogive_arc::Policy::Arc);
         assert_eq!((o.arc_max_bytes, o.arc_min_bytes), (Some(2_000_000_000), Some(64 << 20)));

@@ -70,6 +70,8 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Inspector {
     trust: TrustTimes,
+    /// What the table of mounts says of the only one that is met. Its copy is in no table.
+    only: Option<MountEntry>,
     /// Others are let in by mode bits, also where those of a file system are not what counts.
     pub(super) lets_in_by_mode: bool,
     file_systems: RwLock<Vec<Known>>,
@@ -160,6 +162,22 @@ impl Inspector {
         self.doubted.get_mut().clear();
     }
 
+    /// No other mount than this one is going to be met.
+    pub(super) fn is_one_file_system(&mut self, only: Option<&MountEntry>) {
+        self.only = only.cloned();
+        self.file_systems.get_mut().clear();
+    }
+
+    /// The line of the table for the mount that an object lies on.
+    fn mount_of<'a>(
+        &'a self,
+        mounts: &'a [MountEntry],
+        statx: &Statx,
+        place: (BorrowedFd<'_>, &OsStr),
+    ) -> Option<&'a MountEntry> {
+        self.only.as_ref().or_else(|| mount_of(mounts, statx, place))
+    }
+
     /// Tells which file systems that were met have times that prove nothing, and why.
     pub(super) fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
         for doubted in &*self.doubted.read() {
@@ -237,7 +255,7 @@ impl Inspector {
             kind => kind.unwrap_or_default(),
         };
         let mounts = mount_table::read().unwrap_or_default();
-        let mount = mount_of(&mounts, statx, place);
+        let mount = self.mount_of(&mounts, statx, place);
         let proof = mount.map_or(Proof::Nothing, |mount| times::proof(&mounts, mount));
         let known = Known {
             device: device(statx),
@@ -294,7 +312,8 @@ impl Inspector {
         let known = *it;
         drop(file_systems);
         let mounts = mount_table::read().unwrap_or_default();
-        self.note_doubt(&known, mount_of(&mounts, &statx, (fd, OsStr::new(""))), why, true);
+        let mount = self.mount_of(&mounts, &statx, (fd, OsStr::new("")));
+        self.note_doubt(&known, mount, why, true);
     }
 
     fn note_doubt(&self, known: &Known, at: Option<&MountEntry>, why: &'static str, is_said: bool) {

@@ -35,7 +35,7 @@ pub use node::Node;
 pub use open_file::OpenFile;
 pub use times::TrustTimes;
 
-use crate::Result;
+use crate::{Result, mount_table};
 use descriptors::Descriptor;
 use node::Nodes;
 use parking_lot::Mutex;
@@ -82,10 +82,26 @@ impl DirectoryOrigin {
     /// # Errors
     /// What `open(2)` says: missing, not a directory, not permitted.
     pub fn open(path: &Path) -> std::result::Result<Self, OpenError> {
+        Self::open_root(path, false)
+    }
+
+    /// Opens the directory at `path` without anything that is mounted below it: where something is
+    /// mounted stands what the directory has there itself.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; `EPERM` without `CAP_SYS_ADMIN`.
+    pub fn open_one_file_system(path: &Path) -> std::result::Result<Self, OpenError> {
+        Self::open_root(path, true)
+    }
+
+    fn open_root(path: &Path, is_alone: bool) -> std::result::Result<Self, OpenError> {
         let fail = |errno| OpenError { path: path.to_owned(), errno };
-        let root = Root::open(path).map_err(fail)?;
+        let root = Root::open(path, is_alone).map_err(fail)?;
         let descriptor = root.descriptor().map_err(fail)?;
-        let nodes = Nodes::probe(descriptor.as_fd());
+        let mut nodes = Nodes::probe(descriptor.as_fd());
+        if is_alone {
+            nodes.inspector.is_one_file_system(root.mount());
+        }
         // So that it is the first mounted file system that is known.
         nodes.root(descriptor.as_fd()).map_err(fail)?;
         let access_control_lists = root::keeps_access_control_lists(descriptor.as_fd());
@@ -118,22 +134,29 @@ impl DirectoryOrigin {
     /// The type of the source's file system if rights there are decided elsewhere, by a server or
     /// by another program, so that its mode bits need not be what counts.
     pub fn decides_rights_elsewhere(&self) -> Option<String> {
-        let root = self.root.descriptor().ok()?;
-        let mount = root::mount_of(root.as_fd())?;
-        file_systems::is_elsewhere(&mount.fstype).then_some(mount.fstype)
+        let mount = self.root.mount()?;
+        file_systems::is_elsewhere(&mount.fstype).then(|| mount.fstype.clone())
     }
 
     /// The user whom alone the kernel lets into the source: that of a FUSE mount without
     /// `allow_other`.
     pub fn only_user(&self) -> Option<u32> {
-        let root = self.root.descriptor().ok()?;
-        root::mount_of(root.as_fd())?.only_user()
+        self.root.mount()?.only_user()
     }
 
     /// How long the client believes that the source is mounted by, if it is on NFS.
     pub fn nfs_client(&self) -> Option<NfsClient> {
-        let root = self.root.descriptor().ok()?;
-        NfsClient::of(&root::mount_of(root.as_fd())?)
+        NfsClient::of(self.root.mount()?)
+    }
+
+    /// Where something is mounted below the directory, as far as it belongs to the origin.
+    pub fn mounted_below(&self) -> Vec<PathBuf> {
+        if self.root.is_alone() {
+            return Vec::new();
+        }
+        let mounts = mount_table::read().unwrap_or_default();
+        let below = mount_table::below(&mounts, self.root.path());
+        below.map(|mount| mount.mount_point.clone()).collect()
     }
 
     /// Says in the log which file systems below the source are met that decide on rights elsewhere,

@@ -17,6 +17,10 @@
 //!
 //! Where the file system has an identity of its own, a root that has gone is let go of: it can
 //! then be unmounted, checked and mounted again, which a descriptor into it would prevent.
+//!
+//! The origin may be one file system *alone*. Then the descriptor leads into a copy of its mount
+//! that is mounted nowhere, and so has nothing mounted in it: a directory that something is
+//! mounted on is what it was before. That is how a bind mount shows it, too.
 
 use super::handle::{FileHandle, file_system_uuid};
 use super::{file_systems, identity, magic_link, node};
@@ -27,6 +31,7 @@ use parking_lot::Mutex;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
+use rustix::mount::{OpenTreeFlags, open_tree};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +42,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
+    /// Nothing that is mounted below it belongs to it.
+    is_alone: bool,
+    /// What the table of mounts said of it when it was opened.
+    mount: Option<MountEntry>,
     identity: Identity,
     /// `None` after it has gone and was let go of.
     held: Mutex<Option<Arc<OwnedFd>>>,
@@ -57,15 +66,27 @@ struct Identity {
 }
 
 impl Root {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path, is_alone: bool) -> Result<Self> {
         let fd = open(path)?;
         let identity = Identity::of(fd.as_fd())?;
-        let held = Mutex::new(Some(Arc::new(fd)));
-        Ok(Self { path: path.to_owned(), identity, held, seeking: Mutex::new(()) })
+        let mount = mount_of(fd.as_fd());
+        let held = Mutex::new(Some(Arc::new(entered(fd, is_alone)?)));
+        let path = path.to_owned();
+        Ok(Self { path, is_alone, mount, identity, held, seeking: Mutex::new(()) })
+    }
+
+    /// What the table of mounts said of the file system when it was opened.
+    pub(super) fn mount(&self) -> Option<&MountEntry> {
+        self.mount.as_ref()
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether nothing that is mounted below it belongs to it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
     }
 
     /// The directory.
@@ -117,8 +138,19 @@ impl Root {
         let fd = open(&self.path).ok()?;
         answers(fd.as_fd(), self.identity.linked).ok()?;
         let found = Identity::of(fd.as_fd()).ok()?;
-        self.identity.is_proved_by(&found).then_some(fd)
+        self.identity.is_proved_by(&found).then(|| entered(fd, self.is_alone).ok()).flatten()
     }
+}
+
+/// The same directory, without anything that is mounted below it if it is alone.
+fn entered(fd: OwnedFd, is_alone: bool) -> Result<OwnedFd> {
+    if !is_alone {
+        return Ok(fd);
+    }
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(&fd, c"", flags)
 }
 
 impl Identity {
@@ -154,7 +186,7 @@ fn names(fd: BorrowedFd<'_>) -> Option<(String, OsString, OsString)> {
 }
 
 /// What the table of mounts says of the file system that a directory is on.
-pub(super) fn mount_of(fd: BorrowedFd<'_>) -> Option<MountEntry> {
+fn mount_of(fd: BorrowedFd<'_>) -> Option<MountEntry> {
     let statx = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()).ok()?;
     let mounts = mount_table::read().ok()?;
     identity::mount_of(&mounts, &statx, (fd, OsStr::new(""))).cloned()
@@ -232,7 +264,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("source");
         std::fs::create_dir(&path).unwrap();
-        let root = Root::open(&path).unwrap();
+        let root = Root::open(&path, false).unwrap();
         assert_eq!(root.sound(|_| ()), Ok(()));
         std::fs::rename(&path, directory.path().join("renamed")).unwrap();
         std::fs::create_dir(&path).unwrap();

@@ -12,7 +12,7 @@ const NOBODY_MASKS: Caller = Caller { user: 0, group: 0, umask: 0 };
 
 /// A directory whose objects are not opened by handle, and of which few are open.
 fn origin(path: &Path) -> DirectoryOrigin {
-    let root = Root::open(path).unwrap();
+    let root = Root::open(path, false).unwrap();
     let nodes = Nodes::by_place(16);
     DirectoryOrigin { root, nodes, access_control_lists: false, spares_times: (false, false) }
 }

@@ -45,7 +45,7 @@ impl Fixture {
         let mut origin = DirectoryOrigin::open(directory.path()).unwrap();
         if !by_handle {
             origin.nodes = Nodes::by_place(16);
-            origin.root = Root::open(directory.path()).unwrap();
+            origin.root = Root::open(directory.path(), false).unwrap();
         }
         let origin = origin.asking_for_requesters().unwrap();
         Some(Self { directory, origin })
