@@ -20,6 +20,8 @@ pub(crate) struct OpenFile<O: Origin> {
     pub(crate) inode: Arc<Inode<O>>,
     pub(crate) file: O::File,
     pub(crate) writable: bool,
+    /// Its size tells how much can be read. If not, the origin is asked for each read.
+    pub(crate) size_tells: bool,
     /// What is read by it may go to the second level.
     pub(crate) may_be_kept: bool,
     /// The version it was opened at.

@@ -7,7 +7,7 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -522,5 +522,35 @@ fn lines_for_the_journal_carry_their_priority_and_others_do_not() {
         eventually("the mount", || place.mount_point().join("hello").exists());
         send(child.id(), Signal::TERM);
         assert_eq!(end_of(&mut child).code(), Some(0));
+    }
+}
+
+#[test]
+fn a_file_is_read_to_its_end_whatever_its_size_says() {
+    let Some(place) = Place::mountable() else { return };
+    for options in [&[][..], &["--direct-io"]] {
+        let mount_point = place.mount_point();
+        let mut line = vec!["mount", "/proc"];
+        line.extend(options);
+        line.push(mount_point.to_str().unwrap());
+        assert_code(&ogive(line), 0);
+        for name in ["sys/kernel/pid_max", "sys/kernel/version", "version", "filesystems"] {
+            let (real, shown) = (Path::new("/proc").join(name), mount_point.join(name));
+            let text = fs::read(real).unwrap();
+            assert!(!text.is_empty() && fs::metadata(&shown).unwrap().len() == 0, "{name}");
+            assert_eq!(fs::read(&shown).unwrap(), text, "{name} {options:?}");
+        }
+        // It is what it is when it is read, not when it was opened.
+        let mut file = fs::File::open(mount_point.join("uptime")).unwrap();
+        let mut read = || {
+            let mut text = String::new();
+            file.seek(SeekFrom::Start(0)).unwrap();
+            file.read_to_string(&mut text).unwrap();
+            text
+        };
+        let before = read();
+        eventually("time goes on", || read() != before);
+        drop(file);
+        assert_code(&unmount(&place, &[]), 0);
     }
 }

@@ -215,6 +215,21 @@ pub trait Origin: Send + Sync + 'static {
         true
     }
 
+    /// Whether the size in the attributes of a file tells how much can be read of it. It need not
+    /// where contents are made when they are read. Nothing that is read there is what is read next.
+    fn size_tells(&self, _file: &Self::File, _size_bytes: u64) -> bool {
+        true
+    }
+
+    /// Reads once at an offset, however large the file is said to be; returns how many bytes came,
+    /// none at its end.
+    fn read_some(&self, file: &Self::File, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let mut bytes = Vec::with_capacity(into.len());
+        self.read_at(file, offset, into.len(), &mut bytes)?;
+        into[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
     /// Whether what was read of `file` was found to be other bytes than the origin has: reads of it
     /// then fail with `EIO`, whatever is cached. Asked with each read, so it must not wait.
     fn is_spoilt(&self, _file: &Self::File) -> bool {

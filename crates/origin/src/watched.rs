@@ -283,6 +283,10 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.reads_in_background()
     }
 
+    fn size_tells(&self, file: &O::File, size_bytes: u64) -> bool {
+        self.0.origin.size_tells(file, size_bytes)
+    }
+
     fn is_spoilt(&self, file: &O::File) -> bool {
         self.0.origin.is_spoilt(file)
     }

@@ -118,7 +118,7 @@ impl Fixture {
 
     /// Reads as a session does: by a thread of the second level if that may have it.
     fn read(&self, handle: u64) -> Vec<u8> {
-        let mut read = self.view.begin_read(handle, 0, 1 << 20, false).unwrap();
+        let mut read = self.view.begin_read(handle, 0, 1 << 20, false).unwrap().unwrap();
         let (send, receive) = mpsc::channel();
         if !read.is_complete() {
             let left = self.view.complete_elsewhere(read, send, |view, read, result, reply| {

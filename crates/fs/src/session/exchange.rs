@@ -120,12 +120,13 @@ impl<O: Origin> Session<O> {
             Err(errno) => {
                 exchange.finish(Err(errno));
             }
-            Ok(read) if read.is_complete() => {
+            Ok(None) => return Some(Work::Request),
+            Ok(Some(read)) if read.is_complete() => {
                 self.view.finish_read(&read, |pieces| {
                     exchange.finish_with(pieces);
                 });
             }
-            Ok(read) => return Some(Work::Read(read)),
+            Ok(Some(read)) => return Some(Work::Read(read)),
         }
         None
     }

@@ -42,6 +42,10 @@ impl<O: Origin> Session<O> {
                 let written = self.write(request, to, flags, given)?;
                 Ok(answer(buffer, |reply| reply.count(written)))
             }
+            Operation::Read { from, .. } => {
+                let length = buffer.len().min(from.length_bytes as usize);
+                self.view.read_from_origin(from.handle, from.offset, &mut buffer[..length])
+            }
             Operation::Lookup => {
                 let [name] = named(request, buffer)?;
                 self.lookup(request, &name, Reply::new(buffer))
@@ -361,7 +365,8 @@ impl<O: Origin> Session<O> {
             let flags = open_flags::PASSTHROUGH | when(!opened.writable, open_flags::NOFLUSH);
             return reply.opened_with(opened.handle, flags, backing.number());
         }
-        let flags = when(self.view.settings.direct_io, open_flags::DIRECT_IO)
+        let is_direct = self.view.settings.direct_io || !opened.size_tells;
+        let flags = when(is_direct, open_flags::DIRECT_IO)
             | when(opened.keep_pages, open_flags::KEEP_CACHE)
             | when(!opened.writable, open_flags::NOFLUSH);
         reply.opened(opened.handle, flags);

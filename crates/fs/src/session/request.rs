@@ -304,6 +304,7 @@ impl Request {
                 (size_bytes as usize).clamp(SMALL_ANSWER_BYTES, XATTR_MAX_BYTES)
             }
             Operation::ReadLink => LINK_MAX_BYTES,
+            Operation::Read { from, .. } => from.length_bytes as usize,
             _ => SMALL_ANSWER_BYTES,
         }
     }

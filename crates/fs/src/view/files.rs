@@ -22,6 +22,8 @@ pub(crate) struct OpenedFile {
     pub(crate) keep_pages: bool,
     /// Closing may bring errors of earlier writes.
     pub(crate) writable: bool,
+    /// The kernel may keep pages of it, and knows from its size where it ends.
+    pub(crate) size_tells: bool,
     /// The kernel reads and writes it itself.
     pub(crate) backing: Option<Backing>,
 }
@@ -76,7 +78,10 @@ impl<O: Origin> View<O> {
             // ask before its own deadline.
             self.kernel.invalidate_attributes(number);
         }
-        Ok(self.add_file(inode, file, flags, attributes.permissions, (version, keep_pages)))
+        let size_tells =
+            !is_readable(flags) || self.origin.size_tells(&file, attributes.size_bytes);
+        let opened = (version, keep_pages, size_tells);
+        Ok(self.add_file(inode, file, flags, attributes.permissions, opened))
     }
 
     /// Whether the first record of a file is in memory or, it seems, on the second level.
@@ -99,7 +104,8 @@ impl<O: Origin> View<O> {
         let contents = self.versions.replaced(known.attributes.size_bytes);
         inode.open(|_| (contents, ()));
         let permissions = known.attributes.permissions;
-        Ok((known, self.add_file(inode, file, flags, permissions, (contents.version, false))))
+        let opened = (contents.version, false, true);
+        Ok((known, self.add_file(inode, file, flags, permissions, opened)))
     }
 
     fn add_file(
@@ -108,10 +114,11 @@ impl<O: Origin> View<O> {
         file: O::File,
         flags: OFlags,
         permissions: u16,
-        (version, keep_pages): (Version, bool),
+        (version, keep_pages, size_tells): (Version, bool, bool),
     ) -> OpenedFile {
         let writable = is_writable(flags);
-        let backing = self.choose_way(&inode, &file, permissions, writable);
+        let choose = || self.choose_way(&inode, &file, permissions, writable);
+        let backing = size_tells.then(choose).flatten();
         if backing.is_some() {
             // The kernel does not say what it writes.
             inode.believe(|believed| *believed = KernelSize::UNKNOWN);
@@ -123,6 +130,7 @@ impl<O: Origin> View<O> {
             inode,
             file,
             writable,
+            size_tells,
             version,
             drops_pages: AtomicBool::new(!keep_pages),
             parts: Mutex::default(),
@@ -131,7 +139,7 @@ impl<O: Origin> View<O> {
         if open.inode.add_file(open.clone()) {
             self.inodes.set_open(&open.inode, true);
         }
-        OpenedFile { handle: self.files.insert(open), keep_pages, writable, backing }
+        OpenedFile { handle: self.files.insert(open), keep_pages, writable, size_tells, backing }
     }
 
     /// Called whenever a descriptor of the handle is closed.
@@ -178,4 +186,8 @@ impl<O: Origin> Drop for View<O> {
 
 fn is_writable(flags: OFlags) -> bool {
     flags.intersects(OFlags::WRONLY | OFlags::RDWR)
+}
+
+fn is_readable(flags: OFlags) -> bool {
+    flags & OFlags::ACCMODE != OFlags::WRONLY
 }

@@ -75,15 +75,19 @@ struct Piece {
 
 impl<O: Origin> View<O> {
     /// Begins a read of `length_bytes` at `offset` with what the cache has. `past_pages` says that
-    /// no page cache takes the bytes, because the program has opened the file so (`O_DIRECT`).
+    /// no page cache takes the bytes, because the program has opened the file so (`O_DIRECT`). `None`
+    /// for a file that is to be read from the origin each time ([`Self::read_from_origin`]).
     pub(crate) fn begin_read(
         self: &Arc<Self>,
         handle: u64,
         offset: u64,
         length_bytes: u64,
         past_pages: bool,
-    ) -> Result<Read<O>> {
+    ) -> Result<Option<Read<O>>> {
         let open = self.file(handle)?;
+        if !open.size_tells {
+            return Ok(None);
+        }
         let contents = self.contents_read_by(&open)?;
         let ahead = self.prefetch(&open, &contents, offset, length_bytes);
         let mut read = Read {
@@ -104,7 +108,17 @@ impl<O: Origin> View<O> {
             let Some(hold) = self.cache.get_cached_only(&key, Access::Demand) else { break };
             read.take(record_size, hold);
         }
-        Ok(read)
+        Ok(Some(read))
+    }
+
+    /// Reads what the origin has at an offset at this moment, and keeps nothing of it.
+    pub(crate) fn read_from_origin(
+        &self,
+        handle: u64,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<usize> {
+        self.origin.read_some(&self.file(handle)?.file, offset, into)
     }
 
     /// The contents that a read by this open file is of.

@@ -53,6 +53,7 @@ pub(super) struct Kind {
     /// permit.
     pub(super) opens_as_files_permit: bool,
     birth: Birth,
+    pub(super) sizes: Sizes,
     /// It has no numbers of its own: an object gets the next one whenever the kernel reads it from
     /// the disk. The number is good for as long as somebody has the object open.
     pub(super) makes_up_numbers: bool,
@@ -80,6 +81,17 @@ pub(super) struct Kind {
     pub(super) is_case_known: bool,
 }
 
+/// What the size of a file tells of how much can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sizes {
+    /// How much.
+    Told,
+    /// The same, unless it is 0: then there may be more.
+    Doubted,
+    /// Nothing: contents are made when they are read, each time anew.
+    MadeUp,
+}
+
 /// Of which objects the time of birth is set when they are made, and never again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Birth {
@@ -93,6 +105,7 @@ const PLAIN: Kind = Kind {
     lists_with_attributes: false,
     opens_as_files_permit: false,
     birth: Birth::Changes,
+    sizes: Sizes::Told,
     makes_up_numbers: false,
     forgets_handles: false,
     lacks_capabilities: false,
@@ -103,6 +116,7 @@ const PLAIN: Kind = Kind {
     folds_case: false,
     is_case_known: false,
 };
+const DOUBTED: Kind = Kind { sizes: Sizes::Doubted, ..PLAIN };
 const OPENING: Kind = Kind { opens_as_files_permit: true, ..PLAIN };
 const LOCAL: Kind = Kind { birth: Birth::Stays, ..OPENING };
 const DOS: Kind = Kind {
@@ -187,12 +201,73 @@ const TYPES: &[Type] = &[
         magics: &[FUSE],
         place: Elsewhere,
         proof: Nothing,
-        kind: Kind { forgets_handles: true, hides_what_is_open: true, ..LISTING },
+        kind: Kind {
+            sizes: Sizes::Doubted,
+            forgets_handles: true,
+            hides_what_is_open: true,
+            ..LISTING
+        },
     },
     plain(&["fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs"], Elsewhere, Contents),
     plain(&["fuse.juicefs", "fuse.mfs"], Elsewhere, Contents),
     plain(&["9p", "beegfs", "gpfs", "lustre", "pvfs2", "virtiofs"], Elsewhere, Contents),
+    // What is in them the kernel makes when it is read.
+    Type {
+        names: MADE,
+        magics: MADE_MAGICS,
+        place: Here,
+        proof: Nothing,
+        kind: Kind { sizes: Sizes::MadeUp, ..PLAIN },
+    },
     plain(&["coda"], Elsewhere, Nothing),
+];
+
+/// The kernel's own, whose files are questions to it (`linux/magic.h`).
+const MADE: &[&str] = &[
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "fusectl",
+    "mqueue",
+    "nfsd",
+    "proc",
+    "pstore",
+    "resctrl",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "smackfs",
+    "sysfs",
+    "tracefs",
+    "xenfs",
+];
+const MADE_MAGICS: &[u32] = &[
+    0x4249_4e4d,
+    0xcafe_4a11,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x6265_6570,
+    0x6462_6720,
+    0x0000_1cd1,
+    0xde5e_81e4,
+    0x6573_5543,
+    0x1980_0202,
+    0x6e66_7364,
+    0x0000_9fa0,
+    0x6165_676c,
+    0x0765_5821,
+    0x6759_6969,
+    0x7363_6673,
+    0xf97c_ff8c,
+    0x4341_5d53,
+    0x6265_6572,
+    0x7472_6163,
+    0xabba_1974,
 ];
 
 /// How the names begin that file systems give to what is removed while it is open.
@@ -221,7 +296,7 @@ impl Kind {
     /// That with this magic number.
     pub(super) fn of(magic: u32) -> Self {
         let known = TYPES.iter().find(|known| known.magics.contains(&magic));
-        known.map_or(PLAIN, |known| known.kind)
+        known.map_or(DOUBTED, |known| known.kind)
     }
 
     /// That of the file system that an open object lies on.
@@ -246,7 +321,7 @@ impl Kind {
 
 impl Default for Kind {
     fn default() -> Self {
-        PLAIN
+        DOUBTED
     }
 }
 

@@ -11,8 +11,7 @@
 //! number of a device may be that of another file system tomorrow.
 
 use super::crossing::{Crossings, MNT_ID_UNIQUE};
-use super::file_systems;
-use super::file_systems::Kind;
+use super::file_systems::{self, Kind, Sizes};
 use super::handle::{FileHandle, MountId};
 use super::times::{self, Proof, TrustTimes};
 use crate::mount_table::{self, MountEntry};
@@ -286,7 +285,8 @@ impl Inspector {
                  of the source above it; give it a mount of its own"
             );
         }
-        if known.proof == Proof::Nothing {
+        // Where contents are made when they are read, no promise would make them last.
+        if known.proof == Proof::Nothing && known.kind.sizes != Sizes::MadeUp {
             let why = match self.trust {
                 TrustTimes::Never => "times are not to be trusted",
                 _ => "its type is not known to have a change time that nobody can set",

@@ -240,8 +240,7 @@ impl Nodes {
     pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
         /// While somebody else replaces what has the name.
         const TRIES: usize = 8;
-        let device = self.device_of(parent);
-        let hides = device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open);
+        let hides = self.kind_of(parent).hides_what_is_open;
         let mut last = Errno::STALE;
         for _ in 0..TRIES {
             // If it is the directory that is gone, the walk has to come by there first.
@@ -274,8 +273,7 @@ impl Nodes {
     /// on following the name to it when another file has long replaced it. It gives that back
     /// before it opens the name for writing, and then asks the server for it.
     fn have_client_ask(&self, parent: &Node, name: &OsStr) {
-        let device = self.device_of(parent);
-        if device.is_some_and(|device| self.inspector.kind(device).keeps_names) {
+        if self.kind_of(parent).keeps_names {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let open = |directory: BorrowedFd<'_>| {
                 self.rights.run(|| rustix::fs::openat(directory, name, flags, Mode::empty()))
@@ -367,6 +365,11 @@ impl Nodes {
             Name::Handle { mount, .. } => self.mounts.device(*mount),
             Name::Object(object) => Some(object.identity.device),
         }
+    }
+
+    /// What is known of the file system that a node lies on.
+    pub(super) fn kind_of(&self, node: &Node) -> Kind {
+        self.device_of(node).map_or_else(Kind::default, |device| self.inspector.kind(device))
     }
 
     /// Whether a name in a directory leads to the node.
@@ -515,8 +518,7 @@ impl Nodes {
 
     /// Opens the node for real.
     pub(super) fn open(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
-        let device = self.device_of(node);
-        let hides = device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open);
+        let hides = self.kind_of(node).hides_what_is_open;
         let asker = acting::asker().filter(|_| hides);
         // Also if it is not needed: another opening than this one has to ask for the name again.
         let reader = asker.and_then(|asker| self.recent.take_reader(&node.0.key(), asker));

@@ -65,6 +65,11 @@ impl OpenFile {
         Self { node: node.clone(), opened_for, held }
     }
 
+    /// Which object it is of.
+    pub(super) fn node(&self) -> &Node {
+        &self.node
+    }
+
     /// User and group that had it opened; `None` for this process.
     pub(super) fn opened_for(&self) -> Option<(u32, u32)> {
         self.opened_for

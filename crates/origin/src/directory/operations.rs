@@ -2,6 +2,7 @@
 
 use super::change::change;
 use super::descriptors::Descriptor;
+use super::file_systems::Sizes;
 use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, open_real};
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
@@ -143,8 +144,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn flushes_to_tell_times(&self, file: &Node) -> bool {
-        let device = self.nodes.device_of(file);
-        device.is_some_and(|device| self.nodes.inspector.kind(device).flushes_to_tell_times)
+        self.nodes.kind_of(file).flushes_to_tell_times
     }
 
     fn set_attributes(
@@ -351,6 +351,21 @@ impl Origin for DirectoryOrigin {
         Ok(())
     }
 
+    fn size_tells(&self, file: &OpenFile, size_bytes: u64) -> bool {
+        match self.nodes.kind_of(file.node()).sizes {
+            Sizes::Told => true,
+            Sizes::MadeUp => false,
+            Sizes::Doubted if size_bytes > 0 => true,
+            // What cannot be read at all has no more in it than it says.
+            Sizes::Doubted => self.read_some(file, 0, &mut [0]).unwrap_or(0) == 0,
+        }
+    }
+
+    fn read_some(&self, file: &OpenFile, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let fd = file.reader(&self.nodes)?;
+        retry_on_intr(|| rustix::io::pread(&*fd, &mut *into, offset))
+    }
+
     fn write_at(&self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<usize> {
         let fd = file.writer(&self.nodes)?;
         let write = |rest: &[u8], written| rustix::io::pwrite(&*fd, rest, offset + written as u64);
@@ -473,8 +488,7 @@ impl Origin for DirectoryOrigin {
     }
 
     fn drop_kept_names(&self, directory: &OpenDirectory) {
-        let device = self.nodes.device_of(&directory.node);
-        if device.is_some_and(|device| self.nodes.inspector.kind(device).keeps_names) {
+        if self.nodes.kind_of(&directory.node).keeps_names {
             // Names of a directory are kept as pages of it. If they stay, reading is but slower.
             let _ = rustix::fs::fadvise(&directory.fd, 0, None, Advice::DontNeed);
         }
@@ -485,12 +499,11 @@ impl Origin for DirectoryOrigin {
     }
 
     fn folds_case_in(&self, directory: &Node) -> bool {
-        self.nodes.device_of(directory).is_some_and(|device| self.folds_case(device))
+        self.nodes.kind_of(directory).folds_case
     }
 
     fn lacks_capabilities(&self, file: &Node) -> bool {
-        let device = self.nodes.device_of(file);
-        device.is_some_and(|device| self.nodes.inspector.kind(device).lacks_capabilities)
+        self.nodes.kind_of(file).lacks_capabilities
     }
 
     fn directory_attributes(&self, directory: &OpenDirectory) -> Result<Attributes> {

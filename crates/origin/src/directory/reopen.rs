@@ -200,8 +200,7 @@ impl Nodes {
     /// Whether a directory has nothing in it, or nothing but what its file system has hidden there,
     /// because it was removed and is open: that may have gone a moment ago.
     pub(super) fn has_only_hidden_files(&self, parent: &Node, name: &OsStr) -> Result<bool> {
-        let device = self.device_of(parent);
-        if !device.is_some_and(|device| self.inspector.kind(device).hides_what_is_open) {
+        if !self.kind_of(parent).hides_what_is_open {
             return Ok(false);
         }
         self.within(parent, |parent| {

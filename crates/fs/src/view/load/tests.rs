@@ -52,7 +52,7 @@ impl Fixture {
     fn read_by(&self, handle: u64, first: u64, records: u64) -> Result<Answer> {
         let answer = Answer::default();
         let (offset, length) = (first * RECORD, records * RECORD);
-        let read = self.view.begin_read(handle, offset, length, false)?;
+        let read = self.view.begin_read(handle, offset, length, false)?.unwrap();
         let finish = |view: &View<FakeOrigin>, read: &_, result: Result<()>, answer: Answer| {
             let mut bytes = Vec::new();
             view.finish_read(read, |read| bytes = read.concat());
@@ -169,7 +169,8 @@ fn of_an_origin_that_is_waited_for_an_error_is_of_its_record_alone() {
     fixture.view.pace.note_record(Duration::from_micros(1));
     let read = |first, records| {
         let handle = fixture.handle;
-        let mut read = fixture.view.begin_read(handle, first * RECORD, records * RECORD, false)?;
+        let mut read =
+            fixture.view.begin_read(handle, first * RECORD, records * RECORD, false)?.unwrap();
         fixture.view.complete_read(&mut read)?;
         let mut bytes = Vec::new();
         fixture.view.finish_read(&read, |pieces| bytes = pieces.concat());
