@@ -3,8 +3,8 @@
 //! A handle's number is looked up on every read, so the table is sharded and read-locked for the
 //! length of one probe. Numbers are never reused.
 
+use crate::held_names::{HeldListing, HeldNames};
 use crate::inode::{Inode, Sharing};
-use crate::listing::Listing;
 use crate::offsets::{self, Offsets};
 use crate::parts::Parts;
 use crate::prefetch::Streams;
@@ -62,10 +62,10 @@ pub(crate) struct OpenDirectory<O: Origin> {
 
 impl<O: Origin> OpenDirectory<O> {
     /// What its offsets stand for, where it is too large for a listing.
-    pub(crate) fn offsets(&self) -> &Offsets {
+    pub(crate) fn offsets(&self, held: &Arc<HeldNames>) -> &Offsets {
         self.offsets.get_or_init(|| match self.sharing {
-            Some(_) => self.inode.names_kept.offsets(),
-            None => Arc::default(),
+            Some(_) => self.inode.names_kept.offsets(held),
+            None => Arc::new(Offsets::new(held)),
         })
     }
 }
@@ -78,7 +78,7 @@ const EARLIER_MAX: usize = 4;
 pub(crate) struct DirectoryView {
     pub(crate) pass: Pass,
     /// The names of passes before, the last one at the end.
-    earlier: Vec<Arc<Listing>>,
+    earlier: Vec<HeldListing>,
 }
 
 /// One pass over an open directory.
@@ -96,7 +96,7 @@ pub(crate) enum Pass {
 #[derive(Clone)]
 pub(crate) enum Names {
     /// As they were when reading began.
-    Listed(Arc<Listing>),
+    Listed(HeldListing),
     /// Too many to keep: they are the origin's.
     Through,
 }
@@ -128,7 +128,7 @@ impl DirectoryView {
     pub(crate) fn begin(&mut self, names: Names) {
         let before = std::mem::replace(&mut self.pass, Pass::Reads(names));
         if let Pass::Reads(Names::Listed(before)) = before
-            && !self.earlier.iter().any(|listing| Arc::ptr_eq(listing, &before))
+            && !self.earlier.iter().any(|listing| listing.is(&before))
         {
             if self.earlier.len() == EARLIER_MAX {
                 self.earlier.remove(0);

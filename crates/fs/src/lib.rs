@@ -20,7 +20,7 @@
 //! | `view` | what each operation means |
 //! | `version` | which contents of a file are current |
 //! | `record`, `listing` | what the cache holds |
-//! | `offsets` | places in directories too large for that |
+//! | `offsets`, `held_names` | places in directories too large for that, and memory for names |
 //! | `retries` | who was told to look a path up again |
 //! | `inode`, `number`, `handle` | what the kernel knows, and by which numbers |
 //! | `second_level` | what outlives memory, and the process |
@@ -46,6 +46,7 @@ mod counters;
 #[path = "../../../tests/eventually.rs"]
 mod eventually;
 mod handle;
+mod held_names;
 mod inode;
 mod kernel;
 mod latency;

@@ -10,7 +10,7 @@
 use ogive_origin::{DirectoryEntry, Errno, FileKind, Origin};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Most names that a listing keeps; about 2 MiB with names of 32 bytes.
 const NAMES_MAX: usize = 1 << 15;
@@ -27,6 +27,8 @@ pub(crate) struct Listing {
     number: u64,
     names: Vec<u8>,
     entries: Vec<Name>,
+    /// How many handles hold it ([`crate::held_names`]).
+    holders: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -40,7 +42,33 @@ impl Listing {
     fn empty() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed) % ((1 << NUMBER_BITS) - 1) + 1;
-        Self { number, names: Vec::new(), entries: Vec::new() }
+        Self { number, names: Vec::new(), entries: Vec::new(), holders: AtomicUsize::new(0) }
+    }
+
+    /// One of these names, all of files.
+    #[cfg(test)]
+    pub(crate) fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut listing = Self::empty();
+        for name in names {
+            let (name, kind) = (OsStr::new(name), Some(FileKind::Regular));
+            assert!(listing.push(DirectoryEntry { name, inode: 2, kind, cookie: 0 }));
+        }
+        listing
+    }
+
+    /// Whether a handle holds it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.holders.load(Ordering::Relaxed) > 0
+    }
+
+    /// One more handle holds it; whether it is the first.
+    pub(crate) fn is_held_once_more(&self) -> bool {
+        self.holders.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    /// One handle fewer holds it; whether it was the last.
+    pub(crate) fn is_held_once_less(&self) -> bool {
+        self.holders.fetch_sub(1, Ordering::Relaxed) == 1
     }
 
     /// Reads the directory, with attributes for those who are about to ask for them; `None` if it

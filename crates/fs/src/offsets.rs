@@ -9,15 +9,18 @@
 //! An offset stands for the same cookie as long as the table lives: for as long as a handle is
 //! open, however often it is rewound, and whatever names come and go. Handles that share what the
 //! kernel keeps share a table, for the kernel goes on with one of them where another ended
-//! ([`crate::inode`]). Memory is bounded: of more than [`COOKIES_MAX`] cookies the oldest are given
+//! ([`crate::inode`]). Memory is bounded: of more than [`COOKIES_MAX`] cookies, and of more than
+//! [`COOKIES_LEAST`] where all handles hold too much ([`crate::held_names`]), the oldest are given
 //! up, and their offsets are refused.
 //!
 //! The lock is a leaf.
 
+use crate::held_names::HeldNames;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 /// Set in the offsets of a directory that is read through.
 const THROUGH: u64 = 1 << 30;
@@ -25,6 +28,10 @@ const THROUGH: u64 = 1 << 30;
 const NUMBERED: u64 = 1 << 29;
 /// Most cookies that are remembered of a directory: some 300 MiB, as long as it is open.
 const COOKIES_MAX: usize = 1 << 24;
+/// So many each handle remembers in any case: several answers of the largest kind.
+const COOKIES_LEAST: usize = 1 << 13;
+/// Memory of a cookie and its number, in bytes, with the room that the tables have to spare.
+const COOKIE_BYTES: u64 = 20;
 
 /// The offsets of one directory.
 #[derive(Debug)]
@@ -40,6 +47,7 @@ struct Numbered {
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
     cookies_max: usize,
+    held: Arc<HeldNames>,
 }
 
 /// Whether an offset is of a directory that was read through.
@@ -47,20 +55,20 @@ pub(crate) fn is_through(offset: u64) -> bool {
     offset & THROUGH != 0
 }
 
-impl Default for Offsets {
-    fn default() -> Self {
-        Self::remembering(COOKIES_MAX)
-    }
-}
-
 impl Offsets {
-    fn remembering(cookies_max: usize) -> Self {
+    /// Offsets whose memory counts as names that are held.
+    pub(crate) fn new(held: &Arc<HeldNames>) -> Self {
+        Self::remembering(COOKIES_MAX, held)
+    }
+
+    fn remembering(cookies_max: usize, held: &Arc<HeldNames>) -> Self {
         Self(Mutex::new(Numbered {
             cookies: VecDeque::new(),
             first: 0,
             numbers: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             cookies_max,
+            held: held.clone(),
         }))
     }
 
@@ -84,16 +92,18 @@ impl Offsets {
 
 impl Numbered {
     fn number(&mut self, cookie: u64) -> u64 {
-        let Self { cookies, first, numbers, hasher, cookies_max } = self;
+        let Self { cookies, first, numbers, hasher, cookies_max, held } = self;
         let hash = |cookie: u64| hasher.hash_one(cookie);
         let at = |first: u64, number: u32| (u64::from(number).wrapping_sub(first)) % NUMBERED;
         let is_it = |number: &u32| cookies.get(at(*first, *number) as usize) == Some(&cookie);
         if let Some(number) = numbers.find(hash(cookie), is_it) {
             return u64::from(*number);
         }
-        if cookies.len() >= *cookies_max
-            && let Some(oldest) = cookies.pop_front()
-        {
+        let is_enough =
+            cookies.len() >= *cookies_max || (cookies.len() >= COOKIES_LEAST && held.is_full());
+        if !is_enough {
+            held.add(COOKIE_BYTES);
+        } else if let Some(oldest) = cookies.pop_front() {
             let is_oldest = |number: &u32| u64::from(*number) == *first;
             if let Ok(entry) = numbers.find_entry(hash(oldest), is_oldest) {
                 entry.remove();
@@ -113,6 +123,12 @@ impl Numbered {
     }
 }
 
+impl Drop for Numbered {
+    fn drop(&mut self) {
+        self.held.remove(self.cookies.len() as u64 * COOKIE_BYTES);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +140,7 @@ mod tests {
 
     #[test]
     fn more_than_a_million_long_cookies_have_offsets_of_31_bits_that_lead_back_to_each() {
-        let offsets = Offsets::default();
+        let offsets = Offsets::new(&Arc::default());
         let count = (1 << 20) + 5;
         for number in 0..count {
             let offset = offsets.of(long(number));
@@ -139,7 +155,7 @@ mod tests {
 
     #[test]
     fn short_cookies_are_told_as_they_are_and_not_remembered() {
-        let offsets = Offsets::default();
+        let offsets = Offsets::new(&Arc::default());
         for cookie in [1, 77, NUMBERED - 1] {
             assert_eq!(offsets.cookie(offsets.of(cookie)), Some(cookie));
         }
@@ -153,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_was_never_told_or_is_given_up_stands_for_nothing() {
-        let offsets = Offsets::remembering(3);
+        let offsets = Offsets::remembering(3, &Arc::default());
         assert_eq!(offsets.cookie(0), Some(0), "the beginning");
         for never_told in [1, 1 << 16, THROUGH | NUMBERED, 1 << 31, u64::MAX] {
             assert_eq!(offsets.cookie(never_told), None, "{never_told:#x}");
@@ -167,7 +183,7 @@ mod tests {
 
     #[test]
     fn numbers_begin_again_when_there_are_no_more() {
-        let offsets = Offsets::remembering(4);
+        let offsets = Offsets::remembering(4, &Arc::default());
         offsets.0.lock().first = NUMBERED - 2;
         let told: Vec<u64> = (0..6).map(|number| offsets.of(long(number))).collect();
         for (number, offset) in (0..).zip(&told).skip(2) {
@@ -175,5 +191,25 @@ mod tests {
             assert_eq!(offsets.of(long(number)), *offset);
         }
         assert!(told.iter().all(|offset| *offset < 1 << 31));
+    }
+
+    #[test]
+    fn a_table_forgets_its_oldest_offsets_when_too_much_is_held() {
+        let held = Arc::new(HeldNames::default());
+        let offsets = Offsets::new(&held);
+        let least = COOKIES_LEAST as u64;
+        let told: Vec<_> = (0..2 * least).map(|number| offsets.of(long(number))).collect();
+        assert_eq!(held.bytes(), 2 * least * COOKIE_BYTES);
+        held.add(1 << 40);
+        let last = offsets.of(long(2 * least));
+        assert_eq!(offsets.cookie(last), Some(long(2 * least)));
+        assert_eq!(offsets.cookie(told[0]), None, "it has grown no more");
+        assert_eq!(offsets.cookie(told[1]), Some(long(1)));
+        let small = Offsets::new(&held);
+        let first = small.of(long(0));
+        (1..least).for_each(|number| assert_ne!(small.of(long(number)), first));
+        assert_eq!(small.cookie(first), Some(long(0)), "so much each has in any case");
+        drop((offsets, small));
+        assert_eq!(held.bytes(), 1 << 40);
     }
 }

@@ -108,8 +108,9 @@ impl InodeLimit {
         }
     }
 
-    /// The table has shrunk by much: the kernel has forgotten inodes of its own accord.
-    pub(crate) fn has_shrunk(&self) {
+    /// Gives memory to the system of which much was freed: the kernel has forgotten inodes of its own
+    /// accord, or programs have closed directories.
+    pub(crate) fn give_memory_back(&self) {
         (self.release_memory)();
     }
 }

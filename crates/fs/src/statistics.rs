@@ -178,6 +178,7 @@ impl Statistics {
         push("source_gone", u64::from(standing.gone.is_some()));
         push("source_losses", standing.losses);
         view.origin.counters(&mut push);
+        push("names_held_bytes", view.held_names.bytes());
         push("inodes", view.inodes.len() as u64);
         push("inodes_forgotten", view.inodes.forgotten());
         push("inode_limit", view.inode_limit.limit());

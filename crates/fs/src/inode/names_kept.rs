@@ -16,6 +16,7 @@
 //!
 //! The lock is a leaf.
 
+use crate::held_names::HeldNames;
 use crate::offsets::Offsets;
 use crate::record::Version;
 use parking_lot::Mutex;
@@ -108,10 +109,10 @@ impl NamesKept {
     }
 
     /// What the offsets stand for of a handle that shares.
-    pub(crate) fn offsets(&self) -> Arc<Offsets> {
+    pub(crate) fn offsets(&self, held: &Arc<HeldNames>) -> Arc<Offsets> {
         let mut state = self.0.lock();
         let state = state.get_or_insert_with(|| Box::new(State::new()));
-        state.offsets.get_or_insert_default().clone()
+        state.offsets.get_or_insert_with(|| Arc::new(Offsets::new(held))).clone()
     }
 
     /// A handle that shares was closed.
@@ -205,16 +206,17 @@ mod tests {
 
     #[test]
     fn offsets_mean_the_same_for_all_that_share_and_names_go_with_them() {
+        let held = Arc::default();
         let kept = NamesKept::default();
         kept.is_opened(kept.open((ONE, 0), LONG).unwrap());
-        let offset = kept.offsets().of(1 << 40);
+        let offset = kept.offsets(&held).of(1 << 40);
         assert!(kept.open((ONE, 0), LONG).unwrap().keeps);
-        assert_eq!(kept.offsets().cookie(offset), Some(1 << 40));
+        assert_eq!(kept.offsets(&held).cookie(offset), Some(1 << 40));
         kept.close();
-        assert_eq!(kept.offsets().cookie(offset), Some(1 << 40), "one is open still");
+        assert_eq!(kept.offsets(&held).cookie(offset), Some(1 << 40), "one is open still");
         kept.close();
         assert!(!kept.open((ONE, 0), LONG).unwrap().keeps, "the kernel keeps lost offsets");
-        assert_eq!(kept.offsets().cookie(offset), None);
+        assert_eq!(kept.offsets(&held).cookie(offset), None);
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(crate) struct OpenedDirectory {
     pub(crate) sharing: Option<Sharing>,
 }
 
-/// A directory too large for a listing: an answer of the loader, not an error.
+/// A directory too large for a listing, or one too many to be held: an answer of the loader, not an
+/// error.
 #[derive(Clone, Copy)]
 enum Unlisted {
     TooLarge,
@@ -110,6 +111,10 @@ impl<O: Origin> View<O> {
             self.shown.lock().remove(&handle);
             open.inode.names_kept.is_opened(sharing);
             open.inode.names_kept.close();
+        }
+        drop(open);
+        if self.held_names.has_shrunk() {
+            self.inode_limit.give_memory_back();
         }
     }
 
@@ -224,7 +229,8 @@ impl<O: Origin> View<O> {
         match names {
             Names::Listed(listing) => listing.visit(cookie, &mut each),
             Names::Through => {
-                let (directory, offsets) = (self.origin_directory(&open)?, open.offsets());
+                let (directory, offsets) =
+                    (self.origin_directory(&open)?, open.offsets(&self.held_names));
                 let cookie = offsets.cookie(cookie).ok_or(Errno::STALE)?;
                 self.origin.read_directory(directory, cookie, &mut |entry| {
                     let cookie = offsets.of(entry.cookie);
@@ -279,8 +285,12 @@ impl<O: Origin> View<O> {
             }
             Listing::read(&self.origin, self.origin_directory(open)?, attributes_come)
         };
+        self.held_names.set_cache_max(self.cache.max_bytes());
         let read = || {
             is_read.set(true);
+            if self.held_names.is_full() {
+                return Err(Unlisted::TooLarge);
+            }
             match all() {
                 Ok(Some(listing)) => Ok(Arc::new(listing)),
                 Ok(None) => Err(Unlisted::TooLarge),
@@ -302,7 +312,7 @@ impl<O: Origin> View<O> {
             let _ = read_with_attributes(&self.origin, directory, &mut |_| true);
         }
         let names = match result {
-            Ok(listing) => Names::Listed(listing),
+            Ok(listing) => self.held_names.hold(listing).map_or(Names::Through, Names::Listed),
             Err(Unlisted::TooLarge) => Names::Through,
             Err(Unlisted::Failed(errno)) => return Err(errno),
         };

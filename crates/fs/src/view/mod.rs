@@ -36,6 +36,7 @@ pub(crate) use reading::Read;
 
 use crate::counters::Counters;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
+use crate::held_names::HeldNames;
 use crate::inode::{Inode, InodeTable, KernelName};
 use crate::kernel::Kernel;
 use crate::moves::{Became, Moves};
@@ -145,6 +146,8 @@ pub(crate) struct View<O: Origin> {
     versions: Versions,
     files: Handles<OpenFile<O>>,
     directories: Handles<OpenDirectory<O>>,
+    /// Names that those hold.
+    pub(crate) held_names: Arc<HeldNames>,
     /// Attributes of this age, which came with names, are old.
     attributes_old: Duration,
     /// Handles of directories of which the kernel shows names that it keeps, and since when.
@@ -199,6 +202,7 @@ impl<O: Origin> View<O> {
             versions,
             files: Handles::new(),
             directories: Handles::new(),
+            held_names: Arc::default(),
             attributes_old,
             shown: Mutex::default(),
         };
@@ -306,7 +310,7 @@ impl<O: Origin> View<O> {
     /// The kernel gives back `lookups` references to an inode.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
         if self.inodes.forget(number, lookups) {
-            self.inode_limit.has_shrunk();
+            self.inode_limit.give_memory_back();
         }
     }
 

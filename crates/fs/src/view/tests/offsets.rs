@@ -116,3 +116,29 @@ fn an_offset_of_before_a_directory_changed_goes_on_to_mean_the_same_place() {
         assert_eq!(read(view, handle, third, usize::MAX, false).unwrap(), now[3..]);
     }
 }
+
+#[test]
+fn names_that_open_directories_hold_have_a_bound_and_all_are_read_all_the_same() {
+    // Nothing may be found in the cache, as in a directory that changes all the time.
+    let mut view = view_of(names(1..20_001));
+    view.versions = racy_for_ever();
+    let held = |view: &View<FakeOrigin>| view.held_names.bytes();
+    let open = || view.open_directory(ROOT, 1).unwrap().handle;
+    let handles: Vec<_> = (0..200).map(|_| open()).collect();
+    let begun: Vec<_> =
+        handles.iter().map(|handle| read(&view, *handle, 0, 100, false).unwrap()).collect();
+    let listing_bytes = 2 << 20;
+    assert!(held(&view) > listing_bytes && held(&view) < (32 << 20) + listing_bytes);
+    for (handle, mut seen) in handles.iter().zip(begun) {
+        let from = seen.last().unwrap().1;
+        seen.extend(read(&view, *handle, from, usize::MAX, false).unwrap());
+        let numbers: std::collections::BTreeSet<_> = seen.iter().map(|(name, _)| name).collect();
+        assert_eq!((seen.len(), numbers.len()), (20_000, 20_000));
+    }
+    handles.iter().for_each(|handle| view.release_directory(*handle));
+    assert_eq!(held(&view), 0);
+}
+
+fn racy_for_ever() -> Versions {
+    Versions::new(Duration::from_secs(1 << 33), false, 1, VersionSecret::new([1; 32]))
+}

@@ -1,0 +1,172 @@
+//! Memory for the names that programs hold by having directories open.
+//!
+//! A listing is held by each handle that reads on in it, also when the cache has long let go of it.
+//! In a directory that changes all the time each handle has one of its own. The table of offsets of
+//! a directory that is read through grows with what was read of it. All of these together have a
+//! share of the cache's size, and no less than [`LEAST_BYTES`]. Beyond it a directory is read
+//! through ([`crate::offsets`]), and a table forgets its oldest offsets.
+//!
+//! `names_held_bytes` in `ogivestats` has what there is now. It goes with the handles.
+
+use crate::listing::Listing;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Share of the cache's maximum for what is held.
+const SHARE: u64 = 32;
+/// So much may be held however small the cache is: sixteen of the largest listings.
+const LEAST_BYTES: u64 = 32 << 20;
+
+/// What is held by all handles together.
+#[derive(Debug)]
+pub(crate) struct HeldNames {
+    bytes: AtomicU64,
+    bytes_max: AtomicU64,
+    /// The most that was held since memory was given back.
+    peak_bytes: AtomicU64,
+}
+
+impl Default for HeldNames {
+    fn default() -> Self {
+        Self {
+            bytes: AtomicU64::new(0),
+            bytes_max: AtomicU64::new(LEAST_BYTES),
+            peak_bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl HeldNames {
+    /// The cache may have so many bytes from now on.
+    pub(crate) fn set_cache_max(&self, cache_max_bytes: u64) {
+        self.bytes_max.store((cache_max_bytes / SHARE).max(LEAST_BYTES), Ordering::Relaxed);
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether no more is to be held.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes() >= self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Holds a listing, unless nobody does yet and it is too much.
+    pub(crate) fn hold(self: &Arc<Self>, listing: Arc<Listing>) -> Option<HeldListing> {
+        if self.is_full() && !listing.is_held() {
+            return None;
+        }
+        Some(HeldListing::new(listing, self.clone()))
+    }
+
+    /// So much more is held.
+    pub(crate) fn add(&self, bytes: u64) {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
+    }
+
+    /// Whether much was held that is no more: it is time to give memory back, once.
+    pub(crate) fn has_shrunk(&self) -> bool {
+        let (now, peak) = (self.bytes(), self.peak_bytes.load(Ordering::Relaxed));
+        let has_shrunk = peak >= LEAST_BYTES / 4 && now <= peak / 2;
+        let swap = |peak| {
+            self.peak_bytes.compare_exchange(peak, now, Ordering::Relaxed, Ordering::Relaxed)
+        };
+        has_shrunk && swap(peak).is_ok()
+    }
+
+    /// So much is held no more.
+    pub(crate) fn remove(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// A listing that is held. However many hold it, it is counted once.
+#[derive(Debug)]
+pub(crate) struct HeldListing {
+    listing: Arc<Listing>,
+    held: Arc<HeldNames>,
+}
+
+impl HeldListing {
+    fn new(listing: Arc<Listing>, held: Arc<HeldNames>) -> Self {
+        if listing.is_held_once_more() {
+            held.add(listing.size_bytes() as u64);
+        }
+        Self { listing, held }
+    }
+
+    /// Whether both are the same listing.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.listing, &other.listing)
+    }
+}
+
+impl Clone for HeldListing {
+    fn clone(&self) -> Self {
+        Self::new(self.listing.clone(), self.held.clone())
+    }
+}
+
+impl Drop for HeldListing {
+    fn drop(&mut self) {
+        if self.listing.is_held_once_less() {
+            self.held.remove(self.listing.size_bytes() as u64);
+        }
+    }
+}
+
+impl std::ops::Deref for HeldListing {
+    type Target = Listing;
+
+    fn deref(&self) -> &Listing {
+        &self.listing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_counts_once_however_many_hold_it() {
+        let held = Arc::new(HeldNames::default());
+        let listing = Arc::new(Listing::of_names(["a", "b"]));
+        let size_bytes = listing.size_bytes() as u64;
+        let first = held.hold(listing.clone()).unwrap();
+        let second = first.clone();
+        assert!(first.is(&second) && held.hold(listing.clone()).is_some());
+        assert_eq!(held.bytes(), size_bytes);
+        drop(first);
+        assert_eq!(held.bytes(), size_bytes);
+        drop(second);
+        assert_eq!(held.bytes(), 0);
+    }
+
+    #[test]
+    fn memory_is_given_back_once_when_much_is_held_no_more() {
+        let held = HeldNames::default();
+        held.add(LEAST_BYTES / 8);
+        held.remove(LEAST_BYTES / 8);
+        assert!(!held.has_shrunk(), "that is little");
+        held.add(LEAST_BYTES);
+        held.remove(LEAST_BYTES / 4);
+        assert!(!held.has_shrunk(), "most of it is held");
+        held.remove(LEAST_BYTES / 2);
+        assert!(held.has_shrunk() && !held.has_shrunk());
+    }
+
+    #[test]
+    fn no_further_listing_is_held_when_it_is_full() {
+        let held = Arc::new(HeldNames::default());
+        let (one, other) = (Listing::of_names(["a"]), Arc::new(Listing::of_names(["b"])));
+        let one = held.hold(Arc::new(one)).unwrap();
+        held.set_cache_max(1 << 40);
+        held.add((1 << 40) / SHARE);
+        assert!(held.is_full() && held.hold(other.clone()).is_none());
+        assert!(held.hold(one.listing.clone()).is_some(), "it is there anyhow");
+        held.remove((1 << 40) / SHARE);
+        assert!(held.hold(other).is_some());
+    }
+}
