@@ -374,6 +374,9 @@ pub trait Origin: Send + Sync + 'static {
     /// `found` was looked up and is the object that `known` names, which is the node that stays.
     fn met_again(&self, _known: &Self::Node, _found: &Self::Node) {}
 
+    /// Nobody is going to ask for `node` any more, unless it is found again.
+    fn forgotten(&self, _node: &Self::Node) {}
+
     /// `node` is about to be moved: until that is done it may be here as well as where it was.
     fn expect_at(&self, _node: &Self::Node, _at: (&Self::Node, &OsStr)) {}
 

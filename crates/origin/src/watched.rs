@@ -351,6 +351,10 @@ impl<O: Origin> Origin for Watched<O> {
         self.0.origin.met_again(known, found);
     }
 
+    fn forgotten(&self, node: &O::Node) {
+        self.0.origin.forgotten(node);
+    }
+
     fn expect_at(&self, node: &O::Node, at: (&O::Node, &OsStr)) {
         self.0.origin.expect_at(node, at);
     }

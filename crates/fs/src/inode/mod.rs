@@ -13,7 +13,7 @@ pub(crate) use kernel_size::KernelSize;
 pub(crate) use names::{KernelName, Name, Names};
 pub(crate) use names_kept::Sharing;
 pub(crate) use no_xattrs::Mark;
-pub(crate) use table::InodeTable;
+pub(crate) use table::{InodeTable, Leaves};
 
 use crate::handle::OpenFile;
 use crate::kernel::Backing;

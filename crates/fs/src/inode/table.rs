@@ -177,18 +177,18 @@ impl<O: Origin> InodeTable<O> {
         }
     }
 
-    /// Notes that the kernel gave back `lookups` references. True if that was reason to compact
-    /// a shard, which happens each time three quarters of it have become empty.
-    pub(crate) fn forget(&self, number: u64, lookups: u64) -> bool {
+    /// Notes that the kernel gave back `lookups` references, and tells of an inode that it knows no
+    /// more.
+    pub(crate) fn forget(&self, number: u64, lookups: u64) -> Option<Leaves<O>> {
         if number == ROOT {
-            return false;
+            return None;
         }
         let mut shard = self.shard(number).lock();
-        let Some(slot) = shard.find(number) else { return false };
+        let slot = shard.find(number)?;
         let entry = &mut shard.slots[slot as usize];
         entry.lookups = entry.lookups.saturating_sub(lookups);
         if entry.lookups > 0 {
-            return false;
+            return None;
         }
         let inode = shard.remove(slot);
         if let Some(inode) = &inode {
@@ -199,10 +199,9 @@ impl<O: Origin> InodeTable<O> {
             shard.compact();
         }
         drop(shard);
-        drop(inode);
         self.length.fetch_sub(1, Ordering::Relaxed);
         self.forgotten.add_one();
-        mostly_empty
+        Some(Leaves { inode, mostly_empty })
     }
 
     /// Notes that an inode has its first open file, or has lost its last.
@@ -440,6 +439,13 @@ impl<O: Origin> Shard<O> {
             }
         }
     }
+}
+
+/// An inode that the kernel knows no more.
+pub(crate) struct Leaves<O: Origin> {
+    pub(crate) inode: Option<Arc<Inode<O>>>,
+    /// Its shard was compacted, which happens each time three quarters of it have become empty.
+    pub(crate) mostly_empty: bool,
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(crate) use reading::Read;
 use crate::counters::Counters;
 use crate::handle::{Handles, OpenDirectory, OpenFile};
 use crate::held_names::HeldNames;
-use crate::inode::{Inode, InodeTable, KernelName};
+use crate::inode::{Inode, InodeTable, KernelName, Leaves};
 use crate::kernel::Kernel;
 use crate::moves::{Became, Moves};
 use crate::number::{Numbers, ROOT};
@@ -309,7 +309,13 @@ impl<O: Origin> View<O> {
 
     /// The kernel gives back `lookups` references to an inode.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
-        if self.inodes.forget(number, lookups) {
+        let Some(Leaves { inode, mostly_empty }) = self.inodes.forget(number, lookups) else {
+            return;
+        };
+        if let Some(inode) = inode {
+            self.origin.forgotten(&inode.node);
+        }
+        if mostly_empty {
             self.inode_limit.give_memory_back();
         }
     }

@@ -23,6 +23,7 @@ mod object;
 mod open_file;
 mod operations;
 mod recent;
+mod removed;
 mod reopen;
 mod rights;
 mod root;

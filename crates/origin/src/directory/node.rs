@@ -12,6 +12,7 @@ use super::identity::{Inspector, Seen};
 use super::mounts::{Entrance, Mounts};
 use super::object::{Directory, Object, ObjectIdentity, Top};
 use super::recent::{self, Key, Recent};
+use super::removed::Removed;
 use super::rights::Rights;
 use crate::{FileKind, Found, OFlags, Result, acting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -120,6 +121,7 @@ pub(super) struct Nodes {
     by_handle: bool,
     mounts: Mounts<Directory>,
     recent: Recent,
+    pub(super) removed: Removed,
     pub(super) descriptors: Arc<Descriptors>,
     pub(super) inspector: Inspector,
     top: Arc<Top>,
@@ -157,6 +159,7 @@ impl Nodes {
             by_handle,
             mounts: Mounts::new(),
             recent: Recent::new(descriptors.limit(), recent::TIME),
+            removed: Removed::new(descriptors.limit()),
             descriptors,
             inspector: Inspector::default(),
             top: Arc::default(),
@@ -435,6 +438,7 @@ impl Nodes {
     /// that handles mean the same objects as before.
     pub(super) fn root_replaced(&self, root: Option<BorrowedFd<'_>>) {
         self.recent.clear();
+        self.removed.clear();
         if !self.by_handle {
             // What is below the old one would keep it from being unmounted.
             let replaced = self.replace_top(root);
@@ -472,6 +476,10 @@ impl Nodes {
         let Name::Handle { mount, handle } = &directory.0 else {
             return operation(self.path_descriptor(directory)?.as_fd());
         };
+        let key = || directory.0.key();
+        if let Some(removed) = self.removed.find(key) {
+            return operation(removed.as_fd());
+        }
         if let Some(kept) = self.recent.directory(*mount, handle) {
             return match operation(kept.as_fd()) {
                 Err(Errno::NOENT) if !has_names(kept.as_fd()) => Err(Errno::STALE),
@@ -512,8 +520,52 @@ impl Nodes {
                 return Ok(PathDescriptor::Owned(fd));
             }
         }
-        let kept = self.recent.find(&Key::Handle(mount, handle.clone()));
-        kept.map(PathDescriptor::Shared).ok_or(Errno::STALE)
+        self.kept(&Key::Handle(mount, handle.clone())).map(PathDescriptor::Shared)
+    }
+
+    /// A descriptor that was kept of an object that cannot be found any more.
+    fn kept(&self, key: &Key) -> Result<Arc<Descriptor>> {
+        let removed = self.removed.find(|| key.clone());
+        removed.or_else(|| self.recent.find(key)).ok_or(Errno::STALE)
+    }
+
+    /// Takes the name of an object away, or gives it to another one. If that was the object's last,
+    /// the object is kept for as long as somebody knows it.
+    pub(super) fn taking_name<T>(
+        &self,
+        (parent, directory): (&Node, BorrowedFd<'_>),
+        name: &OsStr,
+        take: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let kind = self.kind_of(parent);
+        let is_kept = !kind.hides_what_is_open && !kind.hides_what_is_named;
+        let open = || self.rights.run(|| super::open_name(directory, name)).ok();
+        // Without a descriptor to spare it is answered for as what is removed behind the origin.
+        let named = is_kept.then(open).flatten();
+        let taken = take()?;
+        if let Some(fd) = named.filter(|fd| !has_names(fd.as_fd()))
+            && let Some(key) = self.key_of(fd.as_fd())
+        {
+            self.removed.keep(key, Descriptor::new(fd));
+        }
+        Ok(taken)
+    }
+
+    /// What tells an open object from others.
+    fn key_of(&self, fd: BorrowedFd<'_>) -> Option<Key> {
+        let seen = self.look(fd).ok()?;
+        let is_good = self.by_handle && seen.kind.finds_by_handle();
+        match &seen.handle {
+            Some((handle, id)) if is_good => {
+                Some(Key::Handle(self.mounts.find(*id)?, handle.clone()))
+            }
+            _ => Some(Key::Object(ObjectIdentity::of(&seen))),
+        }
+    }
+
+    /// Nobody knows a node any more.
+    pub(super) fn forgotten(&self, node: &Node) {
+        self.removed.forget(|| node.0.key());
     }
 
     /// Opens the node for real.
@@ -539,7 +591,7 @@ impl Nodes {
                 let mount_descriptor = self.mount_descriptor(*mount)?;
                 match self.with_room(|| handle.open(mount_descriptor.as_fd(), flags)) {
                     Err(Errno::STALE) => {
-                        let kept = self.recent.find(&node.0.key()).ok_or(Errno::STALE)?;
+                        let kept = self.kept(&node.0.key())?;
                         self.with_room(|| open_real(kept.as_fd(), flags))
                     }
                     other => other,

@@ -29,7 +29,7 @@ const PLACES_MAX: usize = 8;
 const DEPTH_MAX: usize = 1 << 16;
 
 /// What tells objects apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ObjectIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,

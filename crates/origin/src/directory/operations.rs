@@ -68,8 +68,10 @@ impl DirectoryOrigin {
     }
 
     fn remove(&self, parent: &Node, name: &OsStr, flags: AtFlags) -> Result<()> {
-        let rights = self.nodes.rights;
-        self.nodes.within(parent, |parent| rights.run(|| rustix::fs::unlinkat(parent, name, flags)))
+        self.nodes.within(parent, |directory| {
+            let remove = || rustix::fs::unlinkat(directory, name, flags);
+            self.nodes.taking_name((parent, directory), name, || self.nodes.rights.run(remove))
+        })
     }
 
     /// Makes a call that takes room for a file.
@@ -296,10 +298,11 @@ impl Origin for DirectoryOrigin {
         (to, new_name): (&Node, &OsStr),
         flags: RenameFlags,
     ) -> Result<()> {
-        let rights = self.nodes.rights;
         self.nodes.within(from, |from| {
-            self.nodes.within(to, |to| {
-                rights.run(|| rustix::fs::renameat_with(from, old_name, to, new_name, flags))
+            self.nodes.within(to, |directory| {
+                let rename =
+                    || rustix::fs::renameat_with(from, old_name, directory, new_name, flags);
+                self.nodes.taking_name((to, directory), new_name, || self.nodes.rights.run(rename))
             })
         })
     }
@@ -589,6 +592,10 @@ impl Origin for DirectoryOrigin {
 
     fn met_again(&self, known: &Node, found: &Node) {
         known.met_again(found);
+    }
+
+    fn forgotten(&self, node: &Node) {
+        self.nodes.forgotten(node);
     }
 
     fn expect_at(&self, node: &Node, (directory, name): (&Node, &OsStr)) {

@@ -81,7 +81,7 @@ struct Opened {
 }
 
 /// What tells objects apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Handle(u16, FileHandle),
     Object(ObjectIdentity),

@@ -27,6 +27,7 @@ use super::file_systems;
 use super::identity::Seen;
 use super::node::{Node, Nodes, PathDescriptor};
 use super::object::{Directory, Object, ObjectIdentity};
+use super::recent::Key;
 use crate::{OFlags, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, RawDir};
@@ -49,7 +50,8 @@ const ENTRIES_BYTES: usize = 8 * 1024;
 impl Nodes {
     /// The descriptor of an object, opened if it has none.
     pub(super) fn descriptor(&self, object: &Arc<Object>) -> Result<Arc<Descriptor>> {
-        if let Some(opened) = object.opened() {
+        let removed = || self.removed.find(|| Key::Object(object.identity));
+        if let Some(opened) = object.opened().or_else(removed) {
             return Ok(opened);
         }
         // Up to what is open, then down; each is held until the next is open.

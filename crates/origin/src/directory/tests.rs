@@ -106,6 +106,8 @@ fn a_file_that_is_open_is_reached_without_a_name() {
     let known = attributes(&origin, &node).unwrap();
     assert_eq!((known.links, known.size_bytes), (0, 5));
     drop(file);
+    assert_eq!(attributes(&origin, &node).unwrap().links, 0, "somebody may hold it");
+    origin.forgotten(&node);
     assert_eq!(attributes(&origin, &node), Err(Errno::STALE), "nobody has it any more");
 }
 

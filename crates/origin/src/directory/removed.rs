@@ -1,0 +1,83 @@
+//! Descriptors of objects that have lost their last name through this origin.
+//!
+//! A program may hold on to what it removes without having it open for reading: as its working
+//! directory, by an `O_PATH` descriptor, or by looking at another program's `/proc/PID/fd`. A disk
+//! goes on to answer for that. A file handle of an object without a name cannot be opened any more,
+//! and a place is gone. So a descriptor is opened before the name is removed, and kept until the
+//! view says that nobody knows the object any more. The kernel says so to the view as soon as no
+//! program holds the object, for most objects at once. Until then its blocks are not free, as on a
+//! disk.
+//!
+//! Not where what is open stays in its directory, as on NFS ([`super::file_systems`]).
+//!
+//! There are [`KEPT_MAX`] at most; what is removed beyond is answered for with `ESTALE`. The lock is
+//! a leaf; descriptors are closed after it is released.
+
+use super::descriptors::Descriptor;
+use super::recent::Key;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Most that are kept.
+const KEPT_MAX: usize = 1024;
+
+/// What has no name any more.
+#[derive(Debug)]
+pub(super) struct Removed {
+    limit: usize,
+    /// How many there are. Most of the time there are none, and nobody has to wait to learn that.
+    count: AtomicUsize,
+    kept: Mutex<HashMap<Key, Arc<Descriptor>>>,
+}
+
+impl Removed {
+    /// Of a process that can spare so many descriptors.
+    pub(super) fn new(spare: usize) -> Self {
+        let limit = spare.min(KEPT_MAX);
+        Self { limit, count: AtomicUsize::new(0), kept: Mutex::default() }
+    }
+
+    /// Keeps a descriptor of what has just lost its last name.
+    pub(super) fn keep(&self, key: Key, fd: Arc<Descriptor>) {
+        let mut kept = self.kept.lock();
+        if kept.len() >= self.limit {
+            return;
+        }
+        let replaced = kept.insert(key, fd);
+        self.count.store(kept.len(), Ordering::Relaxed);
+        drop(kept);
+        drop(replaced);
+    }
+
+    /// The descriptor of an object, if it has no name any more.
+    pub(super) fn find(&self, key: impl FnOnce() -> Key) -> Option<Arc<Descriptor>> {
+        if self.is_empty() { None } else { self.kept.lock().get(&key()).cloned() }
+    }
+
+    /// Nobody knows the object any more.
+    pub(super) fn forget(&self, key: impl FnOnce() -> Key) {
+        if self.is_empty() {
+            return;
+        }
+        let mut kept = self.kept.lock();
+        let forgotten = kept.remove(&key());
+        self.count.store(kept.len(), Ordering::Relaxed);
+        drop(kept);
+        drop(forgotten);
+    }
+
+    /// Closes them all.
+    pub(super) fn clear(&self) {
+        let mut kept = self.kept.lock();
+        let all = std::mem::take(&mut *kept);
+        self.count.store(0, Ordering::Relaxed);
+        drop(kept);
+        drop(all);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+}
