@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// An object below the origin's directory.
@@ -125,6 +126,8 @@ pub(super) struct Nodes {
     pub(super) descriptors: Arc<Descriptors>,
     pub(super) inspector: Inspector,
     top: Arc<Top>,
+    /// The device of the directory at the top.
+    device: AtomicU64,
     /// This process may open any file.
     pub(super) overrides_permissions: bool,
     /// With whose rights what needs a permission is done.
@@ -163,6 +166,7 @@ impl Nodes {
             descriptors,
             inspector: Inspector::default(),
             top: Arc::default(),
+            device: AtomicU64::new(0),
             overrides_permissions: overrides_permissions(),
             rights: Rights::default(),
         }
@@ -196,6 +200,7 @@ impl Nodes {
     /// The directory at the top, of which this is a descriptor.
     pub(super) fn root(&self, fd: BorrowedFd<'_>) -> Result<Found<Node>> {
         let seen = self.inspector.look(fd, OsStr::new(""))?;
+        self.device.store(seen.attributes.device, Ordering::Relaxed);
         if let Some(name) = self.handle_node(&seen, fd, None) {
             return Ok(found(name, &seen));
         }
@@ -368,6 +373,18 @@ impl Nodes {
             Name::Handle { mount, .. } => self.mounts.device(*mount),
             Name::Object(object) => Some(object.identity.device),
         }
+    }
+
+    /// Keeps a descriptor of an object that is found by its place: for long on the file system of
+    /// the top, and on those that are mounted below for as long as one of a lookup, since whoever
+    /// has mounted them may want to unmount them.
+    pub(super) fn keep_open(&self, identity: ObjectIdentity, fd: OwnedFd) -> Arc<Descriptor> {
+        if identity.device == self.device.load(Ordering::Relaxed) {
+            return self.descriptors.keep(fd);
+        }
+        let descriptor = Descriptor::new(fd);
+        self.recent.keep(Key::Object(identity), descriptor.clone());
+        descriptor
     }
 
     /// What is known of the file system that a node lies on.

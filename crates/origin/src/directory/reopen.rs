@@ -135,7 +135,7 @@ impl Nodes {
         let descriptor = if hides && !object.is_directory() {
             Descriptor::new(fd)
         } else {
-            self.descriptors.keep(fd)
+            self.keep_open(object.identity, fd)
         };
         object.set_opened(&descriptor, false);
         descriptor
