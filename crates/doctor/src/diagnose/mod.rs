@@ -4,8 +4,11 @@
 //! order (`rank`). Where nothing is at least *possible*, the
 //! verdict is that the evidence does not suffice, with the one command that would help.
 
+mod argument;
 mod clause;
 mod finding;
+#[cfg(test)]
+mod hostile;
 mod looked_for;
 mod named;
 mod native;

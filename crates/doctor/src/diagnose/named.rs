@@ -2,13 +2,15 @@
 //!
 //! A text has a word in capitals where the name belongs. The evidence often has the name: the disk
 //! that is slow, failed or has errors, the only pool, the program on top. Where it has not, the
-//! word stays, and behind the text stands how to find the name.
+//! word stays, and behind the text stands how to find the name. All words of a text are looked for
+//! at once, so that no name is searched for others, and each name is an [`Argument`].
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
+use super::argument::Argument;
 use super::native;
 use crate::atlas;
 use crate::evidence::{Number, PoolLine};
@@ -19,7 +21,7 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
 
-/// Words that a name may take the place of.
+/// Words that a name may take the place of, each by itself.
 static WORDS: LazyLock<BTreeMap<&'static str, Regex>> = LazyLock::new(|| {
     ["POOL", "DEVICE", "OLD", "CACHE-DEVICE", "DATASET", "PROCESS", "MD"]
         .map(|word| (word, compiled(&format!(r"(^|[^\w-]){word}\b"))))
@@ -47,44 +49,43 @@ const SLOWER: f64 = 2.0;
 /// A disk that is busy for so many percent of the time.
 const BUSY_PERCENT: f64 = 85.0;
 
-/// The text with the names that the evidence has.
-pub(super) fn fill(text: &str, facts: &Facts) -> String {
-    let mut out = text.to_owned();
-    let disk = || slow_disk(facts);
-    if out.contains("/dev/DEVICE")
-        && let Some(disk) = disk()
-    {
-        out = out.replace("/dev/DEVICE", &path(&disk));
-    }
-    type Find = fn(&Facts) -> Option<String>;
-    let names: [(&str, Find); 7] = [
-        ("CACHE-DEVICE", cache_device),
-        ("DEVICE", disk_of_pool),
-        ("OLD", disk_of_pool),
-        ("POOL", pool),
-        ("DATASET", dataset),
-        ("MD", md),
-        ("PROCESS", program),
-    ];
-    for (word, find) in names {
-        let Some(pattern) = WORDS.get(word).filter(|pattern| pattern.is_match(&out)) else {
-            continue;
+/// The text with the names that the evidence has; a program it has no name for is `user`.
+pub(super) fn fill(text: &str, facts: &Facts, user: Option<&str>) -> String {
+    static ANY: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(
+            r"(?P<before>/dev/|^|[^\w-])(?P<word>CACHE-DEVICE|DEVICE|OLD|POOL|DATASET|MD|PROCESS)\b",
+        )
+    });
+    // What changes a data set is not pointed at one because no other was shown.
+    let only_shows = text.contains("zfs get") || text.contains("zfs list");
+    let with = |found: &Captures<'_>| {
+        let (before, word) = (&found["before"], &found["word"]);
+        let place = (before != "/dev/").then_some(before);
+        let name = match word {
+            "CACHE-DEVICE" => cache_device(facts),
+            "DEVICE" if place.is_none() => slow_disk(facts).map(|disk| path(&disk)),
+            "DEVICE" | "OLD" => disk_of_pool(facts),
+            "POOL" => pool(facts),
+            "DATASET" if only_shows => dataset(facts),
+            "MD" => md(facts).map(|name| format!("{}{name}", place.map_or(before, |_| ""))),
+            "PROCESS" => program(facts).or_else(|| user.and_then(as_pgrep_knows)),
+            _ => None,
         };
-        // What changes a data set is not pointed at one because no other was shown.
-        if word == "DATASET" && !out.contains("zfs get") && !out.contains("zfs list") {
-            continue;
+        let start = found.name("word").map_or(0, |word| word.start());
+        let name = name.as_deref().and_then(Argument::of);
+        let name = name.as_ref().and_then(|name| name.behind(&text[..start]));
+        match name {
+            Some(name) => format!("{}{name}", place.unwrap_or_default()),
+            None => found[0].to_owned(),
         }
-        if let Some(name) = find(facts) {
-            let with = |found: &regex::Captures<'_>| format!("{}{name}", &found[1]);
-            out = pattern.replace_all(&out, with).into_owned();
-        }
-    }
-    out
+    };
+    ANY.replace_all(text, with).into_owned()
 }
 
-/// Whether a text names a program, and none is known.
-pub(super) fn lacks_program(text: &str) -> bool {
+/// Whether a text names a program, and none is known but `user`.
+pub(super) fn lacks_program(text: &str, facts: &Facts, user: Option<&str>) -> bool {
     WORDS["PROCESS"].is_match(text)
+        && program(facts).or_else(|| user.and_then(as_pgrep_knows)).is_none()
 }
 
 /// How to find the names that stayed open in a text; nothing where none did.
@@ -186,14 +187,15 @@ fn dataset(facts: &Facts) -> Option<String> {
 }
 
 /// The program that uses most CPU, as pgrep knows it.
-pub(super) fn program(facts: &Facts) -> Option<String> {
+fn program(facts: &Facts) -> Option<String> {
     facts.top_process().ok().and_then(|user| as_pgrep_knows(&user.name))
 }
 
 /// A name of a program for pgrep; `None` where it is none that a command can take.
-pub(super) fn as_pgrep_knows(name: &str) -> Option<String> {
+fn as_pgrep_knows(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
-    (!name.is_empty() && name.chars().all(plain)).then(|| name.chars().take(NAME_CHARS).collect())
+    let is_name = !name.is_empty() && !name.starts_with('-') && name.chars().all(plain);
+    is_name.then(|| name.chars().take(NAME_CHARS).collect())
 }
 
 /// An array of Linux's RAID: the one that is listed or worked for, if it is only one.
@@ -355,10 +357,4 @@ fn path(disk: &str) -> String {
         disk if solaris && !disk.contains('/') => format!("/dev/rdsk/{disk}"),
         disk => format!("/dev/{disk}"),
     }
-}
-
-/// A text with the name of a program that is known already.
-pub(super) fn with_program(text: &str, name: &str) -> String {
-    let with = |found: &regex::Captures<'_>| format!("{}{name}", &found[1]);
-    WORDS["PROCESS"].replace_all(text, with).into_owned()
 }

@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::argument::Argument;
 use super::{clause, named, native};
 use crate::atlas;
 use crate::evidence::Property;
@@ -48,6 +49,40 @@ static OF_POOLS: LazyLock<Regex> =
 struct Made {
     /// What it advises and is so already.
     already: Vec<String>,
+    /// Names and values of the evidence that belong into its commands.
+    arguments: Vec<Argument>,
+}
+
+/// The first of the characters that stand for an argument: no text of a rule has such.
+const FIRST_PLACE: char = '\u{e000}';
+
+impl Made {
+    /// The place of an argument: what follows cuts and translates the rule's own words, and is to
+    /// see none of the evidence's.
+    fn place(&mut self, argument: Argument) -> char {
+        let known = self.arguments.iter().position(|known| *known == argument);
+        let at = known.unwrap_or_else(|| {
+            self.arguments.push(argument);
+            self.arguments.len() - 1
+        });
+        u32::try_from(at)
+            .ok()
+            .and_then(|at| char::from_u32(u32::from(FIRST_PLACE) + at))
+            .unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+
+    /// The text with all arguments in their places.
+    fn with_arguments(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for letter in text.chars() {
+            let at = u32::from(letter).checked_sub(u32::from(FIRST_PLACE));
+            match at.and_then(|at| self.arguments.get(usize::try_from(at).ok()?)) {
+                Some(argument) => out.push_str(&argument.to_string()),
+                None => out.push(letter),
+            }
+        }
+        out
+    }
 }
 
 /// The remedy for what the evidence shows.
@@ -102,8 +137,12 @@ fn line_for(line: &str, facts: &Facts, pools: bool, made: &mut Made) -> Option<S
         }
         let text = with_parameters(text, facts, made)?;
         let text = with_properties(&text, facts, made)?;
-        let text = named::fill(&text, facts);
-        (!named::lacks_program(&text)).then(|| native::advice(&text, &system))?
+        if named::lacks_program(&text, facts, None) {
+            return None;
+        }
+        // Names come last: what stands in one decides nothing.
+        let text = named::fill(&native::advice(&text, &system)?, facts, None);
+        Some(made.with_arguments(&text))
     })
 }
 
@@ -120,24 +159,29 @@ fn has_release(text: &str, facts: &Facts) -> bool {
         && commits.all(|found| facts.zfs_before(&found["commit"]) == Ok(false))
 }
 
+/// What a rule itself says of how to take a command back.
+fn said<'t>(found: &Captures<'t>) -> &'t str {
+    found.name("undo").map_or("", |undo| undo.as_str())
+}
+
 /// The clause with the commands that set parameters here; `None` if it advises what is set.
 fn with_parameters(text: &str, facts: &Facts, made: &mut Made) -> Option<String> {
     let (mut same, mut other) = (Vec::new(), false);
     let out = PARAMETER.replace_all(text, |found: &Captures<'_>| {
         let (value, name) = (&found["value"], &found["name"]);
-        let Some(set) = parameter(facts, value, name) else {
+        let Some(set) = parameter(facts, value, name, made) else {
             other = true;
             return found[0].to_owned();
         };
         let raises = text[..found.get(0).map_or(0, |whole| whole.start())].contains("aise");
         if set.is_so(raises) {
             let now = set.now.as_deref().filter(|now| !now.contains('['));
+            let now = now.filter(|now| Argument::of(now).is_some());
             same.push(format!("{} is {}", set.name, now.unwrap_or(value)));
         } else {
             other = true;
         }
-        let said = found.name("undo").map_or("", |undo| undo.as_str());
-        format!("`{}`{}", set.command, set.undo.as_deref().unwrap_or(said))
+        format!("`{}`{}", set.command, set.undo.as_deref().unwrap_or(said(found)))
     });
     if !same.is_empty() && !other {
         made.already.extend(same);
@@ -153,8 +197,12 @@ fn with_properties(text: &str, facts: &Facts, made: &mut Made) -> Option<String>
         let (tool, name, value) = (&found["tool"], &found["name"], &found["value"]);
         let now = match implicated(facts, tool == "zpool", name, value) {
             Whose::This(now) => now,
-            Whose::HasIt(owner) => {
-                let on = if owner.is_empty() { owner } else { format!(" on {owner}") };
+            Whose::HasIt { owner, others } => {
+                let on = match Argument::of(&owner) {
+                    Some(_) if others => format!(" on {owner} and others"),
+                    Some(_) => format!(" on {owner}"),
+                    None => String::new(),
+                };
                 same.push(format!("{name}={value}{on}"));
                 return found[0].to_owned();
             }
@@ -164,12 +212,16 @@ fn with_properties(text: &str, facts: &Facts, made: &mut Made) -> Option<String>
             }
         };
         other = true;
-        let owner = &now.owner;
+        let Some(owner) = Argument::of(&now.owner).map(|owner| made.place(owner)) else {
+            return found[0].to_owned();
+        };
         let own = now.origin.as_deref().is_none_or(|origin| matches!(origin, "local" | "received"));
-        let undo = if own || tool == "zpool" {
-            format!("{tool} set {name}={} {owner}", now.value)
-        } else {
-            format!("zfs inherit {name} {owner}")
+        let before = Argument::of(&format!("{name}={}", now.value));
+        let undo = match before {
+            _ if !own && tool != "zpool" => format!("zfs inherit {name} {owner}"),
+            Some(before) => format!("{tool} set {} {owner}", made.place(before)),
+            // What it was cannot be typed, so that the rule's words stay.
+            None => return format!("`{tool} set {name}={value} {owner}`{}", said(found)),
         };
         format!("`{tool} set {name}={value} {owner}` (undo: `{undo}`)")
     });
@@ -202,7 +254,7 @@ impl Set {
 }
 
 /// The command that sets a parameter here, and how to take it back where its value is known.
-fn parameter(facts: &Facts, value: &str, name: &str) -> Option<Set> {
+fn parameter(facts: &Facts, value: &str, name: &str, made: &mut Made) -> Option<Set> {
     let value = &amount(facts, value, name);
     let (name, value, beats) = match in_force(facts, name, value) {
         Some((fixed, bytes)) => (fixed, bytes, Some(name)),
@@ -226,7 +278,8 @@ fn parameter(facts: &Facts, value: &str, name: &str) -> Option<Set> {
         beats.map_or_else(String::new, |percent| format!("; it is set and beats {percent}"));
     // A list with the chosen one marked is no value that can be written back.
     let back = now.as_ref().filter(|text| !text.contains(' '));
-    let undo = back.map(|now| format!(" (undo: `{}`{beaten})", set(now)));
+    let back = back.and_then(|now| Argument::of(now)).map(|now| made.place(now).to_string());
+    let undo = back.map(|now| format!(" (undo: `{}`{beaten})", set(&now)));
     Some(Set { command: set(&value), name: there.clone(), value, now, undo })
 }
 
@@ -276,7 +329,7 @@ enum Whose<'f> {
     /// This one's.
     This(&'f Property),
     /// Nobody's: this one, or all, have the value.
-    HasIt(String),
+    HasIt { owner: String, others: bool },
     /// It cannot be told.
     Unknown,
 }
@@ -296,13 +349,13 @@ fn implicated<'f>(facts: &'f Facts, of_pool: bool, name: &str, value: &str) -> W
         .find_map(|(dataset, _)| shown.iter().copied().find(|property| property.owner == dataset));
     if let Some(busiest) = busiest {
         let has_it = is_value(name, &busiest.value, value);
-        return if has_it { Whose::HasIt(busiest.owner.clone()) } else { Whose::This(busiest) };
+        let it = Whose::HasIt { owner: busiest.owner.clone(), others: false };
+        return if has_it { it } else { Whose::This(busiest) };
     }
     let differ: Vec<&Property> =
         shown.iter().copied().filter(|one| !is_value(name, &one.value, value)).collect();
     if let (true, Some(first)) = (differ.is_empty(), shown.first()) {
-        let owner = first.owner.clone();
-        return Whose::HasIt(if shown.len() == 1 { owner } else { format!("{owner} and others") });
+        return Whose::HasIt { owner: first.owner.clone(), others: shown.len() > 1 };
     }
     let only = |found: Vec<&'f Property>| if let [one] = found[..] { Some(one) } else { None };
     let own = differ.iter().copied().filter(|one| one.origin.as_deref() == Some("local")).collect();

@@ -375,7 +375,7 @@ pub(super) fn step(
                 && (!named::works_in_pools(rule) || named::has_pool(facts) == Some(true))
     });
     if let Some((rule, best)) = candidate
-        && let Some(run) = not_given(&rule.text.ask, facts, named::is_of_zfs(rule))
+        && let Some(run) = not_given(&rule.text.ask, facts, named::is_of_zfs(rule), None)
     {
         let mut outcomes = settles(rule, best, &run, environment);
         outcomes.extend(named::how_to_find(&run, facts));
@@ -451,18 +451,15 @@ fn general(open: Open, answers: &Answers, facts: &Facts) -> Option<Step> {
     };
     let fits =
         |step: &&General| step.open == open && (step.system.is_empty() || step.system == system);
-    let first = answers.users.first().and_then(|user| named::as_pgrep_knows(&user.name));
+    let first = answers.users.first().map(|user| user.name.as_str());
     STEPS.iter().filter(fits).find_map(|step| {
-        let run = not_given(step.run, facts, false)?;
-        let run =
-            first.as_ref().map_or_else(|| run.clone(), |name| named::with_program(&run, name));
         // Without the program's name a command that is about it is none.
-        let parts: Vec<&str> =
-            native::parts(&run).filter(|part| !named::lacks_program(part)).collect();
-        let run = named::fill(&parts.join("; "), facts);
+        let lacks = |part: &str| named::lacks_program(part, facts, first);
+        let parts: Vec<&str> = native::parts(step.run).filter(|part| !lacks(part)).collect();
+        let run = not_given(&parts.join("; "), facts, false, first)?;
         let mut outcomes: Vec<_> = step.outcomes.iter().map(|text| (*text).to_owned()).collect();
         outcomes.extend(named::how_to_find(&run, facts));
-        (!run.is_empty()).then_some(Step { run, outcomes })
+        Some(Step { run, outcomes })
     })
 }
 
@@ -470,12 +467,12 @@ fn general(open: Open, answers: &Answers, facts: &Facts) -> Option<Step> {
 /// tools, and with names that are known. `None` where nothing of it can be run here. Where nothing
 /// shows whether there is a pool, commands about pools stay if it is of a rule `of_zfs`.
 pub(super) fn for_host(command: &str, facts: &Facts, of_zfs: bool) -> Option<String> {
-    let parts = here(command, facts, of_zfs);
+    let parts = here(command, facts, of_zfs, None);
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// The parts of a command that can be run here.
-fn here(command: &str, facts: &Facts, of_zfs: bool) -> Vec<String> {
+fn here(command: &str, facts: &Facts, of_zfs: bool, user: Option<&str>) -> Vec<String> {
     let system = native::system(facts);
     let pools = named::has_pool(facts).unwrap_or(of_zfs);
     let of_pools = |part: &str| {
@@ -486,7 +483,7 @@ fn here(command: &str, facts: &Facts, of_zfs: bool) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for part in native::parts(command).filter(|part| pools || !of_pools(part)) {
         let Some(part) = native::command(part, &system) else { continue };
-        let part = named::fill(&part, facts);
+        let part = named::fill(&part, facts, user);
         // Two parts of a command for Linux may be one elsewhere.
         if !translated || !all.contains(&part) {
             all.push(part);
@@ -506,8 +503,9 @@ fn shows_threads(facts: &Facts) -> bool {
     threads.iter().any(|thread| thread.name != "kernel" && thread.kernel == Some(true))
 }
 
-/// The parts of a command whose output was not given yet and that this system has.
-fn not_given(command: &str, facts: &Facts, of_zfs: bool) -> Option<String> {
+/// The parts of a command whose output was not given yet and that this system has; `user` is a
+/// program that they are about where the evidence names no other.
+fn not_given(command: &str, facts: &Facts, of_zfs: bool, user: Option<&str>) -> Option<String> {
     let (_, callers) = facts.profile_kind();
     let given = |part: &str| {
         // A table without callers answers less than one with them.
@@ -521,7 +519,7 @@ fn not_given(command: &str, facts: &Facts, of_zfs: bool) -> Option<String> {
                 })
         })
     };
-    let parts = here(command, facts, of_zfs);
+    let parts = here(command, facts, of_zfs, user);
     let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !given(part)).collect();
     (!parts.iter().all(|part| is_pause(part))).then(|| parts.join("; "))
 }

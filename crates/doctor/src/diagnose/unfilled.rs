@@ -102,12 +102,12 @@ fn foreign(system: &str) -> Vec<&'static str> {
 }
 
 /// What is said of a finding, apart from what the input says itself.
-fn advice(found: &Finding) -> Vec<&String> {
+pub(super) fn advice(found: &Finding) -> Vec<&String> {
     let remedy = &found.remedy;
     [&remedy.now, &remedy.lasting, &remedy.verify, &remedy.dont].into_iter().flatten().collect()
 }
 
-fn commands(found: &Finding) -> Vec<&String> {
+pub(super) fn commands(found: &Finding) -> Vec<&String> {
     found.open.iter().filter_map(|open| open.ask.as_ref()).chain([&found.ask]).collect()
 }
 
@@ -136,7 +136,7 @@ fn faults_of(found: &Finding, place: &str) -> Vec<String> {
 }
 
 /// The rule as it would be printed, were it found.
-fn printed(rule: &Rule, rules: &RuleSet, environment: &Environment) -> Option<Finding> {
+pub(super) fn printed(rule: &Rule, rules: &RuleSet, environment: &Environment) -> Option<Finding> {
     let weighed = weigh::weigh(rule, environment).ok()??;
     let answers = Answers::of(environment.facts());
     let found = finding::finding(rule, weighed, rules, environment, &answers);
@@ -156,7 +156,10 @@ fn samples() -> Vec<PathBuf> {
 }
 
 /// Runs `check` for each of `items` on all processors, and gives what it found.
-fn on_all<T: Sync>(items: &[T], check: impl Fn(&T) -> Vec<String> + Sync) -> Vec<String> {
+pub(super) fn on_all<T: Sync>(
+    items: &[T],
+    check: impl Fn(&T) -> Vec<String> + Sync,
+) -> Vec<String> {
     let (next, faults) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
@@ -171,7 +174,7 @@ fn on_all<T: Sync>(items: &[T], check: impl Fn(&T) -> Vec<String> + Sync) -> Vec
     faults.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn none_of(mut faults: Vec<String>) {
+pub(super) fn none_of(mut faults: Vec<String>) {
     faults.sort();
     faults.dedup();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
@@ -193,7 +196,7 @@ fn nothing_that_is_printed_has_a_place_left_open() {
 }
 
 /// The evidence of a rule's own test in which it is found, on another system.
-fn convincing(rule: &Rule, system: &str) -> Option<Evidence> {
+pub(super) fn convincing(rule: &Rule, system: &str) -> Option<Evidence> {
     let mut tests = rule.text.tests.iter();
     let found = tests
         .find(|test| !matches!(test.expect, Expectation::Absent | Expectation::Insufficient))?;

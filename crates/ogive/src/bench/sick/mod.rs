@@ -27,6 +27,7 @@ use self::sickness::Sickness;
 use crate::doctor::args::duration;
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
+use crate::mount::paths;
 
 /// Make a mount that is ill in a known way, for "ogive doctor" to find out
 ///
@@ -160,7 +161,8 @@ fn announce(args: &SickArgs, mount_point: &Path) -> Result<()> {
         writeln!(out, "mount point      {}", mount_point.display())?;
         writeln!(out, "what was done    {}", sickness.story())?;
         writeln!(out, "the doctor says  {}", sickness.expect().unwrap_or("that nothing is wrong"))?;
-        writeln!(out, "look at it with  ogive doctor {} --for 10s", mount_point.display())?;
+        let word = paths::word(mount_point);
+        writeln!(out, "look at it with  ogive doctor {word} --for 10s")?;
     }
     out.flush()?;
     Ok(())
