@@ -7,6 +7,9 @@
 
 mod names;
 mod profile;
+mod public;
+mod secrets;
+mod spelled;
 
 use std::sync::LazyLock;
 
@@ -15,7 +18,7 @@ use regex::{Captures, Regex};
 use self::names::Names;
 use super::Bundle;
 
-pub(super) use self::names::Secrets;
+pub(super) use self::secrets::Secrets;
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that a test compiles")
@@ -40,8 +43,25 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 });
 static MAIL: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"));
-/// An absolute path behind something that can stand before one.
-static PATH: LazyLock<Regex> = LazyLock::new(|| compiled(r#"(?m)(^|[\s"'=(,\[])(/[^\s"';,)\]]+)"#));
+/// An absolute path behind something that can stand before one, and behind it what may be a part of
+/// it: columns, which no path reaches over, are two blanks apart.
+static PATH: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r#"(?m)(?P<before>^|[\s"'=(,\[<:])(?P<path>/[^\s"';,)\]]+)(?P<more>(?: [^\s"';,)\]]+)*)"#,
+    )
+});
+/// An address of a server or a bucket, and those that are in everybody's messages.
+static URL: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r#"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+"#));
+static COMMON_URL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"^https?://(openzfs\.github\.io|openzfs\.org|zfsonlinux\.org|illumos\.org)/")
+});
+/// What the kernel's log says of a program: behind these words stands its name.
+static TASK: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?P<before>\btask |\bComm: |\bcomm: |\bprocess \d+ \(|stuck for \d+s! \[)(?P<name>.+?)(?P<behind>:\d+|\)| Not tainted| Tainted|$)",
+    )
+});
 /// Paths that are the same on every host.
 static COMMON_PATH: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
@@ -64,7 +84,6 @@ pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
     for (name, content) in &bundle.files {
         names.learn(name, &String::from_utf8_lossy(content));
     }
-    names.compile();
     for (name, content) in &mut bundle.files {
         let text = String::from_utf8_lossy(content).into_owned();
         *content = file(name, &text, &mut names).into_bytes();
@@ -92,26 +111,73 @@ fn file(name: &str, text: &str, names: &mut Names) -> String {
     }
     if name.ends_with("dmesg.txt") {
         let allowed = text.lines().filter(|line| LOG.is_match(line));
-        return allowed.map(|line| names.in_log(&plain(line, names)) + "\n").collect();
+        return allowed.map(|line| log_line(line, names) + "\n").collect();
+    }
+    if name.ends_with(".ogive/mount") {
+        return described(text, names);
+    }
+    if name.contains("kstat/zfs/") && name.ends_with("/reads") {
+        return names.reads(text);
     }
     // Counters hold no names but those of data sets; a pool may be called as one of their rows.
     let counters = name.contains("/proc/") || name.starts_with("proc/") || name.contains(".ogive/");
-    let named = name.contains("objset-") || name.ends_with("dbgmsg") || name.ends_with("/mount");
+    let named = name.contains("objset-") || name.ends_with("dbgmsg");
     if counters && !named && !name.ends_with("proc/version") {
         return text.to_owned();
+    }
+    if name.ends_with("zpool-get.txt") {
+        let rows = text.lines().filter(|line| !is_remark(line));
+        return rows.map(|line| plain(line, names) + "\n").collect();
     }
     plain(text, names)
 }
 
+/// Whether a row of `zpool get` is a remark of somebody's: a comment, or a property of their own.
+fn is_remark(row: &str) -> bool {
+    let mut words = row.split_whitespace().skip(1);
+    words.any(|word| word == "comment" || word.contains(':') && !word.starts_with("feature@"))
+}
+
+/// A line of the kernel's log.
+fn log_line(line: &str, names: &mut Names) -> String {
+    let line = TASK.replace_all(line, |found: &Captures<'_>| {
+        format!("{}{}{}", &found["before"], names.program(&found["name"]), &found["behind"])
+    });
+    names.in_log(&plain(&line, names))
+}
+
+/// How a mount says that it was made: its switches stay, and its paths and addresses go.
+fn described(text: &str, names: &Names) -> String {
+    let Ok(mut value) = serde_json::from_str(text) else { return "{}\n".to_owned() };
+    without_names(&mut value, names);
+    format!("{value:#}\n")
+}
+
+fn without_names(value: &mut serde_json::Value, names: &Names) {
+    match value {
+        serde_json::Value::String(text) => {
+            let is_switch = |c: char| c.is_ascii_alphanumeric() || "-._+".contains(c);
+            let closed = names.in_text(text);
+            *text = match closed.strip_prefix("/path") {
+                Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => closed,
+                _ if closed.chars().all(is_switch) => closed,
+                _ => "/path".to_owned(),
+            };
+        }
+        serde_json::Value::Array(all) => all.iter_mut().for_each(|one| without_names(one, names)),
+        serde_json::Value::Object(all) => {
+            all.values_mut().for_each(|one| without_names(one, names));
+        }
+        _ => {}
+    }
+}
+
 /// Text without paths, addresses, serial numbers and known names.
 fn plain(text: &str, names: &Names) -> String {
-    let text = names.in_text(text);
-    let text = PATH.replace_all(&text, |found: &Captures<'_>| {
-        if COMMON_PATH.is_match(&found[2]) {
-            found[0].to_owned()
-        } else {
-            format!("{}/path", &found[1])
-        }
+    let text = without_paths(&names.in_text(text));
+    let text = URL.replace_all(&text, |found: &Captures<'_>| {
+        let url = if COMMON_URL.is_match(&found[0]) { &found[0] } else { "address" };
+        url.to_owned()
     });
     let text = MAIL.replace_all(&text, "user@host");
     let text = UUID.replace_all(&text, "uuid");
@@ -123,11 +189,26 @@ fn plain(text: &str, names: &Names) -> String {
     text.into_owned()
 }
 
+/// Text without paths, but for those that every host has. What follows a path by one blank may be a
+/// part of it, and goes with it.
+fn without_paths(text: &str) -> String {
+    let replaced = PATH.replace_all(text, |found: &Captures<'_>| {
+        if !COMMON_PATH.is_match(&found["path"]) {
+            return format!("{}/path", &found["before"]);
+        }
+        let more = without_paths(&found["more"]);
+        format!("{}{}{more}", &found["before"], &found["path"])
+    });
+    replaced.into_owned()
+}
+
 /// A line of /proc/mounts: its type is the evidence, and how many there are.
 fn mount(line: &str) -> String {
     let kind = line.split_whitespace().nth(2).unwrap_or("none");
     format!("device /path {kind} rw 0 0")
 }
 
+#[cfg(test)]
+mod planted;
 #[cfg(test)]
 mod tests;

@@ -3,138 +3,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ogive_doctor::facts::is_zfs_thread;
-use regex::{Captures, Regex};
 
-/// Programs that are evidence by their name, and give nobody away: these names and no others, for
-/// what merely begins like one of them may be called after anybody.
-const KEPT: [&str; 31] = [
-    "zfs",
-    "zpool",
-    "zdb",
-    "zed",
-    "ztest",
-    "systemd",
-    "systemd-udevd",
-    "(udev-worker)",
-    "udevd",
-    "nfsd",
-    "kthreadd",
-    "khugepaged",
-    "perf",
-    "rsync",
-    "cadvisor",
-    "rngd",
-    // Programs and threads of ogive's own.
-    "ogive",
-    "mount.ogive",
-    "mount.fuse.ogiv",
-    "ogive-signals",
-    "ogive-unmount",
-    "fuse_session",
-    "fuse_watch",
-    "origin_read",
-    "origin_recent",
-    "origin_mounts",
-    "origin_asks",
-    "arc_reclaim",
-    "request",
-    "l2_read",
-    "l2_write",
-];
+use super::public::is_public;
+use super::secrets::Secrets;
+use super::spelled::Spelled;
 
-/// Threads of which there are many: the name, and then a number, or what only kernels append.
-const KEPT_FAMILIES: [&str; 16] = [
-    "kswapd",
-    "kcompactd",
-    "ksoftirqd/",
-    "kworker/",
-    "migration/",
-    "swapper/",
-    "watchdog/",
-    "rcu_sched",
-    "rcu_preempt",
-    "rcuos/",
-    "jbd2/",
-    "fuse-",
-    "fuse_uring-",
-    "l2_read-",
-    "qemu-system-",
-    "nfsd-",
-];
-
-/// Whether a program's name is evidence and no secret.
-fn is_public(name: &str) -> bool {
-    let numbered = |rest: &str| {
-        rest.chars()
-            .all(|letter| letter.is_ascii_digit() || matches!(letter, ':' | '-' | 'u' | 'H'))
-    };
-    let machine = |rest: &str| matches!(rest, "x86" | "x86_64" | "aarch64" | "arm");
-    KEPT.contains(&name)
-        || KEPT_FAMILIES.iter().any(|family| {
-            name.strip_prefix(family).is_some_and(|rest| match *family {
-                "qemu-system-" => machine(rest),
-                _ => numbered(rest),
-            })
-        })
-}
-
-/// Names of less than this many characters are found in too many other words.
-const SHORT: usize = 3;
-
-/// What this host calls itself, its users and its mount points.
-#[derive(Debug, Default)]
-pub(crate) struct Secrets {
-    /// Names of the host.
-    pub(crate) hosts: Vec<String>,
-    /// Names of people.
-    pub(crate) users: Vec<String>,
-    /// Where file systems are mounted.
-    pub(crate) mount_points: Vec<String>,
-}
-
-impl Secrets {
-    /// Asks this host. What cannot be read names nobody.
-    pub(crate) fn of_this_host() -> Self {
-        let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let short = node.split('.').next().unwrap_or_default().to_owned();
-        let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let mut users: Vec<String> = passwd
-            .lines()
-            .filter_map(|line| {
-                let fields: Vec<&str> = line.split(':').collect();
-                let number: u32 = fields.get(2)?.parse().ok()?;
-                // People; users below are the same on every host.
-                ((1000..65534).contains(&number)).then(|| (*fields.first()?).to_owned().into())?
-            })
-            .collect();
-        for variable in ["SUDO_USER", "USER", "LOGNAME"] {
-            users.extend(std::env::var(variable).ok().filter(|name| name != "root"));
-        }
-        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let mount_points =
-            mounts.lines().filter_map(|line| line.split(' ').nth(1).map(str::to_owned)).collect();
-        Self { hosts: vec![node, short], users, mount_points }
-    }
-}
+/// What ends a path or a data set in a text.
+const ENDS: [char; 12] = ['\n', '\t', ' ', '"', '\'', ';', ',', ')', ']', ':', '>', '='];
 
 /// Names and their numbers.
+#[derive(Default)]
 pub(super) struct Names {
     words: BTreeMap<String, String>,
     programs: BTreeMap<String, String>,
     kernel_threads: BTreeSet<String>,
-    pattern: Option<Regex>,
-    log_pattern: Option<Regex>,
+    /// The words, and the programs, in all their spellings.
+    spelled: Spelled,
+    spelled_programs: Spelled,
+    /// How many of each kind there are.
+    counts: BTreeMap<&'static str, usize>,
+    /// Whether a data set or a mount point has a blank in its name. Then nothing tells where one
+    /// ends that is not known.
+    has_blanks: bool,
 }
 
 impl Names {
     pub(super) fn new(secrets: &Secrets) -> Self {
-        let mut names = Self {
-            words: BTreeMap::new(),
-            programs: BTreeMap::new(),
-            kernel_threads: BTreeSet::new(),
-            pattern: None,
-            log_pattern: None,
-        };
+        let mut names = Self::default();
         for host in &secrets.hosts {
             names.add(host, "host");
         }
@@ -149,26 +44,37 @@ impl Names {
                     .is_some_and(|rest| rest.is_empty() || *common == "/sys" || *common == "/proc")
             });
             if !is_common && path.len() > 1 {
+                names.has_blanks |= path.contains(' ');
                 names.add(path, "/path");
             }
         }
         names
     }
 
-    fn add(&mut self, name: &str, word: &str) {
-        if name.len() >= SHORT && !self.words.contains_key(name) && !is_evidence(name) {
-            let number = self.words.values().filter(|known| known.starts_with(word)).count() + 1;
-            self.words.insert(name.to_owned(), format!("{word}{number}"));
+    fn add(&mut self, name: &str, word: &'static str) {
+        if !is_evidence(name) {
+            self.add_whatever(name, word);
         }
+    }
+
+    /// Adds a name that goes even where evidence has the same word.
+    fn add_whatever(&mut self, name: &str, word: &'static str) {
+        if name.is_empty() || self.words.contains_key(name) {
+            return;
+        }
+        let count = self.counts.entry(word).or_insert(0);
+        *count += 1;
+        let word = format!("{word}{count}");
+        self.spelled.add(name, &word);
+        self.words.insert(name.to_owned(), word);
     }
 
     /// Finds the names that a file gives away.
     pub(super) fn learn(&mut self, file: &str, text: &str) {
         if file.ends_with("zpool-list.txt") || file.ends_with("zfs-get.txt") {
-            for line in text.lines().skip(1) {
-                let first = line.split_whitespace().next().unwrap_or_default();
-                let pool = first.split(['/', '@', '#']).next().unwrap_or_default();
-                self.add_pool(pool);
+            let column = text.lines().next().and_then(|heading| heading.find("PROPERTY"));
+            for name in text.lines().skip(1).map(|line| first_cell(line, column)) {
+                self.add_data_set(name);
             }
         }
         // Kstats of a pool stand in a directory of its name.
@@ -176,7 +82,16 @@ impl Names {
         if let Some(at) = parts.windows(2).position(|two| two == ["kstat", "zfs"])
             && parts.len() == at + 4
         {
-            self.add_pool(parts[at + 2]);
+            self.add_data_set(parts[at + 2]);
+            let names = text.lines().filter_map(|line| line.strip_prefix("dataset_name"));
+            for name in names.filter_map(|rest| rest.trim_start().split_once(' ')) {
+                self.add_data_set(name.1.trim());
+            }
+        }
+        if file.ends_with("zpool-status.txt") {
+            for pool in text.lines().filter_map(|line| line.trim_start().strip_prefix("pool: ")) {
+                self.add_data_set(pool.trim());
+            }
         }
         if file.ends_with("uname.txt")
             && let Some(host) = text.split_whitespace().nth(1)
@@ -194,11 +109,16 @@ impl Names {
         }
     }
 
-    fn add_pool(&mut self, pool: &str) {
-        // Whatever a pool is called, its name goes.
-        if !pool.is_empty() && !self.words.contains_key(pool) {
-            let number = self.words.values().filter(|known| known.starts_with("pool")).count() + 1;
-            self.words.insert(pool.to_owned(), format!("pool{number}"));
+    /// A pool, and a data set in it: whatever they are called, their names go.
+    fn add_data_set(&mut self, name: &str) {
+        let pool = name.split(['/', '@', '#']).next().unwrap_or_default();
+        self.add_whatever(pool, "pool");
+        self.has_blanks |= name.contains(' ');
+        if pool.len() < name.len()
+            && let Some(word) = self.words.get(pool)
+        {
+            let word = format!("{word}/dataset");
+            self.spelled.add(name, &word);
         }
     }
 
@@ -209,65 +129,113 @@ impl Names {
         if is_public_name || name.is_empty() {
             return name.to_owned();
         }
-        let number = self.programs.len() + 1;
-        self.programs.entry(name.to_owned()).or_insert_with(|| format!("program{number}")).clone()
-    }
-
-    /// To be called when everything was learned.
-    pub(super) fn compile(&mut self) {
-        self.pattern = words(self.words.keys(), r"(?:/[^\s@;,:)\x22']+)*(?:@[^\s]+)?");
-        let programs = self.programs.keys().filter(|name| name.len() >= SHORT);
-        self.log_pattern = words(programs, "");
+        if let Some(known) = self.programs.get(name) {
+            return known.clone();
+        }
+        let word = format!("program{}", self.programs.len() + 1);
+        self.spelled_programs.add(name, &word);
+        self.programs.insert(name.to_owned(), word.clone());
+        word
     }
 
     /// Text without the names of hosts, users, pools and mount points. A pool takes the rest of its
     /// data sets with it, a directory what is below it.
     pub(super) fn in_text(&self, text: &str) -> String {
-        let Some(pattern) = &self.pattern else { return text.to_owned() };
-        let replaced = pattern.replace_all(text, |found: &Captures<'_>| {
-            let number = self.words.get(&found[2]).map_or("name", String::as_str);
-            let rest = &found[0][found[1].len() + found[2].len()..];
-            match rest {
-                _ if number.starts_with('/') => format!("{}{number}", &found[1]),
-                rest if rest.starts_with('/') && number.starts_with("pool") => {
-                    // A kstat's directory is named as its pool; what is in it are files.
-                    let file = rest.trim_start_matches('/');
-                    let is_kstat = !file.contains('/') && is_kstat_name(file);
-                    let rest = if is_kstat { rest } else { "/dataset" };
-                    format!("{}{number}{rest}", &found[1])
-                }
-                rest if rest.starts_with('@') => format!("{}{number}@snapshot", &found[1]),
-                rest => format!("{}{number}{rest}", &found[1]),
+        self.spelled.replaced(text, |word, behind| {
+            if word.starts_with('/') {
+                let more = if behind.starts_with('/') { self.end(behind) } else { 0 };
+                return (more, word.to_owned());
             }
-        });
-        replaced.into_owned()
+            let of_pool = word.starts_with("pool");
+            if of_pool && behind.starts_with('/') {
+                // A kstat's directory is named as its pool; what is in it are files.
+                let file = behind[1..].split(ENDS).next().unwrap_or_default();
+                if is_kstat_name(file) && !word.contains('/') {
+                    return (0, word.to_owned());
+                }
+                let pool = word.split('/').next().unwrap_or(word);
+                let end = self.end(behind);
+                let is_snapshot = behind[..end].contains('@');
+                let snapshot = if is_snapshot { "@snapshot" } else { "" };
+                return (end, format!("{pool}/dataset{snapshot}"));
+            }
+            if of_pool && behind.starts_with(['@', '#']) {
+                return (self.end(behind), format!("{word}@snapshot"));
+            }
+            if behind.starts_with('/') {
+                return (self.end(behind), format!("{word}/path"));
+            }
+            (0, word.to_owned())
+        })
+    }
+
+    /// Where a path, or what is behind a pool, ends in a text.
+    fn end(&self, text: &str) -> usize {
+        let ends = |letter: char| match letter {
+            // Nothing tells a blank in a name from one behind it.
+            ' ' if self.has_blanks => false,
+            other => ENDS.contains(&other),
+        };
+        let end = text.find(ends).unwrap_or(text.len());
+        // Columns are two blanks apart.
+        text[..end].find("  ").unwrap_or(end)
     }
 
     /// A line of the kernel's log without names of programs.
     pub(super) fn in_log(&self, line: &str) -> String {
-        let Some(pattern) = &self.log_pattern else { return line.to_owned() };
-        let replaced = pattern.replace_all(line, |found: &Captures<'_>| {
-            let number = self.programs.get(&found[2]).map_or("program", String::as_str);
-            format!("{}{number}", &found[1])
-        });
-        replaced.into_owned()
+        self.spelled_programs.replaced(line, |word, _| (0, word.to_owned()))
     }
 
-    /// `stat` lines of threads with numbers for the names of programs.
+    /// `stat` lines of threads with numbers for the names of programs; nothing else is left.
     pub(super) fn threads(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for line in text.lines() {
             match (line.find('('), line.rfind(") ")) {
+                _ if line.starts_with('#') => out.push_str(line),
                 (Some(open), Some(close)) if open < close => {
                     out.push_str(&line[..=open]);
                     out.push_str(&self.program(&line[open + 1..close]));
                     out.push_str(&line[close..]);
                 }
-                _ => out.push_str(line),
+                _ => continue,
             }
             out.push('\n');
         }
         out
+    }
+
+    /// The kstat `reads` of a pool: its last column has programs.
+    pub(super) fn reads(&mut self, text: &str) -> String {
+        let mut column = None;
+        let mut out = String::with_capacity(text.len());
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let heading = words.last() == Some(&"process");
+            if heading {
+                column = Some(words.len() - 1);
+            }
+            match column.filter(|column| !heading && words.len() > *column) {
+                Some(column) => {
+                    let program = self.program(&words[column..].join(" "));
+                    out.push_str(&words[..column].join(" "));
+                    out.push(' ');
+                    out.push_str(&program);
+                }
+                None => out.push_str(line),
+            }
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// The first cell of a table: up to the column where the next begins, or to two blanks.
+fn first_cell(line: &str, next: Option<usize>) -> &str {
+    let is_cut = |at: &usize| line.get(..*at).is_some_and(|cell| cell.ends_with(' '));
+    let end = next.filter(is_cut).or_else(|| line.find("  ")).or_else(|| line.find('\t'));
+    match end {
+        Some(end) => line[..end].trim(),
+        None => line.split_whitespace().next().unwrap_or_default(),
     }
 }
 
@@ -289,45 +257,4 @@ fn is_kstat_name(name: &str) -> bool {
 fn is_evidence(name: &str) -> bool {
     let words = ["zfs", "root", "nobody", "data", "name", "linux", "localhost", "none", "default"];
     words.contains(&name) || is_zfs_thread(name)
-}
-
-/// A pattern for any of these words, the longest first, with what may follow: the character before
-/// is the first group, the word the second.
-fn words<'n>(names: impl Iterator<Item = &'n String>, after: &str) -> Option<Regex> {
-    let mut names: Vec<&String> = names.collect();
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    if names.is_empty() {
-        return None;
-    }
-    let any: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
-    let text = format!(r"(^|[^A-Za-z0-9_])({}){after}\b", any.join("|"));
-    // More names than a pattern can hold are not to be expected; then none is published either.
-    regex::RegexBuilder::new(&text).multi_line(true).size_limit(256 << 20).build().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_very_names_of_public_programs_are_kept() {
-        for name in
-            ["ogive", "mount.ogive", "ogive-signals", "zfs", "fuse-3", "kworker/u8:2", "kswapd0"]
-        {
-            assert!(is_public(name), "{name}");
-        }
-        for name in [
-            "ogive-payroll",
-            "ogived",
-            "zfs-acme",
-            "requests-of-ann",
-            "perfect",
-            "fuse-acme",
-            "rsyncer",
-        ] {
-            assert!(!is_public(name), "{name}");
-            let mut names = Names::new(&Secrets::default());
-            assert_eq!(names.program(name), "program1", "{name}");
-        }
-    }
 }

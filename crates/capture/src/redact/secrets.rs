@@ -1,0 +1,85 @@
+//! What a host calls itself, its users and its mount points.
+
+/// Names that must not be read in a redacted capture.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets {
+    /// Names of the host.
+    pub(crate) hosts: Vec<String>,
+    /// Names of people.
+    pub(crate) users: Vec<String>,
+    /// Where file systems are mounted.
+    pub(crate) mount_points: Vec<String>,
+}
+
+impl Secrets {
+    /// Asks this host. What cannot be read names nobody.
+    pub(crate) fn of_this_host() -> Self {
+        let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let short = node.split('.').next().unwrap_or_default().to_owned();
+        let mut users = users(&text("/etc/passwd"));
+        for variable in ["SUDO_USER", "USER", "LOGNAME"] {
+            users.extend(std::env::var(variable).ok().filter(|name| name != "root"));
+        }
+        let mount_points = mount_points(&text("/proc/self/mounts"));
+        Self { hosts: vec![node, short], users, mount_points }
+    }
+}
+
+/// A file as the texts of a capture have it: one name that is no UTF-8 hides no other.
+fn text(path: &str) -> String {
+    std::fs::read(path).map_or_else(|_| String::new(), |bytes| lossy(&bytes))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// People; users below are the same on every host.
+fn users(passwd: &str) -> Vec<String> {
+    let person = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let number: u32 = fields.get(2)?.parse().ok()?;
+        (1000..65534).contains(&number).then(|| (*fields.first().unwrap_or(&"")).to_owned())
+    };
+    passwd.lines().filter_map(person).collect()
+}
+
+/// The mount points of /proc/self/mounts, as they are: the kernel writes blanks as `\040`.
+fn mount_points(mounts: &str) -> Vec<String> {
+    mounts.lines().filter_map(|line| line.split(' ').nth(1).map(unescaped)).collect()
+}
+
+/// A name without the kernel's escapes: `\` and three octal digits for a byte.
+fn unescaped(name: &str) -> String {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match escaped.filter(|_| byte == b'\\') {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    lossy(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are() {
+        let mounts =
+            lossy(b"a /mnt/My\\040Documents ext4 rw 0 0\nb /mnt/caf\xe9\\134 ext4 rw 0 0\n");
+        assert_eq!(mount_points(&mounts), ["/mnt/My Documents", "/mnt/caf\u{fffd}\\"]);
+        let passwd = "root:x:0:0::/:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n";
+        assert_eq!(users(passwd), ["ann"]);
+    }
+}
