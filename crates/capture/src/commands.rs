@@ -1,16 +1,25 @@
 //! Commands whose output is part of a capture. All only read; each has a time limit, and one that
 //! is not there is no fault.
+//!
+//! One that cannot be ended is left behind ([`Apart`]), as is its output where another program
+//! keeps that open. What it has said until then is taken.
 
 use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal};
 
 use super::Bundle;
+use super::apart::{Apart, Gone, HERE};
 
 /// A command that takes longer is ended.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// As much of an output is taken.
-const MAX_OUTPUT_BYTES: u64 = 8 << 20;
+const MAX_OUTPUT_BYTES: usize = 8 << 20;
 
 /// Properties that separate causes; "all" of thousands of datasets would be a load of its own.
 const PROPERTIES: &str = "encryption,compression,checksum,dedup,recordsize,volblocksize,primarycache,secondarycache,sync,\
@@ -30,61 +39,150 @@ const COMMANDS: [(&str, &[&str]); 9] = [
 
 /// Runs them all.
 pub(super) fn run_all(bundle: &mut Bundle) {
+    let mut hangs: Option<&str> = None;
     for (name, words) in COMMANDS {
-        match run(words) {
-            Outcome::Output(output) => bundle.files.push((format!("commands/{name}"), output)),
-            Outcome::NotThere | Outcome::Empty => {}
-            Outcome::TooLong => {
-                bundle.notes.push(format!(
-                    "\"{}\" took longer than {} s and was ended",
-                    words.join(" "),
-                    TIME_LIMIT.as_secs()
-                ));
-            }
+        let line = words.join(" ");
+        // They ask the same module: where one hangs, each other one would, and stay.
+        let is_of_zfs = matches!(words[0], "zfs" | "zpool");
+        if let Some(other) = hangs.filter(|_| is_of_zfs) {
+            bundle.notes.push(format!("\"{line}\" was not tried, because \"{other}\" hangs"));
+            continue;
+        }
+        let Some((output, gone)) = run(words, TIME_LIMIT, &HERE) else { continue };
+        if !output.is_empty() {
+            bundle.files.push((format!("commands/{name}"), output));
+        }
+        if let Some(gone) = gone {
+            bundle.notes.push(gone.note(&format!("\"{line}\""), TIME_LIMIT));
+            hangs = hangs.or_else(|| is_of_zfs.then_some(words[0]));
         }
     }
 }
 
-enum Outcome {
-    Output(Vec<u8>),
-    Empty,
+/// What the thread of a command tells.
+enum Told {
     NotThere,
-    TooLong,
+    Started(Option<Pid>),
+    Ended,
 }
 
-fn run(words: &[&str]) -> Outcome {
+/// The output of a command as far as it came, and why there is no more; `None` where the command is
+/// not there.
+fn run(words: &[&str], limit: Duration, apart: &Apart) -> Option<(Vec<u8>, Option<Gone>)> {
     let mut command = Command::new(words[0]);
     command
         .args(&words[1..])
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else { return Outcome::NotThere };
-    let Some(stdout) = child.stdout.take() else { return Outcome::NotThere };
-    // Read on a thread of its own: a child that fills the pipe and one that hangs must both end.
-    let reader = std::thread::spawn(move || {
-        let mut output = Vec::new();
-        let _ = stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut output);
-        output
-    });
-    let begun = Instant::now();
-    let mut in_time = true;
-    while !reader.is_finished() {
-        if begun.elapsed() > TIME_LIMIT {
-            in_time = false;
-            // It may have ended by itself meanwhile.
-            let _ = child.kill();
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
+        .stderr(Stdio::null())
+        // Of its own, so that what it starts ends with it.
+        .process_group(0);
+    let output = Arc::new(Mutex::new(Vec::new()));
+    let ((tell, told), (hold, held)) = (mpsc::channel(), mpsc::channel());
+    let own = Arc::clone(&output);
+    if let Err(gone) = apart.start(move || follow(command, &own, &tell, &held)) {
+        return Some((Vec::new(), Some(gone)));
     }
-    let output = reader.join().unwrap_or_default();
-    let _ = child.kill();
+    let mut group = None;
+    let end = loop {
+        match told.recv_timeout(limit) {
+            Ok(Told::NotThere) => return None,
+            Ok(Told::Started(started)) => group = started,
+            Ok(Told::Ended) => break None,
+            Err(_) => break Some(Gone::TooLong),
+        }
+    };
+    if let Some(group) = group {
+        // Its thread waits for it when `hold` is gone, so its number is nobody else's till then.
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    drop::<mpsc::Sender<()>>(hold);
+    let output = std::mem::take(&mut *output.lock());
+    Some((output, end))
+}
+
+/// Starts a command, reads what it says until it says no more, and then waits for it.
+fn follow(
+    mut command: Command,
+    output: &Mutex<Vec<u8>>,
+    tell: &mpsc::Sender<Told>,
+    held: &mpsc::Receiver<()>,
+) {
+    // Whoever gave up hears no more of it.
+    let said = |what| drop(tell.send(what));
+    let Ok(mut child) = command.spawn() else { return said(Told::NotThere) };
+    said(Told::Started(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));
+    if let Some(mut stdout) = child.stdout.take() {
+        let mut piece = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = stdout.read(&mut piece) {
+            let mut output = output.lock();
+            let room = MAX_OUTPUT_BYTES.saturating_sub(output.len());
+            output.extend_from_slice(&piece[..length.min(room)]);
+            if length > room {
+                break;
+            }
+        }
+    }
+    said(Told::Ended);
+    let _ = held.recv();
     let _ = child.wait();
-    match (in_time, output.is_empty()) {
-        (false, _) => Outcome::TooLong,
-        (true, true) => Outcome::Empty,
-        (true, false) => Outcome::Output(output),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    /// A program of these lines, which writes its output and the numbers of what it starts.
+    fn program(directory: &Path, lines: &str) -> String {
+        let path = directory.join("zpool");
+        std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_string_lossy().into_owned()
+    }
+
+    fn is_alive(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    }
+
+    #[test]
+    fn a_command_whose_pipe_stays_open_is_left_behind_with_what_it_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
+        // A session of its own is out of reach of what ends the group.
+        let lines = format!(
+            "echo said; setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60' & \
+             until [ -e {0} ]; do sleep 0.01; done; exec sleep 60",
+            pid.display()
+        );
+        let zpool = program(directory.path(), &lines);
+        let apart = Apart::default();
+        let mut waited = Duration::from_millis(200);
+        // A busy machine may need longer to start it.
+        let (output, gone) = loop {
+            let ended = run(&[&zpool, "status"], waited, &apart).unwrap();
+            if pid.exists() {
+                break ended;
+            }
+            waited *= 2;
+        };
+        assert_eq!((output.as_slice(), gone), (&b"said\n"[..], Some(Gone::TooLong)));
+        let pid = std::fs::read_to_string(pid).unwrap();
+        assert!(is_alive(pid.trim()), "it was waited for");
+        let killed = std::process::Command::new("kill").args(["-9", pid.trim()]).status();
+        assert!(killed.unwrap().success());
+    }
+
+    #[test]
+    fn a_command_that_ends_gives_all_it_says_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let zpool = program(directory.path(), "echo one; echo two");
+        let (output, gone) = run(&[&zpool], Duration::from_secs(600), &Apart::default()).unwrap();
+        assert_eq!((output.as_slice(), gone), (&b"one\ntwo\n"[..], None));
+        assert!(run(&["/nowhere/zpool"], TIME_LIMIT, &Apart::default()).is_none());
     }
 }

@@ -1,12 +1,15 @@
 //! Files of /proc and /sys, and of a mount's control directory.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
+use super::apart::{HERE, Part};
 use super::{Bundle, Subject};
 
+/// What takes longer hangs: files of one kind, which are in memory.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// As much of one file is taken.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// As many files of kstats are taken.
@@ -45,57 +48,63 @@ const MODULES: [&str; 5] = ["zfs", "spl", "icp", "zcommon", "znvpair"];
 const CONTROL: [&str; 5] = ["arcstats", "zfetchstats", "ogivestats", "mount", "memory"];
 
 /// Takes one of the two snapshots.
-pub(super) fn snapshot(bundle: &mut Bundle, moment: &str, subject: &Subject) {
+pub(super) fn snapshot(bundle: &mut Bundle, moment: &'static str, subject: &Subject) {
     if let Subject::Mount(mount_point) = subject {
-        for name in CONTROL {
-            let path = mount_point.join(".ogive").join(name);
-            if let Some(content) = read(&path) {
-                bundle.files.push((format!("{moment}/.ogive/{name}"), content));
-            } else if moment == "start" && name == "arcstats" {
-                bundle.notes.push(format!(
-                    "{} has no control directory; no counters of the mount",
-                    mount_point.display()
-                ));
-            }
-        }
+        let mount_point = mount_point.clone();
+        HERE.take(bundle, TIME_LIMIT, move |part| control(part, moment, &mount_point));
     }
-    for path in TWICE {
-        if let Some(content) = read(Path::new(path)) {
-            bundle.files.push((format!("{moment}{path}"), content));
-        }
-    }
+    HERE.take(bundle, TIME_LIMIT, move |part| {
+        let name = |path: &str| format!("{moment}{path}");
+        TWICE.iter().for_each(|path| one(part, path, name(path)));
+    });
     if matches!(subject, Subject::Host) {
-        let mut left = MAX_KSTATS;
-        kstats(
-            Path::new("/proc/spl/kstat"),
-            &format!("{moment}/proc/spl/kstat"),
-            &mut left,
-            bundle,
-        );
+        HERE.take(bundle, TIME_LIMIT, move |part| {
+            let mut left = MAX_KSTATS;
+            let name = format!("{moment}/proc/spl/kstat");
+            kstats(Path::new("/proc/spl/kstat"), &name, &mut left, part);
+        });
     }
-    bundle.files.push((format!("{moment}/thread-stats.txt"), thread_stats().into_bytes()));
+    HERE.take(bundle, TIME_LIMIT, move |part| {
+        thread_stats(part, &format!("{moment}/thread-stats.txt"));
+    });
 }
 
 /// Takes what does not change meanwhile.
 pub(super) fn once(bundle: &mut Bundle) {
-    for path in ONCE {
-        if let Some(content) = read(Path::new(path)) {
-            bundle.files.push((path.trim_start_matches('/').to_owned(), content));
-        }
-    }
-    let parameters = module_parameters();
-    if !parameters.is_empty() {
-        bundle.files.push(("module-parameters.txt".to_owned(), parameters.into_bytes()));
-    }
+    HERE.take(bundle, TIME_LIMIT, |part| {
+        ONCE.iter().for_each(|path| one(part, path, path.trim_start_matches('/').to_owned()));
+    });
+    HERE.take(bundle, TIME_LIMIT, module_parameters);
     if Path::new("/proc/self").exists() && !Path::new("/sys/module/zfs").exists() {
         bundle.files.push(("zfs-module.txt".to_owned(), b"zfs module: not loaded\n".to_vec()));
     }
-    busy_stacks(bundle);
+    HERE.take(bundle, TIME_LIMIT, busy_stacks);
+}
+
+/// Takes one file, if it is there.
+fn one(part: &Part, path: &str, name: String) {
+    if let Some(content) = read(part, Path::new(path)) {
+        part.add(name, content);
+    }
+}
+
+/// Takes the files of a mount's control directory. The mount may be dead.
+fn control(part: &Part, moment: &str, mount_point: &Path) {
+    for name in CONTROL {
+        if let Some(content) = read(part, &mount_point.join(".ogive").join(name)) {
+            part.add(format!("{moment}/.ogive/{name}"), content);
+        } else if moment == "start" && name == "arcstats" {
+            part.note(format!(
+                "{} has no control directory; no counters of the mount",
+                mount_point.display()
+            ));
+        }
+    }
 }
 
 /// CPU seconds that this process and the commands it waited for have used.
 pub(super) fn own_cpu_seconds() -> Option<f64> {
-    let stat = read(Path::new("/proc/self/stat"))?;
+    let stat = content(Path::new("/proc/self/stat"))?;
     let stat = String::from_utf8_lossy(&stat).into_owned();
     // After the name: state is the 1st, utime, stime, cutime and cstime are the 12th to 15th.
     let ticks = stat.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
@@ -104,39 +113,46 @@ pub(super) fn own_cpu_seconds() -> Option<f64> {
     Some(ticks as f64 / 100.0)
 }
 
-fn read(path: &Path) -> Option<Vec<u8>> {
+/// What a file has, if somebody still waits for it.
+fn read(part: &Part, path: &Path) -> Option<Vec<u8>> {
+    part.goes_on_with(path).then(|| content(path))?
+}
+
+fn content(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
     (!content.is_empty()).then_some(content)
 }
 
-fn kstats(directory: &Path, name: &str, left: &mut usize, bundle: &mut Bundle) {
+fn kstats(directory: &Path, name: &str, left: &mut usize, part: &Part) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         if *left == 0 {
-            bundle.notes.push(format!("more than {MAX_KSTATS} kstats; the rest was left out"));
+            part.note(format!("more than {MAX_KSTATS} kstats; the rest was left out"));
             return;
         }
         let inside = format!("{name}/{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
-            kstats(&entry.path(), &inside, left, bundle);
-        } else if let Some(content) = read(&entry.path()) {
+            kstats(&entry.path(), &inside, left, part);
+        } else if let Some(content) = read(part, &entry.path()) {
             *left -= 1;
-            bundle.files.push((inside, content));
+            part.add(inside, content);
         }
     }
 }
 
 /// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)).
 /// Those of this process are left out: it would be found to be busy looking.
-fn thread_stats() -> String {
-    let mut text =
-        String::from("# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n");
+fn thread_stats(part: &Part, name: &str) {
+    part.add(
+        name.to_owned(),
+        b"# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n".to_vec(),
+    );
     let mut threads = 0;
     let own = std::process::id().to_string();
-    let Ok(processes) = std::fs::read_dir("/proc") else { return text };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return };
     for process in processes.filter_map(Result::ok) {
         let pid = process.file_name();
         let is_pid = |pid: &&str| pid.bytes().all(|byte| byte.is_ascii_digit()) && *pid != own;
@@ -147,20 +163,19 @@ fn thread_stats() -> String {
         let Ok(tasks) = std::fs::read_dir(process.path().join("task")) else { continue };
         for task in tasks.filter_map(Result::ok) {
             if threads >= MAX_THREADS {
-                return text;
+                return;
             }
-            if let Some(line) = read(&task.path().join("stat")) {
+            if let Some(line) = read(part, &task.path().join("stat")) {
                 threads += 1;
-                let _ = writeln!(text, "{pid} {}", String::from_utf8_lossy(&line).trim_end());
+                let line = String::from_utf8_lossy(&line);
+                part.append(name, format!("{pid} {}\n", line.trim_end()).as_bytes());
             }
         }
     }
-    text
 }
 
 /// `module/name value`, one a line.
-fn module_parameters() -> String {
-    let mut text = String::new();
+fn module_parameters(part: &Part) {
     for module in MODULES {
         let Ok(entries) = std::fs::read_dir(format!("/sys/module/{module}/parameters")) else {
             continue;
@@ -168,23 +183,24 @@ fn module_parameters() -> String {
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
-            if let Some(value) = read(&entry.path()) {
+            if let Some(value) = read(part, &entry.path()) {
                 let value = String::from_utf8_lossy(&value).trim().replace('\n', " ");
-                let _ = writeln!(text, "{module}/{} {value}", entry.file_name().to_string_lossy());
+                let name = entry.file_name();
+                let line = format!("{module}/{} {value}\n", name.to_string_lossy());
+                part.append("module-parameters.txt", line.as_bytes());
             }
         }
     }
-    text
 }
 
 /// Kernel stacks of ZFS's threads that are running or waiting uninterruptibly (root only).
-fn busy_stacks(bundle: &mut Bundle) {
+fn busy_stacks(part: &Part) {
     let Ok(processes) = std::fs::read_dir("/proc") else { return };
     let mut taken = 0;
     for process in processes.filter_map(Result::ok) {
         let path = process.path();
-        let Some(name) =
-            read(&path.join("comm")).map(|name| String::from_utf8_lossy(&name).trim().to_owned())
+        let Some(name) = read(part, &path.join("comm"))
+            .map(|name| String::from_utf8_lossy(&name).trim().to_owned())
         else {
             continue;
         };
@@ -192,7 +208,7 @@ fn busy_stacks(bundle: &mut Bundle) {
             continue;
         }
         let Some(stat) =
-            read(&path.join("stat")).map(|stat| String::from_utf8_lossy(&stat).into_owned())
+            read(part, &path.join("stat")).map(|stat| String::from_utf8_lossy(&stat).into_owned())
         else {
             continue;
         };
@@ -201,9 +217,9 @@ fn busy_stacks(bundle: &mut Bundle) {
             continue;
         }
         let pid = process.file_name().to_string_lossy().into_owned();
-        if let Some(stack) = read(&path.join("stack")) {
+        if let Some(stack) = read(part, &path.join("stack")) {
             taken += 1;
-            bundle.files.push((format!("proc/{pid}/stack-{}", name.replace('/', "_")), stack));
+            part.add(format!("proc/{pid}/stack-{}", name.replace('/', "_")), stack);
         }
     }
 }

@@ -8,13 +8,26 @@ use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
 use ogive_profile::{Profile, symbols};
 
+use super::apart::HERE;
+
+/// Finding the names of functions behind the samples may take as long.
+const NAMES_LIMIT: Duration = Duration::from_secs(60);
+
 /// Samples all CPUs for a while, or waits as long where that is not allowed.
 pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profile> {
     let begun = Instant::now();
     let own = i32::try_from(std::process::id()).ok();
     let request = Request { duration, leave_out: own, ..Request::default() };
-    let stop = AtomicBool::new(false);
-    let result = live::sample(&request, &stop, &mut |_, _| {});
+    // Programs are read for the names of their functions, which may hang.
+    let work = move || live::sample(&request, &AtomicBool::new(false), &mut |_, _| {});
+    let limit = duration + NAMES_LIMIT;
+    let result = match HERE.done(limit, work) {
+        Ok(result) => result,
+        Err(gone) => {
+            notes.push(gone.note("taking samples of stacks", limit));
+            return None;
+        }
+    };
     // The two snapshots are as far apart as was asked for, whether there are samples or not.
     std::thread::sleep(duration.saturating_sub(begun.elapsed()));
     match result {

@@ -1,0 +1,193 @@
+//! What may never come back is done on a thread of its own, which is left behind when it does not.
+//!
+//! A suspended pool, a server that is away and a process whose memory is locked keep whoever asks
+//! about them in the kernel, where no signal reaches. Those are the very hosts that are looked at.
+//! So nothing here waits without an end, and there is a bound to what is left behind: whatever asks
+//! once more when the bound is reached is told so and asks nothing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::Bundle;
+
+/// So many threads may be left behind.
+const MOST: usize = 16;
+
+/// Counts threads that have not come back.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    running: Arc<AtomicUsize>,
+}
+
+/// Those of this process.
+pub(super) static HERE: std::sync::LazyLock<Apart> = std::sync::LazyLock::new(Apart::default);
+
+/// Why something has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// It took longer than it may, and goes on by itself.
+    TooLong,
+    /// Too many do already.
+    TooMany,
+}
+
+impl Gone {
+    /// What is noted about something.
+    pub(super) fn note(self, what: &str, limit: Duration) -> String {
+        match self {
+            Self::TooLong => {
+                format!("{what} took longer than {} s and was left behind", limit.as_secs())
+            }
+            Self::TooMany => format!(
+                "{what} was not tried: {MOST} others hang; start ogive anew when the host answers"
+            ),
+        }
+    }
+}
+
+/// One thread that counts for as long as it runs.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Apart {
+    /// Starts `work` on a thread of its own, unless there are too many.
+    pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Gone> {
+        let more = |running| (running < MOST).then_some(running + 1);
+        let counted = self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        counted.map_err(|_| Gone::TooMany)?;
+        let running = Running(Arc::clone(&self.running));
+        let thread = std::thread::Builder::new().name("capture".to_owned());
+        let started = thread.spawn(move || {
+            let _running = running;
+            work();
+        });
+        started.map(|_| ()).map_err(|_| Gone::TooMany)
+    }
+
+    /// What `work` gives, if it does within the limit.
+    pub(super) fn done<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Gone> {
+        let (send, receive) = mpsc::sync_channel(1);
+        self.start(move || {
+            // Nobody hears what comes too late.
+            let _ = send.send(work());
+        })?;
+        receive.recv_timeout(limit).map_err(|_| Gone::TooLong)
+    }
+
+    /// Adds to the bundle what `work` takes; where that hangs, what was taken until then.
+    pub(super) fn take(
+        &self,
+        bundle: &mut Bundle,
+        limit: Duration,
+        work: impl FnOnce(&Part) + Send + 'static,
+    ) {
+        let part = Arc::new(Part::default());
+        let own = Arc::clone(&part);
+        let end = self.done(limit, move || work(&own));
+        let mut taken = part.0.lock();
+        taken.is_closed = true;
+        bundle.files.append(&mut taken.files);
+        bundle.notes.append(&mut taken.notes);
+        if let Err(gone) = end {
+            let what = match taken.reads.as_str() {
+                "" => "reading more of this host".to_owned(),
+                path => format!("reading {path}, and more of its kind,"),
+            };
+            bundle.notes.push(gone.note(&what, limit));
+        }
+    }
+}
+
+/// What one piece of work has taken, and what it reads now.
+#[derive(Debug, Default)]
+pub(super) struct Part(Mutex<Taken>);
+
+#[derive(Debug, Default)]
+struct Taken {
+    files: Vec<(String, Vec<u8>)>,
+    notes: Vec<String>,
+    reads: String,
+    /// Nobody takes it any more.
+    is_closed: bool,
+}
+
+impl Part {
+    /// Says what is read next. `false` where nobody waits for it any more.
+    pub(super) fn goes_on_with(&self, path: &std::path::Path) -> bool {
+        let mut taken = self.0.lock();
+        taken.reads = path.display().to_string();
+        !taken.is_closed
+    }
+
+    pub(super) fn add(&self, name: String, content: Vec<u8>) {
+        let mut taken = self.0.lock();
+        if !taken.is_closed {
+            taken.files.push((name, content));
+        }
+    }
+
+    /// Adds to the file of the name, which is the last one or a new one.
+    pub(super) fn append(&self, name: &str, content: &[u8]) {
+        let mut taken = self.0.lock();
+        if taken.is_closed {
+            return;
+        }
+        match taken.files.last_mut().filter(|(last, _)| last == name) {
+            Some((_, known)) => known.extend_from_slice(content),
+            None => taken.files.push((name.to_owned(), content.to_vec())),
+        }
+    }
+
+    pub(super) fn note(&self, note: String) {
+        self.0.lock().notes.push(note);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Long for what does not come back, and short for a test.
+    const LIMIT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn what_hangs_is_left_behind_with_what_it_took_and_there_is_a_bound() {
+        let apart = Apart::default();
+        let (release, held) = mpsc::channel::<()>();
+        let held = Arc::new(std::sync::Mutex::new(held));
+        let mut bundle = Bundle::default();
+        for _ in 0..MOST {
+            let held = Arc::clone(&held);
+            apart.take(&mut bundle, LIMIT, move |part| {
+                part.add("a".to_owned(), vec![1]);
+                part.append("b", b"x");
+                part.append("b", b"y");
+                assert!(part.goes_on_with(std::path::Path::new("/proc/1/stack")));
+                let _ = held.lock().map(|held| held.recv());
+            });
+        }
+        assert_eq!(bundle.files.len(), 2 * MOST);
+        assert_eq!(bundle.files[1], ("b".to_owned(), b"xy".to_vec()));
+        assert_eq!(bundle.notes.len(), MOST);
+        assert!(bundle.notes[0].starts_with("reading /proc/1/stack, and more"), "{bundle:?}");
+        assert_eq!(apart.done(LIMIT, || 7), Err(Gone::TooMany));
+        drop(release);
+        // They come back when the host answers, and then there is room again.
+        while apart.running.load(Ordering::Acquire) > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(apart.done(Duration::from_secs(600), || 7), Ok(7));
+    }
+}
