@@ -181,24 +181,6 @@ fn no_color_is_kept_to() {
     top.assert_ended_and_restored();
 }
 
-/// Lets a stopped process go on, whatever happens: a mount of one that is stopped hangs.
-struct Stopped(Pid);
-
-impl Stopped {
-    fn stop(pid: u32) -> Self {
-        let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
-        kill_process(pid, Signal::STOP).unwrap();
-        Self(pid)
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = kill_process(self.0, Signal::CONT);
-    }
-}
-
 #[test]
 fn a_mount_that_hangs_is_said_and_one_that_goes_away_too() {
     if !common::can_mount() {
@@ -207,7 +189,7 @@ fn a_mount_that_hangs_is_said_and_one_that_goes_away_too() {
     let place = common::Place::new();
     place.mount(&[]);
     let mount_point = std::fs::canonicalize(place.mount_point()).unwrap();
-    let stopped = Stopped::stop(place.pid());
+    let stopped = common::Stopped::stop(place.pid());
     // Words without a space: only cells that change are written.
     let mut top = Top::start(&[], &[&mount_point]);
     top.wait_for("answer");

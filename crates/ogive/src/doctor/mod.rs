@@ -26,6 +26,7 @@ use crate::exit::{self, Refusal};
 use crate::mount::paths;
 use crate::mountinfo;
 use crate::profile::progress::Progress;
+use crate::stat;
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
@@ -74,6 +75,7 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     if let [path] = args.paths.as_slice()
         && let Some(mount_point) = ogive_mount(path)
     {
+        stat::check_alive("cannot diagnose", &mount_point)?;
         return Ok(live(&Subject::Mount(mount_point), args));
     }
     if args.paths.is_empty() {

@@ -105,12 +105,12 @@ fn write(tree: &Tree, args: &KstatArgs) -> Result<(), Refusal> {
         .map_err(|error| refuse(format!("{error:#}")))?;
     let mount_points: Vec<PathBuf> = if args.mounts.is_empty() {
         // One whose process has gone is none of those that count.
-        let living = |point: &&Path| stat::check_alive(point).is_ok();
+        let living = |point: &&Path| stat::check_alive(stat::SHOW, point).is_ok();
         stat::visible(&mounts).into_iter().filter(living).map(Path::to_owned).collect()
     } else {
         let named = args.mounts.iter().map(|path| {
             let point = stat::named_mount(&mounts, path)?;
-            stat::check_alive(&point).map(|()| point)
+            stat::check_alive(stat::SHOW, &point).map(|()| point)
         });
         named.collect::<Result<_, Refusal>>()?
     };

@@ -21,6 +21,7 @@ mod pprof;
 mod remount;
 mod serve;
 mod signals;
+pub(crate) mod silent;
 mod spending;
 mod stage;
 

@@ -26,6 +26,7 @@ use ogive_text::ShellWord;
 use rustix::io::Errno;
 
 use super::dying;
+use super::silent::{self, Silent};
 use crate::exit::{self, Refusal};
 use crate::fuse::{self, Unmount};
 use crate::mountinfo::{self, MountEntry};
@@ -241,9 +242,11 @@ fn repair(mount_point: &Path) -> Result<(), Refusal> {
 
 /// Asks the process of a mount of ogive for a sign of life. What asks the source would wait for it,
 /// as statistics of the file system do; the control directory is answered without it.
-pub(crate) fn probe_ogive(mount_point: &Path) -> io::Result<()> {
+pub(crate) fn probe_ogive(mount_point: &Path) -> Result<io::Result<()>, Silent> {
     let control = mount_point.join(".ogive/mount");
-    past_dying(|| fs::File::open(&control).map(drop), is_any_dying)
+    silent::ask(mount_point, move || {
+        past_dying(|| fs::File::open(&control).map(drop), is_any_dying)
+    })
 }
 
 /// The absolute path without links. A mount of ogive on the way is not touched, for its source may

@@ -9,19 +9,20 @@ pub(crate) mod objects;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report};
+use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report, Snapshot};
 use ogive_kstat::{Source, tree};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::args::{Choice, StatArgs, Wanted};
 use crate::exit::{self, Refusal};
 use crate::messages;
-use crate::mount::paths;
+use crate::mount::{paths, silent};
 use crate::mountinfo::{self, MountEntry};
 
 /// Where OpenZFS keeps its figures on Linux.
@@ -40,8 +41,8 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
         };
         return objects::run(args, &wanted, &control, &stop_on_signal()?);
     }
-    let source = source(args.kstat.as_deref(), wanted.mount_point.as_deref())?;
-    let mut before = source.snapshot().context("cannot show statistics")?;
+    let source = Arc::new(source(args.kstat.as_deref(), wanted.mount_point.as_deref())?);
+    let mut before = snapshot(&source)?;
     let columns = match wanted.columns {
         Choice::These(columns) => columns,
         Choice::Usual if before.has_costs() => Columns::default().with_costs(),
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<()> {
         if waited_for_signal(&stop, due) {
             break;
         }
-        let now = source.snapshot().context("cannot show statistics")?;
+        let now = snapshot(&source)?;
         let seconds = now.seconds_since(&before).unwrap_or(wanted.interval.as_secs_f64());
         lines.print(&Report::between(&before, &now, seconds))?;
         before = now;
@@ -106,6 +107,15 @@ pub(crate) fn waited_for_signal(stop: &Receiver<()>, until: Instant) -> bool {
     }
 }
 
+/// The figures of now. A mount may come to a stand between two lines.
+fn snapshot(source: &Arc<Source>) -> Result<Snapshot> {
+    let mount_point = source.path().parent().unwrap_or(Path::new("/")).to_owned();
+    let own = Arc::clone(source);
+    let answer = silent::ask(&mount_point, move || own.snapshot());
+    let cannot = format!("{SHOW} {}", mount_point.display());
+    answer.map_err(|silent| silent.refusal(&cannot))?.context("cannot show statistics")
+}
+
 /// Where the figures come from.
 fn source(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Source> {
     match control(kstat, mount_point)? {
@@ -144,7 +154,7 @@ fn control(kstat: Option<&Path>, mount_point: Option<&Path>) -> Result<Option<Pa
             None => return Ok(None),
         },
     };
-    check_alive(&mount_point)?;
+    check_alive(SHOW, &mount_point)?;
     warn_of_source(&mount_point);
     Ok(Some(mount_point.join(".ogive")))
 }
@@ -177,17 +187,20 @@ pub(crate) fn named_mount(mounts: &[MountEntry], path: &Path) -> Result<PathBuf,
         })
 }
 
-/// Refuses a mount whose process has gone.
-pub(crate) fn check_alive(mount_point: &Path) -> Result<(), Refusal> {
-    match paths::probe_ogive(mount_point) {
-        Err(error) if paths::is_dead(&error) => Err(Refusal::new(
-            exit::MOUNT_POINT,
-            format!("cannot show statistics of {}: its process has gone", mount_point.display()),
-        )
-        .hint("mount it again, which takes the dead mount away")),
+/// Refuses a mount whose process has gone or stands still: `cannot` do so much.
+pub(crate) fn check_alive(cannot: &str, mount_point: &Path) -> Result<(), Refusal> {
+    let cannot = format!("{cannot} {}", mount_point.display());
+    match paths::probe_ogive(mount_point).map_err(|silent| silent.refusal(&cannot))? {
+        Err(error) if paths::is_dead(&error) => {
+            Err(Refusal::new(exit::MOUNT_POINT, format!("{cannot}: its process has gone"))
+                .hint("mount it again, which takes the dead mount away"))
+        }
         _ => Ok(()),
     }
 }
+
+/// What `cannot` be had of a mount without [`check_alive`].
+pub(crate) const SHOW: &str = "cannot show statistics of";
 
 /// Says so if the source of a mount has gone: its figures would look like those of an idle mount.
 /// And if little of it is kept: the figures would look like those of a bad cache.

@@ -67,7 +67,7 @@ fn pid_in(json: &[u8]) -> Option<u32> {
 }
 
 /// The process called ogive that has this FUSE connection open.
-fn pid_of_connection(proc: &Path, connection: u32) -> Option<u32> {
+pub(crate) fn pid_of_connection(proc: &Path, connection: u32) -> Option<u32> {
     fs::read_dir(proc).ok()?.flatten().find_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let process = entry.path();

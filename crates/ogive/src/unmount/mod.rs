@@ -1,7 +1,7 @@
 //! `ogive unmount`: takes a mount away, or says who keeps it.
 
 pub(crate) mod busy;
-mod daemon;
+pub(crate) mod daemon;
 mod stage;
 
 use std::io;

@@ -202,3 +202,21 @@ pub(crate) fn is_alive(pid: u32) -> bool {
             .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or_default().starts_with(['Z', 'X']))
     })
 }
+
+/// Lets a stopped process go on, whatever happens: a mount of one that is stopped hangs.
+pub(crate) struct Stopped(rustix::process::Pid);
+
+impl Stopped {
+    pub(crate) fn stop(pid: u32) -> Self {
+        let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = rustix::process::kill_process(self.0, rustix::process::Signal::CONT);
+    }
+}

@@ -1,0 +1,116 @@
+//! Asking a mount whose process may stand still: a question that gets no answer is left behind, on
+//! a thread of its own, and the process is looked at instead.
+//!
+//! One that is stopped (SIGSTOP, a debugger, a frozen group) is given a second, for nothing will
+//! come. One that runs may be slow, and is given more.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::exit::{self, Refusal};
+use crate::mountinfo;
+use crate::unmount::daemon;
+
+/// An answer that takes longer is none, if the process is stopped.
+const STOPPED_AFTER: Duration = Duration::from_secs(1);
+/// And so much longer if it is not.
+const SILENT_AFTER: Duration = Duration::from_secs(9);
+
+/// A mount that gives no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Silent {
+    /// Its process, where it can be found.
+    pid: Option<u32>,
+    is_stopped: bool,
+}
+
+impl fmt::Display for Silent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) if self.is_stopped => write!(f, "its process {pid} is stopped"),
+            Some(pid) => write!(f, "its process {pid} does not answer"),
+            None => f.write_str("its process does not answer"),
+        }
+    }
+}
+
+impl Silent {
+    /// The error for what cannot be done: `cannot show statistics of /mnt`.
+    pub(crate) fn refusal(&self, cannot: &str) -> Refusal {
+        let refusal = Refusal::new(exit::MOUNT_POINT, format!("{cannot}: {self}"));
+        match self.pid {
+            Some(pid) if self.is_stopped => refusal.hint(format!(
+                "let it go on with \"kill -CONT {pid}\", or end the mount with \"kill -KILL {pid}\""
+            )),
+            Some(pid) => refusal.hint(format!(
+                "\"cat /proc/{pid}/task/*/stack\" as root says where it waits; \"kill -KILL {pid}\" \
+                 ends the mount"
+            )),
+            None => refusal.hint("\"ps -C ogive\" lists the processes of mounts"),
+        }
+    }
+}
+
+/// The answer to a question about a mount.
+pub(crate) fn ask<T: Send + 'static>(
+    mount_point: &Path,
+    question: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Silent> {
+    let (send, receive) = mpsc::sync_channel(1);
+    let asked = thread::Builder::new().name("ogive-asks".into()).spawn(move || {
+        // What comes too late is not waited for.
+        let _ = send.send(question());
+    });
+    let nobody = Silent { pid: None, is_stopped: false };
+    if asked.is_err() {
+        return Err(nobody);
+    }
+    if let Ok(answer) = receive.recv_timeout(STOPPED_AFTER) {
+        return Ok(answer);
+    }
+    let pid = process_of(mount_point);
+    let silent = Silent { is_stopped: pid.is_some_and(is_stopped), pid };
+    if silent.is_stopped {
+        return Err(silent);
+    }
+    receive.recv_timeout(SILENT_AFTER).map_err(|_| silent)
+}
+
+/// The process of a mount, which is not asked for it.
+fn process_of(mount_point: &Path) -> Option<u32> {
+    let mounts = mountinfo::read().ok()?;
+    let connection = mountinfo::topmost_at(&mounts, mount_point)?.device.1;
+    daemon::pid_of_connection(Path::new("/proc"), connection)
+}
+
+/// Whether a process is stopped, by a signal or a debugger.
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_which_process_it_is_and_what_to_do() {
+        let said = |pid, is_stopped| Silent { pid, is_stopped }.refusal("cannot x /m").to_string();
+        assert_eq!(
+            said(Some(7), true),
+            "cannot x /m: its process 7 is stopped; let it go on with \"kill -CONT 7\", or end the \
+             mount with \"kill -KILL 7\""
+        );
+        assert!(said(Some(7), false).contains("/proc/7/task/*/stack"));
+        assert!(said(None, false).contains("ps -C ogive"));
+    }
+
+    #[test]
+    fn an_answer_is_given_as_it_is() {
+        assert_eq!(ask(Path::new("/"), || 7), Ok(7));
+    }
+}

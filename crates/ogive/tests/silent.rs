@@ -1,0 +1,39 @@
+//! Commands that ask a mount whose process is stopped: they say which one it is, and end.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Place, Stopped, assert_code, ogive, stderr, within_a_minute};
+
+#[test]
+fn a_mount_that_stands_still_is_told_of_and_not_waited_for() {
+    if !common::can_mount() {
+        return;
+    }
+    let place = Place::new();
+    place.mount(&[]);
+    let (pid, point) = (place.pid(), place.mount_point());
+    let stopped = Stopped::stop(pid);
+    let lines: [&[&str]; 5] = [
+        &["stat"],
+        &["stat", "--objects"],
+        &["stat", "--json"],
+        &["doctor"],
+        &["doctor", "--json", "--for", "1s"],
+    ];
+    for words in lines {
+        let mut line: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
+        line.push(point.clone().into());
+        let output = within_a_minute("an answer", move || ogive(line));
+        assert_code(&output, 4);
+        let said = stderr(&output);
+        let wanted =
+            format!("its process {pid} is stopped; let it go on with \"kill -CONT {pid}\"");
+        assert!(said.contains(&wanted), "{words:?}: {said}");
+    }
+    drop(stopped);
+    let output = ogive(["stat".into(), point.clone().into_os_string()]);
+    assert_code(&output, 0);
+    assert_code(&ogive(["unmount".into(), point.into_os_string()]), 0);
+}
