@@ -30,6 +30,7 @@ mod keys;
 mod memory;
 mod object_metadata;
 mod origin;
+pub mod private;
 mod probe;
 #[cfg(feature = "remote")]
 mod remote;

@@ -9,9 +9,9 @@
 //! written beside its place and renamed. What was written of a mount that has gone is taken away.
 //! Nothing else in the directory is touched. One writer at a time is the caller's care.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -166,7 +166,7 @@ fn read(path: &Path) -> io::Result<String> {
 /// Puts a file in the place of the one that is there, if one is. Everybody may read it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
+    DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = directory.join(format!(".{name}.{}", std::process::id()));
     // One of a process before this that had the same number and was killed.

@@ -14,7 +14,7 @@
 mod objects;
 mod service;
 
-use crate::{BucketError, Result};
+use crate::{BucketError, Result, private};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use objects::{Objects, random};
@@ -25,7 +25,6 @@ use service::Service;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,7 +134,7 @@ impl DemoStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        let mut file = private::create_new(&path)?;
         let Credentials { access_key, secret_key } = &self.credentials;
         write!(
             file,
@@ -185,7 +184,7 @@ impl Drop for DemoStore {
 
 /// Makes a directory this store's, or finds that it is, and returns its name.
 fn take(directory: &Path) -> io::Result<(File, String)> {
-    fs::create_dir_all(directory)?;
+    private::create_directories(directory)?;
     let path = directory.join(MARK);
     if !path.exists() && fs::read_dir(directory)?.next().is_some() {
         return Err(io::Error::other(format!(
@@ -193,9 +192,8 @@ fn take(directory: &Path) -> io::Result<(File, String)> {
              that is empty or not there yet"
         )));
     }
-    let mut options = File::options();
-    let mut mark =
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+    let mut options = private::options();
+    let mut mark = options.read(true).write(true).create(true).truncate(false).open(&path)?;
     flock(&mark, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| io::Error::other("another mount serves it; unmount that one first"))?;
     let mut name = String::new();

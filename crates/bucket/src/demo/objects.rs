@@ -16,6 +16,7 @@
 //! The state's, a leaf, across no I/O but the renaming or removal of a file, so that who asks for an
 //! object and who reads it are told the same. Whoever changes a key has taken it in `changing`.
 
+use crate::private;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -235,7 +236,7 @@ impl Objects {
             _ => {}
         }
         for directory in [root.join("objects"), parts] {
-            fs::create_dir_all(directory)?;
+            private::create_directories(&directory)?;
         }
         let mut state = State::default();
         for entry in fs::read_dir(root.join("objects"))? {
@@ -258,7 +259,7 @@ impl Objects {
 
     pub(super) fn scratch(&self) -> io::Result<Scratch> {
         let path = self.root.join("parts").join(self.next.fetch_add(1, Relaxed).to_string());
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        let file = private::create_new(&path)?;
         Ok(Scratch { path, file, size_bytes: 0 })
     }
 

@@ -10,13 +10,13 @@ use super::staged_log::StagedLog;
 use super::state::State;
 use super::tree::{TreeKey, TreeLog};
 use super::upload::UploadLog;
+use crate::private;
 use ogive_l2::{Cipher, MasterKey};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions as FileOptions};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -257,7 +257,7 @@ impl Folder {
     /// deleted.
     fn open_log(&self, path: &Path) -> Result<Option<LogFile>, JournalError> {
         let error = |error| JournalError::io("cannot read", path, error);
-        let mut file = FileOptions::new().read(true).write(true).open(path).map_err(error)?;
+        let mut file = File::options().read(true).write(true).open(path).map_err(error)?;
         let mut start = Vec::new();
         (&file).take(LOG_HEADER_BYTES as u64).read_to_end(&mut start).map_err(error)?;
         let length = file.metadata().map_err(error)?.len();
@@ -398,10 +398,7 @@ pub(super) fn logs_in(directory: &Path) -> Result<Vec<(u64, PathBuf)>, JournalEr
 }
 
 pub(super) fn make_directory(path: &Path) -> Result<(), JournalError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    private::create_directories(path)
         .map_err(|error| JournalError::io("cannot make the directory", path, error))
 }
 
@@ -410,13 +407,7 @@ pub(super) fn open_directory(path: &Path) -> Result<File, JournalError> {
 }
 
 fn create_new(path: &Path) -> Result<File, JournalError> {
-    FileOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| JournalError::io("cannot create", path, error))
+    private::create_new(path).map_err(|error| JournalError::io("cannot create", path, error))
 }
 
 /// A directory without identity must be empty, or it is somebody's.
@@ -435,8 +426,8 @@ pub(super) fn refuse_what_is_no_journal(path: &Path) -> Result<(), JournalError>
 
 pub(super) fn lock(path: &Path) -> Result<Lock, JournalError> {
     let name = path.join(LOCK);
-    let mut options = FileOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut options = private::options();
+    options.read(true).write(true).create(true).truncate(false);
     let file =
         options.open(&name).map_err(|error| JournalError::io("cannot open", &name, error))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {

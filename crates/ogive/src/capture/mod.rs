@@ -2,13 +2,12 @@
 
 pub(crate) mod args;
 
-use std::fs::OpenOptions;
 use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use ogive_bucket::private;
 use ogive_capture::Subject;
 
 use self::args::CaptureArgs;
@@ -51,8 +50,7 @@ fn write_out(path: &Path, packed: &[u8]) -> Result<()> {
     if path.as_os_str() == "-" {
         return std::io::stdout().lock().write_all(packed).context("cannot write the capture");
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file =
-        file.with_context(|| format!("cannot create {}; name a new file with -o", path.display()))?;
+    let mut file = private::create_new(path)
+        .with_context(|| format!("cannot create {}; name a new file with -o", path.display()))?;
     file.write_all(packed).with_context(|| format!("cannot write {}", path.display()))
 }

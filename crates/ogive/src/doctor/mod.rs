@@ -11,6 +11,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use ogive_bucket::private;
 use ogive_capture::Subject;
 use ogive_doctor::bundle::{Loaded, Loader};
 use ogive_doctor::diagnose::VerdictKind;
@@ -157,7 +158,7 @@ fn write_page(path: &Path, page: &str, diagnosis: &ogive_doctor::Diagnosis) -> R
     if path.as_os_str() == "-" {
         return print(page);
     }
-    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    private::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     print(&format!("{}\n", diagnosis.verdict.sentence))
 }
 

@@ -4,12 +4,13 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use log::warn;
+use ogive_bucket::private;
 use ogive_l2::{Cipher, KDF_WORK_MAX_KIB, KdfParameters, KeySource, MasterKey};
 use zeroize::Zeroizing;
 
@@ -196,20 +197,11 @@ fn own_key(directory: &Path) -> Result<MasterKey> {
         return from_file(&path);
     }
     let context = || format!("cannot keep a key in {}; give --key-file", directory.display());
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .with_context(context)?;
+    private::create_directories(directory).with_context(context)?;
     let key = MasterKey::random().with_context(context)?;
     // Under another name first, so that no crash leaves half a key.
     let draft = directory.join(format!("l2.key.{}", std::process::id()));
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)
-        .with_context(context)?;
+    let mut file = private::create_new(&draft).with_context(context)?;
     file.write_all(key.expose()).and_then(|()| file.sync_all()).with_context(context)?;
     // Somebody may have been quicker; then that key is the one.
     let linked = std::fs::hard_link(&draft, &path);

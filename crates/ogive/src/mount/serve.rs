@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use log::warn;
+use ogive_bucket::private;
 use ogive_fs::{Mount, MountOptions, Unmounter};
 use ogive_l2::{Cipher, KeySource};
 use ogive_origin::Origin;
@@ -187,7 +188,7 @@ fn notify(state: NotifyState<'_>) {
 
 fn open_log_file(path: Option<&Path>) -> Result<Option<File>> {
     path.map(|path| {
-        File::options()
+        private::options()
             .append(true)
             .create(true)
             .open(path)

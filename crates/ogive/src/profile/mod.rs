@@ -4,7 +4,6 @@ pub(crate) mod args;
 pub(crate) mod progress;
 pub(crate) mod tables;
 
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
+use ogive_bucket::private;
 use ogive_profile::live::{self, LiveError, Request, Target};
 use ogive_profile::read::{self, Options};
 use ogive_profile::roles::Roles;
@@ -198,11 +198,10 @@ fn write_one(path: &Path, output: Output, page: &Page<'_>) -> Result<()> {
         return out.flush().context("cannot write to standard output");
     }
     let place = || format!("cannot write {}", path.display());
-    let file = OpenOptions::new()
+    let file = private::options()
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
         .open(path)
         .with_context(place)?;

@@ -6,7 +6,6 @@
 pub(crate) mod args;
 pub(crate) mod objects;
 
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use ogive_bucket::private;
 use ogive_kstat::arcstat::{COLUMNS, Columns, Layout, Report, Snapshot};
 use ogive_kstat::{Source, tree};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -263,7 +263,7 @@ fn only_mount(mounts: &[MountEntry]) -> Result<Option<PathBuf>, Refusal> {
 fn output(args: &StatArgs) -> Result<Box<dyn Write>> {
     Ok(match &args.output {
         Some(path) => Box::new(
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
+            private::create(path).with_context(|| format!("cannot write {}", path.display()))?,
         ),
         None => Box::new(io::stdout()),
     })

@@ -1,9 +1,9 @@
 //! `--history`: where the last week is kept, and what is said if it cannot be.
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use ogive_bucket::private;
 use ogive_watch::week::{Unusable, Week};
 
 use crate::exit::{self, Refusal};
@@ -31,7 +31,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<Week> {
 
 fn usual() -> Result<PathBuf> {
     let directory = state::directory("the history", "--history=FILE")?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|error| {
+    private::create_directories(&directory).map_err(|error| {
         let text = format!("cannot make {}: {error}", directory.display());
         Refusal::new(exit::FAILURE, text).hint("--history=FILE keeps the history elsewhere")
     })?;
