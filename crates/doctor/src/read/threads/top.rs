@@ -4,6 +4,7 @@
 //! The first page of `top -n1` on old Linux shows averages since boot; which page it is cannot be
 //! seen, so only a page that says so by idle threads below a busy heading is marked elsewhere.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -70,7 +71,7 @@ pub(crate) fn is_data(text: &str) -> bool {
 /// Reads one page or several.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
-    let mut singles = Vec::new();
+    let (mut singles, mut page_begins) = (Vec::new(), Vec::new());
     let whole_before = reading.evidence.cpu.len();
     let mut memory = reading.table("meminfo");
     let mut tasks = reading.table("top");
@@ -85,6 +86,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             || text.starts_with("load averages:")
         {
             load::heading(line, reading);
+            page_begins.push(singles.len());
             if let Some(pid) = text
                 .strip_prefix("last pid:")
                 .and_then(|rest| rest.split([';', ' ']).find(|word| !word.is_empty()))
@@ -120,32 +122,54 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.leave(line);
         }
     }
-    close_cpus(singles, whole_before, reading);
+    close_cpus(singles, &page_begins, whole_before, reading);
     memory::ram(&memory, reading);
     reading.push(memory);
     reading.push(tasks);
 }
 
-/// The CPUs that were shown one by one; without a line that sums them up they are it, if they are
-/// all.
-fn close_cpus(singles: Vec<OneCpu>, whole_before: usize, reading: &mut Reading<'_>) {
+/// The CPUs that were shown one by one; without a line that sums them up they are it, on pages that
+/// have them all.
+fn close_cpus(
+    singles: Vec<OneCpu>,
+    page_begins: &[usize],
+    whole_before: usize,
+    reading: &mut Reading<'_>,
+) {
     let mut known: Vec<&str> = singles.iter().map(|cpu| cpu.name.as_str()).collect();
     known.sort_unstable();
     known.dedup();
     let cpus = known.len();
-    if reading.evidence.cpu.len() == whole_before {
-        for page in singles.chunks(cpus.max(1)) {
-            reading.evidence.cpu.extend(htop::mean_of_all(page));
-        }
-    }
-    if let Some(last) = singles.last()
-        && htop::mean_of_all(&singles[..cpus.min(singles.len())]).is_some()
+    let pages = pages(&singles, page_begins);
+    let whole = pages.into_iter().filter(|page| page.len() == cpus);
+    let means: Vec<_> = whole.filter_map(htop::mean_of_all).collect();
+    if let Some(mean) = means.last()
         && reading.evidence.host.cpus.is_none()
     {
-        let source = last.used.source.clone();
+        let source = mean.source.clone();
         reading.evidence.host.cpus = Some(Statement { value: cpus as u32, source });
     }
+    if reading.evidence.cpu.len() == whole_before {
+        reading.evidence.cpu.extend(means);
+    }
     reading.evidence.single_cpus.extend(singles);
+}
+
+/// The CPUs of each page: a new one begins below a heading, and where a CPU is shown again. A page
+/// that was cut off takes nothing from the next.
+fn pages<'c>(singles: &'c [OneCpu], begins: &[usize]) -> Vec<&'c [OneCpu]> {
+    let (mut pages, mut start) = (Vec::new(), 0);
+    let mut shown = BTreeSet::new();
+    for (at, cpu) in singles.iter().enumerate() {
+        if shown.contains(cpu.name.as_str()) || begins.contains(&at) {
+            pages.push(&singles[start..at]);
+            start = at;
+            shown.clear();
+        }
+        shown.insert(cpu.name.as_str());
+    }
+    pages.push(&singles[start..]);
+    pages
 }
 
 /// Reads a line of tasks or memory whose words are of another language, by the places of its
@@ -329,4 +353,40 @@ fn state_letter(state: &str) -> Option<char> {
 /// A command line with arguments is kept beside the name.
 fn command(name: &str) -> Option<String> {
     name.contains(' ').then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::Evidence;
+    use crate::read::{finish, read_bytes};
+
+    fn page(users: &[(usize, f64)]) -> String {
+        let mut text =
+            "top - 10:11:01 up 1 day,  2 users,  load average: 1.0, 1.0, 1.0\n".to_owned();
+        for (cpu, user) in users {
+            let idle = 100.0 - user;
+            text += &format!(
+                "%Cpu{cpu}  : {user:.1} us,  0.0 sy,  0.0 ni, {idle:.1} id,  0.0 wa,  0.0 hi,  \
+                 0.0 si,  0.0 st\n"
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn a_page_that_was_cut_off_takes_no_cpu_of_the_next() {
+        let means = |pages: &[&[(usize, f64)]]| -> Vec<f64> {
+            let text: String = pages.iter().map(|users| page(users)).collect();
+            let mut evidence = Evidence::default();
+            read_bytes(&mut evidence, "top.txt", text.as_bytes());
+            finish(&mut evidence);
+            evidence.cpu.iter().map(|used| used.user.round()).collect()
+        };
+        let (low, high) = ([(0, 10.0), (1, 20.0), (2, 30.0)], [(0, 70.0), (1, 80.0), (2, 90.0)]);
+        assert_eq!(means(&[&low, &high]), [20.0, 80.0]);
+        // The first page has lost its end, the next one its beginning, or both have.
+        assert_eq!(means(&[&low[..2], &high, &low]), [80.0, 20.0]);
+        assert_eq!(means(&[&low, &high[1..], &high]), [20.0, 80.0]);
+        assert_eq!(means(&[&low[..1], &high[1..], &low]), [20.0]);
+    }
 }
