@@ -58,6 +58,7 @@ pub struct Week {
 
 #[derive(Debug, Default)]
 struct Known {
+    /// Series by their numbers; an empty name is of a number that only rows have.
     names: Vec<Option<String>>,
     numbers: HashMap<String, u16>,
     mounts: Vec<Option<PathBuf>>,
@@ -99,9 +100,10 @@ impl Week {
     /// Keeps a minute, and which mounts there are by now.
     pub(crate) fn put(&self, over: &Over, mounts: &[PathBuf]) -> Result<(), redb::Error> {
         let Ok(minute) = u32::try_from(over.begins_ms / MINUTE_MS) else { return Ok(()) };
+        // One transaction at a time, so nobody else numbers meanwhile.
+        let transaction = self.database.begin_write()?;
         let (row, new_names, new_mounts) = self.known.lock().number(over, mounts);
         let bytes = row::encode(&row).map_err(redb::Error::from)?;
-        let transaction = self.database.begin_write()?;
         let change;
         {
             let mut names = transaction.open_table(NAMES)?;
@@ -113,10 +115,14 @@ impl Week {
                 table.insert(number, path.as_os_str().as_bytes())?;
             }
             let mut rows = transaction.open_table(ROWS)?;
-            change = replace(&mut rows, minute, &bytes, self.known.lock().bytes)?;
+            let all = self.known.lock().bytes;
+            change = replace(&mut rows, minute, &bytes, all)?;
         }
         transaction.commit()?;
+        // A name that the file has not got would be another one's when it is opened again.
         let mut known = self.known.lock();
+        new_names.iter().for_each(|(number, name)| known.name(*number, name));
+        new_mounts.into_iter().for_each(|(number, path)| known.mount(number, path));
         (known.bytes, known.oldest_minute) = change;
         Ok(())
     }
@@ -147,7 +153,8 @@ impl Week {
                 .iter()
                 .map(|(_, all)| all.get(number)?.as_ref().map(Point::spread))
                 .collect();
-            if let Some(name) = name.as_ref().filter(|_| own.iter().any(Option::is_some)) {
+            let has_name = name.as_ref().filter(|name| !name.is_empty());
+            if let Some(name) = has_name.filter(|_| own.iter().any(Option::is_some)) {
                 series.insert(name.clone(), columns(&own));
             }
         }
@@ -165,7 +172,8 @@ impl Week {
         let known = self.known.lock();
         let named = known.names.iter().zip(&points);
         let values = named.filter_map(|(name, point)| {
-            Some((name.clone()?, f64::from(point.as_ref()?.spread().mean)))
+            let name = name.clone().filter(|name| !name.is_empty())?;
+            Some((name, f64::from(point.as_ref()?.spread().mean)))
         });
         Ok(Means { steps, values: values.collect() })
     }
@@ -320,6 +328,7 @@ impl Known {
                 let (number, name) = found?;
                 known.name(number.value(), name.value());
             }
+            known.reserve(&is_used);
             let is_known = |number: u32| {
                 let prefix = format!("m{}.", u64::from(number) + 1);
                 known.numbers.keys().any(|name| name.starts_with(&prefix))
@@ -328,10 +337,8 @@ impl Known {
             mounts.retain(|number, _| (number as usize) < MOUNTS_MAX && is_known(number))?;
             for found in mounts.iter()? {
                 let (number, path) = found?;
-                let number = number.value() as usize;
-                known.mounts.resize(known.mounts.len().max(number + 1), None);
                 let path = std::ffi::OsString::from_vec(path.value().to_vec());
-                known.mounts[number] = Some(PathBuf::from(path));
+                known.mount(number.value(), PathBuf::from(path));
             }
         }
         transaction.commit()?;
@@ -345,36 +352,44 @@ impl Known {
         self.numbers.insert(name.to_owned(), number);
     }
 
-    /// A minute by numbers; new names and mounts besides. What has no room has no number.
+    fn mount(&mut self, number: u32, path: PathBuf) {
+        let at = number as usize;
+        self.mounts.resize(self.mounts.len().max(at + 1), None);
+        self.mounts[at] = Some(path);
+    }
+
+    /// Keeps the numbers that rows have and no name: another series would get their past.
+    fn reserve(&mut self, is_used: &[bool]) {
+        for at in is_used.iter().enumerate().filter_map(|(at, used)| used.then_some(at)) {
+            self.names.resize(self.names.len().max(at + 1), None);
+            self.names[at].get_or_insert_default();
+        }
+    }
+
+    /// A minute by numbers; new names and mounts besides, which are known once the file has them.
+    /// What has no room has no number.
     fn number(
-        &mut self,
+        &self,
         over: &Over,
         mounts: &[PathBuf],
     ) -> (row::Row, Numbered<u16, String>, Numbered<u32, PathBuf>) {
         let mut new_mounts = Vec::new();
         for (at, path) in mounts.iter().enumerate().take(MOUNTS_MAX) {
-            self.mounts.resize(self.mounts.len().max(at + 1), None);
-            let is_new = !path.as_os_str().is_empty() && self.mounts[at].as_ref() != Some(path);
-            if is_new {
-                self.mounts[at] = Some(path.clone());
+            let known = self.mounts.get(at).and_then(Option::as_ref);
+            if !path.as_os_str().is_empty() && known != Some(path) {
                 #[expect(clippy::cast_possible_truncation, reason = "there are so few")]
                 new_mounts.push((at as u32, path.clone()));
             }
         }
         let (mut row, mut new_names) = (Vec::with_capacity(over.series.len()), Vec::new());
+        let is_free = |at: &usize| self.names.get(*at).is_none_or(Option::is_none);
+        let mut free = (0..NAMES_MAX).filter(is_free).filter_map(|at| u16::try_from(at).ok());
         for (name, spread) in &over.series {
             let number = match self.numbers.get(name) {
                 Some(number) => *number,
+                None if is_of_unknown_mount(name) => continue,
                 None => {
-                    let free = self.names.iter().position(Option::is_none);
-                    let at = free.unwrap_or(self.names.len());
-                    let Some(number) = u16::try_from(at).ok().filter(|_| at < NAMES_MAX) else {
-                        continue;
-                    };
-                    if is_of_unknown_mount(name) {
-                        continue;
-                    }
-                    self.name(number, name);
+                    let Some(number) = free.next() else { continue };
                     new_names.push((number, name.clone()));
                     number
                 }

@@ -109,6 +109,54 @@ fn bytes_are_counted_and_the_oldest_go_when_there_are_too_many() {
     assert!(week.oldest_ms().unwrap() > at(0));
 }
 
+/// Puts another table in the place of the mounts', or takes it away: no minute can be kept then.
+fn disturb(week: &Week, is_wrong: bool) {
+    const OTHER: TableDefinition<'_, u64, u64> = TableDefinition::new("mounts");
+    let transaction = week.database.begin_write().unwrap();
+    if is_wrong {
+        transaction.delete_table(MOUNTS).unwrap();
+        transaction.open_table(OTHER).unwrap();
+    } else {
+        transaction.delete_table(OTHER).unwrap();
+    }
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn a_minute_that_could_not_be_kept_gives_no_name_to_what_follows() {
+    let (_place, path) = place();
+    let week = opened(&path);
+    week.put(&over(0, &[("a", 1.0)]), &[]).unwrap();
+    disturb(&week, true);
+    assert!(week.put(&over(1, &[("b", 2.0)]), &["/b".into()]).is_err());
+    disturb(&week, false);
+    week.put(&over(2, &[("b", 3.0)]), &["/b".into()]).unwrap();
+    drop(week);
+    let week = opened(&path);
+    week.put(&over(3, &[("c", 9.0)]), &[]).unwrap();
+    let told = week.told(at(0), at(4), 100).unwrap();
+    let mean = |name: &str| told["series"][name]["mean"].clone();
+    assert_eq!(mean("b"), json!([null, 3, null]), "{told}");
+    assert_eq!(mean("c"), json!([null, null, 9]), "{told}");
+}
+
+#[test]
+fn a_number_that_only_rows_have_is_given_to_no_series() {
+    let (_place, path) = place();
+    let week = opened(&path);
+    week.put(&over(0, &[("a", 1.0), ("b", 2.0)]), &[]).unwrap();
+    let transaction = week.database.begin_write().unwrap();
+    transaction.open_table(NAMES).unwrap().retain(|_, name| name != "a").unwrap();
+    transaction.commit().unwrap();
+    drop(week);
+    let week = opened(&path);
+    week.put(&over(1, &[("c", 9.0)]), &[]).unwrap();
+    let told = week.told(at(0), at(2), 100).unwrap();
+    assert_eq!(told["series"]["c"]["mean"], json!([null, 9]), "{told}");
+    assert_eq!(told["series"].as_object().unwrap().len(), 2, "{told}");
+    assert_eq!(week.means(at(0), at(2)).unwrap().get(""), None);
+}
+
 #[test]
 fn names_that_come_and_go_do_not_fill_the_file() {
     let (_place, path) = place();
