@@ -2,7 +2,7 @@
 //!
 //! Names and units are those of the conventions of Prometheus: one base unit, seconds and bytes,
 //! in the name; counters end in `_total`. Every sample of a mount has the label `mount`, its mount
-//! point, and otherwise labels of a few fixed values only: no path, object or program of anybody
+//! point ([`path_label`]), and otherwise labels of a few fixed values only: no path, object or program of anybody
 //! becomes a label, so a mount has as many series whatever is read through it.
 //!
 //! [`exposition`] writes the text formats and the binary one, [`otlp`] what OpenTelemetry takes, [`families`] says
@@ -17,9 +17,11 @@
 
 pub mod exposition;
 pub mod families;
+mod label;
 pub mod otlp;
 mod protobuf;
 pub mod threads;
 
 pub use exposition::{Exposition, Format};
 pub use families::Figures;
+pub use label::path_label;

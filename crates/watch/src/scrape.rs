@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use ogive_kstat::Source;
 use ogive_metrics::exposition::Kind;
-use ogive_metrics::{Exposition, Figures, Format, families};
+use ogive_metrics::{Exposition, Figures, Format, families, path_label};
 use parking_lot::Mutex;
 
 use crate::http::{Access, Request, Response, Routes};
@@ -112,7 +112,7 @@ impl Reader {
     }
 
     fn name(&self) -> String {
-        self.path.to_string_lossy().into_owned()
+        path_label(&self.path)
     }
 
     fn ask(&mut self) {
@@ -136,7 +136,7 @@ impl Reader {
 fn figures(source: &Source, mount: &Path) -> Option<Figures> {
     let kstat = |name| source.kstat(name).ok();
     Some(Figures {
-        mount: mount.to_string_lossy().into_owned(),
+        mount: path_label(mount),
         arcstats: kstat("arcstats")?,
         zfetchstats: kstat("zfetchstats")?,
         ogivestats: kstat("ogivestats")?,
@@ -170,6 +170,21 @@ mod tests {
 
     fn assert_tells(text: &str, line: &str) {
         assert!(text.lines().any(|own| own == line), "no {line}: {text}");
+    }
+
+    #[test]
+    fn mount_points_that_are_no_text_are_series_of_their_own() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let place = control(5);
+        let mounts = [&b"caf\xe8"[..], b"caf\xe9", b"caf\\xe9"]
+            .map(|name| place.path().join(std::ffi::OsStr::from_bytes(name)));
+        for mount in &mounts {
+            std::os::unix::fs::symlink(place.path(), mount).unwrap();
+        }
+        let told = scraped(&mut Readers::default(), &mounts, GENEROUS);
+        let own = told.lines().filter(|line| line.starts_with("ogive_read_bytes_total{"));
+        let own: std::collections::BTreeSet<&str> = own.collect();
+        assert_eq!(own.len(), 3, "{own:?}");
     }
 
     #[test]

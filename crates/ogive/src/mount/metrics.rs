@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 use ogive_fs::Kstats;
 use ogive_kstat::{Kstat, ParseError, named};
 use ogive_metrics::threads::Clock;
-use ogive_metrics::{Exposition, Figures, Format, families};
+use ogive_metrics::{Exposition, Figures, Format, families, path_label};
 use ogive_watch::http::{Access, Gate, Limits, Request, Response, Routes, Server, Token};
 
 use super::pprof::{self, Sampler};
@@ -39,7 +39,7 @@ impl Endpoint {
             .into());
         }
         let kstats = Arc::new(OnceLock::<Kstats>::new());
-        let mount = mount_point.to_string_lossy().into_owned();
+        let mount = path_label(mount_point);
         let clock = std::sync::Mutex::new(Clock::default());
         let known = Arc::clone(&kstats);
         let routes = Routes::new().get("/metrics", Access::Look, move |request| {

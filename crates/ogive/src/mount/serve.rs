@@ -12,6 +12,7 @@ use log::warn;
 use ogive_bucket::private;
 use ogive_fs::{Mount, MountOptions, Unmounter};
 use ogive_l2::{Cipher, KeySource};
+use ogive_metrics::path_label;
 use ogive_origin::Origin;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -56,7 +57,7 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
 
     let bind = |address| Endpoint::bind(address, &mount_point, plan.pprof);
     let endpoint = plan.metrics.map(bind).transpose()?;
-    let name = mount_point.to_string_lossy().into_owned();
+    let name = path_label(&mount_point);
     let otlp = plan.otlp.as_ref().map(|receiver| Sender::new(receiver, name)).transpose()?;
     let metrics = Metrics { endpoint, otlp };
     let ending = Ending::catch().context("cannot catch signals")?;
