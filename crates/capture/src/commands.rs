@@ -60,7 +60,7 @@ pub(super) fn run_all(bundle: &mut Bundle) {
 }
 
 /// What the thread of a command tells.
-enum Told {
+enum Heard {
     NotThere,
     Started(Option<Pid>),
     Ended,
@@ -87,9 +87,9 @@ fn run(words: &[&str], limit: Duration, apart: &Apart) -> Option<(Vec<u8>, Optio
     let mut group = None;
     let end = loop {
         match told.recv_timeout(limit) {
-            Ok(Told::NotThere) => return None,
-            Ok(Told::Started(started)) => group = started,
-            Ok(Told::Ended) => break None,
+            Ok(Heard::NotThere) => return None,
+            Ok(Heard::Started(started)) => group = started,
+            Ok(Heard::Ended) => break None,
             Err(_) => break Some(Gone::TooLong),
         }
     };
@@ -107,13 +107,13 @@ fn run(words: &[&str], limit: Duration, apart: &Apart) -> Option<(Vec<u8>, Optio
 fn follow(
     mut command: Command,
     output: &Mutex<Vec<u8>>,
-    tell: &mpsc::Sender<Told>,
+    tell: &mpsc::Sender<Heard>,
     held: &mpsc::Receiver<()>,
 ) {
     // Whoever gave up hears no more of it.
     let said = |what| drop(tell.send(what));
-    let Ok(mut child) = command.spawn() else { return said(Told::NotThere) };
-    said(Told::Started(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));
+    let Ok(mut child) = command.spawn() else { return said(Heard::NotThere) };
+    said(Heard::Started(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));
     if let Some(mut stdout) = child.stdout.take() {
         let mut piece = vec![0; 64 << 10];
         while let Ok(length @ 1..) = stdout.read(&mut piece) {
@@ -125,7 +125,7 @@ fn follow(
             }
         }
     }
-    said(Told::Ended);
+    said(Heard::Ended);
     let _ = held.recv();
     let _ = child.wait();
 }

@@ -235,9 +235,8 @@ impl Objects {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        for directory in [root.join("objects"), parts] {
-            private::create_directories(&directory)?;
-        }
+        private::create_directories(&root.join("objects"))?;
+        private::create_directories(&parts)?;
         let mut state = State::default();
         for entry in fs::read_dir(root.join("objects"))? {
             let path = entry?.path();
