@@ -281,13 +281,16 @@ pub(crate) struct MountArgs {
 
     /// Stay in the foreground; messages go to standard error
     ///
-    /// The first SIGINT, SIGTERM or SIGHUP unmounts cleanly, waiting for open files; a second one
-    /// ends at once.
+    /// The first SIGINT or SIGTERM unmounts cleanly, waiting for open files; a second one ends at
+    /// once. So does SIGHUP, which a terminal sends when it is closed, if messages go to a terminal.
+    /// Any other mount opens its --log-file anew on SIGHUP.
     #[arg(short, long, help_heading = "Process options")]
     pub(crate) foreground: bool,
 
     /// Append messages to this file once the mount answers (default: discard them in the
     /// background)
+    ///
+    /// SIGHUP has it opened anew by its name: rename it first, as logrotate does.
     #[arg(
         long,
         value_name = "FILE",

@@ -11,13 +11,15 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
+use ogive_bucket::private;
 use zeroize::Zeroizing;
 
-use crate::exit;
+use super::paths;
+use crate::exit::{self, Refusal};
 
 /// What the background process says when the mount answers.
 const READY: &[u8] = b"ready\n";
@@ -95,6 +97,17 @@ pub(crate) fn announce() -> io::Result<()> {
     Ok(())
 }
 
+/// Opens the log file to write on at its end; a new one is for this user alone.
+pub(crate) fn open_log_file(path: &Path) -> Result<File, Refusal> {
+    private::options().append(true).create(true).open(path).map_err(|error| {
+        let reason = paths::reason(&error);
+        Refusal::new(
+            exit::FAILURE,
+            format!("cannot open the log file {}: {reason}", path.display()),
+        )
+    })
+}
+
 /// From now on messages go to the log file, or nowhere.
 pub(crate) fn redirect_messages(log_file: Option<File>) -> io::Result<()> {
     let target = match log_file {
@@ -107,4 +120,23 @@ pub(crate) fn redirect_messages(log_file: Option<File>) -> io::Result<()> {
 
 fn null() -> io::Result<File> {
     File::options().read(true).write(true).open("/dev/null")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_file_is_appended_to_and_an_impossible_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "old\n").unwrap();
+        open_log_file(&path).unwrap().write_all(b"new\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old\nnew\n");
+        let error = open_log_file(&dir.path().join("no/log")).unwrap_err().to_string();
+        assert!(
+            error.contains("cannot open the log file") && error.contains("no such file"),
+            "{error}"
+        );
+    }
 }

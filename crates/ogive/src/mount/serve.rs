@@ -9,7 +9,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use log::warn;
-use ogive_bucket::private;
 use ogive_fs::{Mount, MountOptions, Unmounter};
 use ogive_l2::{Cipher, KeySource};
 use ogive_metrics::path_label;
@@ -24,7 +23,7 @@ use super::metrics::Endpoint;
 use super::otlp::Sender;
 use super::paths;
 use super::plan::Plan;
-use super::signals::{Ending, Target};
+use super::signals::{Ending, Hangup, Target};
 use crate::exit::{self, Refusal};
 use crate::l2::key::KeyArgs;
 use crate::messages;
@@ -44,7 +43,11 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
     };
     fuse::check_available(plan.options.allow_other)?;
     check_root_only(&plan, fuse::is_root())?;
-    let log_file = open_log_file(plan.log_file.as_deref())?;
+    if let Some(path) = &mut plan.log_file {
+        // It is opened again by its name, from wherever this process is then.
+        *path = std::path::absolute(&*path).context("cannot tell where the log file is")?;
+    }
+    let log_file = plan.log_file.as_deref().map(background::open_log_file).transpose()?;
     plan.options.source.clone_from(&source);
     plan.options.mount_point.clone_from(&mount_point);
     settle_process()?;
@@ -134,6 +137,10 @@ fn attend<O: Origin>(
         unmount_on_error(&unmounter, served)?;
     }
     let device = device_at(&mount_point);
+    let hangup = match plan.ready_on_stdout || plan.log_file.is_some() || !is_at_terminal() {
+        true => Hangup::Reopens(plan.log_file.clone()),
+        false => Hangup::Ends,
+    };
     let target = Target { unmounter: unmounter.clone(), mount_point, device };
     unmount_on_error(&unmounter, finish_start(plan, source, &target, log_file))?;
     // What it says is for the log, which is the one that was asked for from here on.
@@ -144,7 +151,7 @@ fn attend<O: Origin>(
     }
     unmount_on_error(
         &unmounter,
-        ending.watch(target).context("cannot start the thread that waits for signals"),
+        ending.watch(target, hangup).context("cannot start the thread that waits for signals"),
     )?;
 
     let summary = mount.wait()?;
@@ -180,29 +187,16 @@ fn unmount_on_error(unmounter: &Unmounter, result: Result<()>) -> Result<()> {
     })
 }
 
+/// Whether somebody reads the messages as they come.
+fn is_at_terminal() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr())
+}
+
 /// Tells systemd, where it asked to be told. Not being able to is no reason to stop serving.
 fn notify(state: NotifyState<'_>) {
     if let Err(reason) = sd_notify::notify(&[state]) {
         warn!("cannot tell systemd through NOTIFY_SOCKET: {reason}");
     }
-}
-
-fn open_log_file(path: Option<&Path>) -> Result<Option<File>> {
-    path.map(|path| {
-        private::options()
-            .append(true)
-            .create(true)
-            .open(path)
-            .map_err(|error| {
-                let reason = paths::reason(&error);
-                Refusal::new(
-                    exit::FAILURE,
-                    format!("cannot open the log file {}: {reason}", path.display()),
-                )
-            })
-            .map_err(anyhow::Error::from)
-    })
-    .transpose()
 }
 
 /// Makes the process one that may live for months: it pins no directory, masks no mode bits (the
@@ -268,21 +262,5 @@ mod tests {
             pprof: false,
             verbosity: log::LevelFilter::Warn,
         }
-    }
-
-    #[test]
-    fn a_log_file_is_appended_to_and_an_impossible_one_is_named() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("log");
-        std::fs::write(&path, "old\n").unwrap();
-        use std::io::Write as _;
-        open_log_file(Some(&path)).unwrap().unwrap().write_all(b"new\n").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old\nnew\n");
-        let error = open_log_file(Some(&dir.path().join("no/log"))).unwrap_err().to_string();
-        assert!(
-            error.contains("cannot open the log file") && error.contains("no such file"),
-            "{error}"
-        );
-        assert!(open_log_file(None).unwrap().is_none());
     }
 }

@@ -1,4 +1,6 @@
-//! Ending on a signal: the first one unmounts, a second one ends at once.
+//! Ending on a signal: the first one unmounts, a second one ends at once. SIGHUP ends a mount only
+//! in the foreground of a terminal, which sends it when it is closed; any other mount begins its log
+//! file anew, as daemons do for those that rotate logs.
 //!
 //! One thread sleeps in read(2) on the pipe the signal handlers write to; without a signal it never
 //! wakes. The unmount itself runs on a thread of its own, so that a second signal is heard while it
@@ -19,6 +21,7 @@ use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::background;
 use crate::exit;
 use crate::fuse::{self, Unmount};
 use crate::mountinfo;
@@ -27,6 +30,14 @@ use crate::unmount::busy;
 /// The signals that end a mount, caught from the moment this is made.
 pub(crate) struct Ending {
     signals: Signals,
+}
+
+/// What SIGHUP means.
+pub(crate) enum Hangup {
+    /// The terminal has gone.
+    Ends,
+    /// The log file, if there is one, was given another name.
+    Reopens(Option<PathBuf>),
 }
 
 /// Which mount to end.
@@ -48,11 +59,15 @@ impl Ending {
     }
 
     /// Ends the mount on the signals, those that came already included.
-    pub(crate) fn watch(mut self, target: Target) -> io::Result<()> {
+    pub(crate) fn watch(mut self, target: Target, hangup: Hangup) -> io::Result<()> {
         thread::Builder::new().name("ogive-signals".into()).spawn(move || {
             let mut asked = false;
             for signal in self.signals.forever() {
                 let name = signal_hook::low_level::signal_name(signal).unwrap_or("signal");
+                if let (SIGHUP, Hangup::Reopens(log_file)) = (signal, &hangup) {
+                    reopen(log_file.as_deref());
+                    continue;
+                }
                 if asked {
                     warn!("{name} again: ending at once");
                     end_at_once(&target);
@@ -69,6 +84,20 @@ impl Ending {
             }
         })?;
         Ok(())
+    }
+}
+
+/// Writes on to a log file of the name, which is a new one where the old one was renamed.
+fn reopen(log_file: Option<&Path>) {
+    let Some(path) = log_file else { return };
+    let opened = background::open_log_file(path).map_err(|refusal| refusal.to_string());
+    let done = opened.and_then(|file| {
+        let redirected = background::redirect_messages(Some(file));
+        redirected.map_err(|error| format!("cannot write to {}: {error}", path.display()))
+    });
+    match done {
+        Ok(()) => info!("SIGHUP: this is the log from here on"),
+        Err(reason) => error!("{reason}; messages go on to the file that was open"),
     }
 }
 
