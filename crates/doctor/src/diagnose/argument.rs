@@ -1,7 +1,7 @@
 //! A name of the evidence as one word of a command that a person is told to type.
 //!
 //! Whoever made the evidence chose the names in it, and a person with all rights may type what is
-//! printed here. So no name is put into a command but as a [`Argument`], which a shell reads back as
+//! printed here. So no name is put into a command but as an [`Argument`], which a shell reads back as
 //! this one name. What no shell is asked to read is no word: the place in the command stays open.
 
 use std::ffi::OsStr;
