@@ -1,8 +1,13 @@
 //! Uploads in parts that an earlier mount has left behind: found by their notes, and thrown away.
 //!
 //! Of one whose id was noted nothing is in doubt. Where a mount ended between the request and its
-//! answer, only the address is known: what the store lists under it is ours if it was begun since
-//! and has no part, because nobody sends a part of an upload whose id he does not know.
+//! answer, only the address and the time are known. The store does not tell what is to be beside the
+//! object of an upload, so no mark of ours can be looked for. What is listed under the address is
+//! ours if all of this holds:
+//! - It was begun in the seconds in which our request was waited for, by the store's clock.
+//! - It has no part, because nobody sends a part of an upload whose id he does not know.
+//! - There are no more of those than were noted. Otherwise some are somebody else's, and all stay:
+//!   without parts they cost nothing.
 //!
 //! The library speaks of uploads only to whoever began them, so these requests are made here and
 //! signed with its signer.
@@ -18,10 +23,13 @@ use opendal::Buffer;
 use opendal::raw::{Timestamp, percent_decode_path, percent_encode_path};
 use reqsign_aws_v4::{Credential, RequestSigner};
 use reqsign_core::{Context, OsEnv, Signer};
+use std::collections::HashMap;
 use std::str::FromStr as _;
 
-/// By how many seconds the clock of a store may be behind ours.
-const CLOCKS_DIFFER: u64 = 300;
+/// By how many seconds a time that was noted may be off from the time that a store tells.
+const CLOCKS_DIFFER: u64 = 10;
+/// Pages of 1,000 uploads at most that are looked at.
+const PAGES_MAX: usize = 100;
 
 /// Signs what the library has no words for.
 pub(super) fn signer(region: &str, profile: Option<&str>) -> Signer<Credential> {
@@ -65,28 +73,47 @@ impl Shared {
         Ok(status.is_success() || status == StatusCode::NOT_FOUND)
     }
 
-    /// The ids of uploads at an address that nobody but us can have begun.
+    /// All uploads under way whose keys begin so, as the store tells them.
+    fn under_way(&self, base: &str, key: &str) -> Result<Vec<String>> {
+        let failed = |message: String| BucketError::Failed { key: key.to_owned(), message };
+        let first = format!("{base}?uploads&prefix={}", percent_encode_path(key));
+        let (mut listing, mut found) = (first.clone(), Vec::new());
+        for _ in 0..PAGES_MAX {
+            let (status, body) = self.wait(key, self.ask(Method::GET, &listing))?;
+            let text = String::from_utf8_lossy(&body);
+            if !status.is_success() {
+                return Err(failed(text_of(&text, "Code").unwrap_or_else(|| status.to_string())));
+            }
+            found.extend(text.split("<Upload>").skip(1).map(str::to_owned));
+            if text_of(&text, "IsTruncated").as_deref() != Some("true") {
+                return Ok(found);
+            }
+            let marker = |name: &str| {
+                let marker = text_of(&text, name).filter(|marker| !marker.is_empty());
+                let marker = marker.ok_or_else(|| failed(format!("a listing without {name}")))?;
+                Ok::<_, BucketError>(percent_encode_path(&marker))
+            };
+            let (key, id) = (marker("NextKeyMarker")?, marker("NextUploadIdMarker")?);
+            listing = format!("{first}&key-marker={key}&upload-id-marker={id}");
+        }
+        Err(failed(format!("over {PAGES_MAX} pages of uploads are under way; look there yourself")))
+    }
+
+    /// The ids of uploads at an address, without a part, that were begun when ours was.
     fn nameless(&self, address: &str, began: u64) -> Result<Vec<String>> {
         let Some((base, key)) = split(address, &self.identity.bucket) else {
             return Ok(Vec::new());
         };
-        let listing = format!("{base}?uploads&prefix={}", percent_encode_path(&key));
-        let (status, body) = self.wait(address, self.ask(Method::GET, &listing))?;
-        let text = String::from_utf8_lossy(&body);
-        if !status.is_success() {
-            let message = text_of(&text, "Code").unwrap_or_else(|| status.to_string());
-            return Err(BucketError::Failed { key, message });
-        }
+        let until = began + self.timeout.as_secs() + CLOCKS_DIFFER;
+        let may_be_ours = began.saturating_sub(CLOCKS_DIFFER)..=until;
         let mut found = Vec::new();
-        for upload in text.split("<Upload>").skip(1) {
-            let since =
-                text_of(upload, "Initiated").and_then(|time| Timestamp::from_str(&time).ok());
-            let is_since = since.is_some_and(|time| {
-                let second = time.into_inner().as_second();
-                u64::try_from(second).is_ok_and(|second| second + CLOCKS_DIFFER >= began)
-            });
-            let is_here = text_of(upload, "Key").is_some_and(|found| found == key);
-            let Some(id) = text_of(upload, "UploadId").filter(|_| is_here && is_since) else {
+        for upload in self.under_way(base, &key)? {
+            let begun =
+                text_of(&upload, "Initiated").and_then(|time| Timestamp::from_str(&time).ok());
+            let second = begun.and_then(|time| u64::try_from(time.into_inner().as_second()).ok());
+            let is_then = second.is_some_and(|second| may_be_ours.contains(&second));
+            let is_here = text_of(&upload, "Key").is_some_and(|found| found == key);
+            let Some(id) = text_of(&upload, "UploadId").filter(|_| is_here && is_then) else {
                 continue;
             };
             let parts = format!("{address}?uploadId={}", percent_encode_path(&id));
@@ -98,21 +125,31 @@ impl Shared {
         Ok(found)
     }
 
-    fn throw_away(&self, upload: &UploadLog) -> Result<bool> {
+    /// Throws an upload away, of which `noted` tells how many without an id have its address.
+    fn throw_away(&self, upload: &UploadLog, noted: usize) -> Result<()> {
         if self.is_demo {
             // It was a store of a process that has ended, and forgot them with it.
-            return Ok(true);
+            return Ok(());
         }
         let address = upload.address();
+        let failed = |message: String| BucketError::Failed { key: String::new(), message };
         let ids = match upload.id() {
             Some(id) => vec![id.to_owned()],
             None => self.nameless(address, upload.began())?,
         };
-        let mut are_gone = true;
-        for id in ids {
-            are_gone &= self.abort_by_id(address, &id)?;
+        if upload.id().is_none() && ids.len() > noted {
+            let found = ids.len();
+            return Err(failed(format!(
+                "{found} were begun when ours was, and which is ours cannot be told; throw away \
+                 what nobody needs with the store's own tools"
+            )));
         }
-        Ok(are_gone)
+        for id in ids {
+            if !self.abort_by_id(address, &id)? {
+                return Err(failed(format!("the store does not throw {id} away")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -120,14 +157,18 @@ impl RemoteBucket {
     /// Throws away uploads in parts that an earlier mount has left behind, and tells how many there
     /// were. Those of which the store does not say that they are gone are tried by the next mount.
     pub fn throw_away(&self, uploads: Vec<UploadLog>) -> usize {
+        let mut noted: HashMap<String, usize> = HashMap::new();
+        for upload in uploads.iter().filter(|upload| upload.id().is_none()) {
+            *noted.entry(upload.address().to_owned()).or_default() += 1;
+        }
         let mut gone = 0;
         for upload in uploads {
-            match self.shared.throw_away(&upload) {
-                Ok(true) => match upload.end() {
+            let noted = noted.get(upload.address()).copied().unwrap_or(0);
+            match self.shared.throw_away(&upload, noted) {
+                Ok(()) => match upload.end() {
                     Ok(()) => gone += 1,
                     Err(error) => log::warn!("{error}"),
                 },
-                Ok(false) => log::warn!("an upload to {} stays", upload.address()),
                 Err(error) => log::warn!("an upload to {} stays: {error}", upload.address()),
             }
         }

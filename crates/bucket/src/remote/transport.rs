@@ -8,21 +8,23 @@
 //!
 //! # Notes
 //! An upload in parts is noted in the journal before it begins, with its id when that is known, and
-//! the note is deleted when the store has ended it. What a crash leaves of uploads is found so.
+//! the note is deleted when the store has ended it. What a crash leaves of uploads is found so. The
+//! time in it is of the store's clock, as far as an answer has told it, because the store tells when
+//! an upload was begun by that clock.
 
 use super::checksums::Checksums;
 use crate::journal::{Journal, UploadLog};
 use crate::requests::{Counters, Kind};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
@@ -42,6 +44,8 @@ pub(super) const LATE: &str = "no answer in time";
 pub(super) struct Notes {
     journal: OnceLock<Journal>,
     open: Mutex<HashMap<String, UploadLog>>,
+    /// By how many seconds the store's clock is before ours.
+    ahead: AtomicI64,
 }
 
 impl Notes {
@@ -52,10 +56,19 @@ impl Notes {
     }
 
     fn begin(&self, address: &str) -> Option<UploadLog> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let noted = self.journal.get()?.note_upload(address, now.as_secs());
+        let now = seconds(SystemTime::now()).saturating_add_signed(self.ahead.load(Relaxed));
+        let noted = self.journal.get()?.note_upload(address, now);
         // A journal without room is to be emptied by uploads, so this does not stop one.
         noted.inspect_err(|error| log::warn!("an upload is not noted: {error}")).ok()
+    }
+
+    /// Reads the store's clock off an answer.
+    fn set_clock(&self, headers: &HeaderMap) {
+        let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
+        let Some(date) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else { return };
+        let ahead =
+            seconds(date).cast_signed().wrapping_sub(seconds(SystemTime::now()).cast_signed());
+        self.ahead.store(ahead, Relaxed);
     }
 
     fn named(&self, mut note: UploadLog, id: String) {
@@ -71,6 +84,11 @@ impl Notes {
             forget(note);
         }
     }
+}
+
+/// Seconds since the epoch.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 fn forget(note: UploadLog) {
@@ -285,6 +303,7 @@ impl HttpTransport for Transport {
             _ => {}
         }
         let (parts, body) = response?.into_parts();
+        self.notes.set_clock(&parts.headers);
         let counters = Arc::clone(&self.counters);
         let body = body.map_inner(|stream| {
             Box::new(stream.inspect(move |piece| {

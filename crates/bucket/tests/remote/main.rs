@@ -1,0 +1,23 @@
+//! Writing to a store over HTTP: what it leaves open, what a crash leaves in it, and what is said.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod left;
+mod store;
+
+use ogive_bucket::{RemoteBucket, RemoteOptions};
+use std::time::Duration;
+use store::Store;
+
+fn bucket(store: &Store) -> RemoteBucket {
+    let options = RemoteOptions {
+        bucket: "bucket".to_owned(),
+        endpoint_url: Some(store.endpoint.clone()),
+        region: Some("here".to_owned()),
+        no_sign_request: true,
+        // Longer than any wait of a test: no test here is about it.
+        timeout: Some(Duration::from_secs(600)),
+        ..RemoteOptions::default()
+    };
+    RemoteBucket::new(&options).unwrap()
+}
