@@ -230,26 +230,31 @@ impl Folder {
 
     /// Moves a log to the conflicts, durably.
     pub(super) fn move_to_conflicts(&self, path: &Path) -> Result<PathBuf, JournalError> {
-        let to = self.path.join(CONFLICTS).join(path.file_name().unwrap_or_default());
-        std::fs::rename(path, &to)
-            .map_err(|error| JournalError::io("cannot rename", path, error))?;
-        for directory in [&self.conflicts, &*self.directory] {
-            directory.sync_all().map_err(|error| JournalError::io("cannot sync", &to, error))?;
-        }
-        Ok(to)
+        self.move_to(CONFLICTS, &self.conflicts, path)
     }
 
     /// Moves a log that is damaged out of the way, durably.
     fn set_aside(&self, path: &Path) -> Result<(), JournalError> {
         let folder = self.path.join(DAMAGED);
         make_directory(&folder)?;
-        let to = folder.join(path.file_name().unwrap_or_default());
+        self.move_to(DAMAGED, &open_directory(&folder)?, path).map(drop)
+    }
+
+    /// Moves a log to another folder, durably. It may be the only copy of what somebody wrote, as
+    /// may be one that has its name there: then it gets another number. Nobody else names anything
+    /// there, since the journal is locked.
+    fn move_to(&self, name: &str, folder: &File, path: &Path) -> Result<PathBuf, JournalError> {
+        let mut to = self.path.join(name).join(path.file_name().unwrap_or_default());
+        while to.symlink_metadata().is_ok() {
+            let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+            to.set_file_name(format!("{sequence:016x}.log"));
+        }
         std::fs::rename(path, &to)
             .map_err(|error| JournalError::io("cannot rename", path, error))?;
-        for directory in [&open_directory(&folder)?, &*self.directory] {
+        for directory in [folder, &*self.directory] {
             directory.sync_all().map_err(|error| JournalError::io("cannot sync", &to, error))?;
         }
-        Ok(())
+        Ok(to)
     }
 
     /// Opens a log that was found. A file that is shorter than the shortest log that says anything,
@@ -307,12 +312,16 @@ impl Replay {
             torn: Vec::new(),
             damaged: Vec::new(),
         };
+        let (here, in_conflict) = (logs_in(&folder.path)?, logs_in(&folder.path.join(CONFLICTS))?);
+        let damaged = folder.path.join(DAMAGED);
+        let aside = if damaged.exists() { logs_in(&damaged)? } else { Vec::new() };
+        // A number that was given out is not given out again: logs move between the folders.
+        let taken = here.iter().chain(&in_conflict).chain(&aside).map(|(sequence, _)| *sequence);
+        let next = taken.max().map_or(0, |last| last.saturating_add(1));
+        folder.sequence.store(next, Ordering::Relaxed);
         let (mut staged, mut conflicts) = (Vec::new(), Vec::new());
-        for (from, to) in
-            [(folder.path.clone(), &mut staged), (folder.path.join(CONFLICTS), &mut conflicts)]
-        {
-            for (sequence, path) in logs_in(&from)? {
-                folder.sequence.fetch_max(sequence.saturating_add(1), Ordering::Relaxed);
+        for (logs, to) in [(here, &mut staged), (in_conflict, &mut conflicts)] {
+            for (_, path) in logs {
                 if path.extension() == Some(OsStr::new("log")) {
                     to.extend(replay.log(&path)?);
                 } else if path.with_extension("log").exists() {

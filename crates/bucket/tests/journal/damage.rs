@@ -114,6 +114,35 @@ fn a_damaged_log_can_be_set_aside() {
     assert!(open(directory.path()).unwrap().damaged.is_empty(), "it is out of the way");
 }
 
+/// Each is the only copy of what somebody wrote, so none takes the place of another.
+#[test]
+fn logs_that_are_set_aside_one_after_the_other_are_all_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = OpenOptions { sets_damaged_aside: true, ..OpenOptions::default() };
+    let mut damaged = Vec::new();
+    for round in 0..3 {
+        fill(directory.path());
+        let log = only_log(directory.path());
+        let mut bytes = std::fs::read(&log).unwrap();
+        bytes[300] ^= 1 << round;
+        std::fs::write(&log, &bytes).unwrap();
+        if round == 1 {
+            // As an earlier version numbered it.
+            let first = std::fs::read_dir(directory.path().join("damaged")).unwrap().next();
+            let name = first.unwrap().unwrap().file_name();
+            std::fs::rename(log, directory.path().join(name)).unwrap();
+        }
+        drop(Journal::open(directory.path(), SOURCE, &master(), options).unwrap());
+        damaged.push(bytes);
+    }
+    let aside = std::fs::read_dir(directory.path().join("damaged")).unwrap();
+    let mut aside: Vec<_> =
+        aside.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect();
+    damaged.sort();
+    aside.sort();
+    assert!(aside == damaged, "{} of {} are kept", aside.len(), damaged.len());
+}
+
 #[test]
 fn damage_is_told_to_whoever_reads_and_never_given_out() {
     let directory = tempfile::tempdir().unwrap();
