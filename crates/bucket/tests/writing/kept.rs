@@ -1,7 +1,9 @@
 //! What is kept beside objects: carried along, shown and set.
 
 use super::*;
-use ogive_bucket::{Bucket as _, Chmod, Condition, ObjectMetadata, Operation, WriteMetadata};
+use ogive_bucket::{
+    Bucket as _, Chmod, Condition, ObjectMetadata, Operation, Promises, WriteMetadata,
+};
 use ogive_origin::{FileKind, SetTime, Time};
 
 fn kept(notes: &[(&str, &str)]) -> ObjectMetadata {
@@ -133,4 +135,26 @@ fn what_cannot_be_kept_is_refused_or_ignored() {
     let node = m.find("f").unwrap().node;
     let shown = m.origin.set_attributes(&node, None, &changes).unwrap();
     assert_eq!((shown.permissions, bucket.requests(Operation::Copy)), (0o640, before));
+}
+
+/// Nothing was written, so nothing says when that was.
+#[test]
+fn a_write_that_is_refused_leaves_the_time_that_was_given() {
+    let bucket = MemoryBucket::new();
+    // What is larger than one request takes is refused.
+    bucket.honour(Promises { upload_create: false, ..Promises::ALL });
+    let m = mount_as(&bucket, Convention::S3fs);
+    let (found, file) = m.create("f", OFlags::RDWR).unwrap();
+    m.origin.write_at(&file, 0, b"bytes").unwrap();
+    let given = Time { seconds: 5, nanoseconds: 7 };
+    let changes = Changes { modified: Some(SetTime::To(given)), ..Changes::default() };
+    m.origin.set_attributes(&found.node, Some(&file), &changes).unwrap();
+    assert_eq!(refused(m.origin.write_at(&file, 6000, b"more")), Errno::FBIG);
+    assert_eq!(refused(m.origin.append(&file, &[1; 6000])), Errno::FBIG);
+    let longer = Changes { size_bytes: Some(6000), ..Changes::default() };
+    let resized = m.origin.set_attributes(&found.node, Some(&file), &longer);
+    assert_eq!(resized.unwrap_err(), Errno::FBIG);
+    m.origin.flush(&file).unwrap();
+    assert_eq!(beside(&bucket, "f").note("mtime"), Some("5.000000007"));
+    assert_eq!(m.find("f").unwrap().attributes.modified, given);
 }

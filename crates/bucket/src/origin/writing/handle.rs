@@ -147,7 +147,7 @@ impl Handle {
             // As write(2) has it.
             Err(StagedError::Short { written, .. }) if written > 0 => Ok(written),
             Err(error) => Err(self.writing.messages.of_staged(&error)),
-        };
+        }?;
         let mut state = self.object.state();
         // As the store is going to tell it.
         let nanoseconds = match state.convention {
@@ -156,7 +156,7 @@ impl Handle {
         };
         state.modified = Time { nanoseconds, ..Time::now() };
         state.has_time = false;
-        done
+        Ok(done)
     }
 
     /// The staged file, which is begun with the first change.
