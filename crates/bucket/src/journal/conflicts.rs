@@ -49,14 +49,23 @@ pub fn conflicts(path: &Path, master: &MasterKey) -> Result<Vec<Conflict>, Journ
 /// How many files a journal has that are to be uploaded: needs no key, and changes nothing.
 ///
 /// # Errors
-/// If the directory cannot be listed.
+/// If the directory cannot be listed, or a log in it not be read.
 pub fn count_staged(path: &Path) -> Result<usize, JournalError> {
-    let is_staged = |path: &Path| {
+    let mut count = 0;
+    for (_, path) in logs_in(path)? {
         let mut start = [0; LOG_HEADER_BYTES];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-        read.is_ok() && LogHeader::parse(&start).is_ok_and(|header| header.kind == LogKind::File)
-    };
-    Ok(logs_in(path)?.iter().filter(|(_, path)| is_staged(path)).count())
+        let read = File::open(&path).and_then(|mut file| file.read_exact(&mut start));
+        match read.map_err(|error| (error.kind(), error)) {
+            Ok(()) => {
+                let header = LogHeader::parse(&start);
+                count += usize::from(header.is_ok_and(|header| header.kind == LogKind::File));
+            }
+            // It was deleted since, or is one of which nothing was written yet.
+            Err((io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof, _)) => {}
+            Err((_, error)) => return Err(JournalError::io("cannot read", &path, error)),
+        }
+    }
+    Ok(count)
 }
 
 impl Conflict {

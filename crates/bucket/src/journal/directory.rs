@@ -245,7 +245,7 @@ impl Folder {
     /// there, since the journal is locked.
     fn move_to(&self, name: &str, folder: &File, path: &Path) -> Result<PathBuf, JournalError> {
         let mut to = self.path.join(name).join(path.file_name().unwrap_or_default());
-        while to.symlink_metadata().is_ok() {
+        while exists(&to)? {
             let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
             to.set_file_name(format!("{sequence:016x}.log"));
         }
@@ -314,7 +314,7 @@ impl Replay {
         };
         let (here, in_conflict) = (logs_in(&folder.path)?, logs_in(&folder.path.join(CONFLICTS))?);
         let damaged = folder.path.join(DAMAGED);
-        let aside = if damaged.exists() { logs_in(&damaged)? } else { Vec::new() };
+        let aside = if exists(&damaged)? { logs_in(&damaged)? } else { Vec::new() };
         // A number that was given out is not given out again: logs move between the folders.
         let taken = here.iter().chain(&in_conflict).chain(&aside).map(|(sequence, _)| *sequence);
         let next = taken.max().map_or(0, |last| last.saturating_add(1));
@@ -324,7 +324,7 @@ impl Replay {
             for (_, path) in logs {
                 if path.extension() == Some(OsStr::new("log")) {
                     to.extend(replay.log(&path)?);
-                } else if path.with_extension("log").exists() {
+                } else if exists(&path.with_extension("log"))? {
                     // A copy that was not finished; its original is there.
                     folder.delete(&path)?;
                 }
@@ -447,8 +447,17 @@ pub(super) fn lock(path: &Path) -> Result<Lock, JournalError> {
 }
 
 /// Whether a directory is a journal already.
-pub(super) fn has_identity(path: &Path) -> bool {
-    path.join(IDENTITY).exists()
+pub(super) fn has_identity(path: &Path) -> Result<bool, JournalError> {
+    exists(&path.join(IDENTITY))
+}
+
+/// Whether there is anything of a name. One that cannot be looked at is not absent.
+fn exists(path: &Path) -> Result<bool, JournalError> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(JournalError::io("cannot look at", path, error)),
+    }
 }
 
 /// The identity of a journal, and its source.

@@ -36,7 +36,7 @@ pub fn master_key(
     };
     let (salt, parameters) = match kept {
         Some(kept) => kept,
-        None if has_identity(path) => return Err(wrong("a key and no passphrase: give that")),
+        None if has_identity(path)? => return Err(wrong("a key and no passphrase: give that")),
         None => (make(path, parameters)?, parameters),
     };
     let KdfParameters { memory_kib, passes, .. } = parameters;

@@ -48,6 +48,12 @@ fn split<'a>(address: &'a str, bucket: &str) -> Option<(&'a str, String)> {
     Some((&address[..base], percent_decode_path(key)))
 }
 
+/// An answer that is an error, in the store's words.
+fn said(key: &str, status: StatusCode, text: &str) -> BucketError {
+    let message = text_of(text, "Code").unwrap_or_else(|| status.to_string());
+    BucketError::Failed { key: key.to_owned(), message }
+}
+
 impl Shared {
     async fn ask(&self, method: Method, address: &str) -> opendal::Result<(StatusCode, Bytes)> {
         let unexpected = |error: String| opendal::Error::new(opendal::ErrorKind::Unexpected, error);
@@ -82,7 +88,7 @@ impl Shared {
             let (status, body) = self.wait(key, self.ask(Method::GET, &listing))?;
             let text = String::from_utf8_lossy(&body);
             if !status.is_success() {
-                return Err(failed(text_of(&text, "Code").unwrap_or_else(|| status.to_string())));
+                return Err(said(key, status, &text));
             }
             found.extend(text.split("<Upload>").skip(1).map(str::to_owned));
             if text_of(&text, "IsTruncated").as_deref() != Some("true") {
@@ -118,8 +124,13 @@ impl Shared {
             };
             let parts = format!("{address}?uploadId={}", percent_encode_path(&id));
             let (status, body) = self.wait(address, self.ask(Method::GET, &parts))?;
-            if status.is_success() && !String::from_utf8_lossy(&body).contains("<Part>") {
-                found.push(id);
+            let text = String::from_utf8_lossy(&body);
+            match status {
+                // It has ended since.
+                StatusCode::NOT_FOUND => {}
+                _ if !status.is_success() => return Err(said(&key, status, &text)),
+                _ if text.contains("<Part>") => {}
+                _ => found.push(id),
             }
         }
         Ok(found)

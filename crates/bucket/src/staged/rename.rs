@@ -86,8 +86,7 @@ pub fn rename_directory(
         return Err(RenameError::Within(from.to_owned()));
     }
     let keys = keys_below(bucket, from, max)?;
-    if keys_below(bucket, to, 1).map_or(true, |found| found.iter().any(|key| !key.rest.is_empty()))
-    {
+    if has_more_than_its_marker(bucket, to)? {
         return Err(RenameError::NotEmpty(to.to_owned()));
     }
     let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;
@@ -115,7 +114,7 @@ pub fn resume_rename(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, Renam
 fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeKey>, RenameError> {
     let mut keys = Vec::new();
     let mut trouble = None;
-    let page = max.saturating_add(1).clamp(2, 1000);
+    let page = max.saturating_add(1).min(1000);
     bucket.list(&Listing { prefix, delimited: false, page }, &mut |entry| {
         let Entry::Object(object) = entry else { return ControlFlow::Continue(()) };
         let (rest, etag) = (object.key.strip_prefix(prefix), object.etag);
@@ -134,6 +133,16 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
         if trouble.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     trouble.map_or(Ok(keys), Err)
+}
+
+/// Whether there is anything below a prefix but the marker of the directory itself.
+fn has_more_than_its_marker(bucket: &dyn Bucket, prefix: &str) -> Result<bool, BucketError> {
+    let mut has_more = false;
+    bucket.list(&Listing { prefix, delimited: false, page: 2 }, &mut |entry| {
+        has_more = entry.key() != prefix;
+        if has_more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(has_more)
 }
 
 fn source(log: &TreeLog, key: &TreeKey) -> Object {

@@ -65,6 +65,25 @@ fn a_directory_is_renamed_with_all_that_is_below_it() {
 }
 
 #[test]
+fn a_store_that_does_not_say_what_is_under_the_new_name_is_not_taken_to_have_something_there() {
+    let place = tree();
+    let before = objects(&place);
+    for error in [timeout(), BucketError::Denied { key: "new/".into(), message: "no".into() }] {
+        // The first listing is of the old name.
+        place.bucket.doom(Operation::List, Fault::Slow(std::time::Duration::ZERO));
+        place.bucket.doom(Operation::List, Fault::Fails(error.clone()));
+        let errno = rename(&place).unwrap_err().errno();
+        assert_eq!(errno, error.errno());
+    }
+    assert_eq!(objects(&place), before);
+    assert_eq!(place.bucket.requests(Operation::Copy), 0);
+    // Of what is there the first key is enough, be it listed before the marker or behind it.
+    place.bucket.foreign_put("new/", "");
+    place.bucket.foreign_put("new/x", "theirs");
+    assert_eq!(rename(&place).unwrap_err().errno(), Errno::NOTEMPTY);
+}
+
+#[test]
 fn what_cannot_be_renamed_is_refused_and_nothing_happens() {
     let place = tree();
     let [before, _] = both(&place);
