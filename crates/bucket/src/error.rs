@@ -7,7 +7,8 @@
 //! | [`BucketError::Denied`] | 401, 403 | `EACCES` |
 //! | [`BucketError::ConditionFailed`] | 304, 412, 409 of a condition | `ESTALE` |
 //! | [`BucketError::OutOfRange`] | 416 | none: the end of the file |
-//! | [`BucketError::Busy`] | 409, 429, 503 after retries | `EIO` |
+//! | [`BucketError::Busy`] | 429, 503 after retries | `EIO` |
+//! | [`BucketError::Again`] | 409 after retries, 404 `NoSuchUpload` | `EIO` |
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
@@ -58,6 +59,14 @@ pub enum BucketError {
     /// The store asks for patience, and went on to after all retries.
     #[error("the store is too busy for {key}: {message}")]
     Busy {
+        /// The key.
+        key: String,
+        /// What the store said.
+        message: String,
+    },
+    /// Another request was in the way, or an upload in parts has gone: all of it is to be done anew.
+    #[error("the store wants {key} to be done anew: {message}")]
+    Again {
         /// The key.
         key: String,
         /// What the store said.
@@ -133,6 +142,7 @@ impl BucketError {
             Self::Unsupported { .. } => Errno::OPNOTSUPP,
             Self::Full { .. } => Errno::NOSPC,
             Self::Busy { .. }
+            | Self::Again { .. }
             | Self::Archived { .. }
             | Self::TimedOut { .. }
             | Self::Refused { .. }
@@ -142,7 +152,10 @@ impl BucketError {
 
     /// Whether a write that failed so may have happened: nobody knows until somebody looks.
     pub fn is_in_doubt(&self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::Failed { .. } | Self::Busy { .. })
+        matches!(
+            self,
+            Self::TimedOut { .. } | Self::Failed { .. } | Self::Busy { .. } | Self::Again { .. }
+        )
     }
 }
 
@@ -183,6 +196,7 @@ mod tests {
             (BucketError::ConditionFailed { key: key() }, Errno::STALE),
             (BucketError::OutOfRange { key: key() }, Errno::INVAL),
             (BucketError::Busy { key: key(), message: message() }, Errno::IO),
+            (BucketError::Again { key: key(), message: message() }, Errno::IO),
             (BucketError::Archived { key: key() }, Errno::IO),
             (BucketError::Full { key: key(), message: message() }, Errno::NOSPC),
             (BucketError::TimedOut { key: key(), seconds: 1 }, Errno::IO),

@@ -1,8 +1,14 @@
-//! What a store answers instead of doing it, as the library tells it, in our table.
+//! What a store answers instead of doing it, as the library tells it, in our table; and which
+//! answers are not the last word.
+//!
+//! Where a request is to be repeated, [`super::transport`] says so, and it is sent again. Where all
+//! of it is to be done anew, that is [`BucketError::Again`], and whoever has the bytes does it. Where
+//! nobody knows whether it was done, the store is asked what is there before anything is said.
 
-use super::transport::LATE;
+use super::transport::{LATE, text_of};
 use crate::BucketError;
 use crate::error::in_words;
+use http::{Method, StatusCode};
 use opendal::ErrorKind;
 
 /// Code and message of a store's answer, out of the library's text of it.
@@ -27,13 +33,77 @@ fn said(error: &opendal::Error) -> String {
     }
 }
 
+/// What an answer means that is not the last word on a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The same request is to be sent again.
+    Repeat,
+    /// What it was a part of has gone, or was crossed by another: all of it is to be done anew.
+    Anew,
+    /// As [`Word::Repeat`], and more slowly.
+    Patience,
+    /// Nobody knows whether it was done. The library sends it again.
+    Open,
+    /// It can be read some hours after somebody has asked for that.
+    Archived,
+}
+
+/// By the codes that stores give. A code that is not here says that nothing was done, and that it is
+/// not going to be.
+const CODES: [(&str, Word); 15] = [
+    // Amazon, and those that speak its protocol.
+    ("ConditionalRequestConflict", Word::Repeat),
+    ("InternalError", Word::Open),
+    ("InvalidObjectState", Word::Archived),
+    ("NoSuchUpload", Word::Anew),
+    ("OperationAborted", Word::Repeat),
+    ("RequestTimeout", Word::Open),
+    ("ServiceUnavailable", Word::Patience),
+    ("SlowDown", Word::Patience),
+    ("TooManyRequests", Word::Patience),
+    // Azure.
+    ("BlobArchived", Word::Archived),
+    ("BlobBeingRehydrated", Word::Archived),
+    ("InternalServerError", Word::Open),
+    ("InvalidBlockList", Word::Anew),
+    ("OperationTimedOut", Word::Open),
+    ("ServerBusy", Word::Patience),
+];
+
+/// By the status, where no code is told: what stands before a store gives none. The library repeats
+/// 429, 500, 502, 503 and 504 by itself.
+fn of_status(status: u16) -> Option<Word> {
+    match status {
+        // A request that did not come in time, or too early.
+        408 | 425 => Some(Word::Repeat),
+        // Those of content networks for a store that they cannot reach.
+        520..=530 => Some(Word::Repeat),
+        _ => None,
+    }
+}
+
+fn of_code(code: &str) -> Option<Word> {
+    CODES.iter().find(|(known, _)| *known == code).map(|(_, word)| *word)
+}
+
+/// Whether a request is to be sent again that was answered so, though the library takes that for
+/// the last word; the code, or the status, if it is.
+pub(super) fn repeated(method: &Method, status: StatusCode, body: &str) -> Option<String> {
+    let code = text_of(body, "Code");
+    let word = match &code {
+        Some(code) => of_code(code),
+        // The answer to a HEAD has no room for a code. A read is in conflict with nothing for long.
+        None if *method == Method::HEAD && status == StatusCode::CONFLICT => Some(Word::Repeat),
+        None => of_status(status.as_u16()),
+    };
+    (word == Some(Word::Repeat)).then(|| code.unwrap_or_else(|| status.to_string()))
+}
+
 /// Whether the store has said that it did nothing: it has a code for it, and none of those that
 /// leave it open.
-fn is_no(said: &str) -> bool {
-    let open = ["InternalError", "RequestTimeout", "OperationAborted", "ServiceUnavailable"];
-    let code = said.split(':').next().unwrap_or_default();
+fn is_no(code: &str) -> bool {
     let is_code = code.chars().all(|letter| letter.is_ascii_alphanumeric()) && code.len() > 3;
-    is_code && code.starts_with(|first: char| first.is_ascii_uppercase()) && !open.contains(&code)
+    is_code && code.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
 /// How long nothing had come, out of the text of such an error.
@@ -44,27 +114,87 @@ fn late_seconds(message: &str) -> u64 {
 /// What the library tells, in our table.
 pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
     let (key, message) = (key.to_owned(), said(error));
-    let has = |words: &str| error.message().contains(words) || message.contains(words);
+    let code = message.split(':').next().unwrap_or_default();
+    match of_code(code) {
+        Some(Word::Anew | Word::Repeat) => return BucketError::Again { key, message },
+        Some(Word::Archived) => return BucketError::Archived { key },
+        Some(Word::Patience) => return BucketError::Busy { key, message },
+        Some(Word::Open) => return BucketError::Failed { key, message },
+        None => {}
+    }
     match error.kind() {
-        ErrorKind::ConfigInvalid if has("NoSuchBucket") => BucketError::NoSuchBucket { message },
+        ErrorKind::ConfigInvalid if code == "NoSuchBucket" => BucketError::NoSuchBucket { message },
         ErrorKind::NotFound => BucketError::NotFound { key },
         ErrorKind::ConditionNotMatch => BucketError::ConditionFailed { key },
-        ErrorKind::PermissionDenied if has("InvalidObjectState") => BucketError::Archived { key },
         ErrorKind::PermissionDenied => BucketError::Denied { key, message },
         ErrorKind::RangeNotSatisfied => BucketError::OutOfRange { key },
-        ErrorKind::Unexpected if has("InvalidRange") => BucketError::OutOfRange { key },
-        ErrorKind::Unexpected if has("signing credential") => BucketError::Denied { key, message },
-        ErrorKind::RateLimited | ErrorKind::Conflict => BucketError::Busy { key, message },
-        ErrorKind::Unexpected if has("SlowDown") || has("ServiceUnavailable") => {
-            BucketError::Busy { key, message }
+        ErrorKind::Unexpected if code == "InvalidRange" => BucketError::OutOfRange { key },
+        ErrorKind::Unexpected if message.contains("signing credential") => {
+            BucketError::Denied { key, message }
         }
+        ErrorKind::RateLimited => BucketError::Busy { key, message },
+        ErrorKind::Conflict => BucketError::Again { key, message },
         // Amazon has room; others say so with 507.
-        ErrorKind::Unexpected if has("StorageFull") => BucketError::Full { key, message },
+        ErrorKind::Unexpected if code == "StorageFull" => BucketError::Full { key, message },
         ErrorKind::Unsupported => BucketError::Unsupported { what: "do this" },
         _ if error.message().starts_with(LATE) => {
             BucketError::TimedOut { key, seconds: late_seconds(&message) }
         }
-        ErrorKind::Unexpected if is_no(&message) => BucketError::Refused { key, message },
+        // Without a text there is the kind, which is no code.
+        ErrorKind::Unexpected if is_no(code) && !error.message().is_empty() => {
+            BucketError::Refused { key, message }
+        }
         _ => BucketError::Failed { key, message: in_words(message) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stores_say_is_told_by_its_code_and_not_by_the_words_around_it() {
+        let said = |kind, code: &str, message: &str| {
+            let text = format!("StoreError {{ code: {code:?}, message: {message:?} }}");
+            let error = translate("k", &opendal::Error::new(kind, text));
+            format!("{error:?}").split(' ').next().unwrap_or_default().to_owned()
+        };
+        let (open, conflict) = (ErrorKind::Unexpected, ErrorKind::Conflict);
+        let table = [
+            (open, "SlowDown", "Busy"),
+            (open, "ServerBusy", "Busy"),
+            (conflict, "OperationAborted", "Again"),
+            (conflict, "ConditionalRequestConflict", "Again"),
+            (conflict, "PendingCopyOperation", "Again"),
+            (ErrorKind::NotFound, "NoSuchUpload", "Again"),
+            (open, "InvalidBlockList", "Again"),
+            (ErrorKind::NotFound, "NoSuchKey", "NotFound"),
+            (conflict, "BlobBeingRehydrated", "Archived"),
+            (ErrorKind::PermissionDenied, "InvalidObjectState", "Archived"),
+            (ErrorKind::PermissionDenied, "AccessDenied", "Denied"),
+            (open, "OperationTimedOut", "Failed"),
+            (open, "InternalError", "Failed"),
+            (open, "EntityTooLarge", "Refused"),
+        ];
+        for (kind, code, expected) in table {
+            assert_eq!(said(kind, code, "a word"), expected, "{code}");
+            // A key may be called anything.
+            assert_eq!(said(kind, code, "SlowDown, or NoSuchUpload"), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn what_stands_before_a_store_has_a_request_sent_again() {
+        let is_repeated = |status, body: &str| {
+            repeated(&Method::GET, StatusCode::from_u16(status).expect("a status"), body)
+        };
+        for status in [408, 425, 520, 524, 530] {
+            assert!(is_repeated(status, "<html/>").is_some(), "{status}");
+        }
+        for status in [400, 403, 404, 409, 412, 501] {
+            assert!(is_repeated(status, "").is_none(), "{status}");
+        }
+        assert!(is_repeated(409, "<Error><Code>OperationAborted</Code></Error>").is_some());
+        assert!(is_repeated(409, "<Error><Code>BucketNotEmpty</Code></Error>").is_none());
     }
 }

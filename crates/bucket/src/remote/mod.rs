@@ -13,6 +13,7 @@
 //! One executor of two threads a bucket, named `bucket`. They sleep in epoll_wait(2) until a
 //! connection has something to say; idle connections are closed after a while.
 
+mod anew;
 mod answers;
 mod carry;
 mod checksums;
@@ -463,22 +464,11 @@ impl Bucket for RemoteBucket {
             }
             return self.put(target, Bytes::new(), condition, beside);
         }
-        let mut upload = self.upload(target, condition, beside)?;
-        let copied = upload.copy_part(source, 0..source.size_bytes);
-        match copied {
-            Ok(()) => upload.complete(),
-            Err(error) => {
-                // The error that made it useless is the one to tell.
-                let _ = upload.abort();
-                Err(error)
-            }
-        }
+        self.copy_anew(source, target, condition, beside)
     }
 
     fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
-        let shared = &self.shared;
-        let options = shared.kind.deleting(expected);
-        shared.wait(key, shared.operator.delete_options(sendable(key)?, options))
+        self.delete_once(key, expected)
     }
 
     fn list(

@@ -12,6 +12,7 @@
 //! time in it is of the store's clock, as far as an answer has told it, because the store tells when
 //! an upload was begun by that clock.
 
+use super::answers::repeated;
 use super::checksums::Checksums;
 use crate::journal::{Journal, UploadLog};
 use crate::requests::{Counters, Kind};
@@ -290,6 +291,7 @@ impl HttpTransport for Transport {
             }
             _ => None,
         };
+        let method = request.method().clone();
         let response = self.send_asking(request, kind).await;
         let failed = response.as_ref().map_or(true, |response| {
             response.status().is_server_error() || response.status().as_u16() == 429
@@ -312,7 +314,17 @@ impl HttpTransport for Transport {
                 }
             }))
         });
-        let response = Response::from_parts(parts, body);
+        let mut response = Response::from_parts(parts, body);
+        let status = response.status();
+        if status.is_client_error() || status.is_server_error() {
+            let (parts, mut body) = response.into_parts();
+            let bytes = in_time(self.timeout, body.to_buffer()).await?.to_bytes();
+            let said = repeated(&method, status, &String::from_utf8_lossy(&bytes));
+            if let Some(said) = said {
+                return Err(Error::new(ErrorKind::Unexpected, said).set_temporary());
+            }
+            response = Response::from_parts(parts, whole_body(bytes));
+        }
         match step {
             Step::Other => Ok(response),
             step => self.noted(step, note, response).await,

@@ -3,7 +3,7 @@
 use super::plan::Limits;
 use super::upload::{Attempt, Found, Outcome, StagedError, condition, found, read, refusal};
 use crate::journal::{Base, Journal, Snapshot, StagedLog, State, WriteId};
-use crate::{Bucket, ObjectMetadata, Upload, WriteMetadata};
+use crate::{Bucket, BucketError, ObjectMetadata, Upload, WriteMetadata};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::fmt;
@@ -11,9 +11,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// How often a sync goes on after it has found that an earlier upload of ours had arrived.
+/// How often a sync goes on after it has found that an earlier upload of ours had arrived, or that
+/// the store wants to be asked anew.
 const ATTEMPTS_MAX: usize = 8;
+/// How long it waits before the store is asked anew, for each time that was in vain.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The change that a stream ends with is so far from the one it began with. Nobody makes as many
 /// changes to a file while a stream of it lasts.
@@ -347,7 +351,9 @@ impl StagedFile {
         let mut remote = self.remote.lock();
         self.refuse_conflict()?;
         let wanted = self.log.with_state(|state| state.revision());
-        for _ in 0..ATTEMPTS_MAX {
+        let message = "earlier uploads of this file keep arriving; sync it again".to_owned();
+        let mut last = BucketError::Busy { key: self.key(), message };
+        for number in 1..=ATTEMPTS_MAX as u32 {
             if !self.log.with_state(|state| state.is_changed()) {
                 return Ok(());
             }
@@ -360,6 +366,11 @@ impl StagedFile {
                         return Ok(());
                     }
                 }
+                Outcome::Again(error) => {
+                    log::info!("uploaded anew: {error}");
+                    last = error;
+                    std::thread::sleep(PAUSE * number);
+                }
                 Outcome::Conflict => {
                     self.log.set_aside()?;
                     self.is_conflict.store(true, Ordering::Release);
@@ -367,8 +378,7 @@ impl StagedFile {
                 }
             }
         }
-        let message = "earlier uploads of this file keep arriving; sync it again".to_owned();
-        Err(crate::BucketError::Busy { key: self.key(), message }.into())
+        Err(last.into())
     }
 
     /// One upload of what the file is now.

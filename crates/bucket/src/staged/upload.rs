@@ -57,6 +57,8 @@ pub(super) enum Outcome {
     Holds(u64, Base),
     /// Somebody else's object is there, or none.
     Conflict,
+    /// Nothing has happened, and nothing is in its way: it may go well the next time.
+    Again(BucketError),
 }
 
 /// What has to hold for an upload.
@@ -222,7 +224,10 @@ impl Attempt<'_> {
             Ok(object) if object.etag.is_some() => {
                 return Ok(Outcome::Holds(self.id.through, holding(&object)?));
             }
-            Ok(object) => self.bucket.head(&object.key)?,
+            Ok(object) => match self.bucket.head(&object.key) {
+                Ok(object) => object,
+                Err(error) => return self.look(error),
+            },
             Err(StagedError::Bucket(error)) => return self.look(error),
             Err(error) => return Err(error),
         };
@@ -239,6 +244,12 @@ impl Attempt<'_> {
         match found(self.bucket, self.snapshot, self.id)? {
             Found::Ours(through, base) => Ok(Outcome::Holds(through, base)),
             Found::Foreign => Ok(Outcome::Conflict),
+            // What was to be there is there: a condition that failed, or an upload that is gone, was
+            // in the way of another request.
+            Found::Base(_) if is_condition || matches!(error, BucketError::Again { .. }) => {
+                let (key, message) = (self.snapshot.state().key().to_owned(), error.to_string());
+                Ok(Outcome::Again(BucketError::Again { key, message }))
+            }
             // Nothing has happened: whoever asked may try again.
             Found::Base(_) => Err(error.into()),
         }

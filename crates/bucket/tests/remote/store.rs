@@ -93,6 +93,10 @@ struct Request {
 type Reply = (u16, Vec<(String, String)>, Vec<u8>);
 
 fn error(status: u16, code: &str) -> Reply {
+    if code.is_empty() {
+        // As what stands before a store says it.
+        return (status, Vec::new(), b"<html><body>so told</body></html>".to_vec());
+    }
     let text = format!("<Error><Code>{code}</Code><Message>so told</Message></Error>");
     (status, Vec::new(), text.into_bytes())
 }
@@ -159,6 +163,14 @@ impl Request {
         self.query.get(name).cloned().unwrap_or_default()
     }
 
+    /// The bytes that are asked for, or that are to be copied, of so many.
+    fn range(&self, size: usize) -> Option<(usize, usize)> {
+        let text = self.field("range").or_else(|| self.field("x-amz-copy-source-range"))?;
+        let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+        let until = last.parse::<usize>().map_or(size, |last| last + 1).min(size);
+        Some((first.parse().ok()?, until))
+    }
+
     /// What is to be kept beside the object.
     fn beside(&self) -> Vec<(String, String)> {
         let fields = self.headers.iter().map(|(name, value)| (name.as_str(), value));
@@ -206,7 +218,15 @@ impl State {
                 }
                 let mut fields = stored.beside.clone();
                 fields.push(("ETag".to_owned(), stored.etag.clone()));
-                Ok((200, fields, stored.body.clone()))
+                match request.range(stored.body.len()) {
+                    Some((from, until)) => {
+                        let size = stored.body.len();
+                        let range = format!("bytes {from}-{}/{size}", until - 1);
+                        fields.push(("Content-Range".to_owned(), range));
+                        Ok((206, fields, stored.body[from..until].to_vec()))
+                    }
+                    None => Ok((200, fields, stored.body.clone())),
+                }
             }
             Step::Put => {
                 self.check(request)?;
@@ -231,7 +251,7 @@ impl State {
                     )
                 });
                 let entries: String = entries.collect();
-                ok(format!("<ListBucketResult>{entries}</ListBucketResult>"))
+                ok(format!("<R><IsTruncated>false</IsTruncated>{entries}</R>"))
             }
             Step::Begin => {
                 self.changes += 1;
@@ -262,14 +282,16 @@ impl State {
                 }
                 let upload = self.uploads.get_mut(&id).ok_or_else(no_upload)?;
                 let number = request.asked("partNumber").parse().expect("a number");
-                upload.parts.insert(number, source.body);
+                let size = source.body.len();
+                let (from, until) = request.range(size).unwrap_or((0, size));
+                upload.parts.insert(number, source.body[from..until].to_vec());
                 ok(format!("<CopyPartResult><ETag>\"part-{number}\"</ETag></CopyPartResult>"))
             }
             Step::Complete => {
                 let upload = self.uploads.get(&id).cloned().ok_or_else(no_upload)?;
                 self.check(request)?;
                 self.uploads.remove(&id);
-                let body = upload.parts.into_values().flatten().collect();
+                let body = upload.parts.into_values().collect::<Vec<_>>().concat();
                 let etag = self.store(key, body, upload.beside);
                 ok(format!("<CompleteResult><ETag>{etag}</ETag></CompleteResult>"))
             }
@@ -329,6 +351,11 @@ impl Store {
         store
     }
 
+    /// Forgets all it has and was told.
+    pub(crate) fn forget_all(&self) {
+        *self.state.lock() = State::default();
+    }
+
     /// Decides what becomes of the next request of a kind for which nothing is decided yet.
     pub(crate) fn doom(&self, step: Step, fault: Fault) {
         self.state.lock().faults.entry(step).or_default().push_back(fault);
@@ -363,6 +390,10 @@ impl Store {
     /// Writes as somebody else would.
     pub(crate) fn put(&self, key: &str, body: &[u8]) {
         self.state.lock().store(key, body.to_vec(), Vec::new());
+    }
+
+    pub(crate) fn body(&self, key: &str) -> Option<Vec<u8>> {
+        self.state.lock().objects.get(key).map(|stored| stored.body.clone())
     }
 
     /// Answers one request after the other, until the connection ends.

@@ -1,0 +1,95 @@
+//! Work of several requests, or of one that is sent twice, of which no single answer is the last word.
+//!
+//! A copy is an upload in parts. Where the store wants it to be done anew, it is, as long as what it
+//! is made of and what it takes the place of are as they were. A deletion that was sent twice finds
+//! nothing the second time: what is gone is deleted.
+
+use super::fetching::pause;
+use super::{RETRIES, RemoteBucket, Shared};
+use crate::keys::sendable;
+use crate::{Bucket as _, BucketError, Condition, ETag, Object, Result, WriteMetadata};
+
+/// Whether nothing was done, and the store may do it the next time.
+fn is_to_be_done_anew(error: &BucketError) -> bool {
+    matches!(error, BucketError::Again { .. } | BucketError::ConditionFailed { .. })
+}
+
+impl Shared {
+    /// What is under a key, if anything.
+    fn look(&self, key: &str) -> Result<Option<Object>> {
+        match self.head(key) {
+            Ok(found) => Ok(Some(found)),
+            Err(BucketError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a copy may go well, by what is under both keys.
+    fn may_copy(&self, source: &Object, target: &str, condition: &Condition) -> Result<bool> {
+        let there = self.look(target)?;
+        let holds = match condition {
+            Condition::None => true,
+            Condition::Absent => there.is_none(),
+            Condition::Matches(etag) => {
+                there.is_some_and(|there| there.etag.as_ref() == Some(etag))
+            }
+        };
+        Ok(holds && self.look(&source.key)?.is_some_and(|found| found.etag == source.etag))
+    }
+}
+
+impl RemoteBucket {
+    /// Copies an object in parts, anew as often as the store wants that.
+    pub(super) fn copy_anew(
+        &self,
+        source: &Object,
+        target: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        let mut tries = 0;
+        loop {
+            let error = match self.copy_in_parts(source, target, condition, beside) {
+                Err(error) if is_to_be_done_anew(&error) && tries < RETRIES => error,
+                done => return done,
+            };
+            if !self.shared.may_copy(source, target, condition)? {
+                return Err(error);
+            }
+            log::info!("copied anew: {error}");
+            std::thread::sleep(pause(tries));
+            tries += 1;
+        }
+    }
+
+    fn copy_in_parts(
+        &self,
+        source: &Object,
+        target: &str,
+        condition: &Condition,
+        beside: WriteMetadata<'_>,
+    ) -> Result<Object> {
+        let mut upload = self.upload(target, condition, beside)?;
+        match upload.copy_part(source, 0..source.size_bytes) {
+            Ok(()) => upload.complete(),
+            Err(error) => {
+                // The error that made it useless is the one to tell.
+                let _ = upload.abort();
+                Err(error)
+            }
+        }
+    }
+
+    /// Deletes an object that is not there afterwards, however often it was said.
+    pub(super) fn delete_once(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
+        let shared = &self.shared;
+        let options = shared.kind.deleting(expected);
+        let deleted = shared.wait(key, shared.operator.delete_options(sendable(key)?, options));
+        let Err(error) = deleted else { return Ok(()) };
+        let is_open = error.is_in_doubt() || is_to_be_done_anew(&error);
+        match is_open && matches!(shared.look(key), Ok(None)) {
+            true => Ok(()),
+            false => Err(error),
+        }
+    }
+}
