@@ -70,11 +70,12 @@ fn answer(key: &str, status: StatusCode) -> BucketError {
     let (key, message) = (key.to_owned(), status.to_string());
     match status.as_u16() {
         404 | 410 => BucketError::NotFound { key },
+        405 | 501 => BucketError::Unsupported { what: "do this: it does not know the method" },
         401 | 403 | 407 => BucketError::Denied { key, message },
         304 | 412 => BucketError::ConditionFailed { key },
         416 => BucketError::OutOfRange { key },
         429 | 503 => BucketError::Busy { key, message },
-        400..500 => BucketError::Refused { key, message },
+        400..=499 => BucketError::Refused { key, message },
         _ => BucketError::Failed { key, message },
     }
 }
@@ -290,22 +291,25 @@ impl WebBucket {
         };
         self.wait(key, async {
             let propfind = Method::from_bytes(b"PROPFIND").expect("a word");
+            let mut is_refused = false;
             if self.lists.load(Relaxed) {
-                let answer = self.ask(propfind, &address, key, &[]).await;
-                match answer {
+                match self.ask(propfind, &address, key, &[]).await {
                     Ok(response) if response.status() == StatusCode::MULTI_STATUS => {
                         let now = clock(&response);
                         let text = self.text(key, response).await?;
                         return Ok((index::of_propfind(&address, &text).map_err(bad)?, now));
                     }
+                    // It does not know the word, for any directory.
+                    Ok(_) | Err(BucketError::Unsupported { .. }) => {
+                        self.lists.store(false, Relaxed);
+                    }
                     Err(error @ BucketError::NotFound { .. }) if !key.is_empty() => {
                         return Err(error);
                     }
-                    Err(error @ (BucketError::Busy { .. } | BucketError::TimedOut { .. })) => {
-                        return Err(error);
-                    }
-                    // It does not know the word, by whatever status it says so.
-                    _ => self.lists.store(false, Relaxed),
+                    // No answer says nothing of the word.
+                    Err(error) if error.is_in_doubt() => return Err(error),
+                    // It may refuse the word, or this directory: the page tells.
+                    Err(_) => is_refused = true,
                 }
             }
             let response = self.ask(Method::GET, &address, key, &[]).await?;
@@ -324,7 +328,12 @@ impl WebBucket {
                 return Err(refuse("list this directory without sending us elsewhere"));
             }
             let text = self.text(key, response).await?;
-            Ok((index::of_html(&address, &text).map_err(bad)?, now))
+            let names = index::of_html(&address, &text).map_err(bad)?;
+            if is_refused && key.is_empty() {
+                // What is mounted is there, as a page and not otherwise: so is all below it.
+                self.lists.store(false, Relaxed);
+            }
+            Ok((names, now))
         })
     }
 

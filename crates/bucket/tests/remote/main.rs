@@ -5,6 +5,7 @@
 mod answers;
 mod left;
 mod store;
+mod web;
 
 use ogive_bucket::{RemoteBucket, RemoteOptions};
 use std::time::Duration;
