@@ -12,6 +12,7 @@
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
+//! | [`BucketError::NoTurn`] | not asked | `EIO` |
 //! | [`BucketError::Unsupported`] | 501, or known beforehand | `EOPNOTSUPP` |
 //! | [`BucketError::BadKey`] | 400, or known beforehand | `EINVAL` |
 //! | [`BucketError::Refused`] | 400, 501 and others by which it is said that nothing was done | `EIO` |
@@ -96,6 +97,15 @@ pub enum BucketError {
         /// The time allowed.
         seconds: u64,
     },
+    /// So many reads were under way that this one had no turn within the time allowed. The store was
+    /// not asked.
+    #[error("{key} is not read: other reads took all turns for {seconds} s")]
+    NoTurn {
+        /// The key.
+        key: String,
+        /// The time allowed.
+        seconds: u64,
+    },
     /// The store cannot do that.
     #[error("the store cannot {what}")]
     Unsupported {
@@ -145,6 +155,7 @@ impl BucketError {
             | Self::Again { .. }
             | Self::Archived { .. }
             | Self::TimedOut { .. }
+            | Self::NoTurn { .. }
             | Self::Refused { .. }
             | Self::Failed { .. } => Errno::IO,
         }
@@ -200,6 +211,7 @@ mod tests {
             (BucketError::Archived { key: key() }, Errno::IO),
             (BucketError::Full { key: key(), message: message() }, Errno::NOSPC),
             (BucketError::TimedOut { key: key(), seconds: 1 }, Errno::IO),
+            (BucketError::NoTurn { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::Unsupported { what: "rename" }, Errno::OPNOTSUPP),
             (BucketError::BadKey { key: key(), why: "it is empty" }, Errno::INVAL),
             (BucketError::Refused { key: key(), message: message() }, Errno::IO),

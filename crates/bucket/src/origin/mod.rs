@@ -38,6 +38,8 @@ mod money;
 mod names;
 mod posix;
 mod reach;
+#[cfg(test)]
+mod reach_tests;
 mod records;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
 //! A store that does not answer, and what is shown meanwhile (`--offline stale`).
 //!
-//! A store that gives no answer, or none that makes sense, is *out of reach* from then on until it
-//! answers something. That is said in the log, once a minute at most, and in `MNT/.ogive/mount`.
+//! A store that gives no answer in time is *out of reach* from then on until it answers something. One
+//! that fails for a key, by a status or a connection that breaks, may do so for that key alone: it is
+//! in doubt. If the next answer is that of another key and no better, or if the store fails when it
+//! is asked itself, it is out of reach. A read that had no turn says nothing of it. That is said in the log, once a minute at most, and in `MNT/.ogive/mount`.
 //! Nobody waits for it but the first who finds out: names and attributes are what they were when
 //! they were last told, and bytes that are not in the cache are `EIO` at once. Whoever uses the mount
 //! has the store asked again in the background, once a second at most: there is no timer.
@@ -35,6 +37,8 @@ const SEEN_MAX: usize = 100_000;
 pub(super) struct Reach {
     /// Looked at without a lock by whoever was answered.
     is_out: AtomicBool,
+    /// Whether [`State::doubted`] is some key; looked at as [`Self::is_out`] is.
+    is_doubted: AtomicBool,
     state: Mutex<State>,
     seen: Mutex<HashMap<Box<str>, Item>>,
 }
@@ -45,6 +49,18 @@ struct State {
     /// When it was asked last whether it is back, and whether that is being asked.
     asked: Option<Instant>,
     is_asking: bool,
+    /// The key of which it gave no answer that makes sense, and nothing was answered since.
+    doubted: Option<Box<str>>,
+}
+
+/// A question whether the store is back; over when it is dropped, be it by a panic.
+struct Asking(Arc<Reach>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        (state.asked, state.is_asking) = (Some(Instant::now()), false);
+    }
 }
 
 /// Whether this is no answer of a store that works.
@@ -56,8 +72,13 @@ impl Default for Reach {
     fn default() -> Self {
         let said = Recurring::new(SAY_EVERY, Duration::ZERO);
         let standing = Standing { shows_stale: true, ..Standing::default() };
-        let state = State { standing, said, asked: None, is_asking: false };
-        Self { is_out: AtomicBool::new(false), state: Mutex::new(state), seen: Mutex::default() }
+        let state = State { standing, said, asked: None, is_asking: false, doubted: None };
+        Self {
+            is_out: AtomicBool::new(false),
+            is_doubted: AtomicBool::new(false),
+            state: Mutex::new(state),
+            seen: Mutex::default(),
+        }
     }
 }
 
@@ -69,10 +90,11 @@ impl Reach {
 
     /// Notes whether the store has answered; what to say of it.
     fn note(&self, answers: bool) -> Option<Change> {
-        if answers && !self.is_out() {
+        if answers && !self.is_out() && !self.is_doubted.load(Relaxed) {
             return None;
         }
         let mut state = self.state.lock();
+        self.doubt(&mut state, None);
         let now = Instant::now();
         if !answers && state.standing.gone.is_none() {
             state.standing.gone = Some((Errno::IO, Time::now()));
@@ -85,28 +107,52 @@ impl Reach {
         state.said.say(!answers, now)
     }
 
-    /// Whether it is time to ask a store that is out of reach again; it is being asked then.
-    fn is_to_be_asked(&self) -> bool {
+    fn doubt(&self, state: &mut State, key: Option<&str>) {
+        state.doubted = key.map(Box::from);
+        self.is_doubted.store(key.is_some(), Relaxed);
+    }
+
+    /// Notes that there was no answer that makes sense of a key. Whether that is enough to say that
+    /// the store is out of reach.
+    fn is_enough(&self, key: &str) -> bool {
+        let mut state = self.state.lock();
+        if state.standing.gone.is_some() {
+            return true;
+        }
+        let is_second = state.doubted.as_deref().is_some_and(|doubted| doubted != key);
+        if !is_second && state.doubted.is_none() {
+            // The store is asked itself, as soon as somebody comes.
+            state.asked = None;
+            self.doubt(&mut state, Some(key));
+        }
+        is_second
+    }
+
+    /// Begins to ask a store that is out of reach or in doubt, if it is time to.
+    fn begin_to_ask(self: &Arc<Self>) -> Option<Asking> {
         let mut state = self.state.lock();
         let is_early = state.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY);
-        if state.standing.gone.is_none() || is_early || state.is_asking {
-            return false;
+        let is_wanted = state.standing.gone.is_some() || state.doubted.is_some();
+        if !is_wanted || is_early || state.is_asking {
+            return None;
         }
         state.is_asking = true;
-        true
+        Some(Asking(Arc::clone(self)))
     }
 
-    fn was_asked(&self) {
-        let mut state = self.state.lock();
-        (state.asked, state.is_asking) = (Some(Instant::now()), false);
-    }
-
-    /// Notes an answer, and says what has changed.
+    /// Notes an answer to a question about a key, and says what has changed.
     pub(super) fn hear(&self, answer: std::result::Result<(), &BucketError>, messages: &Messages) {
-        let changed = match answer {
-            Err(error) if is_no_answer(error) => self.note(false),
-            _ => self.note(true),
-        };
+        match answer {
+            // It was not asked.
+            Err(BucketError::NoTurn { .. }) => {}
+            Err(BucketError::Failed { key, .. }) if !self.is_enough(key) => {}
+            answer => self.hear_itself(answer, messages),
+        }
+    }
+
+    /// The same for an answer to the question whether it is there.
+    fn hear_itself(&self, answer: std::result::Result<(), &BucketError>, messages: &Messages) {
+        let changed = self.note(!answer.is_err_and(is_no_answer));
         match (changed, answer) {
             (Some(Change::Came), Err(error)) => messages.say(format_args!(
                 "the store does not answer ({error}): what is known of it is shown, and what is \
@@ -137,19 +183,22 @@ impl<B: Bucket> BucketOrigin<B> {
 
     /// Whether to show what is known without asking. Has the store asked in the background.
     pub(super) fn is_out_of_reach(&self) -> bool {
-        let Some(reach) = self.reach.as_ref().filter(|reach| reach.is_out()) else { return false };
-        if reach.is_to_be_asked() {
-            let (reach, bucket) = (Arc::clone(reach), Arc::clone(&self.bucket));
+        let Some(reach) = &self.reach else { return false };
+        let (is_out, is_doubted) = (reach.is_out(), reach.is_doubted.load(Relaxed));
+        if !is_out && !is_doubted {
+            return false;
+        }
+        if let Some(asking) = reach.begin_to_ask() {
+            let bucket = Arc::clone(&self.bucket);
             let (messages, prefix) = (Arc::clone(&self.messages), self.options.prefix.clone());
             let job = move || {
                 let listing = Listing { prefix: &prefix, delimited: false, page: 1 };
                 let answer = bucket.list(&listing, &mut |_| ControlFlow::Break(()));
-                reach.hear(answer.as_ref().copied(), &messages);
-                reach.was_asked();
+                asking.0.hear_itself(answer.as_ref().copied(), &messages);
             };
             self.readers.queue(true, Box::new(job));
         }
-        true
+        is_out
     }
 
     /// Notes what the store has answered. Whether what is known is to be shown instead.

@@ -19,9 +19,9 @@ fn options(prefix: &str, metadata_ttl: Duration) -> OriginOptions {
 }
 
 /// Listings are believed for longer than any test takes.
-const LONG: Duration = Duration::from_secs(3600);
+pub(super) const LONG: Duration = Duration::from_secs(3600);
 
-fn origin(bucket: &MemoryBucket, ttl: Duration) -> BucketOrigin<MemoryBucket> {
+pub(super) fn origin(bucket: &MemoryBucket, ttl: Duration) -> BucketOrigin<MemoryBucket> {
     BucketOrigin::open(bucket.clone(), options("", ttl)).unwrap()
 }
 
@@ -30,7 +30,7 @@ fn find(origin: &BucketOrigin<MemoryBucket>, path: &str) -> Result<Found<Node>> 
     path.split('/').try_fold(root, |found, name| origin.lookup(&found.node, OsStr::new(name)))
 }
 
-fn open(origin: &BucketOrigin<MemoryBucket>, path: &str) -> Result<File> {
+pub(super) fn open(origin: &BucketOrigin<MemoryBucket>, path: &str) -> Result<File> {
     Origin::open(origin, &find(origin, path)?.node, OFlags::RDONLY)
 }
 

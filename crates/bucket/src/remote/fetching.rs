@@ -46,9 +46,12 @@ pub(super) struct Reading {
 type Begun = (FuturesBytesStream, Option<Bytes>);
 
 /// Why a try ended.
+#[derive(Debug)]
 enum Stopped {
     /// The time allowed is over.
     Late,
+    /// It was over before the request was sent.
+    NoTurn,
     Failed(opendal::Error),
 }
 
@@ -151,7 +154,7 @@ impl Reading {
         allowed: Duration,
     ) -> std::result::Result<(), Stopped> {
         let enter = self.gate.enter(fetch.is_demanded);
-        let _pass = timeout_at(deadline.into(), enter).await.map_err(|_| Stopped::Late)?;
+        let _pass = timeout_at(deadline.into(), enter).await.map_err(|_| Stopped::NoTurn)?;
         let sent = Instant::now();
         let begun = self.begin_twice(fetch, fetch.range.start + *given);
         let (mut stream, mut piece) = match timeout_at(deadline.into(), begun).await {
@@ -198,14 +201,15 @@ impl Shared {
     async fn fetch(&self, fetch: &Fetch, taker: &mut dyn Taker) -> Result<u64> {
         sendable(&fetch.key)?;
         let (reading, allowed) = (&self.reading, self.timeout);
-        let late = || BucketError::TimedOut { key: fetch.key.clone(), seconds: allowed.as_secs() };
+        let (key, seconds) = (|| fetch.key.clone(), allowed.as_secs());
         let (mut given, mut tries, mut deadline) = (0, 0, Instant::now() + allowed);
         loop {
             let before = given;
             let attempt = reading.attempt(fetch, taker, &mut given, deadline, allowed).await;
             let error = match attempt {
                 Ok(()) => return Ok(given),
-                Err(Stopped::Late) => return Err(late()),
+                Err(Stopped::Late) => return Err(BucketError::TimedOut { key: key(), seconds }),
+                Err(Stopped::NoTurn) => return Err(BucketError::NoTurn { key: key(), seconds }),
                 Err(Stopped::Failed(error)) => error,
             };
             if given > before {
@@ -239,5 +243,30 @@ mod tests {
             let (least, most) = (pauses.iter().min(), pauses.iter().max());
             assert!(least < most, "{tries}: all are {least:?}");
         }
+    }
+
+    #[test]
+    fn whoever_has_no_turn_in_time_has_not_asked_the_store() {
+        struct Nobody;
+        impl Taker for Nobody {
+            fn piece(&mut self, _: Bytes) -> std::ops::ControlFlow<()> {
+                std::ops::ControlFlow::Continue(())
+            }
+            fn end(self: Box<Self>, _: Result<u64>) {}
+        }
+        let builder = opendal::services::S3::default().bucket("b").region("here");
+        let operator = Operator::new(builder.endpoint("http://127.0.0.1:9")).expect("it is one");
+        let reading = Reading::new(StoreKind::S3, operator);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let stopped = runtime.expect("a runtime").block_on(async {
+            let mut passes = Vec::new();
+            for _ in 0..reading.gate.standing().0 {
+                passes.push(reading.gate.enter(true).await);
+            }
+            let fetch = Fetch { key: "k".into(), range: 0..1, expected: None, is_demanded: true };
+            let (now, allowed) = (Instant::now(), Duration::ZERO);
+            reading.attempt(&fetch, &mut Nobody, &mut 0, now, allowed).await
+        });
+        assert!(matches!(stopped, Err(Stopped::NoTurn)), "{stopped:?}");
     }
 }
