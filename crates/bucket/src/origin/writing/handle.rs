@@ -215,7 +215,9 @@ impl Handle {
         if self.writing.convention.is_on() {
             staged.keep(self.object.state().to_keep());
         }
-        match staged.sync() {
+        let synced = staged.sync();
+        self.writing.pending.note(synced.as_ref().err());
+        match synced {
             Ok(()) => {
                 self.uploaded(&staged);
                 Ok(())

@@ -1,17 +1,20 @@
 //! What could not be uploaded when it was closed: a thread tries again, with growing pauses.
 //!
 //! There is no thread before something is pending, and while nothing is it sleeps without an end. At
-//! the end of the mount what was never tried is tried once; what is left is in the journal.
+//! the end of the mount what was never tried is tried once, unless the store takes nothing: then each
+//! file would take all the time that is allowed for an answer. What is left is in the journal.
 //!
 //! # Locks
 //! One, of the queue; nothing is called under it.
 
 use super::object::OpenObject;
 use super::{Handle, Wants, Writing};
+use crate::BucketError;
+use crate::staged::StagedError;
 use ogive_origin::Errno;
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,11 +23,16 @@ use std::time::{Duration, Instant};
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// So many failures in a row say that the store takes nothing; one without an answer says as much.
+const IN_VAIN_MAX: u32 = 3;
+
 /// Objects that are to be uploaded.
 #[derive(Default)]
 pub(super) struct PendingUploads {
     queue: Mutex<Queue>,
     wanted: Condvar,
+    /// Uploads that have failed since the store took one.
+    in_vain: AtomicU32,
     panics: AtomicU64,
 }
 
@@ -72,11 +80,27 @@ impl PendingUploads {
         self.panics.load(Ordering::Relaxed)
     }
 
+    /// Notes how an upload has ended.
+    pub(super) fn note(&self, error: Option<&StagedError>) {
+        match error {
+            Some(StagedError::Bucket(BucketError::TimedOut { .. })) => {
+                self.in_vain.store(IN_VAIN_MAX, Ordering::Relaxed);
+            }
+            Some(StagedError::Bucket(error)) if error.is_in_doubt() => {
+                self.in_vain.fetch_add(1, Ordering::Relaxed);
+            }
+            // Any other is an answer.
+            _ => self.in_vain.store(0, Ordering::Relaxed),
+        }
+    }
+
     /// Ends the thread, and tells how many objects are left.
     pub(super) fn end(&self) -> usize {
         let thread = {
             let mut queue = self.queue.lock();
             queue.is_ending = true;
+            // Each end has a try.
+            self.in_vain.store(0, Ordering::Relaxed);
             queue.thread.take()
         };
         self.wanted.notify_all();
@@ -112,6 +136,9 @@ impl PendingUploads {
         loop {
             let now = Instant::now();
             let is_ending = queue.is_ending;
+            if is_ending && self.in_vain.load(Ordering::Relaxed) >= IN_VAIN_MAX {
+                return None;
+            }
             let is_due = |upload: &PendingUpload| match is_ending {
                 true => upload.pause.is_zero(),
                 false => upload.due <= now,
@@ -143,5 +170,47 @@ impl PendingUpload {
             self.object.state().is_pending = false;
         }
         is_done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::posix::Convention;
+
+    /// What is pending when a mount ends.
+    fn ending(files: usize) -> PendingUploads {
+        let pending = PendingUploads::default();
+        for _ in 0..files {
+            let object = Arc::new(OpenObject::new("k", None, None, Convention::Off));
+            let upload = PendingUpload { object, due: Instant::now(), pause: Duration::ZERO };
+            pending.queue.lock().uploads.push(upload);
+        }
+        assert_eq!(pending.end(), files);
+        pending
+    }
+
+    fn tried(pending: &PendingUploads, error: impl Fn() -> Option<BucketError>) -> usize {
+        let mut tried = 0;
+        while pending.next().is_some() {
+            tried += 1;
+            pending.note(error().map(StagedError::Bucket).as_ref());
+        }
+        tried
+    }
+
+    #[test]
+    fn at_the_end_a_store_that_gives_no_answer_is_tried_once_and_not_for_each_file() {
+        let key = || "k".to_owned();
+        let failed = || BucketError::Failed { key: key(), message: "refused".to_owned() };
+        let late = || BucketError::TimedOut { key: key(), seconds: 30 };
+        let denied = || BucketError::Denied { key: key(), message: "no".to_owned() };
+        assert_eq!(tried(&ending(1000), || None), 1000);
+        assert_eq!(tried(&ending(1000), || Some(late())), 1);
+        assert_eq!(tried(&ending(1000), || Some(failed())), 3);
+        assert_eq!(tried(&ending(1000), || Some(denied())), 1000);
+        let pending = ending(1000);
+        tried(&pending, || Some(late()));
+        assert_eq!(pending.queue.lock().uploads.len(), 999, "they are told as left");
     }
 }
