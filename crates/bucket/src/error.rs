@@ -13,6 +13,7 @@
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
 //! | [`BucketError::NoTurn`] | not asked | `EIO` |
+//! | [`BucketError::TooManyNames`] | a listing without an end | `EOVERFLOW` |
 //! | [`BucketError::Unsupported`] | 501, or known beforehand | `EOPNOTSUPP` |
 //! | [`BucketError::BadKey`] | 400, or known beforehand | `EINVAL` |
 //! | [`BucketError::Refused`] | 400, 501 and others by which it is said that nothing was done | `EIO` |
@@ -106,6 +107,14 @@ pub enum BucketError {
         /// The time allowed.
         seconds: u64,
     },
+    /// A directory has more names than are taken into memory at once.
+    #[error("{key} has {most} names or more, which are too many to list: mount a prefix below it")]
+    TooManyNames {
+        /// The prefix of the directory.
+        key: String,
+        /// How many are too many.
+        most: usize,
+    },
     /// The store cannot do that.
     #[error("the store cannot {what}")]
     Unsupported {
@@ -151,6 +160,7 @@ impl BucketError {
             Self::OutOfRange { .. } | Self::BadKey { .. } => Errno::INVAL,
             Self::Unsupported { .. } => Errno::OPNOTSUPP,
             Self::Full { .. } => Errno::NOSPC,
+            Self::TooManyNames { .. } => Errno::OVERFLOW,
             Self::Busy { .. }
             | Self::Again { .. }
             | Self::Archived { .. }
@@ -210,6 +220,7 @@ mod tests {
             (BucketError::Again { key: key(), message: message() }, Errno::IO),
             (BucketError::Archived { key: key() }, Errno::IO),
             (BucketError::Full { key: key(), message: message() }, Errno::NOSPC),
+            (BucketError::TooManyNames { key: key(), most: 1 }, Errno::OVERFLOW),
             (BucketError::TimedOut { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::NoTurn { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::Unsupported { what: "rename" }, Errno::OPNOTSUPP),

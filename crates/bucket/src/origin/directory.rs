@@ -14,7 +14,7 @@
 //! One, of the table of young snapshots; nothing is asked under it.
 
 use crate::keys;
-use crate::{Bucket, Entry, Listing, Object, Result};
+use crate::{Bucket, BucketError, Entry, Listing, Object, Result};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const PAGE: usize = 1000;
 /// Keys without a name that one snapshot knows.
 const NAMELESS_MAX: usize = 1000;
+/// Pages of a directory that is read, at most: 4 million names, of some 200 bytes each.
+const PAGES_MAX: usize = 4000;
 /// Entries of all young snapshots together, at most; about 20 MiB.
 const YOUNG_MAX: usize = 100_000;
 
@@ -54,6 +56,23 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
+    /// Lists the whole directory with this prefix. It is in memory then, as long as somebody reads
+    /// it, and that is in no budget: so there is a bound.
+    ///
+    /// # Errors
+    /// [`BucketError::TooManyNames`] beyond it, and those of the store.
+    pub(super) fn take_whole(bucket: &impl Bucket, prefix: &str) -> Result<Self> {
+        Self::take_within(bucket, prefix, PAGES_MAX)
+    }
+
+    fn take_within(bucket: &impl Bucket, prefix: &str, pages: usize) -> Result<Self> {
+        let snapshot = Self::take(bucket, prefix, pages)?;
+        match snapshot.is_whole {
+            true => Ok(snapshot),
+            false => Err(BucketError::TooManyNames { key: prefix.to_owned(), most: pages * PAGE }),
+        }
+    }
+
     /// Lists the directory with this prefix, at most `pages` of it.
     pub(super) fn take(bucket: &impl Bucket, prefix: &str, pages: usize) -> Result<Self> {
         let taken = Instant::now();
@@ -271,5 +290,25 @@ impl Young {
         }
         table.entries += snapshot.items.len();
         table.snapshots.insert(prefix.into(), Arc::clone(snapshot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryBucket;
+
+    #[test]
+    fn a_directory_with_too_many_names_is_not_taken_into_memory() {
+        let bucket = MemoryBucket::new();
+        (0..1999).for_each(|number| drop(bucket.foreign_put(&format!("d/{number:04}"), "x")));
+        let whole = Snapshot::take_within(&bucket, "d/", 2).expect("1999 names on two pages");
+        assert_eq!(whole.items().len(), 1999);
+        bucket.foreign_put("d/2000", "x");
+        bucket.foreign_put("d/2001", "x");
+        let before = bucket.requests(crate::Operation::List);
+        let error = Snapshot::take_within(&bucket, "d/", 2).expect_err("there are 2001");
+        assert_eq!(error, BucketError::TooManyNames { key: "d/".to_owned(), most: 2000 });
+        assert_eq!(bucket.requests(crate::Operation::List) - before, 2);
     }
 }

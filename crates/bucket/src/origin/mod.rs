@@ -459,7 +459,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return last();
         }
         let mark = self.young.mark();
-        let answer = Snapshot::take(&*self.bucket, directory, usize::MAX);
+        let answer = Snapshot::take_whole(&*self.bucket, directory);
         if self.hear(&answer) {
             return last();
         }
