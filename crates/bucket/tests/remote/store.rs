@@ -101,6 +101,14 @@ fn error(status: u16, code: &str) -> Reply {
     (status, Vec::new(), text.into_bytes())
 }
 
+fn ok(text: String) -> Result<Reply, Reply> {
+    Ok((200, Vec::new(), text.into_bytes()))
+}
+
+fn with_etag(etag: String) -> Result<Reply, Reply> {
+    Ok((200, vec![("ETag".to_owned(), etag)], Vec::new()))
+}
+
 fn time(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
@@ -206,10 +214,6 @@ impl State {
 
     fn carry_out(&mut self, request: &Request) -> Result<Reply, Reply> {
         let key = &request.key;
-        let ok = |text: String| Ok((200, Vec::new(), text.into_bytes()));
-        let with_etag = |etag: String| Ok((200, vec![("ETag".to_owned(), etag)], Vec::new()));
-        let no_upload = || error(404, "NoSuchUpload");
-        let id = request.asked("uploadId");
         match request.step() {
             Step::Head | Step::Get => {
                 let stored = self.objects.get(key).ok_or_else(|| error(404, "NoSuchKey"))?;
@@ -253,6 +257,15 @@ impl State {
                 let entries: String = entries.collect();
                 ok(format!("<R><IsTruncated>false</IsTruncated>{entries}</R>"))
             }
+            _ => self.carry_out_in_parts(request),
+        }
+    }
+
+    /// The same for a step of an upload in parts.
+    fn carry_out_in_parts(&mut self, request: &Request) -> Result<Reply, Reply> {
+        let (key, id) = (&request.key, request.asked("uploadId"));
+        let no_upload = || error(404, "NoSuchUpload");
+        match request.step() {
             Step::Begin => {
                 self.changes += 1;
                 let id = format!("upload-{}", self.changes);
@@ -305,6 +318,7 @@ impl State {
                 let parts = upload.parts.keys().map(|number| format!("<Part>{number}</Part>"));
                 ok(format!("<ListPartsResult>{}</ListPartsResult>", parts.collect::<String>()))
             }
+            other => panic!("{other:?} is no step of an upload"),
         }
     }
 
