@@ -4,25 +4,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 bucket_suite azure 'a container of Azure Blob Storage behind the mount'
 
-azurite="${AZURITE:-}"
-if [ -z "$azurite" ]; then
-    need npm node
-    say 'installing Azurite'
-    mkdir "$WORK/npm"
-    (cd "$WORK/npm" && timeout 240 npm install --no-audit --no-fund --silent azurite@3) \
-        >"$WORK/npm.log" 2>&1 || skip 'Azurite cannot be installed'
-    azurite="$WORK/npm/node_modules/.bin/azurite-blob"
-fi
-port="$(free_port)"
-serve "http://127.0.0.1:$port/" "$azurite" --silent --location "$WORK/azurite" \
-    --blobHost 127.0.0.1 --blobPort "$port" --skipApiVersionCheck
-# The account and key of every emulator, as Microsoft's documentation has them.
-account=devstoreaccount1
-key='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
-export AZURE_STORAGE_CONNECTION_STRING="DefaultEndpointsProtocol=http;AccountName=$account;\
-AccountKey=$key;BlobEndpoint=http://127.0.0.1:$port/$account;"
-python3 "$HERE_BUCKET/container.py" "http://127.0.0.1:$port/$account/bench" "$account" "$key" ||
-    fail 'the container cannot be made'
+install_azurite
+serve_azurite bench
 export ADDRESS=az://bench/prefix
 exercise
 ! grep -q 'ignores' "$WORK/said-one" || fail "it ignores a condition: $(cat "$WORK/said-one")"

@@ -66,6 +66,32 @@ serve() {
     fail "$1 does not answer"
 }
 
+# install_azurite: Microsoft's own emulator of Azure, as "azurite"; AZURITE names one that is there.
+install_azurite() {
+    azurite="${AZURITE:-}"
+    [ -z "$azurite" ] || return 0
+    need npm node
+    say 'installing Azurite'
+    mkdir "$WORK/npm"
+    (cd "$WORK/npm" && timeout 240 npm install --no-audit --no-fund --silent azurite@3) \
+        >"$WORK/npm.log" 2>&1 || skip 'Azurite cannot be installed'
+    azurite="$WORK/npm/node_modules/.bin/azurite-blob"
+}
+
+# serve_azurite CONTAINER: starts it with an empty container, and says how it is reached.
+serve_azurite() {
+    local port account=devstoreaccount1 key
+    port="$(free_port)"
+    serve "http://127.0.0.1:$port/" "$azurite" --silent --location "$WORK/azurite" \
+        --blobHost 127.0.0.1 --blobPort "$port" --skipApiVersionCheck
+    # The account and key of every emulator, as Microsoft's documentation has them.
+    key='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
+    export AZURE_STORAGE_CONNECTION_STRING="DefaultEndpointsProtocol=http;AccountName=$account;\
+AccountKey=$key;BlobEndpoint=http://127.0.0.1:$port/$account;"
+    python3 "$HERE_BUCKET/container.py" "http://127.0.0.1:$port/$account/$1" "$account" "$key" ||
+        fail 'the container cannot be made'
+}
+
 # go_tool NAME MODULE: a program of the Go module proxy, built once and kept with the test tools.
 # Compiling takes minutes, so only with --all.
 go_tool() {

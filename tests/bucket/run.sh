@@ -10,7 +10,8 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-all=(moto demo credentials web azure google minio fight programs posix metadata kills faults)
+all=(moto demo credentials web azure names google minio fight programs posix metadata kills)
+all+=(faults)
 case "${1:-}" in
     --list)
         printf '%s\n' "${all[@]}"

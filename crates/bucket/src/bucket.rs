@@ -3,8 +3,8 @@
 //! # Invariants
 //! - Keys are whole keys of the bucket, without the prefix of a mount taken off, and end in no
 //!   slash except for the markers of directories. [`Bucket`] translates nothing in them: a key that
-//!   an implementation cannot send as it is fails with [`BucketError::BadKey`] and never reaches
-//!   another object.
+//!   the store would not keep as it is ([`Bucket::naming`]) fails with [`BucketError::BadKey`] and
+//!   never reaches another object.
 //! - Conditions are the store's: a call whose condition does not hold changes nothing. Whether a
 //!   store keeps to that is what [`Bucket::promises`] says; what it does not honour is sent all the
 //!   same.
@@ -15,7 +15,7 @@
 
 #[cfg(doc)]
 use crate::BucketError;
-use crate::{Checksum, Fetch, ObjectMetadata, Requests, Result, Taker, WriteMetadata};
+use crate::{Checksum, Fetch, Naming, ObjectMetadata, Requests, Result, Taker, WriteMetadata};
 use bytes::Bytes;
 use ogive_origin::{ReadAhead, Time};
 use std::fmt;
@@ -26,6 +26,9 @@ use std::sync::Arc;
 pub trait Bucket: Send + Sync + 'static {
     /// Which bucket this is.
     fn identity(&self) -> BucketIdentity;
+
+    /// Which keys it keeps as they are.
+    fn naming(&self) -> &'static Naming;
 
     /// Which conditions the store honours, as far as is known.
     fn promises(&self) -> Promises;

@@ -16,6 +16,7 @@
 //! | [`BucketError::TooManyNames`] | a listing without an end | `EOVERFLOW` |
 //! | [`BucketError::Unsupported`] | 501, or known beforehand | `EOPNOTSUPP` |
 //! | [`BucketError::BadKey`] | 400, or known beforehand | `EINVAL` |
+//! | [`BucketError::KeyTooLong`] | known beforehand | `ENAMETOOLONG` |
 //! | [`BucketError::Refused`] | 400, 501 and others by which it is said that nothing was done | `EIO` |
 //! | [`BucketError::Failed`] | anything else | `EIO` |
 
@@ -129,6 +130,12 @@ pub enum BucketError {
         /// Why.
         why: &'static str,
     },
+    /// The key has more bytes, or characters, than the store takes.
+    #[error("{key} is longer than the store takes")]
+    KeyTooLong {
+        /// The key.
+        key: String,
+    },
     /// The store has answered that it does not do it, in words that are not in this table. Nothing
     /// has happened.
     #[error("the store does not do this to {key}: {message}")]
@@ -158,6 +165,7 @@ impl BucketError {
             Self::Denied { .. } => Errno::ACCESS,
             Self::ConditionFailed { .. } => Errno::STALE,
             Self::OutOfRange { .. } | Self::BadKey { .. } => Errno::INVAL,
+            Self::KeyTooLong { .. } => Errno::NAMETOOLONG,
             Self::Unsupported { .. } => Errno::OPNOTSUPP,
             Self::Full { .. } => Errno::NOSPC,
             Self::TooManyNames { .. } => Errno::OVERFLOW,
@@ -225,6 +233,7 @@ mod tests {
             (BucketError::NoTurn { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::Unsupported { what: "rename" }, Errno::OPNOTSUPP),
             (BucketError::BadKey { key: key(), why: "it is empty" }, Errno::INVAL),
+            (BucketError::KeyTooLong { key: key() }, Errno::NAMETOOLONG),
             (BucketError::Refused { key: key(), message: message() }, Errno::IO),
             (BucketError::Failed { key: key(), message: message() }, Errno::IO),
         ];

@@ -1,61 +1,7 @@
-//! Which keys can be asked for, which can be names of files, and the numbers made of them.
+//! The directories that keys are in, and the numbers that are made of keys.
 
-use crate::{BucketError, BucketIdentity, Object, Result};
+use crate::{BucketIdentity, Object};
 use ogive_origin::Tag;
-
-/// The longest name a directory entry can have on Linux (NAME_MAX), in bytes.
-const NAME_BYTES_MAX: usize = 255;
-
-/// The longest key that stores take, in bytes.
-pub(crate) const KEY_BYTES_MAX: usize = 1024;
-
-/// Refuses keys that no store takes: empty ones, and those over 1,024 bytes.
-pub(crate) fn check(key: &str) -> Result<()> {
-    let why = match key.len() {
-        0 => "it is empty",
-        1..=KEY_BYTES_MAX => return Ok(()),
-        _ => "it is longer than 1,024 bytes",
-    };
-    Err(BucketError::BadKey { key: key.to_owned(), why })
-}
-
-/// The key, if it survives the way to the store: the library that sends it trims and joins paths,
-/// and the address of a request drops `.` and `..`.
-pub(crate) fn sendable(key: &str) -> Result<&str> {
-    check(key)?;
-    let why = if key.trim() != key {
-        "it begins or ends with white space"
-    } else if key.starts_with('/') || key.contains("//") {
-        "it has an empty part"
-    } else if key.split('/').any(|part| part == "." || part == "..") {
-        "it has a part . or .."
-    } else {
-        return Ok(key);
-    };
-    Err(BucketError::BadKey { key: key.to_owned(), why })
-}
-
-/// The name that a key or common prefix has in a directory, `None` if it can have none.
-pub(crate) fn name_in<'a>(directory: &str, key: &'a str) -> Option<&'a str> {
-    let name = key.strip_prefix(directory)?;
-    let name = name.strip_suffix('/').unwrap_or(name);
-    let is_name = !name.is_empty()
-        && name.len() <= NAME_BYTES_MAX
-        && !name.contains(['/', '\0'])
-        && sendable(key).is_ok();
-    is_name.then_some(name)
-}
-
-/// Why a key or common prefix cannot have a name in a directory.
-pub(crate) fn why_nameless(directory: &str, key: &str) -> &'static str {
-    if let Err(BucketError::BadKey { why, .. }) = sendable(key) {
-        return why;
-    }
-    match key.strip_prefix(directory) {
-        Some(name) if name.contains('\0') => "it has a NUL",
-        _ => "a part of it is longer than 255 bytes",
-    }
-}
 
 /// The directory of a key that ends in a name, and the name.
 pub(crate) fn split(key: &str) -> (&str, &str) {
@@ -119,28 +65,6 @@ mod tests {
     use super::*;
     use crate::ETag;
     use ogive_origin::Time;
-
-    #[test]
-    fn keys_that_would_reach_another_object_are_refused() {
-        let long = "x".repeat(1025);
-        for key in ["", "/a", "a//b", " a", "a ", "a\n", ".", "a/./b", "a/..", "//", "a//", &long] {
-            assert!(sendable(key).is_err(), "{key:?}");
-        }
-        for key in ["a", "a/", "a b", "a/ b/c", "...", "a/.b", "ä", "%2e", "a+b?c#d&e"] {
-            assert_eq!(sendable(key), Ok(key));
-        }
-    }
-
-    #[test]
-    fn a_name_is_what_a_directory_entry_can_be() {
-        let long = format!("d/{}", "x".repeat(256));
-        assert_eq!(name_in("d/", "d/a"), Some("a"));
-        assert_eq!(name_in("d/", "d/a/"), Some("a"));
-        assert_eq!(name_in("", "a"), Some("a"));
-        for key in ["d/", "d//", "e/a", "d/a/b", "d/.", "d/..", "d/../", "d/a\0", "d/a ", &long] {
-            assert_eq!(name_in("d/", key), None, "{key:?}");
-        }
-    }
 
     #[test]
     fn numbers_are_of_bucket_and_key_and_stay_the_same() {

@@ -3,9 +3,8 @@
 //!
 //! One lock, of everything; it is never held while a fault makes a caller wait.
 
-use crate::keys;
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Listing, Object,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Listing, Naming, Object,
     ObjectMetadata, Promises, Requests, Result, Upload, WriteMetadata,
 };
 use bytes::{Bytes, BytesMut};
@@ -92,6 +91,7 @@ pub struct MemoryBucket {
 struct State {
     objects: BTreeMap<String, Stored>,
     promises: Promises,
+    naming: &'static Naming,
     faults: HashMap<Operation, VecDeque<Fault>>,
     requests: HashMap<Operation, u64>,
     writes: u64,
@@ -132,6 +132,7 @@ impl MemoryBucket {
         let state = State {
             objects: BTreeMap::new(),
             promises: Promises::ALL,
+            naming: &Naming::S3,
             faults: HashMap::new(),
             requests: HashMap::new(),
             writes: 0,
@@ -144,6 +145,11 @@ impl MemoryBucket {
     /// Says which conditions are honoured from now on; others are accepted and ignored.
     pub fn honour(&self, promises: Promises) {
         self.state.lock().promises = promises;
+    }
+
+    /// Says which keys it keeps as they are from now on.
+    pub fn name_as(&self, naming: &'static Naming) {
+        self.state.lock().naming = naming;
     }
 
     /// Lets the next request of a kind, after those that are doomed already, meet a fault.
@@ -288,6 +294,10 @@ impl Bucket for MemoryBucket {
         BucketIdentity { endpoint: "memory:".to_owned(), bucket: "test".to_owned() }
     }
 
+    fn naming(&self) -> &'static Naming {
+        self.state.lock().naming
+    }
+
     fn promises(&self) -> Promises {
         self.state.lock().promises
     }
@@ -359,7 +369,7 @@ impl Bucket for MemoryBucket {
         condition: &Condition,
         beside: WriteMetadata<'_>,
     ) -> Result<Object> {
-        keys::check(key)?;
+        self.naming().made(key)?;
         let fault = self.request(Operation::Put)?;
         let mut state = self.state.lock();
         state.check(key, condition, false)?;
@@ -373,7 +383,7 @@ impl Bucket for MemoryBucket {
         condition: &Condition,
         beside: WriteMetadata<'_>,
     ) -> Result<Box<dyn Upload>> {
-        keys::check(key)?;
+        self.naming().made(key)?;
         let fault = self.request(Operation::Begin)?;
         answer((), fault)?;
         self.state.lock().uploads += 1;
@@ -393,7 +403,7 @@ impl Bucket for MemoryBucket {
         condition: &Condition,
         beside: WriteMetadata<'_>,
     ) -> Result<Object> {
-        keys::check(target)?;
+        self.naming().made(target)?;
         let fault = self.request(Operation::Copy)?;
         let mut state = self.state.lock();
         let body = state.find(&source.key, source.etag.as_ref())?.body.clone();

@@ -84,8 +84,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
     /// more.
     fn lookup_in(&self, parent: &Directory, name: &OsStr) -> Result<Found<Node>> {
         // What is changed here is not as it was listed.
-        let is_staged =
-            Self::key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
+        let is_staged = self.key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
         let snapshot = parent.snapshot.lock().clone().filter(|_| !is_staged);
         let listed = snapshot.as_ref().zip(name.to_str()).and_then(|(snapshot, name)| {
             let item = snapshot.find(name)??;

@@ -7,15 +7,17 @@ use super::names::Node;
 use super::posix::Posix;
 use super::writing::Chmod;
 use super::writing::Wants;
-use crate::{Bucket, ObjectMetadata, keys};
+use crate::naming::NAME_BYTES_MAX;
+use crate::{Bucket, ObjectMetadata};
 use ogive_origin::{
     Attributes, Caller, Changes, Errno, FileKind, Found, OFlags, RenameFlags, Result, SetTime, Time,
 };
 use std::ffi::OsStr;
 
 impl<B: Bucket> BucketOrigin<B> {
-    /// The key of a name that is to be made in a directory.
-    pub(super) fn key_to_make(&self, parent: &Node, name: &OsStr) -> Result<String> {
+    /// The key of a name that is to be made in a directory, and to be stored with this at its end: a
+    /// slash, if it is a directory.
+    pub(super) fn key_to_make(&self, parent: &Node, name: &OsStr, end: &str) -> Result<String> {
         self.writing()?;
         if !parent.is_directory() {
             return Err(Errno::NOTDIR);
@@ -23,11 +25,12 @@ impl<B: Bucket> BucketOrigin<B> {
         if parent.is_gone() {
             return Err(Errno::STALE);
         }
-        // A name that cannot be one is not absent: it cannot be made.
-        let invalid = |errno| if errno == Errno::NOENT { Errno::INVAL } else { errno };
-        let key = Self::key(parent.key(), name).map_err(invalid)?;
-        // With the slash of a directory it is one byte longer.
-        keys::check(&format!("{key}/")).map_err(|_| Errno::NAMETOOLONG)?;
+        if name.len() > NAME_BYTES_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+        let key = format!("{}{}", parent.key(), name.to_str().ok_or(Errno::INVAL)?);
+        let stored = format!("{key}{end}");
+        self.bucket.naming().made(&stored).map_err(|error| self.errno(&error))?;
         Ok(key)
     }
 
@@ -47,7 +50,7 @@ impl<B: Bucket> BucketOrigin<B> {
         flags: OFlags,
         (mode, caller): (u32, Caller),
     ) -> Result<(Found<Node>, File)> {
-        let key = self.key_to_make(parent, name)?;
+        let key = self.key_to_make(parent, name, "")?;
         if self.told(self.exists(&format!("{key}/")))? {
             return Err(if flags.contains(OFlags::EXCL) { Errno::EXIST } else { Errno::ISDIR });
         }
@@ -72,7 +75,7 @@ impl<B: Bucket> BucketOrigin<B> {
 
     /// Makes a directory.
     pub(super) fn make_directory(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        let key = self.key_to_make(parent, name)?;
+        let key = self.key_to_make(parent, name, "/")?;
         if self.there(&key)?.is_some() {
             return Err(Errno::EXIST);
         }
@@ -96,7 +99,7 @@ impl<B: Bucket> BucketOrigin<B> {
         if parent.is_gone() {
             return Err(Errno::STALE);
         }
-        Self::key(parent.key(), name)
+        self.key(parent.key(), name)
     }
 
     /// Removes a directory with nothing in it.
@@ -128,8 +131,9 @@ impl<B: Bucket> BucketOrigin<B> {
         }
         let is_new = flags.contains(RenameFlags::NOREPLACE);
         let from = self.key_to_remove(from_parent, from_name)?;
-        let to = self.key_to_make(to_parent, to_name)?;
         let source = self.there(&from)?.ok_or(Errno::NOENT)?;
+        let end = if source == Item::Directory { "/" } else { "" };
+        let to = self.key_to_make(to_parent, to_name, end)?;
         if from == to {
             return Ok(());
         }

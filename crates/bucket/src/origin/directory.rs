@@ -8,7 +8,7 @@
 //! # Names
 //! A directory is a common prefix of keys, or the marker `name/`. Where an object has the name of a
 //! directory, the directory has it, and the object is hidden. Keys that cannot be names are hidden
-//! as well ([`crate::keys::name_in`]). Both are counted.
+//! as well ([`crate::Naming`]). Both are counted.
 //!
 //! # Locks
 //! One, of the table of young snapshots; nothing is asked under it.
@@ -78,11 +78,11 @@ impl Snapshot {
         let taken = Instant::now();
         let mut items = Vec::new();
         let (mut hidden, mut seen, mut is_whole) = (0, 0, true);
-        let mut nameless = Vec::new();
+        let (mut nameless, naming) = (Vec::new(), bucket.naming());
         let listing = Listing { prefix, delimited: true, page: PAGE };
         bucket.list(&listing, &mut |entry| {
             seen += 1;
-            match keys::name_in(prefix, entry.key()) {
+            match naming.name_in(prefix, entry.key()) {
                 Some(name) => {
                     let name = Box::from(name);
                     let is_directory = entry.key().ends_with('/');
@@ -96,7 +96,7 @@ impl Snapshot {
                 None => {
                     hidden += 1;
                     if nameless.len() < NAMELESS_MAX {
-                        let why = keys::why_nameless(prefix, entry.key());
+                        let why = naming.why_nameless(prefix, entry.key());
                         nameless.push((entry.key().into(), why));
                     }
                 }
@@ -132,9 +132,11 @@ impl Snapshot {
         let Self { taken, is_whole, exists, hidden, .. } = *self;
         let mut items = self.items.clone();
         for object in objects {
-            let Some(name) = keys::name_in(prefix, &object.key).map(Box::<str>::from) else {
+            let (directory, name) = keys::split(&object.key);
+            if directory != prefix {
                 continue;
-            };
+            }
+            let name = Box::<str>::from(name);
             match items.binary_search_by(|(known, _)| known.cmp(&name)) {
                 // A directory hides an object of its name.
                 Ok(at) if items[at].1 == Item::Directory => {}

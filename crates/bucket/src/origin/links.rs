@@ -55,7 +55,7 @@ impl<B: Bucket> BucketOrigin<B> {
         target: &OsStr,
         caller: Caller,
     ) -> Result<Found<Node>> {
-        let key = self.key_to_make(parent, name)?;
+        let key = self.key_to_make(parent, name, "")?;
         if self.there(&key)?.is_some() {
             return Err(Errno::EXIST);
         }

@@ -27,7 +27,7 @@ impl Messages {
             error,
             BucketError::NotFound { .. }
                 | BucketError::ConditionFailed { .. }
-                | BucketError::BadKey { .. }
+                | BucketError::KeyTooLong { .. }
                 | BucketError::Unsupported { .. }
         );
         if !is_ordinary {

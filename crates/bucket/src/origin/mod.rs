@@ -152,7 +152,7 @@ impl<B: Bucket> BucketOrigin<B> {
 
     fn over(bucket: B, options: OriginOptions) -> crate::Result<Self> {
         if !options.prefix.is_empty() {
-            keys::sendable(&options.prefix)?;
+            bucket.naming().sendable(&options.prefix)?;
         }
         let identity = bucket.identity();
         Ok(Self {
@@ -223,6 +223,10 @@ impl<B: Bucket> BucketOrigin<B> {
 
     /// Whether there is anything under a prefix.
     fn exists(&self, prefix: &str) -> crate::Result<bool> {
+        // Below a name of the longest length nothing can be, nor below one that is no directory's.
+        if !prefix.is_empty() && self.bucket.naming().sendable(prefix).is_err() {
+            return Ok(false);
+        }
         let mut exists = false;
         self.bucket.list(&Listing { prefix, delimited: false, page: 1 }, &mut |_| {
             exists = true;
@@ -240,15 +244,17 @@ impl<B: Bucket> BucketOrigin<B> {
         result.map_err(|error| self.errno(&error))
     }
 
-    /// The key of a name in a directory.
-    fn key(directory: &str, name: &OsStr) -> Result<String> {
+    /// The key of a name in a directory. That of a directory may be one that no file can have: of
+    /// white space at its end, a slash follows.
+    fn key(&self, directory: &str, name: &OsStr) -> Result<String> {
         let name = name.to_str().ok_or(Errno::NOENT)?;
-        let key = format!("{directory}{name}");
-        match keys::name_in(directory, &key) {
-            Some(_) => Ok(key),
-            None if name.len() > 255 || key.len() > keys::KEY_BYTES_MAX => Err(Errno::NAMETOOLONG),
-            None => Err(Errno::NOENT),
+        let (naming, key) = (self.bucket.naming(), format!("{directory}{name}"));
+        let is_name = |key: &str| naming.name_in(directory, key).is_some();
+        if is_name(&key) || is_name(&format!("{key}/")) {
+            return Ok(key);
         }
+        let is_long = matches!(naming.sendable(&key), Err(BucketError::KeyTooLong { .. }));
+        Err(if name.len() > 255 || is_long { Errno::NAMETOOLONG } else { Errno::NOENT })
     }
 
     fn found(&self, key: &str, item: &Item) -> Result<Found<Node>> {
@@ -358,6 +364,12 @@ impl<B: Bucket> BucketOrigin<B> {
         if self.is_out_of_reach() {
             return self.remembered(key);
         }
+        let naming = self.bucket.naming();
+        if naming.made(key).is_err() && naming.made(&format!("{key}/")).is_err() {
+            // The store would refuse the question as well: a listing tells whether it is there.
+            let (directory, name) = keys::split(key);
+            return Ok(self.listing(directory)?.find(name).flatten().cloned());
+        }
         // A directory hides an object of its name, so it is asked for first.
         let answer = self.exists(&format!("{key}/"));
         if self.hear(&answer) {
@@ -371,6 +383,9 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     fn ask_for_object(&self, key: &str) -> Result<Option<Item>> {
+        if self.bucket.naming().sendable(key).is_err() {
+            return Ok(None);
+        }
         let answer = self.bucket.head(key);
         if self.hear(&answer) {
             return self.remembered(key);
@@ -393,7 +408,7 @@ impl<B: Bucket> BucketOrigin<B> {
     }
 
     fn find(&self, directory: &str, name: &OsStr) -> Result<Found<Node>> {
-        let key = Self::key(directory, name)?;
+        let key = self.key(directory, name)?;
         if let Some(staged) = self.staged_at(&key) {
             return self.found(&key, &Item::File(staged));
         }

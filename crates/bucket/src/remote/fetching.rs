@@ -18,7 +18,6 @@ use super::hedging::Hedging;
 use super::throttle::Gate;
 use super::window::Window;
 use super::{RETRIES, RETRY_AFTER, Shared, StoreKind};
-use crate::keys::sendable;
 use crate::{BucketError, Fetch, Result, Taker};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -199,7 +198,7 @@ impl Shared {
     }
 
     async fn fetch(&self, fetch: &Fetch, taker: &mut dyn Taker) -> Result<u64> {
-        sendable(&fetch.key)?;
+        self.sendable(&fetch.key)?;
         let (reading, allowed) = (&self.reading, self.timeout);
         let (key, seconds) = (|| fetch.key.clone(), allowed.as_secs());
         let (mut given, mut tries, mut deadline) = (0, 0, Instant::now() + allowed);

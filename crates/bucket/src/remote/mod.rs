@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Keys reach the store as they are, or not at all. The library trims and joins paths, and the
 //!   address of a request drops `.` and `..`; keys that would not survive that are refused before
-//!   anything is sent ([`sendable`]).
+//!   anything is sent ([`Naming`]).
 //! - Whoever calls drives the request himself on the executor's clock and sockets, and is released
 //!   when the time allowed is over. Bytes are handed over on the caller's thread.
 //! - Requests are retried with growing, jittered pauses by a layer of the library, within the same
@@ -32,11 +32,10 @@ pub use stores::StoreKind;
 #[cfg(feature = "demo")]
 use crate::demo::{Credentials, DemoStore};
 use crate::journal::Journal;
-use crate::keys::sendable;
 use crate::requests::Counters;
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Fetch, Listing, Object,
-    Promises, Requests, Result, Taker, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Fetch, Listing, Naming,
+    Object, Promises, Requests, Result, Taker, Upload, WriteMetadata,
 };
 use answers::translate;
 use bytes::Bytes;
@@ -282,8 +281,13 @@ impl Shared {
         }
     }
 
+    /// The key, if it means itself at the store.
+    fn sendable<'a>(&self, key: &'a str) -> Result<&'a str> {
+        self.kind.naming().sendable(key)
+    }
+
     fn head(&self, key: &str) -> Result<Object> {
-        let metadata = self.wait(key, self.operator.stat(sendable(key)?))?;
+        let metadata = self.wait(key, self.operator.stat(self.sendable(key)?))?;
         Ok(self.object(key, &metadata))
     }
 
@@ -328,6 +332,10 @@ impl Bucket for RemoteBucket {
         self.shared.counters.read()
     }
 
+    fn naming(&self) -> &'static Naming {
+        self.shared.kind.naming()
+    }
+
     fn promises(&self) -> Promises {
         *self.shared.promises.lock()
     }
@@ -350,7 +358,7 @@ impl Bucket for RemoteBucket {
         let shared = &self.shared;
         let options = shared.kind.reading(expected);
         let open = async {
-            let reader = shared.operator.reader_options(sendable(key)?, options).await;
+            let reader = shared.operator.reader_options(shared.sendable(key)?, options).await;
             Ok(match reader {
                 Ok(reader) => reader.into_bytes_stream(range).await,
                 Err(error) => Err(error),
@@ -412,7 +420,7 @@ impl Bucket for RemoteBucket {
         beside: WriteMetadata<'_>,
     ) -> Result<Object> {
         let (shared, size_bytes) = (&self.shared, body.len() as u64);
-        sendable(key)?;
+        shared.kind.naming().made(key)?;
         let answer = if key.ends_with('/') {
             // The marker of a directory, of which one is as good as another.
             let made = shared.wait(key, shared.operator.create_dir(key));
@@ -434,7 +442,8 @@ impl Bucket for RemoteBucket {
     ) -> Result<Box<dyn Upload>> {
         let shared = Arc::clone(&self.shared);
         let options = shared.kind.writing(condition, beside);
-        let writer = shared.wait(key, shared.operator.writer_options(sendable(key)?, options))?;
+        let key = shared.kind.naming().made(key)?;
+        let writer = shared.wait(key, shared.operator.writer_options(key, options))?;
         Ok(Box::new(RemoteUpload {
             writer: Some(writer),
             key: key.to_owned(),
@@ -477,7 +486,7 @@ impl Bucket for RemoteBucket {
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<()> {
         let (shared, prefix) = (&self.shared, listing.prefix);
-        let path = if prefix.is_empty() { "/" } else { sendable(prefix)? };
+        let path = if prefix.is_empty() { "/" } else { shared.sendable(prefix)? };
         let page = listing.page.clamp(1, 1000);
         let options = ListOptions {
             limit: Some(page),
@@ -551,8 +560,8 @@ impl Upload for RemoteUpload {
     }
 
     fn copy_part(&mut self, source: &Object, range: Range<u64>) -> Result<()> {
-        sendable(&source.key)?;
         let shared = Arc::clone(&self.shared);
+        shared.sendable(&source.key)?;
         if !shared.kind.copies_inside() {
             return carry(&shared, self, source, range);
         }

@@ -7,7 +7,6 @@
 
 use super::fetching::pause;
 use super::{RETRIES, Shared, StoreKind};
-use crate::keys::sendable;
 use crate::{Object, Result};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -26,7 +25,7 @@ impl Shared {
         if self.kind != StoreKind::S3 {
             return Ok((self.head(key)?, None));
         }
-        sendable(key)?;
+        self.sendable(key)?;
         let (metadata, bytes) = self.wait(key, async {
             let mut tries = 0;
             loop {

@@ -14,7 +14,7 @@ use super::credentials::Credentials;
 use super::left;
 use super::{RemoteOptions, variable};
 use crate::object_metadata::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE};
-use crate::{Condition, ETag, ObjectMetadata, WriteMetadata};
+use crate::{Condition, ETag, Naming, ObjectMetadata, WriteMetadata};
 use opendal::options::{DeleteOptions, ReaderOptions, WriteOptions};
 use opendal::{Metadata, Operator, services};
 use reqsign_aws_v4::Credential;
@@ -59,6 +59,15 @@ impl StoreKind {
             Self::S3 => s3(options, runtime, timeout),
             Self::Azure => azure(options),
             Self::Google => google(options),
+        }
+    }
+
+    /// Which keys such a store keeps as they are.
+    pub(super) fn naming(self) -> &'static Naming {
+        match self {
+            Self::S3 => &Naming::S3,
+            Self::Azure => &Naming::AZURE,
+            Self::Google => &Naming::GOOGLE,
         }
     }
 

@@ -89,6 +89,10 @@ pub fn rename_directory(
     if has_more_than_its_marker(bucket, to)? {
         return Err(RenameError::NotEmpty(to.to_owned()));
     }
+    // A key that is taken where it is may be too long where it would be.
+    for key in &keys {
+        bucket.naming().made(&format!("{to}{}", key.rest))?;
+    }
     let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;
     let copied = copy_all(bucket, &log)
         .and_then(|()| log.copied().map_err(|error| StagedError::from(error).into()));

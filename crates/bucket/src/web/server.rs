@@ -3,10 +3,10 @@
 use super::index::{self, Named};
 use super::seen::{Seen, is_the_servers};
 use crate::error::in_words;
-use crate::keys::{self, sendable};
+use crate::keys;
 use crate::requests::{Counters, Kind};
 use crate::{
-    Bucket, BucketError, BucketIdentity, Condition, ETag, Entry, Listing, Object, Promises,
+    Bucket, BucketError, BucketIdentity, Condition, ETag, Entry, Listing, Naming, Object, Promises,
     Requests, Result, Upload, WriteMetadata,
 };
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use futures_util::{StreamExt as _, stream};
 use http::header::{DATE, HeaderValue, IF_MATCH, RANGE};
 use http::{Method, StatusCode};
 use ogive_origin::Time;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Response, redirect};
 use std::future::Future;
 use std::ops::{ControlFlow, Range};
@@ -34,6 +35,11 @@ const REDIRECTS_MAX: usize = 5;
 /// What is asked of a directory over WebDAV.
 const PROPERTIES: &str = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/>\
      <getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
+
+/// What of a key is quoted in an address: all but the characters that RFC 3986 calls unreserved,
+/// and slashes.
+const QUOTED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A web server, below an address, to be read.
 #[derive(Debug)]
@@ -160,7 +166,7 @@ impl WebBucket {
             if found.url().path() != format!("{}/", address.path()) {
                 let (_, part) = keys::split(address.path());
                 let name = percent_encoding::percent_decode_str(part).decode_utf8_lossy();
-                let is_name = keys::name_in("", &name).is_some();
+                let is_name = Naming::WEB.name_in("", &name).is_some();
                 let name = is_name.then(|| name.into_owned());
                 self.only = Some(name.ok_or_else(|| refuse("name a file so"))?);
                 self.base = address.join(".").map_err(|_| refuse("name a file so"))?;
@@ -186,20 +192,9 @@ impl WebBucket {
 
     /// The address of a key.
     fn address(&self, key: &str) -> Result<Url> {
-        if key.is_empty() {
-            return Ok(self.base.clone());
-        }
-        let mut address = self.base.clone();
-        let bad = || BucketError::BadKey { key: key.to_owned(), why: "no address has it" };
-        address
-            .path_segments_mut()
-            .map_err(|()| bad())?
-            .pop_if_empty()
-            .extend(sendable(key)?.split('/'));
-        // What the address makes of it must be what was meant, one part for each.
-        match address.path().starts_with(self.base.path()) {
-            true => Ok(address),
-            false => Err(bad()),
+        match key {
+            "" => Ok(self.base.clone()),
+            key => Ok(below(&self.base, Naming::WEB.sendable(key)?)),
         }
     }
 
@@ -398,6 +393,14 @@ impl WebBucket {
     }
 }
 
+/// The address of a key below that of a directory.
+fn below(base: &Url, key: &str) -> Url {
+    let mut address = base.clone();
+    // Quoted here: what the address quotes by itself it takes tabs and newlines out of first.
+    address.set_path(&format!("{}{}", base.path(), utf8_percent_encode(key, QUOTED)));
+    address
+}
+
 fn clock(response: &Response) -> Option<std::time::SystemTime> {
     let date = response.headers().get(DATE)?.to_str().ok()?;
     httpdate::parse_http_date(date).ok()
@@ -407,6 +410,10 @@ impl Bucket for WebBucket {
     fn identity(&self) -> BucketIdentity {
         let endpoint = self.base.origin().ascii_serialization();
         BucketIdentity { endpoint, bucket: self.base.path().to_owned() }
+    }
+
+    fn naming(&self) -> &'static Naming {
+        &Naming::WEB
     }
 
     fn promises(&self) -> Promises {
@@ -545,4 +552,24 @@ impl WebBucket {
 fn starts_at(response: &Response) -> Option<u64> {
     let range = response.headers().get(http::header::CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_key_is_its_own() {
+        let base = Url::parse("http://host:1/a%20b/").unwrap();
+        for key in
+            ["x", "d/", "d/x y", "a\tb", "a\nb", "a\\b", "%2e", "a?b#c", "ü", "a;b:c@d&e=f+g"]
+        {
+            let address = below(&base, key);
+            let (path, origin) = (address.path().to_owned(), address.origin());
+            let rest = path.strip_prefix(base.path()).unwrap();
+            let read = percent_encoding::percent_decode_str(rest).decode_utf8().unwrap();
+            assert_eq!((&*read, origin), (key, base.origin()));
+            assert!(address.query().is_none() && address.fragment().is_none());
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Names: what is made, removed and renamed, and what becomes of those who have it open.
 
 use super::*;
-use ogive_bucket::{Bucket as _, Promises};
+use ogive_bucket::{Bucket as _, Naming, Promises};
 use ogive_origin::{SetTime, Time};
 
 #[test]
@@ -186,4 +186,92 @@ fn a_rename_of_a_directory_that_was_cut_off_is_ended_by_the_next_mount() {
     let m = m.killed(&bucket, LONG);
     assert_eq!(m.names(""), ["e"]);
     assert_eq!(m.names("e").len(), 5);
+}
+
+#[test]
+fn a_name_that_the_store_takes_for_another_is_refused_when_it_is_made() {
+    let bucket = MemoryBucket::new();
+    bucket.name_as(&Naming::AZURE);
+    bucket.foreign_put("tree/x", "precious");
+    bucket.foreign_put("d\\e", "hidden");
+    bucket.foreign_put("new\nline", "shown");
+    for ttl in [LONG, Duration::ZERO] {
+        let stage = tempfile::tempdir().unwrap();
+        let opened = journal(stage.path());
+        let options = OriginOptions { convention: Convention::S3fs, ..options(ttl) };
+        let origin = BucketOrigin::open_writable(bucket.clone(), options, opened, write_options());
+        let m = Mounted { origin: origin.unwrap(), directory: stage };
+        m.write("f", b"bytes").unwrap();
+        m.make_directory("dir").unwrap();
+        let root = m.find("").unwrap().node;
+        for name in ["tree\\x", "dot.", "dots..", "a\\", "tab\t", "\u{7f}", "\u{fffe}"] {
+            assert_eq!(refused(m.create(name, OFlags::WRONLY)), Errno::INVAL, "{name:?}");
+            assert_eq!(refused(m.make_directory(name)), Errno::INVAL, "{name:?}");
+            assert_eq!(refused(m.rename("f", name)), Errno::INVAL, "{name:?}");
+            assert_eq!(refused(m.rename("dir", name)), Errno::INVAL, "{name:?}");
+            let link = Make::Symlink { target: OsStr::new("f") };
+            let made = m.make(&root, OsStr::new(name), link, CALLER);
+            assert_eq!(refused(made), Errno::INVAL, "{name:?}");
+            assert_eq!(refused(m.find(name)), Errno::NOENT, "{name:?}");
+            assert_eq!(refused(m.unlink(name)), Errno::NOENT, "{name:?}");
+            assert_eq!(refused(m.remove_directory(name)), Errno::NOENT, "{name:?}");
+        }
+        // A key that is there and leads to itself is shown, if the row says that it cannot be made.
+        assert_eq!(m.names(""), ["dir", "f", "new\nline", "tree"]);
+        assert_eq!(m.read("new\nline").unwrap(), b"shown");
+        let mut hidden = Vec::new();
+        m.hidden(&mut |key, why| hidden.push(format!("{key}: {why}")));
+        assert_eq!(hidden, ["d\\e: Azure takes a backslash for a slash"]);
+        assert_eq!(stored(&bucket, "tree/x").unwrap(), b"precious");
+        assert_eq!(stored(&bucket, "f").unwrap(), b"bytes");
+        m.unlink("f").unwrap();
+        m.remove_directory("dir").unwrap();
+    }
+}
+
+#[test]
+fn a_key_of_the_longest_length_is_made_read_renamed_and_removed() {
+    let bucket = MemoryBucket::new();
+    let directory = vec!["d".repeat(200); 5].join("/");
+    let key = format!("{directory}/{}", "f".repeat(1024 - 1005));
+    assert_eq!(key.len(), 1024);
+    bucket.foreign_put(&format!("{directory}/there"), "x");
+    for ttl in [LONG, Duration::ZERO] {
+        let m = mount(&bucket, ttl);
+        m.write(&key, b"one").unwrap();
+        m.write(&key, b"two").unwrap();
+        assert_eq!(m.read(&key).unwrap(), b"two");
+        m.rename(&key, "short").unwrap();
+        m.rename("short", &key).unwrap();
+        assert_eq!(stored(&bucket, &key).unwrap(), b"two");
+        m.unlink(&key).unwrap();
+        assert_eq!(stored(&bucket, &key), None);
+        let longer = format!("{key}g");
+        assert_eq!(refused(m.create(&longer, OFlags::WRONLY)), Errno::NAMETOOLONG);
+        assert_eq!(refused(m.find(&longer)), Errno::NAMETOOLONG);
+        // With its slash a directory of that name would be longer.
+        assert_eq!(refused(m.make_directory(&key)), Errno::NAMETOOLONG);
+        m.make_directory(&key[..1023]).unwrap();
+        m.remove_directory(&key[..1023]).unwrap();
+        // What is below a directory may become too long with it: then none of it is renamed.
+        let longer = format!("{}x", "d".repeat(200));
+        m.write(&key, b"deep").unwrap();
+        assert_eq!(refused(m.rename(&"d".repeat(200), &longer)), Errno::NAMETOOLONG);
+        assert_eq!(refused(m.find(&longer)), Errno::NOENT);
+        assert_eq!(stored(&bucket, &key).unwrap(), b"deep");
+    }
+}
+
+#[test]
+fn a_directory_whose_name_ends_in_white_space_is_entered_and_no_file_has_such_a_name() {
+    let bucket = MemoryBucket::new();
+    bucket.foreign_put("d /f", "x");
+    let m = mount(&bucket, Duration::ZERO);
+    assert_eq!(m.names(""), ["d "]);
+    assert_eq!(m.read("d /f").unwrap(), b"x");
+    m.make_directory("e ").unwrap();
+    m.write("e /g", b"y").unwrap();
+    assert_eq!(m.names("e "), ["g"]);
+    assert_eq!(refused(m.create("g ", OFlags::WRONLY)), Errno::INVAL);
+    assert_eq!(refused(m.find("g ")), Errno::NOENT);
 }

@@ -355,7 +355,7 @@ impl Writing {
     pub(super) fn staged_in(&self, directory: &str) -> Vec<Object> {
         let known: Vec<_> = {
             let table = self.table.lock();
-            let inside = |key: &str| keys::name_in(directory, key).is_some();
+            let inside = |key: &str| keys::split(key).0 == directory;
             table.iter().filter(|(key, _)| inside(key)).map(|(_, known)| known.clone()).collect()
         };
         let described = |known: Arc<OpenObject>| {

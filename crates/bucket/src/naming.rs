@@ -1,0 +1,285 @@
+//! Which keys a store keeps as they are, and which it refuses or takes for others: a row a store.
+//!
+//! A key has to come through three places: the library that sends it, the address of the request,
+//! and the store. The library trims white space at both ends and joins empty parts, and an address
+//! drops `.` and `..`. What a store does besides is in its row.
+//!
+//! - A key that would lead to another one is not [sendable](Naming::sendable). It is never asked
+//!   for; one that is listed is hidden.
+//! - A key that a store does not take is not [made](Naming::made). One that is listed is there all
+//!   the same, and is shown: the store in question is more generous than its row.
+//!
+//! Sources: "Naming and Referencing Containers, Blobs, and Metadata" of Azure, and what its service
+//! was seen to do (it drops dots at the end and takes a backslash for a slash); "Naming objects" of
+//! Google; "Creating object key names" of Amazon.
+
+use crate::{BucketError, Result};
+use std::ops::RangeInclusive;
+
+/// The longest name a directory entry can have on Linux (NAME_MAX), in bytes.
+pub(crate) const NAME_BYTES_MAX: usize = 255;
+
+/// What a key may be like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    Empty,
+    /// White space at its beginning or end.
+    Spaced,
+    /// Two slashes in a row, or one at the beginning.
+    EmptyPart,
+    /// A part `.` or `..`.
+    DotPart,
+    /// A part with this at its end.
+    PartEndsIn(char),
+    /// One of these characters in it.
+    Has(&'static [RangeInclusive<char>]),
+    /// This at its beginning.
+    Begins(&'static str),
+    /// More parts between slashes.
+    MoreParts(usize),
+}
+
+impl Form {
+    fn is_of(&self, key: &str) -> bool {
+        match self {
+            Self::Empty => key.is_empty(),
+            Self::Spaced => key.trim() != key,
+            Self::EmptyPart => key.starts_with('/') || key.contains("//"),
+            Self::DotPart => key.split('/').any(|part| part == "." || part == ".."),
+            Self::PartEndsIn(letter) => key.split('/').any(|part| part.ends_with(*letter)),
+            Self::Has(ranges) => {
+                key.chars().any(|letter| ranges.iter().any(|range| range.contains(&letter)))
+            }
+            Self::Begins(start) => key.starts_with(start),
+            Self::MoreParts(most) => key.split('/').count() > *most,
+        }
+    }
+}
+
+/// A form, and why no key may have it.
+type Rule = (Form, &'static str);
+
+/// No store is asked for such a key: the library or the address would make another one of it.
+const NEVER_SENT: &[Rule] = &[
+    (Form::Empty, "it is empty"),
+    (Form::Spaced, "it begins or ends with white space"),
+    (Form::EmptyPart, "it has an empty part"),
+    (Form::DotPart, "it has a part . or .."),
+];
+
+/// What a store makes of keys.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Naming {
+    /// The longest key.
+    longest: usize,
+    /// Whether that is in characters of UTF-16, and not in bytes.
+    counts_utf16: bool,
+    /// What the store takes for another key.
+    mistaken: &'static [Rule],
+    /// What it takes no object under.
+    refused: &'static [Rule],
+}
+
+impl Naming {
+    /// Amazon S3 and what is compatible with it. Amazon itself takes a carriage return. Others list
+    /// it as it is, and to XML it is a newline then: another key.
+    pub const S3: Self = Self {
+        longest: 1024,
+        counts_utf16: false,
+        mistaken: &[],
+        refused: &[(Form::Has(&['\r'..='\r']), "listings make a newline of a carriage return")],
+    };
+    /// Azure Blob Storage.
+    pub const AZURE: Self = Self {
+        longest: 1024,
+        counts_utf16: true,
+        mistaken: &[
+            (Form::Has(&['\\'..='\\']), "Azure takes a backslash for a slash"),
+            (Form::PartEndsIn('.'), "Azure drops a dot at the end of a part"),
+        ],
+        refused: &[
+            (
+                Form::Has(&[
+                    '\0'..='\u{1f}',
+                    '\u{7f}'..='\u{7f}',
+                    '\u{81}'..='\u{81}',
+                    '\u{8d}'..='\u{8d}',
+                    '\u{8f}'..='\u{90}',
+                    '\u{9d}'..='\u{9d}',
+                    '\u{e000}'..='\u{e000}',
+                    '\u{fdd0}'..='\u{fdef}',
+                    '\u{fff0}'..='\u{ffff}',
+                ]),
+                "it has a character that Azure does not take",
+            ),
+            (Form::MoreParts(254), "Azure takes no more than 254 parts"),
+        ],
+    };
+    /// Google Cloud Storage.
+    pub const GOOGLE: Self = Self {
+        refused: &[
+            (
+                Form::Has(&['\n'..='\n', '\r'..='\r', '\u{fffe}'..='\u{ffff}']),
+                "it has a character that Google does not take",
+            ),
+            (
+                Form::Begins(".well-known/acme-challenge/"),
+                "Google keeps .well-known/acme-challenge/ for itself",
+            ),
+        ],
+        ..Self::S3
+    };
+    /// A web server, of which nothing is known.
+    pub const WEB: Self = Self { refused: &[], ..Self::S3 };
+
+    /// The key, if it reaches the store and means itself there.
+    ///
+    /// # Errors
+    /// [`BucketError::KeyTooLong`], [`BucketError::BadKey`].
+    pub fn sendable<'a>(&self, key: &'a str) -> Result<&'a str> {
+        let length = if self.counts_utf16 { key.encode_utf16().count() } else { key.len() };
+        if length > self.longest {
+            return Err(BucketError::KeyTooLong { key: key.to_owned() });
+        }
+        check(key, NEVER_SENT)?;
+        check(key, self.mistaken)
+    }
+
+    /// The key, if the store takes an object under it.
+    ///
+    /// # Errors
+    /// Those of [`Self::sendable`].
+    pub fn made<'a>(&self, key: &'a str) -> Result<&'a str> {
+        self.sendable(key)?;
+        check(key, self.refused)
+    }
+
+    /// The name that a key or common prefix has in a directory, `None` if it can have none.
+    pub(crate) fn name_in<'a>(&self, directory: &str, key: &'a str) -> Option<&'a str> {
+        let name = key.strip_prefix(directory)?;
+        let name = name.strip_suffix('/').unwrap_or(name);
+        let is_name = !name.is_empty()
+            && name.len() <= NAME_BYTES_MAX
+            && !name.contains(['/', '\0'])
+            && self.sendable(key).is_ok();
+        is_name.then_some(name)
+    }
+
+    /// Why a key or common prefix cannot have a name in a directory.
+    pub(crate) fn why_nameless(&self, directory: &str, key: &str) -> &'static str {
+        match self.sendable(key) {
+            Err(BucketError::BadKey { why, .. }) => why,
+            Err(_) => "it is longer than the store takes",
+            Ok(_) => match key.strip_prefix(directory) {
+                Some(name) if name.contains('\0') => "it has a NUL",
+                _ => "a part of it is longer than 255 bytes",
+            },
+        }
+    }
+}
+
+/// The key, if it has none of these forms.
+fn check<'a>(key: &'a str, rules: &[Rule]) -> Result<&'a str> {
+    match rules.iter().find(|(form, _)| form.is_of(key)) {
+        Some((_, why)) => Err(BucketError::BadKey { key: key.to_owned(), why }),
+        None => Ok(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ALL: [Naming; 4] = [Naming::S3, Naming::AZURE, Naming::GOOGLE, Naming::WEB];
+
+    #[test]
+    fn keys_that_would_reach_another_object_are_refused_everywhere() {
+        let long = "x".repeat(1025);
+        for naming in ALL {
+            for key in ["", "/a", "a//b", " a", "a ", "a\n", ".", "a/./b", "a/..", "//", "a//"] {
+                assert!(naming.sendable(key).is_err(), "{key:?}");
+            }
+            assert!(matches!(naming.sendable(&long), Err(BucketError::KeyTooLong { .. })));
+            for key in ["a", "a/", "a b", "a/ b/c", "...a", "a/.b", "ä", "%2e", "a+b?c#d&e"] {
+                assert_eq!(naming.made(key), Ok(key));
+            }
+            let longest = "x".repeat(1024);
+            assert_eq!(naming.made(&longest), Ok(&*longest));
+        }
+    }
+
+    #[test]
+    fn what_one_store_mistakes_or_refuses_is_in_its_row() {
+        let no = |naming: &Naming, key: &str| naming.sendable(key).is_err();
+        for key in ["a\\b", "a./b", "a.", "a../", "\\"] {
+            assert!(no(&Naming::AZURE, key), "{key:?}");
+            assert!(!no(&Naming::S3, key) && !no(&Naming::GOOGLE, key), "{key:?}");
+        }
+        for key in ["a\u{1}b", "a\nb", "\u{81}", "\u{fffe}", "\u{fdd0}", "\u{7f}"] {
+            assert!(!no(&Naming::AZURE, key), "one that is there is shown");
+            assert!(Naming::AZURE.made(key).is_err() && Naming::S3.made(key).is_ok(), "{key:?}");
+        }
+        assert!(Naming::S3.made("a\rb").is_err() && !no(&Naming::S3, "a\rb"));
+        for key in ["a\nb", "\u{ffff}", ".well-known/acme-challenge/x"] {
+            assert!(Naming::GOOGLE.made(key).is_err() && Naming::S3.made(key).is_ok(), "{key:?}");
+        }
+        let deep = |parts| vec!["d"; parts].join("/");
+        assert!(Naming::AZURE.made(&deep(254)).is_ok() && Naming::AZURE.made(&deep(255)).is_err());
+        // Azure counts characters, the others bytes.
+        let wide = "ä".repeat(1024);
+        assert!(Naming::AZURE.made(&wide).is_ok() && Naming::GOOGLE.made(&wide).is_err());
+    }
+
+    #[test]
+    fn a_name_is_what_a_directory_entry_can_be() {
+        let naming = Naming::S3;
+        let long = format!("d/{}", "x".repeat(256));
+        assert_eq!(naming.name_in("d/", "d/a"), Some("a"));
+        assert_eq!(naming.name_in("d/", "d/a/"), Some("a"));
+        assert_eq!(naming.name_in("", "a"), Some("a"));
+        for key in ["d/", "d//", "e/a", "d/a/b", "d/.", "d/..", "d/../", "d/a\0", "d/a ", &long] {
+            assert_eq!(naming.name_in("d/", key), None, "{key:?}");
+        }
+    }
+
+    /// What the library, the address and the store make of a key, one after the other.
+    fn understood(key: &str, is_azure: bool) -> String {
+        let sent = key.trim();
+        let sent = if is_azure { sent.replace('\\', "/") } else { sent.to_owned() };
+        let mut parts: Vec<&str> = Vec::new();
+        for part in sent.split('/') {
+            let part = if is_azure && part != ".." { part.trim_end_matches('.') } else { part };
+            match part {
+                "" | "." => {}
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        let end = if sent.ends_with('/') && !parts.is_empty() { "/" } else { "" };
+        format!("{}{end}", parts.join("/"))
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_that_is_sent_is_understood_as_itself(
+            key in prop_oneof![r"[a./\\ %\n]{1,9}", r"\PC{1,9}", any::<String>()],
+        ) {
+            for naming in ALL {
+                let is_azure = naming == Naming::AZURE;
+                match naming.sendable(&key) {
+                    Ok(sent) => prop_assert_eq!(understood(sent, is_azure), sent),
+                    Err(_) => prop_assert!(naming.made(&key).is_err()),
+                }
+            }
+        }
+
+        #[test]
+        fn a_key_that_is_understood_as_itself_is_sent(key in r"[a./\\ %\n]{1,9}") {
+            for naming in ALL {
+                let is_itself = understood(&key, naming == Naming::AZURE) == key;
+                prop_assert_eq!(naming.sendable(&key).is_ok(), is_itself);
+            }
+        }
+    }
+}
