@@ -63,7 +63,7 @@ impl StoreKind {
     }
 
     /// Which keys such a store keeps as they are.
-    pub(super) fn naming(self) -> &'static Naming {
+    pub fn naming(self) -> &'static Naming {
         match self {
             Self::S3 => &Naming::S3,
             Self::Azure => &Naming::AZURE,

@@ -15,7 +15,8 @@ use ogive_bucket::{
 use ogive_l2::KeySource;
 
 use super::bucket_options::{
-    refuse_beside_demo, refuse_of_amazon, refuse_of_stores, refuse_options, refuse_other_schemes,
+    refuse_beside_demo, refuse_of_amazon, refuse_of_stores, refuse_options, refuse_other_address,
+    refuse_other_prefix, refuse_other_schemes,
 };
 use super::spending::SpendingArgs;
 use super::stage::{self, Stage, StageArgs};
@@ -214,6 +215,7 @@ impl BucketSource {
             }
             None if WEB_SCHEMES.iter().any(|scheme| text.starts_with(scheme)) => {
                 refuse_of_stores(&text, args)?;
+                refuse_other_address(&text)?;
                 (StoreKind::S3, "", "", None)
             }
             None => {
@@ -230,11 +232,12 @@ impl BucketSource {
                         .hint(format!("write {scheme}BUCKET or {scheme}BUCKET/PREFIX")));
                 }
                 refuse_of_amazon(scheme, *kind, args)?;
+                refuse_other_prefix(&text, *kind, (bucket, prefix))?;
                 (*kind, bucket, prefix, None)
             }
         };
-        let prefix = prefix.trim_end_matches('/');
-        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let is_cut = prefix.is_empty() || prefix.ends_with('/');
+        let prefix = format!("{prefix}{}", if is_cut { "" } else { "/" });
         let remote = RemoteOptions {
             kind,
             bucket: bucket.to_owned(),
@@ -415,10 +418,47 @@ mod tests {
             let source = source(text).unwrap().unwrap();
             assert_eq!((&*source.remote.bucket, &*source.origin.prefix), (bucket, prefix));
         }
+        // As the AWS command line has it: nothing in an address is quoted.
+        let quoted = source("s3://b/a%20b%2Fc").unwrap().unwrap();
+        assert_eq!(quoted.origin.prefix, "a%20b%2Fc/");
         assert_eq!(source("/srv").unwrap(), None);
         assert!(source("s3://").unwrap_err().contains("s3://BUCKET"));
         assert!(source("s3:///p").unwrap_err().contains("no bucket"));
         assert!(source("ftp://host/p").unwrap_err().contains("does not speak ftp"));
+    }
+
+    #[test]
+    fn an_address_that_would_lead_elsewhere_is_refused_in_words() {
+        for (text, why) in [
+            ("s3://b//", "an empty part"),
+            ("s3://b/p//", "an empty part"),
+            ("s3://b/p///", "an empty part"),
+            ("s3://b//p", "an empty part"),
+            ("s3://b/p//q", "an empty part"),
+            ("gs://b/p/../q", "a part . or .."),
+            ("s3://b/.", "a part . or .."),
+            ("s3://b/./p/", "a part . or .."),
+            ("az://c/a\\b", "a backslash"),
+            ("az://c/a./b", "a dot at the end"),
+            ("s3://b/\u{a0}p", "white space"),
+            ("s3://../p", "cannot be the name of a bucket"),
+            ("s3://./p", "cannot be the name of a bucket"),
+            ("s3://b?x/p", "cannot be the name of a bucket"),
+            ("s3://b%2Fc/p", "cannot be the name of a bucket"),
+            ("az://a\\b/p", "cannot be the name of a bucket"),
+            ("https://host/a\\b", "a backslash"),
+        ] {
+            // Not as a line, whose words are cut at white space of any kind.
+            let line = ["ogive", "mount", text, "/mnt"];
+            let Command::Mount(args) = Cli::parse_from(line).command else { panic!("not mount") };
+            let ttl = Duration::from_secs(1);
+            let refused = BucketSource::new(&args.source, &args.bucket, ttl, None);
+            let said = refused.expect_err(text).to_string();
+            assert!(said.contains(why) && said.contains("cannot mount"), "{text}: {said}");
+        }
+        for text in ["s3://b/a\\b", "az://c/a.b/", "az://$web/p", "gs://B_1.x-y/p"] {
+            assert!(source(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -22,6 +22,36 @@ pub(super) fn refuse_other_schemes(source: &str) -> Result<(), Refusal> {
     }
 }
 
+/// Prefixes and buckets that would become others on the way to the store.
+pub(super) fn refuse_other_prefix(
+    source: &str,
+    kind: StoreKind,
+    (bucket, prefix): (&str, &str),
+) -> Result<(), Refusal> {
+    let is_usual = |letter: char| letter.is_ascii_alphanumeric() || "-._$:".contains(letter);
+    if !bucket.chars().all(is_usual) || bucket == "." || bucket == ".." {
+        let what = format!("cannot mount {source}: {bucket:?} cannot be the name of a bucket");
+        return Err(Refusal::new(exit::USAGE, what).hint("check the address"));
+    }
+    if prefix.is_empty() {
+        return Ok(());
+    }
+    kind.naming().sendable(prefix).map(drop).map_err(|error| {
+        Refusal::new(exit::USAGE, format!("cannot mount {source}: {error}"))
+            .hint("mount the part above it: MNT/.ogive/hidden names the keys that are not shown")
+    })
+}
+
+/// Addresses of web servers in which the standard of addresses replaces or drops characters.
+pub(super) fn refuse_other_address(source: &str) -> Result<(), Refusal> {
+    let is_other = |letter: char| letter == '\\' || letter.is_control() || letter.is_whitespace();
+    if !source.contains(is_other) {
+        return Ok(());
+    }
+    let what = format!("cannot mount {source:?}: an address has no white space and no backslash");
+    Err(Refusal::new(exit::USAGE, what).hint("write %20 for a blank, and %5C for a backslash"))
+}
+
 /// Options that only Amazon's protocol has, and words that Azure does not take.
 pub(super) fn refuse_of_amazon(
     scheme: &str,
