@@ -10,6 +10,42 @@ export ADDRESS=az://bench/prefix
 exercise
 ! grep -q 'ignores' "$WORK/said-one" || fail "it ignores a condition: $(cat "$WORK/said-one")"
 
+say 'directories that other programs mark without a slash'
+for folder in photos photos/summer empty; do
+    "${AZURITE_CLIENT[@]}" "$folder" hdi_isfolder=true
+done
+"${AZURITE_CLIENT[@]}" Upper Hdi_isfolder=true
+"${AZURITE_CLIENT[@]}" plain
+"${AZURITE_CLIENT[@]}" photos/summer/picture
+folders="$WORK/folders"
+mkdir -p "$folders"
+MOUNTED+=("$folders")
+for ttl in 0 600; do
+    "$OGIVE" mount --stage "$WORK/stage-folders" --metadata-ttl "$ttl" --negative-ttl "$ttl" \
+        az://bench "$folders"
+    for name in photos photos/summer empty Upper; do
+        [ -d "$folders/$name" ] || fail "$name is no directory, with names believed for $ttl s"
+    done
+    [ -f "$folders/plain" ] || fail 'an empty blob is no file'
+    [ "$(find "$folders/empty" "$folders/Upper" -mindepth 1)" = '' ] || fail 'they are not empty'
+    ls -F "$folders" >"$WORK/listed"
+    grep -qx 'empty/' "$WORK/listed" || fail 'it is not listed as a directory'
+    [ "$ttl" -eq 0 ] || break
+    [ ! -s "$folders/.ogive/hidden" ] || fail "hidden: $(cat "$folders/.ogive/hidden")"
+    unmount_view "$folders"
+done
+! mkdir "$folders/empty" 2>"$WORK/refused" || fail 'a directory is made where there is one'
+mkdir "$folders/empty/below"
+echo new >"$folders/empty/file"
+[ "$(cat "$folders/empty/file")" = new ] || fail 'no file can be made in it'
+mv "$folders/photos" "$folders/pictures"
+[ -d "$folders/pictures/summer" ] || fail 'it is not renamed'
+rm -r "$folders/empty" "$folders/pictures" "$folders/Upper"
+unmount_view "$folders"
+"${AZURITE_CLIENT[@]}" --list >"$WORK/left"
+! grep -E '^(photos|pictures|empty|Upper)' "$WORK/left" || fail 'they are left in the container'
+grep -qx plain "$WORK/left" || fail 'a file has gone with them'
+
 say 'what cannot be had is said'
 mkdir -p "$WORK/none"
 expect_failure 'AZURE_STORAGE_ACCOUNT' env -u AZURE_STORAGE_CONNECTION_STRING \

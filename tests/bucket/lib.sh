@@ -88,8 +88,9 @@ serve_azurite() {
     key='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
     export AZURE_STORAGE_CONNECTION_STRING="DefaultEndpointsProtocol=http;AccountName=$account;\
 AccountKey=$key;BlobEndpoint=http://127.0.0.1:$port/$account;"
-    python3 "$HERE_BUCKET/container.py" "http://127.0.0.1:$port/$account/$1" "$account" "$key" ||
-        fail 'the container cannot be made'
+    AZURITE_CLIENT=(python3 "$HERE_BUCKET/container.py" "http://127.0.0.1:$port/$account/$1"
+        "$account" "$key")
+    "${AZURITE_CLIENT[@]}" || fail 'the container cannot be made'
 }
 
 # go_tool NAME MODULE: a program of the Go module proxy, built once and kept with the test tools.

@@ -10,6 +10,7 @@
 //! | [`BucketError::Busy`] | 429, 503 after retries | `EIO` |
 //! | [`BucketError::Again`] | 409 after retries, 404 `NoSuchUpload` | `EIO` |
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
+//! | [`BucketError::Held`] | 409, 412 of a lease or of snapshots | `EBUSY` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
 //! | [`BucketError::NoTurn`] | not asked | `EIO` |
@@ -80,6 +81,14 @@ pub enum BucketError {
     Archived {
         /// The key.
         key: String,
+    },
+    /// Somebody holds it in the store, by a lease or a snapshot. Nothing has happened.
+    #[error("{key} is held in the store; end its lease or delete its snapshots there: {message}")]
+    Held {
+        /// The key.
+        key: String,
+        /// What the store said.
+        message: String,
     },
     /// The store has no room for it. Nothing has happened.
     #[error("the store has no room for {key}: {message}")]
@@ -167,6 +176,7 @@ impl BucketError {
             Self::OutOfRange { .. } | Self::BadKey { .. } => Errno::INVAL,
             Self::KeyTooLong { .. } => Errno::NAMETOOLONG,
             Self::Unsupported { .. } => Errno::OPNOTSUPP,
+            Self::Held { .. } => Errno::BUSY,
             Self::Full { .. } => Errno::NOSPC,
             Self::TooManyNames { .. } => Errno::OVERFLOW,
             Self::Busy { .. }
@@ -227,6 +237,7 @@ mod tests {
             (BucketError::Busy { key: key(), message: message() }, Errno::IO),
             (BucketError::Again { key: key(), message: message() }, Errno::IO),
             (BucketError::Archived { key: key() }, Errno::IO),
+            (BucketError::Held { key: key(), message: message() }, Errno::BUSY),
             (BucketError::Full { key: key(), message: message() }, Errno::NOSPC),
             (BucketError::TooManyNames { key: key(), most: 1 }, Errno::OVERFLOW),
             (BucketError::TimedOut { key: key(), seconds: 1 }, Errno::IO),

@@ -112,17 +112,17 @@ impl Snapshot {
         // Of two with one name the directory comes first, and stays.
         let is_file = |item: &Item| !matches!(item, Item::Directory);
         items.sort_by(|a: &(Box<str>, Item), b| (&a.0, is_file(&a.1)).cmp(&(&b.0, is_file(&b.1))));
-        let listed = items.len();
         items.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;
-            if let (true, Item::File(object)) = (is_same, &later.1)
-                && nameless.len() < NAMELESS_MAX
-            {
-                nameless.push((object.key.as_str().into(), "a directory has its name"));
+            // A directory may be told by its marker and by what is in it.
+            if let (true, Item::File(object)) = (is_same, &later.1) {
+                hidden += 1;
+                if nameless.len() < NAMELESS_MAX {
+                    nameless.push((object.key.as_str().into(), "a directory has its name"));
+                }
             }
             is_same
         });
-        hidden += (listed - items.len()) as u64;
         items.shrink_to_fit();
         Ok(Self { items, taken, is_whole, exists, hidden, nameless })
     }

@@ -11,6 +11,9 @@ use crate::error::in_words;
 use http::{Method, StatusCode};
 use opendal::ErrorKind;
 
+/// How codes of Azure begin by which it says that somebody holds a blob.
+const HOLDS: [&str; 4] = ["Lease", "SnapshotsPresent", "BlobImmutable", "ContainerHasLegalHold"];
+
 /// Code and message of a store's answer, out of the library's text of it.
 fn said(error: &opendal::Error) -> String {
     let text = error.message();
@@ -133,6 +136,9 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
             BucketError::Denied { key, message }
         }
         ErrorKind::RateLimited => BucketError::Busy { key, message },
+        ErrorKind::Conflict if HOLDS.iter().any(|held| code.starts_with(held)) => {
+            BucketError::Held { key, message }
+        }
         ErrorKind::Conflict => BucketError::Again { key, message },
         // Amazon has room; others say so with 507.
         ErrorKind::Unexpected if code == "StorageFull" => BucketError::Full { key, message },
@@ -151,6 +157,18 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_somebody_holds_is_told_as_that() {
+        let conflict = |code: &str| {
+            let text = format!("AzblobError {{ code: \"{code}\", message: \"said\" }}");
+            translate("k", &opendal::Error::new(ErrorKind::Conflict, text))
+        };
+        for code in ["LeaseIdMissing", "LeaseAlreadyPresent", "SnapshotsPresent"] {
+            let message = format!("{code}: said");
+            assert_eq!(conflict(code), BucketError::Held { key: "k".to_owned(), message });
+        }
+    }
 
     #[test]
     fn what_stores_say_is_told_by_its_code_and_not_by_the_words_around_it() {

@@ -21,6 +21,7 @@ mod credentials;
 mod fetching;
 mod hedging;
 mod left;
+mod listing;
 mod opening;
 mod stores;
 mod throttle;
@@ -43,9 +44,10 @@ use carry::carry;
 use checksums::Checksums;
 use fetching::Reading;
 use futures_util::StreamExt;
+use listing::Folders;
 use ogive_origin::{ReadAhead, Time};
 use opendal::layers::RetryLayer;
-use opendal::options::{ListOptions, ReadOptions};
+use opendal::options::ReadOptions;
 use opendal::{HttpTransporter, Metadata, OperationContext, Operator};
 use parking_lot::Mutex;
 use reqsign_aws_v4::Credential;
@@ -149,6 +151,7 @@ struct Shared {
     checksums: Arc<Checksums>,
     promises: Mutex<Promises>,
     notes: Arc<Notes>,
+    folders: Folders,
     transport: HttpTransporter,
     /// `None` where requests are not signed.
     signer: Option<Signer<Credential>>,
@@ -216,6 +219,7 @@ impl RemoteBucket {
                 checksums,
                 promises: Mutex::new(Promises::NONE),
                 notes,
+                folders: Folders::default(),
                 transport,
                 signer: way.signer,
                 runtime: Some(runtime),
@@ -287,8 +291,8 @@ impl Shared {
     }
 
     fn head(&self, key: &str) -> Result<Object> {
-        let metadata = self.wait(key, self.operator.stat(self.sendable(key)?))?;
-        Ok(self.object(key, &metadata))
+        let metadata = self.wait(key, self.operator.stat(self.sendable(key)?));
+        self.but_folders(key, metadata.map(|metadata| self.object(key, &metadata)))
     }
 
     /// The answer of a write. One that failed may be ours all the same, sent twice or with its
@@ -477,6 +481,9 @@ impl Bucket for RemoteBucket {
     }
 
     fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
+        if self.shared.delete_folder(key, expected)? {
+            return Ok(());
+        }
         self.delete_once(key, expected)
     }
 
@@ -485,44 +492,7 @@ impl Bucket for RemoteBucket {
         listing: &Listing<'_>,
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> Result<()> {
-        let (shared, prefix) = (&self.shared, listing.prefix);
-        let path = if prefix.is_empty() { "/" } else { shared.sendable(prefix)? };
-        let page = listing.page.clamp(1, 1000);
-        let options = ListOptions {
-            limit: Some(page),
-            recursive: !listing.delimited,
-            ..ListOptions::default()
-        };
-        let lister = shared.operator.lister_options(path, options);
-        let mut lister = shared.wait(prefix, lister)?;
-        loop {
-            // A page at a time: whoever has seen enough causes no further request.
-            let entries = async {
-                let mut entries = Vec::new();
-                while entries.len() < page
-                    && let Some(entry) = lister.next().await
-                {
-                    entries.push(entry?);
-                }
-                Ok(entries)
-            };
-            let entries = shared.wait(prefix, entries)?;
-            let is_last = entries.len() < page;
-            for entry in entries {
-                let (key, metadata) = (entry.path(), entry.metadata());
-                let entry = match key.ends_with('/') && metadata.etag().is_none() {
-                    true => Entry::Prefix(key.to_owned()),
-                    // A listing tells of some stores what is beside an object, and of others not.
-                    false => Entry::Object(Object { kept: None, ..shared.object(key, metadata) }),
-                };
-                if visit(entry).is_break() {
-                    return Ok(());
-                }
-            }
-            if is_last {
-                return Ok(());
-            }
-        }
+        self.shared.list(listing, visit)
     }
 }
 

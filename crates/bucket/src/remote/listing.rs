@@ -1,0 +1,186 @@
+//! Listings, and directories that are marked without a slash.
+//!
+//! blobfuse, AzCopy and Data Lake mark a directory of Azure by an empty blob of its name, without a
+//! slash, and with `hdi_isfolder` beside it. To all above, such a blob is the marker with a slash
+//! that other stores have: it is listed, found and deleted under that key, and no file has its name.
+//!
+//! A listing does not tell what is beside a blob. So each empty one is asked for, once for each
+//! ETag, and where nothing is below a prefix the blob that may mark it.
+//!
+//! # Locks
+//! One, of what is known, a leaf.
+
+use super::{Shared, StoreKind};
+use crate::{BucketError, ETag, Entry, Listing, Object, Result};
+use futures_util::{StreamExt as _, stream};
+use opendal::ErrorKind;
+use opendal::options::{DeleteOptions, ListOptions};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// What is beside the marker of a directory.
+const FOLDER: &str = "hdi_isfolder";
+/// Empty blobs that are asked for at once.
+const HEADS_AT_ONCE: usize = 16;
+/// Empty blobs of which is known whether they are markers.
+const KNOWN_MAX: usize = 100_000;
+
+/// Which empty blobs mark directories, by ETag.
+#[derive(Debug, Default)]
+pub(super) struct Folders(Mutex<HashMap<ETag, bool>>);
+
+fn is_folder(object: &Object) -> bool {
+    let beside = object.kept.as_ref().and_then(|kept| kept.user.get(FOLDER));
+    object.size_bytes == 0 && beside.is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+impl Shared {
+    /// The blob that marks a directory without a slash, under the key with it.
+    fn folder(&self, directory: &str) -> Result<Option<Object>> {
+        let Some(name) = directory.strip_suffix('/').filter(|_| self.kind == StoreKind::Azure)
+        else {
+            return Ok(None);
+        };
+        let Ok(name) = self.sendable(name) else { return Ok(None) };
+        match self.wait(name, self.operator.stat(name)) {
+            Ok(metadata) => {
+                let found = Some(self.object(directory, &metadata));
+                Ok(found.filter(is_folder))
+            }
+            Err(BucketError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What was found under a key, but that markers of directories are under theirs with a slash.
+    pub(super) fn but_folders(&self, key: &str, found: Result<Object>) -> Result<Object> {
+        match found {
+            Ok(object) if self.kind == StoreKind::Azure && is_folder(&object) => {
+                Err(BucketError::NotFound { key: key.to_owned() })
+            }
+            Err(BucketError::NotFound { key }) => {
+                self.folder(&key)?.ok_or(BucketError::NotFound { key })
+            }
+            found => found,
+        }
+    }
+
+    /// Deletes the blob that marks a directory without a slash, and tells whether it was what was
+    /// expected: otherwise the one with a slash is to be deleted as well.
+    pub(super) fn delete_folder(&self, key: &str, expected: Option<&ETag>) -> Result<bool> {
+        let Some(folder) = self.folder(key)? else { return Ok(false) };
+        let name = key.strip_suffix('/').unwrap_or(key);
+        let options: DeleteOptions = self.kind.deleting(folder.etag.as_ref());
+        self.wait(name, self.operator.delete_options(name, options))?;
+        Ok(expected.is_some() && expected == folder.etag.as_ref())
+    }
+
+    /// Finds out which of some objects mark directories.
+    async fn settle(&self, entries: &[Entry]) -> opendal::Result<()> {
+        if self.kind != StoreKind::Azure {
+            return Ok(());
+        }
+        let unknown: Vec<_> = {
+            let known = self.folders.0.lock();
+            let unknown = |entry: &Entry| match entry {
+                Entry::Object(object) if object.size_bytes == 0 && !object.key.ends_with('/') => {
+                    let etag = object.etag.as_ref()?;
+                    (!known.contains_key(etag)).then(|| object.key.clone())
+                }
+                _ => None,
+            };
+            entries.iter().filter_map(unknown).collect()
+        };
+        let asked = unknown.into_iter().map(|key| async move {
+            match self.operator.stat(&key).await {
+                Ok(metadata) => Ok(Some(self.object(&key, &metadata))),
+                // It has gone since.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        });
+        let mut answers = stream::iter(asked).buffer_unordered(HEADS_AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            let Some(object) = answer? else { continue };
+            let Some(etag) = object.etag.clone() else { continue };
+            let mut known = self.folders.0.lock();
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(etag, is_folder(&object));
+        }
+        Ok(())
+    }
+
+    /// The same entry, with the slash that the marker of a directory has.
+    fn listed(&self, entry: Entry) -> Entry {
+        match entry {
+            Entry::Object(object) if self.is_known_folder(&object) => {
+                Entry::Object(Object { key: format!("{}/", object.key), ..object })
+            }
+            entry => entry,
+        }
+    }
+
+    fn is_known_folder(&self, object: &Object) -> bool {
+        let known = self.folders.0.lock();
+        let is_folder = object.etag.as_ref().and_then(|etag| known.get(etag)) == Some(&true);
+        is_folder && object.size_bytes == 0 && !object.key.ends_with('/')
+    }
+
+    /// See [`crate::Bucket::list`].
+    pub(super) fn list(
+        &self,
+        listing: &Listing<'_>,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let prefix = listing.prefix;
+        let path = if prefix.is_empty() { "/" } else { self.sendable(prefix)? };
+        let page = listing.page.clamp(1, 1000);
+        let options = ListOptions {
+            limit: Some(page),
+            recursive: !listing.delimited,
+            ..ListOptions::default()
+        };
+        let lister = self.operator.lister_options(path, options);
+        let mut lister = self.wait(prefix, lister)?;
+        let mut is_empty = true;
+        loop {
+            // A page at a time: whoever has seen enough causes no further request.
+            let entries = async {
+                let mut entries = Vec::new();
+                while entries.len() < page
+                    && let Some(entry) = lister.next().await.transpose()?
+                {
+                    let (key, metadata) = (entry.path(), entry.metadata());
+                    entries.push(match key.ends_with('/') && metadata.etag().is_none() {
+                        true => Entry::Prefix(key.to_owned()),
+                        // A listing tells of some stores what is beside an object, of others not.
+                        false => Entry::Object(Object { kept: None, ..self.object(key, metadata) }),
+                    });
+                }
+                self.settle(&entries).await?;
+                Ok(entries)
+            };
+            let entries = self.wait(prefix, entries)?;
+            let is_last = entries.len() < page;
+            is_empty &= entries.is_empty();
+            for entry in entries {
+                if visit(self.listed(entry)).is_break() {
+                    return Ok(());
+                }
+            }
+            if !is_last {
+                continue;
+            }
+            // Of a directory with something in it a delimited listing needs no marker.
+            if (is_empty || !listing.delimited)
+                && let Some(own) = self.folder(prefix)?
+            {
+                let _ = visit(Entry::Object(Object { kept: None, ..own }));
+            }
+            return Ok(());
+        }
+    }
+}
