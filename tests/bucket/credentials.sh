@@ -23,6 +23,35 @@ AWS_ACCESS_KEY_ID=wrong AWS_SECRET_ACCESS_KEY=wrong \
     "$OGIVE" mount --profile other "$ADDRESS" "$view"
 cmp "$WORK/server/file" "$view/file" || fail 'other bytes'
 unmount_view "$view"
+
+say 'keys in a file that is replaced while the bucket is mounted'
+# hand KEY: others put it there.
+hand() {
+    printf '[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$1" "$secret" \
+        >"$WORK/new"
+    mv "$WORK/new" "$WORK/credentials"
+}
+# waits_for STATE COMMAND...: tries it until it ends as is wanted.
+waits_for() {
+    local state="$1"
+    shift
+    for _ in $(seq 120); do
+        if "$@" >/dev/null 2>"$WORK/said"; then [ "$state" = well ] && return; else
+            [ "$state" = badly ] && return
+        fi
+        sleep 0.5
+    done
+    fail "never ends $state: $*"
+}
+hand "$key"
+"$OGIVE" mount --metadata-ttl 0 "$ADDRESS" "$view"
+cmp "$WORK/server/file" "$view/file" || fail 'other bytes'
+hand wrong
+waits_for badly cat "$view/file"
+grep -q 'Permission denied' "$WORK/said" || fail "not EACCES: $(cat "$WORK/said")"
+hand "$key"
+waits_for well cat "$view/file"
+unmount_view "$view"
 rm "$WORK/credentials"
 
 say 'a program, whose credentials end while the bucket is mounted'

@@ -14,6 +14,9 @@ use opendal::ErrorKind;
 /// How codes of Azure begin by which it says that somebody holds a blob.
 const HOLDS: [&str; 4] = ["Lease", "SnapshotsPresent", "BlobImmutable", "ContainerHasLegalHold"];
 
+/// How S3 says that credentials have ended.
+const ENDED: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
+
 /// Code and message of a store's answer, out of the library's text of it.
 fn said(error: &opendal::Error) -> String {
     let text = error.message();
@@ -132,6 +135,8 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
         ErrorKind::PermissionDenied => BucketError::Denied { key, message },
         ErrorKind::RangeNotSatisfied => BucketError::OutOfRange { key },
         ErrorKind::Unexpected if code == "InvalidRange" => BucketError::OutOfRange { key },
+        // Amazon says it with 400.
+        ErrorKind::Unexpected if ENDED.contains(&code) => BucketError::Denied { key, message },
         ErrorKind::Unexpected if message.contains("signing credential") => {
             BucketError::Denied { key, message }
         }
@@ -157,6 +162,15 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_that_have_ended_are_told_as_those() {
+        for code in ENDED {
+            let text = format!("S3Error {{ code: \"{code}\", message: \"said\" }}");
+            let error = opendal::Error::new(ErrorKind::Unexpected, text);
+            assert!(matches!(translate("k", &error), BucketError::Denied { .. }), "{code}");
+        }
+    }
 
     #[test]
     fn what_somebody_holds_is_told_as_that() {

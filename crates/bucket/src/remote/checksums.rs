@@ -9,14 +9,15 @@
 //! # Locks
 //! One, a leaf.
 
+use super::credentials::sign_again;
 use crate::{Algorithm, Checksum, ETag};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, Method, Request};
-use opendal::{Buffer, HttpTransporter};
+use opendal::Buffer;
 use parking_lot::Mutex;
 use reqsign_aws_v4::Credential;
-use reqsign_core::{Context, OsEnv, Signer};
+use reqsign_core::Signer;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -74,17 +75,7 @@ impl Checksums {
         let (mut parts, body) = request.clone().into_parts();
         parts.headers.insert(MODE, http::HeaderValue::from_static("ENABLED"));
         if let Some(signer) = signer {
-            for name in
-                ["authorization", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"]
-            {
-                parts.headers.remove(name);
-            }
-            let context = Context::new()
-                .with_file_read(reqsign_file_read_tokio::TokioFileRead)
-                .with_http_send(HttpTransporter::default())
-                .with_env(OsEnv);
-            signer.clone().with_context(context).sign(&mut parts, None).await.ok()?;
-            parts.headers.remove(http::header::HOST);
+            sign_again(signer, &mut parts).await.ok()?;
         }
         Some(Request::from_parts(parts, body))
     }

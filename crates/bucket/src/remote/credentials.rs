@@ -11,13 +11,18 @@
 //! it gave, or what lasts for less, and would be run for each request. So what was found stands for
 //! [`PAUSE`], if it is valid for so long.
 //!
+//! Keys in a file or the environment say no end, and the file may be replaced at any time. They are
+//! given one that makes whoever signs ask again after [`PAUSE`]. A program is not run for that.
+//!
 //! # Locks
 //! One for each signer, held while credentials are looked for: all who sign wait for one answer.
 
+use opendal::HttpTransporter;
 use reqsign_aws_v4::{Credential, DefaultCredentialProvider, ProcessCredentialProvider};
 use reqsign_core::time::Timestamp;
 use reqsign_core::{
-    CommandExecute, CommandOutput, Context, Error, ProvideCredential, Result, SigningCredential,
+    CommandExecute, CommandOutput, Context, Error, OsEnv, ProvideCredential, Result, Signer,
+    SigningCredential,
 };
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -25,7 +30,9 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 
 /// How long what was found is not looked for again.
-const PAUSE: Duration = Duration::from_secs(20);
+pub(super) const PAUSE: Duration = Duration::from_secs(20);
+/// Whoever signs asks anew for what ends within so long.
+const BEFORE_ITS_END: Duration = Duration::from_secs(120);
 /// How long a program may take, if the request that waits for it may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -70,15 +77,41 @@ impl Credentials {
     async fn look(&self, context: &Context) -> Result<Option<Credential>> {
         let context = context.clone().with_command_execute(Programs);
         let mut places = DefaultCredentialProvider::builder();
-        if let Some(command) = self.command(&context).await {
+        let command = self.command(&context).await;
+        let is_run = command.is_some();
+        if let Some(command) = command {
             places = places.process(ProcessCredentialProvider::new().with_command(command));
         }
         if let Some(profile) = &self.profile {
             // Who names one means it, whatever the environment has.
             places = places.with_profile(profile).no_env();
         }
-        places.build().provide_credential(&context).await
+        let found = places.build().provide_credential(&context).await?;
+        Ok(found.map(|found| if is_run { found } else { to_be_asked_for_again(found) }))
     }
+}
+
+/// The same credentials with an end, if they say none.
+fn to_be_asked_for_again(found: Credential) -> Credential {
+    let soon = || Timestamp::now() + BEFORE_ITS_END + PAUSE;
+    Credential { expires_in: found.expires_in.or_else(|| Some(soon())), ..found }
+}
+
+/// Signs the head of a request that was signed before.
+pub(super) async fn sign_again(
+    signer: &Signer<Credential>,
+    parts: &mut http::request::Parts,
+) -> Result<()> {
+    for name in ["authorization", "x-amz-date", "x-amz-security-token"] {
+        parts.headers.remove(name);
+    }
+    let context = Context::new()
+        .with_file_read(reqsign_file_read_tokio::TokioFileRead)
+        .with_http_send(HttpTransporter::default())
+        .with_env(OsEnv);
+    signer.clone().with_context(context).sign(parts, None).await?;
+    parts.headers.remove(http::header::HOST);
+    Ok(())
 }
 
 /// The command in one section of such a file, as it is written there.
@@ -185,6 +218,22 @@ mod tests {
         assert_eq!(of("default").as_deref(), Some("\"/a b/c\" --for \"x y\""));
         assert_eq!(of("profile work").as_deref(), Some("/usr/bin/give"));
         assert_eq!((of("profile none"), of("work")), (None, None));
+    }
+
+    #[test]
+    fn keys_that_say_no_end_are_asked_for_again() {
+        let key = Credential {
+            access_key_id: "key".to_owned(),
+            secret_access_key: "secret".to_owned(),
+            ..Credential::default()
+        };
+        let now = Timestamp::now();
+        let given = to_be_asked_for_again(key.clone());
+        assert!(given.is_valid(), "whoever signs takes it");
+        assert!(!given.is_valid_at(now + BEFORE_ITS_END + PAUSE * 2), "and not for long");
+        let ends = Some(now + Duration::from_secs(3600));
+        let kept = to_be_asked_for_again(Credential { expires_in: ends, ..key });
+        assert_eq!(kept.expires_in, ends);
     }
 
     #[test]

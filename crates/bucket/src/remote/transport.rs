@@ -14,6 +14,7 @@
 
 use super::answers::repeated;
 use super::checksums::Checksums;
+use super::renewed::Renewed;
 use crate::journal::{Journal, UploadLog};
 use crate::requests::{Counters, Kind};
 use bytes::Bytes;
@@ -107,6 +108,8 @@ pub(super) struct Transport {
     counters: Arc<Counters>,
     notes: Arc<Notes>,
     checksums: Arc<Checksums>,
+    /// `None` where requests are not signed, or by somebody else's rules.
+    renewed: Option<Renewed>,
     timeout: Duration,
 }
 
@@ -170,10 +173,11 @@ impl Transport {
     pub(super) fn new(
         counters: Arc<Counters>,
         (notes, checksums): (Arc<Notes>, Arc<Checksums>),
+        renewed: Option<Renewed>,
         timeout: Duration,
     ) -> Self {
         let (inner, client) = (HttpTransporter::default(), reqwest::Client::new());
-        Self { inner, client, counters, notes, checksums, timeout }
+        Self { inner, client, counters, notes, checksums, renewed, timeout }
     }
 
     async fn send(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
@@ -204,6 +208,26 @@ impl Transport {
             self.checksums.are_refused();
         }
         Ok(response)
+    }
+
+    /// Sends a request, and once more with other credentials where its own are refused.
+    async fn send_with_good_credentials(
+        &self,
+        request: Request<Buffer>,
+        kind: Kind,
+    ) -> opendal::Result<Response<HttpBody>> {
+        let Some(renewed) = &self.renewed else { return self.send_asking(request, kind).await };
+        let response = self.send_asking(request.clone(), kind).await?;
+        if !Renewed::may_help(response.status()) {
+            return Ok(response);
+        }
+        match renewed.sign(request).await {
+            Some(request) => {
+                self.counters.sent(kind, request.body().len() as u64);
+                self.send_asking(request, kind).await
+            }
+            None => Ok(response),
+        }
     }
 
     /// Sends a body that may take long: given up when no more of it is taken.
@@ -292,7 +316,7 @@ impl HttpTransport for Transport {
             _ => None,
         };
         let method = request.method().clone();
-        let response = self.send_asking(request, kind).await;
+        let response = self.send_with_good_credentials(request, kind).await;
         let failed = response.as_ref().map_or(true, |response| {
             response.status().is_server_error() || response.status().as_u16() == 429
         });
