@@ -189,6 +189,20 @@ impl BucketError {
         }
     }
 
+    /// The same with something added to what the store or the connection said, where that may be of
+    /// its cause.
+    #[cfg(feature = "remote")]
+    pub(crate) fn with(mut self, more: &str) -> Self {
+        if let Self::Denied { message, .. }
+        | Self::Busy { message, .. }
+        | Self::Refused { message, .. }
+        | Self::Failed { message, .. } = &mut self
+        {
+            message.push_str(more);
+        }
+        self
+    }
+
     /// Whether a write that failed so may have happened: nobody knows until somebody looks.
     pub fn is_in_doubt(&self) -> bool {
         matches!(

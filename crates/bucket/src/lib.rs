@@ -21,6 +21,8 @@
 mod bucket;
 mod budget;
 mod checksum;
+#[cfg(feature = "remote")]
+mod clients;
 #[cfg(feature = "demo")]
 mod demo;
 mod error;

@@ -121,11 +121,12 @@ fn write(line: &str) {
 
 impl Log for Messages {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Libraries below speak of their own inner life; only their warnings are for the user.
-        let level = if metadata.target().starts_with("ogive") {
-            self.level
-        } else {
-            self.level.min(LevelFilter::Warn)
+        // Libraries below speak of their own inner life. What fails there comes back and is said in
+        // our words, so only who wants to know more is shown their warnings.
+        let level = match metadata.target().starts_with("ogive") {
+            true => self.level,
+            false if self.level >= LevelFilter::Info => LevelFilter::Warn,
+            false => LevelFilter::Off,
         };
         metadata.level() <= level
     }

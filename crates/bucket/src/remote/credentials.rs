@@ -17,6 +17,7 @@
 //! # Locks
 //! One for each signer, held while credentials are looked for: all who sign wait for one answer.
 
+use super::variable;
 use opendal::HttpTransporter;
 use reqsign_aws_v4::{Credential, DefaultCredentialProvider, ProcessCredentialProvider};
 use reqsign_core::time::Timestamp;
@@ -24,6 +25,7 @@ use reqsign_core::{
     CommandExecute, CommandOutput, Context, Error, OsEnv, ProvideCredential, Result, Signer,
     SigningCredential,
 };
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::process::Command;
@@ -66,7 +68,8 @@ impl Credentials {
             let path = context.env_var(variable).unwrap_or_else(|| usual.to_owned());
             let Some(path) = context.expand_home_dir(&path) else { continue };
             let Ok(text) = context.file_read(&path).await else { continue };
-            let command = command_in(&String::from_utf8_lossy(&text), &section);
+            let text = String::from_utf8_lossy(&text);
+            let command = value_in(&text, &section, "credential_process");
             if command.is_some() {
                 return command;
             }
@@ -114,17 +117,30 @@ pub(super) async fn sign_again(
     Ok(())
 }
 
-/// The command in one section of such a file, as it is written there.
-fn command_in(text: &str, section: &str) -> Option<String> {
+/// The file of authorities that the profile names.
+pub(super) fn ca_bundle(profile: Option<&str>) -> Option<String> {
+    let home = || Some(std::env::home_dir()?.join(".aws/config"));
+    let path = variable(&"AWS_CONFIG_FILE").map(PathBuf::from).or_else(home)?;
+    let text = std::fs::read(path).ok()?;
+    let profile = profile.map(str::to_owned).or_else(|| variable(&"AWS_PROFILE"));
+    let section = match profile.as_deref().unwrap_or("default") {
+        "default" => "default".to_owned(),
+        profile => format!("profile {profile}"),
+    };
+    value_in(&String::from_utf8_lossy(&text), &section, "ca_bundle")
+}
+
+/// A value in one section of such a file, as it is written there.
+fn value_in(text: &str, section: &str, wanted: &str) -> Option<String> {
     let mut is_here = false;
     for line in text.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             is_here = name.split_whitespace().eq(section.split_whitespace());
         } else if is_here
             && let Some((name, value)) = line.split_once('=')
-            && name.trim() == "credential_process"
+            && name.trim() == wanted
         {
-            return Some(value.trim().to_owned()).filter(|command| !command.is_empty());
+            return Some(value.trim().to_owned()).filter(|value| !value.is_empty());
         }
     }
     None
@@ -214,7 +230,7 @@ mod tests {
     fn a_command_is_that_of_its_profile_as_it_is_written() {
         let text = "; a comment\n[default]\nregion = a\n credential_process = \"/a b/c\" --for \"x y\"\n\
                     [profile  work]\ncredential_process=/usr/bin/give\n[profile none]\n";
-        let of = |section| command_in(text, section);
+        let of = |section| value_in(text, section, "credential_process");
         assert_eq!(of("default").as_deref(), Some("\"/a b/c\" --for \"x y\""));
         assert_eq!(of("profile work").as_deref(), Some("/usr/bin/give"));
         assert_eq!((of("profile none"), of("work")), (None, None));

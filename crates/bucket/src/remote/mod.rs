@@ -31,6 +31,7 @@ mod window;
 
 pub use stores::StoreKind;
 
+use crate::clients::{Clients, proxy_of};
 #[cfg(feature = "demo")]
 use crate::demo::{Credentials, DemoStore};
 use crate::journal::Journal;
@@ -154,6 +155,8 @@ struct Shared {
     promises: Mutex<Promises>,
     notes: Arc<Notes>,
     folders: Folders,
+    /// By which proxy the store is asked.
+    proxy: Option<String>,
     transport: HttpTransporter,
     /// `None` where requests are not signed.
     signer: Option<Signer<Credential>>,
@@ -191,7 +194,10 @@ impl RemoteBucket {
         let noted = (Arc::clone(&notes), Arc::clone(&checksums));
         let profile = options.profile.as_deref();
         let renewed = way.signer.clone().map(|signer| Renewed::new(signer, profile));
-        let transport = Transport::new(Arc::clone(&counters), noted, renewed, timeout);
+        let authorities = options.kind.authorities(profile).map_err(failed)?;
+        let build = || reqwest::Client::builder().tls_certs_merge(authorities.clone());
+        let clients = Clients::new(build).map_err(failed)?;
+        let transport = Transport::new(Arc::clone(&counters), noted, renewed, clients, timeout);
         let transport = HttpTransporter::new(transport);
         let context = OperationContext::new().with_http_transport(transport.clone());
         let operator = way.operator.with_context(context);
@@ -209,6 +215,7 @@ impl RemoteBucket {
         if options.kind == StoreKind::S3 && !options.is_demo() {
             checksums.ask_with(way.signer.clone());
         }
+        let proxy = proxy_of(&way.endpoint);
         let endpoint = options.stands_for().unwrap_or(way.endpoint);
         let identity = BucketIdentity { endpoint, bucket: options.bucket.clone() };
         Ok(Self {
@@ -224,6 +231,7 @@ impl RemoteBucket {
                 promises: Mutex::new(Promises::NONE),
                 notes,
                 folders: Folders::default(),
+                proxy,
                 transport,
                 signer: way.signer,
                 runtime: Some(runtime),
@@ -282,11 +290,17 @@ impl Shared {
         let runtime = self.runtime.as_ref().expect("until the drop");
         let key = if key.is_empty() { &self.identity.bucket } else { key };
         match runtime.block_on(async { tokio::time::timeout(allowed, request).await }) {
-            Ok(answer) => answer.map_err(|error| translate(key, &error)),
+            Ok(answer) => answer.map_err(|error| self.by_proxy(translate(key, &error))),
             Err(_) => {
                 Err(BucketError::TimedOut { key: key.to_owned(), seconds: allowed.as_secs() })
             }
         }
+    }
+
+    /// The same error with the proxy that stands before the store, which may be its cause.
+    fn by_proxy(&self, error: BucketError) -> BucketError {
+        let Some(proxy) = &self.proxy else { return error };
+        error.with(&format!(" (the request went by the proxy {proxy}; NO_PROXY leaves a host out)"))
     }
 
     /// The key, if it means itself at the store.

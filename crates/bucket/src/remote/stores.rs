@@ -10,9 +10,10 @@
 //! can be made to depend on. Copies go through here where the library has no copy that depends on
 //! its source and keeps the mark of a write; what is fetched depends on it then.
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, ca_bundle};
 use super::left;
 use super::{RemoteOptions, variable};
+use crate::clients::certificates;
 use crate::object_metadata::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE};
 use crate::{Condition, ETag, Naming, ObjectMetadata, WriteMetadata};
 use opendal::options::{DeleteOptions, ReaderOptions, WriteOptions};
@@ -59,6 +60,23 @@ impl StoreKind {
             Self::S3 => s3(options, runtime, timeout),
             Self::Azure => azure(options),
             Self::Google => google(options),
+        }
+    }
+
+    /// Authorities that are trusted besides the system's: of S3, where the AWS command line has them.
+    pub(super) fn authorities(
+        self,
+        profile: Option<&str>,
+    ) -> std::result::Result<Vec<reqwest::Certificate>, String> {
+        if self != Self::S3 {
+            return Ok(Vec::new());
+        }
+        if let Some(path) = variable(&"AWS_CA_BUNDLE") {
+            return certificates("AWS_CA_BUNDLE", path.as_ref());
+        }
+        match ca_bundle(profile) {
+            Some(path) => certificates("ca_bundle of the profile", path.as_ref()),
+            None => Ok(Vec::new()),
         }
     }
 

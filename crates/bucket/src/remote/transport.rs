@@ -15,12 +15,14 @@
 use super::answers::repeated;
 use super::checksums::Checksums;
 use super::renewed::Renewed;
+use crate::clients::Clients;
 use crate::journal::{Journal, UploadLog};
 use crate::requests::{Counters, Kind};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, Request, Response};
-use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter};
+use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport};
+use opendal_http_transport_reqwest::ReqwestTransport;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -102,9 +104,7 @@ fn forget(note: UploadLog) {
 
 /// The way to a store.
 pub(super) struct Transport {
-    inner: HttpTransporter,
-    /// For bodies that take long.
-    client: reqwest::Client,
+    clients: Clients,
     counters: Arc<Counters>,
     notes: Arc<Notes>,
     checksums: Arc<Checksums>,
@@ -174,10 +174,10 @@ impl Transport {
         counters: Arc<Counters>,
         (notes, checksums): (Arc<Notes>, Arc<Checksums>),
         renewed: Option<Renewed>,
+        clients: Clients,
         timeout: Duration,
     ) -> Self {
-        let (inner, client) = (HttpTransporter::default(), reqwest::Client::new());
-        Self { inner, client, counters, notes, checksums, renewed, timeout }
+        Self { clients, counters, notes, checksums, renewed, timeout }
     }
 
     async fn send(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
@@ -185,7 +185,11 @@ impl Transport {
             return self.send_in_pieces(request).await;
         }
         let allowed = if is_work(&request) { STORE_WORKS.max(self.timeout) } else { self.timeout };
-        in_time(allowed, self.inner.fetch(request)).await
+        in_time(allowed, self.client(&request).fetch(request)).await
+    }
+
+    fn client(&self, request: &Request<Buffer>) -> ReqwestTransport {
+        ReqwestTransport::new(self.clients.of(request.uri().host()).clone())
     }
 
     /// Sends a request, asking for a checksum where that can be done.
@@ -240,7 +244,8 @@ impl Transport {
         let left = body.to_bytes();
         let whole = left.len() as u64;
         let sending = self
-            .client
+            .clients
+            .of(parts.uri.host())
             .request(parts.method, parts.uri.to_string())
             .headers(parts.headers)
             .version(parts.version)
@@ -302,7 +307,7 @@ impl Transport {
 impl HttpTransport for Transport {
     async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
         if request.uri().host().is_some_and(is_for_credentials) {
-            return in_time(self.timeout, self.inner.fetch(request)).await;
+            return in_time(self.timeout, self.client(&request).fetch(request)).await;
         }
         let (method, address) = (request.method().as_str(), request.uri());
         let kind = Kind::of(method, address.path(), address.query());

@@ -2,6 +2,7 @@
 
 use super::index::{self, Named};
 use super::seen::{Seen, is_the_servers};
+use crate::clients::is_here;
 use crate::error::in_words;
 use crate::keys;
 use crate::requests::{Counters, Kind};
@@ -138,7 +139,11 @@ impl WebBucket {
                 attempt.follow()
             }
         });
-        let client = Client::builder()
+        let mut builder = Client::builder();
+        if base.host_str().is_some_and(is_here) {
+            builder = builder.no_proxy();
+        }
+        let client = builder
             .redirect(policy)
             .user_agent(concat!("ogive/", env!("CARGO_PKG_VERSION")))
             .build()

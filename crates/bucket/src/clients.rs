@@ -1,0 +1,103 @@
+//! HTTP clients: which proxy they go by, and whose certificates they take.
+//!
+//! A proxy is that of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, less what `NO_PROXY`
+//! names). What listens on loopback is of this machine, and no proxy can know it: it is asked
+//! directly, whatever the environment says.
+
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::{Certificate, Client, ClientBuilder};
+use std::net::IpAddr;
+use std::path::Path;
+
+/// Whether a host is this machine, by its address or by the name that stands for that.
+pub(crate) fn is_here(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    let name = host.trim_end_matches('.');
+    is_address || name.eq_ignore_ascii_case("localhost")
+}
+
+/// By which proxy requests to an address go, without its password.
+pub(crate) fn proxy_of(address: &str) -> Option<String> {
+    proxy_by(&Matcher::from_env(), address)
+}
+
+fn proxy_by(matcher: &Matcher, address: &str) -> Option<String> {
+    let address: Uri = address.parse().ok()?;
+    if is_here(address.host()?) {
+        return None;
+    }
+    let proxy = matcher.intercept(&address)?;
+    let (uri, port) = (proxy.uri(), proxy.uri().port_u16());
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host()?))
+}
+
+/// The certificates in a file that somebody has named.
+///
+/// # Errors
+/// A file that cannot be read or has none.
+pub(crate) fn certificates(named_by: &str, path: &Path) -> Result<Vec<Certificate>, String> {
+    let wrong = |why: &str| {
+        format!("{named_by} names {}: {why}; correct it or leave it out", path.display())
+    };
+    let text = std::fs::read(path).map_err(|error| wrong(&error.to_string()))?;
+    let found = Certificate::from_pem_bundle(&text).map_err(|error| wrong(&error.to_string()))?;
+    if found.is_empty() { Err(wrong("there is no certificate in it")) } else { Ok(found) }
+}
+
+/// A client for what is elsewhere, and one for what is here.
+pub(crate) struct Clients {
+    elsewhere: Client,
+    here: Client,
+}
+
+impl Clients {
+    /// Makes both alike.
+    ///
+    /// # Errors
+    /// Certificates that are none.
+    pub(crate) fn new(build: impl Fn() -> ClientBuilder) -> Result<Self, String> {
+        let made = |built: ClientBuilder| built.build().map_err(|error| error.to_string());
+        Ok(Self { elsewhere: made(build())?, here: made(build().no_proxy())? })
+    }
+
+    /// The one for a host.
+    pub(crate) fn of(&self, host: Option<&str>) -> &Client {
+        if host.is_some_and(is_here) { &self.here } else { &self.elsewhere }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_asked_directly_and_no_proxy_is_heeded() {
+        let matcher = Matcher::builder()
+            .all("http://user:secret@proxy.house:3128")
+            .no("inside.house,10.0.0.0/8")
+            .build();
+        let by = |address| proxy_by(&matcher, address);
+        for here in ["http://127.0.0.1:9000/b", "http://127.8.9.1/", "https://[::1]:1/"] {
+            assert_eq!(by(here), None, "{here}");
+        }
+        assert_eq!(by("http://localhost:9000/"), None);
+        assert_eq!(by("https://inside.house/b"), None);
+        assert_eq!(by("https://10.1.2.3/b"), None);
+        let proxy = by("https://s3.amazonaws.com").unwrap();
+        assert_eq!(proxy, "http://proxy.house:3128", "and its password is not told");
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ca.pem");
+        let said = certificates("AWS_CA_BUNDLE", &path).unwrap_err();
+        assert!(said.contains("AWS_CA_BUNDLE") && said.contains("ca.pem"), "{said}");
+        std::fs::write(&path, "nothing").unwrap();
+        let said = certificates("AWS_CA_BUNDLE", &path).unwrap_err();
+        assert!(said.contains("no certificate"), "{said}");
+    }
+}
