@@ -83,7 +83,8 @@ impl RemoteBucket {
     pub(super) fn delete_once(&self, key: &str, expected: Option<&ETag>) -> Result<()> {
         let shared = &self.shared;
         let options = shared.kind.deleting(expected);
-        let deleted = shared.wait(key, shared.operator.delete_options(shared.sendable(key)?, options));
+        let deleted =
+            shared.wait(key, shared.operator.delete_options(shared.sendable(key)?, options));
         let Err(error) = deleted else { return Ok(()) };
         let is_open = error.is_in_doubt() || is_to_be_done_anew(&error);
         match is_open && matches!(shared.look(key), Ok(None)) {
