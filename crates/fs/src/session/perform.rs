@@ -42,10 +42,7 @@ impl<O: Origin> Session<O> {
                 let written = self.write(request, to, flags, given)?;
                 Ok(answer(buffer, |reply| reply.count(written)))
             }
-            Operation::Read { from, .. } => {
-                let length = buffer.len().min(from.length_bytes as usize);
-                self.view.read_from_origin(from.handle, from.offset, &mut buffer[..length])
-            }
+            Operation::Read { from, .. } => self.read_from_origin(from, buffer),
             Operation::Lookup => {
                 let [name] = named(request, buffer)?;
                 self.lookup(request, &name, Reply::new(buffer))
@@ -188,6 +185,11 @@ impl<O: Origin> Session<O> {
             }
             _ => self.with_handle(request, buffer).map(|()| 0),
         }
+    }
+
+    fn read_from_origin(&self, from: Transfer, buffer: &mut [u8]) -> Result<usize> {
+        let length = buffer.len().min(from.length_bytes as usize);
+        self.view.read_from_origin(from.handle, from.offset, &mut buffer[..length])
     }
 
     /// Operations that are answered with success alone.

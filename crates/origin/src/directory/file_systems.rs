@@ -85,7 +85,7 @@ pub(super) struct Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sizes {
     /// How much.
-    Told,
+    True,
     /// The same, unless it is 0: then there may be more.
     Doubted,
     /// Nothing: contents are made when they are read, each time anew.
@@ -105,7 +105,7 @@ const PLAIN: Kind = Kind {
     lists_with_attributes: false,
     opens_as_files_permit: false,
     birth: Birth::Changes,
-    sizes: Sizes::Told,
+    sizes: Sizes::True,
     makes_up_numbers: false,
     forgets_handles: false,
     lacks_capabilities: false,

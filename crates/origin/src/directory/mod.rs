@@ -9,6 +9,7 @@
 //! identity ([`object`]), and a bounded number of them is open ([`descriptors`]). All of them begin
 //! at one descriptor of the directory ([`root`]), which is opened once.
 
+mod anew;
 mod change;
 mod credentials;
 mod crossing;
@@ -21,7 +22,9 @@ mod nfs_client;
 mod node;
 mod object;
 mod open_file;
+mod opening;
 mod operations;
+mod pieces;
 mod recent;
 mod removed;
 mod reopen;

@@ -16,7 +16,7 @@ use super::removed::Removed;
 use super::rights::Rights;
 use crate::{FileKind, Found, OFlags, Result, acting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 use std::ffi::OsStr;
@@ -59,6 +59,11 @@ impl PartialEq for Node {
 }
 
 impl Node {
+    /// What tells it from others.
+    pub(super) fn key(&self) -> Key {
+        self.0.key()
+    }
+
     /// The node as a place for others.
     fn directory(&self) -> Directory {
         match &self.0 {
@@ -121,7 +126,7 @@ impl AsFd for PathDescriptor {
 pub(super) struct Nodes {
     by_handle: bool,
     mounts: Mounts<Directory>,
-    recent: Recent,
+    pub(super) recent: Recent,
     pub(super) removed: Removed,
     pub(super) descriptors: Arc<Descriptors>,
     pub(super) inspector: Inspector,
@@ -240,75 +245,6 @@ impl Nodes {
                 found(node, &seen)
             }
         })
-    }
-
-    /// The same, asked of the server where there is one: its client may remember what the name led
-    /// to before. A file that may have gone again when the program comes to open it is opened at
-    /// once.
-    pub(super) fn lookup_anew(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        /// While somebody else replaces what has the name.
-        const TRIES: usize = 8;
-        let hides = self.kind_of(parent).hides_what_is_open;
-        let mut last = Errno::STALE;
-        for _ in 0..TRIES {
-            // If it is the directory that is gone, the walk has to come by there first.
-            let asked = self.within(parent, |directory| {
-                let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
-                let ask = || rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS);
-                Ok(self.rights.run(ask))
-            })?;
-            let is_file = |statx: &Statx| {
-                FileType::from_raw_mode(statx.stx_mode.into()) == FileType::RegularFile
-            };
-            let found = match asked {
-                Ok(statx) if hides && is_file(&statx) => self.lookup_to_read(parent, name),
-                Ok(_) => self.lookup(parent, name),
-                Err(Errno::STALE) => Err(Errno::STALE),
-                Err(errno) => return Err(errno),
-            };
-            match found {
-                Err(Errno::STALE) => self.have_client_ask(parent, name),
-                // It was there a moment ago. A program that is a file system may have forgotten it
-                // since, and a server shows what is removed until it is closed.
-                Err(Errno::NOENT) => last = Errno::NOENT,
-                other => return other,
-            }
-        }
-        Err(last)
-    }
-
-    /// A client that was told that it may read a file without asking (a delegation of NFSv4) may go
-    /// on following the name to it when another file has long replaced it. It gives that back
-    /// before it opens the name for writing, and then asks the server for it.
-    fn have_client_ask(&self, parent: &Node, name: &OsStr) {
-        if self.kind_of(parent).keeps_names {
-            let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let open = |directory: BorrowedFd<'_>| {
-                self.rights.run(|| rustix::fs::openat(directory, name, flags, Mode::empty()))
-            };
-            // It is for what it does on the way.
-            let _ = self.within(parent, open);
-        }
-    }
-
-    /// The same of a file, which is opened by its name: a server does so in one step.
-    fn lookup_to_read(&self, parent: &Node, name: &OsStr) -> Result<Found<Node>> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = self.within(parent, |directory| {
-            let open = || rustix::fs::openat(directory, name, flags, Mode::empty());
-            self.with_room(|| self.rights.run(open))
-        });
-        let fd = match opened {
-            Ok(fd) => fd,
-            Err(errno @ (Errno::NOENT | Errno::STALE)) => return Err(errno),
-            // It is the program's business whether it may be read.
-            Err(_) => return self.lookup(parent, name),
-        };
-        let found = self.found((parent, name), fd.as_fd())?;
-        if let Some(asker) = acting::asker() {
-            self.recent.keep_reader(found.node.0.key(), fd, asker);
-        }
-        Ok(found)
     }
 
     /// What a name in a directory leads to.

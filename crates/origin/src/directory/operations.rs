@@ -5,6 +5,8 @@ use super::descriptors::Descriptor;
 use super::file_systems::Sizes;
 use super::handle::{extended_flags, set_extended_flags};
 use super::node::{PathDescriptor, open_real};
+use super::opening;
+use super::pieces::{read_no_more, write_all};
 use super::{DirectoryOrigin, Node, OpenDirectory, OpenFile, magic_link};
 use crate::{
     Access, Allocation, Attributes, Caller, Changes, DirectoryEntry, FileFlags, FileKind,
@@ -35,36 +37,9 @@ const STRIPPED: OFlags = OFlags::CREATE
     .union(OFlags::DIRECT)
     .union(OFlags::NOCTTY);
 
-/// `__FMODE_EXEC` of the kernel's `include/linux/fs.h`, which no program can set: a file is opened
-/// to be executed.
-const EXECUTES: OFlags = OFlags::from_bits_retain(0x20);
-
 impl DirectoryOrigin {
     fn path_descriptor(&self, node: &Node) -> Result<PathDescriptor> {
         self.nodes.path_descriptor(node)
-    }
-
-    /// Opens a node for real, and if its access time is to be spared, so that it is.
-    fn open_sparing(&self, spares_time: bool, node: &Node, flags: OFlags) -> Result<OwnedFd> {
-        if spares_time {
-            match self.nodes.open(node, flags | OFlags::NOATIME) {
-                // The file is somebody else's.
-                Err(Errno::PERM) => {}
-                other => return other,
-            }
-        }
-        self.nodes.open(node, flags)
-    }
-
-    /// Opens a file to execute it: whoever may do that need not be allowed to read it, but then the
-    /// kernel above does, in its stead.
-    fn open_to_execute(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
-        self.access(node, None, Access::EXEC_OK)?;
-        let open = || self.open_sparing(self.spares_times.0, node, flags);
-        match open() {
-            Err(Errno::ACCESS) => crate::on_own_behalf(open),
-            other => other,
-        }
     }
 
     fn remove(&self, parent: &Node, name: &OsStr, flags: AtFlags) -> Result<()> {
@@ -86,14 +61,6 @@ impl DirectoryOrigin {
             None => self.path_descriptor(node),
         }
     }
-}
-
-/// Reads at most so many bytes, even if there is room for more.
-fn read_no_more(fd: impl AsFd, at: u64, most: usize, into: &mut Vec<u8>) -> Result<usize> {
-    let mut bytes = vec![0; most];
-    let count = rustix::io::pread(fd, &mut bytes[..], at)?;
-    into.extend_from_slice(&bytes[..count]);
-    Ok(count)
 }
 
 impl Origin for DirectoryOrigin {
@@ -309,7 +276,8 @@ impl Origin for DirectoryOrigin {
 
     fn open(&self, node: &Node, flags: OFlags) -> Result<OpenFile> {
         let flags = flags - STRIPPED - OFlags::NOFOLLOW;
-        let executes = flags.contains(EXECUTES) && self.nodes.rights.are_decided_by_source();
+        let executes =
+            flags.contains(opening::EXECUTES) && self.nodes.rights.are_decided_by_source();
         let fd = match executes {
             true => self.open_to_execute(node, flags)?,
             false => self.open_sparing(self.spares_times.0, node, flags)?,
@@ -356,7 +324,7 @@ impl Origin for DirectoryOrigin {
 
     fn size_tells(&self, file: &OpenFile, size_bytes: u64) -> bool {
         match self.nodes.kind_of(file.node()).sizes {
-            Sizes::Told => true,
+            Sizes::True => true,
             Sizes::MadeUp => false,
             Sizes::Doubted if size_bytes > 0 => true,
             // What cannot be read at all has no more in it than it says.
@@ -609,20 +577,4 @@ impl Origin for DirectoryOrigin {
     fn has_access_control_lists(&self) -> bool {
         self.access_control_lists
     }
-}
-
-/// Writes piece after piece, by a function that is told how much has been written before.
-fn write_all(bytes: &[u8], write: impl Fn(&[u8], usize) -> Result<usize>) -> Result<usize> {
-    let mut written = 0;
-    while written < bytes.len() {
-        match write(&bytes[written..], written) {
-            Ok(0) => break,
-            Ok(count) => written += count,
-            Err(Errno::INTR) => {}
-            Err(errno) if written == 0 => return Err(errno),
-            // What did reach the origin is reported; the next write brings the error.
-            Err(_) => break,
-        }
-    }
-    Ok(written)
 }

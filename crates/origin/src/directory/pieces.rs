@@ -1,0 +1,37 @@
+//! Bytes of files, in as many system calls as it takes.
+
+use crate::Result;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+
+/// Reads at most so many bytes, even if there is room for more.
+pub(super) fn read_no_more(
+    fd: impl AsFd,
+    at: u64,
+    most: usize,
+    into: &mut Vec<u8>,
+) -> Result<usize> {
+    let mut bytes = vec![0; most];
+    let count = rustix::io::pread(fd, &mut bytes[..], at)?;
+    into.extend_from_slice(&bytes[..count]);
+    Ok(count)
+}
+
+/// Writes piece after piece, by a function that is told how much has been written before.
+pub(super) fn write_all(
+    bytes: &[u8],
+    write: impl Fn(&[u8], usize) -> Result<usize>,
+) -> Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match write(&bytes[written..], written) {
+            Ok(0) => break,
+            Ok(count) => written += count,
+            Err(Errno::INTR) => {}
+            Err(errno) if written == 0 => return Err(errno),
+            // What did reach the origin is reported; the next write brings the error.
+            Err(_) => break,
+        }
+    }
+    Ok(written)
+}
