@@ -1,9 +1,10 @@
 //! A store that does not answer, and what is shown meanwhile (`--offline stale`).
 //!
-//! A store that gives no answer in time is *out of reach* from then on until it answers something. One
-//! that fails for a key, by a status or a connection that breaks, may do so for that key alone: it is
-//! in doubt. If the next answer is that of another key and no better, or if the store fails when it
-//! is asked itself, it is out of reach. A read that had no turn says nothing of it. That is said in the log, once a minute at most, and in `MNT/.ogive/mount`.
+//! A store that gives no answer in time is *out of reach* from then on until it answers something.
+//! One that fails for a key, by a status or a connection that breaks, may do so for that key alone:
+//! it is in doubt. If the next answer is that of another key and no better, or if the store fails
+//! when it is asked itself, it is out of reach. A read that had no turn says nothing of it. What
+//! changes is said in the log, once a minute at most, and in `MNT/.ogive/mount`.
 //! Nobody waits for it but the first who finds out: names and attributes are what they were when
 //! they were last told, and bytes that are not in the cache are `EIO` at once. Whoever uses the mount
 //! has the store asked again in the background, once a second at most: there is no timer.
