@@ -122,10 +122,12 @@ fn write(line: &str) {
 impl Log for Messages {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Libraries below speak of their own inner life. What fails there comes back and is said in
-        // our words, so only who wants to know more is shown their warnings.
-        let level = match metadata.target().starts_with("ogive") {
+        // our words, so only who wants to know more is shown their warnings. Why there are no
+        // credentials does not come back.
+        let is_of = |library: &str| metadata.target().starts_with(library);
+        let level = match is_of("ogive") {
             true => self.level,
-            false if self.level >= LevelFilter::Info => LevelFilter::Warn,
+            false if is_of("reqsign") || self.level >= LevelFilter::Info => LevelFilter::Warn,
             false => LevelFilter::Off,
         };
         metadata.level() <= level
@@ -367,5 +369,11 @@ mod tests {
         };
         assert!(enabled("ogive_fs::mount", Level::Info) && enabled("io_uring", Level::Warn));
         assert!(!enabled("io_uring::types", Level::Info) && !enabled("ogive", Level::Debug));
+
+        let quiet = Messages { level: LevelFilter::Warn, ..messages };
+        let warns = |target: &str| {
+            quiet.enabled(&Metadata::builder().target(target).level(Level::Warn).build())
+        };
+        assert!(warns("ogive_fs") && warns("reqsign_core::api") && !warns("rustls::client"));
     }
 }
