@@ -122,12 +122,10 @@ fn write(line: &str) {
 impl Log for Messages {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Libraries below speak of their own inner life. What fails there comes back and is said in
-        // our words, so only who wants to know more is shown their warnings. Why there are no
-        // credentials does not come back.
-        let is_of = |library: &str| metadata.target().starts_with(library);
-        let level = match is_of("ogive") {
+        // our words, so only who wants to know more is shown their warnings.
+        let level = match metadata.target().starts_with("ogive") {
             true => self.level,
-            false if is_of("reqsign") || self.level >= LevelFilter::Info => LevelFilter::Warn,
+            false if self.level >= LevelFilter::Info => LevelFilter::Warn,
             false => LevelFilter::Off,
         };
         metadata.level() <= level
@@ -374,6 +372,6 @@ mod tests {
         let warns = |target: &str| {
             quiet.enabled(&Metadata::builder().target(target).level(Level::Warn).build())
         };
-        assert!(warns("ogive_fs") && warns("reqsign_core::api") && !warns("rustls::client"));
+        assert!(warns("ogive_fs") && !warns("reqsign_core::api") && !warns("rustls::client"));
     }
 }

@@ -171,7 +171,12 @@ impl CommandExecute for Programs {
     async fn command_execute(&self, program: &str, arguments: &[&str]) -> Result<CommandOutput> {
         // The library has cut the command at its spaces, quoted or not.
         let command = [&[program], arguments].concat().join(" ");
-        let wrong = |why: String| Error::unexpected(format!("credential_process {command}: {why}"));
+        let wrong = |why: String| {
+            let said = format!("credential_process {command}: {why}");
+            // The library tells whoever asked only that there are no credentials.
+            log::warn!("{said}");
+            Error::unexpected(said)
+        };
         let words = shlex::split(&command).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| wrong("its quotes do not match".to_owned()))?;
         let running = Command::new(&words[0])
