@@ -283,6 +283,9 @@ impl Promises {
     };
 }
 
+/// Parts of one upload that are under way at once.
+pub(crate) const PARTS_AT_ONCE: usize = 4;
+
 /// An upload in parts. Its bytes are those of its parts, in the order in which they were given.
 /// Dropped without [`Upload::complete`] it is aborted as far as that can be done without waiting.
 pub trait Upload: Send {

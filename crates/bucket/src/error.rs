@@ -9,6 +9,7 @@
 //! | [`BucketError::OutOfRange`] | 416 | none: the end of the file |
 //! | [`BucketError::Busy`] | 429, 503 after retries | `EIO` |
 //! | [`BucketError::Again`] | 409 after retries, 404 `NoSuchUpload` | `EIO` |
+//! | [`BucketError::UnevenParts`] | 400 `InvalidPart` | `EIO` |
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
 //! | [`BucketError::Held`] | 409, 412 of a lease or of snapshots | `EBUSY` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
@@ -71,6 +72,15 @@ pub enum BucketError {
     /// Another request was in the way, or an upload in parts has gone: all of it is to be done anew.
     #[error("the store wants {key} to be done anew: {message}")]
     Again {
+        /// The key.
+        key: String,
+        /// What the store said.
+        message: String,
+    },
+    /// The store does not take the parts of an upload as they are. Some take parts of one length
+    /// only, with a shorter one at the end. Nothing has happened.
+    #[error("the store does not take the parts of {key}: {message}")]
+    UnevenParts {
         /// The key.
         key: String,
         /// What the store said.
@@ -181,6 +191,7 @@ impl BucketError {
             Self::TooManyNames { .. } => Errno::OVERFLOW,
             Self::Busy { .. }
             | Self::Again { .. }
+            | Self::UnevenParts { .. }
             | Self::Archived { .. }
             | Self::TimedOut { .. }
             | Self::NoTurn { .. }

@@ -43,6 +43,7 @@ pub mod staged;
 #[cfg(feature = "index")]
 mod web;
 
+pub(crate) use bucket::PARTS_AT_ONCE;
 pub use bucket::{
     Bucket, BucketIdentity, Condition, ETag, Entry, Listing, Object, Promises, Upload,
 };

@@ -92,6 +92,7 @@ struct State {
     objects: BTreeMap<String, Stored>,
     promises: Promises,
     naming: &'static Naming,
+    takes_even_parts_only: bool,
     faults: HashMap<Operation, VecDeque<Fault>>,
     requests: HashMap<Operation, u64>,
     writes: u64,
@@ -133,6 +134,7 @@ impl MemoryBucket {
             objects: BTreeMap::new(),
             promises: Promises::ALL,
             naming: &Naming::S3,
+            takes_even_parts_only: false,
             faults: HashMap::new(),
             requests: HashMap::new(),
             writes: 0,
@@ -150,6 +152,11 @@ impl MemoryBucket {
     /// Says which keys it keeps as they are from now on.
     pub fn name_as(&self, naming: &'static Naming) {
         self.state.lock().naming = naming;
+    }
+
+    /// From now on parts are of one length, but for a shorter one at the end.
+    pub fn take_even_parts_only(&self) {
+        self.state.lock().takes_even_parts_only = true;
     }
 
     /// Lets the next request of a kind, after those that are doomed already, meet a fault.
@@ -493,6 +500,13 @@ impl State {
     }
 }
 
+/// Whether all parts but the last are of one length, and that is no longer.
+fn are_even(parts: &[Bytes]) -> bool {
+    let Some((last, others)) = parts.split_last() else { return true };
+    let first = others.first().unwrap_or(last).len();
+    last.len() <= first && others.iter().all(|part| part.len() == first)
+}
+
 struct MemoryUpload {
     bucket: MemoryBucket,
     key: String,
@@ -523,6 +537,10 @@ impl Upload for MemoryUpload {
 
     fn complete(self: Box<Self>) -> Result<Object> {
         let fault = self.bucket.request(Operation::Complete)?;
+        if self.bucket.state.lock().takes_even_parts_only && !are_even(&self.parts) {
+            let message = "InvalidPart: all but the last are to be of one length".to_owned();
+            return Err(BucketError::UnevenParts { key: self.key.clone(), message });
+        }
         let mut body = BytesMut::new();
         self.parts.iter().for_each(|part| body.extend_from_slice(part));
         let object = {

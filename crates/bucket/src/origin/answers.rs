@@ -60,6 +60,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
             tell("staged_files", files);
             tell("staged_bytes", bytes);
             tell("upload_panics", writing.panics());
+            tell("uploads_held_bytes", writing.uploads_held_bytes());
         }
     }
 

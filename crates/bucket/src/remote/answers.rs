@@ -145,6 +145,7 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
             BucketError::Held { key, message }
         }
         ErrorKind::Conflict => BucketError::Again { key, message },
+        ErrorKind::Unexpected if code == "InvalidPart" => BucketError::UnevenParts { key, message },
         // Amazon has room; others say so with 507.
         ErrorKind::Unexpected if code == "StorageFull" => BucketError::Full { key, message },
         ErrorKind::Unsupported => BucketError::Unsupported { what: "do this" },
@@ -207,6 +208,7 @@ mod tests {
             (open, "OperationTimedOut", "Failed"),
             (open, "InternalError", "Failed"),
             (open, "EntityTooLarge", "Refused"),
+            (open, "InvalidPart", "UnevenParts"),
         ];
         for (kind, code, expected) in table {
             assert_eq!(said(kind, code, "a word"), expected, "{code}");

@@ -15,7 +15,7 @@ use super::left;
 use super::{RemoteOptions, variable};
 use crate::clients::certificates;
 use crate::object_metadata::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE};
-use crate::{Condition, ETag, Naming, ObjectMetadata, WriteMetadata};
+use crate::{Condition, ETag, Naming, ObjectMetadata, PARTS_AT_ONCE, WriteMetadata};
 use opendal::options::{DeleteOptions, ReaderOptions, WriteOptions};
 use opendal::{Metadata, Operator, services};
 use reqsign_aws_v4::Credential;
@@ -24,9 +24,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-
-/// Parts of one upload that are under way at once.
-const PARTS_AT_ONCE: usize = 4;
 
 /// Whose protocol a store speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::plan::Limits;
 use super::upload::{Attempt, Found, Outcome, StagedError, condition, found, read, refusal};
+use super::uploads::{Held, PARTS_IN_MEMORY, Uploads};
 use crate::journal::{Base, Journal, Snapshot, StagedLog, State, WriteId};
 use crate::{Bucket, BucketError, ObjectMetadata, Upload, WriteMetadata};
 use bytes::Bytes;
@@ -24,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const STREAM_REVISIONS: u64 = 1 << 32;
 
 /// How files go up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// What the store takes.
     pub limits: Limits,
@@ -33,12 +34,26 @@ pub struct Options {
     /// Up to this size in bytes a file goes up in one request, from memory, where the store ignores
     /// conditions of uploads in parts.
     pub put_instead_max_bytes: u64,
+    /// What all uploads of the mount share.
+    pub uploads: Uploads,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let limits = Limits::default();
-        Self { limits, is_only_writer: false, put_instead_max_bytes: 64 << 20 }
+        Self {
+            limits: Limits::default(),
+            is_only_writer: false,
+            put_instead_max_bytes: 64 << 20,
+            uploads: Uploads::default(),
+        }
+    }
+}
+
+impl Options {
+    /// What the store takes, with what it has taught.
+    pub(super) fn limits(&self) -> Limits {
+        let are_even = self.limits.are_even || self.uploads.are_parts_even();
+        Limits { are_even, ..self.limits }
     }
 }
 
@@ -96,10 +111,20 @@ struct Remote {
 }
 
 /// Parts of a new file that went up as they were written.
-struct Stream {
-    upload: Box<dyn Upload>,
+pub(super) struct Stream {
+    pub(super) upload: Box<dyn Upload>,
     id: WriteId,
-    parts: usize,
+    pub(super) parts: usize,
+    /// The longest part that it has memory for, in bytes.
+    pub(super) part_bytes: u64,
+    /// Of this upload: let go of after it.
+    pub(super) memory: Held,
+}
+
+/// Memory for the next part of a stream.
+enum Memory {
+    OfTheStream,
+    OfANewOne(Held),
 }
 
 /// Which writes a stream has not seen.
@@ -283,31 +308,34 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Sends the parts of a new file that are whole.
+    /// Sends the parts of a new file that are whole, as far as there is memory for them.
     fn stream(&self, remote: &mut Remote) {
         loop {
-            let number = remote.stream.as_ref().map_or(0, |stream| stream.parts);
-            let bytes = self.options.limits.stream_part_bytes(number);
-            let (view, range) = {
+            let (parts, longest) =
+                remote.stream.as_ref().map_or((0, 0), |stream| (stream.parts, stream.part_bytes));
+            let next = self.options.limits().stream_part_bytes(parts);
+            let bytes = next.unwrap_or(longest);
+            let (view, range, memory) = {
                 let mut order = self.order.lock();
+                let range = order.sent..order.sent.saturating_add(bytes);
+                // Something must be left for the last part, or an upload would have none.
+                let is_whole = |state: &State| state.size() > range.end && state.is_all_new();
+                let is_whole = self.log.with_state(is_whole);
+                // What needs more parts than a store takes goes up in longer ones, as a whole.
+                order.is_broken |= is_whole && next.is_none();
                 if order.is_broken {
                     remote.stream = None;
                     return;
                 }
-                let range = order.sent..order.sent.saturating_add(bytes);
-                // Something must be left for the last part, or an upload would have none.
-                let is_whole = |state: &State| state.size() > range.end && state.is_all_new();
-                if !self.log.with_state(is_whole) {
+                if !is_whole {
                     return;
                 }
+                let Some(memory) = self.memory_for(remote, bytes) else { return };
                 order.sent = range.end;
-                (self.log.view_of(range.clone()), range)
+                (self.log.view_of(range.clone()), range, memory)
             };
-            if let Err(error) =
-                self.send_part(remote, view.id(), || read(&*self.bucket, &view, range))
-            {
-                // The upload of the whole tells whoever waits for it, if it fails as well.
-                drop(error);
+            // The upload of the whole tells whoever waits for it, if it fails as well.
+            if self.send_part(remote, memory, &view, range).is_err() {
                 self.order.lock().is_broken = true;
                 remote.stream = None;
                 return;
@@ -315,13 +343,23 @@ impl StagedFile {
         }
     }
 
+    /// Memory for parts of a stream that are so long. A stream that is under way has it.
+    fn memory_for(&self, remote: &mut Remote, part_bytes: u64) -> Option<Memory> {
+        let bytes = part_bytes.saturating_mul(PARTS_IN_MEMORY);
+        match &mut remote.stream {
+            Some(stream) => stream.memory.grow(bytes).then_some(Memory::OfTheStream),
+            None => self.options.uploads.take_for_stream(bytes).map(Memory::OfANewOne),
+        }
+    }
+
     fn send_part(
         &self,
         remote: &mut Remote,
-        now: WriteId,
-        bytes: impl FnOnce() -> Result<Bytes, StagedError>,
+        memory: Memory,
+        view: &Snapshot,
+        range: Range<u64>,
     ) -> Result<(), StagedError> {
-        if remote.stream.is_none() {
+        if let Memory::OfANewOne(memory) = memory {
             let (key, base) = (self.key(), self.base());
             let promises = self.bucket.promises();
             if let (false, Some(error)) =
@@ -329,14 +367,16 @@ impl StagedFile {
             {
                 return Err(error.into());
             }
+            let now = view.id();
             let id = WriteId { through: now.through + STREAM_REVISIONS, ..now };
             let (mark, kept) = (id.to_string(), self.to_keep());
             let beside = WriteMetadata::marked(&mark).with(kept.as_deref());
             let upload = self.bucket.upload(&key, &condition(&base), beside)?;
-            remote.stream = Some(Stream { upload, id, parts: 0 });
+            remote.stream = Some(Stream { upload, id, parts: 0, part_bytes: 0, memory });
         }
         if let Some(stream) = &mut remote.stream {
-            stream.upload.part(bytes()?)?;
+            stream.part_bytes = range.end - range.start;
+            stream.upload.part(read(&*self.bucket, view, range)?)?;
             stream.parts += 1;
         }
         Ok(())
@@ -400,10 +440,11 @@ impl StagedFile {
         let (bucket, options) = (&*self.bucket, &self.options);
         let kept = self.to_keep();
         let (id, kept) = (snapshot.id(), kept.as_deref());
-        let attempt = Attempt { bucket, options, snapshot: &snapshot, id, kept };
+        let limits = options.limits();
+        let attempt = Attempt { bucket, options, limits, snapshot: &snapshot, id, kept };
         remote.is_in_doubt = true;
         match stream {
-            Some((stream, sent)) => attempt.finish(stream.upload, sent),
+            Some((stream, sent)) => attempt.finish(stream, sent),
             None => attempt.run(),
         }
     }

@@ -36,16 +36,19 @@
 //!
 //! Of each file: `remote`, held while the store is asked, so that there is one upload of a file at a
 //! time; `order`, held for a write to the journal; the log's own. They are taken in this order. A
-//! write only tries `remote`, so it never waits for an upload.
+//! write only tries `remote`, so it never waits for an upload. The lock of [`Uploads`] is taken
+//! within `remote` and holds nothing.
 
 mod file;
 mod plan;
 mod rename;
 mod upload;
+mod uploads;
 
 pub use file::{Durable, Options, StagedFile, Standing};
 pub use plan::{Limits, Part, Plan};
 pub use rename::{RENAME_MAX, RenameError, Renamed, rename_directory, resume_rename};
 pub use upload::{StagedError, refusal};
+pub use uploads::Uploads;
 
 pub(crate) use rename::delete as delete_if_same;

@@ -7,7 +7,12 @@
 //! that are near to each other are sent as one.
 //!
 //! The limits are Amazon's ("Amazon S3 multipart upload limits" in its user guide), which other
-//! stores share or exceed.
+//! stores share or exceed. Parts that are sent are in memory, so they are never as long as a store
+//! takes them: that bounds the size of a file instead.
+//!
+//! Some stores take parts of one length only, with a shorter one at the end ("All parts except the
+//! last one must be the same size", Cloudflare R2's page of multipart uploads). For those a file is
+//! cut into such parts from its beginning, and each of them is sent or copied.
 
 use std::ops::Range;
 
@@ -20,12 +25,16 @@ pub struct Limits {
     pub part_max_bytes: u64,
     /// How many parts an object has at most.
     pub parts_max: usize,
-    /// Parts that are sent are about so long, where the number of parts allows it.
+    /// Parts that are sent are so long, where the number of parts allows it.
     pub part_bytes: u64,
+    /// Longest part that is sent, but for what is too short to be the next.
+    pub sent_max_bytes: u64,
     /// A file up to this size goes up in one request. It is in memory then.
     pub put_max_bytes: u64,
     /// Whether the store copies ranges of an object into another.
     pub copies: bool,
+    /// Whether all parts but the last must be of one length.
+    pub are_even: bool,
 }
 
 impl Default for Limits {
@@ -35,8 +44,10 @@ impl Default for Limits {
             part_max_bytes: 5 << 30,
             parts_max: 10_000,
             part_bytes: 8 << 20,
+            sent_max_bytes: 64 << 20,
             put_max_bytes: 8 << 20,
             copies: true,
+            are_even: false,
         }
     }
 }
@@ -77,6 +88,9 @@ impl Limits {
         }
         let everything = 0..size;
         let changed = if self.copies { changed } else { std::slice::from_ref(&everything) };
+        if self.are_even {
+            return self.even(size, changed).map(Plan::Parts);
+        }
         let (mut gap, mut part_bytes) = (self.part_min_bytes, self.part_bytes);
         loop {
             let sent = self.sent(size, changed, gap);
@@ -84,19 +98,51 @@ impl Limits {
             if parts.len() <= self.parts_max {
                 return Some(Plan::Parts(parts));
             }
-            if gap >= size && part_bytes >= self.part_max_bytes / 2 {
+            if gap >= size && part_bytes >= self.sent_max_bytes {
                 return None;
             }
             gap = gap.saturating_mul(2);
-            part_bytes = (part_bytes * 2).min(self.part_max_bytes / 2);
+            part_bytes = (part_bytes * 2).min(self.sent_max_bytes);
         }
     }
 
     /// Length of a part of a stream whose end nobody knows yet, by its number from 0: longer and
-    /// longer ones, so that the parts allowed hold an object of 30 TiB.
-    pub fn stream_part_bytes(&self, number: usize) -> u64 {
-        let grown = (number / 1000).min(8) as u32;
-        self.part_bytes.saturating_mul(5_u64.pow(grown)).min(self.part_max_bytes)
+    /// longer ones, so that the parts allowed hold a large file and those of a small one take
+    /// little memory. `None` if a stream has no more parts.
+    pub fn stream_part_bytes(&self, number: usize) -> Option<u64> {
+        let doubled =
+            if self.are_even { 0 } else { (number / (self.parts_max / 10).max(1)).min(8) };
+        // The last one is for what is left at the end.
+        let has_more = number + 1 < self.parts_max;
+        has_more.then(|| (self.part_bytes << doubled).min(self.sent_max_bytes))
+    }
+
+    /// Bytes of the largest file of which the store has nothing yet.
+    pub fn new_max_bytes(&self) -> u64 {
+        self.sent_max_bytes.saturating_mul(self.parts_max as u64)
+    }
+
+    /// Parts of one length, of which those with a change are sent and the others copied.
+    fn even(&self, size: u64, changed: &[Range<u64>]) -> Option<Vec<Part>> {
+        let least = size.div_ceil(self.parts_max as u64);
+        let mut part_bytes = self.part_bytes;
+        while part_bytes < least {
+            part_bytes = part_bytes.saturating_mul(2);
+        }
+        let part_bytes = part_bytes.min(self.sent_max_bytes);
+        if part_bytes < least {
+            return None;
+        }
+        let mut changed = changed.iter().peekable();
+        let cut = |number: u64| number * part_bytes..size.min((number + 1) * part_bytes);
+        let parts = (0..size.div_ceil(part_bytes)).map(cut).map(|range| {
+            while changed.next_if(|changed| changed.end <= range.start).is_some() {}
+            match changed.peek() {
+                Some(changed) if changed.start < range.end => Part::Send(range),
+                _ => Part::Copy(range),
+            }
+        });
+        Some(parts.collect())
     }
 
     /// The changed ranges, grown until each is long enough to be a part and what is between them
@@ -121,14 +167,15 @@ impl Limits {
         let mut at = 0;
         for range in sent {
             self.copy(at..range.start, &mut parts);
-            // The last part of a range takes what is left over, so that none is too short.
-            let count = ((range.end - range.start) / part_bytes).max(1);
-            for number in 0..count {
-                let start = range.start + number * part_bytes;
-                let end = if number + 1 == count { range.end } else { start + part_bytes };
-                parts.push(Part::Send(start..end));
+            at = range.start;
+            while at < range.end {
+                let end = range.end.min(at + part_bytes);
+                // What is left over goes with it where it is too short to be a part.
+                let is_short = range.end - end < self.part_min_bytes && range.end < size;
+                let end = if is_short { range.end } else { end };
+                parts.push(Part::Send(at..end));
+                at = end;
             }
-            at = range.end;
         }
         self.copy(at..size, &mut parts);
         parts
@@ -161,6 +208,13 @@ mod tests {
     fn sent_bytes(parts: &[Part]) -> u64 {
         let sent = parts.iter().filter(|part| matches!(part, Part::Send(_)));
         sent.map(|part| part.range().end - part.range().start).sum()
+    }
+
+    /// Whether all parts but the last are of one length, and that is no longer.
+    fn are_even(parts: &[Part]) -> bool {
+        let bytes = |part: &Part| part.range().end - part.range().start;
+        let (first, last) = (bytes(&parts[0]), bytes(&parts[parts.len() - 1]));
+        last <= first && parts[..parts.len() - 1].iter().all(|part| bytes(part) == first)
     }
 
     /// Whether the parts are the file, each changed byte is sent and all limits are kept.
@@ -205,12 +259,49 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_30_tib_has_room_in_the_parts_allowed() {
+    fn parts_in_memory_have_a_bound_and_the_largest_file_follows_from_it() {
         let limits = Limits::default();
-        let all: u64 = (0..limits.parts_max).map(|number| limits.stream_part_bytes(number)).sum();
-        assert!(all >= 30 << 40, "{all} bytes");
-        assert_eq!(limits.stream_part_bytes(0), 8 * MIB);
-        assert_eq!(limits.stream_part_bytes(9_999), 5 * GIB);
+        let even = Limits { are_even: true, ..limits };
+        let largest = limits.new_max_bytes();
+        assert_eq!(largest, 625 * GIB);
+        for limits in [limits, even] {
+            for size in [9 * MIB, 20 * MIB + 1, 80 * GIB, 200 * GIB + 1, largest] {
+                let everything = 0..size;
+                let Some(Plan::Parts(parts)) = limits.plan(size, from_ref(&everything)) else {
+                    panic!("no parts for {size} bytes")
+                };
+                check(&limits, size, from_ref(&everything), &parts);
+                let lengths = parts.iter().map(|part| part.range().end - part.range().start);
+                assert!(lengths.max() <= Some(64 * MIB), "{size} bytes");
+                // A new file has parts of one length in any case.
+                assert!(are_even(&parts), "{size} bytes");
+            }
+            let beyond = 0..largest + 1;
+            assert!(limits.plan(largest + 1, from_ref(&beyond)).is_none());
+        }
+    }
+
+    #[test]
+    fn a_stream_has_room_for_a_large_file() {
+        let limits = Limits::default();
+        let lengths = |limits: &Limits| -> Vec<u64> {
+            (0..).map_while(|number| limits.stream_part_bytes(number)).collect()
+        };
+        let grown = lengths(&limits);
+        assert_eq!((grown.len(), grown[0], grown[9_998]), (9_999, 8 * MIB, 64 * MIB));
+        assert!(grown.iter().sum::<u64>() > 490 * GIB);
+        let even = lengths(&Limits { are_even: true, ..limits });
+        assert_eq!(even, [8 * MIB; 9_999]);
+    }
+
+    #[test]
+    fn a_change_where_parts_are_even_sends_what_it_touches() {
+        let limits = Limits { are_even: true, ..Limits::default() };
+        let (size, changed) = (GIB + 1, [5 * MIB..8 * MIB, 16 * MIB - 1..16 * MIB + 1]);
+        let Some(Plan::Parts(parts)) = limits.plan(size, &changed) else { unreachable!() };
+        check(&limits, size, &changed, &parts);
+        assert!(are_even(&parts));
+        assert_eq!(sent_bytes(&parts), 3 * 8 * MIB);
     }
 
     #[test]
@@ -235,14 +326,17 @@ mod tests {
             starts in prop::collection::vec((0_u64..200_000, 1_u64..3000), 0..60),
             parts_max in 20_usize..200,
             copies: bool,
+            are_even: bool,
         ) {
             let limits = Limits {
                 part_min_bytes: 500,
                 part_max_bytes: 50_000,
                 parts_max,
                 part_bytes: 800,
+                sent_max_bytes: 20_000,
                 put_max_bytes: 1000,
                 copies,
+                are_even,
             };
             let mut changed: Vec<Range<u64>> = Vec::new();
             let mut starts = starts;
@@ -255,7 +349,10 @@ mod tests {
             }
             match limits.plan(size, &changed).unwrap() {
                 Plan::Put => prop_assert!(size <= 1000),
-                Plan::Parts(parts) => check(&limits, size, &changed, &parts),
+                Plan::Parts(parts) => {
+                    check(&limits, size, &changed, &parts);
+                    prop_assert!(!are_even || self::are_even(&parts));
+                }
             }
         }
     }

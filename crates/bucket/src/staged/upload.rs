@@ -1,10 +1,11 @@
 //! One upload of a snapshot, and what became of it.
 
-use super::file::Options;
-use super::plan::{Part, Plan};
+use super::file::{Options, Stream};
+use super::plan::{Limits, Part, Plan};
+use super::uploads::PARTS_IN_MEMORY;
 use crate::journal::{Base, JournalError, Snapshot, Span, WriteId};
 use crate::{
-    Bucket, BucketError, Condition, ETag, Object, ObjectMetadata, Promises, Upload, WriteMetadata,
+    Bucket, BucketError, Condition, ETag, Object, ObjectMetadata, Promises, WriteMetadata,
 };
 use bytes::Bytes;
 use ogive_origin::{Errno, Time};
@@ -91,6 +92,8 @@ pub fn refusal(promises: &Promises, base: &Base, in_parts: bool) -> Option<Bucke
 pub(super) struct Attempt<'a> {
     pub(super) bucket: &'a dyn Bucket,
     pub(super) options: &'a Options,
+    /// What the store takes, as far as it is known.
+    pub(super) limits: Limits,
     pub(super) snapshot: &'a Snapshot,
     /// What the object is to be marked with: the snapshot's, or one that a stream was begun with.
     pub(super) id: WriteId,
@@ -103,9 +106,9 @@ impl Attempt<'_> {
     pub(super) fn run(&self) -> Result<Outcome, StagedError> {
         let state = self.snapshot.state();
         let (size, base) = (state.size(), state.base());
-        let limits = &self.options.limits;
         let too_large = BucketError::Unsupported { what: "take an object of that size" };
-        let plan = limits.plan(size, &self.changed()).ok_or(too_large)?;
+        let plan = self.limits.plan(size, &self.changed()).ok_or(too_large)?;
+        let _memory = self.options.uploads.take(self.memory_bytes(&plan));
         let promises = self.bucket.promises();
         let refused = |in_parts| {
             let refusal = refusal(&promises, base, in_parts);
@@ -130,20 +133,34 @@ impl Attempt<'_> {
         self.settle(done)
     }
 
+    /// Bytes of a file that may be in memory at once while it goes up.
+    fn memory_bytes(&self, plan: &Plan) -> u64 {
+        let size = self.snapshot.state().size();
+        let Plan::Parts(parts) = plan else { return size };
+        let length = |part: &Part| match part {
+            Part::Send(range) => range.end - range.start,
+            // Some stores have it sent again.
+            Part::Copy(_) => self.limits.part_bytes,
+        };
+        let longest = parts.iter().map(length).max().unwrap_or(0);
+        size.min(longest.saturating_mul(PARTS_IN_MEMORY))
+    }
+
     /// Completes an upload of which the first bytes, up to `sent`, are with the store.
-    pub(super) fn finish(
-        &self,
-        mut upload: Box<dyn Upload>,
-        sent: u64,
-    ) -> Result<Outcome, StagedError> {
+    pub(super) fn finish(&self, stream: Stream, sent: u64) -> Result<Outcome, StagedError> {
+        let size = self.snapshot.state().size();
+        let left = size.saturating_sub(sent).div_ceil(stream.part_bytes);
+        if left.saturating_add(stream.parts as u64) > self.limits.parts_max as u64 {
+            // It had no memory for longer parts.
+            drop(stream);
+            return self.run();
+        }
+        // Its memory goes when it has ended.
+        let Stream { mut upload, part_bytes, memory: _memory, .. } = stream;
         let mut complete = || {
-            let size = self.snapshot.state().size();
             let mut at = sent;
             while at < size {
-                let end = size.min(at.saturating_add(self.options.limits.part_bytes));
-                // What is left after it must be long enough, or be nothing.
-                let is_last = size - end < self.options.limits.part_min_bytes;
-                let end = if is_last { size } else { end };
+                let end = size.min(at.saturating_add(part_bytes));
                 upload.part(self.bytes(at..end)?)?;
                 at = end;
             }
@@ -236,6 +253,10 @@ impl Attempt<'_> {
 
     /// Asks the store what is there, after an answer that may mean anything.
     fn look(&self, error: BucketError) -> Result<Outcome, StagedError> {
+        if matches!(error, BucketError::UnevenParts { .. }) && !self.limits.are_even {
+            self.options.uploads.want_even_parts();
+            return Ok(Outcome::Again(error));
+        }
         let is_condition =
             matches!(error, BucketError::ConditionFailed { .. } | BucketError::NotFound { .. });
         if !is_condition && !error.is_in_doubt() {

@@ -8,7 +8,7 @@ mod renames;
 mod transitions;
 
 use ogive_bucket::journal::{Base, Journal, OpenOptions, Opened};
-use ogive_bucket::staged::{Limits, Options, StagedFile};
+use ogive_bucket::staged::{Limits, Options, StagedFile, Uploads};
 use ogive_bucket::{Bucket, MemoryBucket};
 use ogive_l2::MasterKey;
 use std::path::Path;
@@ -20,12 +20,19 @@ const LIMITS: Limits = Limits {
     part_max_bytes: 20_000,
     parts_max: 200,
     part_bytes: 800,
+    sent_max_bytes: 10_000,
     put_max_bytes: 1000,
     copies: true,
+    are_even: false,
 };
 
 fn options() -> Options {
-    Options { limits: LIMITS, is_only_writer: false, put_instead_max_bytes: 5000 }
+    Options {
+        limits: LIMITS,
+        is_only_writer: false,
+        put_instead_max_bytes: 5000,
+        uploads: Uploads::default(),
+    }
 }
 
 fn open(path: &Path) -> Opened {

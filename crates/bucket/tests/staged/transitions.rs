@@ -3,7 +3,7 @@
 
 use super::{Place, copy_files, open, options, pattern};
 use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions};
-use ogive_bucket::staged::{Durable, Limits, Options, StagedError, StagedFile, Standing};
+use ogive_bucket::staged::{Durable, Limits, Options, StagedError, StagedFile, Standing, Uploads};
 use ogive_bucket::{BucketError, Fault, MemoryBucket, Operation, Promises};
 use ogive_origin::Errno;
 use std::sync::Arc;
@@ -326,6 +326,79 @@ fn a_store_that_does_not_copy_is_sent_the_whole() {
     file.sync().unwrap();
     assert_eq!(place.bytes("k").unwrap(), bytes);
     assert_eq!(place.bucket.requests(Operation::CopyPart), 0);
+}
+
+#[test]
+fn a_store_that_takes_even_parts_only_gets_them_and_is_asked_once() {
+    let place = Place::new();
+    place.bucket.take_even_parts_only();
+    let shared = options();
+    for (key, tried) in [("first", 2), ("second", 1)] {
+        let mut bytes = pattern(20_000, 3);
+        place.bucket.foreign_put(key, bytes.clone());
+        let before = place.bucket.requests(Operation::Complete);
+        let file = StagedFile::begin(
+            Arc::new(place.bucket.clone()),
+            &place.opened.journal,
+            key,
+            place.base(key),
+            shared.clone(),
+        )
+        .unwrap();
+        file.write(9_000, b"a change in the middle").unwrap();
+        bytes[9_000..9_022].copy_from_slice(b"a change in the middle");
+        file.sync().unwrap();
+        assert_eq!(place.bytes(key).unwrap(), bytes);
+        assert_eq!(place.bucket.requests(Operation::Complete) - before, tried, "{key}");
+    }
+    assert!(place.bucket.requests(Operation::CopyPart) > 0, "what did not change is copied");
+    assert_eq!(place.bucket.open_uploads(), 0);
+}
+
+#[test]
+fn streams_without_memory_go_up_when_they_are_synced() {
+    let place = Place::new();
+    // Six parts of 800 bytes are 4,800: room for one stream in the half that streams may have.
+    let uploads = Uploads::new(10_000);
+    let begin = |key: &str| {
+        let options = Options { uploads: uploads.clone(), ..options() };
+        let bucket = Arc::new(place.bucket.clone());
+        StagedFile::begin(bucket, &place.opened.journal, key, Base::New, options).unwrap()
+    };
+    let files: Vec<_> = (0..20).map(|number| begin(&format!("k{number}"))).collect();
+    for _ in 0..10 {
+        for file in &files {
+            file.append(&pattern(500, 1)).unwrap();
+        }
+    }
+    assert_eq!(place.bucket.open_uploads(), 1, "one streams");
+    assert_eq!(uploads.held_bytes(), 4_800);
+    std::thread::scope(|scope| {
+        files.iter().for_each(|file| drop(scope.spawn(|| file.sync().unwrap())));
+    });
+    assert_eq!(uploads.held_bytes(), 0, "all of it was given back");
+    for number in 0..20 {
+        assert_eq!(place.bytes(&format!("k{number}")).unwrap(), pattern(500, 1).repeat(10));
+    }
+}
+
+#[test]
+fn a_stream_of_more_parts_than_a_store_takes_goes_up_in_longer_ones() {
+    for are_even in [false, true] {
+        let place = Place::new();
+        let limits = Limits { parts_max: 20, are_even, ..super::LIMITS };
+        let options = Options { limits, ..options() };
+        let bucket = Arc::new(place.bucket.clone());
+        let file =
+            StagedFile::begin(bucket, &place.opened.journal, "k", Base::New, options).unwrap();
+        let bytes = pattern(180_000, 2);
+        for part in bytes.chunks(700) {
+            file.append(part).unwrap();
+        }
+        file.sync().unwrap();
+        assert_eq!(place.bytes("k").unwrap(), bytes);
+        assert_eq!(place.bucket.open_uploads(), 0);
+    }
 }
 
 #[test]

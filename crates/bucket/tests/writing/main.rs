@@ -9,7 +9,7 @@ mod names;
 mod promises;
 
 use ogive_bucket::journal::{Journal, OpenOptions, Opened};
-use ogive_bucket::staged::{Limits, Options};
+use ogive_bucket::staged::{Limits, Options, Uploads};
 use ogive_bucket::{
     BucketOrigin, Convention, File, MemoryBucket, Node, OriginOptions, WriteOptions,
 };
@@ -31,10 +31,17 @@ fn write_options() -> WriteOptions {
         part_max_bytes: 20_000,
         parts_max: 200,
         part_bytes: 800,
+        sent_max_bytes: 10_000,
         put_max_bytes: 1000,
         copies: true,
+        are_even: false,
     };
-    let staged = Options { limits, is_only_writer: false, put_instead_max_bytes: 5000 };
+    let staged = Options {
+        limits,
+        is_only_writer: false,
+        put_instead_max_bytes: 5000,
+        uploads: Uploads::default(),
+    };
     WriteOptions { staged, rename_max: 20, ..WriteOptions::default() }
 }
 

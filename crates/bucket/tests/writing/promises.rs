@@ -220,6 +220,25 @@ fn a_store_without_the_conditions_that_are_needed_is_refused() {
 }
 
 #[test]
+fn a_file_that_the_parts_of_a_store_cannot_hold_is_refused_when_it_is_written() {
+    let bucket = MemoryBucket::new();
+    let m = mount(&bucket, LONG);
+    // 200 parts of 10,000 bytes.
+    let largest = 2_000_000;
+    m.write("new", b"").unwrap();
+    let file = m.open("new", OFlags::WRONLY).unwrap();
+    assert_eq!(refused(m.write_at(&file, largest - 1, b"ab")), Errno::FBIG);
+    assert_eq!(refused(m.truncate("new", largest + 1)), Errno::FBIG);
+    m.write_at(&file, largest - 1, b"a").unwrap();
+    m.flush(&file).unwrap();
+    assert_eq!(stored(&bucket, "new").unwrap().len() as u64, largest);
+    drop(file);
+    // What is there is copied.
+    m.truncate("new", largest + 1000).unwrap();
+    assert_eq!(stored(&bucket, "new").unwrap().len() as u64, largest + 1000);
+}
+
+#[test]
 fn where_parts_have_no_condition_files_are_as_large_as_one_request() {
     let bucket = MemoryBucket::new();
     bucket.honour(Promises { upload_overwrite: false, ..Promises::ALL });

@@ -55,7 +55,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Works out what was meant. `memory` is asked only if a size of the cache is given.
+    /// Works out what was meant. `memory` is asked only if a size of the cache is given, or a bucket
+    /// is to be written to.
     pub(crate) fn new(args: &MountArgs, memory: impl Fn() -> Result<Memory>) -> Result<Self> {
         let bytes = |flag: &str, size: Option<MemorySize>| {
             let Some(size) = size else { return Ok(None) };
@@ -74,7 +75,14 @@ impl Plan {
         if args.mount_point.as_os_str().is_empty() || args.source.as_os_str().is_empty() {
             return Err(Refusal::new(exit::USAGE, "cannot mount: an empty path was given").into());
         }
-        let (bucket, has_stage) = bucket(args)?;
+        let (mut bucket, has_stage) = bucket(args)?;
+        if let Some(stage) = bucket.as_mut().and_then(|bucket| bucket.stage.as_mut()) {
+            // Half of the memory is what a cache gets to which nothing is said.
+            stage.bound_uploads(match arc_max_bytes {
+                Some(bytes) => bytes,
+                None => memory()?.limit_bytes / 2,
+            });
+        }
         let options = MountOptions {
             source: args.source.clone(),
             mount_point: args.mount_point.clone(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use ogive_bucket::journal::{self, Journal, Opened};
-use ogive_bucket::staged::{Durable, Options, RENAME_MAX, StagedError};
+use ogive_bucket::staged::{Durable, Options, RENAME_MAX, StagedError, Uploads};
 use ogive_bucket::{BucketError, Chmod, Promises, RemoteBucket, WriteOptions, probe};
 use ogive_l2::KeySource;
 
@@ -87,7 +87,13 @@ pub(crate) struct Stage {
     rename_max: usize,
     chmod: Chmod,
     kdf_work_max_kib: u64,
+    uploads_max_bytes: u64,
 }
+
+/// Uploads have so large a part of the cache's memory, beside it, and no less and no more.
+const UPLOADS_SHARE: u64 = 8;
+const UPLOADS_MIN_BYTES: u64 = 64 << 20;
+const UPLOADS_MAX_BYTES: u64 = 1 << 30;
 
 impl Stage {
     /// What the options mean; `None` without a stage.
@@ -133,7 +139,14 @@ impl Stage {
             SetMode::Ignore => Chmod::Ignore,
         };
         let (path, rename_max) = (path.clone(), args.rename_max);
-        Ok(Some(Self { path, durable, rename_max, chmod, kdf_work_max_kib }))
+        let uploads_max_bytes = UPLOADS_MIN_BYTES;
+        Ok(Some(Self { path, durable, rename_max, chmod, kdf_work_max_kib, uploads_max_bytes }))
+    }
+
+    /// Bounds the memory of uploads by that of the cache, in bytes.
+    pub(crate) fn bound_uploads(&mut self, arc_max_bytes: u64) {
+        let share = arc_max_bytes / UPLOADS_SHARE;
+        self.uploads_max_bytes = share.clamp(UPLOADS_MIN_BYTES, UPLOADS_MAX_BYTES);
     }
 
     /// Refuses a stage that would be written to through the mount itself.
@@ -154,7 +167,8 @@ impl Stage {
     /// How files are to be written.
     pub(crate) fn options(&self) -> WriteOptions {
         let (rename_max, close, chmod) = (self.rename_max, self.durable, self.chmod);
-        WriteOptions { staged: Options::default(), rename_max, close, chmod }
+        let uploads = Uploads::new(self.uploads_max_bytes);
+        WriteOptions { staged: Options { uploads, ..Options::default() }, rename_max, close, chmod }
     }
 
     /// Opens the journal in it, or makes one.
@@ -247,7 +261,14 @@ mod tests {
 
     fn stage(path: &str) -> Stage {
         let (durable, chmod) = (Durable::Store, Chmod::Refuse);
-        Stage { path: path.into(), durable, rename_max: 1, chmod, kdf_work_max_kib: 1 }
+        Stage {
+            path: path.into(),
+            durable,
+            rename_max: 1,
+            chmod,
+            kdf_work_max_kib: 1,
+            uploads_max_bytes: UPLOADS_MIN_BYTES,
+        }
     }
 
     #[test]
@@ -263,6 +284,15 @@ mod tests {
         }
         for outside in [real.join("stage"), real.join("mnt2"), real.clone()] {
             stage(outside.to_str().unwrap()).check_outside(&mount).unwrap();
+        }
+    }
+
+    #[test]
+    fn uploads_have_a_share_of_the_memory_that_the_cache_has() {
+        let mut stage = stage("/stage");
+        for (cache, uploads) in [(64 << 20, 64 << 20), (2 << 30, 256 << 20), (1 << 40, 1 << 30)] {
+            stage.bound_uploads(cache);
+            assert_eq!(stage.uploads_max_bytes, uploads);
         }
     }
 

@@ -40,7 +40,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How files are changed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WriteOptions {
     /// How they go up.
     pub staged: Options,
@@ -152,7 +152,11 @@ impl Writing {
             pending,
         });
         for log in staged {
-            let file = StagedFile::resume(Arc::clone(&writing.bucket), log, writing.options.staged);
+            let file = StagedFile::resume(
+                Arc::clone(&writing.bucket),
+                log,
+                writing.options.staged.clone(),
+            );
             writing.take_up(file);
         }
         Ok(writing)
@@ -330,18 +334,23 @@ impl Writing {
     /// Begins to stage changes.
     fn begin(&self, key: &str, base: Base) -> Result<StagedFile> {
         let bucket = Arc::clone(&self.bucket);
-        StagedFile::begin(bucket, &self.journal, key, base, self.options.staged)
+        StagedFile::begin(bucket, &self.journal, key, base, self.options.staged.clone())
             .map_err(|error| self.messages.of_staged(&error))
     }
 
-    /// How long a file may become: what cannot go up in parts has to go up in one request.
+    /// How long a file may become: what cannot go up in parts has to go up in one request, and what
+    /// the store has not has to fit in the parts that it takes.
     fn size_max(&self, base: &Base) -> u64 {
+        let staged = &self.options.staged;
         match refusal(&self.bucket.promises(), base, true) {
-            Some(_) if !self.options.staged.is_only_writer => {
-                self.options.staged.put_instead_max_bytes
-            }
-            _ => u64::MAX,
+            Some(_) if !staged.is_only_writer => staged.put_instead_max_bytes,
+            _ => base.size().saturating_add(staged.limits.new_max_bytes()),
         }
+    }
+
+    /// Bytes of memory that uploads have taken.
+    pub(super) fn uploads_held_bytes(&self) -> u64 {
+        self.options.staged.uploads.held_bytes()
     }
 
     /// What is to be shown under a key that has changes which the store has not.
