@@ -145,13 +145,42 @@ pub trait Bucket: Send + Sync + 'static {
     /// honours that; some remove it all the same, see [`Promises::delete`].
     fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()>;
 
-    /// Lists what is under a prefix in the order of the keys' bytes, a request for each 1,000
-    /// entries, until `visit` breaks. No request is made after that.
+    /// Begins to list what is under a prefix in the order of the keys' bytes.
+    fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>>;
+
+    /// Lists what is under a prefix, a request for each 1,000 entries, until `visit` breaks. No
+    /// request is made after that.
     fn list(
         &self,
         listing: &Listing<'_>,
         visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        let mut pages = self.pages(listing)?;
+        loop {
+            let page = pages.next()?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for entry in page {
+                if visit(entry).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// A listing that comes page by page.
+pub trait Pages: Send {
+    /// The next entries; none at the end of the listing, and after it.
+    fn next(&mut self) -> Result<Vec<Entry>>;
+}
+
+/// A listing that has come whole.
+impl Pages for Vec<Entry> {
+    fn next(&mut self) -> Result<Vec<Entry>> {
+        Ok(std::mem::take(self))
+    }
 }
 
 /// Which bucket of which store: equal for all mounts of the same one.

@@ -15,7 +15,6 @@
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
 //! | [`BucketError::NoTurn`] | not asked | `EIO` |
-//! | [`BucketError::TooManyNames`] | a listing without an end | `EOVERFLOW` |
 //! | [`BucketError::Unsupported`] | 501, or known beforehand | `EOPNOTSUPP` |
 //! | [`BucketError::BadKey`] | 400, or known beforehand | `EINVAL` |
 //! | [`BucketError::KeyTooLong`] | known beforehand | `ENAMETOOLONG` |
@@ -127,14 +126,6 @@ pub enum BucketError {
         /// The time allowed.
         seconds: u64,
     },
-    /// A directory has more names than are taken into memory at once.
-    #[error("{key} has {most} names or more, which are too many to list: mount a prefix below it")]
-    TooManyNames {
-        /// The prefix of the directory.
-        key: String,
-        /// How many are too many.
-        most: usize,
-    },
     /// The store cannot do that.
     #[error("the store cannot {what}")]
     Unsupported {
@@ -188,7 +179,6 @@ impl BucketError {
             Self::Unsupported { .. } => Errno::OPNOTSUPP,
             Self::Held { .. } => Errno::BUSY,
             Self::Full { .. } => Errno::NOSPC,
-            Self::TooManyNames { .. } => Errno::OVERFLOW,
             Self::Busy { .. }
             | Self::Again { .. }
             | Self::UnevenParts { .. }
@@ -264,7 +254,6 @@ mod tests {
             (BucketError::Archived { key: key() }, Errno::IO),
             (BucketError::Held { key: key(), message: message() }, Errno::BUSY),
             (BucketError::Full { key: key(), message: message() }, Errno::NOSPC),
-            (BucketError::TooManyNames { key: key(), most: 1 }, Errno::OVERFLOW),
             (BucketError::TimedOut { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::NoTurn { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::Unsupported { what: "rename" }, Errno::OPNOTSUPP),

@@ -45,7 +45,7 @@ mod web;
 
 pub(crate) use bucket::PARTS_AT_ONCE;
 pub use bucket::{
-    Bucket, BucketIdentity, Condition, ETag, Entry, Listing, Object, Promises, Upload,
+    Bucket, BucketIdentity, Condition, ETag, Entry, Listing, Object, Pages, Promises, Upload,
 };
 pub use budget::{Budget, Prices};
 pub use checksum::{Algorithm, Checksum};

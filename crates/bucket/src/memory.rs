@@ -5,7 +5,7 @@
 
 use crate::{
     Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Listing, Naming, Object,
-    ObjectMetadata, Promises, Requests, Result, Upload, WriteMetadata,
+    ObjectMetadata, Pages, Promises, Requests, Result, Upload, WriteMetadata,
 };
 use bytes::{Bytes, BytesMut};
 use ogive_origin::Time;
@@ -431,29 +431,34 @@ impl Bucket for MemoryBucket {
         answer((), fault)
     }
 
-    fn list(
-        &self,
-        listing: &Listing<'_>,
-        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let page = listing.page.clamp(1, 1000);
-        let mut after = listing.prefix.to_owned();
-        let mut is_first = true;
-        loop {
-            let fault = self.request(Operation::List)?;
-            let (entries, next) = self.state.lock().page(listing, &after, is_first, page);
-            answer((), fault)?;
-            for entry in entries {
-                if visit(entry).is_break() {
-                    return Ok(());
-                }
-            }
-            match next {
-                Some(next) => after = next,
-                None => return Ok(()),
-            }
-            is_first = false;
-        }
+    fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>> {
+        Ok(Box::new(MemoryPages {
+            bucket: self.clone(),
+            prefix: listing.prefix.to_owned(),
+            delimited: listing.delimited,
+            page: listing.page.clamp(1, 1000),
+            after: Some((listing.prefix.to_owned(), true)),
+        }))
+    }
+}
+
+struct MemoryPages {
+    bucket: MemoryBucket,
+    prefix: String,
+    delimited: bool,
+    page: usize,
+    /// Where the next page begins, and whether with that key; `None` after the last.
+    after: Option<(String, bool)>,
+}
+
+impl Pages for MemoryPages {
+    fn next(&mut self) -> Result<Vec<Entry>> {
+        let Some((after, is_first)) = self.after.take() else { return Ok(Vec::new()) };
+        let fault = self.bucket.request(Operation::List)?;
+        let listing = Listing { prefix: &self.prefix, delimited: self.delimited, page: self.page };
+        let (entries, next) = self.bucket.state.lock().page(&listing, &after, is_first, self.page);
+        self.after = next.map(|next| (next, false));
+        answer(entries, fault)
     }
 }
 

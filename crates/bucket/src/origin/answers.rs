@@ -51,6 +51,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         if let Some(prices) = &self.money.prices {
             tell("origin_microdollars", prices.microdollars(&requests));
         }
+        tell("listed_names_held", self.held_names.count() as u64);
         tell("origin_opened_with_bytes", self.beginnings.taken());
         self.money.tell(tell);
         self.checked.tell(tell);
@@ -86,11 +87,9 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
     fn lookup_in(&self, parent: &Directory, name: &OsStr) -> Result<Found<Node>> {
         // What is changed here is not as it was listed.
         let is_staged = self.key(&parent.key, name).is_ok_and(|key| self.staged_at(&key).is_some());
-        let snapshot = parent.snapshot.lock().clone().filter(|_| !is_staged);
-        let listed = snapshot.as_ref().zip(name.to_str()).and_then(|(snapshot, name)| {
-            let item = snapshot.find(name)??;
-            self.ask_ahead(snapshot, name);
-            Some(self.found(&format!("{}{name}", parent.key), item))
+        let listed = name.to_str().filter(|_| !is_staged).and_then(|name| {
+            let item = parent.listed(name, |snapshot| self.ask_ahead(snapshot, name))?;
+            Some(self.found(&format!("{}{name}", parent.key), &item))
         });
         listed.unwrap_or_else(|| self.find(&parent.key, name))
     }
@@ -243,7 +242,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         if node.is_gone() {
             return Err(Errno::STALE);
         }
-        Ok(Directory { key: node.key().into(), snapshot: Mutex::new(None) })
+        Ok(Directory { key: node.key().into(), ..Directory::default() })
     }
 
     fn read_directory(

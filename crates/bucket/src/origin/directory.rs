@@ -14,7 +14,7 @@
 //! One, of the table of young snapshots; nothing is asked under it.
 
 use crate::keys;
-use crate::{Bucket, BucketError, Entry, Listing, Object, Result};
+use crate::{Bucket, Entry, Listing, Naming, Object, Pages, Result};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 const PAGE: usize = 1000;
 /// Keys without a name that one snapshot knows.
 const NAMELESS_MAX: usize = 1000;
-/// Pages of a directory that is read, at most: 4 million names, of some 200 bytes each.
-const PAGES_MAX: usize = 4000;
+/// Pages of a directory that are taken whole, at most: as many names as may be young.
+const PAGES_MAX: usize = YOUNG_MAX / PAGE;
 /// Entries of all young snapshots together, at most; about 20 MiB.
 const YOUNG_MAX: usize = 100_000;
 
@@ -55,22 +55,41 @@ pub(super) struct Snapshot {
     pub(super) nameless: Vec<(Box<str>, &'static str)>,
 }
 
-impl Snapshot {
-    /// Lists the whole directory with this prefix. It is in memory then, as long as somebody reads
-    /// it, and that is in no budget: so there is a bound.
-    ///
-    /// # Errors
-    /// [`BucketError::TooManyNames`] beyond it, and those of the store.
-    pub(super) fn take_whole(bucket: &impl Bucket, prefix: &str) -> Result<Self> {
-        Self::take_within(bucket, prefix, PAGES_MAX)
-    }
+/// An entry of a listing as a name in a directory.
+pub(super) enum Named {
+    Shown(Box<str>, Item),
+    /// The marker of the directory itself.
+    Own,
+    /// A key that cannot be a name.
+    Hidden(Box<str>, &'static str),
+}
 
-    fn take_within(bucket: &impl Bucket, prefix: &str, pages: usize) -> Result<Self> {
-        let snapshot = Self::take(bucket, prefix, pages)?;
-        match snapshot.is_whole {
-            true => Ok(snapshot),
-            false => Err(BucketError::TooManyNames { key: prefix.to_owned(), most: pages * PAGE }),
+impl Named {
+    pub(super) fn of(naming: &Naming, prefix: &str, entry: Entry) -> Self {
+        match naming.name_in(prefix, entry.key()) {
+            Some(name) => {
+                let name = Box::from(name);
+                let is_directory = entry.key().ends_with('/');
+                match entry {
+                    Entry::Object(object) if !is_directory => Self::Shown(name, Item::File(object)),
+                    _ => Self::Shown(name, Item::Directory),
+                }
+            }
+            None if entry.key() == prefix => Self::Own,
+            None => Self::Hidden(entry.key().into(), naming.why_nameless(prefix, entry.key())),
         }
+    }
+}
+
+/// A listing of a directory that is read.
+pub(super) fn pages(bucket: &impl Bucket, prefix: &str) -> Result<Box<dyn Pages>> {
+    bucket.pages(&Listing { prefix, delimited: true, page: PAGE })
+}
+
+impl Snapshot {
+    /// Lists the directory with this prefix, as far as directories are taken whole.
+    pub(super) fn take_most(bucket: &impl Bucket, prefix: &str) -> Result<Self> {
+        Self::take(bucket, prefix, PAGES_MAX)
     }
 
     /// Lists the directory with this prefix, at most `pages` of it.
@@ -82,22 +101,13 @@ impl Snapshot {
         let listing = Listing { prefix, delimited: true, page: PAGE };
         bucket.list(&listing, &mut |entry| {
             seen += 1;
-            match naming.name_in(prefix, entry.key()) {
-                Some(name) => {
-                    let name = Box::from(name);
-                    let is_directory = entry.key().ends_with('/');
-                    items.push(match entry {
-                        Entry::Object(object) if !is_directory => (name, Item::File(object)),
-                        _ => (name, Item::Directory),
-                    });
-                }
-                // The marker of the directory itself.
-                None if entry.key() == prefix => {}
-                None => {
+            match Named::of(naming, prefix, entry) {
+                Named::Shown(name, item) => items.push((name, item)),
+                Named::Own => {}
+                Named::Hidden(key, why) => {
                     hidden += 1;
                     if nameless.len() < NAMELESS_MAX {
-                        let why = naming.why_nameless(prefix, entry.key());
-                        nameless.push((entry.key().into(), why));
+                        nameless.push((key, why));
                     }
                 }
             }
@@ -292,25 +302,5 @@ impl Young {
         }
         table.entries += snapshot.items.len();
         table.snapshots.insert(prefix.into(), Arc::clone(snapshot));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::MemoryBucket;
-
-    #[test]
-    fn a_directory_with_too_many_names_is_not_taken_into_memory() {
-        let bucket = MemoryBucket::new();
-        (0..1999).for_each(|number| drop(bucket.foreign_put(&format!("d/{number:04}"), "x")));
-        let whole = Snapshot::take_within(&bucket, "d/", 2).expect("1999 names on two pages");
-        assert_eq!(whole.items().len(), 1999);
-        bucket.foreign_put("d/2000", "x");
-        bucket.foreign_put("d/2001", "x");
-        let before = bucket.requests(crate::Operation::List);
-        let error = Snapshot::take_within(&bucket, "d/", 2).expect_err("there are 2001");
-        assert_eq!(error, BucketError::TooManyNames { key: "d/".to_owned(), most: 2000 });
-        assert_eq!(bucket.requests(crate::Operation::List) - before, 2);
     }
 }

@@ -40,6 +40,7 @@ mod posix;
 mod reach;
 #[cfg(test)]
 mod reach_tests;
+mod reading;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,7 @@ use names::Names;
 use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
 use parking_lot::Mutex;
 use reach::Reach;
+use reading::{HeldNames, Reading, Through};
 use records::Readers;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -105,6 +107,7 @@ pub struct BucketOrigin<B> {
     identity: crate::BucketIdentity,
     device: u64,
     young: Arc<Young>,
+    held_names: HeldNames,
     names: Names,
     /// How it is changed; `None` if it is not.
     writing: Option<Arc<Writing>>,
@@ -129,11 +132,32 @@ pub struct BucketOrigin<B> {
 }
 
 /// An open directory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Directory {
     key: Box<str>,
-    /// What is being read.
-    snapshot: Mutex<Option<Arc<Snapshot>>>,
+    reading: Mutex<Reading>,
+    /// The entry that is being told, of a directory that is read through.
+    told: Mutex<Option<(Box<str>, Item)>>,
+}
+
+/// Entries of a directory before its names: `.` and `..`.
+const DOTS: u64 = 2;
+
+impl Directory {
+    /// What a name leads to by the listing that is read. `also` is called with it, if it is whole.
+    fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
+        let whole = match &*self.reading.lock() {
+            Reading::Whole(held) => Some(Arc::clone(held.snapshot())),
+            _ => None,
+        };
+        if let Some(snapshot) = whole {
+            let item = snapshot.find(name)??.clone();
+            also(&snapshot);
+            return Some(item);
+        }
+        let told = self.told.lock();
+        told.as_ref().filter(|(told, _)| **told == *name).map(|(_, item)| item.clone())
+    }
 }
 
 impl<B: Bucket> BucketOrigin<B> {
@@ -160,6 +184,7 @@ impl<B: Bucket> BucketOrigin<B> {
             messages: Arc::new(Messages::new(identity.clone())),
             identity,
             young: Arc::new(Young::new(options.metadata_ttl)),
+            held_names: HeldNames::default(),
             names: Names::default(),
             writing: None,
             began: Time { nanoseconds: 0, ..Time::now() },
@@ -432,39 +457,88 @@ impl<B: Bucket> BucketOrigin<B> {
         cookie: u64,
         visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
     ) -> Result<()> {
-        let snapshot = directory.snapshot.lock().clone();
-        let snapshot = match snapshot {
-            Some(snapshot) if cookie > 0 => snapshot,
-            _ => {
-                let mut taken = self.listing(&directory.key)?;
-                let staged = self.writing.as_ref().map(|here| here.staged_in(&directory.key));
-                if let Some(staged) = staged.filter(|staged| !staged.is_empty()) {
-                    taken = Arc::new(taken.with(&directory.key, staged));
-                }
-                *directory.snapshot.lock() = Some(Arc::clone(&taken));
-                taken
+        let mut reading = std::mem::take(&mut *directory.reading.lock());
+        let goes_on = match &reading {
+            Reading::Nothing => false,
+            Reading::Whole(_) => cookie > 0,
+            Reading::Through(through) => cookie > 0 && through.has(cookie.saturating_sub(DOTS)),
+            Reading::Ended(count) if cookie >= *count => {
+                *directory.reading.lock() = reading;
+                return Ok(());
             }
+            Reading::Ended(_) => false,
         };
+        if !goes_on {
+            reading = self.begin_reading(&directory.key)?;
+        }
         let own = self.numbers(&directory.key).inode;
-        let dots = [".", ".."].map(|name| (name, own, Some(FileKind::Directory)));
-        let names = snapshot.items().iter().map(|(name, item)| {
-            let slash = if *item == Item::Directory { "/" } else { "" };
-            let key = format!("{}{name}{slash}", directory.key);
-            (&**name, self.numbers(&key).inode, self.listed_kind(item))
-        });
-        let first = usize::try_from(cookie).unwrap_or(usize::MAX);
-        let all = dots.into_iter().chain(names).enumerate().skip(first);
-        for (position, (name, inode, kind)) in all {
-            let entry =
-                DirectoryEntry { name: OsStr::new(name), inode, kind, cookie: position as u64 + 1 };
-            if !visit(entry) {
-                break;
+        for (place, name) in (1..).zip([".", ".."]).skip(cookie.min(DOTS) as usize) {
+            let (name, kind) = (OsStr::new(name), Some(FileKind::Directory));
+            if !visit(DirectoryEntry { name, inode: own, kind, cookie: place }) {
+                *directory.reading.lock() = reading;
+                return Ok(());
             }
         }
-        Ok(())
+        let mut tell = |place: u64, name: &str, item: &Item| {
+            let slash = if *item == Item::Directory { "/" } else { "" };
+            let inode = self.numbers(&format!("{}{name}{slash}", directory.key)).inode;
+            let (name, kind) = (OsStr::new(name), self.listed_kind(item));
+            visit(DirectoryEntry { name, inode, kind, cookie: place + DOTS })
+        };
+        let after = cookie.saturating_sub(DOTS);
+        match &mut reading {
+            Reading::Whole(held) => {
+                let snapshot = Arc::clone(held.snapshot());
+                *directory.reading.lock() = reading;
+                let items = (1..).zip(snapshot.items()).skip(after as usize);
+                for (place, (name, item)) in items {
+                    if !tell(place, name, item) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Reading::Through(through) => {
+                let mut last = after;
+                let read = through.read(after, &mut |place, name, item| {
+                    *directory.told.lock() = Some((name.into(), item.clone()));
+                    last = place;
+                    tell(place, name, item)
+                });
+                *directory.told.lock() = None;
+                self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
+                if let Ok(true) = read {
+                    reading = Reading::Ended(last + DOTS);
+                }
+                *directory.reading.lock() = reading;
+                self.told(read).map(drop)
+            }
+            Reading::Nothing | Reading::Ended(_) => Ok(()),
+        }
     }
 
-    /// The whole listing of a directory.
+    /// Begins to read a directory from its start.
+    fn begin_reading(&self, directory: &str) -> Result<Reading> {
+        let listing = self.listing(directory)?;
+        let staged = self.writing.as_ref().map(|here| here.staged_in(directory));
+        let staged = staged.unwrap_or_default();
+        let naming = self.bucket.naming();
+        if !listing.is_whole() {
+            let pages = self.told(directory::pages(&*self.bucket, directory))?;
+            let through = Through::in_pages(directory, naming, pages, staged);
+            return Ok(Reading::Through(Box::new(through)));
+        }
+        let listing = match staged.is_empty() {
+            true => listing,
+            false => Arc::new(listing.with(directory, staged)),
+        };
+        Ok(match self.held_names.hold(&listing) {
+            Some(held) => Reading::Whole(held),
+            None => Reading::Through(Box::new(Through::of(directory, naming, &listing))),
+        })
+    }
+
+    /// The listing of a directory, whole unless it has very many names.
     fn listing(&self, directory: &str) -> Result<Arc<Snapshot>> {
         if let Some(snapshot) = self.young.get(directory).filter(|young| young.is_whole()) {
             return Ok(snapshot);
@@ -474,7 +548,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return last();
         }
         let mark = self.young.mark();
-        let answer = Snapshot::take_whole(&*self.bucket, directory);
+        let answer = Snapshot::take_most(&*self.bucket, directory);
         if self.hear(&answer) {
             return last();
         }
@@ -483,7 +557,9 @@ impl<B: Bucket> BucketOrigin<B> {
         if !snapshot.exists() && directory != self.options.prefix {
             return Err(Errno::NOENT);
         }
-        self.young.keep(directory, &snapshot, mark);
+        if snapshot.is_whole() {
+            self.young.keep(directory, &snapshot, mark);
+        }
         Ok(snapshot)
     }
 

@@ -11,13 +11,14 @@
 //! One, of what is known, a leaf.
 
 use super::{Shared, StoreKind};
-use crate::{BucketError, ETag, Entry, Listing, Object, Result};
+use crate::{BucketError, ETag, Entry, Listing, Object, Pages, Result};
 use futures_util::{StreamExt as _, stream};
 use opendal::ErrorKind;
+use opendal::Lister;
 use opendal::options::{DeleteOptions, ListOptions};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// What is beside the marker of a directory.
 const FOLDER: &str = "hdi_isfolder";
@@ -128,59 +129,73 @@ impl Shared {
         let is_folder = object.etag.as_ref().and_then(|etag| known.get(etag)) == Some(&true);
         is_folder && object.size_bytes == 0 && !object.key.ends_with('/')
     }
+}
 
-    /// See [`crate::Bucket::list`].
-    pub(super) fn list(
-        &self,
-        listing: &Listing<'_>,
-        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
-    ) -> Result<()> {
+/// A listing that comes page by page.
+pub(super) struct RemotePages {
+    shared: Arc<Shared>,
+    prefix: String,
+    delimited: bool,
+    page: usize,
+    /// `None` once it has ended.
+    lister: Option<Lister>,
+    is_empty: bool,
+}
+
+impl RemotePages {
+    /// See [`crate::Bucket::pages`].
+    pub(super) fn begin(shared: &Arc<Shared>, listing: &Listing<'_>) -> Result<Self> {
         let prefix = listing.prefix;
-        let path = if prefix.is_empty() { "/" } else { self.sendable(prefix)? };
+        let path = if prefix.is_empty() { "/" } else { shared.sendable(prefix)? };
         let page = listing.page.clamp(1, 1000);
         let options = ListOptions {
             limit: Some(page),
             recursive: !listing.delimited,
             ..ListOptions::default()
         };
-        let lister = self.operator.lister_options(path, options);
-        let mut lister = self.wait(prefix, lister)?;
-        let mut is_empty = true;
-        loop {
-            // A page at a time: whoever has seen enough causes no further request.
-            let entries = async {
-                let mut entries = Vec::new();
-                while entries.len() < page
-                    && let Some(entry) = lister.next().await.transpose()?
-                {
-                    let (key, metadata) = (entry.path(), entry.metadata());
-                    entries.push(match key.ends_with('/') && metadata.etag().is_none() {
-                        true => Entry::Prefix(key.to_owned()),
-                        // A listing tells of some stores what is beside an object, of others not.
-                        false => Entry::Object(Object { kept: None, ..self.object(key, metadata) }),
-                    });
-                }
-                self.settle(&entries).await?;
-                Ok(entries)
-            };
-            let entries = self.wait(prefix, entries)?;
-            let is_last = entries.len() < page;
-            is_empty &= entries.is_empty();
-            for entry in entries {
-                if visit(self.listed(entry)).is_break() {
-                    return Ok(());
-                }
-            }
-            if !is_last {
-                continue;
-            }
-            // Of a directory with something in it a delimited listing needs no marker.
-            if (is_empty || !listing.delimited)
-                && let Some(own) = self.folder(prefix)?
+        let lister = shared.wait(prefix, shared.operator.lister_options(path, options))?;
+        Ok(Self {
+            shared: Arc::clone(shared),
+            prefix: prefix.to_owned(),
+            delimited: listing.delimited,
+            page,
+            lister: Some(lister),
+            is_empty: true,
+        })
+    }
+}
+
+impl Pages for RemotePages {
+    fn next(&mut self) -> Result<Vec<Entry>> {
+        let (shared, page) = (&self.shared, self.page);
+        let Some(lister) = &mut self.lister else { return Ok(Vec::new()) };
+        let entries = async {
+            let mut entries = Vec::new();
+            while entries.len() < page
+                && let Some(entry) = lister.next().await.transpose()?
             {
-                let _ = visit(Entry::Object(Object { kept: None, ..own }));
+                let (key, metadata) = (entry.path(), entry.metadata());
+                entries.push(match key.ends_with('/') && metadata.etag().is_none() {
+                    true => Entry::Prefix(key.to_owned()),
+                    // A listing tells of some stores what is beside an object, of others not.
+                    false => Entry::Object(Object { kept: None, ..shared.object(key, metadata) }),
+                });
             }
-            return Ok(());
+            shared.settle(&entries).await?;
+            Ok(entries)
+        };
+        let mut entries = shared.wait(&self.prefix, entries)?;
+        entries = entries.into_iter().map(|entry| shared.listed(entry)).collect();
+        self.is_empty &= entries.is_empty();
+        if entries.len() < page {
+            self.lister = None;
+            // Of a directory with something in it a delimited listing needs no marker.
+            if (self.is_empty || !self.delimited)
+                && let Some(own) = shared.folder(&self.prefix)?
+            {
+                entries.push(Entry::Object(Object { kept: None, ..own }));
+            }
         }
+        Ok(entries)
     }
 }

@@ -37,8 +37,8 @@ use crate::demo::{Credentials, DemoStore};
 use crate::journal::Journal;
 use crate::requests::Counters;
 use crate::{
-    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Entry, Fetch, Listing, Naming,
-    Object, Promises, Requests, Result, Taker, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Checksum, Condition, ETag, Fetch, Listing, Naming, Object,
+    Pages, Promises, Requests, Result, Taker, Upload, WriteMetadata,
 };
 use answers::translate;
 use bytes::Bytes;
@@ -46,7 +46,7 @@ use carry::carry;
 use checksums::Checksums;
 use fetching::Reading;
 use futures_util::StreamExt;
-use listing::Folders;
+use listing::{Folders, RemotePages};
 use ogive_origin::{ReadAhead, Time};
 use opendal::layers::RetryLayer;
 use opendal::options::ReadOptions;
@@ -505,12 +505,8 @@ impl Bucket for RemoteBucket {
         self.delete_once(key, expected)
     }
 
-    fn list(
-        &self,
-        listing: &Listing<'_>,
-        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.shared.list(listing, visit)
+    fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>> {
+        Ok(Box::new(RemotePages::begin(&self.shared, listing)?))
     }
 }
 

@@ -7,8 +7,8 @@ use crate::error::in_words;
 use crate::keys;
 use crate::requests::{Counters, Kind};
 use crate::{
-    Bucket, BucketError, BucketIdentity, Condition, ETag, Entry, Listing, Naming, Object, Promises,
-    Requests, Result, Upload, WriteMetadata,
+    Bucket, BucketError, BucketIdentity, Condition, ETag, Entry, Listing, Naming, Object, Pages,
+    Promises, Requests, Result, Upload, WriteMetadata,
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -479,18 +479,9 @@ impl Bucket for WebBucket {
         Err(refuse("be written to"))
     }
 
-    fn list(
-        &self,
-        listing: &Listing<'_>,
-        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>> {
         // All that is asked of a listing without a delimiter is whether there is anything.
-        for entry in self.entries(listing.prefix)? {
-            if visit(entry).is_break() {
-                break;
-            }
-        }
-        Ok(())
+        Ok(Box::new(self.entries(listing.prefix)?))
     }
 }
 
