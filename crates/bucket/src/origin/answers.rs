@@ -242,7 +242,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         if node.is_gone() {
             return Err(Errno::STALE);
         }
-        Ok(Directory { key: node.key().into(), ..Directory::default() })
+        Ok(Directory::of(node.key()))
     }
 
     fn read_directory(

@@ -30,6 +30,7 @@ mod beginnings;
 mod changes;
 mod checked;
 mod directory;
+mod entries;
 mod files;
 mod links;
 mod messages;
@@ -56,6 +57,7 @@ use crate::{Bucket, BucketError, Listing, Object};
 use beginnings::Beginnings;
 use checked::Checked;
 use directory::{Item, Snapshot, Young};
+pub use entries::Directory;
 use messages::Messages;
 use metadata::Known;
 use money::Money;
@@ -63,7 +65,7 @@ use names::Names;
 use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
 use parking_lot::Mutex;
 use reach::Reach;
-use reading::{HeldNames, Reading, Through};
+use reading::HeldNames;
 use records::Readers;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -129,35 +131,6 @@ pub struct BucketOrigin<B> {
     beginnings: Beginnings,
     /// Whether it answers; `None` where nothing that is old is shown.
     reach: Option<Arc<Reach>>,
-}
-
-/// An open directory.
-#[derive(Debug, Default)]
-pub struct Directory {
-    key: Box<str>,
-    reading: Mutex<Reading>,
-    /// The entry that is being told, of a directory that is read through.
-    told: Mutex<Option<(Box<str>, Item)>>,
-}
-
-/// Entries of a directory before its names: `.` and `..`.
-const DOTS: u64 = 2;
-
-impl Directory {
-    /// What a name leads to by the listing that is read. `also` is called with it, if it is whole.
-    fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
-        let whole = match &*self.reading.lock() {
-            Reading::Whole(held) => Some(Arc::clone(held.snapshot())),
-            _ => None,
-        };
-        if let Some(snapshot) = whole {
-            let item = snapshot.find(name)??.clone();
-            also(&snapshot);
-            return Some(item);
-        }
-        let told = self.told.lock();
-        told.as_ref().filter(|(told, _)| **told == *name).map(|(_, item)| item.clone())
-    }
 }
 
 impl<B: Bucket> BucketOrigin<B> {
@@ -449,93 +422,6 @@ impl<B: Bucket> BucketOrigin<B> {
             }
         };
         item.map_or(Err(Errno::NOENT), |item| self.found(&key, item))
-    }
-
-    fn read_entries(
-        &self,
-        directory: &Directory,
-        cookie: u64,
-        visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
-    ) -> Result<()> {
-        let mut reading = std::mem::take(&mut *directory.reading.lock());
-        let goes_on = match &reading {
-            Reading::Nothing => false,
-            Reading::Whole(_) => cookie > 0,
-            Reading::Through(through) => cookie > 0 && through.has(cookie.saturating_sub(DOTS)),
-            Reading::Ended(count) if cookie >= *count => {
-                *directory.reading.lock() = reading;
-                return Ok(());
-            }
-            Reading::Ended(_) => false,
-        };
-        if !goes_on {
-            reading = self.begin_reading(&directory.key)?;
-        }
-        let own = self.numbers(&directory.key).inode;
-        for (place, name) in (1..).zip([".", ".."]).skip(cookie.min(DOTS) as usize) {
-            let (name, kind) = (OsStr::new(name), Some(FileKind::Directory));
-            if !visit(DirectoryEntry { name, inode: own, kind, cookie: place }) {
-                *directory.reading.lock() = reading;
-                return Ok(());
-            }
-        }
-        let mut tell = |place: u64, name: &str, item: &Item| {
-            let slash = if *item == Item::Directory { "/" } else { "" };
-            let inode = self.numbers(&format!("{}{name}{slash}", directory.key)).inode;
-            let (name, kind) = (OsStr::new(name), self.listed_kind(item));
-            visit(DirectoryEntry { name, inode, kind, cookie: place + DOTS })
-        };
-        let after = cookie.saturating_sub(DOTS);
-        match &mut reading {
-            Reading::Whole(held) => {
-                let snapshot = Arc::clone(held.snapshot());
-                *directory.reading.lock() = reading;
-                let items = (1..).zip(snapshot.items()).skip(after as usize);
-                for (place, (name, item)) in items {
-                    if !tell(place, name, item) {
-                        break;
-                    }
-                }
-                Ok(())
-            }
-            Reading::Through(through) => {
-                let mut last = after;
-                let read = through.read(after, &mut |place, name, item| {
-                    *directory.told.lock() = Some((name.into(), item.clone()));
-                    last = place;
-                    tell(place, name, item)
-                });
-                *directory.told.lock() = None;
-                self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
-                if let Ok(true) = read {
-                    reading = Reading::Ended(last + DOTS);
-                }
-                *directory.reading.lock() = reading;
-                self.told(read).map(drop)
-            }
-            Reading::Nothing | Reading::Ended(_) => Ok(()),
-        }
-    }
-
-    /// Begins to read a directory from its start.
-    fn begin_reading(&self, directory: &str) -> Result<Reading> {
-        let listing = self.listing(directory)?;
-        let staged = self.writing.as_ref().map(|here| here.staged_in(directory));
-        let staged = staged.unwrap_or_default();
-        let naming = self.bucket.naming();
-        if !listing.is_whole() {
-            let pages = self.told(directory::pages(&*self.bucket, directory))?;
-            let through = Through::in_pages(directory, naming, pages, staged);
-            return Ok(Reading::Through(Box::new(through)));
-        }
-        let listing = match staged.is_empty() {
-            true => listing,
-            false => Arc::new(listing.with(directory, staged)),
-        };
-        Ok(match self.held_names.hold(&listing) {
-            Some(held) => Reading::Whole(held),
-            None => Reading::Through(Box::new(Through::of(directory, naming, &listing))),
-        })
     }
 
     /// The listing of a directory, whole unless it has very many names.

@@ -146,7 +146,7 @@ impl Through {
     /// Whether the end was reached.
     ///
     /// # Errors
-    /// Those of the store; what was told is not told again by the next call.
+    /// Those of the store, after which it is of no use.
     pub(super) fn read(
         &mut self,
         after: u64,
@@ -211,8 +211,9 @@ impl Through {
 mod tests {
     use super::*;
     use crate::origin::directory::pages;
-    use crate::{Bucket as _, MemoryBucket, Operation};
+    use crate::{Bucket as _, BucketError, Fault, MemoryBucket, Operation};
     use ogive_origin::{DirectoryEntry, Origin as _};
+    use std::time::Duration;
 
     fn through(bucket: &MemoryBucket, staged: Vec<Object>) -> Through {
         Through::in_pages("d/", bucket.naming(), pages(bucket, "d/").unwrap(), staged)
@@ -306,7 +307,7 @@ mod tests {
     fn a_directory_with_more_names_than_are_taken_whole_is_shown_with_attributes() {
         let bucket = MemoryBucket::new();
         (0..100_500).for_each(|number| drop(bucket.foreign_put(&format!("{number:06}"), "x")));
-        let origin = crate::origin::tests::origin(&bucket, std::time::Duration::ZERO);
+        let origin = crate::origin::tests::origin(&bucket, Duration::ZERO);
         let root = origin.root().unwrap().node;
         let directory = origin.open_directory(&root).unwrap();
         let (mut names, mut cookie) = (Vec::new(), 0);
@@ -335,7 +336,12 @@ mod tests {
         let lists = bucket.requests(Operation::List);
         origin.read_directory(&directory, cookie, &mut |_| panic!("there is no more")).unwrap();
         assert_eq!(bucket.requests(Operation::List), lists);
-        // And a reader that goes back reads anew.
+        // A reader that goes back reads anew; after an error, too, and misses nothing.
+        let failure = BucketError::TimedOut { key: String::new(), seconds: 1 };
+        (0..60).for_each(|_| bucket.doom(Operation::List, Fault::Slow(Duration::ZERO)));
+        bucket.doom(Operation::List, Fault::Fails(failure));
+        let told = &mut |_: DirectoryEntry<'_>| true;
+        assert!(origin.read_directory(&directory, 50_002, told).is_err());
         let mut again = None;
         let visit = &mut |entry: DirectoryEntry<'_>| {
             again = Some(entry.name.to_owned());

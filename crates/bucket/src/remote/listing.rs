@@ -139,6 +139,8 @@ pub(super) struct RemotePages {
     page: usize,
     /// `None` once it has ended.
     lister: Option<Lister>,
+    /// It fails for good once it has failed.
+    failed: Option<BucketError>,
     is_empty: bool,
 }
 
@@ -160,6 +162,7 @@ impl RemotePages {
             delimited: listing.delimited,
             page,
             lister: Some(lister),
+            failed: None,
             is_empty: true,
         })
     }
@@ -167,6 +170,9 @@ impl RemotePages {
 
 impl Pages for RemotePages {
     fn next(&mut self) -> Result<Vec<Entry>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
         let (shared, page) = (&self.shared, self.page);
         let Some(lister) = &mut self.lister else { return Ok(Vec::new()) };
         let entries = async {
@@ -184,7 +190,14 @@ impl Pages for RemotePages {
             shared.settle(&entries).await?;
             Ok(entries)
         };
-        let mut entries = shared.wait(&self.prefix, entries)?;
+        let mut entries = match shared.wait(&self.prefix, entries) {
+            Ok(entries) => entries,
+            Err(error) => {
+                // The lister would say that this was the end.
+                self.failed = Some(error.clone());
+                return Err(error);
+            }
+        };
         entries = entries.into_iter().map(|entry| shared.listed(entry)).collect();
         self.is_empty &= entries.is_empty();
         if entries.len() < page {

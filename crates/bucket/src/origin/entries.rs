@@ -1,0 +1,140 @@
+//! The entries of an open directory, as the kernel asks for them.
+//!
+//! # Locks
+//! Two of the handle, leaves both; neither is held while the store is asked or an entry is told.
+
+use super::BucketOrigin;
+use super::directory::{self, Item, Snapshot};
+use super::reading::{Reading, Through};
+use crate::Bucket;
+use ogive_origin::{DirectoryEntry, FileKind, Result};
+use parking_lot::Mutex;
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// An open directory.
+#[derive(Debug, Default)]
+pub struct Directory {
+    pub(super) key: Box<str>,
+    reading: Mutex<Reading>,
+    /// The entry that is being told, of a directory that is read through.
+    told: Mutex<Option<(Box<str>, Item)>>,
+    /// It was found to have more names than are taken whole.
+    is_large: AtomicBool,
+}
+
+/// Entries of a directory before its names: `.` and `..`.
+const DOTS: u64 = 2;
+
+impl Directory {
+    pub(super) fn of(key: &str) -> Self {
+        Self { key: key.into(), ..Self::default() }
+    }
+
+    /// What a name leads to by the listing that is read. `also` is called with it, if it is whole.
+    pub(super) fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
+        let whole = match &*self.reading.lock() {
+            Reading::Whole(held) => Some(Arc::clone(held.snapshot())),
+            _ => None,
+        };
+        if let Some(snapshot) = whole {
+            let item = snapshot.find(name)??.clone();
+            also(&snapshot);
+            return Some(item);
+        }
+        let told = self.told.lock();
+        told.as_ref().filter(|(told, _)| **told == *name).map(|(_, item)| item.clone())
+    }
+}
+
+impl<B: Bucket> BucketOrigin<B> {
+    pub(super) fn read_entries(
+        &self,
+        directory: &Directory,
+        cookie: u64,
+        visit: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let mut reading = std::mem::take(&mut *directory.reading.lock());
+        let goes_on = match &reading {
+            Reading::Nothing => false,
+            Reading::Whole(_) => cookie > 0,
+            Reading::Through(through) => cookie > 0 && through.has(cookie.saturating_sub(DOTS)),
+            Reading::Ended(count) if cookie >= *count => {
+                *directory.reading.lock() = reading;
+                return Ok(());
+            }
+            Reading::Ended(_) => false,
+        };
+        if !goes_on {
+            reading = self.begin_reading(directory)?;
+        }
+        let own = self.numbers(&directory.key).inode;
+        for (place, name) in (1..).zip([".", ".."]).skip(cookie.min(DOTS) as usize) {
+            let (name, kind) = (OsStr::new(name), Some(FileKind::Directory));
+            if !visit(DirectoryEntry { name, inode: own, kind, cookie: place }) {
+                *directory.reading.lock() = reading;
+                return Ok(());
+            }
+        }
+        let mut tell = |place: u64, name: &str, item: &Item| {
+            let slash = if *item == Item::Directory { "/" } else { "" };
+            let inode = self.numbers(&format!("{}{name}{slash}", directory.key)).inode;
+            let (name, kind) = (OsStr::new(name), self.listed_kind(item));
+            visit(DirectoryEntry { name, inode, kind, cookie: place + DOTS })
+        };
+        let after = cookie.saturating_sub(DOTS);
+        match &mut reading {
+            Reading::Whole(held) => {
+                let snapshot = Arc::clone(held.snapshot());
+                *directory.reading.lock() = reading;
+                let items = (1..).zip(snapshot.items()).skip(after as usize);
+                for (place, (name, item)) in items {
+                    if !tell(place, name, item) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Reading::Through(through) => {
+                let mut last = after;
+                let read = through.read(after, &mut |place, name, item| {
+                    *directory.told.lock() = Some((name.into(), item.clone()));
+                    last = place;
+                    tell(place, name, item)
+                });
+                *directory.told.lock() = None;
+                self.hidden.fetch_add(std::mem::take(&mut through.hidden), Relaxed);
+                // After an error the next one who reads on has it listed anew.
+                if self.told(read)? {
+                    reading = Reading::Ended(last + DOTS);
+                }
+                *directory.reading.lock() = reading;
+                Ok(())
+            }
+            Reading::Nothing | Reading::Ended(_) => Ok(()),
+        }
+    }
+
+    /// Begins to read a directory from its start.
+    fn begin_reading(&self, directory: &Directory) -> Result<Reading> {
+        let Directory { key, is_large, .. } = directory;
+        let (naming, is_known) = (self.bucket.naming(), is_large.load(Relaxed));
+        let listing = if is_known { None } else { Some(self.listing(key)?) };
+        let staged = self.writing.as_ref().map(|here| here.staged_in(key)).unwrap_or_default();
+        let Some(listing) = listing.filter(|listing| listing.is_whole()) else {
+            is_large.store(true, Relaxed);
+            let pages = self.told(directory::pages(&*self.bucket, key))?;
+            let through = Through::in_pages(key, naming, pages, staged);
+            return Ok(Reading::Through(Box::new(through)));
+        };
+        let listing = match staged.is_empty() {
+            true => listing,
+            false => Arc::new(listing.with(key, staged)),
+        };
+        Ok(match self.held_names.hold(&listing) {
+            Some(held) => Reading::Whole(held),
+            None => Reading::Through(Box::new(Through::of(key, naming, &listing))),
+        })
+    }
+}
