@@ -13,6 +13,7 @@ use store::Store;
 
 fn bucket(store: &Store) -> RemoteBucket {
     let options = RemoteOptions {
+        kind: store.kind(),
         bucket: "bucket".to_owned(),
         endpoint_url: Some(store.endpoint.clone()),
         region: Some("here".to_owned()),

@@ -1,7 +1,12 @@
-//! A store on loopback that speaks as much of S3 as writing an object needs, and answers single
-//! requests as it is told.
+//! A store on loopback that speaks as much of a protocol as writing an object needs, and answers
+//! single requests as it is told.
+
+mod azure;
+mod google;
+mod s3;
 
 use http::{HeaderMap, Method};
+use ogive_bucket::StoreKind;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Write as _};
@@ -56,12 +61,18 @@ struct Begun {
     key: String,
     beside: Vec<(String, String)>,
     parts: BTreeMap<u32, Vec<u8>>,
+    /// The numbers of parts that have names.
+    names: HashMap<String, u32>,
+    /// What has to hold at its end.
+    condition: String,
+    is_done: bool,
     /// In seconds since the epoch.
     initiated: u64,
 }
 
 #[derive(Default)]
 struct State {
+    kind: StoreKind,
     objects: BTreeMap<String, Stored>,
     uploads: BTreeMap<String, Begun>,
     changes: u64,
@@ -83,6 +94,7 @@ pub(crate) struct Store {
 /// A request.
 struct Request {
     method: Method,
+    path: String,
     key: String,
     query: HashMap<String, String>,
     headers: HeaderMap,
@@ -92,13 +104,14 @@ struct Request {
 /// A status, fields and a body.
 type Reply = (u16, Vec<(String, String)>, Vec<u8>);
 
-fn error(status: u16, code: &str) -> Reply {
-    if code.is_empty() {
-        // As what stands before a store says it.
-        return (status, Vec::new(), b"<html><body>so told</body></html>".to_vec());
+/// An error, as the store says it, or without a code, as what stands before a store does.
+fn error(kind: StoreKind, status: u16, code: &str) -> Reply {
+    match kind {
+        _ if code.is_empty() => (status, Vec::new(), b"<html><body>so told</body></html>".to_vec()),
+        StoreKind::S3 => s3::error(status, code),
+        StoreKind::Azure => azure::error(status, code),
+        StoreKind::Google => google::error(status, code),
     }
-    let text = format!("<Error><Code>{code}</Code><Message>so told</Message></Error>");
-    (status, Vec::new(), text.into_bytes())
 }
 
 fn ok(text: String) -> Result<Reply, Reply> {
@@ -140,27 +153,8 @@ impl Request {
         let query = fields.map(|field| field.split_once('=').unwrap_or((field, "")));
         let plain = opendal::raw::percent_decode_path;
         let query = query.map(|(name, value)| (name.to_owned(), plain(value))).collect();
-        Some(Self { method, key: plain(&key), query, headers, body })
-    }
-
-    fn step(&self) -> Step {
-        let has = |name: &str| self.query.contains_key(name);
-        let copies = self.headers.contains_key("x-amz-copy-source");
-        match self.method.as_str() {
-            "HEAD" => Step::Head,
-            "GET" if has("uploads") => Step::Uploads,
-            "GET" if has("uploadId") => Step::Parts,
-            "GET" if has("list-type") => Step::List,
-            "GET" => Step::Get,
-            "PUT" if has("uploadId") && copies => Step::CopyPart,
-            "PUT" if has("uploadId") => Step::Part,
-            "PUT" => Step::Put,
-            "POST" if has("uploads") => Step::Begin,
-            "POST" => Step::Complete,
-            "DELETE" if has("uploadId") => Step::Abort,
-            "DELETE" => Step::Delete,
-            other => panic!("{other} is not known here"),
-        }
+        let path = path.to_owned();
+        Some(Self { method, path, key: plain(&key), query, headers, body })
     }
 
     fn field(&self, name: &str) -> Option<&str> {
@@ -171,18 +165,19 @@ impl Request {
         self.query.get(name).cloned().unwrap_or_default()
     }
 
-    /// The bytes that are asked for, or that are to be copied, of so many.
-    fn range(&self, size: usize) -> Option<(usize, usize)> {
-        let text = self.field("range").or_else(|| self.field("x-amz-copy-source-range"))?;
+    /// The bytes that are asked for, of so many.
+    pub(crate) fn range(&self, size: usize) -> Option<(usize, usize)> {
+        let named = ["range", "x-ms-range", "x-amz-copy-source-range"];
+        let text = named.iter().find_map(|name| self.field(name))?;
         let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
         let until = last.parse::<usize>().map_or(size, |last| last + 1).min(size);
         Some((first.parse().ok()?, until))
     }
 
     /// What is to be kept beside the object.
-    fn beside(&self) -> Vec<(String, String)> {
+    pub(crate) fn beside(&self, prefix: &str) -> Vec<(String, String)> {
         let fields = self.headers.iter().map(|(name, value)| (name.as_str(), value));
-        let kept = fields.filter(|(name, _)| name.starts_with("x-amz-meta-"));
+        let kept = fields.filter(|(name, _)| name.starts_with(prefix));
         kept.map(|(name, value)| (name.to_owned(), value.to_str().unwrap_or("").to_owned()))
             .collect()
     }
@@ -196,165 +191,45 @@ impl State {
         etag
     }
 
-    /// Whether the conditions of a change hold; else its answer.
-    fn check(&self, request: &Request) -> Result<(), Reply> {
-        let there = self.objects.get(&request.key).map(|stored| stored.etag.as_str());
-        let is_wrong = match (request.field("if-match"), request.field("if-none-match")) {
-            (Some(_), _) if there.is_none() => return Err(error(404, "NoSuchKey")),
-            (Some(wanted), _) => there != Some(wanted),
-            (None, Some(_)) => there.is_some(),
-            (None, None) => false,
-        };
-        if is_wrong { Err(error(412, "PreconditionFailed")) } else { Ok(()) }
-    }
-
     fn respond(&mut self, request: &Request) -> Reply {
-        self.carry_out(request).unwrap_or_else(|reply| reply)
-    }
-
-    fn carry_out(&mut self, request: &Request) -> Result<Reply, Reply> {
-        let key = &request.key;
-        match request.step() {
-            Step::Head | Step::Get => {
-                let stored = self.objects.get(key).ok_or_else(|| error(404, "NoSuchKey"))?;
-                if request.field("if-match").is_some_and(|wanted| wanted != stored.etag) {
-                    return Err(error(412, "PreconditionFailed"));
-                }
-                let mut fields = stored.beside.clone();
-                fields.push(("ETag".to_owned(), stored.etag.clone()));
-                match request.range(stored.body.len()) {
-                    Some((from, until)) => {
-                        let size = stored.body.len();
-                        let range = format!("bytes {from}-{}/{size}", until - 1);
-                        fields.push(("Content-Range".to_owned(), range));
-                        Ok((206, fields, stored.body[from..until].to_vec()))
-                    }
-                    None => Ok((200, fields, stored.body.clone())),
-                }
-            }
-            Step::Put => {
-                self.check(request)?;
-                with_etag(self.store(key, request.body.clone(), request.beside()))
-            }
-            Step::Delete => {
-                if request.field("if-match").is_some() {
-                    self.check(request)?;
-                }
-                self.objects.remove(key);
-                Ok((204, Vec::new(), Vec::new()))
-            }
-            Step::List => {
-                let prefix = request.asked("prefix");
-                let below = self.objects.iter().filter(|(key, _)| key.starts_with(&prefix));
-                let entries = below.map(|(key, stored)| {
-                    format!(
-                        "<Contents><Key>{key}</Key><ETag>{}</ETag><Size>{}</Size>\
-                         <LastModified>2025-01-01T00:00:00.000Z</LastModified></Contents>",
-                        stored.etag,
-                        stored.body.len()
-                    )
-                });
-                let entries: String = entries.collect();
-                ok(format!("<R><IsTruncated>false</IsTruncated>{entries}</R>"))
-            }
-            _ => self.carry_out_in_parts(request),
-        }
-    }
-
-    /// The same for a step of an upload in parts.
-    fn carry_out_in_parts(&mut self, request: &Request) -> Result<Reply, Reply> {
-        let (key, id) = (&request.key, request.asked("uploadId"));
-        let no_upload = || error(404, "NoSuchUpload");
-        match request.step() {
-            Step::Begin => {
-                self.changes += 1;
-                let id = format!("upload-{}", self.changes);
-                let begun = Begun {
-                    key: key.clone(),
-                    beside: request.beside(),
-                    parts: BTreeMap::new(),
-                    initiated: now() + self.ahead,
-                };
-                self.uploads.insert(id.clone(), begun);
-                ok(format!("<Result><UploadId>{id}</UploadId></Result>"))
-            }
-            Step::Part => {
-                let upload = self.uploads.get_mut(&id).ok_or_else(no_upload)?;
-                let number = request.asked("partNumber").parse().expect("a number");
-                upload.parts.insert(number, request.body.clone());
-                with_etag(format!("\"part-{number}\""))
-            }
-            Step::CopyPart => {
-                let source = request.field("x-amz-copy-source").expect("it is one");
-                let source = source.trim_start_matches('/').strip_prefix("bucket/");
-                let source = self.objects.get(source.expect("of this bucket"));
-                let source = source.cloned().ok_or_else(|| error(404, "NoSuchKey"))?;
-                let wanted = request.field("x-amz-copy-source-if-match");
-                if wanted.is_some_and(|wanted| wanted != source.etag) {
-                    return Err(error(412, "PreconditionFailed"));
-                }
-                let upload = self.uploads.get_mut(&id).ok_or_else(no_upload)?;
-                let number = request.asked("partNumber").parse().expect("a number");
-                let size = source.body.len();
-                let (from, until) = request.range(size).unwrap_or((0, size));
-                upload.parts.insert(number, source.body[from..until].to_vec());
-                ok(format!("<CopyPartResult><ETag>\"part-{number}\"</ETag></CopyPartResult>"))
-            }
-            Step::Complete => {
-                let upload = self.uploads.get(&id).cloned().ok_or_else(no_upload)?;
-                self.check(request)?;
-                self.uploads.remove(&id);
-                let body = upload.parts.into_values().collect::<Vec<_>>().concat();
-                let etag = self.store(key, body, upload.beside);
-                ok(format!("<CompleteResult><ETag>{etag}</ETag></CompleteResult>"))
-            }
-            Step::Abort => {
-                self.uploads.remove(&id).ok_or_else(no_upload)?;
-                Ok((204, Vec::new(), Vec::new()))
-            }
-            Step::Uploads => ok(self.listed(request)),
-            Step::Parts => {
-                let upload = self.uploads.get(&id).ok_or_else(no_upload)?;
-                let parts = upload.parts.keys().map(|number| format!("<Part>{number}</Part>"));
-                ok(format!("<ListPartsResult>{}</ListPartsResult>", parts.collect::<String>()))
-            }
-            other => panic!("{other:?} is no step of an upload"),
-        }
-    }
-
-    /// A page of the uploads that are under way.
-    fn listed(&self, request: &Request) -> String {
-        let after = (request.asked("key-marker"), request.asked("upload-id-marker"));
-        let place = |(id, upload): (&String, &Begun)| (upload.key.clone(), id.clone());
-        let mut all: Vec<_> = self.uploads.iter().map(place).collect();
-        all.retain(|(key, _)| key.starts_with(&request.asked("prefix")));
-        all.sort();
-        all.retain(|place| *place > after);
-        let page = self.page.unwrap_or(1000);
-        let more = all.len() > page;
-        all.truncate(page);
-        let entry = |(key, id): &(String, String)| {
-            let initiated = opendal::raw::Timestamp::try_from(time(self.uploads[id].initiated));
-            format!(
-                "<Upload><Key>{key}</Key><UploadId>{id}</UploadId>\
-                 <Initiated>{}</Initiated></Upload>",
-                initiated.expect("a time")
-            )
+        let done = match self.kind {
+            StoreKind::S3 => self.carry_out_s3(request),
+            StoreKind::Azure => self.carry_out_azure(request),
+            StoreKind::Google => self.carry_out_google(request),
         };
-        let entries: String = all.iter().map(entry).collect();
-        let (key, id) = all.last().cloned().unwrap_or_default();
-        format!(
-            "<R><IsTruncated>{more}</IsTruncated><NextKeyMarker>{key}</NextKeyMarker>\
-             <NextUploadIdMarker>{id}</NextUploadIdMarker>{entries}</R>"
-        )
+        done.unwrap_or_else(|reply| reply)
+    }
+
+    /// The answer to a HEAD or a GET.
+    fn shown(&self, key: &str, request: &Request) -> Option<Reply> {
+        let stored = self.objects.get(key)?;
+        let mut fields = stored.beside.clone();
+        fields.push(("ETag".to_owned(), stored.etag.clone()));
+        Some(match request.range(stored.body.len()) {
+            Some((from, until)) => {
+                let size = stored.body.len();
+                fields.push((
+                    "Content-Range".to_owned(),
+                    format!("bytes {from}-{}/{size}", until - 1),
+                ));
+                (206, fields, stored.body[from..until].to_vec())
+            }
+            None => (200, fields, stored.body.clone()),
+        })
     }
 }
 
 impl Store {
     pub(crate) fn new() -> Self {
+        Self::of(StoreKind::S3)
+    }
+
+    /// One that speaks this protocol.
+    pub(crate) fn of(kind: StoreKind) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let endpoint = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let store = Self { state: Arc::default(), endpoint };
+        let state = Arc::new(Mutex::new(State { kind, ..State::default() }));
+        let store = Self { state, endpoint };
         let serving = store.clone();
         std::thread::spawn(move || {
             for connection in listener.incoming() {
@@ -365,9 +240,15 @@ impl Store {
         store
     }
 
+    /// Which protocol it speaks.
+    pub(crate) fn kind(&self) -> StoreKind {
+        self.state.lock().kind
+    }
+
     /// Forgets all it has and was told.
     pub(crate) fn forget_all(&self) {
-        *self.state.lock() = State::default();
+        let mut state = self.state.lock();
+        *state = State { kind: state.kind, ..State::default() };
     }
 
     /// Decides what becomes of the next request of a kind for which nothing is decided yet.
@@ -406,6 +287,17 @@ impl Store {
         self.state.lock().store(key, body.to_vec(), Vec::new());
     }
 
+    /// The same with fields that each answer about it is to have.
+    pub(crate) fn put_with(&self, key: &str, body: &[u8], fields: &[(&str, &str)]) {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        self.state.lock().store(key, body.to_vec(), fields.iter().map(own).collect());
+    }
+
+    /// All keys.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.state.lock().objects.keys().cloned().collect()
+    }
+
     pub(crate) fn body(&self, key: &str) -> Option<Vec<u8>> {
         self.state.lock().objects.get(key).map(|stored| stored.body.clone())
     }
@@ -414,9 +306,13 @@ impl Store {
     fn serve(&self, mut connection: TcpStream) {
         let mut reader = BufReader::new(connection.try_clone().expect("a descriptor"));
         while let Some(request) = Request::read(&mut reader) {
-            let step = request.step();
             let (reply, date) = {
                 let mut state = self.state.lock();
+                let step = match state.kind {
+                    StoreKind::S3 => s3::step(&request),
+                    StoreKind::Azure => azure::step(&request),
+                    StoreKind::Google => google::step(&request),
+                };
                 *state.asked.entry(step).or_default() += 1;
                 let fault = state.faults.get_mut(&step).and_then(VecDeque::pop_front);
                 let done = match fault {
@@ -425,7 +321,7 @@ impl Store {
                 };
                 let reply = match fault.map(|fault| fault.answer) {
                     None => done,
-                    Some(Answer::Error(status, code)) => Some(error(status, code)),
+                    Some(Answer::Error(status, code)) => Some(error(state.kind, status, code)),
                     Some(Answer::Reset) => None,
                 };
                 (reply, httpdate::fmt_http_date(time(now() + state.ahead)))
