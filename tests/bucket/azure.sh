@@ -46,6 +46,35 @@ unmount_view "$folders"
 ! grep -E '^(photos|pictures|empty|Upper)' "$WORK/left" || fail 'they are left in the container'
 grep -qx plain "$WORK/left" || fail 'a file has gone with them'
 
+say 'blobs that others add to, hold or have snapshots of'
+"${AZURITE_CLIENT[@]}" kept/log x-ms-blob-type=AppendBlob
+"${AZURITE_CLIENT[@]}" kept/disk x-ms-blob-type=PageBlob x-ms-blob-content-length=512
+"${AZURITE_CLIENT[@]}" held
+"${AZURITE_CLIENT[@]}" 'held?comp=lease' x-ms-lease-action=acquire x-ms-lease-duration=-1
+"${AZURITE_CLIENT[@]}" pictured
+"${AZURITE_CLIENT[@]}" 'pictured?comp=snapshot'
+export ADDRESS=az://bench
+mount_at blobs
+before="$("${AZURITE_CLIENT[@]}" --listing)"
+for name in log disk; do
+    cat "$WORK/blobs/kept/$name" >"$WORK/read"
+    ! (echo more >>"$WORK/blobs/kept/$name") 2>"$WORK/refused" || fail "$name is added to"
+    ! (: >"$WORK/blobs/kept/$name") 2>"$WORK/refused" || fail "$name is replaced"
+    ! mv "$WORK/blobs/kept/$name" "$WORK/blobs/moved" 2>"$WORK/refused" || fail "$name is renamed"
+    grep -q 'not permitted' "$WORK/refused" || fail "it is told otherwise: $(cat "$WORK/refused")"
+    grep -q "kept/$name is a blob of type" "$WORK/log-blobs" || fail "the log does not name $name"
+    # Said once a second at most.
+    sleep 1.1
+done
+! mv "$WORK/blobs/kept" "$WORK/blobs/moved" 2>"$WORK/refused" || fail 'a directory is renamed'
+for name in held pictured; do
+    ! mv "$WORK/blobs/$name" "$WORK/blobs/moved" 2>"$WORK/refused" || fail "$name is renamed"
+    grep -q 'busy' "$WORK/refused" || fail "it is told otherwise: $(cat "$WORK/refused")"
+done
+[ "$("${AZURITE_CLIENT[@]}" --listing)" = "$before" ] || fail 'something has changed'
+rm "$WORK/blobs/kept/log" "$WORK/blobs/kept/disk"
+unmount_view "$WORK/blobs"
+
 say 'what cannot be had is said'
 mkdir -p "$WORK/none"
 expect_failure 'AZURE_STORAGE_ACCOUNT' env -u AZURE_STORAGE_CONNECTION_STRING \

@@ -1,7 +1,9 @@
 """Another client of Azure Blob Storage, signed with a shared key: makes a container, or a blob in it
-of nothing with something beside it, and tells which blobs there are.
+of nothing with something beside it, and tells which blobs there are. Names that begin with x-ms- are
+fields of the request; with a query behind the blob it is another request than to make it. With
+--listing all is told that the store tells of them.
 
-usage: container.py URL ACCOUNT KEY [BLOB [NAME=VALUE...] | --list]
+usage: container.py URL ACCOUNT KEY [BLOB[?QUERY] [NAME=VALUE...] | --list | --listing]
 """
 
 import base64
@@ -34,10 +36,13 @@ def ask(method, address, **headers):
 match rest:
     case []:
         ask("PUT", f"{url}?restype=container")
-    case ["--list"]:
+    case ["--list" | "--listing" as wanted]:
         listing = ask("GET", f"{url}?comp=list&restype=container").decode()
-        print("\n".join(re.findall("<Name>(.*?)</Name>", listing)))
+        names = "\n".join(re.findall("<Name>(.*?)</Name>", listing))
+        print(names if wanted == "--list" else listing)
     case [blob, *beside]:
         named = dict(pair.split("=") for pair in beside)
-        named = {f"x-ms-meta-{name}": value for name, value in named.items()}
-        ask("PUT", f"{url}/{blob}", **{"x-ms-blob-type": "BlockBlob"}, **named)
+        fields = {} if "?" in blob else {"x-ms-blob-type": "BlockBlob"}
+        for name, value in named.items():
+            fields[name if name.startswith("x-ms-") else f"x-ms-meta-{name}"] = value
+        ask("PUT", f"{url}/{blob}", **fields)

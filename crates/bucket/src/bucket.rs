@@ -13,9 +13,10 @@
 //!   [`Bucket::head`] whether [`Object::mark`] is his.
 //! - No call holds a lock while it waits for the store. All may be called from many threads.
 
-#[cfg(doc)]
-use crate::BucketError;
-use crate::{Checksum, Fetch, Naming, ObjectMetadata, Requests, Result, Taker, WriteMetadata};
+use crate::object_metadata::{BLOB_TYPE, LEASE};
+use crate::{
+    BucketError, Checksum, Fetch, Naming, ObjectMetadata, Requests, Result, Taker, WriteMetadata,
+};
 use bytes::Bytes;
 use ogive_origin::{ReadAhead, Time};
 use std::fmt;
@@ -245,6 +246,37 @@ pub struct Object {
     pub mark: Option<String>,
     /// What else is kept beside it, as far as the call tells.
     pub kept: Option<Arc<ObjectMetadata>>,
+}
+
+impl Object {
+    fn header(&self, name: &str) -> Option<&String> {
+        self.kept.as_ref().and_then(|kept| kept.headers.get(name))
+    }
+
+    /// Whether it may be written anew, as far as [`Bucket::head`] has told.
+    ///
+    /// # Errors
+    /// [`BucketError::OtherBlob`] for an append blob or a page blob of Azure.
+    pub fn check_rewritable(&self) -> Result<()> {
+        match self.header(BLOB_TYPE) {
+            Some(kind) => Err(BucketError::OtherBlob { key: self.key.clone(), kind: kind.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether its name may be taken from it, as far as [`Bucket::head`] has told.
+    ///
+    /// # Errors
+    /// [`BucketError::Held`] if somebody has a lease of it.
+    pub fn check_free(&self) -> Result<()> {
+        match self.header(LEASE) {
+            Some(lease) => {
+                let message = format!("its lease is {lease}");
+                Err(BucketError::Held { key: self.key.clone(), message })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// What to list.

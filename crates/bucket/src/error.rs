@@ -12,6 +12,7 @@
 //! | [`BucketError::UnevenParts`] | 400 `InvalidPart` | `EIO` |
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
 //! | [`BucketError::Held`] | 409, 412 of a lease or of snapshots | `EBUSY` |
+//! | [`BucketError::OtherBlob`] | known beforehand | `EPERM` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
 //! | [`BucketError::NoTurn`] | not asked | `EIO` |
@@ -99,6 +100,18 @@ pub enum BucketError {
         /// What the store said.
         message: String,
     },
+    /// It is an append blob or a page blob of Azure. A change here would make a block blob of it, to
+    /// which its writer can add no more. Nothing has happened.
+    #[error(
+        "{key} is a blob of type {kind}, which its writer changes in place; it can be read and \
+         removed here. Change a copy of it under another name"
+    )]
+    OtherBlob {
+        /// The key.
+        key: String,
+        /// What the store calls such a blob.
+        kind: String,
+    },
     /// The store has no room for it. Nothing has happened.
     #[error("the store has no room for {key}: {message}")]
     Full {
@@ -178,6 +191,7 @@ impl BucketError {
             Self::KeyTooLong { .. } => Errno::NAMETOOLONG,
             Self::Unsupported { .. } => Errno::OPNOTSUPP,
             Self::Held { .. } => Errno::BUSY,
+            Self::OtherBlob { .. } => Errno::PERM,
             Self::Full { .. } => Errno::NOSPC,
             Self::Busy { .. }
             | Self::Again { .. }
@@ -253,6 +267,7 @@ mod tests {
             (BucketError::Again { key: key(), message: message() }, Errno::IO),
             (BucketError::Archived { key: key() }, Errno::IO),
             (BucketError::Held { key: key(), message: message() }, Errno::BUSY),
+            (BucketError::OtherBlob { key: key(), kind: message() }, Errno::PERM),
             (BucketError::Full { key: key(), message: message() }, Errno::NOSPC),
             (BucketError::TimedOut { key: key(), seconds: 1 }, Errno::IO),
             (BucketError::NoTurn { key: key(), seconds: 1 }, Errno::IO),

@@ -19,13 +19,19 @@ pub(crate) const CONTENT_DISPOSITION: &str = "content-disposition";
 #[cfg(feature = "remote")]
 pub(crate) const CACHE_CONTROL: &str = "cache-control";
 
+/// What kind of blob it is, in Azure's words, where it is no block blob. We write those alone.
+pub(crate) const BLOB_TYPE: &str = "x-ms-blob-type";
+/// Whether somebody has a lease of it, in Azure's words, where it is so.
+pub(crate) const LEASE: &str = "x-ms-lease-status";
+
 /// The metadata of an object, but for the mark of a write of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectMetadata {
     /// Its writers' own, by name. Names are in small letters, as stores give them back.
     pub user: BTreeMap<String, String>,
     /// `content-type`, `content-encoding`, `content-disposition` and `cache-control`, as far as they
-    /// are known.
+    /// are known. Of Azure also what stands in the way of a change, which is not written:
+    /// [`crate::Object::check_rewritable`] and [`crate::Object::check_free`] read it.
     pub headers: BTreeMap<&'static str, String>,
 }
 

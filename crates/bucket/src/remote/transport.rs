@@ -15,6 +15,7 @@
 use super::answers::repeated;
 use super::checksums::Checksums;
 use super::renewed::Renewed;
+use super::stores::tell_of_blob;
 use crate::clients::Clients;
 use crate::journal::{Journal, UploadLog};
 use crate::requests::{Counters, Kind};
@@ -333,8 +334,9 @@ impl HttpTransport for Transport {
             429 | 503 => self.counters.throttle(),
             _ => {}
         }
-        let (parts, body) = response?.into_parts();
+        let (mut parts, body) = response?.into_parts();
         self.notes.set_clock(&parts.headers);
+        tell_of_blob(&mut parts.headers);
         let counters = Arc::clone(&self.counters);
         let body = body.map_inner(|stream| {
             Box::new(stream.inspect(move |piece| {

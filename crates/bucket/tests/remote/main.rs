@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod answers;
+mod blobs;
 mod left;
 mod store;
 mod web;

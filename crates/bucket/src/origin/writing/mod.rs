@@ -198,7 +198,8 @@ impl Writing {
     /// Opens the object under a key.
     ///
     /// # Errors
-    /// `ESTALE` if there is none; `EOPNOTSUPP` for writing to one without a strong ETag.
+    /// `ESTALE` if there is none. For writing: `EOPNOTSUPP` without a strong ETag, `EPERM` for a
+    /// blob that is no block blob.
     pub(super) fn open(self: &Arc<Self>, key: &str, wants: Wants) -> Result<Handle> {
         self.open_asking(key, wants, &mut |key| self.bucket.head(key))
     }
@@ -231,6 +232,9 @@ impl Writing {
             };
             if let Some(object) = &object {
                 self.young.correct(object);
+                if wants.to_write {
+                    self.told(object.check_rewritable())?;
+                }
                 if wants.to_write && !is_strong(object) {
                     return Err(Errno::OPNOTSUPP);
                 }

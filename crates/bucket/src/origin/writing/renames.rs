@@ -91,6 +91,7 @@ impl Writing {
         let (condition, base) = match there {
             None => (Condition::Absent, Base::New),
             Some(there) => {
+                self.told(there.check_rewritable())?;
                 let etag = there.etag.clone().filter(|_| is_strong(there));
                 let etag = etag.ok_or(Errno::OPNOTSUPP)?;
                 let base = Base::Object { etag: etag.as_str().to_owned(), size: there.size_bytes };

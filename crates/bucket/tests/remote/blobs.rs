@@ -1,0 +1,111 @@
+//! Blobs of Azure that are no block blobs: what cannot be done is refused, and nothing has changed.
+
+use super::bucket;
+use super::store::{Step, Store};
+use ogive_bucket::journal::{Journal, OpenOptions};
+use ogive_bucket::{
+    BucketOrigin, Convention, Node, OriginOptions, Promises, RemoteBucket, StoreKind, WriteOptions,
+};
+use ogive_l2::MasterKey;
+use ogive_origin::{Caller, Changes, Errno, OFlags, Origin as _, RenameFlags, Result};
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// A store, and a mount of it.
+struct Mounted {
+    store: Store,
+    origin: BucketOrigin<RemoteBucket>,
+    _stage: tempfile::TempDir,
+}
+
+impl Mounted {
+    fn new(kind: StoreKind) -> Self {
+        let (store, stage) = (Store::of(kind), tempfile::tempdir().unwrap());
+        let master = MasterKey::from_material(&[7; 32]).unwrap();
+        let opened = Journal::open(stage.path(), "source", &master, OpenOptions::default());
+        let options = OriginOptions {
+            prefix: String::new(),
+            metadata_ttl: Duration::ZERO,
+            user: 7,
+            group: 8,
+            file_mode: 0o640,
+            directory_mode: 0o750,
+            convention: Convention::Off,
+        };
+        let bucket = bucket(&store);
+        bucket.believe(Promises::ALL);
+        let writing = WriteOptions::default();
+        let origin = BucketOrigin::open_writable(bucket, options, opened.unwrap(), writing);
+        Self { store, origin: origin.unwrap(), _stage: stage }
+    }
+
+    /// The directory of a path, and the name in it.
+    fn at<'a>(&self, path: &'a str) -> (Node, &'a OsStr) {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let root = self.origin.root().unwrap();
+        let names = directory.split('/').filter(|name| !name.is_empty());
+        let found = names
+            .fold(root, |found, name| self.origin.lookup(&found.node, OsStr::new(name)).unwrap());
+        (found.node, OsStr::new(name))
+    }
+
+    fn node(&self, path: &str) -> Node {
+        let (parent, name) = self.at(path);
+        self.origin.lookup(&parent, name).unwrap().node
+    }
+
+    fn open(&self, path: &str, flags: OFlags) -> Result<ogive_bucket::File> {
+        self.origin.open(&self.node(path), flags)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (self.at(from), self.at(to));
+        self.origin.rename((&from.0, from.1), (&to.0, to.1), RenameFlags::empty())
+    }
+
+    /// What was sent so far that may change the store.
+    fn changes(&self) -> u64 {
+        let changing =
+            [Step::Put, Step::Begin, Step::Part, Step::CopyPart, Step::Complete, Step::Delete];
+        changing.into_iter().map(|step| self.store.asked(step)).sum()
+    }
+}
+
+#[test]
+fn a_blob_that_is_no_block_blob_is_read_and_removed_and_not_changed() {
+    for kind in ["AppendBlob", "PageBlob"] {
+        let m = Mounted::new(StoreKind::Azure);
+        m.store.put_with("d/log", b"line\n", &[("x-ms-blob-type", kind)]);
+        m.store.put_with("d/file", b"file", &[("x-ms-blob-type", "BlockBlob")]);
+        let file = m.open("d/log", OFlags::RDONLY).unwrap();
+        let mut bytes = Vec::new();
+        m.origin.read_at(&file, 0, 100, &mut bytes).unwrap();
+        assert_eq!(bytes, b"line\n");
+        let (parent, name) = m.at("d/log");
+        let caller = Caller { user: 7, group: 8, umask: 0 };
+        let cut = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
+        let size = Changes { size_bytes: Some(1), ..Changes::default() };
+        let refused: [Result<()>; 7] = [
+            m.open("d/log", OFlags::WRONLY).map(drop),
+            m.open("d/log", OFlags::WRONLY | OFlags::APPEND).map(drop),
+            m.open("d/log", OFlags::RDWR | OFlags::TRUNC).map(drop),
+            m.origin.create(&parent, name, cut, 0o644, caller).map(drop),
+            m.origin.set_attributes(&m.node("d/log"), None, &size).map(drop),
+            m.rename("d/log", "d/other"),
+            m.rename("d/file", "d/log"),
+        ];
+        for (number, refused) in refused.into_iter().enumerate() {
+            assert_eq!(refused, Err(Errno::PERM), "{kind}, {number}");
+        }
+        assert_eq!((m.changes(), m.store.keys()), (0, vec!["d/file".into(), "d/log".into()]));
+        let file = m.open("d/file", OFlags::WRONLY).unwrap();
+        m.origin.write_at(&file, 0, b"F").unwrap();
+        m.origin.flush(&file).unwrap();
+        let (parent, name) = m.at("d/log");
+        m.origin.unlink(&parent, name).unwrap();
+        assert_eq!(
+            (m.store.keys(), m.store.body("d/file")),
+            (vec!["d/file".into()], Some(b"File".into()))
+        );
+    }
+}
