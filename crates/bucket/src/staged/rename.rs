@@ -6,6 +6,10 @@
 //! good, though others may see both while it lasts. Directories with more keys than allowed are not
 //! renamed at all: `EXDEV`, after which mv(1) copies them itself.
 //!
+//! A store may keep an old name, as for a snapshot of it or for want of a right. If it keeps the
+//! first, the rename is taken back. Names that it keeps after that stay where they are, each without
+//! its copy; the rest is renamed, and the rename fails.
+//!
 //! Nothing is deleted but what was copied: an object that somebody has changed since it was listed
 //! stays where it is, and is told. Where a store ignores the condition of a deletion, it is looked
 //! at right before; what is written in between is lost there.
@@ -14,9 +18,12 @@
 
 use super::upload::StagedError;
 use crate::journal::{Journal, TreeKey, TreeLog, WriteId};
-use crate::{Bucket, BucketError, Condition, ETag, Entry, Listing, Object, WriteMetadata};
+use crate::{
+    Bucket, BucketError, Condition, ETag, Entry, Listing, Object, ObjectMetadata, WriteMetadata,
+};
 use ogive_origin::{Errno, Time};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// How many keys a directory may have that is renamed, unless told otherwise.
 pub const RENAME_MAX: usize = 1000;
@@ -38,6 +45,16 @@ pub enum RenameError {
     /// One lies within the other.
     #[error("{0} cannot become a directory below itself")]
     Within(String),
+    /// The store does not give up old names, which stay. Their copies are taken away.
+    #[error("{error}; {kept} of {all} names stay where they were")]
+    Kept {
+        /// What it says to the first of them.
+        error: BucketError,
+        /// How many there are; all, if that was said to the first.
+        kept: usize,
+        /// How many names the directory has.
+        all: usize,
+    },
     /// The store or the journal refuses.
     #[error(transparent)]
     Staged(#[from] StagedError),
@@ -50,6 +67,7 @@ impl RenameError {
             Self::TooMany { .. } => Errno::XDEV,
             Self::NotEmpty(_) => Errno::NOTEMPTY,
             Self::Within(_) => Errno::INVAL,
+            Self::Kept { error, .. } => error.errno(),
             Self::Staged(error) => error.errno(),
         }
     }
@@ -93,14 +111,15 @@ pub fn rename_directory(
     for key in &keys {
         bucket.naming().made(&format!("{to}{}", key.rest))?;
     }
+    let beside = look_at_all(bucket, from, &keys)?;
     let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;
-    let copied = copy_all(bucket, &log)
+    let copied = copy_all(bucket, &log, &beside)
         .and_then(|()| log.copied().map_err(|error| StagedError::from(error).into()));
     match copied {
         Ok(()) => finish(bucket, log),
         Err(error) => {
             // If this fails as well, the next mount does it.
-            let _ = take_back(bucket, log);
+            let _ = take_back(bucket, &log).and_then(|()| ended(log));
             Err(error)
         }
     }
@@ -109,9 +128,34 @@ pub fn rename_directory(
 /// Finishes a rename that an earlier mount was at, or takes it back.
 ///
 /// # Errors
-/// [`RenameError::Staged`]: the rename is in the journal still.
+/// [`RenameError::Staged`]: the rename is in the journal still. [`RenameError::Kept`]: it is done
+/// with.
 pub fn resume_rename(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
-    if log.tree().is_copied { finish(bucket, log) } else { take_back(bucket, log) }
+    if log.tree().is_copied {
+        return finish(bucket, log);
+    }
+    take_back(bucket, &log)?;
+    ended(log).map(|()| Renamed::default())
+}
+
+fn ended(log: TreeLog) -> Result<(), RenameError> {
+    log.end().map_err(|error| StagedError::from(error).into())
+}
+
+/// What is beside all objects, which is not in a listing and goes with them. None is copied where one
+/// cannot be renamed.
+fn look_at_all(
+    bucket: &dyn Bucket,
+    from: &str,
+    keys: &[TreeKey],
+) -> Result<Vec<Option<Arc<ObjectMetadata>>>, BucketError> {
+    let look_at = |key: &TreeKey| {
+        let Some(found) = look(bucket, &format!("{from}{}", key.rest))? else { return Ok(None) };
+        found.check_rewritable()?;
+        found.check_free()?;
+        Ok(found.kept)
+    };
+    keys.iter().map(look_at).collect()
 }
 
 /// What is below a prefix.
@@ -177,17 +221,18 @@ fn is_marked(object: &Object, mark: WriteId) -> bool {
     object.mark.as_deref().and_then(WriteId::parse) == Some(mark)
 }
 
-fn copy_all(bucket: &dyn Bucket, log: &TreeLog) -> Result<(), RenameError> {
-    for (number, key) in log.tree().keys.iter().enumerate() {
+fn copy_all(
+    bucket: &dyn Bucket,
+    log: &TreeLog,
+    beside: &[Option<Arc<ObjectMetadata>>],
+) -> Result<(), RenameError> {
+    for (number, (key, kept)) in log.tree().keys.iter().zip(beside).enumerate() {
         let (to, mark) = (target(log, key), log.mark(number));
         // A marker under the new name says what ours would say.
         let condition = if key.rest.is_empty() { Condition::None } else { Condition::Absent };
         let from = source(log, key);
-        // What is beside it goes with it, and is not in the listing.
-        let found = look(bucket, &from.key)?;
-        let kept = found.as_ref().and_then(|found| found.kept.as_deref());
         let mark_text = mark.to_string();
-        let beside = WriteMetadata::marked(&mark_text).with(kept);
+        let beside = WriteMetadata::marked(&mark_text).with(kept.as_deref());
         match bucket.copy(&from, &to, &condition, beside) {
             Ok(_) => {}
             Err(error) if error.is_in_doubt() => {
@@ -203,22 +248,38 @@ fn copy_all(bucket: &dyn Bucket, log: &TreeLog) -> Result<(), RenameError> {
 
 /// Deletes what was copied, and forgets the rename.
 fn finish(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
-    let mut renamed = Renamed { moved: log.tree().keys.len(), left: Vec::new() };
-    for key in &log.tree().keys {
+    let all = log.tree().keys.len();
+    let mut renamed = Renamed { moved: all, left: Vec::new() };
+    let (mut deleted, mut kept, mut refusal) = (0, Vec::new(), None);
+    for (number, key) in log.tree().keys.iter().enumerate() {
         let old = source(&log, key);
         match delete(bucket, &old) {
-            Ok(()) | Err(BucketError::NotFound { .. }) => {}
+            Ok(()) | Err(BucketError::NotFound { .. }) => deleted += 1,
             // It is gone already, or it is another one by now.
-            Err(BucketError::ConditionFailed { .. }) => {
-                if look(bucket, &old.key)?.is_some() {
-                    renamed.left.push(old.key);
+            Err(BucketError::ConditionFailed { .. }) => match look(bucket, &old.key)? {
+                Some(_) => renamed.left.push(old.key),
+                None => deleted += 1,
+            },
+            Err(error) if error.is_in_doubt() => return Err(error.into()),
+            Err(error) => {
+                refusal.get_or_insert(error);
+                kept.push(number);
+                if deleted == 0 {
+                    kept = (0..all).collect();
+                    break;
                 }
             }
-            Err(error) => return Err(error.into()),
         }
     }
-    log.end().map_err(StagedError::from)?;
-    Ok(renamed)
+    let Some(error) = refusal else { return ended(log).map(|()| renamed) };
+    // Before the copies are taken away: with the log, the next mount would go on to delete what they
+    // are copies of. If this is cut off, copies stay, and nothing is lost.
+    let copies = copies(&log, kept.iter().copied());
+    ended(log)?;
+    for copy in copies {
+        take_away(bucket, &copy)?;
+    }
+    Err(RenameError::Kept { error, kept: kept.len(), all })
 }
 
 /// Deletes an object, if it is the one that is meant. Where the store ignores the condition of a
@@ -235,20 +296,38 @@ pub(crate) fn delete(bucket: &dyn Bucket, object: &Object) -> Result<(), BucketE
     bucket.delete(&object.key, object.etag.as_ref().filter(|_| !is_marker))
 }
 
-/// Deletes the copies, as far as there is what they are copies of, and forgets the rename.
-fn take_back(bucket: &dyn Bucket, log: TreeLog) -> Result<Renamed, RenameError> {
-    for (number, key) in log.tree().keys.iter().enumerate() {
-        let found = look(bucket, &target(&log, key))?;
-        let Some(copy) = found.filter(|copy| is_marked(copy, log.mark(number))) else { continue };
-        if look(bucket, &source(&log, key).key)?.is_none() {
-            continue;
-        }
-        match delete(bucket, &copy) {
-            // Somebody has changed the copy: it is his now.
-            Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+/// A copy, and what it is a copy of.
+struct Copy {
+    from: String,
+    to: String,
+    mark: WriteId,
+}
+
+fn copies(log: &TreeLog, numbers: impl Iterator<Item = usize>) -> Vec<Copy> {
+    let copy = |number: usize| {
+        let key = &log.tree().keys[number];
+        Copy { from: source(log, key).key, to: target(log, key), mark: log.mark(number) }
+    };
+    numbers.map(copy).collect()
+}
+
+/// Deletes a copy, as far as there is what it is a copy of.
+fn take_away(bucket: &dyn Bucket, Copy { from, to, mark }: &Copy) -> Result<(), BucketError> {
+    let Some(copy) = look(bucket, to)?.filter(|copy| is_marked(copy, *mark)) else { return Ok(()) };
+    if look(bucket, from)?.is_none() {
+        return Ok(());
     }
-    log.end().map_err(StagedError::from)?;
-    Ok(Renamed::default())
+    match delete(bucket, &copy) {
+        // Somebody has changed the copy: it is his now.
+        Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => Ok(()),
+        deleted => deleted,
+    }
+}
+
+/// Deletes all copies.
+fn take_back(bucket: &dyn Bucket, log: &TreeLog) -> Result<(), RenameError> {
+    for copy in copies(log, 0..log.tree().keys.len()) {
+        take_away(bucket, &copy)?;
+    }
+    Ok(())
 }

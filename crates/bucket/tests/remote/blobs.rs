@@ -1,7 +1,8 @@
-//! Blobs of Azure that are no block blobs: what cannot be done is refused, and nothing has changed.
+//! Blobs of Azure that are no block blobs, and names that a store does not give up: what cannot be
+//! done is refused, and nothing has changed.
 
 use super::bucket;
-use super::store::{Step, Store};
+use super::store::{Answer, Fault, Step, Store};
 use ogive_bucket::journal::{Journal, OpenOptions};
 use ogive_bucket::{
     BucketOrigin, Convention, Node, OriginOptions, Promises, RemoteBucket, StoreKind, WriteOptions,
@@ -85,7 +86,7 @@ fn a_blob_that_is_no_block_blob_is_read_and_removed_and_not_changed() {
         let caller = Caller { user: 7, group: 8, umask: 0 };
         let cut = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
         let size = Changes { size_bytes: Some(1), ..Changes::default() };
-        let refused: [Result<()>; 7] = [
+        let refused: [Result<()>; 8] = [
             m.open("d/log", OFlags::WRONLY).map(drop),
             m.open("d/log", OFlags::WRONLY | OFlags::APPEND).map(drop),
             m.open("d/log", OFlags::RDWR | OFlags::TRUNC).map(drop),
@@ -93,6 +94,7 @@ fn a_blob_that_is_no_block_blob_is_read_and_removed_and_not_changed() {
             m.origin.set_attributes(&m.node("d/log"), None, &size).map(drop),
             m.rename("d/log", "d/other"),
             m.rename("d/file", "d/log"),
+            m.rename("d", "e"),
         ];
         for (number, refused) in refused.into_iter().enumerate() {
             assert_eq!(refused, Err(Errno::PERM), "{kind}, {number}");
@@ -107,5 +109,43 @@ fn a_blob_that_is_no_block_blob_is_read_and_removed_and_not_changed() {
             (m.store.keys(), m.store.body("d/file")),
             (vec!["d/file".into()], Some(b"File".into()))
         );
+    }
+}
+
+#[test]
+fn a_blob_that_is_leased_is_not_copied_to_be_renamed() {
+    let m = Mounted::new(StoreKind::Azure);
+    m.store.put_with("d/held", b"held", &[("x-ms-lease-status", "locked")]);
+    m.store.put("free", b"free");
+    for (from, to) in [("d/held", "new"), ("d/held", "free"), ("d", "e")] {
+        assert_eq!(m.rename(from, to), Err(Errno::BUSY), "{from} to {to}");
+    }
+    assert_eq!((m.changes(), m.store.body("free")), (0, Some(b"free".into())));
+}
+
+/// What stores say of a name that they do not give up, and what a program is told.
+const KEPT: [(StoreKind, u16, &str, Errno); 6] = [
+    (StoreKind::S3, 403, "AccessDenied", Errno::ACCESS),
+    (StoreKind::S3, 405, "MethodNotAllowed", Errno::IO),
+    (StoreKind::Azure, 403, "AuthorizationPermissionMismatch", Errno::ACCESS),
+    (StoreKind::Azure, 409, "SnapshotsPresent", Errno::BUSY),
+    (StoreKind::Azure, 409, "BlobImmutableDueToPolicy", Errno::BUSY),
+    (StoreKind::Azure, 412, "LeaseIdMissing", Errno::BUSY),
+];
+
+#[test]
+fn a_rename_has_not_happened_where_the_store_keeps_the_old_name() {
+    for (kind, status, code, errno) in KEPT {
+        for (from, to) in [("d/a", "d/new"), ("d", "e")] {
+            let m = Mounted::new(kind);
+            for key in ["d/a", "d/b"] {
+                m.store.put(key, key.as_bytes());
+            }
+            let fault = Fault { answer: Answer::Error(status, code), is_done: false };
+            m.store.doom(Step::Delete, fault);
+            assert_eq!(m.rename(from, to), Err(errno), "{code}: {from}");
+            assert_eq!(m.store.keys(), ["d/a", "d/b"], "{code}: {from}");
+            m.rename(from, to).unwrap();
+        }
     }
 }

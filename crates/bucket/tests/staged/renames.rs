@@ -2,7 +2,10 @@
 
 use super::{Place, open, pattern};
 use ogive_bucket::staged::{RENAME_MAX, RenameError, Renamed, rename_directory, resume_rename};
-use ogive_bucket::{Bucket, BucketError, Entry, Fault, Listing, Operation, Promises};
+use ogive_bucket::{
+    Bucket, BucketError, Condition, Entry, Fault, Listing, ObjectMetadata, Operation, Promises,
+    WriteMetadata,
+};
 use ogive_origin::Errno;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -139,9 +142,8 @@ fn a_rename_that_was_killed_is_finished_or_taken_back_by_the_next_mount() {
             for _ in 0..number {
                 place.bucket.doom(operation, Fault::Slow(std::time::Duration::ZERO));
             }
-            // Each object is looked at before it is copied.
-            let looks = if operation == Operation::Copy { number + 1 } else { 4 };
-            for _ in 0..looks {
+            // All objects are looked at before the first is copied.
+            for _ in 0..4 {
                 place.bucket.doom(Operation::Head, Fault::Slow(std::time::Duration::ZERO));
             }
             // From here on nothing is answered: as if the process were gone.
@@ -207,4 +209,52 @@ fn what_somebody_writes_below_the_old_name_meanwhile_is_not_deleted() {
         assert_eq!(place.bucket.bytes("new/b").unwrap(), pattern(100, 5));
         assert!(place.bucket.bytes("old/a").is_none());
     }
+}
+
+/// What is below both names afterwards, if the store keeps the name of the key with this number.
+fn kept(number: usize, promises: Promises) -> (Place, [BTreeMap<String, Vec<u8>>; 2], RenameError) {
+    let place = tree();
+    place.bucket.honour(promises);
+    let both = both(&place);
+    for _ in 0..number {
+        place.bucket.doom(Operation::Delete, Fault::Slow(std::time::Duration::ZERO));
+    }
+    let held = BucketError::Held { key: "k".to_owned(), message: "SnapshotsPresent".to_owned() };
+    place.bucket.doom(Operation::Delete, Fault::Fails(held));
+    let error = rename(&place).unwrap_err();
+    (place, both, error)
+}
+
+#[test]
+fn a_name_that_the_store_keeps_has_no_second_one_afterwards() {
+    for promises in [Promises::ALL, Promises { delete: false, ..Promises::ALL }] {
+        for number in 0..4 {
+            let (place, [before, after], error) = kept(number, promises);
+            assert_eq!(error.errno(), Errno::BUSY);
+            let all: Vec<_> = before.keys().filter(|key| key.starts_with("old/")).collect();
+            let mut expected = if number == 0 { before.clone() } else { after };
+            if number > 0 {
+                let key = all[number];
+                expected.remove(&key.replacen("old/", "new/", 1));
+                expected.insert(key.clone(), before[key].clone());
+            }
+            assert_eq!(objects(&place), expected, "{number}");
+            assert!(place.killed().1.trees.is_empty(), "the journal has forgotten it");
+            let staying = if number == 0 { 4 } else { 1 };
+            assert!(error.to_string().contains(&format!("{staying} of 4")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_renamed_in_a_directory_is_found_before_anything_is_copied() {
+    let place = tree();
+    let [before, _] = both(&place);
+    let mut kept = ObjectMetadata::default();
+    kept.headers.insert("x-ms-blob-type", "AppendBlob".to_owned());
+    let beside = WriteMetadata::NONE.with(Some(&kept));
+    let bytes = before["old/b"].clone().into();
+    place.bucket.put("old/b", bytes, &Condition::None, beside).unwrap();
+    assert_eq!(rename(&place).unwrap_err().errno(), Errno::PERM);
+    assert_eq!((objects(&place), place.bucket.requests(Operation::Copy)), (before, 0));
 }

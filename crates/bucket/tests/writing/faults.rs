@@ -114,6 +114,34 @@ fn a_rename_whose_answer_was_lost_is_ended_and_one_that_failed_has_not_happened(
     assert_eq!((m.read("b").unwrap(), m.read("c").unwrap()), (b"bytes".into(), b"bytes".into()));
 }
 
+/// The store keeps the old name; then the copy is taken away, or stays where it is all there is, or
+/// where it cannot be taken away either.
+#[test]
+fn a_rename_of_a_name_that_the_store_keeps_loses_nothing() {
+    let denied = || BucketError::Denied { key: "k".into(), message: "no".into() };
+    for is_kept_too in [false, true] {
+        let bucket = MemoryBucket::new();
+        bucket.foreign_put("a", "bytes");
+        let m = mount(&bucket, LONG);
+        for _ in 0..=usize::from(is_kept_too) {
+            bucket.doom(Operation::Delete, Fault::Fails(denied()));
+        }
+        assert_eq!(refused(m.rename("a", "b")), Errno::ACCESS);
+        let names: &[&str] = if is_kept_too { &["a", "b"] } else { &["a"] };
+        assert_eq!(
+            (m.names(""), stored(&bucket, "a")),
+            (names.iter().map(ToString::to_string).collect(), Some(b"bytes".to_vec()))
+        );
+    }
+    let bucket = MemoryBucket::new();
+    bucket.foreign_put("a", "bytes");
+    bucket.foreign_put("b", "before");
+    let m = mount(&bucket, LONG);
+    bucket.doom(Operation::Delete, Fault::Fails(denied()));
+    assert_eq!(refused(m.rename("a", "b")), Errno::ACCESS);
+    assert_eq!((m.read("a").unwrap(), m.read("b").unwrap()), (b"bytes".into(), b"bytes".into()));
+}
+
 #[test]
 fn a_store_that_is_away_when_a_mount_begins_gets_the_rest_later() {
     let bucket = MemoryBucket::new();

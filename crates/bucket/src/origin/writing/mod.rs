@@ -30,7 +30,9 @@ use super::messages::Messages;
 use super::posix::Convention;
 use crate::journal::{Base, Journal, Opened};
 use crate::keys;
-use crate::staged::{Durable, Options, StagedError, StagedFile, refusal, resume_rename};
+use crate::staged::{
+    Durable, Options, RenameError, Renamed, StagedError, StagedFile, refusal, resume_rename,
+};
 use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
 use object::{OpenObject, Place};
 use ogive_origin::{Errno, OFlags, Result, Time};
@@ -130,15 +132,15 @@ impl Writing {
             ));
         }
         for tree in trees {
-            let names = (tree.tree().from.clone(), tree.tree().to.clone());
-            let renamed = resume_rename(&*bucket, tree).map_err(|error| match error {
-                crate::staged::RenameError::Staged(error) => error,
-                error => {
-                    BucketError::Failed { key: names.0.clone(), message: error.to_string() }.into()
+            let (from, to) = (tree.tree().from.clone(), tree.tree().to.clone());
+            match resume_rename(&*bucket, tree) {
+                Ok(Renamed { moved, .. }) => {
+                    messages
+                        .say(format_args!("the rename of {from} to {to}: {moved} objects moved"));
                 }
-            })?;
-            let (from, to, moved) = (names.0, names.1, renamed.moved);
-            messages.say(format_args!("the rename of {from} to {to}: {moved} objects moved"));
+                Err(RenameError::Staged(error)) => return Err(error),
+                Err(error) => messages.say(format_args!("the rename of {from} to {to}: {error}")),
+            }
         }
         let (table, pending) = (Mutex::default(), Arc::new(PendingUploads::default()));
         let writing = Arc::new(Self {

@@ -2,13 +2,13 @@
 //!
 //! Both have conditions: the copy is of the object that was looked at, and takes the place of the
 //! object that was looked at, or of none. A rename that is cut off leaves the file under both
-//! names. Of a directory all keys are copied before the first is deleted, with a log in the
-//! journal.
+//! names. Where the store does not give up the old name, the copy is taken away again. Of a
+//! directory all keys are copied before the first is deleted, with a log in the journal.
 
 use super::object::{OpenObject, Place};
 use super::{Wants, Writing, is_strong};
 use crate::journal::{Base, WriteId};
-use crate::staged::{delete_if_same, refusal, rename_directory};
+use crate::staged::{RenameError, delete_if_same, refusal, rename_directory};
 use crate::{BucketError, Condition, Object, WriteMetadata};
 use ogive_origin::{Errno, Result};
 use parking_lot::RwLockWriteGuard;
@@ -20,13 +20,18 @@ impl Writing {
     ///
     /// # Errors
     /// `EEXIST` if there is one and it `is_new`; `EXDEV` if the store cannot put a copy in its
-    /// place without a chance to lose somebody's object; `ESTALE` if either was changed meanwhile.
+    /// place without a chance to lose somebody's object; `ESTALE` if either was changed meanwhile;
+    /// what the store says if it does not give up the old name.
     pub(in crate::origin) fn rename(
         self: &Arc<Self>,
         (from, to): (&str, &str),
         is_new: bool,
     ) -> Result<()> {
-        let moving = self.open(from, Wants { to_write: true, ..Wants::default() })?;
+        let wants = Wants { to_write: true, ..Wants::default() };
+        let moving = self.open_asking(from, wants, &mut |key| {
+            let object = self.bucket.head(key)?;
+            object.check_free().map(|()| object)
+        })?;
         let source = Arc::clone(moving.object());
         let target = self.known(to);
         let _gates = gates((from, &source), target.as_ref().map(|target| (to, target)));
@@ -51,7 +56,12 @@ impl Writing {
             Err(BucketError::ConditionFailed { .. }) => self.messages.say(format_args!(
                 "{from} was changed by somebody else while it was renamed to {to}, and stays"
             )),
-            Err(error) => return Err(self.messages.errno(&error)),
+            Err(error) => {
+                if !error.is_in_doubt() {
+                    self.take_back((&object, &copied), there.is_none());
+                }
+                return Err(self.messages.errno(&error));
+            }
         }
         let before = self.known(to);
         let is_target =
@@ -64,6 +74,35 @@ impl Writing {
             self.young.forget_directory_of(key);
         }
         Ok(())
+    }
+
+    /// Takes a copy away again, since the store does not give up the name of what it was made of.
+    fn take_back(&self, (object, copied): (&Object, &Object), is_new: bool) {
+        let (from, to) = (&object.key, &copied.key);
+        if !is_new {
+            self.messages.say(format_args!(
+                "the store does not give up the name {from}, and {to} was replaced by it before \
+                 that was known: the file has both names"
+            ));
+            return;
+        }
+        let taken = match self.bucket.head(from) {
+            Ok(found) if found.etag == object.etag && copied.etag.is_some() => {
+                delete_if_same(&*self.bucket, copied)
+            }
+            // The copy may be all that is left of it.
+            Ok(_) | Err(BucketError::NotFound { .. }) => return,
+            Err(error) => Err(error),
+        };
+        self.young.forget_directory_of(to);
+        match taken {
+            // Somebody has changed the copy: it is his now.
+            Ok(()) | Err(BucketError::ConditionFailed { .. } | BucketError::NotFound { .. }) => {}
+            Err(error) => self.messages.say(format_args!(
+                "the store gives up neither {from} nor its copy {to}: remove {to} in the store \
+                 ({error})"
+            )),
+        }
     }
 
     /// An object that is open has another key by now, and is another object of the store's.
@@ -179,6 +218,10 @@ impl Writing {
                         "{key} was changed by somebody else while {from} was renamed, and stays"
                     ));
                 }
+            }
+            Err(error @ RenameError::Kept { .. }) => {
+                self.messages.say(format_args!("the rename of {from} to {to}: {error}"));
+                return Err(error.errno());
             }
             Err(error) => {
                 self.messages.say(format_args!("{from} is not renamed to {to}: {error}"));
