@@ -7,11 +7,11 @@
 //! | [`BucketError::Denied`] | 401, 403 | `EACCES` |
 //! | [`BucketError::ConditionFailed`] | 304, 412, 409 of a condition | `ESTALE` |
 //! | [`BucketError::OutOfRange`] | 416 | none: the end of the file |
-//! | [`BucketError::Busy`] | 429, 503 after retries | `EIO` |
+//! | [`BucketError::Busy`] | 429, 503, 403 of a rate after retries | `EIO` |
 //! | [`BucketError::Again`] | 409 after retries, 404 `NoSuchUpload` | `EIO` |
 //! | [`BucketError::UnevenParts`] | 400 `InvalidPart` | `EIO` |
 //! | [`BucketError::Archived`] | 403 `InvalidObjectState` | `EIO` |
-//! | [`BucketError::Held`] | 409, 412 of a lease or of snapshots | `EBUSY` |
+//! | [`BucketError::Held`] | 409, 412 of a lease or of snapshots, 403 of a hold | `EBUSY` |
 //! | [`BucketError::OtherBlob`] | known beforehand | `EPERM` |
 //! | [`BucketError::Full`] | 507 | `ENOSPC` |
 //! | [`BucketError::TimedOut`] | none within the time allowed | `EIO` |
@@ -92,8 +92,10 @@ pub enum BucketError {
         /// The key.
         key: String,
     },
-    /// Somebody holds it in the store, by a lease or a snapshot. Nothing has happened.
-    #[error("{key} is held in the store; end its lease or delete its snapshots there: {message}")]
+    /// Somebody holds it in the store, by a lease, a snapshot or a policy. Nothing has happened.
+    #[error(
+        "{key} is held in the store; end its lease or hold, or delete its snapshots there: {message}"
+    )]
     Held {
         /// The key.
         key: String,

@@ -11,23 +11,31 @@ use crate::error::in_words;
 use http::{Method, StatusCode};
 use opendal::ErrorKind;
 
-/// How codes of Azure begin by which it says that somebody holds a blob.
-const HOLDS: [&str; 4] = ["Lease", "SnapshotsPresent", "BlobImmutable", "ContainerHasLegalHold"];
+/// How codes begin by which Azure, and Google after it, say that somebody holds an object.
+const HOLDS: [&str; 6] = [
+    "Lease",
+    "SnapshotsPresent",
+    "BlobImmutable",
+    "ContainerHasLegalHold",
+    "objectUnderActiveHold",
+    "retentionPolicyNotMet",
+];
 
 /// How S3 says that credentials have ended.
 const ENDED: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
 
-/// Code and message of a store's answer, out of the library's text of it.
+/// Code and message of a store's answer, out of the library's text of it. Google's code is what it
+/// calls the reason.
 fn said(error: &opendal::Error) -> String {
     let text = error.message();
     let field = |name: &str| {
         let (_, rest) = text.split_once(&format!("{name}: \""))?;
         Some(rest.split_once('"')?.0.to_owned()).filter(|value| !value.is_empty())
     };
-    match (field("code"), field("message")) {
+    match (field("code").or_else(|| field("reason")), field("message")) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
-        (Some(code), None) => code,
-        _ => {
+        (Some(text), None) | (None, Some(text)) => text,
+        (None, None) => {
             let mut text = text.to_owned();
             let mut source = std::error::Error::source(error);
             while let Some(cause) = source {
@@ -56,7 +64,7 @@ pub(super) enum Word {
 
 /// By the codes that stores give. A code that is not here says that nothing was done, and that it is
 /// not going to be.
-const CODES: [(&str, Word); 15] = [
+const CODES: [(&str, Word); 20] = [
     // Amazon, and those that speak its protocol.
     ("ConditionalRequestConflict", Word::Repeat),
     ("InternalError", Word::Open),
@@ -74,10 +82,22 @@ const CODES: [(&str, Word); 15] = [
     ("InvalidBlockList", Word::Anew),
     ("OperationTimedOut", Word::Open),
     ("ServerBusy", Word::Patience),
+    // Google.
+    ("backendError", Word::Open),
+    ("conflict", Word::Repeat),
+    ("internalError", Word::Open),
+    ("rateLimitExceeded", Word::Patience),
+    ("userRateLimitExceeded", Word::Patience),
 ];
+/// What [`Word::Anew`] is told as that has no code.
+const GONE: &str = "NoSuchUpload";
 
-/// By the status, where no code is told: what stands before a store gives none. The library repeats
-/// 429, 500, 502, 503 and 504 by itself.
+/// Which statuses the library takes for no last word by itself.
+fn is_repeated_anyway(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 429 | 500 | 502 | 503 | 504)
+}
+
+/// By the status, whatever the code: what stands before a store gives none.
 fn of_status(status: u16) -> Option<Word> {
     match status {
         // A request that did not come in time, or too early.
@@ -92,24 +112,54 @@ fn of_code(code: &str) -> Option<Word> {
     CODES.iter().find(|(known, _)| *known == code).map(|(_, word)| *word)
 }
 
-/// Whether a request is to be sent again that was answered so, though the library takes that for
-/// the last word; the code, or the status, if it is.
-pub(super) fn repeated(method: &Method, status: StatusCode, body: &str) -> Option<String> {
-    let code = text_of(body, "Code");
+/// The code in the body of an answer: in XML, or in Google's JSON.
+fn code_in(body: &str) -> Option<String> {
+    let reason = || {
+        let (_, rest) = body.split_once("\"reason\"")?;
+        Some(rest.split('"').nth(1)?.to_owned())
+    };
+    text_of(body, "Code").or_else(reason)
+}
+
+/// Whether an answer asks for patience and refuses nothing.
+pub(super) fn is_about_rate(body: &str) -> bool {
+    code_in(body).and_then(|code| of_code(&code)) == Some(Word::Patience)
+}
+
+/// The error of a request that the library takes for answered for good, or for something else, and
+/// is not: it is to be sent again, or its upload has gone.
+pub(super) fn no_last_word(
+    (method, query): (&Method, &str),
+    status: StatusCode,
+    body: &str,
+) -> Option<opendal::Error> {
+    let is_session = query.split('&').any(|field| field.starts_with("upload_id="));
+    if is_session && matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) {
+        return Some(opendal::Error::new(ErrorKind::Unexpected, GONE));
+    }
+    let code = code_in(body);
     let word = match &code {
+        _ if of_status(status.as_u16()).is_some() => of_status(status.as_u16()),
         Some(code) => of_code(code),
         // The answer to a HEAD has no room for a code. A read is in conflict with nothing for long.
         None if *method == Method::HEAD && status == StatusCode::CONFLICT => Some(Word::Repeat),
-        None => of_status(status.as_u16()),
+        None => None,
     };
-    (word == Some(Word::Repeat)).then(|| code.unwrap_or_else(|| status.to_string()))
+    let is_repeated = match word {
+        Some(Word::Repeat) => true,
+        Some(Word::Patience) => !is_repeated_anyway(status),
+        _ => false,
+    };
+    let said = code.unwrap_or_else(|| status.to_string());
+    is_repeated.then(|| opendal::Error::new(ErrorKind::Unexpected, said).set_temporary())
 }
 
 /// Whether the store has said that it did nothing: it has a code for it, and none of those that
-/// leave it open.
-fn is_no(code: &str) -> bool {
+/// leave it open. Google's codes begin with a small letter, and so do words of a connection's errors.
+fn is_no(code: &str, text: &str) -> bool {
     let is_code = code.chars().all(|letter| letter.is_ascii_alphanumeric()) && code.len() > 3;
-    is_code && code.starts_with(|first: char| first.is_ascii_uppercase())
+    let is_google = text.starts_with("GcsErrorResponse");
+    is_code && (is_google || code.starts_with(|first: char| first.is_ascii_uppercase()))
 }
 
 /// How long nothing had come, out of the text of such an error.
@@ -126,6 +176,9 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
         Some(Word::Archived) => return BucketError::Archived { key },
         Some(Word::Patience) => return BucketError::Busy { key, message },
         Some(Word::Open) => return BucketError::Failed { key, message },
+        None if HOLDS.iter().any(|held| code.starts_with(held)) => {
+            return BucketError::Held { key, message };
+        }
         None => {}
     }
     match error.kind() {
@@ -141,9 +194,6 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
             BucketError::Denied { key, message }
         }
         ErrorKind::RateLimited => BucketError::Busy { key, message },
-        ErrorKind::Conflict if HOLDS.iter().any(|held| code.starts_with(held)) => {
-            BucketError::Held { key, message }
-        }
         ErrorKind::Conflict => BucketError::Again { key, message },
         ErrorKind::Unexpected if code == "InvalidPart" => BucketError::UnevenParts { key, message },
         // Amazon has room; others say so with 507.
@@ -153,7 +203,7 @@ pub(super) fn translate(key: &str, error: &opendal::Error) -> BucketError {
             BucketError::TimedOut { key, seconds: late_seconds(&message) }
         }
         // Without a text there is the kind, which is no code.
-        ErrorKind::Unexpected if is_no(code) && !error.message().is_empty() => {
+        ErrorKind::Unexpected if is_no(code, error.message()) && !error.message().is_empty() => {
             BucketError::Refused { key, message }
         }
         _ => BucketError::Failed { key, message: in_words(message) },
@@ -173,16 +223,41 @@ mod tests {
         }
     }
 
+    /// An error of Google's, as the library tells it.
+    fn google(status: u16, reason: &str) -> String {
+        format!(
+            "GcsErrorResponse {{ error: GcsError {{ code: {status}, message: \"said\", errors: \
+             [GcsErrorDetail {{ domain: \"global\", message: \"said\", reason: {reason:?} }}] }} }}"
+        )
+    }
+
     #[test]
     fn what_somebody_holds_is_told_as_that() {
-        let conflict = |code: &str| {
-            let text = format!("AzblobError {{ code: \"{code}\", message: \"said\" }}");
-            translate("k", &opendal::Error::new(ErrorKind::Conflict, text))
+        let azure = |code: &str| format!("AzblobError {{ code: \"{code}\", message: \"said\" }}");
+        let is_held = |kind, code: &str, text: String| {
+            let message = format!("{code}: said");
+            let told = translate("k", &opendal::Error::new(kind, text));
+            assert_eq!(told, BucketError::Held { key: "k".to_owned(), message });
         };
         for code in ["LeaseIdMissing", "LeaseAlreadyPresent", "SnapshotsPresent"] {
-            let message = format!("{code}: said");
-            assert_eq!(conflict(code), BucketError::Held { key: "k".to_owned(), message });
+            is_held(ErrorKind::Conflict, code, azure(code));
         }
+        for code in ["objectUnderActiveHold", "retentionPolicyNotMet"] {
+            is_held(ErrorKind::PermissionDenied, code, google(403, code));
+        }
+    }
+
+    #[test]
+    fn what_google_says_is_told_by_its_reason_and_in_its_words() {
+        let told = |kind, reason| {
+            translate("k", &opendal::Error::new(kind, google(400, reason))).to_string()
+        };
+        let (open, denied) = (ErrorKind::Unexpected, ErrorKind::PermissionDenied);
+        assert_eq!(told(denied, "forbidden"), "the store refuses k: forbidden: said");
+        assert_eq!(told(open, "invalid"), "the store does not do this to k: invalid: said");
+        assert_eq!(told(open, "backendError"), "k: backendError: said");
+        let busy = "the store is too busy for k: rateLimitExceeded: said";
+        assert_eq!(told(denied, "rateLimitExceeded"), busy);
     }
 
     #[test]
@@ -220,7 +295,8 @@ mod tests {
     #[test]
     fn what_stands_before_a_store_has_a_request_sent_again() {
         let is_repeated = |status, body: &str| {
-            repeated(&Method::GET, StatusCode::from_u16(status).expect("a status"), body)
+            let status = StatusCode::from_u16(status).expect("a status");
+            no_last_word((&Method::GET, ""), status, body)
         };
         for status in [408, 425, 520, 524, 530] {
             assert!(is_repeated(status, "<html/>").is_some(), "{status}");
@@ -230,5 +306,8 @@ mod tests {
         }
         assert!(is_repeated(409, "<Error><Code>OperationAborted</Code></Error>").is_some());
         assert!(is_repeated(409, "<Error><Code>BucketNotEmpty</Code></Error>").is_none());
+        assert!(
+            is_repeated(403, "{\"error\": {\"errors\": [{\"reason\": \"forbidden\"}]}}").is_none()
+        );
     }
 }

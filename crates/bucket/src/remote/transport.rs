@@ -12,7 +12,7 @@
 //! time in it is of the store's clock, as far as an answer has told it, because the store tells when
 //! an upload was begun by that clock.
 
-use super::answers::repeated;
+use super::answers::{is_about_rate, no_last_word};
 use super::checksums::Checksums;
 use super::renewed::Renewed;
 use super::stores::tell_of_blob;
@@ -321,7 +321,7 @@ impl HttpTransport for Transport {
             }
             _ => None,
         };
-        let method = request.method().clone();
+        let (method, address) = (request.method().clone(), request.uri().clone());
         let response = self.send_with_good_credentials(request, kind).await;
         let failed = response.as_ref().map_or(true, |response| {
             response.status().is_server_error() || response.status().as_u16() == 429
@@ -329,10 +329,8 @@ impl HttpTransport for Transport {
         if failed {
             self.counters.failed();
         }
-        match response.as_ref().map_or(0, |answer| answer.status().as_u16()) {
-            401 | 403 => self.counters.deny(),
-            429 | 503 => self.counters.throttle(),
-            _ => {}
+        if response.as_ref().is_ok_and(|answer| matches!(answer.status().as_u16(), 429 | 503)) {
+            self.counters.throttle();
         }
         let (mut parts, body) = response?.into_parts();
         self.notes.set_clock(&parts.headers);
@@ -350,9 +348,15 @@ impl HttpTransport for Transport {
         if status.is_client_error() || status.is_server_error() {
             let (parts, mut body) = response.into_parts();
             let bytes = in_time(self.timeout, body.to_buffer()).await?.to_bytes();
-            let said = repeated(&method, status, &String::from_utf8_lossy(&bytes));
-            if let Some(said) = said {
-                return Err(Error::new(ErrorKind::Unexpected, said).set_temporary());
+            let said = String::from_utf8_lossy(&bytes);
+            match status.as_u16() {
+                401 | 403 if is_about_rate(&said) => self.counters.throttle(),
+                401 | 403 => self.counters.deny(),
+                _ => {}
+            }
+            let asked = (&method, address.query().unwrap_or_default());
+            if let Some(error) = no_last_word(asked, status, &said) {
+                return Err(error);
             }
             response = Response::from_parts(parts, whole_body(bytes));
         }

@@ -5,7 +5,7 @@ use super::bucket;
 use super::store::{Answer, Fault, Step, Store};
 use ogive_bucket::journal::{Base, Journal, OpenOptions};
 use ogive_bucket::staged::{Limits, Options, StagedFile};
-use ogive_bucket::{Bucket, Condition, Listing, Promises, RemoteBucket, WriteMetadata};
+use ogive_bucket::{Bucket, Condition, Listing, Promises, RemoteBucket, StoreKind, WriteMetadata};
 use ogive_l2::MasterKey;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,22 +13,43 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const MIB: usize = 1 << 20;
 
-/// What a store, or what stands before it, says of a request that is to be made again.
-const ANSWERS: [Answer; 14] = [
-    Answer::Error(400, "RequestTimeout"),
+/// What stands before a store says of a request that is to be made again, and what the store says.
+const PLAIN: [Answer; 8] = [
     Answer::Error(408, ""),
-    Answer::Error(409, "ConditionalRequestConflict"),
-    Answer::Error(409, "OperationAborted"),
     Answer::Error(425, ""),
-    Answer::Error(429, "TooManyRequests"),
     Answer::Error(429, ""),
-    Answer::Error(500, "InternalError"),
     Answer::Error(502, ""),
-    Answer::Error(503, "ServiceUnavailable"),
-    Answer::Error(503, "SlowDown"),
+    Answer::Error(503, ""),
     Answer::Error(504, ""),
     Answer::Error(520, ""),
     Answer::Reset,
+];
+const S3: [Answer; 7] = [
+    Answer::Error(400, "RequestTimeout"),
+    Answer::Error(409, "ConditionalRequestConflict"),
+    Answer::Error(409, "OperationAborted"),
+    Answer::Error(429, "TooManyRequests"),
+    Answer::Error(500, "InternalError"),
+    Answer::Error(503, "ServiceUnavailable"),
+    Answer::Error(503, "SlowDown"),
+];
+const AZURE: [Answer; 6] = [
+    Answer::Error(408, "RequestTimeout"),
+    Answer::Error(429, "TooManyRequests"),
+    Answer::Error(500, "InternalError"),
+    Answer::Error(500, "OperationTimedOut"),
+    Answer::Error(503, "OperationTimedOut"),
+    Answer::Error(503, "ServerBusy"),
+];
+const GOOGLE: [Answer; 8] = [
+    Answer::Error(403, "rateLimitExceeded"),
+    Answer::Error(403, "userRateLimitExceeded"),
+    Answer::Error(408, "uploadBrokenConnection"),
+    Answer::Error(409, "conflict"),
+    Answer::Error(429, "rateLimitExceeded"),
+    Answer::Error(500, "backendError"),
+    Answer::Error(500, "internalError"),
+    Answer::Error(503, "backendError"),
 ];
 /// The same with a status that was sent before it was known.
 const IN_200: [Answer; 3] = [
@@ -36,10 +57,36 @@ const IN_200: [Answer; 3] = [
     Answer::Error(200, "SlowDown"),
     Answer::Error(200, "ConditionalRequestConflict"),
 ];
-/// What is said of an upload that has ended, by us or by others, and of a condition that our own
-/// request has ended.
-const GONE: Answer = Answer::Error(404, "NoSuchUpload");
-const CHANGED: Answer = Answer::Error(412, "PreconditionFailed");
+
+/// What a store says of a request that is to be made again.
+fn answers(kind: StoreKind) -> &'static [Answer] {
+    match kind {
+        StoreKind::S3 => &S3,
+        StoreKind::Azure => &AZURE,
+        StoreKind::Google => &GOOGLE,
+    }
+}
+
+/// What is said of an upload that has ended, by us or by others.
+fn gone(kind: StoreKind) -> &'static [Answer] {
+    match kind {
+        StoreKind::S3 => &[Answer::Error(404, "NoSuchUpload")],
+        StoreKind::Azure => &[Answer::Error(400, "InvalidBlockList")],
+        StoreKind::Google => &[Answer::Error(404, "notFound"), Answer::Error(410, "gone")],
+    }
+}
+
+/// What is said of a condition that our own request has ended.
+fn changed(kind: StoreKind, work: Work) -> Answer {
+    match kind {
+        StoreKind::S3 => Answer::Error(412, "PreconditionFailed"),
+        StoreKind::Azure if matches!(work, Work::Make(_) | Work::Copy) => {
+            Answer::Error(409, "BlobAlreadyExists")
+        }
+        StoreKind::Azure => Answer::Error(412, "ConditionNotMet"),
+        StoreKind::Google => Answer::Error(412, "conditionNotMet"),
+    }
+}
 
 /// What is done to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,20 +188,44 @@ impl Work {
     }
 }
 
-/// Each answer at each step, before and after it was done.
-fn cases() -> Vec<(Work, Step, Fault)> {
+/// The steps of which each work is made.
+fn steps(kind: StoreKind) -> Vec<(Work, &'static [Step])> {
     let (small, large, larger) = (100, 6 * MIB, 11 * MIB);
-    let steps = [
-        (Work::Make(small), &[Step::Put][..]),
-        (Work::Change(small), &[Step::Put]),
-        (Work::Make(large), &[Step::Begin, Step::Part, Step::Complete]),
-        (Work::Change(larger), &[Step::Begin, Step::Part, Step::CopyPart, Step::Complete]),
-        (Work::Copy, &[Step::Begin, Step::CopyPart, Step::Complete]),
+    let writes: [(Work, &'static [Step]); 5] = match kind {
+        StoreKind::S3 => [
+            (Work::Make(small), &[Step::Put]),
+            (Work::Change(small), &[Step::Get, Step::Put]),
+            (Work::Make(large), &[Step::Begin, Step::Part, Step::Complete]),
+            (Work::Change(larger), &[Step::Begin, Step::Part, Step::CopyPart, Step::Complete]),
+            (Work::Copy, &[Step::Begin, Step::CopyPart, Step::Complete]),
+        ],
+        StoreKind::Azure => [
+            (Work::Make(small), &[Step::Put]),
+            (Work::Change(small), &[Step::Get, Step::Put]),
+            (Work::Make(large), &[Step::Part, Step::Complete]),
+            (Work::Change(large), &[Step::Get, Step::Complete]),
+            (Work::Copy, &[Step::Get, Step::Part, Step::Complete]),
+        ],
+        StoreKind::Google => [
+            (Work::Make(small), &[Step::Begin, Step::Complete]),
+            (Work::Change(small), &[Step::Get, Step::Begin, Step::Complete]),
+            (Work::Make(larger), &[Step::Begin, Step::Part, Step::Complete]),
+            (Work::Change(large), &[Step::Get, Step::Complete]),
+            (Work::Copy, &[Step::Get, Step::Begin, Step::Complete]),
+        ],
+    };
+    let others: [(Work, &'static [Step]); 4] = [
         (Work::Delete, &[Step::Delete]),
         (Work::DeleteIf, &[Step::Delete]),
         (Work::List, &[Step::List]),
         (Work::Head, &[Step::Head]),
     ];
+    writes.into_iter().chain(others).collect()
+}
+
+/// Each answer at each step, before and after it was done.
+fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault)> {
+    let steps = steps(kind);
     let steps = steps.iter().flat_map(|(work, steps)| steps.iter().map(|step| (*work, *step)));
     let mut cases = Vec::new();
     for (work, step) in steps {
@@ -164,36 +235,37 @@ fn cases() -> Vec<(Work, Step, Fault)> {
             });
             cases.extend(faults.map(|fault| (work, step, fault)));
         };
+        let both = &[false, true];
+        add(&PLAIN, both);
         // The answer to a HEAD has no body, and 400 alone is said of what is never going to be right.
-        let answers = if step == Step::Head { &ANSWERS[1..] } else { &ANSWERS[..] };
-        add(answers, &[false, true]);
+        let is_bare = kind == StoreKind::S3 && step == Step::Head;
+        add(&answers(kind)[usize::from(is_bare)..], both);
         match step {
             Step::Complete => {
-                add(&IN_200, &[false, true]);
-                add(&[GONE, CHANGED], &[false, true]);
+                add(gone(kind), both);
+                add(&[changed(kind, work)], both);
             }
-            Step::CopyPart => {
-                add(&IN_200, &[false, true]);
-                add(&[GONE], &[false]);
-            }
-            Step::Part => add(&[GONE], &[false]),
-            Step::Put => add(&[CHANGED], &[false, true]),
-            Step::Delete if work == Work::DeleteIf => add(&[CHANGED], &[true]),
+            Step::Part | Step::CopyPart if kind != StoreKind::Azure => add(gone(kind), &[false]),
+            Step::Put => add(&[changed(kind, work)], both),
+            Step::Delete if work == Work::DeleteIf => add(&[changed(kind, work)], &[true]),
             _ => {}
+        }
+        if kind == StoreKind::S3 && matches!(step, Step::Complete | Step::CopyPart) {
+            add(&IN_200, both);
         }
     }
     cases
 }
 
-#[test]
-fn an_answer_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
-    let (cases, next) = (cases(), AtomicUsize::new(0));
+/// All cases of a kind of store.
+fn check(kind: StoreKind) {
+    let (cases, next) = (cases(kind), AtomicUsize::new(0));
     let failed = parking_lot::Mutex::new(Vec::new());
     // Most of the time is spent in pauses.
     std::thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {
-                let store = Store::new();
+                let store = Store::of(kind);
                 let bucket = Arc::new(bucket(&store));
                 bucket.believe(Promises::ALL);
                 while let Some((work, step, fault)) =
@@ -209,4 +281,46 @@ fn an_answer_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
     let mut failed = failed.into_inner();
     failed.sort();
     assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), cases.len(), failed.join("\n"));
+}
+
+#[test]
+fn an_answer_of_s3_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
+    check(StoreKind::S3);
+}
+
+#[test]
+fn an_answer_of_azure_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
+    check(StoreKind::Azure);
+}
+
+#[test]
+fn an_answer_of_google_that_is_no_last_word_is_not_taken_for_one_at_any_step() {
+    check(StoreKind::Google);
+}
+
+/// The counters of refusals and of patience that was asked for.
+fn counted(bucket: &RemoteBucket) -> (u64, u64) {
+    let (mut denied, mut throttled) = (0, 0);
+    bucket.counters(&mut |name, value| match name {
+        "origin_denied" => denied = value,
+        "origin_throttled" => throttled = value,
+        _ => {}
+    });
+    (denied, throttled)
+}
+
+#[test]
+fn a_rate_that_google_finds_too_high_is_no_refusal() {
+    let store = Store::of(StoreKind::Google);
+    store.put("k", b"bytes");
+    let bucket = bucket(&store);
+    let answer = Answer::Error(403, "rateLimitExceeded");
+    store.doom(Step::Head, Fault { answer, is_done: false });
+    bucket.head("k").unwrap();
+    assert_eq!(counted(&bucket), (0, 1));
+    let answer = Answer::Error(403, "forbidden");
+    store.doom(Step::Head, Fault { answer, is_done: false });
+    let refused = bucket.head("k").unwrap_err().to_string();
+    assert_eq!(refused, "the store refuses k: forbidden: so told");
+    assert_eq!(counted(&bucket), (1, 1));
 }

@@ -81,7 +81,7 @@ impl State {
                 };
                 let blocks = ids.map(block).collect::<Option<Vec<_>>>();
                 let blocks = blocks.ok_or_else(|| error(400, "InvalidBlockList"))?;
-                let body = blocks.into_iter().flatten().copied().collect();
+                let body = blocks.into_iter().cloned().collect::<Vec<_>>().concat();
                 let done = self.store_blob(request, body)?;
                 self.uploads.insert(key.clone(), Begun::default());
                 Ok(done)

@@ -4,8 +4,8 @@
 use super::{Begun, Reply, Request, State, Step, Stored, ok};
 use std::fmt::Write as _;
 
-/// Where a session is reached.
-const SESSION: &str = "/session/";
+/// Where objects are sent to.
+const UPLOAD: &str = "/upload/storage/v1/b/bucket/o";
 
 pub(super) fn error(status: u16, reason: &str) -> Reply {
     let text = format!(
@@ -22,7 +22,7 @@ pub(super) fn key(request: &Request) -> String {
 
 /// What a request is.
 pub(super) fn step(request: &Request) -> Step {
-    let is_session = request.path.starts_with(SESSION);
+    let is_session = request.query.contains_key("upload_id");
     let range = request.field("content-range").unwrap_or_default();
     match request.method.as_str() {
         "GET" if key(request).is_empty() => Step::List,
@@ -102,7 +102,8 @@ impl State {
                 let begun = Begun { key, beside, condition: wanted, ..Begun::default() };
                 self.uploads.insert(id.clone(), begun);
                 let host = request.field("host").unwrap_or_default();
-                let location = ("Location".to_owned(), format!("http://{host}{SESSION}{id}"));
+                let location =
+                    ("Location".to_owned(), format!("http://{host}{UPLOAD}?upload_id={id}"));
                 Ok((200, vec![location], Vec::new()))
             }
             _ => self.carry_out_in_session(request),
@@ -111,8 +112,8 @@ impl State {
 
     /// The same for what comes after the beginning of a session.
     fn carry_out_in_session(&mut self, request: &Request) -> Result<Reply, Reply> {
-        let id = request.path.strip_prefix(SESSION).unwrap_or_default();
-        let Some(mut begun) = self.uploads.get(id).cloned() else {
+        let id = request.asked("upload_id");
+        let Some(mut begun) = self.uploads.get(&id).cloned() else {
             return Err(error(404, "notFound"));
         };
         if begun.is_done {
@@ -121,7 +122,7 @@ impl State {
         }
         match step(request) {
             Step::Abort => {
-                self.uploads.remove(id);
+                self.uploads.remove(&id);
                 Ok((499, Vec::new(), Vec::new()))
             }
             Step::Parts => Ok(so_far(&begun)),
@@ -131,14 +132,14 @@ impl State {
                 let from = from.and_then(|from| from.parse().ok()).unwrap_or(0);
                 // The same bytes may come twice.
                 begun.parts.insert(from, request.body.clone());
-                self.uploads.insert(id.to_owned(), begun.clone());
+                self.uploads.insert(id.clone(), begun.clone());
                 if step == Step::Part {
                     return Ok(so_far(&begun));
                 }
                 self.check_generation(&begun.key, &begun.condition)?;
-                let body = begun.parts.values().flatten().copied().collect();
+                let body = begun.parts.values().cloned().collect::<Vec<_>>().concat();
                 self.store(&begun.key, body, begun.beside.clone());
-                self.uploads.insert(id.to_owned(), Begun { is_done: true, ..begun.clone() });
+                self.uploads.insert(id, Begun { is_done: true, ..begun.clone() });
                 ok(resource(&begun.key, &self.objects[&begun.key]))
             }
         }
