@@ -18,7 +18,6 @@ use crate::object_metadata::{
     BLOB_TYPE, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE, LEASE,
 };
 use crate::{Condition, ETag, Naming, ObjectMetadata, PARTS_AT_ONCE, WriteMetadata};
-use http::HeaderMap;
 use opendal::options::{DeleteOptions, ReaderOptions, WriteOptions};
 use opendal::{Metadata, Operator, services};
 use reqsign_aws_v4::Credential;
@@ -38,19 +37,6 @@ pub enum StoreKind {
     Azure,
     /// Google Cloud Storage.
     Google,
-}
-
-/// Has the library hand on what Azure says of a blob and the library has no words for: as if its
-/// writer had noted it. No writer has, since names of his have no hyphen there.
-pub(super) fn tell_of_blob(headers: &mut HeaderMap) {
-    for (name, noted, plain) in [
-        (BLOB_TYPE, "x-ms-meta-x-ms-blob-type", "BlockBlob"),
-        (LEASE, "x-ms-meta-x-ms-lease-status", "unlocked"),
-    ] {
-        if let Some(value) = headers.get(name).filter(|value| *value != plain).cloned() {
-            headers.insert(noted, value);
-        }
-    }
 }
 
 /// The way to a bucket, before it is layered.
