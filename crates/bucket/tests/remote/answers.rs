@@ -131,11 +131,11 @@ impl Work {
         }
     }
 
-    /// Does it while the store answers one request so. What went wrong, if anything did.
+    /// Does it while the store answers so many requests so. What went wrong, if anything did.
     fn fails(
         self,
         (store, bucket): (&Store, &Arc<RemoteBucket>),
-        (step, fault): (Step, Fault),
+        (step, fault, times): (Step, Fault, usize),
     ) -> Result<(), String> {
         let before = content(self.bytes());
         store.forget_all();
@@ -143,7 +143,7 @@ impl Work {
             store.put("k", &before);
         }
         let object = bucket.head("k");
-        store.doom(step, fault);
+        (0..times).for_each(|_| store.doom(step, fault));
         let said = |error: ogive_bucket::BucketError| format!("{}: {error}", error.errno());
         let mut expected = Some(before.clone());
         let (key, none) = ("k", WriteMetadata::marked("m"));
@@ -223,8 +223,11 @@ fn steps(kind: StoreKind) -> Vec<(Work, &'static [Step])> {
     writes.into_iter().chain(others).collect()
 }
 
+/// As often as a request is sent before somebody is told that it failed.
+const ALWAYS: usize = 5;
+
 /// Each answer at each step, before and after it was done.
-fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault)> {
+fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault, usize)> {
     let steps = steps(kind);
     let steps = steps.iter().flat_map(|(work, steps)| steps.iter().map(|step| (*work, *step)));
     let mut cases = Vec::new();
@@ -233,7 +236,7 @@ fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault)> {
             let faults = answers.iter().flat_map(|answer| {
                 is_done.iter().map(|is_done| Fault { answer: *answer, is_done: *is_done })
             });
-            cases.extend(faults.map(|fault| (work, step, fault)));
+            cases.extend(faults.map(|fault| (work, step, fault, 1)));
         };
         let both = &[false, true];
         add(&PLAIN, both);
@@ -253,7 +256,15 @@ fn cases(kind: StoreKind) -> Vec<(Work, Step, Fault)> {
         if kind == StoreKind::S3 && matches!(step, Step::Complete | Step::CopyPart) {
             add(&IN_200, both);
         }
+        // It is done the first time, and nobody is ever told.
+        if matches!(step, Step::Put | Step::Complete | Step::Delete) {
+            let silent = [Answer::Reset, Answer::Error(503, "")];
+            let faults = silent.map(|answer| Fault { answer, is_done: true });
+            cases.extend(faults.map(|fault| (work, step, fault, ALWAYS)));
+        }
     }
+    // What takes longest begins first.
+    cases.sort_by_key(|(_, _, _, times)| std::cmp::Reverse(*times));
     cases
 }
 
@@ -268,11 +279,13 @@ fn check(kind: StoreKind) {
                 let store = Store::of(kind);
                 let bucket = Arc::new(bucket(&store));
                 bucket.believe(Promises::ALL);
-                while let Some((work, step, fault)) =
+                while let Some((work, step, fault, times)) =
                     cases.get(next.fetch_add(1, Ordering::Relaxed))
                 {
-                    if let Err(error) = work.fails((&store, &bucket), (*step, *fault)) {
-                        failed.lock().push(format!("{work:?}, {step:?}, {fault:?}: {error}"));
+                    let done = work.fails((&store, &bucket), (*step, *fault, *times));
+                    if let Err(error) = done {
+                        let case = format!("{work:?}, {step:?}, {fault:?}, {times}");
+                        failed.lock().push(format!("{case}: {error}"));
                     }
                 }
             });
