@@ -104,7 +104,8 @@ pub fn rename_directory(
         return Err(RenameError::Within(from.to_owned()));
     }
     let keys = keys_below(bucket, from, max)?;
-    if has_more_than_its_marker(bucket, to)? {
+    let before = below(bucket, to)?;
+    if before == Below::More {
         return Err(RenameError::NotEmpty(to.to_owned()));
     }
     // A key that is taken where it is may be too long where it would be.
@@ -115,14 +116,24 @@ pub fn rename_directory(
     let mut log = journal.rename_tree((from, to), keys).map_err(StagedError::from)?;
     let copied = copy_all(bucket, &log, &beside)
         .and_then(|()| log.copied().map_err(|error| StagedError::from(error).into()));
-    match copied {
-        Ok(()) => finish(bucket, log),
+    let (renamed, is_taken_back) = match copied {
+        Ok(()) => {
+            let renamed = finish(bucket, log);
+            let is_taken_back =
+                matches!(&renamed, Err(RenameError::Kept { kept, all, .. }) if kept == all);
+            (renamed, is_taken_back)
+        }
         Err(error) => {
             // If this fails as well, the next mount does it.
-            let _ = take_back(bucket, &log).and_then(|()| ended(log));
-            Err(error)
+            let taken = take_back(bucket, &log).and_then(|()| ended(log));
+            (Err(error), taken.is_ok())
         }
+    };
+    // Stores keep no mark beside a marker, so it is not found among the copies.
+    if is_taken_back && before == Below::Nothing && matches!(below(bucket, to), Ok(Below::Marker)) {
+        let _ = bucket.delete(to, None);
     }
+    renamed
 }
 
 /// Finishes a rename that an earlier mount was at, or takes it back.
@@ -183,14 +194,22 @@ fn keys_below(bucket: &dyn Bucket, prefix: &str, max: usize) -> Result<Vec<TreeK
     trouble.map_or(Ok(keys), Err)
 }
 
-/// Whether there is anything below a prefix but the marker of the directory itself.
-fn has_more_than_its_marker(bucket: &dyn Bucket, prefix: &str) -> Result<bool, BucketError> {
-    let mut has_more = false;
+/// What there is below a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    Nothing,
+    /// The marker of the directory itself.
+    Marker,
+    More,
+}
+
+fn below(bucket: &dyn Bucket, prefix: &str) -> Result<Below, BucketError> {
+    let mut found = Below::Nothing;
     bucket.list(&Listing { prefix, delimited: false, page: 2 }, &mut |entry| {
-        has_more = entry.key() != prefix;
-        if has_more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        found = if entry.key() == prefix { Below::Marker } else { Below::More };
+        if found == Below::More { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    Ok(has_more)
+    Ok(found)
 }
 
 fn source(log: &TreeLog, key: &TreeKey) -> Object {

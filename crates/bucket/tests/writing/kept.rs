@@ -54,6 +54,21 @@ fn what_is_beside_an_object_stays_when_it_is_changed_and_renamed() {
     }
 }
 
+/// What Azure says of an append blob, which is written neither with its bytes nor with its mode.
+#[test]
+fn an_append_blob_keeps_its_mode() {
+    let bucket = MemoryBucket::new();
+    let mut theirs = kept(&[]);
+    theirs.headers.insert("x-ms-blob-type", "AppendBlob".to_owned());
+    put(&bucket, "log", "hello", &theirs);
+    let m = mount_as(&bucket, Convention::S3fs);
+    let node = m.find("log").unwrap().node;
+    let changes = Changes { permissions: Some(0o600), ..Changes::default() };
+    assert_eq!(m.origin.set_attributes(&node, None, &changes).unwrap_err(), Errno::PERM);
+    assert_eq!(bucket.requests(Operation::Copy) + bucket.requests(Operation::Begin), 0);
+    assert_eq!(m.find("log").unwrap().attributes.permissions, 0o640);
+}
+
 #[test]
 fn it_stays_when_the_next_mount_uploads_what_was_left() {
     let bucket = MemoryBucket::new();
