@@ -1,10 +1,18 @@
-//! Checksums that a store shows of its objects.
+//! Checksums that a store shows of its objects, and those that it demands of what is sent.
 //!
+//! # Shown
 //! S3 shows one in the answer to a HEAD, or to a GET of the whole object, that asks for it
 //! (`x-amz-checksum-mode: ENABLED`). The library has no words for that, and opening a file makes one
-//! of these in any case; so it is asked for on the way out, and the request signed anew. What comes back is kept by address and ETag until it is asked
-//! for. A store that answers such a request with an error that it does not give without is not asked
-//! so again.
+//! of these in any case; so it is asked for on the way out, and the request signed anew. What comes
+//! back is kept by ETag until it is asked for. A store that answers such a request with an error
+//! that it does not give without is not asked so again.
+//!
+//! # Demanded
+//! A bucket with Object Lock and a default retention refuses each body that comes without a
+//! checksum. The first refusal tells, and the request is sent again with `Content-MD5`; from then on
+//! all bodies are. A CRC would do on Amazon, but an upload in parts would have to announce it when it
+//! begins and to name that of each part at its end, and a part that was copied has none. MD5 is a
+//! field of one request, and each store with locked objects takes it.
 //!
 //! # Locks
 //! One, a leaf.
@@ -13,7 +21,8 @@ use super::credentials::sign_again;
 use crate::{Algorithm, Checksum, ETag};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use md5::{Digest as _, Md5};
 use opendal::Buffer;
 use parking_lot::Mutex;
 use reqsign_aws_v4::Credential;
@@ -23,6 +32,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const MODE: &str = "x-amz-checksum-mode";
+const CONTENT_MD5: &str = "content-md5";
 /// Objects at most of which one is kept.
 const KEPT_MAX: usize = 100_000;
 
@@ -33,6 +43,7 @@ pub(super) struct Checksums {
     /// none.
     signer: OnceLock<Option<Signer<Credential>>>,
     is_refused: AtomicBool,
+    is_demanded: AtomicBool,
     /// By ETag: equal strong tags of one bucket are equal bytes.
     kept: Mutex<HashMap<Box<str>, Checksum>>,
 }
@@ -56,6 +67,20 @@ fn shown(headers: &HeaderMap) -> Option<Checksum> {
     Some(Checksum { algorithm: Algorithm::Crc32c, value })
 }
 
+/// The same request with one field more, and signed so; `None` without credentials.
+async fn with_field(
+    request: &Request<Buffer>,
+    (name, value): (&'static str, HeaderValue),
+    signer: Option<&Signer<Credential>>,
+) -> Option<Request<Buffer>> {
+    let (mut parts, body) = request.clone().into_parts();
+    parts.headers.insert(name, value);
+    if let Some(signer) = signer {
+        sign_again(signer, &mut parts).await.ok()?;
+    }
+    Some(Request::from_parts(parts, body))
+}
+
 impl Checksums {
     /// From now on objects are asked for theirs, with requests that are signed so.
     pub(super) fn ask_with(&self, signer: Option<Signer<Credential>>) {
@@ -72,16 +97,41 @@ impl Checksums {
         let is_for_object = (*method == Method::HEAD || is_whole) && uri.path().len() > 1;
         let signer =
             self.signer.get().filter(|_| is_for_object && !self.is_refused.load(Relaxed))?;
-        let (mut parts, body) = request.clone().into_parts();
-        parts.headers.insert(MODE, http::HeaderValue::from_static("ENABLED"));
-        if let Some(signer) = signer {
-            sign_again(signer, &mut parts).await.ok()?;
-        }
-        Some(Request::from_parts(parts, body))
+        with_field(request, (MODE, HeaderValue::from_static("ENABLED")), signer.as_ref()).await
+    }
+
+    /// Whether a request brings bytes of an object, of which the store may demand a checksum.
+    pub(super) fn may_be_demanded(&self, request: &Request<Buffer>) -> bool {
+        *request.method() == Method::PUT
+            && !request.headers().contains_key("x-amz-copy-source")
+            && self.signer.get().is_some()
+    }
+
+    /// Whether the store has demanded one before.
+    pub(super) fn are_demanded(&self) -> bool {
+        self.is_demanded.load(Relaxed)
+    }
+
+    /// Whether a store demands one by this answer to a body that came without. Then it gets one with
+    /// all that follow.
+    pub(super) fn demand(&self, status: StatusCode, said: &str) -> bool {
+        let said = said.to_ascii_lowercase();
+        let is_of_it = said.contains(CONTENT_MD5) || said.contains("contentmd5");
+        let is_demanded = status == StatusCode::BAD_REQUEST && is_of_it;
+        self.is_demanded.fetch_or(is_demanded, Relaxed);
+        is_demanded
+    }
+
+    /// The same request with the checksum of its body.
+    pub(super) async fn summed(&self, request: &Request<Buffer>) -> Option<Request<Buffer>> {
+        let mut sum = Md5::new();
+        request.body().clone().for_each(|piece| sum.update(&piece));
+        let value = HeaderValue::try_from(BASE64_STANDARD.encode(sum.finalize())).ok()?;
+        with_field(request, (CONTENT_MD5, value), self.signer.get()?.as_ref()).await
     }
 
     /// Whether an answer may be the fault of having asked so.
-    pub(super) fn may_be_at_fault(status: http::StatusCode) -> bool {
+    pub(super) fn may_be_at_fault(status: StatusCode) -> bool {
         matches!(status.as_u16(), 400 | 401 | 403 | 405 | 501)
     }
 
@@ -113,7 +163,7 @@ mod tests {
 
     fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
         let field = |(name, value): &(&'static str, &'static str)| {
-            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+            (http::HeaderName::from_static(name), HeaderValue::from_static(value))
         };
         fields.iter().map(field).collect()
     }

@@ -193,12 +193,33 @@ impl Transport {
         ReqwestTransport::new(self.clients.of(request.uri().host()).clone())
     }
 
+    /// Sends bytes of an object, with their checksum where the store demands it.
+    async fn send_summed(
+        &self,
+        request: Request<Buffer>,
+        kind: Kind,
+    ) -> opendal::Result<Response<HttpBody>> {
+        if !self.checksums.are_demanded() {
+            let (parts, mut body) = self.send(request.clone()).await?.into_parts();
+            let bytes = in_time(self.timeout, body.to_buffer()).await?.to_bytes();
+            if !self.checksums.demand(parts.status, &String::from_utf8_lossy(&bytes)) {
+                return Ok(Response::from_parts(parts, whole_body(bytes)));
+            }
+            self.counters.sent(kind, request.body().len() as u64);
+        }
+        let summed = self.checksums.summed(&request).await;
+        self.send(summed.unwrap_or(request)).await
+    }
+
     /// Sends a request, asking for a checksum where that can be done.
     async fn send_asking(
         &self,
         request: Request<Buffer>,
         kind: Kind,
     ) -> opendal::Result<Response<HttpBody>> {
+        if self.checksums.may_be_demanded(&request) {
+            return self.send_summed(request, kind).await;
+        }
         let Some(asking) = self.checksums.asking(&request).await else {
             return self.send(request).await;
         };

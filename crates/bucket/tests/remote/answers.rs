@@ -106,7 +106,7 @@ fn content(bytes: usize) -> Vec<u8> {
     vec![7; bytes]
 }
 
-fn staged(
+pub(super) fn staged(
     bucket: Arc<RemoteBucket>,
     base: Base,
     change: impl FnOnce(&StagedFile),

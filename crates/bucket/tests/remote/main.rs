@@ -4,6 +4,7 @@
 
 mod answers;
 mod blobs;
+mod demands;
 mod left;
 mod store;
 mod web;

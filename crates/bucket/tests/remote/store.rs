@@ -5,7 +5,10 @@ mod azure;
 mod google;
 mod s3;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, Method};
+use md5::{Digest as _, Md5};
 use ogive_bucket::StoreKind;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -82,6 +85,10 @@ struct State {
     ahead: u64,
     /// Uploads on a page of their listing.
     page: Option<usize>,
+    demands_checksums: bool,
+    /// Bodies that came with one, and those that were refused for want of one.
+    summed: u64,
+    unsummed: u64,
 }
 
 /// The store; it answers for as long as the process lives.
@@ -174,6 +181,12 @@ impl Request {
         Some((first.parse().ok()?, until))
     }
 
+    /// Whether its body is the one that its checksum is of.
+    fn is_summed(&self) -> bool {
+        let sum = BASE64_STANDARD.encode(Md5::digest(&self.body));
+        self.field("content-md5") == Some(&sum)
+    }
+
     /// What is to be kept beside the object.
     pub(crate) fn beside(&self, prefix: &str) -> Vec<(String, String)> {
         let fields = self.headers.iter().map(|(name, value)| (name.as_str(), value));
@@ -192,6 +205,15 @@ impl State {
     }
 
     fn respond(&mut self, request: &Request) -> Reply {
+        self.summed += u64::from(request.is_summed());
+        let is_body = || matches!(s3::step(request), Step::Put | Step::Part);
+        if self.demands_checksums && !request.is_summed() && is_body() {
+            self.unsummed += 1;
+            let text = "<Error><Code>InvalidRequest</Code><Message>Content-MD5 OR x-amz-checksum- \
+                        HTTP header is required for Put Object requests with Object Lock \
+                        parameters</Message></Error>";
+            return (400, Vec::new(), text.as_bytes().to_vec());
+        }
         let done = match self.kind {
             StoreKind::S3 => self.carry_out_s3(request),
             StoreKind::Azure => self.carry_out_azure(request),
@@ -269,6 +291,21 @@ impl Store {
     /// Lists so many uploads on a page.
     pub(crate) fn list_on_pages_of(&self, uploads: usize) {
         self.state.lock().page = Some(uploads);
+    }
+
+    /// Refuses bodies without a checksum, as a bucket does whose objects are locked for a while.
+    pub(crate) fn demand_checksums(&self) {
+        self.state.lock().demands_checksums = true;
+    }
+
+    /// How many bodies have come with the checksum that is theirs.
+    pub(crate) fn summed(&self) -> u64 {
+        self.state.lock().summed
+    }
+
+    /// How many bodies it has refused for that.
+    pub(crate) fn unsummed(&self) -> u64 {
+        self.state.lock().unsummed
     }
 
     /// Begins an upload as somebody else would, at a time of the store's clock.
