@@ -4,7 +4,7 @@
 //! journal. What was written is all there; bytes that were not written were the object's that was
 //! overwritten, and are nowhere.
 
-use super::directory::{CONFLICTS, logs_in, open_directory, read_identity};
+use super::directory::{CONFLICTS, LOCK, exists, logs_in, open_directory, read_identity};
 use super::error::JournalError;
 use super::extents::Span;
 use super::format::{LOG_HEADER_BYTES, LogHeader, LogKind, Record};
@@ -34,7 +34,13 @@ pub struct Conflict {
 pub fn conflicts(path: &Path, master: &MasterKey) -> Result<Vec<Conflict>, JournalError> {
     let directory = open_directory(path)?;
     let Some((identity, _)) = read_identity(path, &directory, master)? else {
-        return Err(JournalError::NoJournal(path.to_owned()));
+        // A mount that kept nothing in it has left the lock.
+        let was_one = exists(&path.join(LOCK))?;
+        return if was_one {
+            Ok(Vec::new())
+        } else {
+            Err(JournalError::NoJournal(path.to_owned()))
+        };
     };
     let directory = Arc::new(directory);
     let mut found = Vec::new();

@@ -19,9 +19,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 const IDENTITY: &str = "identity";
 pub(super) const CONFLICTS: &str = "conflicts";
 const DAMAGED: &str = "damaged";
@@ -86,6 +86,27 @@ pub(super) struct Folder {
     journal: [u8; 16],
     cipher: Cipher,
     sequence: AtomicU64,
+    /// Whether it was made a journal for this mount, which has put nothing into it.
+    is_unused: AtomicBool,
+}
+
+impl Drop for Folder {
+    /// A mount that failed must not claim the directory for its bucket.
+    fn drop(&mut self) {
+        if !*self.is_unused.get_mut() {
+            return;
+        }
+        // The identity first: without it, what else stays is nobody's.
+        let removed = std::fs::remove_file(self.path.join(IDENTITY))
+            .and_then(|()| std::fs::remove_dir(self.path.join(CONFLICTS)))
+            .and_then(|()| match std::fs::remove_file(self.path.join(PASSPHRASE[0])) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => self.directory.sync_all(),
+            });
+        if let Err(error) = removed {
+            log::warn!("{} stays a stage, with nothing in it: {error}", self.path.display());
+        }
+    }
 }
 
 impl Journal {
@@ -103,7 +124,9 @@ impl Journal {
         refuse_what_is_no_journal(path)?;
         let lock = lock(path)?;
         let directory = open_directory(path)?;
-        let (journal, cipher) = match read_identity(path, &directory, master)? {
+        let found = read_identity(path, &directory, master)?;
+        let is_unused = AtomicBool::new(found.is_none());
+        let (journal, cipher) = match found {
             Some((header, holds)) if holds == source => (header.journal, header.cipher),
             Some((_, holds)) => {
                 let (path, wanted) = (path.to_owned(), source.to_owned());
@@ -123,6 +146,7 @@ impl Journal {
             journal,
             cipher,
             sequence: AtomicU64::new(0),
+            is_unused,
         };
         Replay::of(Arc::new(folder), options)
     }
@@ -179,6 +203,7 @@ impl Drop for Lock {
 impl Folder {
     /// An empty log.
     pub(super) fn new_log(&self, kind: LogKind) -> Result<Log, JournalError> {
+        self.is_unused.store(false, Ordering::Relaxed);
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
         let path = self.path.join(format!("{sequence:016x}.log"));
         let (cipher, journal) = (self.cipher, self.journal);
@@ -452,7 +477,7 @@ pub(super) fn has_identity(path: &Path) -> Result<bool, JournalError> {
 }
 
 /// Whether there is anything of a name. One that cannot be looked at is not absent.
-fn exists(path: &Path) -> Result<bool, JournalError> {
+pub(super) fn exists(path: &Path) -> Result<bool, JournalError> {
     match path.symlink_metadata() {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

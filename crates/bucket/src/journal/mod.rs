@@ -16,7 +16,8 @@
 //!    of that log is uploaded.
 //! 3. Nothing is deleted but a log whose bytes are uploaded ([`StagedLog::retire`]), a torn tail, the note of an
 //!    upload that has ended, and copies that a compaction had not finished, whose originals are there.
-//! 4. A directory belongs to one source and one key, and to one mount at a time.
+//! 4. A directory belongs to one source and one key, and to one mount at a time. It belongs to
+//!    nobody while nothing was ever put into it and no mount uses it.
 //! 5. No nonce is used twice under a key, in clones and restored snapshots neither: each log has a
 //!    key of its own, which 32 random bytes name, and each nonce is made of the message that it
 //!    seals ([`ogive_l2::SegmentKey`]).

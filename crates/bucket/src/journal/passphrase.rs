@@ -124,7 +124,8 @@ mod tests {
         assert!(error.contains("made with a passphrase"), "{error}");
         let other = tempfile::tempdir().unwrap();
         let master = master_key(other.path(), &key, 1 << 20).unwrap();
-        super::super::Journal::open(other.path(), "s", &master, Default::default()).unwrap();
+        let _claimed =
+            super::super::Journal::open(other.path(), "s", &master, Default::default()).unwrap();
         let error = master_key(other.path(), &typed("a"), 1 << 20).unwrap_err().to_string();
         assert!(error.contains("a key and no passphrase"), "{error}");
         assert!(!other.path().join(NAMES[0]).exists());

@@ -1,10 +1,11 @@
 //! Whose journal it is, and who may use it: every refusal has words, and changes nothing.
 
 use super::{SOURCE, master, only_log, open};
-use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions};
-use ogive_l2::MasterKey;
+use ogive_bucket::journal::{Base, Journal, JournalError, OpenOptions, master_key};
+use ogive_l2::{KdfParameters, KeySource, MasterKey};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// All files below a directory.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -166,4 +167,29 @@ fn a_compaction_takes_a_key_of_its_own() {
     let after = header(std::fs::read(only_log(directory.path())).unwrap());
     assert_eq!(before.0, after.0, "the log is the same");
     assert_ne!(before.1, after.1, "its key is not");
+}
+
+#[test]
+fn a_directory_in_which_nothing_was_kept_is_nobody_s_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = |text: &str| {
+        let quick = KdfParameters { memory_kib: 64, passes: 1, lanes: 1 };
+        let phrase = Zeroizing::new(text.as_bytes().to_vec());
+        master_key(directory.path(), &KeySource::Passphrase(phrase.into(), quick), 1 << 20)
+    };
+    let claim = |source, master: &MasterKey| {
+        Journal::open(directory.path(), source, master, OpenOptions::default())
+    };
+    drop(claim("s3://one", &key("typed").unwrap()).unwrap());
+    drop(claim("s3://two", &key("typed otherwise").unwrap()).unwrap());
+    let kept = master();
+    master_key(directory.path(), &KeySource::Master(kept.clone()), 0).unwrap();
+    let opened = claim(SOURCE, &kept).unwrap();
+    let note = opened.journal.note_upload("http://127.0.0.1/bucket/k", 1).unwrap();
+    note.end().unwrap();
+    drop(opened);
+    // Something was in it, so whoever mounts next has to say that he means this one.
+    assert!(matches!(claim("s3://one", &kept), Err(JournalError::OtherSource { .. })));
+    drop(claim(SOURCE, &kept).unwrap());
+    assert!(matches!(claim("s3://one", &kept), Err(JournalError::OtherSource { .. })));
 }
