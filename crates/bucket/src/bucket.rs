@@ -146,6 +146,15 @@ pub trait Bucket: Send + Sync + 'static {
     /// honours that; some remove it all the same, see [`Promises::delete`].
     fn delete(&self, key: &str, expected: Option<&ETag>) -> Result<()>;
 
+    /// Throws away what the store keeps of deleted objects whose keys begin so: their versions and
+    /// delete markers. For keys that nobody else can have.
+    ///
+    /// # Errors
+    /// Those of the store, which may not allow it; what it has then stays.
+    fn purge(&self, _stem: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Begins to list what is under a prefix in the order of the keys' bytes.
     fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>>;
 

@@ -4,8 +4,9 @@
 //! Two objects of random names are written below the prefix, one of them twice, so that its first
 //! ETag is one that was right and is so no more: what a store does with an ETag that no object ever
 //! had says little. Then each condition that does not hold is sent, and a store that does it all the
-//! same is known for it. Both objects are removed at the end; those of a probe that was cut off stay
-//! and may be removed by anybody.
+//! same is known for it. Both objects are removed at the end, with what a bucket keeps of their
+//! versions, if that is allowed. Those of a probe that was cut off stay and may be removed by
+//! anybody.
 
 use crate::{Bucket, BucketError, Condition, ETag, Promises, Result, WriteMetadata};
 use bytes::Bytes;
@@ -23,10 +24,14 @@ pub fn probe(bucket: &dyn Bucket, prefix: &str) -> Result<Promises> {
         message: format!("the system gave no random bytes: {error}"),
     })?;
     let name = u64::from_be_bytes(random);
-    let [first, second] = [1, 2].map(|number| format!("{prefix}.ogive-probe-{name:016x}-{number}"));
+    let stem = format!("{prefix}.ogive-probe-{name:016x}");
+    let [first, second] = [1, 2].map(|number| format!("{stem}-{number}"));
     let tried = try_all(bucket, &first, &second);
     // Both, whatever has happened; what has happened is what counts.
     let removed = [&first, &second].map(|key| bucket.delete(key, None));
+    if let Err(error) = bucket.purge(&stem) {
+        log::info!("old versions of {stem} stay in the bucket: {error}");
+    }
     let promises = tried?;
     removed.into_iter().collect::<Result<()>>()?;
     Ok(promises)

@@ -28,7 +28,7 @@ impl Kind {
             _ => {}
         }
         match method {
-            "GET" if has("list-type=2") || has("comp=list") => Self::List,
+            "GET" if has("list-type=2") || has("comp=list") || has("versions") => Self::List,
             "GET" => Self::Get,
             "HEAD" => Self::Head,
             "DELETE" => Self::Delete,

@@ -124,6 +124,24 @@ impl Shared {
         }
     }
 
+    /// The next page of a listing, and whether it is the last.
+    async fn page(&self, lister: &mut Lister, page: usize) -> opendal::Result<(Vec<Entry>, bool)> {
+        let mut entries = Vec::new();
+        while entries.len() < page
+            && let Some(entry) = lister.next().await.transpose()?
+        {
+            let (key, metadata) = (entry.path(), entry.metadata());
+            entries.push(match key.ends_with('/') && metadata.etag().is_none() {
+                true => Entry::Prefix(key.to_owned()),
+                // A listing tells of some stores what is beside an object, of others not.
+                false => Entry::Object(Object { kept: None, ..self.object(key, metadata) }),
+            });
+        }
+        self.settle(&entries).await?;
+        let is_last = entries.len() < page;
+        Ok((self.versions.but_deleted(&self.operator, entries).await?, is_last))
+    }
+
     fn is_known_folder(&self, object: &Object) -> bool {
         let known = self.folders.0.lock();
         let is_folder = object.etag.as_ref().and_then(|etag| known.get(etag)) == Some(&true);
@@ -175,22 +193,16 @@ impl Pages for RemotePages {
         }
         let (shared, page) = (&self.shared, self.page);
         let Some(lister) = &mut self.lister else { return Ok(Vec::new()) };
+        // A page may be of deleted names alone.
         let entries = async {
-            let mut entries = Vec::new();
-            while entries.len() < page
-                && let Some(entry) = lister.next().await.transpose()?
-            {
-                let (key, metadata) = (entry.path(), entry.metadata());
-                entries.push(match key.ends_with('/') && metadata.etag().is_none() {
-                    true => Entry::Prefix(key.to_owned()),
-                    // A listing tells of some stores what is beside an object, of others not.
-                    false => Entry::Object(Object { kept: None, ..shared.object(key, metadata) }),
-                });
+            loop {
+                let (entries, is_last) = shared.page(lister, page).await?;
+                if is_last || !entries.is_empty() {
+                    return Ok((entries, is_last));
+                }
             }
-            shared.settle(&entries).await?;
-            Ok(entries)
         };
-        let mut entries = match shared.wait(&self.prefix, entries) {
+        let (entries, is_last) = match shared.wait(&self.prefix, entries) {
             Ok(entries) => entries,
             Err(error) => {
                 // The lister would say that this was the end.
@@ -198,9 +210,9 @@ impl Pages for RemotePages {
                 return Err(error);
             }
         };
-        entries = entries.into_iter().map(|entry| shared.listed(entry)).collect();
+        let mut entries: Vec<_> = entries.into_iter().map(|entry| shared.listed(entry)).collect();
         self.is_empty &= entries.is_empty();
-        if entries.len() < page {
+        if is_last {
             self.lister = None;
             // Of a directory with something in it a delimited listing needs no marker.
             if (self.is_empty || !self.delimited)

@@ -27,6 +27,7 @@ mod renewed;
 mod stores;
 mod throttle;
 mod transport;
+mod versions;
 mod window;
 
 pub use stores::StoreKind;
@@ -61,6 +62,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use transport::{Notes, Transport};
+use versions::Versions;
 
 /// How often a request is sent again.
 const RETRIES: usize = 4;
@@ -155,6 +157,7 @@ struct Shared {
     promises: Mutex<Promises>,
     notes: Arc<Notes>,
     folders: Folders,
+    versions: Versions,
     /// By which proxy the store is asked.
     proxy: Option<String>,
     transport: HttpTransporter,
@@ -231,6 +234,7 @@ impl RemoteBucket {
                 promises: Mutex::new(Promises::NONE),
                 notes,
                 folders: Folders::default(),
+                versions: Versions::default(),
                 proxy,
                 transport,
                 signer: way.signer,
@@ -324,6 +328,7 @@ impl Shared {
     ) -> Result<Object> {
         let error = match answer {
             Ok(metadata) => {
+                self.versions.look_at(self.kind, &metadata);
                 let modified = Time { seconds: 0, nanoseconds: 0 };
                 let mark = mark.map(str::to_owned);
                 return Ok(Object { size_bytes, modified, mark, ..self.object(key, &metadata) });
@@ -503,6 +508,10 @@ impl Bucket for RemoteBucket {
             return Ok(());
         }
         self.delete_once(key, expected)
+    }
+
+    fn purge(&self, stem: &str) -> Result<()> {
+        self.purge_versions(stem)
     }
 
     fn pages(&self, listing: &Listing<'_>) -> Result<Box<dyn Pages>> {

@@ -7,6 +7,7 @@ mod blobs;
 mod demands;
 mod left;
 mod store;
+mod versions;
 mod web;
 
 use ogive_bucket::{RemoteBucket, RemoteOptions};

@@ -25,6 +25,7 @@ pub(crate) enum Step {
     Put,
     Delete,
     List,
+    Versions,
     Begin,
     Part,
     CopyPart,
@@ -86,6 +87,10 @@ struct State {
     /// Uploads on a page of their listing.
     page: Option<usize>,
     demands_checksums: bool,
+    /// Keys and numbers of versions and delete markers, where they are kept.
+    versions: Option<Vec<(String, u64)>>,
+    /// Whether a prefix is listed below which nothing else is.
+    lists_deleted: bool,
     /// Bodies that came with one, and those that were refused for want of one.
     summed: u64,
     unsummed: u64,
@@ -198,10 +203,17 @@ impl Request {
 
 impl State {
     fn store(&mut self, key: &str, body: Vec<u8>, beside: Vec<(String, String)>) -> String {
-        self.changes += 1;
+        self.version(key);
         let etag = format!("\"{}\"", self.changes);
         self.objects.insert(key.to_owned(), Stored { body, etag: etag.clone(), beside });
         etag
+    }
+
+    /// Adds a version, or a delete marker.
+    fn version(&mut self, key: &str) {
+        self.changes += 1;
+        let version = (key.to_owned(), self.changes);
+        self.versions.iter_mut().for_each(|versions| versions.push(version.clone()));
     }
 
     fn respond(&mut self, request: &Request) -> Reply {
@@ -296,6 +308,18 @@ impl Store {
     /// Refuses bodies without a checksum, as a bucket does whose objects are locked for a while.
     pub(crate) fn demand_checksums(&self) {
         self.state.lock().demands_checksums = true;
+    }
+
+    /// Keeps versions, as a bucket does that is told to, and may list prefixes for their sake.
+    pub(crate) fn keep_versions(&self, lists_deleted: bool) {
+        let mut state = self.state.lock();
+        state.versions = Some(Vec::new());
+        state.lists_deleted = lists_deleted;
+    }
+
+    /// The keys of all versions and delete markers that it keeps.
+    pub(crate) fn versions(&self) -> Vec<String> {
+        self.state.lock().versions.iter().flatten().map(|(key, _)| key.clone()).collect()
     }
 
     /// How many bodies have come with the checksum that is theirs.

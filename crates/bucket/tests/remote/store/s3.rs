@@ -1,6 +1,8 @@
 //! As much of S3 as writing an object needs.
 
 use super::{Begun, Reply, Request, State, Step, now, ok, time, with_etag};
+use std::collections::BTreeSet;
+
 pub(super) fn error(status: u16, code: &str) -> Reply {
     let text = format!("<Error><Code>{code}</Code><Message>so told</Message></Error>");
     (status, Vec::new(), text.into_bytes())
@@ -15,6 +17,7 @@ pub(super) fn step(request: &Request) -> Step {
         "GET" if has("uploads") => Step::Uploads,
         "GET" if has("uploadId") => Step::Parts,
         "GET" if has("list-type") => Step::List,
+        "GET" if has("versions") => Step::Versions,
         "GET" => Step::Get,
         "PUT" if has("uploadId") && copies => Step::CopyPart,
         "PUT" if has("uploadId") => Step::Part,
@@ -52,31 +55,78 @@ impl State {
             }
             Step::Put => {
                 self.check(request)?;
-                with_etag(self.store(key, request.body.clone(), request.beside("x-amz-meta-")))
-            }
-            Step::Delete => {
-                if request.field("if-match").is_some() {
-                    self.check(request)?;
+                let etag = self.store(key, request.body.clone(), request.beside("x-amz-meta-"));
+                let (status, mut fields, body) = with_etag(etag)?;
+                if self.versions.is_some() {
+                    fields.push(("x-amz-version-id".to_owned(), self.changes.to_string()));
                 }
-                self.objects.remove(key);
-                Ok((204, Vec::new(), Vec::new()))
+                Ok((status, fields, body))
             }
-            Step::List => {
-                let prefix = request.asked("prefix");
-                let below = self.objects.iter().filter(|(key, _)| key.starts_with(&prefix));
-                let entries = below.map(|(key, stored)| {
-                    format!(
-                        "<Contents><Key>{key}</Key><ETag>{}</ETag><Size>{}</Size>\
-                         <LastModified>2025-01-01T00:00:00.000Z</LastModified></Contents>",
-                        stored.etag,
-                        stored.body.len()
-                    )
-                });
-                let entries: String = entries.collect();
-                ok(format!("<R><IsTruncated>false</IsTruncated>{entries}</R>"))
-            }
+            Step::Delete => self.delete(request),
+            Step::List => ok(self.list(request)),
+            Step::Versions => ok(self.list_versions(request)),
             _ => self.carry_out_in_parts(request),
         }
+    }
+
+    fn list(&self, request: &Request) -> String {
+        let prefix = request.asked("prefix");
+        let is_delimited = request.asked("delimiter") == "/";
+        let folder = |key: &str| {
+            let (name, _) = key.strip_prefix(&prefix)?.split_once('/')?;
+            is_delimited.then(|| format!("{prefix}{name}/"))
+        };
+        let below = self.objects.iter().filter(|(key, _)| key.starts_with(&prefix));
+        let entries = below.clone().filter(|(key, _)| folder(key).is_none());
+        let entries = entries.map(|(key, stored)| {
+            format!(
+                "<Contents><Key>{key}</Key><ETag>{}</ETag><Size>{}</Size>\
+                 <LastModified>2025-01-01T00:00:00.000Z</LastModified></Contents>",
+                stored.etag,
+                stored.body.len()
+            )
+        });
+        let entries: String = entries.collect();
+        let deleted = self.versions.iter().flatten().filter(|_| self.lists_deleted);
+        let keys = below.map(|(key, _)| key).chain(deleted.map(|(key, _)| key));
+        let folders: BTreeSet<_> = keys.filter_map(|key| folder(key)).collect();
+        let folders: String = folders
+            .iter()
+            .map(|prefix| format!("<CommonPrefixes><Prefix>{prefix}</Prefix></CommonPrefixes>"))
+            .collect();
+        format!("<R><IsTruncated>false</IsTruncated>{entries}{folders}</R>")
+    }
+
+    /// All versions and delete markers of keys, which are told as one kind.
+    fn list_versions(&self, request: &Request) -> String {
+        let kept = self.versions.iter().flatten();
+        let kept = kept.filter(|(key, _)| key.starts_with(&request.asked("prefix")));
+        let entries = kept.map(|(key, version)| {
+            format!(
+                "<DeleteMarker><Key>{key}</Key><VersionId>{version}</VersionId>\
+                 <IsLatest>false</IsLatest><LastModified>2025-01-01T00:00:00.000Z</LastModified>\
+                 </DeleteMarker>"
+            )
+        });
+        let entries: String = entries.collect();
+        format!("<R><IsTruncated>false</IsTruncated>{entries}</R>")
+    }
+
+    fn delete(&mut self, request: &Request) -> Result<Reply, Reply> {
+        if request.field("if-match").is_some() {
+            self.check(request)?;
+        }
+        match request.query.get("versionId").map(|version| version.parse()) {
+            None => {
+                self.objects.remove(&request.key);
+                self.version(&request.key);
+            }
+            Some(version) => {
+                let version = (request.key.clone(), version.expect("a number"));
+                self.versions.iter_mut().for_each(|versions| versions.retain(|it| *it != version));
+            }
+        }
+        Ok((204, Vec::new(), Vec::new()))
     }
 
     /// The same for a step of an upload in parts.
