@@ -4,6 +4,7 @@
 //! names). What listens on loopback is of this machine, and no proxy can know it: it is asked
 //! directly, whatever the environment says.
 
+use crate::BucketError;
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, Client, ClientBuilder};
@@ -18,9 +19,21 @@ pub(crate) fn is_here(host: &str) -> bool {
     is_address || name.eq_ignore_ascii_case("localhost")
 }
 
-/// By which proxy requests to an address go, without its password.
-pub(crate) fn proxy_of(address: &str) -> Option<String> {
-    proxy_by(&Matcher::from_env(), address)
+/// By which proxy requests to a store go, without its password; `None` if they go directly.
+#[derive(Debug)]
+pub(crate) struct Proxy(Option<String>);
+
+impl Proxy {
+    /// The one of an address.
+    pub(crate) fn of(address: &str) -> Self {
+        Self(proxy_by(&Matcher::from_env(), address))
+    }
+
+    /// The same error with the proxy, which may be its cause.
+    pub(crate) fn named_in(&self, error: BucketError) -> BucketError {
+        let Some(proxy) = &self.0 else { return error };
+        error.with(&format!(" (the request went by the proxy {proxy}; NO_PROXY leaves a host out)"))
+    }
 }
 
 fn proxy_by(matcher: &Matcher, address: &str) -> Option<String> {

@@ -61,7 +61,7 @@ impl From<opendal::Error> for Stopped {
 }
 
 /// What the library tells in the words of streams, in its own.
-fn unwrapped(error: std::io::Error) -> opendal::Error {
+pub(super) fn unwrapped(error: std::io::Error) -> opendal::Error {
     let kind = error.kind();
     match error.into_inner().map(|inner| inner.downcast::<opendal::Error>()) {
         Some(Ok(error)) => *error,
@@ -219,7 +219,7 @@ impl Shared {
             let pause = pause(tries);
             let in_time = Instant::now() + pause < deadline;
             if !error.is_temporary() || !may_go_on || tries == RETRIES || !in_time {
-                return Err(translate(&fetch.key, &error));
+                return Err(self.told(&fetch.key, &error));
             }
             log::info!("asked again: {}", error.message());
             reading.retried.fetch_add(1, Relaxed);

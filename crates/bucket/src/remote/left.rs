@@ -48,13 +48,13 @@ fn split<'a>(address: &'a str, bucket: &str) -> Option<(&'a str, String)> {
     Some((&address[..base], percent_decode_path(key)))
 }
 
-/// An answer that is an error, in the store's words.
-fn said(key: &str, status: StatusCode, text: &str) -> BucketError {
-    let message = text_of(text, "Code").unwrap_or_else(|| status.to_string());
-    BucketError::Failed { key: key.to_owned(), message }
-}
-
 impl Shared {
+    /// An answer that is an error, in the store's words.
+    fn said(&self, key: &str, status: StatusCode, text: &str) -> BucketError {
+        let message = text_of(text, "Code").unwrap_or_else(|| status.to_string());
+        self.proxy.named_in(BucketError::Failed { key: key.to_owned(), message })
+    }
+
     async fn ask(&self, method: Method, address: &str) -> opendal::Result<(StatusCode, Bytes)> {
         let unexpected = |error: String| opendal::Error::new(opendal::ErrorKind::Unexpected, error);
         let request = Request::builder().method(method).uri(address).body(Buffer::new());
@@ -88,7 +88,7 @@ impl Shared {
             let (status, body) = self.wait(key, self.ask(Method::GET, &listing))?;
             let text = String::from_utf8_lossy(&body);
             if !status.is_success() {
-                return Err(said(key, status, &text));
+                return Err(self.said(key, status, &text));
             }
             found.extend(text.split("<Upload>").skip(1).map(str::to_owned));
             if text_of(&text, "IsTruncated").as_deref() != Some("true") {
@@ -128,7 +128,7 @@ impl Shared {
             match status {
                 // It has ended since.
                 StatusCode::NOT_FOUND => {}
-                _ if !status.is_success() => return Err(said(&key, status, &text)),
+                _ if !status.is_success() => return Err(self.said(&key, status, &text)),
                 _ if text.contains("<Part>") => {}
                 _ => found.push(id),
             }

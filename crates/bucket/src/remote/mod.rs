@@ -32,7 +32,7 @@ mod window;
 
 pub use stores::StoreKind;
 
-use crate::clients::{Clients, proxy_of};
+use crate::clients::{Clients, Proxy};
 #[cfg(feature = "demo")]
 use crate::demo::{Credentials, DemoStore};
 use crate::journal::Journal;
@@ -45,7 +45,7 @@ use answers::translate;
 use bytes::Bytes;
 use carry::carry;
 use checksums::Checksums;
-use fetching::Reading;
+use fetching::{Reading, unwrapped};
 use futures_util::StreamExt;
 use listing::{Folders, RemotePages};
 use ogive_origin::{ReadAhead, Time};
@@ -158,8 +158,7 @@ struct Shared {
     notes: Arc<Notes>,
     folders: Folders,
     versions: Versions,
-    /// By which proxy the store is asked.
-    proxy: Option<String>,
+    proxy: Proxy,
     transport: HttpTransporter,
     /// `None` where requests are not signed.
     signer: Option<Signer<Credential>>,
@@ -218,7 +217,7 @@ impl RemoteBucket {
         if options.kind == StoreKind::S3 && !options.is_demo() {
             checksums.ask_with(way.signer.clone());
         }
-        let proxy = proxy_of(&way.endpoint);
+        let proxy = Proxy::of(&way.endpoint);
         let endpoint = options.stands_for().unwrap_or(way.endpoint);
         let identity = BucketIdentity { endpoint, bucket: options.bucket.clone() };
         Ok(Self {
@@ -294,17 +293,16 @@ impl Shared {
         let runtime = self.runtime.as_ref().expect("until the drop");
         let key = if key.is_empty() { &self.identity.bucket } else { key };
         match runtime.block_on(async { tokio::time::timeout(allowed, request).await }) {
-            Ok(answer) => answer.map_err(|error| self.by_proxy(translate(key, &error))),
+            Ok(answer) => answer.map_err(|error| self.told(key, &error)),
             Err(_) => {
                 Err(BucketError::TimedOut { key: key.to_owned(), seconds: allowed.as_secs() })
             }
         }
     }
 
-    /// The same error with the proxy that stands before the store, which may be its cause.
-    fn by_proxy(&self, error: BucketError) -> BucketError {
-        let Some(proxy) = &self.proxy else { return error };
-        error.with(&format!(" (the request went by the proxy {proxy}; NO_PROXY leaves a host out)"))
+    /// What an error of the library is to all above.
+    fn told(&self, key: &str, error: &opendal::Error) -> BucketError {
+        self.proxy.named_in(translate(key, error))
     }
 
     /// The key, if it means itself at the store.
@@ -400,15 +398,8 @@ impl Bucket for RemoteBucket {
         };
         let mut stream = shared.wait(key, open)??;
         let mut given = 0;
-        let invalid = |error: &std::io::Error| match error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<opendal::Error>())
-        {
-            Some(error) => translate(key, error),
-            None => BucketError::Failed { key: key.to_owned(), message: error.to_string() },
-        };
-        while let Some(piece) = shared.wait(key, async { Ok(stream.next().await) })? {
-            let piece = piece.map_err(|error| invalid(&error))?;
+        let mut next = async || stream.next().await.transpose().map_err(unwrapped);
+        while let Some(piece) = shared.wait(key, next())? {
             given += piece.len() as u64;
             if sink(piece).is_break() {
                 break;

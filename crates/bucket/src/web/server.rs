@@ -2,7 +2,7 @@
 
 use super::index::{self, Named};
 use super::seen::{Seen, is_the_servers};
-use crate::clients::is_here;
+use crate::clients::{Proxy, is_here};
 use crate::error::in_words;
 use crate::keys;
 use crate::requests::{Counters, Kind};
@@ -50,6 +50,7 @@ pub struct WebBucket {
     /// The only name in it that is meant.
     only: Option<String>,
     client: Client,
+    proxy: Proxy,
     timeout: Duration,
     counters: Counters,
     /// Whether the server knows WebDAV.
@@ -149,6 +150,7 @@ impl WebBucket {
             .build()
             .map_err(|error| failed(error.to_string()))?;
         let mut bucket = Self {
+            proxy: Proxy::of(base.as_str()),
             base,
             only: None,
             client,
@@ -190,9 +192,8 @@ impl WebBucket {
         let runtime = self.runtime.as_ref().expect("until the drop");
         let timeout = self.timeout;
         let late = BucketError::TimedOut { key: key.to_owned(), seconds: timeout.as_secs() };
-        runtime
-            .block_on(async { tokio::time::timeout(timeout, request).await })
-            .unwrap_or(Err(late))
+        let done = runtime.block_on(async { tokio::time::timeout(timeout, request).await });
+        done.unwrap_or(Err(late)).map_err(|error| self.proxy.named_in(error))
     }
 
     /// The address of a key.
@@ -387,14 +388,15 @@ impl WebBucket {
                 }
             }
         };
-        runtime.block_on(async {
+        let looked = runtime.block_on(async {
             let mut answers = stream::iter(keys).map(look).buffer_unordered(HEADS_AT_ONCE);
             let mut found = Vec::new();
             while let Some(answer) = answers.next().await {
                 found.extend(answer?);
             }
             Ok(found)
-        })
+        });
+        looked.map_err(|error| self.proxy.named_in(error))
     }
 }
 
@@ -527,9 +529,9 @@ impl WebBucket {
         }
         let mut pieces = response.bytes_stream();
         while *at < end {
-            let next = self.wait(key, async { Ok(pieces.next().await) })?;
-            let Some(piece) = next else { break };
-            let mut piece = piece.map_err(|error| broken(key, error))?;
+            let next =
+                async { pieces.next().await.transpose().map_err(|error| broken(key, error)) };
+            let Some(mut piece) = self.wait(key, next)? else { break };
             self.counters.received(piece.len() as u64);
             let skip = skipped.min(piece.len() as u64);
             skipped -= skip;

@@ -6,6 +6,7 @@ mod answers;
 mod blobs;
 mod demands;
 mod left;
+mod proxied;
 mod store;
 mod versions;
 mod web;
@@ -15,10 +16,14 @@ use std::time::Duration;
 use store::Store;
 
 fn bucket(store: &Store) -> RemoteBucket {
+    bucket_at(&store.endpoint)
+}
+
+fn bucket_at(endpoint: &str) -> RemoteBucket {
     let options = RemoteOptions {
         kind: store.kind(),
         bucket: "bucket".to_owned(),
-        endpoint_url: Some(store.endpoint.clone()),
+        endpoint_url: Some(endpoint.to_owned()),
         region: Some("here".to_owned()),
         no_sign_request: true,
         // Longer than any wait of a test: no test here is about it.

@@ -160,6 +160,8 @@ impl Request {
         let mut body = vec![0; length.and_then(|text| text.parse().ok()).unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        // A proxy is told the whole address.
+        let path = path.strip_prefix("http://store.example").unwrap_or(path);
         let key = path.strip_prefix("/bucket").unwrap_or(path).trim_start_matches('/').to_owned();
         let fields = query.split('&').filter(|field| !field.is_empty());
         let query = fields.map(|field| field.split_once('=').unwrap_or((field, "")));

@@ -8,17 +8,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What a server says to a method and a path: a status, the type of the body, and the body.
-type Says = fn(&str, &str) -> (u16, &'static str, String);
+pub(super) type Says = fn(&str, &str) -> (u16, &'static str, String);
 
 /// A server, and the methods and paths that it was asked.
-struct Server {
-    address: String,
+pub(super) struct Server {
+    pub(super) address: String,
     says: Arc<Mutex<Says>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    fn new(says: Says) -> Self {
+    pub(super) fn new(says: Says) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/", listener.local_addr().unwrap());
         let (says, asked) = (Arc::new(Mutex::new(says)), Arc::<Mutex<Vec<String>>>::default());

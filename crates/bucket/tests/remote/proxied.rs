@@ -1,0 +1,83 @@
+//! What fails by way of a proxy names it: the proxy may be why.
+//!
+//! A proxy is that of the environment, so each test runs once more in a process of its own.
+
+use super::bucket_at;
+use super::store::{Answer, Fault, Step, Store};
+use super::web::Server;
+use bytes::Bytes;
+use ogive_bucket::{Bucket as _, Fetch, Result, Taker, WebBucket};
+use std::ops::ControlFlow;
+use std::process::Command;
+use std::sync::mpsc;
+
+/// Says where the proxy is to the process that goes by it.
+const PROXY: &str = "HTTP_PROXY";
+
+/// Runs a test again, with a proxy.
+fn again(test: &str, proxy: &str) {
+    let mut run = Command::new(std::env::current_exe().unwrap());
+    run.args(["--exact", test]).env(PROXY, proxy).env("CHILD", "").env_remove("NO_PROXY");
+    for other in ["http_proxy", "ALL_PROXY", "all_proxy", "no_proxy", "REQUEST_METHOD"] {
+        run.env_remove(other);
+    }
+    let output = run.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn is_child() -> bool {
+    std::env::var_os("CHILD").is_some()
+}
+
+fn names_the_proxy<T: std::fmt::Debug>(done: Result<T>) {
+    let (said, proxy) = (done.unwrap_err().to_string(), std::env::var(PROXY).unwrap());
+    assert_eq!(said.matches(proxy.trim_end_matches('/')).count(), 1, "{said}");
+}
+
+#[test]
+fn each_way_to_ask_a_store() {
+    if !is_child() {
+        let store = Store::new();
+        store.put("k", b"bytes");
+        // A HEAD is sent again without the wish for a checksum.
+        for step in [Step::Head, Step::Head, Step::Get, Step::Get, Step::List] {
+            let answer = Answer::Error(403, "AccessDenied");
+            store.doom(step, Fault { answer, is_done: false });
+        }
+        return again("proxied::each_way_to_ask_a_store", &store.endpoint);
+    }
+    struct Waits(mpsc::Sender<Result<u64>>);
+    impl Taker for Waits {
+        fn piece(&mut self, _: Bytes) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+        fn end(self: Box<Self>, result: Result<u64>) {
+            self.0.send(result).unwrap();
+        }
+    }
+    let bucket = bucket_at("http://store.example");
+    names_the_proxy(bucket.head("k"));
+    names_the_proxy(bucket.get("k", 0..1, None, &mut |_| ControlFlow::Continue(())));
+    let (sender, receiver) = mpsc::channel();
+    let fetch = Fetch { key: "k".into(), range: 0..1, expected: None, is_demanded: true };
+    bucket.fetch(fetch, Box::new(Waits(sender)));
+    names_the_proxy(receiver.recv().unwrap());
+    let listing = ogive_bucket::Listing { prefix: "", delimited: true, page: 10 };
+    names_the_proxy(bucket.list(&listing, &mut |_| ControlFlow::Continue(())));
+    assert_eq!(bucket.head("k").unwrap().size_bytes, 5, "the proxy is asked");
+}
+
+#[test]
+fn a_web_server() {
+    if !is_child() {
+        let proxy = Server::new(|method, _| match method {
+            "HEAD" => (200, "text/plain", "hello".to_owned()),
+            _ => (403, "text/plain", String::new()),
+        });
+        return again("proxied::a_web_server", &proxy.address);
+    }
+    names_the_proxy(WebBucket::open("http://files.example/d/", None));
+    let file = WebBucket::open("http://files.example/f", None).unwrap();
+    names_the_proxy(file.get("f", 0..1, None, &mut |_| ControlFlow::Continue(())));
+}
