@@ -62,7 +62,7 @@ pub use probe::probe;
 #[cfg(feature = "demo")]
 pub use remote::Demo;
 #[cfg(feature = "remote")]
-pub use remote::{RemoteBucket, RemoteOptions, StoreKind};
+pub use remote::{RemoteBucket, RemoteOptions, Renewal, StoreKind};
 pub use requests::Requests;
 #[cfg(feature = "remote")]
 pub use web::WebBucket;

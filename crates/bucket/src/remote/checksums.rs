@@ -18,6 +18,7 @@
 //! One, a leaf.
 
 use super::credentials::sign_again;
+use super::renewed::Renewed;
 use crate::{Algorithm, Checksum, ETag};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -25,11 +26,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use md5::{Digest as _, Md5};
 use opendal::Buffer;
 use parking_lot::Mutex;
-use reqsign_aws_v4::Credential;
-use reqsign_core::Signer;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 const MODE: &str = "x-amz-checksum-mode";
 const CONTENT_MD5: &str = "content-md5";
@@ -41,7 +40,7 @@ const KEPT_MAX: usize = 100_000;
 pub(super) struct Checksums {
     /// Who signs: nobody, where requests are not signed. Not set where a store is asked that shows
     /// none.
-    signer: OnceLock<Option<Signer<Credential>>>,
+    signer: OnceLock<Option<Arc<Renewed>>>,
     is_refused: AtomicBool,
     is_demanded: AtomicBool,
     /// By ETag: equal strong tags of one bucket are equal bytes.
@@ -71,19 +70,19 @@ fn shown(headers: &HeaderMap) -> Option<Checksum> {
 async fn with_field(
     request: &Request<Buffer>,
     (name, value): (&'static str, HeaderValue),
-    signer: Option<&Signer<Credential>>,
+    signer: Option<&Renewed>,
 ) -> Option<Request<Buffer>> {
     let (mut parts, body) = request.clone().into_parts();
     parts.headers.insert(name, value);
     if let Some(signer) = signer {
-        sign_again(signer, &mut parts).await.ok()?;
+        sign_again(&signer.signer(), &mut parts).await.ok()?;
     }
     Some(Request::from_parts(parts, body))
 }
 
 impl Checksums {
     /// From now on objects are asked for theirs, with requests that are signed so.
-    pub(super) fn ask_with(&self, signer: Option<Signer<Credential>>) {
+    pub(super) fn ask_with(&self, signer: Option<Arc<Renewed>>) {
         // A bucket has one signer.
         let _ = self.signer.set(signer);
     }
@@ -97,7 +96,7 @@ impl Checksums {
         let is_for_object = (*method == Method::HEAD || is_whole) && uri.path().len() > 1;
         let signer =
             self.signer.get().filter(|_| is_for_object && !self.is_refused.load(Relaxed))?;
-        with_field(request, (MODE, HeaderValue::from_static("ENABLED")), signer.as_ref()).await
+        with_field(request, (MODE, HeaderValue::from_static("ENABLED")), signer.as_deref()).await
     }
 
     /// Whether a request brings bytes of an object, of which the store may demand a checksum.
@@ -127,7 +126,7 @@ impl Checksums {
         let mut sum = Md5::new();
         request.body().clone().for_each(|piece| sum.update(&piece));
         let value = HeaderValue::try_from(BASE64_STANDARD.encode(sum.finalize())).ok()?;
-        with_field(request, (CONTENT_MD5, value), self.signer.get()?.as_ref()).await
+        with_field(request, (CONTENT_MD5, value), self.signer.get()?.as_deref()).await
     }
 
     /// Whether an answer may be the fault of having asked so.

@@ -6,6 +6,10 @@
 //! words as a shell does, and run; no shell sees it. (AWS CLI User Guide, "Sourcing credentials with
 //! an external process".)
 //!
+//! What a place complains of, such as a single sign-on that has ended, the library tells nobody. It
+//! is kept here for the error of the request that has no credentials. Only the machine is left out:
+//! most machines have none, and each of them complains.
+//!
 //! # How often
 //! Whoever signs asks anew when what he has ends within two minutes. A program may give again what
 //! it gave, or what lasts for less, and would be run for each request. So what was found stands for
@@ -19,14 +23,21 @@
 
 use super::variable;
 use opendal::HttpTransporter;
-use reqsign_aws_v4::{Credential, DefaultCredentialProvider, ProcessCredentialProvider};
+use parking_lot::Mutex as Leaf;
+use reqsign_aws_v4::{
+    AssumeRoleWithWebIdentityCredentialProvider as WebIdentity, Credential,
+    ECSCredentialProvider as Container, EnvCredentialProvider as Environment,
+    IMDSv2CredentialProvider as Machine, ProcessCredentialProvider as Program,
+    ProfileCredentialProvider as Profile, SSOCredentialProvider as SingleSignOn,
+};
 use reqsign_core::time::Timestamp;
 use reqsign_core::{
-    CommandExecute, CommandOutput, Context, Error, OsEnv, ProvideCredential, Result, Signer,
-    SigningCredential,
+    CommandExecute, CommandOutput, Context, Error, OsEnv, ProvideCredential, ProvideCredentialDyn,
+    Result, Signer, SigningCredential,
 };
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -44,12 +55,29 @@ pub(super) struct Credentials {
     /// The profile that was asked for.
     profile: Option<String>,
     found: Mutex<Option<(Credential, Instant)>>,
+    /// Why there were none, when they were looked for last by anybody.
+    why: Arc<Leaf<Option<String>>>,
 }
+
+/// A place where credentials are looked for.
+type Place = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
 impl Credentials {
     /// Of a profile, or of the one that the environment names.
     pub(super) fn new(profile: Option<&str>) -> Self {
-        Self { profile: profile.map(str::to_owned), found: Mutex::new(None) }
+        let (profile, found) = (profile.map(str::to_owned), Mutex::new(None));
+        Self { profile, found, why: Arc::default() }
+    }
+
+    /// The same places, at which nobody has looked yet.
+    pub(super) fn anew(&self) -> Self {
+        let (profile, why) = (self.profile.clone(), Arc::clone(&self.why));
+        Self { profile, found: Mutex::new(None), why }
+    }
+
+    /// What the places complained of, if there were no credentials.
+    pub(super) fn why(&self) -> Option<String> {
+        self.why.lock().clone()
     }
 
     /// What the profile's `credential_process` is, in the file of settings or of credentials.
@@ -77,20 +105,47 @@ impl Credentials {
         None
     }
 
+    /// The places in their order, each with what its complaints are told by.
+    fn places(&self, command: Option<String>) -> Vec<(Option<&'static str>, Place)> {
+        let (mut profile, mut sign_on) = (Profile::default(), SingleSignOn::default());
+        let mut places: Vec<(_, Place)> = Vec::new();
+        match &self.profile {
+            // Who names one means it, whatever the environment has.
+            Some(name) => {
+                (profile, sign_on) = (profile.with_profile(name), sign_on.with_profile(name))
+            }
+            None => places.push((Some("the environment"), Box::new(Environment::new()))),
+        }
+        places.push((Some("the profile"), Box::new(profile)));
+        places.push((Some("single sign-on"), Box::new(sign_on)));
+        places.push((Some("web identity"), Box::new(WebIdentity::default())));
+        if let Some(command) = command {
+            let program = Program::new().with_command(command);
+            places.push((Some("the program"), Box::new(program)));
+        }
+        places.push((Some("the container"), Box::new(Container::default())));
+        places.push((None, Box::new(Machine::default())));
+        places
+    }
+
     async fn look(&self, context: &Context) -> Result<Option<Credential>> {
         let context = context.clone().with_command_execute(Programs);
-        let mut places = DefaultCredentialProvider::builder();
         let command = self.command(&context).await;
         let is_run = command.is_some();
-        if let Some(command) = command {
-            places = places.process(ProcessCredentialProvider::new().with_command(command));
+        let mut complaints = Vec::new();
+        for (name, place) in self.places(command) {
+            match (place.provide_credential_dyn(&context).await, name) {
+                (Ok(Some(found)), _) => {
+                    *self.why.lock() = None;
+                    return Ok(Some(if is_run { found } else { to_be_asked_for_again(found) }));
+                }
+                (Err(error), Some(name)) => complaints.push(format!("{name}: {error}")),
+                (Err(error), None) => log::info!("the machine has no credentials: {error}"),
+                (Ok(None), _) => {}
+            }
         }
-        if let Some(profile) = &self.profile {
-            // Who names one means it, whatever the environment has.
-            places = places.with_profile(profile).no_env();
-        }
-        let found = places.build().provide_credential(&context).await?;
-        Ok(found.map(|found| if is_run { found } else { to_be_asked_for_again(found) }))
+        *self.why.lock() = Some(complaints.join("; ")).filter(|why| !why.is_empty());
+        Ok(None)
     }
 }
 
@@ -171,12 +226,7 @@ impl CommandExecute for Programs {
     async fn command_execute(&self, program: &str, arguments: &[&str]) -> Result<CommandOutput> {
         // The library has cut the command at its spaces, quoted or not.
         let command = [&[program], arguments].concat().join(" ");
-        let wrong = |why: String| {
-            let said = format!("credential_process {command}: {why}");
-            // The library tells whoever asked only that there are no credentials.
-            log::warn!("{said}");
-            Error::unexpected(said)
-        };
+        let wrong = |why: String| Error::unexpected(format!("credential_process {command}: {why}"));
         let words = shlex::split(&command).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| wrong("its quotes do not match".to_owned()))?;
         let running = Command::new(&words[0])

@@ -32,8 +32,8 @@ const CLOCKS_DIFFER: u64 = 10;
 const PAGES_MAX: usize = 100;
 
 /// Signs what the library has no words for.
-pub(super) fn signer(region: &str, profile: Option<&str>) -> Signer<Credential> {
-    Signer::new(Context::new(), Credentials::new(profile), RequestSigner::new("s3", region))
+pub(super) fn signer(region: &str, credentials: Credentials) -> Signer<Credential> {
+    Signer::new(Context::new(), credentials, RequestSigner::new("s3", region))
 }
 
 /// The parts of an address: the bucket's, with a slash at its end, and the key.

@@ -30,6 +30,7 @@ mod transport;
 mod versions;
 mod window;
 
+pub use renewed::Renewal;
 pub use stores::StoreKind;
 
 use crate::clients::{Clients, Proxy};
@@ -162,6 +163,7 @@ struct Shared {
     transport: HttpTransporter,
     /// `None` where requests are not signed.
     signer: Option<Signer<Credential>>,
+    renewed: Option<Arc<Renewed>>,
     /// Taken by [`Drop`] only: it must not be dropped where something waits for it.
     runtime: Option<Runtime>,
 }
@@ -195,11 +197,13 @@ impl RemoteBucket {
         let (notes, checksums) = (Arc::<Notes>::default(), Arc::<Checksums>::default());
         let noted = (Arc::clone(&notes), Arc::clone(&checksums));
         let profile = options.profile.as_deref();
-        let renewed = way.signer.clone().map(|signer| Renewed::new(signer, profile));
+        let signer = way.signer.as_ref().map(|(signer, _)| signer.clone());
+        let renewed = way.signer.map(Renewed::new).map(Arc::new);
         let authorities = options.kind.authorities(profile).map_err(failed)?;
         let build = || reqwest::Client::builder().tls_certs_merge(authorities.clone());
         let clients = Clients::new(build).map_err(failed)?;
-        let transport = Transport::new(Arc::clone(&counters), noted, renewed, clients, timeout);
+        let transport =
+            Transport::new(Arc::clone(&counters), noted, renewed.clone(), clients, timeout);
         let transport = HttpTransporter::new(transport);
         let context = OperationContext::new().with_http_transport(transport.clone());
         let operator = way.operator.with_context(context);
@@ -215,7 +219,7 @@ impl RemoteBucket {
         );
         // Of the others none shows any, and a store of this process has nobody to sign anew.
         if options.kind == StoreKind::S3 && !options.is_demo() {
-            checksums.ask_with(way.signer.clone());
+            checksums.ask_with(renewed.clone());
         }
         let proxy = Proxy::of(&way.endpoint);
         let endpoint = options.stands_for().unwrap_or(way.endpoint);
@@ -236,7 +240,8 @@ impl RemoteBucket {
                 versions: Versions::default(),
                 proxy,
                 transport,
-                signer: way.signer,
+                signer,
+                renewed,
                 runtime: Some(runtime),
             }),
         })
@@ -245,6 +250,13 @@ impl RemoteBucket {
     /// Takes conditions for honoured, as [`probe`](crate::probe()) has found. Before that none is.
     pub fn believe(&self, promises: Promises) {
         *self.shared.promises.lock() = promises;
+    }
+
+    /// Has credentials looked for anew; `None` where that is not done here: only those of `s3://`
+    /// are, if its requests are signed.
+    pub fn renewal(&self) -> Option<Renewal> {
+        let (renewed, runtime) = (&self.shared.renewed, &self.shared.runtime);
+        Some(Renewal::new(renewed.clone()?, runtime.as_ref()?.handle().clone()))
     }
 
     /// Has uploads in parts noted in a journal, so that one that a crash cuts off is found.
@@ -302,7 +314,11 @@ impl Shared {
 
     /// What an error of the library is to all above.
     fn told(&self, key: &str, error: &opendal::Error) -> BucketError {
-        self.proxy.named_in(translate(key, error))
+        let error = self.proxy.named_in(translate(key, error));
+        match &self.renewed {
+            Some(renewed) => renewed.explained(error),
+            None => error,
+        }
     }
 
     /// The key, if it means itself at the store.

@@ -4,33 +4,81 @@
 //! the same request is sent again with them. Who may not do something is refused with each request,
 //! so that is done once in [`PAUSE`], and what was found holds for all requests in the meantime.
 //!
+//! Somebody may say that there are others. Then they are looked for at once, and all requests are
+//! signed with them from then on. If there are none, those from before go on.
+//!
 //! # Locks
-//! One, held while credentials are looked for: all who were refused wait for one answer.
+//! One of those who were refused, held while credentials are looked for: all wait for one answer.
+//! One of who signs, a leaf.
 
 use super::credentials::{Credentials, PAUSE, sign_again};
+use crate::BucketError;
 use http::{HeaderMap, Request, StatusCode};
 use opendal::Buffer;
 use reqsign_aws_v4::Credential;
 use reqsign_core::Signer;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 /// Looks for credentials anew.
 pub(super) struct Renewed {
-    signer: Signer<Credential>,
-    profile: Option<String>,
-    /// Who signs with what was found last, and since when.
+    places: Credentials,
+    /// Who signs what was signed before, with what was found last.
+    signer: parking_lot::Mutex<Signer<Credential>>,
+    /// Whether somebody has said that there are others.
+    is_told: AtomicBool,
+    /// Since when somebody who was refused has found what there is.
     found: Mutex<Option<(Signer<Credential>, Instant)>>,
 }
 
 impl Renewed {
-    pub(super) fn new(signer: Signer<Credential>, profile: Option<&str>) -> Self {
-        Self { signer, profile: profile.map(str::to_owned), found: Mutex::default() }
+    pub(super) fn new((signer, places): (Signer<Credential>, Credentials)) -> Self {
+        let (signer, found) = (parking_lot::Mutex::new(signer), Mutex::default());
+        Self { places, signer, is_told: AtomicBool::new(false), found }
+    }
+
+    /// The same error, with why there were no credentials if it is of that.
+    pub(super) fn explained(&self, error: BucketError) -> BucketError {
+        let is_of_that = matches!(
+            &error,
+            BucketError::Denied { message, .. } if message.contains("signing credential")
+        );
+        match self.places.why().filter(|_| is_of_that) {
+            Some(why) => error.with(&format!(" ({why})")),
+            None => error,
+        }
+    }
+
+    /// Who signs.
+    pub(super) fn signer(&self) -> Signer<Credential> {
+        self.signer.lock().clone()
+    }
+
+    /// One who has looked nowhere yet.
+    fn anew(&self) -> Signer<Credential> {
+        self.signer().with_credential_provider(self.places.anew())
     }
 
     /// Whether an answer may be because of credentials that have ended.
     pub(super) fn may_help(status: StatusCode) -> bool {
         matches!(status.as_u16(), 400 | 401 | 403)
+    }
+
+    /// The same request signed with what was found since somebody said that there are others.
+    pub(super) async fn as_asked(&self, request: Request<Buffer>) -> Request<Buffer> {
+        if !self.is_told.load(Relaxed) {
+            return request;
+        }
+        let (mut parts, body) = request.into_parts();
+        let before = parts.headers.clone();
+        if sign_again(&self.signer(), &mut parts).await.is_err() {
+            parts.headers = before;
+        }
+        Request::from_parts(parts, body)
     }
 
     /// The same request signed with other credentials, if there are any.
@@ -40,8 +88,7 @@ impl Renewed {
             match &*found {
                 Some((signer, since)) if since.elapsed() < PAUSE => signer.clone(),
                 _ => {
-                    let places = Credentials::new(self.profile.as_deref());
-                    let signer = self.signer.clone().with_credential_provider(places);
+                    let signer = self.anew();
                     *found = Some((signer.clone(), Instant::now()));
                     signer
                 }
@@ -50,7 +97,52 @@ impl Renewed {
         let (mut parts, body) = request.into_parts();
         let before = signed_by(&parts.headers);
         sign_again(&signer, &mut parts).await.ok()?;
-        (signed_by(&parts.headers) != before).then(|| Request::from_parts(parts, body))
+        let is_other = signed_by(&parts.headers) != before;
+        is_other.then(|| {
+            *self.signer.lock() = signer;
+            Request::from_parts(parts, body)
+        })
+    }
+}
+
+/// Has the credentials of a bucket looked for anew.
+pub struct Renewal {
+    renewed: Arc<Renewed>,
+    runtime: Handle,
+}
+
+impl fmt::Debug for Renewal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Renewal").finish_non_exhaustive()
+    }
+}
+
+impl Renewal {
+    pub(super) fn new(renewed: Arc<Renewed>, runtime: Handle) -> Self {
+        Self { renewed, runtime }
+    }
+
+    /// Looks for credentials where they came from, and signs with what there is from now on. May
+    /// take as long as those places take to answer.
+    ///
+    /// # Errors
+    /// What those places complain of, if there are none. Then those from before go on.
+    pub fn look(&self) -> Result<(), String> {
+        let signer = self.renewed.anew();
+        // Nothing is sent: to sign is to look.
+        let request =
+            Request::get("http://localhost/").body(()).map_err(|error| error.to_string())?;
+        let (mut parts, ()) = request.into_parts();
+        let signed = self.runtime.block_on(async {
+            sign_again(&signer, &mut parts).await?;
+            // What was found before is not to come back.
+            *self.renewed.found.lock().await = None;
+            Ok::<_, reqsign_core::Error>(())
+        });
+        signed.map_err(|error| self.renewed.places.why().unwrap_or_else(|| error.to_string()))?;
+        *self.renewed.signer.lock() = signer;
+        self.renewed.is_told.store(true, Relaxed);
+        Ok(())
     }
 }
 

@@ -43,8 +43,9 @@ pub enum StoreKind {
 pub(super) struct Way {
     pub(super) operator: Operator,
     pub(super) endpoint: String,
-    /// For requests that the library has no words for; `None` where there are none.
-    pub(super) signer: Option<Signer<Credential>>,
+    /// For requests that the library has no words for, and what is signed with; `None` where there
+    /// are none.
+    pub(super) signer: Option<(Signer<Credential>, Credentials)>,
 }
 
 impl StoreKind {
@@ -229,8 +230,9 @@ fn s3(
     }
     let profile = options.profile.as_deref();
     let is_signed = !options.no_sign_request && !options.is_demo();
+    let credentials = Credentials::new(profile);
     if is_signed {
-        let chain = ProvideCredentialChain::new().push(Credentials::new(profile));
+        let chain = ProvideCredentialChain::new().push(credentials.anew());
         builder = builder.credential_provider_chain(chain);
     }
     // What is found elsewhere is not for a store of this process.
@@ -242,7 +244,7 @@ fn s3(
             .disable_config_load()
             .disable_ec2_metadata();
     }
-    let signer = is_signed.then(|| left::signer(&region, profile));
+    let signer = is_signed.then(|| (left::signer(&region, credentials.anew()), credentials));
     Ok(Way { operator: told(Operator::new(builder))?, endpoint, signer })
 }
 

@@ -110,7 +110,7 @@ pub(super) struct Transport {
     notes: Arc<Notes>,
     checksums: Arc<Checksums>,
     /// `None` where requests are not signed, or by somebody else's rules.
-    renewed: Option<Renewed>,
+    renewed: Option<Arc<Renewed>>,
     timeout: Duration,
 }
 
@@ -174,7 +174,7 @@ impl Transport {
     pub(super) fn new(
         counters: Arc<Counters>,
         (notes, checksums): (Arc<Notes>, Arc<Checksums>),
-        renewed: Option<Renewed>,
+        renewed: Option<Arc<Renewed>>,
         clients: Clients,
         timeout: Duration,
     ) -> Self {
@@ -243,6 +243,7 @@ impl Transport {
         kind: Kind,
     ) -> opendal::Result<Response<HttpBody>> {
         let Some(renewed) = &self.renewed else { return self.send_asking(request, kind).await };
+        let request = renewed.as_asked(request).await;
         let response = self.send_asking(request.clone(), kind).await?;
         if !Renewed::may_help(response.status()) {
             return Ok(response);

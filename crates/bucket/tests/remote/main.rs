@@ -4,6 +4,8 @@
 
 mod answers;
 mod blobs;
+mod child;
+mod credentials;
 mod demands;
 mod left;
 mod proxied;
@@ -16,12 +18,16 @@ use std::time::Duration;
 use store::Store;
 
 fn bucket(store: &Store) -> RemoteBucket {
-    bucket_at(&store.endpoint)
+    let options = RemoteOptions { kind: store.kind(), ..options(&store.endpoint) };
+    RemoteBucket::new(&options).unwrap()
 }
 
 fn bucket_at(endpoint: &str) -> RemoteBucket {
-    let options = RemoteOptions {
-        kind: store.kind(),
+    RemoteBucket::new(&options(endpoint)).unwrap()
+}
+
+fn options(endpoint: &str) -> RemoteOptions {
+    RemoteOptions {
         bucket: "bucket".to_owned(),
         endpoint_url: Some(endpoint.to_owned()),
         region: Some("here".to_owned()),
@@ -29,6 +35,5 @@ fn bucket_at(endpoint: &str) -> RemoteBucket {
         // Longer than any wait of a test: no test here is about it.
         timeout: Some(Duration::from_secs(600)),
         ..RemoteOptions::default()
-    };
-    RemoteBucket::new(&options).unwrap()
+    }
 }

@@ -1,34 +1,18 @@
 //! What fails by way of a proxy names it: the proxy may be why.
 //!
-//! A proxy is that of the environment, so each test runs once more in a process of its own.
+//! A proxy is that of the environment.
 
 use super::bucket_at;
+use super::child::{again, is_child};
 use super::store::{Answer, Fault, Step, Store};
 use super::web::Server;
 use bytes::Bytes;
 use ogive_bucket::{Bucket as _, Fetch, Result, Taker, WebBucket};
 use std::ops::ControlFlow;
-use std::process::Command;
 use std::sync::mpsc;
 
 /// Says where the proxy is to the process that goes by it.
 const PROXY: &str = "HTTP_PROXY";
-
-/// Runs a test again, with a proxy.
-fn again(test: &str, proxy: &str) {
-    let mut run = Command::new(std::env::current_exe().unwrap());
-    run.args(["--exact", test]).env(PROXY, proxy).env("CHILD", "").env_remove("NO_PROXY");
-    for other in ["http_proxy", "ALL_PROXY", "all_proxy", "no_proxy", "REQUEST_METHOD"] {
-        run.env_remove(other);
-    }
-    let output = run.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-}
-
-fn is_child() -> bool {
-    std::env::var_os("CHILD").is_some()
-}
 
 fn names_the_proxy<T: std::fmt::Debug>(done: Result<T>) {
     let (said, proxy) = (done.unwrap_err().to_string(), std::env::var(PROXY).unwrap());
@@ -45,7 +29,7 @@ fn each_way_to_ask_a_store() {
             let answer = Answer::Error(403, "AccessDenied");
             store.doom(step, Fault { answer, is_done: false });
         }
-        return again("proxied::each_way_to_ask_a_store", &store.endpoint);
+        return again("proxied::each_way_to_ask_a_store", &[(PROXY, store.endpoint.as_ref())]);
     }
     struct Waits(mpsc::Sender<Result<u64>>);
     impl Taker for Waits {
@@ -75,7 +59,7 @@ fn a_web_server() {
             "HEAD" => (200, "text/plain", "hello".to_owned()),
             _ => (403, "text/plain", String::new()),
         });
-        return again("proxied::a_web_server", &proxy.address);
+        return again("proxied::a_web_server", &[(PROXY, proxy.address.as_ref())]);
     }
     names_the_proxy(WebBucket::open("http://files.example/d/", None));
     let file = WebBucket::open("http://files.example/f", None).unwrap();

@@ -89,6 +89,8 @@ struct State {
     demands_checksums: bool,
     /// Keys and numbers of versions and delete markers, where they are kept.
     versions: Option<Vec<(String, u64)>>,
+    /// Which key the last request was signed with.
+    signed_by: String,
     /// Whether a prefix is listed below which nothing else is.
     lists_deleted: bool,
     /// Bodies that came with one, and those that were refused for want of one.
@@ -186,6 +188,12 @@ impl Request {
         let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
         let until = last.parse::<usize>().map_or(size, |last| last + 1).min(size);
         Some((first.parse().ok()?, until))
+    }
+
+    fn signed_by(&self) -> String {
+        let text = self.field("authorization").unwrap_or_default();
+        let key = text.split_once("Credential=").and_then(|(_, rest)| rest.split_once('/'));
+        key.map(|(key, _)| key.to_owned()).unwrap_or_default()
     }
 
     /// Whether its body is the one that its checksum is of.
@@ -324,6 +332,11 @@ impl Store {
         self.state.lock().versions.iter().flatten().map(|(key, _)| key.clone()).collect()
     }
 
+    /// Which key the last request was signed with.
+    pub(crate) fn signed_by(&self) -> String {
+        self.state.lock().signed_by.clone()
+    }
+
     /// How many bodies have come with the checksum that is theirs.
     pub(crate) fn summed(&self) -> u64 {
         self.state.lock().summed
@@ -377,6 +390,7 @@ impl Store {
                     StoreKind::Google => google::step(&request),
                 };
                 *state.asked.entry(step).or_default() += 1;
+                state.signed_by = request.signed_by();
                 let fault = state.faults.get_mut(&step).and_then(VecDeque::pop_front);
                 let done = match fault {
                     Some(Fault { is_done: false, .. }) => None,

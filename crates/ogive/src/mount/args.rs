@@ -283,7 +283,7 @@ pub(crate) struct MountArgs {
     ///
     /// The first SIGINT or SIGTERM unmounts cleanly, waiting for open files; a second one ends at
     /// once. So does SIGHUP, which a terminal sends when it is closed, if messages go to a terminal.
-    /// Any other mount opens its --log-file anew on SIGHUP.
+    /// Any other mount opens its --log-file anew on SIGHUP, and reads the credentials of s3:// anew.
     #[arg(short, long, help_heading = "Process options")]
     pub(crate) foreground: bool,
 

@@ -371,8 +371,8 @@ impl BucketSource {
             BucketError::Denied { .. } => refusal.hint(match self.remote.kind {
                 StoreKind::S3 => {
                     "check that there are credentials (environment, --profile), that they have not \
-                     expired, and that they allow s3:ListBucket; -v tells what each place of them \
-                     says; a public bucket needs --no-sign-request"
+                     expired, and that they allow s3:ListBucket; a public bucket needs \
+                     --no-sign-request"
                 }
                 StoreKind::Azure => {
                     "check that there are credentials (AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, \

@@ -6,9 +6,11 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use log::warn;
+use ogive_bucket::Renewal;
 use ogive_fs::{Mount, MountOptions, Unmounter};
 use ogive_l2::{Cipher, KeySource};
 use ogive_metrics::path_label;
@@ -73,16 +75,17 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
             let options = plan.options.clone();
             match opened {
                 OpenBucket::Store(origin) => {
+                    let renewal = origin.bucket().renewal();
                     let mount = Mount::of(origin, options)?;
-                    attend(mount, &plan, &source, ending, metrics, log_file)
+                    attend(mount, &plan, &source, ending, metrics, log_file, renewal)
                 }
                 OpenBucket::Web(origin) => {
                     let mount = Mount::of(origin, options)?;
-                    attend(mount, &plan, &source, ending, metrics, log_file)
+                    attend(mount, &plan, &source, ending, metrics, log_file, None)
                 }
                 OpenBucket::Demo(origin, store) => {
                     let mount = Mount::of(origin, options)?;
-                    let done = attend(mount, &plan, &source, ending, metrics, log_file);
+                    let done = attend(mount, &plan, &source, ending, metrics, log_file, None);
                     // It is asked until the mount has ended.
                     drop(store);
                     done
@@ -91,7 +94,7 @@ pub(crate) fn serve(mut plan: Plan) -> Result<()> {
         }
         None => {
             let mount = Mount::start(plan.options.clone())?;
-            attend(mount, &plan, &source, ending, metrics, log_file)
+            attend(mount, &plan, &source, ending, metrics, log_file, None)
         }
     }
 }
@@ -129,6 +132,7 @@ fn attend<O: Origin>(
     ending: Ending,
     metrics: Metrics,
     log_file: Option<File>,
+    renewal: Option<Renewal>,
 ) -> Result<()> {
     let mount_point = plan.options.mount_point.clone();
     let unmounter = mount.unmounter();
@@ -138,7 +142,7 @@ fn attend<O: Origin>(
     }
     let device = device_at(&mount_point);
     let hangup = match plan.ready_on_stdout || plan.log_file.is_some() || !is_at_terminal() {
-        true => Hangup::Reopens(plan.log_file.clone()),
+        true => Hangup::Reopens(plan.log_file.clone(), renewal.map(Arc::new)),
         false => Hangup::Ends,
     };
     let target = Target { unmounter: unmounter.clone(), mount_point, device };

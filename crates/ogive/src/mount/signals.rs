@@ -1,6 +1,6 @@
 //! Ending on a signal: the first one unmounts, a second one ends at once. SIGHUP ends a mount only
 //! in the foreground of a terminal, which sends it when it is closed; any other mount begins its log
-//! file anew, as daemons do for those that rotate logs.
+//! file anew, as daemons do for those that rotate logs, and reads credentials anew.
 //!
 //! One thread sleeps in read(2) on the pipe the signal handlers write to; without a signal it never
 //! wakes. The unmount itself runs on a thread of its own, so that a second signal is heard while it
@@ -13,9 +13,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use log::{error, info, warn};
+use ogive_bucket::Renewal;
 use ogive_fs::Unmounter;
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -36,8 +38,9 @@ pub(crate) struct Ending {
 pub(crate) enum Hangup {
     /// The terminal has gone.
     Ends,
-    /// The log file, if there is one, was given another name.
-    Reopens(Option<PathBuf>),
+    /// The log file, if there is one, was given another name, or there are other credentials for a
+    /// bucket.
+    Reopens(Option<PathBuf>, Option<Arc<Renewal>>),
 }
 
 /// Which mount to end.
@@ -64,8 +67,9 @@ impl Ending {
             let mut asked = false;
             for signal in self.signals.forever() {
                 let name = signal_hook::low_level::signal_name(signal).unwrap_or("signal");
-                if let (SIGHUP, Hangup::Reopens(log_file)) = (signal, &hangup) {
+                if let (SIGHUP, Hangup::Reopens(log_file, renewal)) = (signal, &hangup) {
                     reopen(log_file.as_deref());
+                    renew(renewal.as_ref());
                     continue;
                 }
                 if asked {
@@ -98,6 +102,21 @@ fn reopen(log_file: Option<&Path>) {
     match done {
         Ok(()) => info!("SIGHUP: this is the log from here on"),
         Err(reason) => error!("{reason}; messages go on to the file that was open"),
+    }
+}
+
+/// Looks for the credentials of a bucket anew, on a thread of its own: where they come from may take
+/// its time, and a mount is to be ended meanwhile.
+fn renew(renewal: Option<&Arc<Renewal>>) {
+    let Some(renewal) = renewal.cloned() else { return };
+    let look = move || match renewal.look() {
+        Ok(()) => info!("SIGHUP: requests are signed with the credentials that there are now"),
+        Err(reason) => {
+            warn!("SIGHUP: there are no credentials, and those from before go on: {reason}");
+        }
+    };
+    if let Err(reason) = thread::Builder::new().name("ogive-renewal".into()).spawn(look) {
+        error!("cannot look for credentials: {reason}; send SIGHUP again");
     }
 }
 

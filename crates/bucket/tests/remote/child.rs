@@ -1,0 +1,25 @@
+//! Tests that need an environment of their own: they run once more, in a process that has it.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// Whether this is that process.
+pub(crate) fn is_child() -> bool {
+    std::env::var_os("CHILD").is_some()
+}
+
+/// Runs a test again with these variables, and without any that say where to find a proxy or
+/// credentials.
+pub(crate) fn again(test: &str, variables: &[(&str, &OsStr)]) {
+    let mut run = Command::new(std::env::current_exe().unwrap());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy().to_ascii_uppercase();
+        if text.ends_with("_PROXY") || text.starts_with("AWS_") {
+            run.env_remove(name);
+        }
+    }
+    run.args(["--exact", test]).env("CHILD", "").envs(variables.iter().copied());
+    let output = run.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}

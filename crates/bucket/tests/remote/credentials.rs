@@ -1,0 +1,68 @@
+//! Credentials of the files of the AWS command line: those that somebody replaces, and those that
+//! are not there.
+
+use super::child::{again, is_child};
+use super::options;
+use super::store::Store;
+use ogive_bucket::{Bucket as _, RemoteBucket, RemoteOptions};
+use std::fs;
+use std::path::PathBuf;
+
+/// The files are below the home of a process of its own.
+fn in_a_home(test: &str, with: &[(&str, &str)]) {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join(".aws")).unwrap();
+    for (name, text) in with {
+        fs::write(home.path().join(".aws").join(name), text).unwrap();
+    }
+    let machine = ("AWS_EC2_METADATA_DISABLED", "true".as_ref());
+    again(test, &[("HOME", home.path().as_os_str()), machine]);
+}
+
+fn signing(store: &Store) -> RemoteBucket {
+    let options = RemoteOptions { no_sign_request: false, ..options(&store.endpoint) };
+    RemoteBucket::new(&options).unwrap()
+}
+
+fn keys(key: &str) -> String {
+    format!("[default]\naws_access_key_id = {key}\naws_secret_access_key = secret\n")
+}
+
+#[test]
+fn those_in_a_file_that_was_replaced_are_taken_as_soon_as_somebody_says_so() {
+    if !is_child() {
+        let test =
+            "credentials::those_in_a_file_that_was_replaced_are_taken_as_soon_as_somebody_says_so";
+        return in_a_home(test, &[("credentials", &keys("FIRST"))]);
+    }
+    let store = Store::new();
+    store.put("k", b"bytes");
+    let bucket = signing(&store);
+    let renewal = bucket.renewal().unwrap();
+    let all_are_signed_by = |key| {
+        // One that is signed twice, to ask for a checksum, and one that is not.
+        bucket.head("k").unwrap();
+        assert_eq!(store.signed_by(), key);
+        bucket.delete("other", None).unwrap();
+        assert_eq!(store.signed_by(), key);
+    };
+    all_are_signed_by("FIRST");
+    let path = PathBuf::from(std::env::var_os("HOME").unwrap()).join(".aws/credentials");
+    fs::write(&path, keys("SECOND")).unwrap();
+    renewal.look().unwrap();
+    all_are_signed_by("SECOND");
+    fs::remove_file(path).unwrap();
+    renewal.look().unwrap_err();
+}
+
+#[test]
+fn why_there_are_none_is_told_with_what_was_asked() {
+    if !is_child() {
+        let sign_on = "[default]\nsso_start_url = https://house.example/start\n\
+                       sso_region = r\nsso_account_id = 1\nsso_role_name = reader\n";
+        let test = "credentials::why_there_are_none_is_told_with_what_was_asked";
+        return in_a_home(test, &[("config", sign_on)]);
+    }
+    let said = signing(&Store::new()).head("k").unwrap_err().to_string();
+    assert!(said.contains("single sign-on: ") && said.contains("aws sso login"), "{said}");
+}
