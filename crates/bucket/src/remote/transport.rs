@@ -6,6 +6,11 @@
 //! itself, copying ranges and putting parts together, shows nothing on the way and has a limit of
 //! its own.
 //!
+//! # Length
+//! What is no object is read whole, so it has a bound. Of an error, or of the answer to a write, the
+//! beginning is read ([`SAID_BYTES_MAX`]). A listing or credentials that are too long are an error.
+//! What is not read is given up with its connection.
+//!
 //! # Notes
 //! An upload in parts is noted in the journal before it begins, with its id when that is known, and
 //! the note is deleted when the store has ended it. What a crash leaves of uploads is found so. The
@@ -19,9 +24,10 @@ use crate::clients::Clients;
 use crate::journal::{Journal, UploadLog};
 use crate::object_metadata::{BLOB_TYPE, LEASE};
 use crate::requests::{Counters, Kind};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, Request, Response};
+use opendal::raw::oio::ReadStream as _;
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport};
 use opendal_http_transport_reqwest::ReqwestTransport;
 use parking_lot::Mutex;
@@ -41,6 +47,10 @@ const BUFFERED_BYTES: u64 = 4 << 20;
 const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
 /// How long a store may copy a range, or put an upload together.
 const STORE_WORKS: Duration = Duration::from_secs(600);
+/// What is read of an error, of an answer to a write, and of credentials, in bytes.
+const SAID_BYTES_MAX: u64 = 64 << 10;
+/// The longest page of a listing, in bytes: of 1,000 keys of 1,024 bytes, with room to spare.
+const PAGE_BYTES_MAX: u64 = 32 << 20;
 /// How the error of a request begins that was given up.
 pub(super) const LATE: &str = "no answer in time";
 
@@ -277,7 +287,13 @@ impl Transport {
         let mut answer = pin!(async {
             let mut response = sending.await?;
             let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
-            Ok::<_, reqwest::Error>((status, headers, response.bytes().await?))
+            let mut said = BytesMut::new();
+            while (said.len() as u64) < SAID_BYTES_MAX
+                && let Some(piece) = response.chunk().await?
+            {
+                said.extend_from_slice(&piece);
+            }
+            Ok::<_, reqwest::Error>((status, headers, said.freeze()))
         });
         let began = Instant::now();
         let (status, headers, bytes) = loop {
@@ -309,7 +325,7 @@ impl Transport {
         response: Response<HttpBody>,
     ) -> opendal::Result<Response<HttpBody>> {
         let (parts, mut body) = response.into_parts();
-        let bytes = in_time(STORE_WORKS.max(self.timeout), body.to_buffer()).await?.to_bytes();
+        let bytes = in_time(STORE_WORKS.max(self.timeout), said(&mut body)).await?;
         let text = String::from_utf8_lossy(&bytes);
         // A store that works for long says 200 first, and then what has become of it.
         let is_done = parts.status.is_success() && !text.contains("<Error>");
@@ -330,10 +346,15 @@ impl Transport {
 impl HttpTransport for Transport {
     async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
         if request.uri().host().is_some_and(is_for_credentials) {
-            return in_time(self.timeout, self.client(&request).fetch(request)).await;
+            let response = in_time(self.timeout, self.client(&request).fetch(request)).await?;
+            let (parts, body) = response.into_parts();
+            return Ok(Response::from_parts(parts, limited(body, SAID_BYTES_MAX)));
         }
         let (method, address) = (request.method().as_str(), request.uri());
         let kind = Kind::of(method, address.path(), address.query());
+        // What is asked of uploads is a listing as well.
+        let is_of_uploads = address.query().is_some_and(|query| query.starts_with("upload"));
+        let is_object = kind == Kind::Get && !is_of_uploads;
         self.counters.sent(kind, request.body().len() as u64);
         let step = Step::of(&request);
         let note = match step {
@@ -365,11 +386,12 @@ impl HttpTransport for Transport {
                 }
             }))
         });
+        let body = if is_object { body } else { limited(body, PAGE_BYTES_MAX) };
         let mut response = Response::from_parts(parts, body);
         let status = response.status();
         if status.is_client_error() || status.is_server_error() {
             let (parts, mut body) = response.into_parts();
-            let bytes = in_time(self.timeout, body.to_buffer()).await?.to_bytes();
+            let bytes = in_time(self.timeout, said(&mut body)).await?;
             let said = String::from_utf8_lossy(&bytes);
             match status.as_u16() {
                 401 | 403 if is_about_rate(&said) => self.counters.throttle(),
@@ -408,6 +430,33 @@ fn broken(error: reqwest::Error) -> Error {
     Error::new(ErrorKind::Unexpected, "send http request")
         .with_temporary(may_pass)
         .set_source(error.without_url())
+}
+
+/// The beginning of what is no object: the rest is not read, and its connection is given up.
+async fn said(body: &mut HttpBody) -> opendal::Result<Bytes> {
+    let mut said = BytesMut::new();
+    while (said.len() as u64) < SAID_BYTES_MAX {
+        let piece = body.read().await?.to_bytes();
+        if piece.is_empty() {
+            break;
+        }
+        said.extend_from_slice(&piece);
+    }
+    Ok(said.freeze())
+}
+
+/// The same body, which fails when it becomes longer than that.
+fn limited(body: HttpBody, most: u64) -> HttpBody {
+    body.map_inner(|stream| {
+        let mut length = 0;
+        Box::new(stream.map(move |piece| {
+            let piece = piece?;
+            length += piece.len() as u64;
+            let message = || format!("the answer is longer than {} KiB", most >> 10);
+            let is_short = length <= most;
+            is_short.then_some(piece).ok_or_else(|| Error::new(ErrorKind::Unexpected, message()))
+        }))
+    })
 }
 
 fn whole_body(bytes: Bytes) -> HttpBody {

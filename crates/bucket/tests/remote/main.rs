@@ -7,6 +7,7 @@ mod blobs;
 mod child;
 mod credentials;
 mod demands;
+mod endless;
 mod left;
 mod proxied;
 mod store;
