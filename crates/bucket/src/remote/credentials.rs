@@ -21,7 +21,9 @@
 //! # Locks
 //! One for each signer, held while credentials are looked for: all who sign wait for one answer.
 
+use super::transport::SAID_BYTES_MAX;
 use super::variable;
+use futures_util::future::try_join;
 use opendal::HttpTransporter;
 use parking_lot::Mutex as Leaf;
 use reqsign_aws_v4::{
@@ -36,9 +38,10 @@ use reqsign_core::{
     Result, Signer, SigningCredential,
 };
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
@@ -218,6 +221,35 @@ impl ProvideCredential for Credentials {
     }
 }
 
+/// Runs a program and takes what it says, up to a bound. One that says more is ended.
+async fn run(words: &[String]) -> std::io::Result<Output> {
+    let mut running = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let (out, complaint) = (running.stdout.take(), running.stderr.take());
+    let out = async {
+        let mut said = Vec::new();
+        let pipe = out.ok_or(std::io::ErrorKind::BrokenPipe)?;
+        pipe.take(SAID_BYTES_MAX + 1).read_to_end(&mut said).await?;
+        Ok::<_, std::io::Error>(said)
+    };
+    let complaint = async {
+        let mut said = Vec::new();
+        let mut pipe = complaint.ok_or(std::io::ErrorKind::BrokenPipe)?;
+        (&mut pipe).take(SAID_BYTES_MAX).read_to_end(&mut said).await?;
+        // A program that complains a lot may still give credentials.
+        tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
+        Ok(said)
+    };
+    let (stdout, stderr) = try_join(out, complaint).await?;
+    let status = running.wait().await?;
+    Ok(Output { status, stdout, stderr })
+}
+
 /// Runs the program of `credential_process`.
 #[derive(Debug)]
 struct Programs;
@@ -229,15 +261,13 @@ impl CommandExecute for Programs {
         let wrong = |why: String| Error::unexpected(format!("credential_process {command}: {why}"));
         let words = shlex::split(&command).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| wrong("its quotes do not match".to_owned()))?;
-        let running = Command::new(&words[0])
-            .args(&words[1..])
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let output = match tokio::time::timeout(PATIENCE, running).await {
+        let output = match tokio::time::timeout(PATIENCE, run(&words)).await {
             Ok(output) => output.map_err(|error| wrong(error.to_string()))?,
             Err(_) => return Err(wrong(format!("no answer in {} s", PATIENCE.as_secs()))),
         };
+        if output.stdout.len() as u64 > SAID_BYTES_MAX {
+            return Err(wrong(format!("it says more than {} KiB", SAID_BYTES_MAX >> 10)));
+        }
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -305,6 +335,17 @@ mod tests {
         let ends = Some(now + Duration::from_secs(3600));
         let kept = to_be_asked_for_again(Credential { expires_in: ends, ..key });
         assert_eq!(kept.expires_in, ends);
+    }
+
+    #[test]
+    fn a_program_is_listened_to_up_to_a_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let endless = program(directory.path(), "yes; exit 0");
+        let error = execute(&format!("'{endless}'")).unwrap_err().to_string();
+        assert!(error.contains("it says more than 64 KiB"), "{error}");
+        let chatty = "head -c 1000000 /dev/zero >&2; echo key";
+        let chatty = program(directory.path(), chatty);
+        assert_eq!(execute(&format!("'{chatty}'")).unwrap().stdout, b"key\n");
     }
 
     #[test]
