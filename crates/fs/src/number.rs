@@ -12,14 +12,17 @@
 //! | 1 | the root of the view, as FUSE demands |
 //! | up to `0xdfff_…` | the origin's number, for objects on the root's device |
 //! | `0xe000_…` to `0xefff_…` | 12 bits of device index, 48 bits of the number there |
-//! | `0xf000_…` to `0xf7ff_…` | numbers that fit nowhere else, handed out one by one |
+//! | `0xf000_…` to `0xf7ff_…` | digests of device and number, for what fits nowhere else |
 //! | `0xf800_…` up | node ids of later objects; never shown |
 //! | the last 256 | the control directory and its files |
 //!
-//! The lock guards the two small tables of devices and odd numbers, and nothing is called under
-//! it.
+//! A digest needs no memory, and is the same after a remount. Of a million objects two share one
+//! with a chance of one in a million; they are taken for one object then. The table of devices has
+//! [`DEVICES_MAX`] of them, each for as long as the mount lives.
+//!
+//! The lock guards the table of devices, and nothing is called under it.
 
-use hashbrown::HashMap;
+use ogive_origin::VersionSecret;
 use parking_lot::{Mutex, RwLock};
 
 /// The root of the view.
@@ -32,6 +35,9 @@ pub(crate) const LATER_FIRST: u64 = 0xf800 << 48;
 
 const OTHER_DEVICES_FIRST: u64 = 0xe000 << 48;
 const ODD_FIRST: u64 = 0xf000 << 48;
+/// Bits of a digest.
+const ODD_BITS: u32 = 59;
+/// Devices with a range of their own.
 const DEVICES_MAX: usize = 0x1000;
 const NUMBER_BITS: u32 = 48;
 
@@ -39,19 +45,13 @@ const NUMBER_BITS: u32 = 48;
 #[derive(Debug)]
 pub(crate) struct Numbers {
     root: RwLock<(u64, u64)>,
-    others: Mutex<Others>,
-}
-
-#[derive(Debug, Default)]
-struct Others {
-    devices: Vec<u64>,
-    odd: HashMap<(u64, u64), u64>,
+    devices: Mutex<Vec<u64>>,
 }
 
 impl Numbers {
     /// `root` is the device and inode number of the origin's root.
     pub(crate) fn new(root: (u64, u64)) -> Self {
-        Self { root: RwLock::new(root), others: Mutex::default() }
+        Self { root: RwLock::new(root), devices: Mutex::default() }
     }
 
     /// Notes that the origin's root is another object now.
@@ -68,19 +68,24 @@ impl Numbers {
         if device == root.0 && inode > ROOT && inode < OTHER_DEVICES_FIRST {
             return inode;
         }
-        let mut others = self.others.lock();
-        let index = match others.devices.iter().position(|known| *known == device) {
-            Some(index) => index,
-            None => {
-                others.devices.push(device);
-                others.devices.len() - 1
-            }
-        };
-        if device != root.0 && index < DEVICES_MAX && inode >> NUMBER_BITS == 0 {
+        if device != root.0
+            && inode >> NUMBER_BITS == 0
+            && let Some(index) = self.index(device)
+        {
             return OTHER_DEVICES_FIRST | (index as u64) << NUMBER_BITS | inode;
         }
-        let next = ODD_FIRST + others.odd.len() as u64;
-        *others.odd.entry((device, inode)).or_insert(next)
+        odd(device, inode)
+    }
+
+    /// The place of a device in the table; nothing if it has no room for it.
+    fn index(&self, device: u64) -> Option<usize> {
+        let mut devices = self.devices.lock();
+        let known = devices.iter().position(|known| *known == device);
+        if known.is_some() || devices.len() >= DEVICES_MAX {
+            return known;
+        }
+        devices.push(device);
+        Some(devices.len() - 1)
     }
 
     /// Whether this number belongs to the control directory.
@@ -89,12 +94,20 @@ impl Numbers {
     }
 }
 
+/// The number of what fits nowhere else. Its key is no secret: it has to be the same after a
+/// remount.
+fn odd(device: u64, inode: u64) -> u64 {
+    let message = [device.to_le_bytes(), inode.to_le_bytes()].concat();
+    let digest = VersionSecret::new([0; 32]).digest(&message);
+    ODD_FIRST | (digest >> (u128::BITS - ODD_BITS)) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::seed::seeded;
     use proptest::prelude::*;
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
 
     #[test]
     fn numbers_of_the_root_device_are_the_origins_own() {
@@ -103,6 +116,33 @@ mod tests {
         assert_eq!(numbers.of(8, 77), 77);
         assert_ne!(numbers.of(8, 1), ROOT);
         assert_ne!(numbers.of(9, 2), ROOT);
+    }
+
+    #[test]
+    fn numbers_that_fit_nowhere_else_are_the_same_after_a_remount_and_take_no_memory() {
+        let objects = [(8, 1), (8, u64::MAX), (9, 1 << 48), (9, ODD_FIRST)];
+        let numbers = Numbers::new((8, 2));
+        let before = objects.map(|(device, inode)| numbers.of(device, inode));
+        assert!(before.iter().all(|number| (ODD_FIRST..LATER_FIRST).contains(number)));
+        assert!(numbers.devices.lock().is_empty());
+        let again = Numbers::new((8, 2));
+        let mut after = objects;
+        after.reverse();
+        let mut after = after.map(|(device, inode)| again.of(device, inode));
+        after.reverse();
+        assert_eq!(before, after);
+    }
+
+    #[test]
+    fn devices_beyond_the_table_have_digests() {
+        let numbers = Numbers::new((8, 2));
+        let first = 1000;
+        let devices = first..first + 2 * DEVICES_MAX as u64;
+        let given: HashSet<u64> = devices.map(|device| numbers.of(device, 7)).collect();
+        assert_eq!(given.len(), 2 * DEVICES_MAX);
+        assert_eq!(given.iter().filter(|given| **given < ODD_FIRST).count(), DEVICES_MAX);
+        assert_eq!(numbers.devices.lock().len(), DEVICES_MAX);
+        assert_eq!(numbers.of(first, 9), OTHER_DEVICES_FIRST | 9);
     }
 
     proptest! {
