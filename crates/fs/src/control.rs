@@ -22,7 +22,9 @@
 //! A file's contents are made when it is opened, so a reader sees one moment. The exception is
 //! `trace`: a read of it gives what has come in since the last one, and nothing if nothing has; it
 //! never waits. One program at a time can have it open. `trace`, `reads` and `objects` are for the
-//! daemon's user alone. `objects` is made by one thread at a time, which may take as long as
+//! daemon's user alone. What is open takes [`HELD_BYTES_MAX`] at most, which `control_held_bytes` in
+//! `ogivestats` counts; beyond it nothing can be opened (`ENFILE`) until something is closed.
+//! `objects` is made by one thread at a time, which may take as long as
 //! walking the cache does; whoever opens it meanwhile gets `EBUSY`.
 
 mod tree;
@@ -75,6 +77,11 @@ enum File {
 /// Longest request that can be written, but for those about devices.
 const REQUEST_MAX_BYTES: usize = 64;
 
+/// Memory at which no further file can be opened, in bytes.
+const HELD_BYTES_MAX: u64 = 64 << 20;
+/// Memory of an open file besides its contents, in bytes.
+const HANDLE_BYTES: u64 = 128;
+
 /// The control directory of a mount.
 pub(crate) struct Control<O: Origin> {
     view: Weak<View<O>>,
@@ -96,6 +103,8 @@ pub(crate) struct Control<O: Origin> {
 struct State {
     handles: HashMap<u64, Handle>,
     next: u64,
+    /// What the handles take.
+    held_bytes: u64,
     reclaimed: String,
     pruned: String,
 }
@@ -105,6 +114,12 @@ struct Handle {
     file: File,
     contents: Arc<[u8]>,
     writable: bool,
+}
+
+impl Handle {
+    fn bytes(&self) -> u64 {
+        HANDLE_BYTES + self.contents.len() as u64
+    }
 }
 
 impl<O: Origin> Control<O> {
@@ -213,12 +228,17 @@ impl<O: Origin> Control<O> {
         if writable && !file.is_writable() {
             return Err(Errno::ACCESS);
         }
+        if self.state.lock().held_bytes >= HELD_BYTES_MAX {
+            return Err(Errno::NFILE);
+        }
         let contents = self.contents(file)?.into();
+        let handle = Handle { file, contents, writable };
         let mut state = self.state.lock();
         state.next += 1;
-        let handle = state.next;
-        state.handles.insert(handle, Handle { file, contents, writable });
-        Ok(handle)
+        state.held_bytes += handle.bytes();
+        let number = state.next;
+        state.handles.insert(number, handle);
+        Ok(number)
     }
 
     fn contents(&self, file: File) -> Result<Vec<u8>> {
@@ -230,7 +250,10 @@ impl<O: Origin> Control<O> {
             File::Companion(table) => self.statistics.zeroes(table),
             File::Dataset => self.statistics.dataset(&view, self.source()),
             File::State => format!("{}\n", state(&view.origin.standing())),
-            File::Ogivestats => self.statistics.ogivestats(&view),
+            File::Ogivestats => {
+                let held_bytes = self.state.lock().held_bytes;
+                self.statistics.ogivestats(&view, held_bytes)
+            }
             File::Mount => self.describe(&view),
             File::Memory => self.statistics.memory(),
             File::Version => concat!("ogive ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
@@ -367,7 +390,12 @@ impl<O: Origin> Control<O> {
 
     /// Lets go of a handle.
     pub(crate) fn release(&self, handle: u64) {
-        let removed = self.state.lock().handles.remove(&handle);
+        let removed = {
+            let mut state = self.state.lock();
+            let removed = state.handles.remove(&handle);
+            state.held_bytes -= removed.as_ref().map_or(0, Handle::bytes);
+            removed
+        };
         if let (Some(Handle { file: File::Trace, .. }), Some(view)) = (removed, self.view.upgrade())
         {
             view.observers.stop_recording();

@@ -33,8 +33,11 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a walk may take of a thread that met an object which is gone.
 const WALK: Duration = Duration::from_secs(2);
-/// Threads remembered before those that did not come back are looked for.
-const THREADS_MAX: usize = 1024;
+/// Threads that are expected back at most. With more, those that are late are left out, and all if
+/// that is not half of them: a program of those may see `ESTALE`.
+const THREADS_MAX: usize = 1 << 14;
+/// Threads that ask anew at most: all are looked through by each lookup.
+const STALE_MAX: usize = 1024;
 
 /// Threads that are expected back.
 pub(crate) struct Retries {
@@ -82,10 +85,10 @@ impl Retries {
     /// Notes that a thread is told `ESTALE`, after which it walks a path anew.
     pub(crate) fn met_stale(&self, thread: u32) {
         let mut stale = self.stale.lock();
-        if stale.len() >= THREADS_MAX {
+        if stale.len() >= STALE_MAX {
             stale.retain(|_, since| since.elapsed() < WALK);
         }
-        if stale.len() < THREADS_MAX {
+        if stale.len() < STALE_MAX {
             stale.insert(thread, Instant::now());
         }
         self.stale_count.store(stale.len(), Ordering::Relaxed);
@@ -106,14 +109,19 @@ impl Retries {
     pub(crate) fn expect(&self, thread: u32, object: (Name, u64), is_second: bool) {
         let since = Instant::now();
         let mut threads = self.threads.lock();
+        let mut late = Vec::new();
         if threads.len() >= THREADS_MAX {
-            threads.retain(|_, refused| since.duration_since(refused.since) < self.patience);
+            let is_late = |refused: &Refused| since - refused.since >= self.patience;
+            late.extend(threads.extract_if(|_, refused| is_late(refused)));
+            if late.len() < THREADS_MAX / 2 {
+                late.extend(threads.drain());
+            }
         }
         let refused = Refused { since, object, found: None, found_last: None, is_second };
         let replaced = threads.insert(thread, refused);
         self.count.store(threads.len(), Ordering::Relaxed);
         drop(threads);
-        drop(replaced);
+        drop((late, replaced));
     }
 
     /// A thread has looked up a name, which led to an object.
@@ -183,10 +191,10 @@ mod tests {
         assert!(!retries.asks_anew(7));
         retries.met_stale(7);
         assert!(retries.asks_anew(7) && !retries.asks_anew(8));
-        for thread in 0..2 * THREADS_MAX as u32 {
+        for thread in 0..2 * STALE_MAX as u32 {
             retries.met_stale(thread);
         }
-        assert!(retries.stale.lock().len() <= THREADS_MAX, "there is a limit");
+        assert!(retries.stale.lock().len() <= STALE_MAX, "there is a limit");
         retries.stale.lock().values_mut().for_each(|since| *since -= WALK);
         assert!(!retries.asks_anew(7));
         assert_eq!(retries.stale_count.load(Ordering::Relaxed), 0, "then it costs nothing");
@@ -250,6 +258,16 @@ mod tests {
         refuse(&retries, 7, true);
         find(&retries, 7, "name", 3);
         assert!(retries.is_retry(7, 3));
+    }
+
+    #[test]
+    fn threads_that_are_expected_are_bounded_and_the_latest_is_there() {
+        let retries = retries();
+        for thread in 0..2 * THREADS_MAX as u32 + 5 {
+            refuse(&retries, thread, false);
+            assert!(retries.threads.lock().len() <= THREADS_MAX);
+        }
+        assert!(retries.is_retry(2 * THREADS_MAX as u32, NUMBER));
     }
 
     #[test]

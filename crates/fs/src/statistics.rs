@@ -114,8 +114,8 @@ impl Statistics {
         table.rows(self.created_ns, monotonic_ns()).to_text()
     }
 
-    /// What arcstats has no row for.
-    pub(crate) fn ogivestats<O: Origin>(&self, view: &View<O>) -> String {
+    /// What arcstats has no row for. `control_bytes` are what open control files take.
+    pub(crate) fn ogivestats<O: Origin>(&self, view: &View<O>, control_bytes: u64) -> String {
         let mut kstat = Kstat::new("ogive", "ogivestats");
         kstat.crtime_ns = self.created_ns;
         kstat.snaptime_ns = monotonic_ns();
@@ -179,6 +179,7 @@ impl Statistics {
         push("source_losses", standing.losses);
         view.origin.counters(&mut push);
         push("names_held_bytes", view.held_names.bytes());
+        push("control_held_bytes", control_bytes);
         push("inodes", view.inodes.len() as u64);
         push("inodes_forgotten", view.inodes.forgotten());
         push("inode_limit", view.inode_limit.limit());
