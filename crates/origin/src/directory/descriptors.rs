@@ -111,6 +111,12 @@ impl Descriptors {
         self.limit
     }
 
+    /// How many are kept.
+    pub(super) fn kept(&self) -> usize {
+        let ring = self.ring.lock();
+        ring.places.len() - ring.free.len()
+    }
+
     /// Keeps a descriptor for as long as there is room for it.
     pub(super) fn keep(&self, fd: OwnedFd) -> Arc<Descriptor> {
         let descriptor = Descriptor::new(fd);
@@ -232,8 +238,8 @@ mod tests {
         for _ in 0..100 {
             used.upgrade().expect("in use all the time").touch();
             descriptors.keep(open());
-            let ring = descriptors.ring.lock();
-            assert!(ring.places.iter().flatten().count() <= 10);
+            let kept = descriptors.ring.lock().places.iter().flatten().count();
+            assert!(kept <= 10 && descriptors.kept() == kept);
         }
         assert!(unused.upgrade().is_none());
     }
@@ -243,7 +249,7 @@ mod tests {
         let descriptors = Descriptors::new(8);
         let kept: Vec<_> = (0..8).map(|_| Arc::downgrade(&descriptors.keep(open()))).collect();
         descriptors.release(&kept[3].upgrade().unwrap());
-        assert!(kept[3].upgrade().is_none());
+        assert!(kept[3].upgrade().is_none() && descriptors.kept() == 7);
         descriptors.keep(open());
         let left = kept.iter().filter(|kept| kept.upgrade().is_some()).count();
         assert_eq!(left, 7, "nothing was pushed out");
@@ -265,7 +271,7 @@ mod tests {
         });
         assert_eq!(result, Ok(3), "sixteen at a time");
         assert_eq!(descriptors.with_room(|| Err::<(), _>(Errno::NFILE)), Err(Errno::NFILE));
-        assert_eq!(left(), 0);
+        assert_eq!((left(), descriptors.kept()), (0, 0));
         let mut tries = 0;
         let result = descriptors.with_room(|| {
             tries += 1;

@@ -550,6 +550,12 @@ impl Origin for DirectoryOrigin {
         })
     }
 
+    fn counters(&self, tell: &mut dyn FnMut(&str, u64)) {
+        tell("descriptors_kept", self.nodes.descriptors.kept() as u64);
+        tell("descriptors_recent", self.nodes.recent.kept() as u64);
+        tell("descriptors_removed", self.nodes.removed.kept() as u64);
+    }
+
     fn doubted(&self, tell: &mut dyn FnMut(&str, &str)) {
         self.nodes.inspector.doubted(tell);
     }

@@ -99,6 +99,11 @@ impl Recent {
         self.time = time;
     }
 
+    /// How many are kept.
+    pub(super) fn kept(&self) -> usize {
+        self.shared.state.lock().queues.iter().map(VecDeque::len).sum()
+    }
+
     /// Closes them all; false if there are none.
     pub(super) fn clear(&self) -> bool {
         let queues = std::mem::take(&mut self.shared.state.lock().queues);

@@ -68,6 +68,11 @@ impl Removed {
         drop(forgotten);
     }
 
+    /// How many are kept.
+    pub(super) fn kept(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
     /// Closes them all.
     pub(super) fn clear(&self) {
         let mut kept = self.kept.lock();
@@ -78,6 +83,29 @@ impl Removed {
     }
 
     fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Relaxed) == 0
+        self.kept() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::object::ObjectIdentity;
+    use super::*;
+
+    #[test]
+    fn what_is_removed_is_kept_up_to_a_limit_and_until_nobody_knows_it() {
+        let removed = Removed::new(3);
+        let fd = || Descriptor::new(std::fs::File::open("/").unwrap().into());
+        let key = |inode| Key::Object(ObjectIdentity { device: 7, inode, generation: 0 });
+        (0..9).for_each(|number| removed.keep(key(number), fd()));
+        assert_eq!(removed.kept(), 3);
+        assert!(removed.find(|| key(2)).is_some() && removed.find(|| key(3)).is_none());
+        removed.forget(|| key(2));
+        assert!(removed.kept() == 2 && removed.find(|| key(2)).is_none());
+        removed.keep(key(8), fd());
+        assert!(removed.find(|| key(8)).is_some(), "there is room again");
+        removed.clear();
+        assert_eq!(removed.kept(), 0);
+        assert_eq!(Removed::new(1 << 20).limit, KEPT_MAX);
     }
 }
