@@ -88,6 +88,8 @@ pub(super) struct Folder {
     sequence: AtomicU64,
     /// Whether it was made a journal for this mount, which has put nothing into it.
     is_unused: AtomicBool,
+    /// Pieces of all files that are in memory.
+    pub(super) pieces: AtomicU64,
 }
 
 impl Drop for Folder {
@@ -147,6 +149,7 @@ impl Journal {
             cipher,
             sequence: AtomicU64::new(0),
             is_unused,
+            pieces: AtomicU64::new(0),
         };
         Replay::of(Arc::new(folder), options)
     }
@@ -185,6 +188,11 @@ impl Journal {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.folder.path
+    }
+
+    /// How many pieces the files have together that are in memory.
+    pub fn pieces(&self) -> u64 {
+        self.folder.pieces.load(Ordering::Relaxed)
     }
 }
 

@@ -24,6 +24,12 @@ pub enum JournalError {
          kept; free some space there, or sync files so that they are uploaded"
     )]
     Full(PathBuf),
+    /// All files that are written have too many pieces. Nothing that was written before is lost.
+    #[error(
+        "the files that are written have more pieces than the staging journal {0} may keep in \
+         memory: what was written before is kept; close or sync files so that they are uploaded"
+    )]
+    Crowded(PathBuf),
     /// A sync failed, after which nobody knows what is on the disk.
     #[error(
         "a sync of {0} has failed before: what it holds may not survive a power cut; upload it by \
@@ -121,7 +127,7 @@ impl JournalError {
     /// What a system call says of it.
     pub fn errno(&self) -> Errno {
         match self {
-            Self::Full(_) => Errno::NOSPC,
+            Self::Full(_) | Self::Crowded(_) => Errno::NOSPC,
             Self::NameTooLong(_) => Errno::NAMETOOLONG,
             Self::TooLarge(_) => Errno::FBIG,
             _ => Errno::IO,

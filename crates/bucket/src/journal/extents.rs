@@ -71,6 +71,11 @@ impl Extents {
         Self { pieces, bytes }
     }
 
+    /// How many begin in a range, but no more than are asked for.
+    pub(super) fn count_in(&self, range: Range<u64>, most: usize) -> usize {
+        self.pieces.range(range).take(most).count()
+    }
+
     /// Puts a piece over what was there.
     pub(super) fn insert(&mut self, offset: u64, piece: Piece) {
         if piece.bytes > 0 {

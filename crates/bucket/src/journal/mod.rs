@@ -83,6 +83,8 @@ mod extents;
 mod format;
 mod log;
 mod passphrase;
+#[cfg(test)]
+mod pieces_tests;
 mod staged_log;
 mod state;
 mod tree;

@@ -1,4 +1,8 @@
 //! A file that is being written: its log, and what the log amounts to.
+//!
+//! Where each piece of a file is, is kept in memory. A program that writes a line at a time would
+//! fill it, so small pieces that stand beside each other are put together in a new one. All files
+//! together have [`PIECES_MAX`], which `staged_pieces` in `ogivestats` counts.
 
 use super::directory::Folder;
 use super::error::JournalError;
@@ -11,6 +15,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Longest extent, in bytes: what is written at once and is longer becomes several.
 pub const EXTENT_BYTES_MAX: usize = 128 << 10;
@@ -19,6 +24,10 @@ pub const EXTENT_BYTES_MAX: usize = 128 << 10;
 /// numbers run out.
 const GARBAGE_BYTES: u64 = 8 << 20;
 const NUMBERS_MAX: u32 = 1 << 31;
+/// Pieces of all files of a journal that are in memory at most: some 300 MiB.
+pub(super) const PIECES_MAX: u64 = if cfg!(test) { 1000 } else { 1 << 22 };
+/// Pieces of the same [`EXTENT_BYTES_MAX`] that are put together.
+pub(super) const BESIDE_MAX: usize = 256;
 /// What a piece costs in a log besides its bytes, about.
 const PIECE_BYTES: u64 = 128;
 
@@ -63,8 +72,11 @@ pub struct StagedLog {
 struct Inner {
     log: Log,
     state: State,
-    /// Where the log ended when a compaction failed. Another is tried when it is much longer.
+    /// Where the log ended when a compaction failed, or was of no use. Another is tried when it is
+    /// much longer.
     failed_at: u64,
+    /// How many pieces its folder has counted.
+    counted: u64,
 }
 
 /// A file as it was at one of its changes, which later ones do not touch.
@@ -85,12 +97,40 @@ impl StagedLog {
             return Err(error);
         }
         let state = State::new(key, base);
-        Ok(Self { folder, inner: RwLock::new(Inner { log, state, failed_at: 0 }) })
+        Ok(Self::resumed(folder, log, state))
     }
 
     /// A file whose log was replayed.
     pub(super) fn resumed(folder: Arc<Folder>, log: Log, state: State) -> Self {
-        Self { folder, inner: RwLock::new(Inner { log, state, failed_at: 0 }) }
+        let this =
+            Self { folder, inner: RwLock::new(Inner { log, state, failed_at: 0, counted: 0 }) };
+        this.change(|_| ());
+        this
+    }
+
+    /// Changes the file, and counts its pieces.
+    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut inner = self.inner.write();
+        let done = change(&mut inner);
+        let pieces = inner.state.pieces() as u64;
+        let before = std::mem::replace(&mut inner.counted, pieces);
+        self.folder.pieces.fetch_add(pieces, Ordering::Relaxed);
+        self.folder.pieces.fetch_sub(before, Ordering::Relaxed);
+        done
+    }
+
+    fn write_at(
+        &self,
+        offset: impl FnOnce(&State) -> u64,
+        bytes: &[u8],
+    ) -> Result<u64, (usize, JournalError)> {
+        if self.folder.pieces.load(Ordering::Relaxed) >= PIECES_MAX {
+            return Err((0, JournalError::Crowded(self.path())));
+        }
+        self.change(|inner| {
+            let offset = offset(&inner.state);
+            inner.write(offset, bytes).map(|()| offset)
+        })
     }
 
     /// Where the log is.
@@ -118,10 +158,10 @@ impl StagedLog {
     ///
     /// # Errors
     /// [`JournalError::Full`]: as many bytes from the beginning as the error comes with are
-    /// written, as write(2) has it; what was there before is as it was. [`JournalError::TooLarge`],
-    /// [`JournalError::Io`], the same.
+    /// written, as write(2) has it; what was there before is as it was. [`JournalError::Crowded`],
+    /// [`JournalError::TooLarge`], [`JournalError::Io`], the same.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), (usize, JournalError)> {
-        self.inner.write().write(offset, bytes)
+        self.write_at(|_| offset, bytes).map(drop)
     }
 
     /// Writes bytes at the end of the file, wherever that is when they are written, and returns
@@ -130,9 +170,7 @@ impl StagedLog {
     /// # Errors
     /// As [`Self::write`].
     pub fn append(&self, bytes: &[u8]) -> Result<u64, (usize, JournalError)> {
-        let mut inner = self.inner.write();
-        let end = inner.state.size;
-        inner.write(end, bytes).map(|()| end)
+        self.write_at(|state| state.size, bytes)
     }
 
     /// Cuts or grows the file; what is new reads as zeroes.
@@ -140,14 +178,15 @@ impl StagedLog {
     /// # Errors
     /// [`JournalError::Full`] and the others, after which the file is as it was.
     pub fn resize(&self, size: u64) -> Result<(), JournalError> {
-        let mut inner = self.inner.write();
-        if !is_size(size) {
-            return Err(JournalError::TooLarge(inner.log.file().path()));
-        }
-        let revision = inner.state.revision + 1;
-        inner.log.append(&Record::Size { revision, size })?;
-        inner.state.resize(revision, size);
-        Ok(())
+        self.change(|inner| {
+            if !is_size(size) {
+                return Err(JournalError::TooLarge(inner.log.file().path()));
+            }
+            let revision = inner.state.revision + 1;
+            inner.log.append(&Record::Size { revision, size })?;
+            inner.state.resize(revision, size);
+            Ok(())
+        })
     }
 
     /// Gives the file another key.
@@ -168,10 +207,12 @@ impl StagedLog {
     }
 
     fn say(&self, record: &Record<'_>) -> Result<(), JournalError> {
-        let mut inner = self.inner.write();
-        let place = inner.log.append(record)?;
-        inner.state.apply(place, record.clone()).expect("the record belongs in the log of a file");
-        Ok(())
+        self.change(|inner| {
+            let place = inner.log.append(record)?;
+            let said = inner.state.apply(place, record.clone());
+            said.expect("the record belongs in the log of a file");
+            Ok(())
+        })
     }
 
     /// Makes all that was written before the call durable, and returns the change that this is.
@@ -209,14 +250,15 @@ impl StagedLog {
     /// # Errors
     /// As [`Self::resize`].
     pub fn advance(&self, revision: u64) -> Result<bool, JournalError> {
-        let mut inner = self.inner.write();
-        if inner.state.revision >= revision {
-            return Ok(false);
-        }
-        let size = inner.state.size;
-        inner.log.append(&Record::Size { revision, size })?;
-        inner.state.resize(revision, size);
-        Ok(true)
+        self.change(|inner| {
+            if inner.state.revision >= revision {
+                return Ok(false);
+            }
+            let size = inner.state.size;
+            inner.log.append(&Record::Size { revision, size })?;
+            inner.state.resize(revision, size);
+            Ok(true)
+        })
     }
 
     /// The file as it is now, to be read. Nothing of it may be uploaded before a [`Self::sync`].
@@ -235,12 +277,8 @@ impl StagedLog {
     /// Whether the log has much that nobody needs any more.
     pub fn wants_compaction(&self) -> bool {
         let inner = self.inner.read();
-        let pieces = inner.state.pieces() as u64 + inner.state.sizes.len() as u64;
-        let needed = inner.state.staged_bytes() + pieces * PIECE_BYTES;
-        if inner.failed_at > 0 && inner.log.bytes() < inner.failed_at + GARBAGE_BYTES {
-            return false;
-        }
-        inner.log.bytes() > 2 * needed + GARBAGE_BYTES || inner.log.next() > NUMBERS_MAX
+        let is_early = inner.failed_at > 0 && inner.log.bytes() < inner.failed_at + GARBAGE_BYTES;
+        !is_early && inner.is_wasteful()
     }
 
     /// Writes what is needed of the log into a new one, under a key of its own, and puts that in
@@ -250,10 +288,12 @@ impl StagedLog {
     /// # Errors
     /// Any; the log is as it was then.
     pub fn compact(&self, is_settled: bool) -> Result<(), JournalError> {
-        let mut inner = self.inner.write();
-        let done = self.compact_locked(&mut inner, is_settled);
-        inner.failed_at = if done.is_err() { inner.log.bytes() } else { 0 };
-        done
+        self.change(|inner| {
+            let done = self.compact_locked(inner, is_settled);
+            let is_of_use = done.is_ok() && !inner.is_wasteful();
+            inner.failed_at = if is_of_use { 0 } else { inner.log.bytes() };
+            done
+        })
     }
 
     fn compact_locked(&self, inner: &mut Inner, is_settled: bool) -> Result<(), JournalError> {
@@ -310,19 +350,73 @@ impl StagedLog {
     }
 }
 
+impl Drop for StagedLog {
+    fn drop(&mut self) {
+        self.folder.pieces.fetch_sub(self.inner.get_mut().counted, Ordering::Relaxed);
+    }
+}
+
 impl Inner {
+    /// Whether the log has much more than its pieces need.
+    fn is_wasteful(&self) -> bool {
+        let needed = self.state.staged_bytes() + self.state.pieces() as u64 * PIECE_BYTES;
+        self.log.bytes() > 2 * needed + GARBAGE_BYTES || self.log.next() > NUMBERS_MAX
+    }
+
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), (usize, JournalError)> {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| !is_size(end)) {
             return Err((0, JournalError::TooLarge(self.log.file().path())));
         }
         let mut written = 0;
         for part in bytes.chunks(EXTENT_BYTES_MAX) {
-            let (revision, offset) = (self.state.revision + 1, offset + written as u64);
-            let record = Record::Extent { revision, offset, bytes: part };
-            let place = self.log.append(&record).map_err(|error| (written, error))?;
-            let piece = Piece { bytes: part.len() as u64, revision, place, skip: 0 };
-            self.state.write(offset, piece);
+            let offset = offset + written as u64;
+            self.extent(offset, part).map_err(|error| (written, error))?;
             written += part.len();
+        }
+        // Now and then, so that it costs next to nothing where it is of no use.
+        let is_due = self.state.revision.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57 == 0;
+        if is_due && bytes.len() < EXTENT_BYTES_MAX / BESIDE_MAX {
+            // It is written already: where there is no room to do this, it is done later.
+            let _ = self.put_together(offset);
+        }
+        Ok(())
+    }
+
+    fn extent(&mut self, offset: u64, bytes: &[u8]) -> Result<(), JournalError> {
+        let revision = self.state.revision + 1;
+        let place = self.log.append(&Record::Extent { revision, offset, bytes })?;
+        self.state.write(offset, Piece { bytes: bytes.len() as u64, revision, place, skip: 0 });
+        Ok(())
+    }
+
+    /// Makes one piece of those that stand beside each other around an offset, if they are many: as
+    /// if a program had written the same bytes again, all at once.
+    fn put_together(&mut self, offset: u64) -> Result<(), JournalError> {
+        let start = offset - offset % EXTENT_BYTES_MAX as u64;
+        let range = start..start + EXTENT_BYTES_MAX as u64;
+        if self.state.extents.count_in(range.clone(), BESIDE_MAX) < BESIDE_MAX {
+            return Ok(());
+        }
+        let (mut at, mut is_beside, mut runs) = (start, false, Vec::<(u64, Vec<Piece>)>::new());
+        for span in self.state.spans(range) {
+            if let Span::Staged(piece) = span {
+                match runs.last_mut().filter(|_| is_beside) {
+                    Some((_, run)) => run.push(piece),
+                    None => runs.push((at, vec![piece])),
+                }
+            }
+            is_beside = matches!(span, Span::Staged(_));
+            at += span.bytes();
+        }
+        runs.retain(|(_, run)| run.len() > 1);
+        let spared: usize = runs.iter().map(|(_, run)| run.len() - 1).sum();
+        if spared < BESIDE_MAX / 2 {
+            return Ok(());
+        }
+        for (at, run) in runs {
+            let read = run.into_iter().map(|piece| read_piece(self.log.file(), piece));
+            let bytes: Vec<Vec<u8>> = read.collect::<Result<_, _>>()?;
+            self.extent(at, &bytes.concat())?;
         }
         Ok(())
     }

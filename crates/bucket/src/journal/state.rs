@@ -19,6 +19,8 @@ pub struct State {
     pub(super) extents: Extents,
     /// Sizes that were set since the base, with the revision of each.
     pub(super) sizes: Vec<(u64, u64)>,
+    /// Whether the last of these cut nothing.
+    has_grown: bool,
     pub(super) revision: u64,
 }
 
@@ -33,6 +35,7 @@ impl State {
             shown,
             extents: Extents::default(),
             sizes: Vec::new(),
+            has_grown: false,
             revision: 0,
         }
     }
@@ -108,7 +111,14 @@ impl State {
         self.extents.insert(offset, piece);
     }
 
+    /// A size is forgotten when a later one makes it none of any object that is made before: one
+    /// that cut nothing, or not less than the later one.
     pub(super) fn resize(&mut self, revision: u64, size: u64) {
+        if self.has_grown {
+            self.sizes.pop();
+        }
+        while self.sizes.pop_if(|(_, before)| *before >= size).is_some() {}
+        self.has_grown = size >= self.size;
         self.revision = self.revision.max(revision);
         self.extents.remove(size..u64::MAX);
         self.shown = self.shown.min(size);
@@ -153,5 +163,30 @@ impl State {
             _ => return Err("the record does not belong in the log of a file"),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program may cut and grow a file as often as it likes before it closes it.
+    #[test]
+    fn sizes_that_say_nothing_any_more_are_forgotten() {
+        let mut state = State::new("k", Base::Object { etag: "\"e\"".to_owned(), size: 100 });
+        let sizes = |state: &State| state.sizes.iter().map(|(_, size)| *size).collect::<Vec<_>>();
+        for number in 0..1000 {
+            state.resize(3 * number + 1, 200 + number);
+            state.resize(3 * number + 2, 50 + number % 2);
+            state.resize(3 * number + 3, 300 + number);
+        }
+        assert_eq!(sizes(&state), [50, 51, 1299]);
+        assert_eq!((state.size, state.shown), (1299, 50));
+        // An object that was made after the first cut, and one that was made before it.
+        let mut later = state.clone();
+        later.rebase(3000 - 1, Base::Object { etag: "\"f\"".to_owned(), size: 51 });
+        assert_eq!((later.size, later.shown, sizes(&later)), (1299, 51, vec![1299]));
+        state.rebase(0, Base::Object { etag: "\"f\"".to_owned(), size: 100 });
+        assert_eq!((state.size, state.shown), (1299, 50));
     }
 }

@@ -411,6 +411,11 @@ impl Writing {
         sizes.fold((0, 0), |(files, all), bytes| (files + 1, all + bytes))
     }
 
+    /// In how many pieces the files are that are changed here.
+    pub(super) fn pieces(&self) -> u64 {
+        self.journal.pieces()
+    }
+
     /// How often a pending upload has panicked.
     pub(super) fn panics(&self) -> u64 {
         self.pending.panics()
