@@ -18,6 +18,7 @@
 
 #![deny(missing_docs)]
 
+mod bounded;
 mod bucket;
 mod budget;
 mod checksum;

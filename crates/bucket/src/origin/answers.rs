@@ -51,7 +51,10 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
         if let Some(prices) = &self.money.prices {
             tell("origin_microdollars", prices.microdollars(&requests));
         }
-        tell("listed_names_held", self.held_names.count() as u64);
+        tell("origin_names_held", self.young.held().names());
+        let known = self.metadata.len() + self.beginnings.seen() + self.remembered_keys();
+        tell("origin_objects_known", known as u64);
+        tell("origin_waiting_bytes", self.beginnings.waiting_bytes());
         tell("origin_opened_with_bytes", self.beginnings.taken());
         self.money.tell(tell);
         self.checked.tell(tell);
@@ -60,6 +63,7 @@ impl<B: Bucket> Origin for BucketOrigin<B> {
             let (files, bytes) = writing.pending();
             tell("staged_files", files);
             tell("staged_bytes", bytes);
+            tell("staged_pieces", writing.pieces());
             tell("upload_panics", writing.panics());
             tell("uploads_held_bytes", writing.uploads_held_bytes());
         }

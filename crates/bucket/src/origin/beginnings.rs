@@ -14,12 +14,12 @@
 use super::directory::Item;
 use super::files::strong_etag;
 use super::{BucketOrigin, Node};
+use crate::bounded::Bounded;
 use crate::keys;
 use crate::{Bucket, BucketError, ETag, Object};
 use bytes::Bytes;
 use ogive_origin::Identity;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,7 +40,7 @@ pub(super) type IsKept<'a> = &'a dyn Fn(&Identity) -> bool;
 pub(super) struct Beginnings {
     waiting_bytes: Arc<AtomicU64>,
     /// Objects that the store was asked for by themselves, by key.
-    seen: Mutex<HashMap<Box<str>, Object>>,
+    seen: Mutex<Bounded<Box<str>, Object, SEEN_MAX>>,
     /// Openings that brought the bytes.
     taken: AtomicU64,
 }
@@ -81,6 +81,16 @@ impl Beginnings {
         Some(Beginning { etag: etag.clone(), bytes, waiting_bytes })
     }
 
+    /// How many objects were seen.
+    pub(super) fn seen(&self) -> usize {
+        self.seen.lock().len()
+    }
+
+    /// How many bytes wait to be read.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes.load(Relaxed)
+    }
+
     /// How many openings have brought the bytes.
     pub(super) fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
@@ -90,11 +100,7 @@ impl Beginnings {
 impl<B: Bucket> BucketOrigin<B> {
     /// The store has told of an object by itself.
     pub(super) fn is_seen(&self, object: &Object) {
-        let mut seen = self.beginnings.seen.lock();
-        if seen.len() >= SEEN_MAX {
-            seen.clear();
-        }
-        seen.insert(object.key.as_str().into(), object.clone());
+        self.beginnings.seen.lock().insert(object.key.as_str().into(), object.clone());
     }
 
     /// What an object was when the store told of it last: right or not, it says how to ask.
@@ -135,5 +141,34 @@ impl<B: Bucket> BucketOrigin<B> {
         };
         let beginning = bytes.and_then(|bytes| self.beginnings.begin(&object, bytes));
         Ok((object, beginning))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_wait_to_be_read_are_bounded_and_given_back() {
+        let beginnings = Beginnings::default();
+        let bytes = Bytes::from(vec![0; OBJECT_MAX_BYTES as usize]);
+        let object = Object {
+            key: "k".to_owned(),
+            size_bytes: OBJECT_MAX_BYTES,
+            etag: Some(ETag::new("\"e\"")),
+            modified: ogive_origin::Time { seconds: 0, nanoseconds: 0 },
+            mark: None,
+            kept: None,
+        };
+        let mut waiting = Vec::new();
+        while beginnings.has_room() {
+            waiting.push(beginnings.begin(&object, bytes.clone()).unwrap());
+            assert!(beginnings.waiting_bytes() <= WAITING_MAX_BYTES);
+        }
+        assert_eq!(beginnings.waiting_bytes(), WAITING_MAX_BYTES);
+        drop(waiting.pop());
+        assert!(beginnings.has_room());
+        drop(waiting);
+        assert_eq!(beginnings.waiting_bytes(), 0);
     }
 }

@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Records of all objects together of which sums are kept; some 16 MiB.
 const RECORDS_MAX: usize = 1_000_000;
+/// What an object counts as besides its records, for its key and tag.
+const OBJECT_RECORDS: usize = 16;
 /// Spoilt objects that are remembered.
 const SPOILT_MAX: usize = 10_000;
 
@@ -58,7 +60,7 @@ impl Checked {
         let id = id(&object.key, object.etag.as_ref()?);
         let mut table = self.table.lock();
         if !table.sums.contains_key(&id) {
-            let records = Sums::records_of(object.size_bytes, record_size as u64);
+            let records = OBJECT_RECORDS + Sums::records_of(object.size_bytes, record_size as u64);
             if records > RECORDS_MAX {
                 return None;
             }
@@ -72,7 +74,7 @@ impl Checked {
         let sums = table.sums.get_mut(&id)?;
         sums.add(index, sum);
         let whole = sums.whole(checksum.algorithm)?;
-        let records = sums.len();
+        let records = OBJECT_RECORDS + sums.len();
         table.sums.remove(&id);
         table.records -= records;
         if whole == checksum.value {
@@ -106,4 +108,35 @@ impl Checked {
 pub(super) struct Summing {
     pub(super) object: Object,
     pub(super) checksum: Checksum,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Algorithm;
+
+    #[test]
+    fn objects_that_are_never_read_whole_are_bounded_however_small_they_are() {
+        let (checked, checksum) =
+            (Checked::default(), Checksum { algorithm: Algorithm::Crc32c, value: 0 });
+        for number in 0..RECORDS_MAX / OBJECT_RECORDS + 5 {
+            let object = Object {
+                key: number.to_string(),
+                size_bytes: 20,
+                etag: Some(ETag::new("\"e\"")),
+                modified: ogive_origin::Time { seconds: 0, nanoseconds: 0 },
+                mark: None,
+                kept: None,
+            };
+            assert_eq!(checked.passed(&object, (checksum, 10), (0, 0)), None);
+            let table = checked.table.lock();
+            assert!(table.records >= OBJECT_RECORDS * table.sums.len());
+            assert!(
+                table.records <= RECORDS_MAX
+                    && table
+                        .sums
+                        .contains_key(&id(&object.key, object.etag.as_ref().expect("it has one"),))
+            );
+        }
+    }
 }

@@ -10,9 +10,15 @@
 //! directory, the directory has it, and the object is hidden. Keys that cannot be names are hidden
 //! as well ([`crate::Naming`]). Both are counted.
 //!
+//! # Memory
+//! The names of all snapshots that somebody has are counted together ([`HeldNames`]), be they young
+//! or of an open directory. A directory for which there is no room is read page by page
+//! ([`super::reading`]). What is kept because it is young has a smaller bound of its own.
+//!
 //! # Locks
 //! One, of the table of young snapshots; nothing is asked under it.
 
+use super::held_names::{HeldNames, Share};
 use crate::keys;
 use crate::{Bucket, Entry, Listing, Naming, Object, Pages, Result};
 use parking_lot::Mutex;
@@ -28,7 +34,7 @@ const PAGE: usize = 1000;
 const NAMELESS_MAX: usize = 1000;
 /// Pages of a directory that are taken whole, at most: as many names as may be young.
 const PAGES_MAX: usize = YOUNG_MAX / PAGE;
-/// Entries of all young snapshots together, at most; about 20 MiB.
+/// Entries of all young snapshots together, at most, each snapshot counted as one; about 20 MiB.
 const YOUNG_MAX: usize = 100_000;
 
 /// What a name leads to.
@@ -53,6 +59,8 @@ pub(super) struct Snapshot {
     pub(super) hidden: u64,
     /// Which those are, and why: the first of them.
     pub(super) nameless: Vec<(Box<str>, &'static str)>,
+    /// All of these, as far as they are counted.
+    share: Share,
 }
 
 /// An entry of a listing as a name in a directory.
@@ -88,19 +96,31 @@ pub(super) fn pages(bucket: &impl Bucket, prefix: &str) -> Result<Box<dyn Pages>
 
 impl Snapshot {
     /// Lists the directory with this prefix, as far as directories are taken whole.
-    pub(super) fn take_most(bucket: &impl Bucket, prefix: &str) -> Result<Self> {
-        Self::take(bucket, prefix, PAGES_MAX)
+    pub(super) fn take_most(
+        bucket: &impl Bucket,
+        prefix: &str,
+        held: &Arc<HeldNames>,
+    ) -> Result<Self> {
+        Self::take(bucket, prefix, PAGES_MAX, held)
     }
 
-    /// Lists the directory with this prefix, at most `pages` of it.
-    pub(super) fn take(bucket: &impl Bucket, prefix: &str, pages: usize) -> Result<Self> {
+    /// Lists the directory with this prefix, at most `pages` of it: one page in any case, and more
+    /// while there is room for their names.
+    pub(super) fn take(
+        bucket: &impl Bucket,
+        prefix: &str,
+        pages: usize,
+        held: &Arc<HeldNames>,
+    ) -> Result<Self> {
         let taken = Instant::now();
         let mut items = Vec::new();
         let (mut hidden, mut seen, mut is_whole) = (0, 0, true);
         let (mut nameless, naming) = (Vec::new(), bucket.naming());
+        let mut share = Share::of(held);
         let listing = Listing { prefix, delimited: true, page: PAGE };
         bucket.list(&listing, &mut |entry| {
             seen += 1;
+            let has_room = share.grow();
             match Named::of(naming, prefix, entry) {
                 Named::Shown(name, item) => items.push((name, item)),
                 Named::Own => {}
@@ -112,7 +132,7 @@ impl Snapshot {
                 }
             }
             // Whether there is more is not asked for: that would be another page.
-            if seen == pages.saturating_mul(PAGE) {
+            if seen == pages.saturating_mul(PAGE) || (seen > PAGE && !has_room) {
                 is_whole = false;
                 return ControlFlow::Break(());
             }
@@ -134,7 +154,8 @@ impl Snapshot {
             is_same
         });
         items.shrink_to_fit();
-        Ok(Self { items, taken, is_whole, exists, hidden, nameless })
+        share.set(items.len() + nameless.len());
+        Ok(Self { items, taken, is_whole, exists, hidden, nameless, share })
     }
 
     /// The same with objects in it that the store has otherwise, or not at all.
@@ -154,8 +175,9 @@ impl Snapshot {
                 Err(at) => items.insert(at, (name, Item::File(object))),
             }
         }
-        let nameless = self.nameless.clone();
-        Self { items, taken, is_whole, exists, hidden, nameless }
+        let (nameless, mut share) = (self.nameless.clone(), self.share.beside());
+        share.set(items.len() + nameless.len());
+        Self { items, taken, is_whole, exists, hidden, nameless, share }
     }
 
     /// What a name leads to; `None` if that is not known, `Some(None)` if it leads nowhere.
@@ -179,6 +201,11 @@ impl Snapshot {
         &self.items
     }
 
+    /// What it counts as among those that are young.
+    fn entries(&self) -> usize {
+        1 + self.items.len() + self.nameless.len()
+    }
+
     pub(super) fn exists(&self) -> bool {
         self.exists
     }
@@ -196,12 +223,16 @@ pub(super) struct Young {
     /// Those that are too old are kept as well, while there is room.
     keeps_old: AtomicBool,
     table: Mutex<Table>,
+    /// Names of all snapshots that there are.
+    held: Arc<HeldNames>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     snapshots: HashMap<Box<str>, Arc<Snapshot>>,
     entries: usize,
+    /// With so many snapshots the old ones are looked for.
+    sweep_at: usize,
     /// How often something was changed by what is done here.
     changes: u64,
 }
@@ -213,14 +244,26 @@ pub(super) struct Mark(u64);
 impl Table {
     fn remove(&mut self, prefix: &str) {
         if let Some(snapshot) = self.snapshots.remove(prefix) {
-            self.entries -= snapshot.items.len();
+            self.entries -= snapshot.entries();
         }
+    }
+
+    /// Keeps those that are wanted.
+    fn retain(&mut self, mut is_wanted: impl FnMut(&Snapshot) -> bool) {
+        self.snapshots.retain(|_, kept| is_wanted(kept));
+        self.entries = self.snapshots.values().map(|kept| kept.entries()).sum();
     }
 }
 
 impl Young {
     pub(super) fn new(age_max: Duration) -> Self {
-        Self { age_max, keeps_old: AtomicBool::new(false), table: Mutex::default() }
+        let (keeps_old, table, held) = (AtomicBool::new(false), Mutex::default(), Arc::default());
+        Self { age_max, keeps_old, table, held }
+    }
+
+    /// Names of all snapshots that there are, young or not.
+    pub(super) fn held(&self) -> &Arc<HeldNames> {
+        &self.held
     }
 
     /// Whether anything is believed at all.
@@ -280,11 +323,12 @@ impl Young {
         Mark(self.table.lock().changes)
     }
 
-    /// Keeps a snapshot for as long as it is young, if there is room once the old ones are gone
-    /// and nothing was changed here since it was begun.
+    /// Keeps a snapshot for as long as it is young, if nothing was changed here since it was begun.
+    /// Where there is no room once the old ones are gone, half of the others go.
     pub(super) fn keep(&self, prefix: &str, snapshot: &Arc<Snapshot>, mark: Mark) {
-        let is_of_use = self.is_of_use() || self.keeps_old.load(Relaxed);
-        if !is_of_use || snapshot.items.len() > YOUNG_MAX {
+        let keeps_old = self.keeps_old.load(Relaxed);
+        let is_of_use = self.is_of_use() || keeps_old;
+        if !is_of_use || snapshot.entries() > YOUNG_MAX {
             return;
         }
         let mut table = self.table.lock();
@@ -292,15 +336,80 @@ impl Young {
             return;
         }
         table.remove(prefix);
-        let most = if self.keeps_old.load(Relaxed) { YOUNG_MAX } else { PAGE };
-        if table.entries + snapshot.items.len() > YOUNG_MAX || table.snapshots.len() > most {
-            table.snapshots.retain(|_, kept| kept.taken.elapsed() < self.age_max);
-            table.entries = table.snapshots.values().map(|kept| kept.items.len()).sum();
+        let has_room = |table: &Table| table.entries + snapshot.entries() <= YOUNG_MAX;
+        let is_due = !keeps_old && table.snapshots.len() >= table.sweep_at.max(PAGE);
+        if is_due || !has_room(&table) {
+            table.retain(|kept| kept.taken.elapsed() < self.age_max);
+            table.sweep_at = 2 * table.snapshots.len();
         }
-        if table.entries + snapshot.items.len() > YOUNG_MAX {
-            return;
+        while !has_room(&table) {
+            // Any half of them, the first as well: what matters is asked for again.
+            let mut goes = false;
+            table.retain(|_| {
+                goes = !goes;
+                !goes
+            });
         }
-        table.entries += snapshot.items.len();
+        table.entries += snapshot.entries();
         table.snapshots.insert(prefix.into(), Arc::clone(snapshot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryBucket;
+
+    fn bucket(names: usize) -> MemoryBucket {
+        let bucket = MemoryBucket::new();
+        (0..names).for_each(|number| drop(bucket.foreign_put(&format!("d/{number:04}"), "x")));
+        bucket
+    }
+
+    #[test]
+    fn names_of_all_listings_are_counted_and_a_large_one_has_to_find_room() {
+        let (bucket, held) = (bucket(1500), Arc::new(HeldNames::of(2000)));
+        let take = || Snapshot::take_most(&bucket, "d/", &held).expect("it is there");
+        let whole = take();
+        assert_eq!((whole.items().len(), held.names()), (1500, 1501));
+        let before = bucket.requests(crate::Operation::List);
+        let part = take();
+        assert_eq!((whole.is_whole(), part.is_whole(), part.items().len()), (true, false, 1001));
+        drop(part);
+        assert_eq!(bucket.requests(crate::Operation::List) - before, 2);
+        assert_eq!(held.names(), 1501);
+        let page = Snapshot::take(&bucket, "d/", 1, &held).expect("a page has room in any case");
+        assert_eq!((page.items().len(), held.names()), (1000, 2502));
+        let other = whole.with("d/", Vec::new());
+        assert_eq!(held.names(), 4003);
+        drop((whole, other));
+        assert_eq!(held.names(), 1001);
+        drop(page);
+        assert!(take().is_whole(), "there is room again");
+        assert_eq!(held.names(), 0);
+    }
+
+    #[test]
+    fn young_listings_are_bounded_also_those_of_empty_directories() {
+        let (bucket, young) = (bucket(20_000), Young::new(Duration::from_secs(3600)));
+        let keep = |prefix: &str, snapshot: &Arc<Snapshot>| {
+            young.keep(prefix, snapshot, young.mark());
+            let table = young.table.lock();
+            assert!(table.entries >= table.snapshots.len() && table.entries <= YOUNG_MAX);
+            assert!(table.snapshots.contains_key(prefix), "the latest is there");
+        };
+        let take = |prefix: &str, pages| Snapshot::take(&bucket, prefix, pages, young.held());
+        let empty = Arc::new(take("e/", 1).expect("nothing is there"));
+        for number in 0..YOUNG_MAX + 5 {
+            keep(&number.to_string(), &empty);
+        }
+        let large = Arc::new(take("d/", 50).expect("20,000 names"));
+        for number in 0..20 {
+            keep(&format!("d{number}"), &large);
+        }
+        young.forget_all();
+        assert_eq!(young.table.lock().entries, 0);
+        drop((empty, large));
+        assert_eq!(young.held().names(), 0);
     }
 }

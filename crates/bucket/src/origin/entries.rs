@@ -35,7 +35,7 @@ impl Directory {
     /// What a name leads to by the listing that is read. `also` is called with it, if it is whole.
     pub(super) fn listed(&self, name: &str, also: impl FnOnce(&Snapshot)) -> Option<Item> {
         let whole = match &*self.reading.lock() {
-            Reading::Whole(held) => Some(Arc::clone(held.snapshot())),
+            Reading::Whole(snapshot) => Some(Arc::clone(snapshot)),
             _ => None,
         };
         if let Some(snapshot) = whole {
@@ -85,8 +85,8 @@ impl<B: Bucket> BucketOrigin<B> {
         };
         let after = cookie.saturating_sub(DOTS);
         match &mut reading {
-            Reading::Whole(held) => {
-                let snapshot = Arc::clone(held.snapshot());
+            Reading::Whole(snapshot) => {
+                let snapshot = Arc::clone(snapshot);
                 *directory.reading.lock() = reading;
                 let items = (1..).zip(snapshot.items()).skip(after as usize);
                 for (place, (name, item)) in items {
@@ -128,13 +128,9 @@ impl<B: Bucket> BucketOrigin<B> {
             let through = Through::in_pages(key, naming, pages, staged);
             return Ok(Reading::Through(Box::new(through)));
         };
-        let listing = match staged.is_empty() {
+        Ok(Reading::Whole(match staged.is_empty() {
             true => listing,
             false => Arc::new(listing.with(key, staged)),
-        };
-        Ok(match self.held_names.hold(&listing) {
-            Some(held) => Reading::Whole(held),
-            None => Reading::Through(Box::new(Through::of(key, naming, &listing))),
-        })
+        }))
     }
 }

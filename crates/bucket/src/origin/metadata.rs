@@ -10,10 +10,11 @@
 use super::BucketOrigin;
 use super::directory::{Item, Snapshot};
 use super::posix::Posix;
+use crate::bounded::Bounded;
 use crate::{Bucket, BucketError, ETag, Object, ObjectMetadata};
 use ogive_origin::{Attributes, FileKind, Result};
 use parking_lot::{Condvar, Mutex};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Objects at most of which is remembered what is beside them: about 50 MiB.
@@ -30,7 +31,7 @@ pub(super) struct Known {
 
 #[derive(Default)]
 struct Table {
-    found: HashMap<Box<str>, Found>,
+    found: Bounded<Box<str>, Found, KNOWN_MAX>,
     /// Keys that are being asked for.
     asked: HashSet<Box<str>>,
 }
@@ -49,16 +50,12 @@ impl Known {
     }
 
     pub(super) fn note(&self, key: &str, etag: Option<ETag>, kept: Arc<ObjectMetadata>) {
-        let mut table = self.table.lock();
-        if table.found.len() >= KNOWN_MAX && !table.found.contains_key(key) {
-            // Any half of it: what matters is asked for again.
-            let mut stays = false;
-            table.found.retain(|_, _| {
-                stays = !stays;
-                stays
-            });
-        }
-        table.found.insert(key.into(), Found { etag, kept });
+        self.table.lock().found.insert(key.into(), Found { etag, kept });
+    }
+
+    /// How many objects it is known of.
+    pub(super) fn len(&self) -> usize {
+        self.table.lock().found.len()
     }
 
     /// Takes it upon the caller to ask for a key; false if somebody else does already.

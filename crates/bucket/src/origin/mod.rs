@@ -27,11 +27,14 @@
 
 mod answers;
 mod beginnings;
+#[cfg(test)]
+mod bounds_tests;
 mod changes;
 mod checked;
 mod directory;
 mod entries;
 mod files;
+mod held_names;
 mod links;
 mod messages;
 mod metadata;
@@ -65,7 +68,6 @@ use names::Names;
 use ogive_origin::{Attributes, DirectoryEntry, Errno, FileKind, Found, Result, Tag, Time};
 use parking_lot::Mutex;
 use reach::Reach;
-use reading::HeldNames;
 use records::Readers;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -109,7 +111,6 @@ pub struct BucketOrigin<B> {
     identity: crate::BucketIdentity,
     device: u64,
     young: Arc<Young>,
-    held_names: HeldNames,
     names: Names,
     /// How it is changed; `None` if it is not.
     writing: Option<Arc<Writing>>,
@@ -157,7 +158,6 @@ impl<B: Bucket> BucketOrigin<B> {
             messages: Arc::new(Messages::new(identity.clone())),
             identity,
             young: Arc::new(Young::new(options.metadata_ttl)),
-            held_names: HeldNames::default(),
             names: Names::default(),
             writing: None,
             began: Time { nanoseconds: 0, ..Time::now() },
@@ -333,7 +333,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return Ok(None);
         }
         let mark = self.young.mark();
-        let answer = Snapshot::take(&*self.bucket, directory, 1);
+        let answer = Snapshot::take(&*self.bucket, directory, 1, self.young.held());
         if self.hear(&answer) {
             return Ok(self.young.last(directory));
         }
@@ -434,7 +434,7 @@ impl<B: Bucket> BucketOrigin<B> {
             return last();
         }
         let mark = self.young.mark();
-        let answer = Snapshot::take_most(&*self.bucket, directory);
+        let answer = Snapshot::take_most(&*self.bucket, directory, self.young.held());
         if self.hear(&answer) {
             return last();
         }

@@ -16,11 +16,11 @@
 
 use super::directory::Item;
 use super::{BucketOrigin, Messages};
+use crate::bounded::Bounded;
 use crate::{Bucket, BucketError, Listing, keys};
 use ogive_origin::{Errno, Result, Standing, Time};
 use ogive_text::{Change, Recurring};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) struct Reach {
     /// Whether [`State::doubted`] is some key; looked at as [`Self::is_out`] is.
     is_doubted: AtomicBool,
     state: Mutex<State>,
-    seen: Mutex<HashMap<Box<str>, Item>>,
+    seen: Mutex<Bounded<Box<str>, Item, SEEN_MAX>>,
 }
 
 struct State {
@@ -209,19 +209,15 @@ impl<B: Bucket> BucketOrigin<B> {
         matches!(answer, Err(error) if is_no_answer(error))
     }
 
+    /// How many keys are remembered for when the store is out of reach.
+    pub(super) fn remembered_keys(&self) -> usize {
+        self.reach.as_ref().map_or(0, |reach| reach.seen.lock().len())
+    }
+
     /// Remembers what a key led to that was asked for by itself.
     pub(super) fn saw(&self, key: &str, item: &Item) {
         let Some(reach) = &self.reach else { return };
-        let mut seen = reach.seen.lock();
-        if seen.len() >= SEEN_MAX && !seen.contains_key(key) {
-            // Any half of it: what matters is asked for again.
-            let mut keep = false;
-            seen.retain(|_, _| {
-                keep = !keep;
-                keep
-            });
-        }
-        seen.insert(key.into(), item.clone());
+        reach.seen.lock().insert(key.into(), item.clone());
     }
 
     /// What a key led to when it was last told.

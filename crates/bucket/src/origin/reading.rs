@@ -1,10 +1,9 @@
 //! A directory as one reads it who has it open.
 //!
 //! The listing of a directory of usual size is taken whole and stays with the handle: the
-//! attributes of its names come out of it. All handles together hold so many names
-//! ([`HELD_MAX`]). A directory for which there is no room, or with more names than are taken whole,
-//! is read through: the handle has what it told last and the page that comes next, and is told the
-//! attributes of a name only with the name.
+//! attributes of its names come out of it. A directory for which there is no room
+//! ([`super::held_names`]), or with more names than are taken whole, is read through: the handle has
+//! what it told last and the page that comes next, and the attributes of a name while it is told.
 //!
 //! # Places
 //! An entry has the place in which it was told first, from 1 on, `.` and `..` among them. A reader
@@ -23,10 +22,6 @@ use super::directory::{Item, Named, Snapshot};
 use crate::{Naming, Object, Pages, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-/// Names that all open directories hold at most, of some 200 bytes each: 50 MiB.
-const HELD_MAX: usize = 250_000;
 
 /// Entries told last that a reader may go back in: more than an answer to the kernel has.
 const BACK_MAX: u64 = 1 << 13;
@@ -36,48 +31,10 @@ const BACK_MAX: u64 = 1 << 13;
 pub(super) enum Reading {
     #[default]
     Nothing,
-    Whole(HeldSnapshot),
+    Whole(Arc<Snapshot>),
     Through(Box<Through>),
     /// All was told, so many entries, and nothing of it is held.
     Ended(u64),
-}
-
-/// The names that open directories hold.
-#[derive(Debug, Default)]
-pub(super) struct HeldNames(Arc<AtomicUsize>);
-
-/// A snapshot that a handle holds.
-#[derive(Debug)]
-pub(super) struct HeldSnapshot {
-    snapshot: Arc<Snapshot>,
-    held: Arc<AtomicUsize>,
-}
-
-impl HeldNames {
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.0.load(Relaxed)
-    }
-
-    /// Holds a snapshot, if there is room for it.
-    pub(super) fn hold(&self, snapshot: &Arc<Snapshot>) -> Option<HeldSnapshot> {
-        let names = snapshot.items().len();
-        let with = |held: usize| held.checked_add(names).filter(|held| *held <= HELD_MAX);
-        self.0.fetch_update(Relaxed, Relaxed, with).ok()?;
-        Some(HeldSnapshot { snapshot: Arc::clone(snapshot), held: Arc::clone(&self.0) })
-    }
-}
-
-impl HeldSnapshot {
-    pub(super) fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.snapshot
-    }
-}
-
-impl Drop for HeldSnapshot {
-    fn drop(&mut self) {
-        self.held.fetch_sub(self.snapshot.items().len(), Relaxed);
-    }
 }
 
 /// A directory that is read through.
@@ -115,24 +72,14 @@ impl Through {
     ) -> Self {
         let name = |object: &Object| object.key.get(prefix.len()..).map(Box::from);
         let staged = staged.into_iter().filter_map(|object| Some((name(&object)?, object)));
-        Self { pages: Some(pages), staged: staged.collect(), ..Self::empty(prefix, naming) }
-    }
-
-    /// One whose entries have all come.
-    pub(super) fn of(prefix: &str, naming: &'static Naming, snapshot: &Snapshot) -> Self {
-        let window = snapshot.items().iter().cloned().collect();
-        Self { window, ..Self::empty(prefix, naming) }
-    }
-
-    fn empty(prefix: &str, naming: &'static Naming) -> Self {
         Self {
             prefix: prefix.into(),
             naming,
-            pages: None,
+            pages: Some(pages),
             window: VecDeque::new(),
             first: 0,
             above: Vec::new(),
-            staged: HashMap::new(),
+            staged: staged.collect(),
             hidden: 0,
         }
     }
@@ -288,19 +235,6 @@ mod tests {
         let one = Some(1);
         let expected = [of("a", one), of("a!", one), of("a!b", one), of("b", None)];
         assert_eq!(sizes, [&expected[..], &[of("c", Some(9)), of("new", Some(9))]].concat());
-    }
-
-    #[test]
-    fn handles_hold_names_up_to_a_bound_and_give_them_back() {
-        let (bucket, names) = (MemoryBucket::new(), HeldNames::default());
-        (0..1000).for_each(|number| drop(bucket.foreign_put(&format!("d/{number}"), "x")));
-        let snapshot = Arc::new(Snapshot::take_most(&bucket, "d/").unwrap());
-        let held: Vec<_> = std::iter::from_fn(|| names.hold(&snapshot)).collect();
-        assert_eq!((held.len(), names.count()), (HELD_MAX / 1000, HELD_MAX));
-        let mut through = Through::of("d/", bucket.naming(), &snapshot);
-        assert_eq!(read(&mut through, 0, usize::MAX).0.len(), 1000);
-        drop(held);
-        assert_eq!(names.count(), 0);
     }
 
     #[test]

@@ -11,13 +11,13 @@
 //! One, of what is known, a leaf.
 
 use super::{Shared, StoreKind};
+use crate::bounded::Bounded;
 use crate::{BucketError, ETag, Entry, Listing, Object, Pages, Result};
 use futures_util::{StreamExt as _, stream};
 use opendal::ErrorKind;
 use opendal::Lister;
 use opendal::options::{DeleteOptions, ListOptions};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What is beside the marker of a directory.
@@ -29,7 +29,7 @@ const KNOWN_MAX: usize = 100_000;
 
 /// Which empty blobs mark directories, by ETag.
 #[derive(Debug, Default)]
-pub(super) struct Folders(Mutex<HashMap<ETag, bool>>);
+pub(super) struct Folders(Mutex<Bounded<ETag, bool, KNOWN_MAX>>);
 
 fn is_folder(object: &Object) -> bool {
     let beside = object.kept.as_ref().and_then(|kept| kept.user.get(FOLDER));
@@ -87,7 +87,7 @@ impl Shared {
             let unknown = |entry: &Entry| match entry {
                 Entry::Object(object) if object.size_bytes == 0 && !object.key.ends_with('/') => {
                     let etag = object.etag.as_ref()?;
-                    (!known.contains_key(etag)).then(|| object.key.clone())
+                    known.get(etag).is_none().then(|| object.key.clone())
                 }
                 _ => None,
             };
@@ -105,11 +105,7 @@ impl Shared {
         while let Some(answer) = answers.next().await {
             let Some(object) = answer? else { continue };
             let Some(etag) = object.etag.clone() else { continue };
-            let mut known = self.folders.0.lock();
-            if known.len() >= KNOWN_MAX {
-                known.clear();
-            }
-            known.insert(etag, is_folder(&object));
+            self.folders.0.lock().insert(etag, is_folder(&object));
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
 /// How long a store may copy a range, or put an upload together.
 const STORE_WORKS: Duration = Duration::from_secs(600);
 /// What is read of an error, of an answer to a write, and of credentials, in bytes.
-pub(super) const SAID_BYTES_MAX: u64 = 64 << 10;
+const SAID_BYTES_MAX: u64 = 64 << 10;
 /// The longest page of a listing, in bytes: of 1,000 keys of 1,024 bytes, with room to spare.
 const PAGE_BYTES_MAX: u64 = 32 << 20;
 /// How the error of a request begins that was given up.

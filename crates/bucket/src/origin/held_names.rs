@@ -1,0 +1,75 @@
+//! How many names are in memory, over all listings of a bucket that somebody has.
+//!
+//! A program that has a directory open holds its listing, and each may have another one: the
+//! directory is listed anew for each. So they have one bound together. `origin_names_held` in
+//! `ogivestats` has what there is now. It goes with the listings.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Names in memory at most, of some 200 bytes each, and a page more for each listing.
+const NAMES_MAX: u64 = 500_000;
+
+/// Names that are in memory.
+#[derive(Debug)]
+pub(super) struct HeldNames {
+    names: AtomicU64,
+    most: u64,
+}
+
+impl Default for HeldNames {
+    fn default() -> Self {
+        Self::of(NAMES_MAX)
+    }
+}
+
+impl HeldNames {
+    /// With room for so many.
+    pub(super) fn of(most: u64) -> Self {
+        Self { names: AtomicU64::new(0), most }
+    }
+
+    /// How many there are.
+    pub(super) fn names(&self) -> u64 {
+        self.names.load(Relaxed)
+    }
+}
+
+/// The names of one listing, which counts as a name itself.
+#[derive(Debug)]
+pub(super) struct Share {
+    held: Arc<HeldNames>,
+    names: u64,
+}
+
+impl Share {
+    /// Of a listing without names.
+    pub(super) fn of(held: &Arc<HeldNames>) -> Self {
+        held.names.fetch_add(1, Relaxed);
+        Self { held: Arc::clone(held), names: 1 }
+    }
+
+    /// Of another listing.
+    pub(super) fn beside(&self) -> Self {
+        Self::of(&self.held)
+    }
+
+    /// It has a name more. Whether there was room for it.
+    pub(super) fn grow(&mut self) -> bool {
+        self.names += 1;
+        self.held.names.fetch_add(1, Relaxed) < self.held.most
+    }
+
+    /// It has so many names.
+    pub(super) fn set(&mut self, names: usize) {
+        let before = std::mem::replace(&mut self.names, 1 + names as u64);
+        self.held.names.fetch_add(self.names, Relaxed);
+        self.held.names.fetch_sub(before, Relaxed);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.held.names.fetch_sub(self.names, Relaxed);
+    }
+}
