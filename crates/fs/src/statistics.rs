@@ -1,6 +1,7 @@
 //! The mount's counters as kstats: OpenZFS's files for OpenZFS's tools, and one of our own.
 
 use crate::counters::Counts;
+use crate::latency::Latency;
 use crate::view::View;
 use ogive_arc::Stats;
 use ogive_kstat::{Entry, Kstat, Rows, Value, arcstats, exponential, named, tables};
@@ -157,14 +158,7 @@ impl Statistics {
         push("read_bytes", read_bytes);
         push("origin_reads", origin_reads);
         push("origin_bytes", origin_bytes);
-        let latency = &view.counters.origin_latency;
-        push("origin_read_ns", latency.total_ns());
-        for (bound_us, reads) in latency.within() {
-            push(&format!("origin_reads_within_us_{bound_us}"), reads);
-        }
-        for (class, reads) in latency.exponential() {
-            push(&exponential::row(class), reads);
-        }
+        latencies(&view.counters.origin_latency, &mut push);
         push("write_requests", write_requests);
         push("written_bytes", written_bytes);
         push("handed_over", handed_over);
@@ -203,6 +197,17 @@ impl Statistics {
             Some(sources) => sources.describe().iter().map(|note| format!("{note}\n")).collect(),
             None => "no source of memory pressure\n".to_owned(),
         }
+    }
+}
+
+/// How long reads of the origin took.
+fn latencies(latency: &Latency, push: &mut dyn FnMut(&str, u64)) {
+    push("origin_read_ns", latency.total_ns());
+    for (bound_us, reads) in latency.within() {
+        push(&format!("origin_reads_within_us_{bound_us}"), reads);
+    }
+    for (class, reads) in latency.exponential() {
+        push(&exponential::row(class), reads);
     }
 }
 

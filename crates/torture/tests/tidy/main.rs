@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a tree that cannot be read fails the test")]
 
 mod arrows;
+mod bounds;
 mod modules;
 mod rules;
 
@@ -297,6 +298,16 @@ fn arrows_between_modules_run_down() {
         }
     }
     none(&faults);
+}
+
+#[test]
+fn what_grows_has_a_bound() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let table = page.split("## What grows").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(table.lines().count() > 40, "the table of ARCHITECTURE.md was not found");
+    let sources = sources();
+    let sources = bounds::Sources::of(&sources, &rules::test_files(&sources));
+    none(&bounds::faults(table, &sources));
 }
 
 #[test]
