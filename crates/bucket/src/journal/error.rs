@@ -118,6 +118,10 @@ pub enum JournalError {
     TooLarge(PathBuf),
 }
 
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
 /// Where a damaged log is set aside.
 fn aside(log: &Path) -> PathBuf {
     log.parent().unwrap_or(Path::new("")).join("damaged")
@@ -128,6 +132,8 @@ impl JournalError {
     pub fn errno(&self) -> Errno {
         match self {
             Self::Full(_) | Self::Crowded(_) => Errno::NOSPC,
+            // Each file that is not uploaded has its log open.
+            Self::Io { error, .. } if is_out_of_descriptors(error) => Errno::NFILE,
             Self::NameTooLong(_) => Errno::NAMETOOLONG,
             Self::TooLarge(_) => Errno::FBIG,
             _ => Errno::IO,
@@ -144,5 +150,17 @@ impl JournalError {
             }
             _ => Self::Io { what, path: path.to_owned(), error },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_told_that_there_are_too_many_files_and_of_what() {
+        let errno = |errno| JournalError::io("cannot make", Path::new("/j"), errno).errno();
+        assert_eq!((errno(Errno::MFILE), errno(Errno::NFILE)), (Errno::NFILE, Errno::NFILE));
+        assert_eq!((errno(Errno::IO), errno(Errno::NOSPC)), (Errno::IO, Errno::NOSPC));
     }
 }
