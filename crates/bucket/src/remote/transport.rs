@@ -211,7 +211,7 @@ impl Transport {
     ) -> opendal::Result<Response<HttpBody>> {
         if !self.checksums.are_demanded() {
             let (parts, mut body) = self.send(request.clone()).await?.into_parts();
-            let bytes = in_time(self.timeout, body.to_buffer()).await?.to_bytes();
+            let bytes = in_time(self.timeout, said(&mut body)).await?;
             if !self.checksums.demand(parts.status, &String::from_utf8_lossy(&bytes)) {
                 return Ok(Response::from_parts(parts, whole_body(bytes)));
             }
