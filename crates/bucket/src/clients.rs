@@ -60,7 +60,8 @@ pub(crate) fn certificates(named_by: &str, path: &Path) -> Result<Vec<Certificat
     if found.is_empty() { Err(wrong("there is no certificate in it")) } else { Ok(found) }
 }
 
-/// A client for what is elsewhere, and one for what is here.
+/// A client for what is elsewhere, and one for what is here. Clones are the same.
+#[derive(Clone)]
 pub(crate) struct Clients {
     elsewhere: Client,
     here: Client,

@@ -5,7 +5,7 @@
 //! of it is to be done anew, that is [`BucketError::Again`], and whoever has the bytes does it. Where
 //! nobody knows whether it was done, the store is asked what is there before anything is said.
 
-use super::transport::{LATE, text_of};
+use super::limits::LATE;
 use crate::BucketError;
 use crate::error::in_words;
 use http::{Method, StatusCode};
@@ -110,6 +110,15 @@ fn of_status(status: u16) -> Option<Word> {
 
 fn of_code(code: &str) -> Option<Word> {
     CODES.iter().find(|(known, _)| *known == code).map(|(_, word)| *word)
+}
+
+/// What stands between the first tags of a name.
+pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    let (inner, _) = rest.split_once(&format!("</{name}>"))?;
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    Some(entities.iter().fold(inner.to_owned(), |text, (entity, is)| text.replace(entity, is)))
 }
 
 /// The code in the body of an answer: in XML, or in Google's JSON.

@@ -17,7 +17,6 @@
 //! # Locks
 //! One, a leaf.
 
-use super::credentials::sign_again;
 use super::renewed::Renewed;
 use crate::{Algorithm, Checksum, ETag};
 use base64::Engine as _;
@@ -75,7 +74,7 @@ async fn with_field(
     let (mut parts, body) = request.clone().into_parts();
     parts.headers.insert(name, value);
     if let Some(signer) = signer {
-        sign_again(&signer.signer(), &mut parts).await.ok()?;
+        signer.sign_parts(&signer.signer(), &mut parts).await.ok()?;
     }
     Some(Request::from_parts(parts, body))
 }

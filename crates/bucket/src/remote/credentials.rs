@@ -160,9 +160,11 @@ fn to_be_asked_for_again(found: Credential) -> Credential {
     Credential { expires_in: found.expires_in.or_else(|| Some(soon())), ..found }
 }
 
-/// Signs the head of a request that was signed before.
+/// Signs the head of a request that was signed before, with credentials that are looked for by
+/// `http` where they have to be.
 pub(super) async fn sign_again(
     signer: &Signer<Credential>,
+    http: &HttpTransporter,
     parts: &mut http::request::Parts,
 ) -> Result<()> {
     for name in ["authorization", "x-amz-date", "x-amz-security-token"] {
@@ -170,7 +172,7 @@ pub(super) async fn sign_again(
     }
     let context = Context::new()
         .with_file_read(reqsign_file_read_tokio::TokioFileRead)
-        .with_http_send(HttpTransporter::default())
+        .with_http_send(http.clone())
         .with_env(OsEnv);
     signer.clone().with_context(context).sign(parts, None).await?;
     parts.headers.remove(http::header::HOST);

@@ -12,8 +12,8 @@
 //! The library speaks of uploads only to whoever began them, so these requests are made here and
 //! signed with its signer.
 
+use super::answers::text_of;
 use super::credentials::Credentials;
-use super::transport::text_of;
 use super::{RemoteBucket, Shared};
 use crate::journal::UploadLog;
 use crate::{BucketError, Result};

@@ -21,6 +21,7 @@ mod credentials;
 mod fetching;
 mod hedging;
 mod left;
+mod limits;
 mod listing;
 mod opening;
 mod options;
@@ -50,6 +51,7 @@ use carry::carry;
 use checksums::Checksums;
 use fetching::{Reading, unwrapped};
 use futures_util::StreamExt;
+use limits::Tokens;
 use listing::{Folders, RemotePages};
 use ogive_origin::{ReadAhead, Time};
 use opendal::layers::RetryLayer;
@@ -135,10 +137,11 @@ impl RemoteBucket {
         let noted = (Arc::clone(&notes), Arc::clone(&checksums));
         let profile = options.profile.as_deref();
         let signer = way.signer.as_ref().map(|(signer, _)| signer.clone());
-        let renewed = way.signer.map(Renewed::new).map(Arc::new);
         let authorities = options.kind.authorities(profile).map_err(failed)?;
         let build = || reqwest::Client::builder().tls_certs_merge(authorities.clone());
         let clients = Clients::new(build).map_err(failed)?;
+        let tokens = HttpTransporter::new(Tokens::new(clients.clone(), timeout));
+        let renewed = way.signer.map(|found| Arc::new(Renewed::new(found, tokens)));
         let transport =
             Transport::new(Arc::clone(&counters), noted, renewed.clone(), clients, timeout);
         let transport = HttpTransporter::new(transport);

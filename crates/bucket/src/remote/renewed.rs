@@ -14,7 +14,7 @@
 use super::credentials::{Credentials, PAUSE, sign_again};
 use crate::BucketError;
 use http::{HeaderMap, Request, StatusCode};
-use opendal::Buffer;
+use opendal::{Buffer, HttpTransporter};
 use reqsign_aws_v4::Credential;
 use reqsign_core::Signer;
 use std::fmt;
@@ -27,6 +27,8 @@ use tokio::sync::Mutex;
 /// Looks for credentials anew.
 pub(super) struct Renewed {
     places: Credentials,
+    /// How services are asked for credentials.
+    http: HttpTransporter,
     /// Who signs what was signed before, with what was found last.
     signer: parking_lot::Mutex<Signer<Credential>>,
     /// Whether somebody has said that there are others.
@@ -36,9 +38,12 @@ pub(super) struct Renewed {
 }
 
 impl Renewed {
-    pub(super) fn new((signer, places): (Signer<Credential>, Credentials)) -> Self {
+    pub(super) fn new(
+        (signer, places): (Signer<Credential>, Credentials),
+        http: HttpTransporter,
+    ) -> Self {
         let (signer, found) = (parking_lot::Mutex::new(signer), Mutex::default());
-        Self { places, signer, is_told: AtomicBool::new(false), found }
+        Self { places, http, signer, is_told: AtomicBool::new(false), found }
     }
 
     /// The same error, with why there were no credentials if it is of that.
@@ -58,6 +63,15 @@ impl Renewed {
         self.signer.lock().clone()
     }
 
+    /// Signs the head of a request that was signed before.
+    pub(super) async fn sign_parts(
+        &self,
+        signer: &Signer<Credential>,
+        parts: &mut http::request::Parts,
+    ) -> reqsign_core::Result<()> {
+        sign_again(signer, &self.http, parts).await
+    }
+
     /// One who has looked nowhere yet.
     fn anew(&self) -> Signer<Credential> {
         self.signer().with_credential_provider(self.places.anew())
@@ -75,7 +89,7 @@ impl Renewed {
         }
         let (mut parts, body) = request.into_parts();
         let before = parts.headers.clone();
-        if sign_again(&self.signer(), &mut parts).await.is_err() {
+        if self.sign_parts(&self.signer(), &mut parts).await.is_err() {
             parts.headers = before;
         }
         Request::from_parts(parts, body)
@@ -96,7 +110,7 @@ impl Renewed {
         };
         let (mut parts, body) = request.into_parts();
         let before = signed_by(&parts.headers);
-        sign_again(&signer, &mut parts).await.ok()?;
+        self.sign_parts(&signer, &mut parts).await.ok()?;
         let is_other = signed_by(&parts.headers) != before;
         is_other.then(|| {
             *self.signer.lock() = signer;
@@ -134,7 +148,7 @@ impl Renewal {
             Request::get("http://localhost/").body(()).map_err(|error| error.to_string())?;
         let (mut parts, ()) = request.into_parts();
         let signed = self.runtime.block_on(async {
-            sign_again(&signer, &mut parts).await?;
+            self.renewed.sign_parts(&signer, &mut parts).await?;
             // What was found before is not to come back.
             *self.renewed.found.lock().await = None;
             Ok::<_, reqsign_core::Error>(())

@@ -6,34 +6,30 @@
 //! itself, copying ranges and putting parts together, shows nothing on the way and has a limit of
 //! its own.
 //!
-//! # Length
-//! What is no object is read whole, so it has a bound. Of an error, or of the answer to a write, the
-//! beginning is read ([`SAID_BYTES_MAX`]). A listing or credentials that are too long are an error.
-//! What is not read is given up with its connection.
-//!
 //! # Notes
 //! An upload in parts is noted in the journal before it begins, with its id when that is known, and
 //! the note is deleted when the store has ended it. What a crash leaves of uploads is found so. The
 //! time in it is of the store's clock, as far as an answer has told it, because the store tells when
 //! an upload was begun by that clock.
 
-use super::answers::{is_about_rate, no_last_word};
+use super::answers::{is_about_rate, no_last_word, text_of};
 use super::checksums::Checksums;
+use super::limits::{
+    PAGE_BYTES_MAX, SAID_BYTES_MAX, Tokens, in_time, late, limited, said, whole_body,
+};
 use super::renewed::Renewed;
 use crate::clients::Clients;
 use crate::journal::{Journal, UploadLog};
 use crate::object_metadata::{BLOB_TYPE, LEASE};
 use crate::requests::{Counters, Kind};
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream};
+use futures_util::StreamExt;
 use http::{HeaderMap, Method, Request, Response};
-use opendal::raw::oio::ReadStream as _;
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport};
 use opendal_http_transport_reqwest::ReqwestTransport;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -47,13 +43,6 @@ const BUFFERED_BYTES: u64 = 4 << 20;
 const SLOWEST_BYTES_PER_SECOND: u64 = 32 << 10;
 /// How long a store may copy a range, or put an upload together.
 const STORE_WORKS: Duration = Duration::from_secs(600);
-/// What is read of an error, of an answer to a write, and of credentials, in bytes.
-const SAID_BYTES_MAX: u64 = 64 << 10;
-/// The longest page of a listing, in bytes: of 1,000 keys of 1,024 bytes, with room to spare.
-const PAGE_BYTES_MAX: u64 = 32 << 20;
-/// How the error of a request begins that was given up.
-pub(super) const LATE: &str = "no answer in time";
-
 /// Where uploads in parts are noted, and which are under way.
 #[derive(Default)]
 pub(super) struct Notes {
@@ -116,6 +105,7 @@ fn forget(note: UploadLog) {
 /// The way to a store.
 pub(super) struct Transport {
     clients: Clients,
+    tokens: Tokens,
     counters: Arc<Counters>,
     notes: Arc<Notes>,
     checksums: Arc<Checksums>,
@@ -168,18 +158,6 @@ fn is_for_credentials(host: &str) -> bool {
     SERVICES.iter().any(|service| host.starts_with(service))
 }
 
-fn late(allowed: Duration) -> Error {
-    Error::new(ErrorKind::Unexpected, format!("{LATE}: nothing for {} s", allowed.as_secs()))
-}
-
-/// Waits so long and no longer.
-async fn in_time<T>(
-    allowed: Duration,
-    request: impl Future<Output = opendal::Result<T>>,
-) -> opendal::Result<T> {
-    tokio::time::timeout(allowed, request).await.unwrap_or_else(|_| Err(late(allowed)))
-}
-
 impl Transport {
     pub(super) fn new(
         counters: Arc<Counters>,
@@ -188,7 +166,8 @@ impl Transport {
         clients: Clients,
         timeout: Duration,
     ) -> Self {
-        Self { clients, counters, notes, checksums, renewed, timeout }
+        let tokens = Tokens::new(clients.clone(), timeout);
+        Self { clients, tokens, counters, notes, checksums, renewed, timeout }
     }
 
     async fn send(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
@@ -346,9 +325,7 @@ impl Transport {
 impl HttpTransport for Transport {
     async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
         if request.uri().host().is_some_and(is_for_credentials) {
-            let response = in_time(self.timeout, self.client(&request).fetch(request)).await?;
-            let (parts, body) = response.into_parts();
-            return Ok(Response::from_parts(parts, limited(body, SAID_BYTES_MAX)));
+            return self.tokens.fetch(request).await;
         }
         let (method, address) = (request.method().as_str(), request.uri());
         let kind = Kind::of(method, address.path(), address.query());
@@ -430,47 +407,6 @@ fn broken(error: reqwest::Error) -> Error {
     Error::new(ErrorKind::Unexpected, "send http request")
         .with_temporary(may_pass)
         .set_source(error.without_url())
-}
-
-/// The beginning of what is no object: the rest is not read, and its connection is given up.
-async fn said(body: &mut HttpBody) -> opendal::Result<Bytes> {
-    let mut said = BytesMut::new();
-    while (said.len() as u64) < SAID_BYTES_MAX {
-        let piece = body.read().await?.to_bytes();
-        if piece.is_empty() {
-            break;
-        }
-        said.extend_from_slice(&piece);
-    }
-    Ok(said.freeze())
-}
-
-/// The same body, which fails when it becomes longer than that.
-fn limited(body: HttpBody, most: u64) -> HttpBody {
-    body.map_inner(|stream| {
-        let mut length = 0;
-        Box::new(stream.map(move |piece| {
-            let piece = piece?;
-            length += piece.len() as u64;
-            let message = || format!("the answer is longer than {} KiB", most >> 10);
-            let is_short = length <= most;
-            is_short.then_some(piece).ok_or_else(|| Error::new(ErrorKind::Unexpected, message()))
-        }))
-    })
-}
-
-fn whole_body(bytes: Bytes) -> HttpBody {
-    let length = bytes.len() as u64;
-    HttpBody::new(stream::iter([Ok(Buffer::from(bytes))]), Some(length))
-}
-
-/// What stands between the first tags of a name.
-pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
-    let (_, rest) = text.split_once(&format!("<{name}>"))?;
-    let (inner, _) = rest.split_once(&format!("</{name}>"))?;
-    let entities =
-        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
-    Some(entities.iter().fold(inner.to_owned(), |text, (entity, is)| text.replace(entity, is)))
 }
 
 /// A body that says how much of it was taken.

@@ -1,0 +1,88 @@
+//! How long an answer is waited for, and how much of it is read.
+//!
+//! What is no object is read whole, so it has a bound. Of an error, or of the answer to a write, the
+//! beginning is read ([`SAID_BYTES_MAX`]). A listing or credentials that are too long are an error.
+//! What is not read is given up with its connection.
+
+use crate::clients::Clients;
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use http::{Request, Response};
+use opendal::raw::oio::ReadStream as _;
+use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport};
+use opendal_http_transport_reqwest::ReqwestTransport;
+use std::future::Future;
+use std::time::Duration;
+
+/// What is read of an error, of an answer to a write, and of credentials, in bytes.
+pub(super) const SAID_BYTES_MAX: u64 = 64 << 10;
+/// The longest page of a listing, in bytes: of 1,000 keys of 1,024 bytes, with room to spare.
+pub(super) const PAGE_BYTES_MAX: u64 = 32 << 20;
+/// How the error of a request begins that was given up.
+pub(super) const LATE: &str = "no answer in time";
+
+pub(super) fn late(allowed: Duration) -> Error {
+    Error::new(ErrorKind::Unexpected, format!("{LATE}: nothing for {} s", allowed.as_secs()))
+}
+
+/// Waits so long and no longer.
+pub(super) async fn in_time<T>(
+    allowed: Duration,
+    request: impl Future<Output = opendal::Result<T>>,
+) -> opendal::Result<T> {
+    tokio::time::timeout(allowed, request).await.unwrap_or_else(|_| Err(late(allowed)))
+}
+
+/// The beginning of what is no object: the rest is not read, and its connection is given up.
+pub(super) async fn said(body: &mut HttpBody) -> opendal::Result<Bytes> {
+    let mut said = BytesMut::new();
+    while (said.len() as u64) < SAID_BYTES_MAX {
+        let piece = body.read().await?.to_bytes();
+        if piece.is_empty() {
+            break;
+        }
+        said.extend_from_slice(&piece);
+    }
+    Ok(said.freeze())
+}
+
+/// The same body, which fails when it becomes longer than that.
+pub(super) fn limited(body: HttpBody, most: u64) -> HttpBody {
+    body.map_inner(|stream| {
+        let mut length = 0;
+        Box::new(stream.map(move |piece| {
+            let piece = piece?;
+            length += piece.len() as u64;
+            let message = || format!("the answer is longer than {} KiB", most >> 10);
+            let is_short = length <= most;
+            is_short.then_some(piece).ok_or_else(|| Error::new(ErrorKind::Unexpected, message()))
+        }))
+    })
+}
+
+pub(super) fn whole_body(bytes: Bytes) -> HttpBody {
+    let length = bytes.len() as u64;
+    HttpBody::new(stream::iter([Ok(Buffer::from(bytes))]), Some(length))
+}
+
+/// The way to services that give credentials. What is asked there is not billed, so not counted.
+#[derive(Clone)]
+pub(super) struct Tokens {
+    clients: Clients,
+    timeout: Duration,
+}
+
+impl Tokens {
+    pub(super) fn new(clients: Clients, timeout: Duration) -> Self {
+        Self { clients, timeout }
+    }
+}
+
+impl HttpTransport for Tokens {
+    async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
+        let client = self.clients.of(request.uri().host()).clone();
+        let answer = in_time(self.timeout, ReqwestTransport::new(client).fetch(request)).await?;
+        let (parts, body) = answer.into_parts();
+        Ok(Response::from_parts(parts, limited(body, SAID_BYTES_MAX)))
+    }
+}
