@@ -34,3 +34,22 @@ fn a_store_that_demands_none_gets_none() {
     staged(Arc::clone(&bucket), Base::New, |file| file.write(0, b"bytes").unwrap()).unwrap();
     assert_eq!((store.body("k").as_deref(), store.summed()), (Some(&b"bytes"[..]), 0));
 }
+
+#[test]
+fn a_store_that_takes_even_parts_only_gets_them_once_it_has_said_so() {
+    let store = Store::new();
+    store.demand_even_parts();
+    let bucket = Arc::new(bucket(&store));
+    bucket.believe(Promises::ALL);
+    let mut content = vec![7; 21 << 20];
+    staged(Arc::clone(&bucket), Base::New, |file| file.write(0, &content).unwrap()).unwrap();
+    assert_eq!(store.body("k"), Some(content.clone()));
+    assert_eq!(store.asked(Step::Complete), 1, "a new file has such parts in any case");
+    let etag = bucket.head("k").unwrap().etag.unwrap().as_str().to_owned();
+    let base = Base::Object { etag, size: content.len() as u64 };
+    content[8 << 20] = 1;
+    staged(Arc::clone(&bucket), base, |file| file.write(8 << 20, &[1]).unwrap()).unwrap();
+    assert_eq!(store.body("k"), Some(content));
+    assert_eq!(store.asked(Step::Complete), 3);
+    assert!(store.uploads().is_empty());
+}

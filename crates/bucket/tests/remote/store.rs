@@ -87,6 +87,7 @@ struct State {
     /// Uploads on a page of their listing.
     page: Option<usize>,
     demands_checksums: bool,
+    demands_even_parts: bool,
     /// Keys and numbers of versions and delete markers, where they are kept.
     versions: Option<Vec<(String, u64)>>,
     /// Which key the last request was signed with.
@@ -318,6 +319,11 @@ impl Store {
     /// Refuses bodies without a checksum, as a bucket does whose objects are locked for a while.
     pub(crate) fn demand_checksums(&self) {
         self.state.lock().demands_checksums = true;
+    }
+
+    /// Refuses parts that are not of one length, but for a shorter one at the end, as R2 does.
+    pub(crate) fn demand_even_parts(&self) {
+        self.state.lock().demands_even_parts = true;
     }
 
     /// Keeps versions, as a bucket does that is told to, and may list prefixes for their sake.

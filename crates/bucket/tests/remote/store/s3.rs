@@ -170,6 +170,13 @@ impl State {
             }
             Step::Complete => {
                 let upload = self.uploads.get(&id).cloned().ok_or_else(no_upload)?;
+                let lengths: Vec<_> = upload.parts.values().map(Vec::len).collect();
+                let is_even = |pair: &[usize]| pair[0] == pair[1];
+                let (others, last) = lengths.split_at(lengths.len() - 1);
+                let are_even = others.windows(2).all(is_even) && others.first() >= last.first();
+                if self.demands_even_parts && !others.is_empty() && !are_even {
+                    return Err(error(400, "InvalidPart"));
+                }
                 self.check(request)?;
                 self.uploads.remove(&id);
                 let body = upload.parts.into_values().collect::<Vec<_>>().concat();
