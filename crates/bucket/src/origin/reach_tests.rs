@@ -2,7 +2,7 @@
 
 use super::tests::{LONG, open, origin};
 use super::*;
-use crate::{Fault, MemoryBucket, Operation};
+use crate::{Fault, Gate, MemoryBucket, Operation};
 use ogive_origin::Origin as _;
 use std::time::Instant;
 
@@ -52,11 +52,15 @@ fn one_object_that_fails_is_not_the_store_that_is_gone() {
 #[test]
 fn two_objects_in_a_row_that_fail_are_or_the_store_itself() {
     let (bucket, origin) = shown();
+    // The store is asked itself meanwhile: its answer would end the doubt.
+    let gate = Gate::default();
+    bucket.doom(Operation::List, Fault::Held(gate.clone()));
     for key in ["a", "b"] {
         bucket.doom(Operation::Head, Fault::Fails(failed(key)));
         open(&origin, key).unwrap();
     }
     assert!(origin.standing().gone.is_some());
+    gate.open();
     let (bucket, origin) = shown();
     (0..2).for_each(|_| bucket.doom(Operation::List, Fault::Fails(failed(""))));
     bucket.doom(Operation::Head, Fault::Fails(failed("a")));
