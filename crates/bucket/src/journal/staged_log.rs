@@ -178,7 +178,11 @@ impl StagedLog {
     /// # Errors
     /// [`JournalError::Full`] and the others, after which the file is as it was.
     pub fn resize(&self, size: u64) -> Result<(), JournalError> {
+        let is_crowded = self.folder.pieces.load(Ordering::Relaxed) >= PIECES_MAX;
         self.change(|inner| {
+            if is_crowded && size > inner.state.size {
+                return Err(JournalError::Crowded(inner.log.file().path()));
+            }
             if !is_size(size) {
                 return Err(JournalError::TooLarge(inner.log.file().path()));
             }

@@ -19,8 +19,6 @@ pub struct State {
     pub(super) extents: Extents,
     /// Sizes that were set since the base, with the revision of each.
     pub(super) sizes: Vec<(u64, u64)>,
-    /// Whether the last of these cut nothing.
-    has_grown: bool,
     pub(super) revision: u64,
 }
 
@@ -35,7 +33,6 @@ impl State {
             shown,
             extents: Extents::default(),
             sizes: Vec::new(),
-            has_grown: false,
             revision: 0,
         }
     }
@@ -65,9 +62,9 @@ impl State {
         self.extents.bytes()
     }
 
-    /// In how many pieces.
+    /// In how many pieces, the sizes among them.
     pub fn pieces(&self) -> usize {
-        self.extents.len()
+        self.extents.len() + self.sizes.len()
     }
 
     /// Whether the object is not what the file is. A file that is new has to be uploaded even if
@@ -111,14 +108,10 @@ impl State {
         self.extents.insert(offset, piece);
     }
 
-    /// A size is forgotten when a later one makes it none of any object that is made before: one
-    /// that cut nothing, or not less than the later one.
+    /// A size is forgotten when a later one is not larger: that cuts as much of whatever object is
+    /// made before.
     pub(super) fn resize(&mut self, revision: u64, size: u64) {
-        if self.has_grown {
-            self.sizes.pop();
-        }
         while self.sizes.pop_if(|(_, before)| *before >= size).is_some() {}
-        self.has_grown = size >= self.size;
         self.revision = self.revision.max(revision);
         self.extents.remove(size..u64::MAX);
         self.shown = self.shown.min(size);
@@ -188,5 +181,17 @@ mod tests {
         assert_eq!((later.size, later.shown, sizes(&later)), (1299, 51, vec![1299]));
         state.rebase(0, Base::Object { etag: "\"f\"".to_owned(), size: 100 });
         assert_eq!((state.size, state.shown), (1299, 50));
+    }
+
+    #[test]
+    fn a_cut_that_is_said_twice_stays_one() {
+        let object = |size| Base::Object { etag: "\"e\"".to_owned(), size };
+        let mut state = State::new("k", object(100));
+        for (revision, size) in [(1, 0), (1, 0), (2, 5)] {
+            state.resize(revision, size);
+        }
+        assert_eq!(state.sizes, [(1, 0), (2, 5)]);
+        state.rebase(0, object(100));
+        assert_eq!((state.size, state.shown), (5, 0));
     }
 }

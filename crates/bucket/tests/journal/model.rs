@@ -16,6 +16,13 @@ enum Change {
         bytes: usize,
         with: u8,
     },
+    /// Many small writes, each behind the one before it.
+    Lines {
+        offset: u64,
+        lines: usize,
+        bytes: usize,
+        with: u8,
+    },
     Resize(u64),
     Sync,
     Reopen,
@@ -46,6 +53,13 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// Many lines, among other changes.
+fn change_with_lines() -> impl Strategy<Value = Change> {
+    let lines = (0..OFFSET_MAX, 300..500_usize, 1..300_usize, any::<u8>())
+        .prop_map(|(offset, lines, bytes, with)| Change::Lines { offset, lines, bytes, with });
+    prop_oneof![1 => lines, 4 => change()]
+}
+
 /// The file as a vector.
 #[derive(Default)]
 struct Model {
@@ -73,6 +87,14 @@ impl Model {
                 assert_eq!(file.append(&bytes).unwrap(), self.file.len() as u64);
                 self.write(self.file.len(), &bytes);
             }
+            Change::Lines { offset, lines, bytes, with } => {
+                for line in 0..lines {
+                    let offset = offset + (line * bytes) as u64;
+                    let bytes = vec![with.wrapping_add(line as u8); bytes];
+                    file.write(offset, &bytes).unwrap();
+                    self.write(offset as usize, &bytes);
+                }
+            }
             Change::Resize(size) => {
                 file.resize(size).unwrap();
                 self.file.resize(size as usize, 0);
@@ -97,37 +119,59 @@ impl Model {
     }
 }
 
+/// Makes changes to a file and to the model of it, and compares them after each.
+fn check(size: Option<u64>, changes: &[Change]) -> Result<(), TestCaseError> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut opened = open(directory.path()).unwrap();
+    let base = size.map_or(Base::New, object);
+    let bytes = object_bytes(size.unwrap_or(0));
+    let mut model = Model { file: bytes.clone(), base: bytes, uploading: None };
+    let mut file = opened.journal.stage("a/key", base).unwrap();
+    for change in changes {
+        if matches!(change, Change::Reopen) {
+            let before = file.with_state(|state| (state.base().clone(), state.revision()));
+            drop((opened, file));
+            opened = open(directory.path()).unwrap();
+            prop_assert!(opened.torn.is_empty() && opened.damaged.is_empty());
+            prop_assert_eq!(opened.staged.len(), 1);
+            file = opened.staged.remove(0);
+            let after = file.with_state(|state| (state.base().clone(), state.revision()));
+            prop_assert_eq!(before, after);
+            prop_assert_eq!(file.with_state(|state| state.key().to_owned()), "a/key");
+        } else {
+            model.apply(&file, change);
+        }
+        prop_assert_eq!(file.size(), model.file.len() as u64);
+        prop_assert!(contents(&file, &model.base) == model.file, "after {:?}", change);
+    }
+    Ok(())
+}
+
+fn size() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![Just(None), (0..OFFSET_MAX).prop_map(Some)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn a_replay_gives_back_what_was_written(
-        size in prop_oneof![Just(None), (0..OFFSET_MAX).prop_map(Some)],
+        size in size(),
         changes in prop::collection::vec(change(), 1..40),
     ) {
-        let directory = tempfile::tempdir().unwrap();
-        let mut opened = open(directory.path()).unwrap();
-        let base = size.map_or(Base::New, object);
-        let bytes = object_bytes(size.unwrap_or(0));
-        let mut model = Model { file: bytes.clone(), base: bytes, uploading: None };
-        let mut file = opened.journal.stage("a/key", base).unwrap();
-        for change in &changes {
-            if matches!(change, Change::Reopen) {
-                let before = file.with_state(|state| (state.base().clone(), state.revision()));
-                drop((opened, file));
-                opened = open(directory.path()).unwrap();
-                prop_assert!(opened.torn.is_empty() && opened.damaged.is_empty());
-                prop_assert_eq!(opened.staged.len(), 1);
-                file = opened.staged.remove(0);
-                let after = file.with_state(|state| (state.base().clone(), state.revision()));
-                prop_assert_eq!(before, after);
-                prop_assert_eq!(file.with_state(|state| state.key().to_owned()), "a/key");
-            } else {
-                model.apply(&file, change);
-            }
-            prop_assert_eq!(file.size(), model.file.len() as u64);
-            prop_assert!(contents(&file, &model.base) == model.file, "after {:?}", change);
-        }
+        check(size, &changes)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_that_are_put_together_are_what_was_written(
+        size in size(),
+        changes in prop::collection::vec(change_with_lines(), 1..20),
+    ) {
+        check(size, &changes)?;
     }
 }
 
