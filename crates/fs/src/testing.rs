@@ -63,6 +63,8 @@ pub(crate) struct FakeOrigin {
     pub(crate) names: Mutex<Names>,
     /// Other names that its root has instead, if any, each by the cookie behind it.
     pub(crate) listed: Mutex<Arc<BTreeMap<u64, OsString>>>,
+    /// It comes to an error before the name of this cookie.
+    pub(crate) breaks_off_at: Mutex<Option<u64>>,
     /// It keeps whoever asks for a run waiting, and does not give the record of this number.
     pub(crate) gives_all_but: Mutex<Option<u64>>,
     /// It remembers a file that is gone, until it is asked anew.
@@ -281,6 +283,9 @@ impl Origin for FakeOrigin {
         let listed = self.listed.lock().clone();
         let from = (Bound::Excluded(cookie), Bound::Unbounded);
         for (cookie, name) in listed.range(from).map(|(cookie, name)| (*cookie, name)) {
+            if *self.breaks_off_at.lock() == Some(cookie) {
+                return Err(Errno::IO);
+            }
             let kind = Some(FileKind::Regular);
             if !visit(DirectoryEntry { name, inode: 2, kind, cookie }) {
                 break;

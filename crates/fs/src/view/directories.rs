@@ -163,8 +163,9 @@ impl<O: Origin> View<O> {
     /// reference is given back.
     ///
     /// # Errors
-    /// `ESTALE` for an offset into a directory too large for a listing that was told by another
-    /// handle, or too long ago. An end of the directory would be believed.
+    /// Only if no entry had room before it. `ESTALE` for an offset into a directory too large for a
+    /// listing that was told by another handle, or too long ago. An end of the directory would be
+    /// believed.
     pub(crate) fn read_directory(
         &self,
         handle: u64,
@@ -232,10 +233,18 @@ impl<O: Origin> View<O> {
                 let (directory, offsets) =
                     (self.origin_directory(&open)?, open.offsets(&self.held_names));
                 let cookie = offsets.cookie(cookie).ok_or(Errno::STALE)?;
-                self.origin.read_directory(directory, cookie, &mut |entry| {
+                let mut is_any_taken = false;
+                let read = self.origin.read_directory(directory, cookie, &mut |entry| {
                     let cookie = offsets.of(entry.cookie);
-                    each(DirectoryEntry { cookie, ..entry })
-                })?;
+                    let is_taken = each(DirectoryEntry { cookie, ..entry });
+                    is_any_taken |= is_taken;
+                    is_taken
+                });
+                // What is in the reply is told, as getdents(2) does, and the kernel refers to it.
+                // Whoever reads on comes to the error.
+                if !is_any_taken {
+                    read?;
+                }
             }
         }
         Ok(())

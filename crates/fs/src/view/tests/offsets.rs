@@ -95,6 +95,25 @@ fn a_huge_directory_has_offsets_of_31_bits_that_keep_their_meaning_while_names_c
 }
 
 #[test]
+fn names_that_came_before_an_error_are_told_and_the_error_with_the_next_question() {
+    for attributes in [false, true] {
+        let listed = names(2..COUNT + 2);
+        let view = view_of(listed.clone());
+        // Not where an answer ends.
+        let break_at = listed.keys().copied().nth(35_050);
+        *view.origin.breaks_off_at.lock() = break_at;
+        let handle = view.open_directory(ROOT, 1).unwrap().handle;
+        let mut all = read(&view, handle, 0, 35_050, attributes).unwrap();
+        assert_eq!(all.len(), 35_050);
+        let from = all.last().unwrap().1;
+        assert_eq!(read(&view, handle, from, 1, attributes), Err(Errno::IO));
+        *view.origin.breaks_off_at.lock() = None;
+        all.extend(read(&view, handle, from, usize::MAX, attributes).unwrap());
+        assert!(all.iter().map(|(name, _)| name).eq(listed.values()), "each name once");
+    }
+}
+
+#[test]
 fn an_offset_of_before_a_directory_changed_goes_on_to_mean_the_same_place() {
     let fixture = fixture();
     fs::create_dir(fixture.path("d")).unwrap();
