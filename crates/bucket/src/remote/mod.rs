@@ -66,7 +66,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use transport::{Notes, Transport};
+use transport::{Notes, Place, Transport};
 use versions::Versions;
 
 /// How often a request is sent again.
@@ -142,8 +142,10 @@ impl RemoteBucket {
         let clients = Clients::new(build).map_err(failed)?;
         let tokens = HttpTransporter::new(Tokens::new(clients.clone(), timeout));
         let renewed = way.signer.map(|found| Arc::new(Renewed::new(found, tokens)));
-        let transport =
-            Transport::new(Arc::clone(&counters), noted, renewed.clone(), clients, timeout);
+        let host =
+            way.endpoint.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned()));
+        let at = (clients, Place { host, bucket: options.bucket.clone() });
+        let transport = Transport::new(Arc::clone(&counters), noted, renewed.clone(), at, timeout);
         let transport = HttpTransporter::new(transport);
         let context = OperationContext::new().with_http_transport(transport.clone());
         let operator = way.operator.with_context(context);

@@ -106,6 +106,7 @@ fn forget(note: UploadLog) {
 pub(super) struct Transport {
     clients: Clients,
     tokens: Tokens,
+    place: Place,
     counters: Arc<Counters>,
     notes: Arc<Notes>,
     checksums: Arc<Checksums>,
@@ -142,6 +143,21 @@ fn is_work(request: &Request<Buffer>) -> bool {
     is_end || request.headers().contains_key("x-amz-copy-source")
 }
 
+/// Where a store is, by its host and the bucket, which may stand before that.
+pub(super) struct Place {
+    pub(super) host: Option<String>,
+    pub(super) bucket: String,
+}
+
+impl Place {
+    /// Whether a host is the store's. A bucket or an account may have the name of any service.
+    fn is_at(&self, host: &str) -> bool {
+        let is_bucket =
+            || host.strip_prefix(&*self.bucket).is_some_and(|rest| rest.starts_with('.'));
+        self.host.as_deref() == Some(host) || is_bucket()
+    }
+}
+
 /// Where credentials come from and not objects: the addresses of machines and containers, and the
 /// hosts of the token services. What is asked there is not billed.
 fn is_for_credentials(host: &str) -> bool {
@@ -163,11 +179,11 @@ impl Transport {
         counters: Arc<Counters>,
         (notes, checksums): (Arc<Notes>, Arc<Checksums>),
         renewed: Option<Arc<Renewed>>,
-        clients: Clients,
+        (clients, place): (Clients, Place),
         timeout: Duration,
     ) -> Self {
         let tokens = Tokens::new(clients.clone(), timeout);
-        Self { clients, tokens, counters, notes, checksums, renewed, timeout }
+        Self { clients, tokens, place, counters, notes, checksums, renewed, timeout }
     }
 
     async fn send(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
@@ -324,7 +340,8 @@ impl Transport {
 
 impl HttpTransport for Transport {
     async fn fetch(&self, request: Request<Buffer>) -> opendal::Result<Response<HttpBody>> {
-        if request.uri().host().is_some_and(is_for_credentials) {
+        let is_for_tokens = |host: &str| is_for_credentials(host) && !self.place.is_at(host);
+        if request.uri().host().is_some_and(is_for_tokens) {
             return self.tokens.fetch(request).await;
         }
         let (method, address) = (request.method().as_str(), request.uri());
@@ -437,5 +454,27 @@ impl http_body::Body for Pieces {
 
     fn size_hint(&self) -> http_body::SizeHint {
         http_body::SizeHint::with_exact(self.left.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_with_the_name_of_a_token_service_is_a_store() {
+        let place = |host: &str, bucket: &str| Place {
+            host: Some(host.to_owned()),
+            bucket: bucket.to_owned(),
+        };
+        let azure = place("login.blob.core.windows.net", "data");
+        assert!(azure.is_at("login.blob.core.windows.net"));
+        assert!(!azure.is_at("login.microsoftonline.com"));
+        let amazon = place("s3.amazonaws.com", "sts.logs");
+        assert!(amazon.is_at("sts.logs.s3.eu-west-1.amazonaws.com"));
+        assert!(!amazon.is_at("sts.eu-west-1.amazonaws.com"));
+        for host in ["sts.amazonaws.com", "login.microsoftonline.com", "169.254.169.254"] {
+            assert!(is_for_credentials(host), "{host}");
+        }
     }
 }
