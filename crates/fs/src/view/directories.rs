@@ -229,25 +229,29 @@ impl<O: Origin> View<O> {
         };
         match names {
             Names::Listed(listing) => listing.visit(cookie, &mut each),
-            Names::Through => {
-                let (directory, offsets) =
-                    (self.origin_directory(&open)?, open.offsets(&self.held_names));
-                let cookie = offsets.cookie(cookie).ok_or(Errno::STALE)?;
-                let mut is_any_taken = false;
-                let read = self.origin.read_directory(directory, cookie, &mut |entry| {
-                    let cookie = offsets.of(entry.cookie);
-                    let is_taken = each(DirectoryEntry { cookie, ..entry });
-                    is_any_taken |= is_taken;
-                    is_taken
-                });
-                // What is in the reply is told, as getdents(2) does, and the kernel refers to it.
-                // Whoever reads on comes to the error.
-                if !is_any_taken {
-                    read?;
-                }
-            }
+            Names::Through => self.read_through(&open, cookie, &mut each)?,
         }
         Ok(())
+    }
+
+    /// The same in a directory that is too large for a listing. What was taken before an error is
+    /// told, as getdents(2) does: the kernel refers to it, and comes to the error when it reads on.
+    fn read_through(
+        &self,
+        open: &OpenDirectory<O>,
+        cookie: u64,
+        each: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Result<()> {
+        let (directory, offsets) = (self.origin_directory(open)?, open.offsets(&self.held_names));
+        let cookie = offsets.cookie(cookie).ok_or(Errno::STALE)?;
+        let mut is_any_taken = false;
+        let read = self.origin.read_directory(directory, cookie, &mut |entry| {
+            let cookie = offsets.of(entry.cookie);
+            let is_taken = each(DirectoryEntry { cookie, ..entry });
+            is_any_taken |= is_taken;
+            is_taken
+        });
+        if is_any_taken { Ok(()) } else { read }
     }
 
     /// The number an entry is shown with, before it is looked up. A mounted-over directory shows
