@@ -65,5 +65,7 @@ fn a_change_of_rule_and_a_budget_that_is_used_up_are_told_once() {
         let name = |member: &str| rules.iter().find(|name| rule[member] == **name).unwrap();
         assert!(name("from") != name("to") && rule["content"].is_string(), "{rule}");
     }
-    assert!(found.iter().all(|line| line["level"] == "notice"), "{found:?}");
+    // A slow device of the machine may be told of as well, which is a warning.
+    let mut ours = rules.iter().chain(&budgets);
+    assert!(ours.all(|line| line["level"] == "notice"), "{found:?}");
 }
