@@ -87,7 +87,9 @@ fn what_is_not_near_is_not_named() {
 #[test]
 fn zfs_is_not_accused_where_it_is_not_loaded() {
     let mut loader = Loader::new();
-    loader.add_bytes("notes.txt", b"zfs module: not loaded\n".to_vec());
+    let modules: String = (0..12).map(|at| format!("module_{at} 16384 0\n")).collect();
+    let modules = format!("Module                  Size  Used by\n{modules}");
+    loader.add_bytes("lsmod.txt", modules.into_bytes());
     loader.add_bytes("report.txt", b"Compression of a backup takes all CPUs, gzip.\n".to_vec());
     let profile = "  42.64%  [kernel]  [k] deflate_slow\n  23.10%  [kernel]  [k] longest_match\n";
     loader.add_bytes("perf-top.txt", profile.as_bytes().to_vec());

@@ -57,8 +57,8 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("windows-list.txt", S::Busy, "", A::Unknown, V::Open),
         ("macos-list.txt", S::Busy, "clang", A::No, V::NotZfs),
         ("plain-question.txt", S::Unknown, "", A::Unknown, V::Insufficient),
-        ("chat-idle.txt", S::Idle, "", A::No, V::NotCpu),
-        ("chat-without-zfs.txt", S::Busy, "", A::No, V::NotZfs),
+        ("chat-idle.txt", S::Unknown, "", A::Unknown, V::Insufficient),
+        ("chat-without-zfs.txt", S::Unknown, "", A::Unknown, V::Insufficient),
         ("lockup-of-a-worker.txt", S::Some, "kworker/3:1", A::Unknown, V::Open),
         ("containers.txt", S::Busy, "shop-elastic-1", A::Unknown, V::Open),
         ("program-in-the-kernel.txt", S::Busy, "node", A::Unknown, V::Open),
@@ -70,7 +70,7 @@ fn the_three_answers_are_told_from_whatever_lists_them() {
         ("top-of-one-name.txt", S::Some, "systemd", A::Unknown, V::Open),
         ("first-screen-of-atop.txt", S::Idle, "", A::Unknown, V::Open),
         ("figures-of-no-cpu.txt", S::Unknown, "", A::Unknown, V::Insufficient),
-        ("supervisor.txt", S::Busy, "Foo Supervisor", A::Unknown, V::Open),
+        ("supervisor.txt", S::Unknown, "", A::Unknown, V::Insufficient),
     ] {
         let wanted = (state, user.to_owned(), among, kind);
         assert_eq!(answers(name), wanted, "{name}: {}", of(name).verdict.sentence);

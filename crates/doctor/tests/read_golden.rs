@@ -221,9 +221,6 @@ fn describe_rest(evidence: &Evidence, out: &mut String) {
     for said in &evidence.log {
         let _ = writeln!(out, "{} log {}", at(&said.source), said.value);
     }
-    for remark in &evidence.remarks {
-        let _ = writeln!(out, "{} remark {:?} {}", at(&remark.source), remark.key, remark.text);
-    }
     for said in &evidence.not_understood {
         let _ = writeln!(out, "{} not understood: {}", at(&said.source), said.value);
     }
@@ -271,8 +268,8 @@ fn samples_give_the_evidence_written_beside_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A line that nobody knows, below the output of any tool: it stays in the evidence, as a remark, a
-/// line of a log or one that was not understood.
+/// A line that nobody knows, below the output of any tool: it stays in the evidence, as a line
+/// of a log or one that was not understood.
 #[test]
 fn no_line_is_dropped_without_a_trace() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_samples");

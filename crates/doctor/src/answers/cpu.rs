@@ -112,8 +112,7 @@ pub struct Cpu {
     pub load: Option<String>,
     /// Whether I/O wait is nobody's, as the load average says.
     pub is_only_counted: bool,
-    /// Whether the machine's state was measured, or somebody says it; what threads wait for may be
-    /// known without.
+    /// Whether the machine's state was measured; what threads wait for may be known without.
     pub is_known: bool,
     /// Whether the number of CPUs follows from the figures.
     pub cpus_by_figures: bool,
@@ -176,7 +175,7 @@ impl Cpu {
     fn listed(&self) -> String {
         match self.listed_cpus.filter(|count| *count > 0.0) {
             Some(count) => format!("what is listed uses {}", cpus(count)),
-            None => "so the text says".to_owned(),
+            None => "the log tells of a lockup".to_owned(),
         }
     }
 
@@ -191,7 +190,7 @@ impl Cpu {
         let waits = self.proof.clone();
         let calm = || match self.listed_cpus {
             Some(_) => "those listed use next to nothing".to_owned(),
-            None => "so the text says".to_owned(),
+            None => "nothing is shown to use it".to_owned(),
         };
         let rest =
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");

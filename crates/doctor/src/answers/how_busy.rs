@@ -1,5 +1,5 @@
 //! How busy the machine is: states of the CPUs come first (top's header, vmstat, mpstat, sar,
-//! /proc/stat), then a list of programs, then what sentences tell. A machine of which half or more
+//! /proc/stat), then a list of programs. A machine of which half or more
 //! is used is busy; one whose few threads each fill a CPU is busy in part, however many CPUs idle
 //! beside them.
 
@@ -8,7 +8,7 @@ use super::timed::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
 use super::{cite, load};
 use crate::evidence::{CpuUse, OneCpu};
-use crate::facts::{Basis, Consumption, Facts, Said};
+use crate::facts::{Basis, Consumption, Facts};
 
 /// Percent of all CPUs from which the machine is busy.
 const BUSY_PERCENT: f64 = 49.5;
@@ -49,8 +49,8 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
     cpu.waits_for = wait.as_ref().and_then(|wait| wait.wait);
     // Means over lives say nothing of now.
     let measured = cpu.busy_percent.is_some() || consumption.is_some_and(Consumption::is_of_now);
-    let seen = seen(facts, &mut cpu, consumption, measured);
-    cpu.is_known |= seen.none || seen.all || seen.part;
+    let seen = seen(facts, &mut cpu, consumption);
+    cpu.is_known |= seen.all || seen.part;
     let timed = Timed::of(facts).filter(|_| !measured);
     cpu.state = if seen.all {
         State::Busy
@@ -58,9 +58,9 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         State::Waiting
     } else if seen.part {
         State::Some
-    } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts, seen.none) {
+    } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts) {
         State::Waiting
-    } else if cpu.busy_percent.is_some() || seen.none || is_calm(consumption) {
+    } else if cpu.busy_percent.is_some() || is_calm(consumption) {
         State::Idle
     } else {
         match &timed {
@@ -86,38 +86,29 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
     cpu
 }
 
-/// What is seen, or said, to be used.
+/// What is seen to be used.
 struct Seen {
     /// Half of the machine or more.
     all: bool,
     /// One CPU's worth or more.
     part: bool,
-    /// Next to nothing, as is said.
-    none: bool,
 }
 
-fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>, measured: bool) -> Seen {
+fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>) -> Seen {
     let listed = list.filter(|list| !matches!(list.basis, Basis::Machine | Basis::Seconds));
     let busiest = listed.and_then(|list| list.users.iter().map(|used| used.most).reduce(f64::max));
     let part = busiest.is_some_and(|most| most >= FULL_PERCENT)
         || cpu.full.is_some()
         || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
             && cpu.busy_cpus.is_none_or(|busy| busy >= 1.0);
-    let said = facts.said_busy().filter(|_| !measured);
-    if let Some((_, source)) = &said {
-        cite(&mut cpu.sources, source);
-    }
-    let is_said = |wanted: Said| said.as_ref().is_some_and(|(said, _)| *said == wanted);
-    // What waits by words does more to a machine than programs that words name.
-    let told_to_wait = waits_more(cpu) && cpu.busy_percent.is_none();
-    let all = (is_busy(cpu, list) || is_said(Said::All)) && !told_to_wait;
+    let all = is_busy(cpu, list);
     let lockup = facts.lockup();
-    let part = part || lockup.is_some() || is_said(Said::One);
+    let part = part || lockup.is_some();
     if let Some(lockup) = lockup.filter(|_| !all) {
         cite(&mut cpu.sources, &lockup.source);
         cpu.lockup = Some(lockup);
     }
-    Seen { all, part, none: is_said(Said::None) }
+    Seen { all, part }
 }
 
 /// Whether more of the CPUs' time is I/O wait than is busy, and somebody waits.
@@ -137,7 +128,7 @@ fn is_busy(cpu: &Cpu, consumption: Option<&Consumption>) -> bool {
     }
 }
 
-/// What tools say of the states of all CPUs, or else sentences.
+/// What tools say of the states of all CPUs.
 fn states(facts: &Facts) -> Cpu {
     facts.start_trace();
     let phase = facts.cpu_while_busy(BUSY_PERCENT);
@@ -150,7 +141,7 @@ fn states(facts: &Facts) -> Cpu {
             "iowait" => used.iowait,
             _ => return None,
         }),
-        None => facts.cpu_or_told(state).ok(),
+        None => facts.cpu(state).ok(),
     };
     let measured = !facts.evidence().cpu.is_empty();
     let mut parts = Vec::new();
@@ -160,23 +151,17 @@ fn states(facts: &Facts) -> Cpu {
         (Part::Interrupts, "interrupt"),
         (Part::Stolen, "steal"),
     ] {
-        // Of sentences only those states are told that somebody looked at.
-        if let Some(value) = own(state).filter(|value| measured || *value > 0.0) {
+        if let Some(value) = own(state) {
             parts.push((part, value));
         }
     }
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let busy_percent = if measured {
-        let told = facts.cpu("busy").unwrap_or(0.0) + facts.cpu("steal").unwrap_or(0.0);
+    let busy_percent = measured.then(|| {
+        let shown = facts.cpu("busy").unwrap_or(0.0) + facts.cpu("steal").unwrap_or(0.0);
         let all: f64 = parts.iter().map(|(_, value)| value).sum();
-        let busy = if phase.is_some() { all } else { told };
-        Some(busy.clamp(0.0, 100.0))
-    } else {
-        own("busy").or_else(|| {
-            let told: f64 = parts.iter().map(|(_, value)| value).sum();
-            (told > 0.0).then_some(told.min(100.0))
-        })
-    };
+        let busy = if phase.is_some() { all } else { shown };
+        busy.clamp(0.0, 100.0)
+    });
     let iowait_percent = own("iowait");
     let sources = facts.take_trace().sources;
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]

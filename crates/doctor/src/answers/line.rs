@@ -18,7 +18,7 @@ pub(super) fn line(answers: &Answers) -> Option<String> {
             let busy = cpu.busy_words();
             let calm = busy.unwrap_or_else(|| match cpu.listed_cpus {
                 Some(_) => "those listed use next to nothing".to_owned(),
-                None => "the text says that it is idle".to_owned(),
+                None => "nothing is shown to use it".to_owned(),
             });
             let most = answers
                 .users
@@ -80,7 +80,7 @@ fn unknown(answers: &Answers) -> Option<String> {
     };
     if users.is_said && first.cpus.is_none() {
         return Some(format!(
-            "{known}{} is busy, as the text says; how much of the machine that is was not shown.",
+            "{known}{} is named; how much CPU it uses was not shown.",
             capital_after(&known, &first.described())
         ));
     }
@@ -193,7 +193,7 @@ fn busy(answers: &Answers) -> String {
     if users.is_said && first.cpus.is_none() {
         let proof = cpu.lockup_words().map(|words| format!(": {words}")).unwrap_or_default();
         return format!(
-            "{}{} keeps the CPU busy, as the text says{proof}{}.",
+            "{}{} keeps the CPU busy{proof}{}.",
             capital(&first.described()),
             does(first),
             if zfs.among == Among::Yes { String::new() } else { whether(answers) }

@@ -19,11 +19,10 @@ const CONTRADICTS_PART: f64 = 0.3;
 
 /// The load of 1, 5 and 15 minutes, where it counts who waits.
 fn load(facts: &Facts) -> Option<[f64; 3]> {
-    if facts.os_or_told()? != "linux" {
+    if facts.os().ok()? != "linux" {
         return None;
     }
-    let measured = facts.evidence().host.load.as_ref().map(|load| load.value);
-    measured.or_else(|| facts.load_or_told().ok().map(|told| [told; 3]))
+    facts.evidence().host.load.as_ref().map(|load| load.value)
 }
 
 /// What a load above what is busy says: tasks that sleep uninterruptibly.
@@ -51,13 +50,6 @@ fn short(load: f64) -> String {
 /// Why I/O wait is nobody's, where the load contradicts it.
 pub(super) fn is_only_counted(facts: &Facts, cpu: &Cpu) -> Option<String> {
     let iowait = cpu.iowait_percent.filter(|iowait| *iowait >= IOWAIT_PERCENT)?;
-    let remarks = &facts.evidence().remarks;
-    if remarks.iter().any(|remark| remark.text.contains("io_uring")) {
-        return Some(format!(
-            "the text speaks of io_uring, whose idle waits are counted as I/O wait ({})",
-            percent(iowait)
-        ));
-    }
     let most = load(facts)?.into_iter().fold(0.0, f64::max);
     let waiting = iowait * cpu.cpus.unwrap_or(1.0).max(1.0) / 100.0;
     (most < CONTRADICTS_PART * waiting).then(|| {

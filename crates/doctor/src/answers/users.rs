@@ -134,7 +134,7 @@ pub struct Users {
     pub samples: Option<f64>,
     /// Whether the list comes down to rows that matter no more.
     pub comes_down: bool,
-    /// Whether sentences or the kernel's log name them, without a figure.
+    /// Whether a lockup, a lock or stacks name them, without a figure.
     pub is_said: bool,
     /// Where it was read.
     pub sources: Vec<Source>,
@@ -217,7 +217,7 @@ impl Users {
         let seconds = self.list.first().is_some_and(|user| user.seconds.is_some());
         let life = match (self.over_life && !seconds, self.is_said) {
             (true, _) => " (means over their lives)",
-            (_, true) => " (as the text says)",
+            (_, true) => " (named, without a figure)",
             _ => "",
         };
         format!("{}{rest}{life}", named.join(", "))
@@ -381,7 +381,7 @@ fn locks(facts: &Facts) -> Users {
     Users { list: vec![user], is_said: true, sources, ..Users::default() }
 }
 
-/// Whom a lockup, a timed command or a sentence names.
+/// Whom a lockup or a timed command names.
 fn said(facts: &Facts, cpu: &Cpu) -> Users {
     let named = |name: &str, cpus| {
         let kind = match () {
@@ -416,12 +416,6 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
     if let Some(timed) = timed.filter(|timed| users.list.is_empty() && timed.is_busy()) {
         users.list.push(named(&timed.program, Some(timed.cpus)));
         cite(&mut users.sources, &timed.source);
-    }
-    if users.list.is_empty() {
-        for (name, source) in facts.said_users() {
-            users.list.push(named(&name, None));
-            cite(&mut users.sources, &source);
-        }
     }
     if let Some(timed) = timed.filter(|_| users.list.is_empty()) {
         users.list.push(named(&timed.program, Some(timed.cpus)));

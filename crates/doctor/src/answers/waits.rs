@@ -178,9 +178,7 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS || few && *count >= 1.0);
     let source = facts.take_trace().sources.into_iter().next();
     let evidence = facts.evidence();
-    let logged = evidence.log.iter().map(|line| (line.value.as_str(), &line.source));
-    let told = evidence.remarks.iter().map(|one| (one.text.as_str(), &one.source));
-    let hung = logged.chain(told).find(|(text, _)| text.contains("blocked for more than"));
+    let hung = evidence.log.iter().find(|line| line.value.contains("blocked for more than"));
     let asleep = asleep(facts);
     let for_what = stands_for(facts);
     if let Some(count) = count {
@@ -191,11 +189,11 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
         };
         return Some(Waiting::of_threads(for_what, proof, source));
     }
-    if let Some((text, source)) = hung {
-        let who = HUNG.captures(text).map(|found| format!(" ({})", &found[1]));
+    if let Some(line) = hung {
+        let who = HUNG.captures(&line.value).map(|found| format!(" ({})", &found[1]));
         let who = who.unwrap_or_default();
         let proof = format!("the kernel tells of tasks that have waited for minutes{who}");
-        return Some(Waiting::of_threads(for_what, proof, Some(source.clone())));
+        return Some(Waiting::of_threads(for_what, proof, Some(line.source.clone())));
     }
     let (leaf, source) = asleep?;
     let proof = format!("the threads whose stacks are shown sleep (in {leaf})");
@@ -272,9 +270,8 @@ fn stands_for(facts: &Facts) -> Option<Wait> {
 
 /// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in
 /// that state, and nobody waits for them.
-pub(super) fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts, told: bool) -> bool {
-    let calm = told
-        || cpu.busy_percent.is_some_and(|busy| busy < 15.0)
-            && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
+pub(super) fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts) -> bool {
+    let calm = cpu.busy_percent.is_some_and(|busy| busy < 15.0)
+        && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
     calm && cpu.waits_for.is_none() && facts.evidence().log.is_empty()
 }

@@ -140,15 +140,6 @@ impl Zfs {
             }
             return zfs;
         }
-        if !facts.is_ogive()
-            && !users.list.iter().any(|user| user.kind == Kind::Zfs)
-            && let Some(source) = facts.said_without_zfs()
-        {
-            zfs.among = Among::No;
-            zfs.because = "it is told that there is none".to_owned();
-            cite(&mut zfs.sources, &source);
-            return zfs;
-        }
         zfs.by_own(consumption, cpu);
         if zfs.among == Among::Yes {
             return zfs;
@@ -194,7 +185,7 @@ impl Zfs {
         self.judge_samples(least, most, is_owned && (rest < 50.0 || rows >= MANY_ROWS), users);
     }
 
-    /// By whom sentences, the log or a timed command name.
+    /// By whom the log, stacks or a timed command name.
     fn by_names(&mut self, users: &Users) {
         let own = users.list.iter().find(|user| {
             let busy = user.cpus.is_none_or(|count| count >= SPEAKS_CPUS);
@@ -204,7 +195,7 @@ impl Zfs {
             self.among = Among::Yes;
             self.because = match user.cpus {
                 Some(count) => format!("its command {} used {}", user.name, cpus(count)),
-                None => format!("the text names {}, which is its", user.name),
+                None => format!("what was given names {}, which is its", user.name),
             };
             self.sources.clone_from(&users.sources);
         }
@@ -481,7 +472,6 @@ fn calm(
     }
     Some(match cpu.busy_percent {
         Some(busy) => format!("nobody uses more than the {} that is busy", percent(busy)),
-        None if consumption.is_none() => "the CPU is told to be idle".to_owned(),
         None => least.to_owned(),
     })
 }

@@ -285,6 +285,7 @@ impl Loader {
                     formats: Vec::new(),
                     facts: 0,
                     trouble: Some(trouble),
+                    ..Input::default()
                 }),
             }
         }
@@ -295,6 +296,7 @@ impl Loader {
                 formats: Vec::new(),
                 facts: 0,
                 trouble: Some(reason),
+                ..Input::default()
             });
         }
         loaded
@@ -325,6 +327,7 @@ impl Loader {
             formats: vec![format.to_owned()],
             facts: 0,
             trouble,
+            ..Input::default()
         });
     }
 }

@@ -124,6 +124,7 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
         formats: vec![format.to_owned()],
         facts: converted.stacks.len(),
         trouble,
+        ..Input::default()
     });
     evidence.profiles.push(converted);
 }

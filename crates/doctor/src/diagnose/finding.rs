@@ -94,6 +94,9 @@ pub struct Finding {
     pub confidence: f64,
     /// The same in a word.
     pub word: Word,
+    /// Whether it is no finding without words in lines that no format claims; then it has no
+    /// remedy.
+    pub is_hint: bool,
     /// Percent of the busy CPU that it can be shown to take.
     pub share_percent: Option<f64>,
     /// Facts that speak for it, strongest first.
@@ -158,6 +161,10 @@ pub(super) fn finding(
         }
     }
     let (verdict, _) = rule.verdict.write(environment)?;
+    let remedy = match weighed.is_hint {
+        true => Remedy::default(),
+        false => remedy::made_for(rule, environment)?,
+    };
     Ok(Finding {
         id: rule.text.id.clone(),
         family: rule.text.family.clone(),
@@ -166,13 +173,14 @@ pub(super) fn finding(
         verdict,
         confidence: weighed.confidence,
         word: Word::of(weighed.confidence),
+        is_hint: weighed.is_hint,
         share_percent: weighed.share_percent,
         evidence: weighed.evidence,
         against: weighed.against,
         not_known: weighed.not_known,
         ruled_out,
         open,
-        remedy: remedy::made_for(rule, environment)?,
+        remedy,
         versions: versions(rule, environment)?,
         mechanism: rule.text.mechanism.clone(),
         ask: step::for_host(&rule.text.ask, environment.facts(), of_zfs).unwrap_or_default(),

@@ -114,11 +114,13 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
     }
 }
 
-/// Orders what was weighed, best first.
+/// Orders what was weighed, best first; what is a hint stands behind every finding that is none.
 pub(super) fn order(weighed: &mut [(&Rule, Weighed)]) {
+    let is_found = |one: &Weighed| one.confidence >= POSSIBLE && !one.is_hint;
     weighed.sort_by(|(_, a), (_, b)| {
-        b.confidence
-            .total_cmp(&a.confidence)
+        is_found(b)
+            .cmp(&is_found(a))
+            .then_with(|| b.confidence.total_cmp(&a.confidence))
             .then_with(|| b.share_percent.unwrap_or(0.0).total_cmp(&a.share_percent.unwrap_or(0.0)))
             .then_with(|| b.log_odds.total_cmp(&a.log_odds))
     });
@@ -195,6 +197,7 @@ ask = "true"
         Weighed {
             log_odds: 0.0,
             confidence,
+            is_hint: false,
             share_percent: Some(share),
             evidence: vec![line],
             against: Vec::new(),

@@ -119,7 +119,7 @@ pub(super) fn verdict(
     environment: &Environment,
 ) -> Verdict {
     let facts = environment.facts();
-    let named = weighed.first().filter(|(_, best)| best.confidence >= POSSIBLE);
+    let named = weighed.iter().find(|(_, one)| one.confidence >= POSSIBLE && !one.is_hint);
     if let Some((rule, best)) = named
         && best.confidence >= super::LIKELY
     {
@@ -178,19 +178,26 @@ pub(super) fn verdict(
     let unread = inputs.iter().find(|_| !read).and_then(|input| {
         Some(format!("{} could not be read: {}", input.name, input.trouble.as_ref()?))
     });
-    let lost = facts.evidence().not_understood.len();
+    let lost: usize = inputs.iter().map(|input| input.unread).sum();
     let open = unread.unwrap_or_else(|| match lost {
+        1 if !read => "the only line is no tool's output".to_owned(),
+        lost if !read && lost > 0 => format!("none of the {lost} lines is a tool's output"),
         0 => "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned(),
-        1 => format!("{NOTHING} (1 line was not understood)"),
-        _ => format!("{NOTHING} ({lost} lines were not understood)"),
+        1 => format!("{NOTHING} (1 line was not read)"),
+        _ => format!("{NOTHING} ({lost} lines were not read)"),
     });
     // Whoever shows nothing but a pool at work is told at least that.
     let runs = running::running(facts).into_iter().next().map(|one| {
         let short = one.text.split(',').next().unwrap_or("").to_owned();
         format!(" But {short}.")
     });
-    let sentence =
-        format!("Not enough evidence: {}.{}", most.unwrap_or(open), runs.unwrap_or_default());
+    let hinted = weighed.iter().any(|(_, one)| one.confidence >= POSSIBLE);
+    let runs = runs.unwrap_or_default();
+    if read && hinted {
+        let sentence = format!("The cause is open: {open}.{runs}");
+        return Verdict { kind: VerdictKind::Open, sentence, step, place: None };
+    }
+    let sentence = format!("Not enough evidence: {}.{runs}", most.unwrap_or(open));
     Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
 }
 

@@ -3,14 +3,15 @@
 //! Log-odds are added, starting from the rule's prior; signs of one group say the same and count
 //! once. What the sum may amount to is bounded by what kind of signs it stands on: names of
 //! threads, settings and words are no proof, and a cause that can be shown to take next to no CPU
-//! is no answer to "where did the CPU go". (I. J. Good, "Weight of evidence: a brief survey",
+//! is no answer to "where did the CPU go". Words never make a cause likely, and a cause that is not
+//! even possible without them is a hint: it is listed, and neither the first line nor a remedy
+//! stands on it. (I. J. Good, "Weight of evidence: a brief survey",
 //! 1985.)
 
 use std::collections::BTreeMap;
 
-use crate::evidence::{Remark, Source};
+use crate::evidence::{Source, Statement};
 use crate::expression::{Environment, Expression, ExpressionError};
-use crate::facts::Trace;
 use crate::rule::{Role, Rule, Sign, SignKind};
 
 /// Confidence from which a finding is certain.
@@ -29,8 +30,8 @@ const CAP_WITHOUT_PROOF: f64 = 0.69;
 const CAP_THREAD_NAMES: f64 = 0.45;
 /// Words alone.
 const CAP_WORDS: f64 = 0.60;
-/// Words in one of several sentences: near, and no finding. Where a report is longer, a single
-/// sentence is as often about something else.
+/// Words in one of several lines: near, and no finding. Where a text is longer, a single line is as
+/// often about something else.
 const CAP_PASSING_WORD: f64 = 0.38;
 /// Settings and versions: they make it possible, they do not show that it happens.
 const CAP_SETTINGS: f64 = 0.35;
@@ -58,6 +59,8 @@ pub struct EvidenceLine {
 pub(super) struct Weighed {
     pub(super) log_odds: f64,
     pub(super) confidence: f64,
+    /// Whether it is no finding without words in unread lines.
+    pub(super) is_hint: bool,
     pub(super) share_percent: Option<f64>,
     pub(super) evidence: Vec<EvidenceLine>,
     pub(super) against: Vec<EvidenceLine>,
@@ -70,8 +73,8 @@ pub(super) struct Weighed {
 struct Seen<'a> {
     sign: &'a Sign,
     truth: Option<bool>,
-    /// What it stands on: words where all that it was read from are sentences.
-    kind: SignKind,
+    /// Where its facts are from.
+    sources: Vec<Source>,
     /// The functions seen on stacks that have no weight, where no profile answers, or the threads
     /// that were busy over their life, where no list says who is now.
     present: Option<Vec<String>>,
@@ -99,30 +102,28 @@ pub(super) fn weigh(
     environment.set_share(share_percent);
     let mut not_known = Vec::new();
     let mut seen = Vec::new();
-    let mut sources = Vec::new();
     for sign in &rule.signs {
-        let (sign, trace) = look(sign, environment)?;
+        let (sign, absent) = look(sign, environment)?;
         if sign.truth.is_none() {
-            for what in trace.absent {
+            for what in absent {
                 if !not_known.contains(&what) {
                     not_known.push(what);
                 }
             }
         }
-        sources.push(trace.sources);
         seen.push(sign);
     }
-    let counted = counted_weights(&seen);
-    let mut log_odds = rule.text.prior
-        + counted.iter().sum::<f64>()
-        + share_penalty(rule.text.role, share_percent);
-    if !log_odds.is_finite() {
-        log_odds = 0.0;
-    }
-    let most = cap(rule.text.role, &seen, &sources, environment);
-    let confidence = sigmoid(log_odds).min(most).min(MOST);
+    let all: Vec<&Seen<'_>> = seen.iter().collect();
+    let shown: Vec<&Seen<'_>> =
+        seen.iter().filter(|one| one.sign.kind != SignKind::Words).collect();
+    let (log_odds, confidence) = sureness(rule, &all, share_percent, environment);
+    let (_, without_words) = sureness(rule, &shown, share_percent, environment);
+    let is_hint = without_words < POSSIBLE;
+    let confidence =
+        if without_words < LIKELY { confidence.min(CAP_WITHOUT_PROOF) } else { confidence };
     let (mut evidence, mut against) = (Vec::new(), Vec::new());
-    for (seen, mut sources) in seen.iter().zip(sources) {
+    for seen in &seen {
+        let mut sources = seen.sources.clone();
         let (list, weight) = match seen.truth {
             Some(true) if seen.sign.weight > 0.0 => (&mut evidence, seen.weight()),
             Some(true) => (&mut against, seen.weight()),
@@ -130,7 +131,7 @@ pub(super) fn weigh(
             _ => continue,
         };
         let (text, more) = match &seen.present {
-            Some(names) => (presence_text(seen.kind, names), Vec::new()),
+            Some(names) => (presence_text(seen.sign.kind, names), Vec::new()),
             None => seen.sign.text.write(environment)?,
         };
         // What is not known takes its clause with it.
@@ -150,14 +151,38 @@ pub(super) fn weigh(
             }
         }
         let text = if seen.truth == Some(false) { format!("not so: {text}") } else { text };
-        list.push(EvidenceLine { text, kind: seen.kind, weight, sources });
+        list.push(EvidenceLine { text, kind: seen.sign.kind, weight, sources });
     }
     evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mut open: Vec<usize> = (0..seen.len())
         .filter(|at| seen[*at].truth.is_none() && seen[*at].sign.weight > 0.0)
         .collect();
     open.sort_by(|a, b| seen[*b].sign.weight.total_cmp(&seen[*a].sign.weight));
-    Ok(Some(Weighed { log_odds, confidence, share_percent, evidence, against, not_known, open }))
+    Ok(Some(Weighed {
+        log_odds,
+        confidence,
+        is_hint,
+        share_percent,
+        evidence,
+        against,
+        not_known,
+        open,
+    }))
+}
+
+/// Log-odds and confidence by these signs.
+fn sureness(
+    rule: &Rule,
+    seen: &[&Seen<'_>],
+    share_percent: Option<f64>,
+    environment: &Environment,
+) -> (f64, f64) {
+    let role = rule.text.role;
+    let counted = counted_weights(seen);
+    let sum = rule.text.prior + counted.iter().sum::<f64>() + share_penalty(role, share_percent);
+    let log_odds = if sum.is_finite() { sum } else { 0.0 };
+    let most = cap(role, seen, environment);
+    (log_odds, sigmoid(log_odds).min(most).min(MOST))
 }
 
 /// Which signs of a rule hold and which are shown not to, by place; `None` if its gate is closed.
@@ -176,11 +201,11 @@ pub(super) fn holding(
     truths.map(Some)
 }
 
-/// Evaluates a sign; where no profile or list answers, on stacks without weight and whole lives.
+/// Evaluates a sign, and says what was not known; where no profile or list answers, on stacks without weight and whole lives.
 fn look<'a>(
     sign: &'a Sign,
     environment: &Environment,
-) -> Result<(Seen<'a>, Trace), ExpressionError> {
+) -> Result<(Seen<'a>, Vec<String>), ExpressionError> {
     let (mut truth, mut trace) = environment.truth(&sign.when)?;
     let mut present = None;
     let can_show = matches!(sign.kind, SignKind::Symbol | SignKind::Lock | SignKind::Thread);
@@ -194,13 +219,7 @@ fn look<'a>(
             (truth, trace, present) = (Some(true), there, Some(names));
         }
     }
-    let measured = !matches!(
-        sign.kind,
-        SignKind::Config | SignKind::Host | SignKind::Version | SignKind::Words
-    );
-    let words = measured && environment.facts().are_words(&trace.sources);
-    let kind = if words { SignKind::Words } else { sign.kind };
-    Ok((Seen { sign, truth, kind, present }, trace))
+    Ok((Seen { sign, truth, sources: trace.sources, present }, trace.absent))
 }
 
 /// Whether a figure of a text is not known.
@@ -212,7 +231,6 @@ pub(super) fn has_gap(text: &str) -> bool {
 fn presence_text(kind: SignKind, names: &[String]) -> String {
     let names = names.join(", ");
     match kind {
-        SignKind::Words => format!("the report names {names}"),
         SignKind::Thread => format!("{names} (not what is used now)"),
         _ => format!("{names} on a stack (where it was, not how often)"),
     }
@@ -227,7 +245,7 @@ fn share_of(
 }
 
 /// What each sign counts, groups reduced to their strongest.
-fn counted_weights(seen: &[Seen<'_>]) -> Vec<f64> {
+fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
     let mut single = Vec::new();
     let mut groups: BTreeMap<&str, (Option<f64>, f64)> = BTreeMap::new();
     for seen in seen {
@@ -265,10 +283,10 @@ fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
 }
 
 /// The most that signs of these kinds can prove.
-fn cap(role: Role, seen: &[Seen<'_>], sources: &[Vec<Source>], environment: &Environment) -> f64 {
+fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     let held = |kinds: &[SignKind]| {
         seen.iter().any(|seen| {
-            seen.truth == Some(true) && seen.sign.weight > 0.0 && kinds.contains(&seen.kind)
+            seen.truth == Some(true) && seen.sign.weight > 0.0 && kinds.contains(&seen.sign.kind)
         })
     };
     let measured = held(&[SignKind::Lock, SignKind::Counter, SignKind::Log]);
@@ -283,10 +301,10 @@ fn cap(role: Role, seen: &[Seen<'_>], sources: &[Vec<Source>], environment: &Env
     // A setting makes the mechanism possible; a release or a kind of host does not even that.
     let config = held(&[SignKind::Config]);
     let settings = config || held(&[SignKind::Host, SignKind::Version]);
-    // Where ZFS is not loaded nobody is accused by taking one sentence for the answer.
+    // Where ZFS is not loaded nobody is accused by taking one line for the answer.
     let harmless = !matches!(role, Role::Cause | Role::LegitWork | Role::Unknown)
         && environment.facts().zfs_loaded() == Ok(false);
-    let passing = || !config && !harmless && in_passing(role, seen, sources, environment);
+    let passing = || !config && !harmless && in_passing(role, seen, environment);
     match (names, words, settings) {
         (true, true, _) | (true, _, true) => CAP_WITHOUT_PROOF,
         (true, false, false) => CAP_THREAD_NAMES,
@@ -297,40 +315,33 @@ fn cap(role: Role, seen: &[Seen<'_>], sources: &[Vec<Source>], environment: &Env
     }
 }
 
-/// Whether the words that hold are said in passing: one sign in one of several sentences, which
-/// names nothing. Who is accused must be accused by more: there two signs that read the same
-/// sentence are one observation. A thread, function or parameter is not named in passing.
-fn in_passing(
-    role: Role,
-    seen: &[Seen<'_>],
-    sources: &[Vec<Source>],
-    environment: &Environment,
-) -> bool {
-    let remarks = &environment.facts().evidence().remarks;
+/// Whether the words that hold are said in passing: one sign in one of several lines, which names
+/// nothing. Who is accused must be accused by more: there two signs that read the same line are one
+/// observation. A thread, function or parameter is not named in passing.
+fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool {
+    let lines = &environment.facts().evidence().not_understood;
     let places: Vec<&[Source]> = seen
         .iter()
-        .zip(sources)
-        .filter(|(seen, _)| {
-            seen.truth == Some(true) && seen.sign.weight > 0.0 && seen.kind == SignKind::Words
+        .filter(|seen| {
+            seen.truth == Some(true) && seen.sign.weight > 0.0 && seen.sign.kind == SignKind::Words
         })
-        .map(|(_, sources)| sources.as_slice())
+        .map(|seen| seen.sources.as_slice())
         .collect();
-    // Two signs of which each can have a sentence of its own are two observations.
+    // Two signs of which each can have a line of its own are two observations.
     let independent = places.iter().enumerate().any(|(at, one)| {
         places[at + 1..]
             .iter()
             .any(|other| one.iter().any(|mine| other.iter().any(|theirs| theirs != mine)))
     });
     let independent = independent || role != Role::Cause && places.len() > 1;
-    let several = remarks.iter().filter(|remark| remark.key.is_none()).count() > 1;
     let named = |text: &str| {
         text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
             .any(|word| word.trim_matches('_').contains('_'))
     };
-    let names = |remark: &&Remark| {
-        places.iter().any(|sources| sources.contains(&remark.source)) && named(&remark.text)
+    let names = |line: &Statement<String>| {
+        places.iter().any(|sources| sources.contains(&line.source)) && named(&line.value)
     };
-    several && !independent && !remarks.iter().any(|remark| names(&remark))
+    lines.len() > 1 && !independent && !lines.iter().any(names)
 }
 
 fn sigmoid(log_odds: f64) -> f64 {
@@ -340,7 +351,7 @@ fn sigmoid(log_odds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Evidence, Host, Property, Statement};
+    use crate::evidence::{Evidence, Host, Property};
     use crate::facts::Facts;
 
     const RULE: &str = r#"
@@ -396,7 +407,7 @@ text = "c"
                 origin: None,
                 source: source(),
             }],
-            remarks: vec![Remark { key: None, text: words.to_owned(), source: source() }],
+            not_understood: vec![Statement { value: words.to_owned(), source: source() }],
             ..Evidence::default()
         };
         let environment = Environment::new(Facts::new(evidence));
@@ -442,8 +453,8 @@ text = "c"
     #[test]
     fn settings_alone_are_no_finding_and_words_do_not_make_it_certain() {
         assert!(weighed("aes-256-ccm", "hello").confidence < POSSIBLE);
-        let confidence = weighed("aes-256-ccm", "very slow").confidence;
+        let confidence = weighed("aes-256-ccm", "it is very slow").confidence;
         assert!((POSSIBLE..LIKELY).contains(&confidence), "{confidence}");
-        assert!(weighed("off", "very slow").confidence < POSSIBLE);
+        assert!(weighed("off", "it is very slow").confidence < POSSIBLE);
     }
 }

@@ -35,6 +35,10 @@ pub struct Host {
     pub cpu_model: Option<Statement<String>>,
     /// CPU flags, space separated as in /proc/cpuinfo.
     pub cpu_flags: Option<Statement<String>>,
+    /// Whether it is a virtual machine.
+    pub is_virtual: Option<Statement<bool>>,
+    /// Number of NUMA nodes.
+    pub numa_nodes: Option<Statement<u32>>,
     /// RAM in bytes.
     pub ram_bytes: Option<Statement<u64>>,
     /// Seconds since boot.

@@ -45,27 +45,15 @@ pub struct Evidence {
     pub pools: Vec<PoolLine>,
     /// Lines of the kernel's log, and of ZFS's own (`dbgmsg`), without their time stamp.
     pub log: Vec<Statement<String>>,
-    /// What a person wrote: sentences, and `key: value` notes (with their key).
-    pub remarks: Vec<Remark>,
     /// What was read as what.
     pub inputs: Vec<Input>,
-    /// Lines nobody understood.
+    /// Lines that no format claims: sentences and damage. They are counted and shown; rules match
+    /// them through their `words` alone, as a hint for a cause.
     pub not_understood: Vec<Statement<String>>,
 }
 
-/// A statement of a person: weaker than any figure, but often all there is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// The key of a `key: value` line, lower case.
-    pub key: Option<String>,
-    /// The sentence or value.
-    pub text: String,
-    /// Where it was read.
-    pub source: Source,
-}
-
 /// One input and how it was understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
     /// Its name.
     pub name: std::sync::Arc<str>,
@@ -73,6 +61,12 @@ pub struct Input {
     pub formats: Vec<String>,
     /// Facts taken from it.
     pub facts: usize,
+    /// Its lines that are not empty.
+    pub lines: usize,
+    /// Those of them that no format claims.
+    pub unread: usize,
+    /// Number of the first of these.
+    pub first_unread: Option<u32>,
     /// What was wrong with it (truncated, binary, too large), as a sentence.
     pub trouble: Option<String>,
 }

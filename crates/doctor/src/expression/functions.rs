@@ -70,7 +70,7 @@ pub const FUNCTIONS: &[Function] = &[
     f("top_process", "", 's', "the user process with the most CPU"),
     f("top_process_share", "", 'n', "its percent of the busy CPU"),
     f("top_process_cpu", "", 'n', "its percent of one CPU, if no kernel thread uses more"),
-    f("waiting", "", 'n', "threads in uninterruptible sleep: a list, vmstat's b, or a sentence"),
+    f("waiting", "", 'n', "threads in uninterruptible sleep: a list, or vmstat's b"),
     f("top_thread", "", 's', "the thread with the most CPU"),
     f("timed_real", "r", 'n', "wall clock of a timed command, seconds"),
     f("timed_user", "r", 'n', "its CPU in user space, seconds"),
@@ -204,16 +204,9 @@ pub const FUNCTIONS: &[Function] = &[
         "tells",
         "s",
         'b',
-        "a person wrote a sentence that matches all patterns, divided by \" & \"; `!` for none",
+        "an unread line matches all patterns, divided by \" & \"; `!` for none; signs of `words` only",
     ),
-    f("said", "r", 'b', "a person wrote something that matches, in any letter case"),
-    f(
-        "said_number",
-        "r",
-        'n',
-        "the first group of the pattern in what a person wrote, as a number",
-    ),
-    f("note", "s", 's', "what a person wrote under a key"),
+    f("said", "r", 'b', "an unread line matches, in any letter case; signs of `words` only"),
     f("log", "r", 'b', "a line of the log matches, in any letter case"),
     f("log_count", "r", 'n', "how many lines of the log match"),
     f("known", "s", 'b', "a figure, property or parameter of the name was shown; always known"),
@@ -292,7 +285,7 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, one:
         "thread_cpu" => Facts::thread_cpu, "thread_max" => Facts::thread_max, "thread_life" => Facts::thread_life,
         "thread_time_s" => Facts::thread_time_s, "thread_count" => Facts::thread_count, "command" => Facts::command,
-        "cpu" => Facts::cpu_or_told, "comm_share" => Facts::comm_share,
+        "cpu" => Facts::cpu, "comm_share" => Facts::comm_share,
         "timed_real" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.real_s),
         "timed_user" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.user_s),
         "timed_system" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.system_s),
@@ -308,7 +301,7 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
     });
     bind!(context, facts, none:
         "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "process_share" => Facts::process_share,
-        "load1" => Facts::load_or_told, "load15" => Facts::load15,
+        "load1" => Facts::load1, "load15" => Facts::load15,
         "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name)),
         "top_process_share" => Facts::top_process_share, "top_process_cpu" => Facts::top_process_cpu,
         "waiting" => Facts::waiting,
@@ -372,10 +365,8 @@ fn bind_host(context: &mut Context<'static>, facts: &Arc<Facts>) {
         "kernel_at_least" => Facts::kernel_at_least, "cpu_has" => Facts::cpu_has, "zfs_before" => Facts::zfs_before,
         "zfs_at_least" => Facts::zfs_at_least, "said" => Facts::says, "tells" => Facts::tells,
         "log_count" => Facts::log_count,
-        "said_number" => Facts::said_number,
         "kernel_before" => |facts: &Facts, a: &str| facts.kernel_at_least(a).map(|newer| !newer),
         "log" => |facts: &Facts, a: &str| facts.log_count(a).map(|count| count > 0.0),
-        "note" => |facts: &Facts, a: &str| text(facts.note(a)),
     );
 }
 
@@ -396,7 +387,7 @@ fn shown(facts: &Facts, kind: &str) -> Known<bool> {
         "params" => !evidence.parameters.is_empty(),
         "versions" => evidence.host.zfs_version.is_some(),
         "log" => !evidence.log.is_empty(),
-        "words" => !evidence.remarks.is_empty(),
+        "words" => !evidence.not_understood.is_empty(),
         "pool" => {
             !evidence.pools.is_empty()
                 || evidence.properties.iter().any(|property| property.of_pool)

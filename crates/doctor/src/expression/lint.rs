@@ -47,6 +47,15 @@ pub fn faults(expression: &Expression) -> Vec<String> {
     found
 }
 
+/// Whether it asks for words in lines that no format claims.
+pub fn asks_for_words(expression: &Expression) -> bool {
+    fn asks(expression: &IdedExpr) -> bool {
+        let Expr::Call(call) = &expression.expr else { return false };
+        matches!(call.func_name.as_str(), "said" | "tells") || call.args.iter().any(asks)
+    }
+    asks(expression.program().expression())
+}
+
 fn walk(expression: &IdedExpr, found: &mut Vec<String>) {
     match &expression.expr {
         Expr::Call(call) => {

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::facts::{Facts, Trace};
 
 pub use functions::{FUNCTIONS, Function};
-pub use lint::faults;
+pub use lint::{asks_for_words, faults};
 pub use template::{Format, Template};
 
 /// Longest expression that is compiled.

@@ -1,7 +1,6 @@
 //! Who uses the CPU, by the list that shows most of it, in CPUs.
 //!
-//! A list of what is used now stands before one of means over lives (`ps`); sentences stand last.
-//! Lists are never added up. Threads of one program, and workers of one kind, are one user.
+//! A list of what is used now stands before one of means over lives (`ps`). Lists are never added up. Threads of one program, and workers of one kind, are one user.
 
 use std::collections::BTreeMap;
 
@@ -89,23 +88,15 @@ impl Facts {
             (Basis::Life, |thread| thread.life_percent),
             (Basis::Seconds, |thread| thread.cpu_time_s),
         ];
-        let told = |list: &Vec<&Thread>| list.iter().all(|row| self.is_told(row));
-        for sentences in [false, true] {
-            for (basis, figure) in figures {
-                let lists = self.lists(figure).into_iter().filter(|list| told(list) == sentences);
-                let lists: Vec<Vec<&Thread>> = lists.collect();
-                let sum =
-                    |list: &Vec<&Thread>| list.iter().copied().filter_map(figure).sum::<f64>();
-                let most = lists.iter().map(sum).fold(0.0, f64::max);
-                // Of those that show about as much, the one that shows most rows.
-                let fullest =
-                    lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len);
-                if let Some(list) = fullest {
-                    return Some(consumption(basis, &list, figure));
-                }
-            }
-        }
-        None
+        figures.into_iter().find_map(|(basis, figure)| {
+            let lists = self.lists(figure);
+            let sum = |list: &Vec<&Thread>| list.iter().copied().filter_map(figure).sum::<f64>();
+            let most = lists.iter().map(sum).fold(0.0, f64::max);
+            // Of those that show about as much, the one that shows most rows.
+            let fullest =
+                lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len);
+            fullest.map(|list| consumption(basis, &list, figure))
+        })
     }
 
     fn lists(&self, figure: Percent) -> Vec<Vec<&Thread>> {
@@ -115,10 +106,6 @@ impl Facts {
             lists.entry((&thread.source.input, thread.list)).or_default().push(thread);
         }
         lists.into_values().collect()
-    }
-
-    fn is_told(&self, thread: &Thread) -> bool {
-        thread.list == super::sentences::TOLD_LIST
     }
 }
 
@@ -153,17 +140,7 @@ fn consumption(basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
     let once = |thread: &&&Thread| {
         thread.id.is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
     };
-    // What sentences say twice of the same thread is said once.
-    let again = |thread: &Thread, others: &[&Thread]| {
-        thread.list == super::sentences::TOLD_LIST
-            && others.iter().any(|other| {
-                !std::ptr::eq(*other, thread)
-                    && other.name == thread.name
-                    && (figure(other), other.source.line) > (figure(thread), thread.source.line)
-            })
-    };
-    let list: Vec<&Thread> =
-        list.iter().filter(once).filter(|thread| !again(thread, list)).copied().collect();
+    let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
     let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
     let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
     for thread in &list {

@@ -53,8 +53,8 @@ impl Facts {
         self.said(host.os.as_ref().or(seen), "the operating system (uname -a)")
     }
 
-    /// The operating system, or the only one that sentences and lines that no tool prints name: for
-    /// what is to be run there. It excludes no cause.
+    /// The operating system, or the only one that names of processes or unread lines name: for
+    /// what is to be run there, and for nothing else.
     pub fn os_or_told(&self) -> Option<String> {
         if let Ok(os) = self.os() {
             return Some(os);
@@ -69,10 +69,8 @@ impl Facts {
         if runs(&["kernel_task", "WindowServer", "launchd", "mds_stores"]) {
             return Some("macos".to_owned());
         }
-        let remarks = evidence.remarks.iter().map(|one| one.text.as_str());
-        let unread = evidence.not_understood.iter().map(|one| one.value.as_str());
-        let texts: Vec<&str> = remarks.chain(unread).collect();
-        let named = |names: &Regex| texts.iter().any(|text| names.is_match(text));
+        let unread = &evidence.not_understood;
+        let named = |names: &Regex| unread.iter().any(|line| names.is_match(&line.value));
         let mut systems = SYSTEMS_TOLD.iter().filter(|(_, names)| named(names));
         let (only, another) = (systems.next()?, systems.next());
         another.is_none().then(|| only.0.to_owned())
@@ -172,9 +170,8 @@ impl Facts {
                 .any(|text| OF_ZFS.is_match(text))
         };
         let words = || {
-            let remarks = evidence.remarks.iter().map(|one| one.text.as_str());
-            let unread = evidence.not_understood.iter().chain(&evidence.log);
-            remarks.chain(unread.map(|one| one.value.as_str())).any(|text| OF_ZFS.is_match(text))
+            let mut lines = evidence.not_understood.iter().chain(&evidence.log);
+            lines.any(|line| OF_ZFS.is_match(&line.value))
         };
         let profiled = || {
             self.top_symbols(FUNCTIONS).iter().any(|(symbol, module, _)| {
@@ -207,17 +204,15 @@ impl Facts {
         if let Ok(flags) = self.cpu_has("hypervisor") {
             return Ok(flags);
         }
-        match self.note("virtual") {
-            Ok(text) => Ok(!text.eq_ignore_ascii_case("no")),
-            Err(_) => absent("whether it is a virtual machine (systemd-detect-virt)"),
-        }
+        let said = self.evidence().host.is_virtual.as_ref();
+        self.said(said, "whether it is a virtual machine (systemd-detect-virt)")
     }
 
-    /// Number of NUMA nodes: at least, where "more than one" is all that was said.
+    /// Number of NUMA nodes.
     pub fn numa_nodes(&self) -> Known<f64> {
-        if let Ok(text) = self.note("numa nodes") {
-            let first = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
-            return Ok(first.unwrap_or(if text.contains("more than one") { 2.0 } else { 1.0 }));
+        if let Some(nodes) = &self.evidence().host.numa_nodes {
+            self.used(&nodes.source);
+            return Ok(f64::from(nodes.value));
         }
         let mut nodes = std::collections::BTreeSet::new();
         for table in self.evidence().tables.iter().filter(|table| table.name == "buddyinfo") {
@@ -258,16 +253,8 @@ impl Facts {
 
     /// Lowest and highest version of ZFS it can be.
     pub fn zfs_range(&self) -> Known<(Version, Version)> {
-        // What a person says may be more exact than `0.8.x`; the narrower of the two counts.
         let printed = self.zfs_version().ok().and_then(|text| parse_versions(&text));
-        let noted = self.note("zfs version").ok().and_then(|text| parse_versions(&text));
-        match (printed, noted) {
-            (Some(printed), Some(noted)) if noted.0 >= printed.0 && noted.1 <= printed.1 => {
-                Ok(noted)
-            }
-            (Some(range), _) | (None, Some(range)) => Ok(range),
-            (None, None) => absent("the version of ZFS (zfs version)"),
-        }
+        printed.map_or_else(|| absent("the version of ZFS (zfs version)"), Ok)
     }
 
     /// Whether the kernel is at least this release.

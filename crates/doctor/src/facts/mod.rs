@@ -8,12 +8,10 @@
 
 mod consumption;
 mod datasets;
-mod denied;
 mod figures;
-mod generic;
-mod hearsay;
 mod host;
 mod locks;
+mod lockup;
 mod names;
 mod patterns;
 mod possible;
@@ -23,14 +21,11 @@ mod profile_index;
 mod programs;
 mod roster;
 mod selector;
-mod sentences;
 mod settings;
 mod states;
 mod subsystems;
-mod takers;
 mod threads;
 mod timings;
-mod told;
 mod waiting;
 mod words;
 
@@ -40,10 +35,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use regex::Regex;
 
-use crate::evidence::{Evidence, KernelStack, Source};
+use crate::evidence::{Evidence, Source};
 
 pub use self::consumption::{Basis, Consumption, Used};
-pub use self::hearsay::{Lockup, Said};
+pub use self::lockup::Lockup;
 pub use self::names::{
     Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_program,
     is_zfs_thread,
@@ -55,7 +50,6 @@ pub(crate) use self::programs::is_known_program;
 use self::roster::Roster;
 use self::selector::Selector;
 pub(crate) use self::selector::{role, subsystem};
-pub(crate) use self::sentences::TOLD_LIST;
 pub use self::subsystems::{RoleUse, Standing, SubsystemUse};
 pub use self::threads::Consumer;
 pub(crate) use self::threads::{looks_like_kernel, without_number};
@@ -96,10 +90,6 @@ pub struct Trace {
 pub struct Facts {
     evidence: Evidence,
     profiles: Vec<ProfileIndex>,
-    /// Stacks that sentences tell of.
-    sentences: Vec<KernelStack>,
-    /// Remarks by their place, without what they deny; only those that deny something.
-    affirmed: HashMap<usize, String>,
     /// Whether presence is asked for instead of shares, and the functions found since.
     presence: Mutex<(bool, Vec<String>)>,
     trace: Mutex<Trace>,
@@ -115,12 +105,7 @@ impl Facts {
     }
 
     /// Indexes evidence, to be asked by patterns that others may have compiled.
-    pub(crate) fn with_patterns(mut evidence: Evidence, patterns: Arc<Patterns>) -> Self {
-        sentences::add_threads(&mut evidence);
-        let sentences = sentences::stacks(&evidence);
-        let texts = evidence.remarks.iter().enumerate();
-        let affirmed =
-            texts.filter_map(|(at, one)| Some((at, denied::without_denied(&one.text)?))).collect();
+    pub(crate) fn with_patterns(evidence: Evidence, patterns: Arc<Patterns>) -> Self {
         let mut profiles: Vec<ProfileIndex> = evidence
             .profiles
             .iter()
@@ -133,8 +118,6 @@ impl Facts {
             roster,
             evidence,
             profiles,
-            sentences,
-            affirmed,
             presence: Mutex::default(),
             trace: Mutex::default(),
             patterns,
@@ -192,8 +175,8 @@ impl Facts {
         self.patterns.get(text, false)
     }
 
-    /// A compiled pattern for prose: letter case does not count.
-    fn prose_pattern(&self, text: &str) -> Known<Arc<Regex>> {
+    /// A compiled pattern for words: letter case does not count.
+    fn words_pattern(&self, text: &str) -> Known<Arc<Regex>> {
         self.patterns.get(&words::pattern_of(text), true)
     }
 }

@@ -1,14 +1,12 @@
 //! Stacks without weights, asked the questions that are meant for profiles.
 //!
-//! A stack of `/proc/PID/stack`, a trace of the kernel's log, folded stacks of weight one and a
-//! sentence that names functions show where somebody was, not how much of the CPU that took. While
-//! presence is asked for, a share is either "all" (some stack has it) or not known: presence can be
-//! proven this way, absence cannot.
+//! A stack of `/proc/PID/stack`, a trace of the kernel's log and folded stacks of weight one show
+//! where somebody was, not how much of the CPU that took. While presence is asked for, a share is
+//! either "all" (some stack has it) or not known: presence can be proven this way, absence cannot.
 
 use super::locks::matches;
 use super::selector::Selector;
 use super::{Facts, Known, absent, is_spin_symbol};
-use crate::atlas;
 use crate::evidence::{Frame, KernelStack, Source};
 
 /// How many functions or threads are named as found.
@@ -64,9 +62,8 @@ impl Facts {
             .map(|stack| (&stack.frames, &stack.source));
         let seen = evidence.kernel_stacks.iter().map(of);
         let mut found = false;
-        for (frames, source) in seen.chain(weightless).chain(self.sentences.iter().map(of)) {
-            let from_words = self.sentences.iter().any(|stack| std::ptr::eq(&stack.frames, frames));
-            if let Some(name) = hit(frames, sought, from_words) {
+        for (frames, source) in seen.chain(weightless) {
+            if let Some(name) = hit(frames, sought) {
                 found = true;
                 self.used(source);
                 self.is_present(name);
@@ -74,30 +71,19 @@ impl Facts {
         }
         Some(if found { Ok(THERE) } else { absent("a stack with such a function") })
     }
-
-    /// Whether all of these places are sentences of a person.
-    pub fn are_words(&self, sources: &[Source]) -> bool {
-        let said =
-            |source: &Source| self.evidence().remarks.iter().any(|remark| remark.source == *source);
-        !sources.is_empty() && sources.iter().all(said)
-    }
 }
 
 fn of(stack: &KernelStack) -> (&Vec<Frame>, &Source) {
     (&stack.frames, &stack.source)
 }
 
-/// The function that was found. Who names functions in a sentence names no leaf.
-fn hit(frames: &[Frame], sought: Sought<'_>, from_words: bool) -> Option<String> {
+/// The function that was found.
+fn hit(frames: &[Frame], sought: Sought<'_>) -> Option<String> {
     let at = |wanted: &Selector, frames: &[Frame]| {
-        frames.iter().position(|frame| {
-            let name = frame.symbol.as_deref().unwrap_or("");
-            matches(frame, wanted) && (!from_words || is_named_exactly(name, wanted))
-        })
+        frames.iter().position(|frame| matches(frame, wanted))
     };
     let found = match sought {
         Sought::Anywhere(pattern) => at(pattern, frames),
-        Sought::Leaf(pattern) if from_words => at(pattern, frames),
         Sought::Leaf(pattern) => at(pattern, frames.get(..1)?),
         Sought::Below(caller, inner) => {
             at(inner, frames).filter(|place| at(caller, &frames[place + 1..]).is_some())
@@ -108,10 +94,4 @@ fn hit(frames: &[Frame], sought: Sought<'_>, from_words: bool) -> Option<String>
             .filter(|place| at(caller, &frames[place + 1..]).is_some()),
     };
     found.and_then(|place| frames[place].symbol.clone())
-}
-
-/// Whether a word of a sentence is a function that the selector means. A word that merely begins
-/// like functions of a subsystem may be a counter or a parameter (`arc_meta_used`).
-fn is_named_exactly(name: &str, wanted: &Selector) -> bool {
-    matches!(wanted, Selector::Pattern(_)) || atlas::functions(name).next().is_some()
 }

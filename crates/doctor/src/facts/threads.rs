@@ -189,6 +189,13 @@ impl Facts {
         )
     }
 
+    /// Whether the lists are of containers: they can show no thread of the kernel.
+    pub fn lists_containers(&self) -> bool {
+        const LISTS: [&str; 3] = ["kubectl top", "docker stats", "systemd-cgtop"];
+        let inputs = &self.evidence().inputs;
+        inputs.iter().any(|one| one.formats.iter().any(|name| LISTS.contains(&name.as_str())))
+    }
+
     /// How many threads match.
     pub fn thread_count(&self, name: &str) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "threads are countable")]

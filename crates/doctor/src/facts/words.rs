@@ -1,13 +1,13 @@
-//! What people and logs say.
+//! Words in lines that no format claims, and in the kernel's log.
 //!
-//! People say the same in many ways. The ways are written down once, in `words.txt`, and patterns
-//! of rules for prose name them: `<slow>` is "crawls", "takes hours" and the like.
+//! The words of a rule are a hint for its cause, and nothing else: no figure, no answer and no
+//! remedy stands on them (`diagnose::weigh`). What people say in many ways is written down once, in
+//! `words.txt`, and patterns name it: `<slow>` is "crawls", "takes hours" and the like.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::{Facts, Known, absent, denied};
-use crate::evidence::{Remark, Statement};
+use super::{Facts, Known, absent};
+use crate::evidence::Statement;
 
 /// Names and patterns; a pattern that holds names is already written out.
 static WORDS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
@@ -24,7 +24,7 @@ fn written_out(text: &str, known: &[(String, String)]) -> String {
     known.iter().fold(text.to_owned(), |text, (name, pattern)| text.replace(name, pattern))
 }
 
-/// A pattern for prose with what its names stand for.
+/// A pattern for words with what its names stand for.
 pub(crate) fn pattern_of(text: &str) -> String {
     if text.contains('<') { written_out(text, &WORDS) } else { text.to_owned() }
 }
@@ -37,92 +37,50 @@ pub(crate) fn parts(wording: &str) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
+/// Whether a line is text: three words at least, half of which are of letters alone. Names and
+/// figures that a tool printed are none.
+fn is_text(line: &str) -> bool {
+    let is_word = |word: &&str| {
+        let word = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        word.len() >= 2 && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-' | '_'))
+    };
+    let all = line.split_whitespace().count();
+    all >= 3 && 2 * line.split_whitespace().filter(is_word).count() >= all
+}
+
 impl Facts {
-    /// Whether a person tells of all of this in one sentence: patterns divided by ` & `, of which
-    /// those with a `!` match none of it. What the sentence denies is not told.
+    /// Whether one line that no format claims matches all of this: patterns divided by ` & `, of
+    /// which those with a `!` match none of it.
     pub fn tells(&self, wording: &str) -> Known<bool> {
         let mut wanted = Vec::new();
         for (not, pattern) in parts(wording) {
-            let whole = not || denied::looks_for_denial(&pattern_of(pattern));
-            wanted.push((not, whole, self.prose_pattern(pattern)?));
+            wanted.push((not, self.words_pattern(pattern)?));
         }
-        self.some_remark(|facts, at, remark| {
-            wanted.iter().all(|(not, whole, pattern)| {
-                let text = facts.sentence(at, remark, *whole);
-                let text = match &remark.key {
-                    Some(key) => Cow::Owned(format!("{key}: {text}")),
-                    None => Cow::Borrowed(text),
-                };
-                pattern.is_match(&text) != *not
-            })
-        })
+        self.some_line(|text| wanted.iter().all(|(not, pattern)| pattern.is_match(text) != *not))
     }
 
-    /// Whether a person wrote something that matches; letter case does not count, nor does what a
-    /// sentence denies.
+    /// Whether a line that no format claims matches; letter case does not count.
     pub fn says(&self, text: &str) -> Known<bool> {
-        let pattern = self.prose_pattern(text)?;
-        let whole = denied::looks_for_denial(&pattern_of(text));
-        self.some_remark(|facts, at, remark| {
-            let text = facts.sentence(at, remark, whole);
-            pattern.is_match(text)
-                || remark
-                    .key
-                    .as_deref()
-                    .is_some_and(|key| pattern.is_match(&format!("{key}: {text}")))
-        })
+        let pattern = self.words_pattern(text)?;
+        self.some_line(|text| pattern.is_match(text))
     }
 
-    /// The words of a remark, whole or without what they deny.
-    fn sentence<'t>(&'t self, at: usize, remark: &'t Remark, whole: bool) -> &'t str {
-        let affirmed = if whole { None } else { self.affirmed.get(&at) };
-        affirmed.map_or(remark.text.as_str(), String::as_str)
-    }
-
-    /// Whether there is a remark of which something is true; notes the first.
-    fn some_remark(&self, is_it: impl Fn(&Self, usize, &Remark) -> bool) -> Known<bool> {
-        let remarks = &self.evidence().remarks;
-        if remarks.is_empty() {
-            return absent("a description of what happens");
-        }
-        let hit = remarks.iter().enumerate().find(|(at, remark)| is_it(self, *at, remark));
-        if let Some((_, remark)) = hit {
-            self.used(&remark.source);
-        }
-        Ok(hit.is_some())
-    }
-
-    /// What a person wrote under a key.
-    pub fn note(&self, key: &str) -> Known<String> {
-        let hit = self.evidence().remarks.iter().find(|remark| remark.key.as_deref() == Some(key));
-        match hit {
-            Some(remark) => {
-                self.used(&remark.source);
-                Ok(remark.text.clone())
-            }
-            None => absent(format!("a note \"{key}: ...\"")),
-        }
-    }
-
-    /// A number out of what a person wrote: the first group of the pattern; `1,5` and `3 million`
-    /// are understood.
-    pub fn said_number(&self, text: &str) -> Known<f64> {
-        let pattern = self.prose_pattern(text)?;
-        for remark in &self.evidence().remarks {
-            let group = pattern
-                .captures(&remark.text)
-                .and_then(|groups| groups.get(1).map(|group| group.as_str().to_owned()));
-            if let Some(number) = group.and_then(|group| super::settings::quantity(&group)) {
-                self.used(&remark.source);
-                return Ok(number);
+    /// Whether there is an unread line of which something is true; notes the first.
+    fn some_line(&self, is_it: impl Fn(&str) -> bool) -> Known<bool> {
+        let mut any = false;
+        for line in self.evidence().not_understood.iter().filter(|line| is_text(&line.value)) {
+            any = true;
+            if is_it(&line.value) {
+                self.used(&line.source);
+                return Ok(true);
             }
         }
-        absent("such a figure in the description")
+        if any { Ok(false) } else { absent("a description of what happens") }
     }
 
     /// How many lines of the kernel's or ZFS's log match.
     pub fn log_count(&self, text: &str) -> Known<f64> {
-        let pattern = self.prose_pattern(text)?;
+        let pattern = self.words_pattern(text)?;
         let log = &self.evidence().log;
         if log.is_empty() {
             return absent("the kernel log (dmesg)");
@@ -145,17 +103,15 @@ mod tests {
 
     fn tells(text: &str, wording: &str) -> bool {
         let source = Source { input: "report.txt".into(), line: Some(1) };
-        let remarks = text.split(". ").map(|sentence| Remark {
-            key: None,
-            text: sentence.to_owned(),
-            source: source.clone(),
-        });
-        let evidence = Evidence { remarks: remarks.collect(), ..Evidence::default() };
+        let lines = text.split(". ");
+        let line = |text: &str| Statement { value: text.to_owned(), source: source.clone() };
+        let not_understood = lines.map(line).collect();
+        let evidence = Evidence { not_understood, ..Evidence::default() };
         Facts::new(evidence).tells(wording).expect("it is a pattern")
     }
 
     #[test]
-    fn all_of_it_is_told_in_one_sentence_in_whatever_words() {
+    fn all_of_it_is_told_in_one_line_in_whatever_words() {
         let wording = "scrub & <slow> & !memory";
         for text in ["A scrub crawls", "The SCRUB has been running for three days"] {
             assert!(tells(text, wording), "{text}");
@@ -167,12 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sentence_denies_is_not_told() {
-        assert!(tells("A scrub is running", r"\bscrub\b"));
-        assert!(!tells("No scrub was running", r"\bscrub\b"));
-        assert!(!tells("The pool is slow without dedup", "dedup & <slow>"));
-        assert!(tells("The pool is slow without dedup", "without dedup & <slow>"));
-        assert!(!tells("The pool is slow without dedup", "<slow> & !dedup"));
+    fn names_and_figures_that_a_tool_printed_are_no_text() {
+        for line in ["z_unlinked_drain 0 64 0", "kfpu_allowed  1", r#""scrub": "none","#] {
+            assert!(!is_text(line), "{line}");
+        }
+        assert!(is_text("A scrub crawls."));
+        assert!(is_text("z_unlinked_drain is at 100% here"));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! What people typed: commands at prompts.
 //!
 //! A command names what its output is about (`text::boundary`); one that sets something is evidence
-//! itself, and one whose output nobody reads is at least told: it is a remark with the key
-//! `command`.
+//! itself.
 
 use super::text::boundary;
 use super::text::clean::Line;
@@ -28,8 +27,6 @@ pub(crate) fn typed<'a>(lines: &'a [Line<'a>]) -> Option<(Typed<'a>, usize)> {
 /// Takes what was typed into the evidence.
 pub(crate) fn take(typed: &[Typed<'_>], reading: &mut Reading<'_>) {
     for (command, line) in typed {
-        if !commands::take(command, line, reading) && !boundary::prints(command) {
-            reading.remark(Some("command"), command, line.number);
-        }
+        commands::take(command, line, reading);
     }
 }

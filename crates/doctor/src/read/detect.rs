@@ -54,8 +54,6 @@ pub(crate) struct Format {
     filled: fn(&str) -> bool,
     keeps: fn(&str) -> bool,
     absorbs: &'static [&'static str],
-    /// Whether people write it by hand, so that notes beside it are theirs.
-    pub(crate) by_hand: bool,
     /// Its reader.
     pub(crate) read: Reader,
 }
@@ -70,7 +68,6 @@ const fn format(name: &'static str, begins: Begins, read: Reader) -> Format {
         filled: always,
         keeps: never,
         absorbs,
-        by_hand: false,
         read,
     }
 }
@@ -99,11 +96,6 @@ impl Format {
     /// Formats whose beginnings are part of this one.
     const fn absorbs(self, absorbs: &'static [&'static str]) -> Self {
         Self { absorbs, ..self }
-    }
-
-    /// People write it by hand, among notes of their own.
-    const fn by_hand(self) -> Self {
-        Self { by_hand: true, ..self }
     }
 
     /// Whether `text` surely belongs to a section of this format.
@@ -437,12 +429,12 @@ static FORMATS: &[Format] = &[
     format("spindump", ByLine(spindump::begins), spindump::read).keeps(spindump::is_of).absorbs(&["spindump"]),
     format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
     format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
-    format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row).by_hand(),
-    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(host::is_of_cpu).by_hand(),
+    format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row),
+    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(host::is_of_cpu),
     format("version", ByLine(host::is_version), host::read_version).each_line(),
-    format("architecture", ByLine(host::is_architecture), host::read_architecture).each_line().by_hand(),
-    format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line().by_hand(),
-    format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line().by_hand(),
+    format("architecture", ByLine(host::is_architecture), host::read_architecture).each_line(),
+    format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line(),
+    format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line(),
     format("mdstat", ByLine(mdstat::is_beginning), mdstat::read).absorbs(&["mdstat"]),
     format("procinfo", ByLine(procinfo::is_row), procinfo::read).each_line().keeps(procinfo::is_of),
     format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),

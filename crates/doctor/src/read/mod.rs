@@ -6,8 +6,8 @@
 //!
 //! A format is known by its content (`detect` holds the one table); a name or a prompt before it
 //! only helps where the text does not say what it is about (which pool, which of two snapshots).
-//! What a reader does not know goes on: rows without their heading are tried once more, then
-//! sentences become remarks, and the rest is listed as not understood, with its line.
+//! What a reader does not know goes on: rows without their heading are tried once more. What
+//! no format claims is counted and listed with its line; nothing in it is taken for a measurement.
 //!
 //! Readers stand by what they read: `zfs`, `profile` (where code was), `threads`, `system` (the
 //! host and its kernel). `small_tools` has those of all kinds of which few lines are pasted. Under
@@ -25,14 +25,11 @@
 
 mod commands;
 mod detect;
-mod document;
 mod impossible;
 mod profile;
-mod prose;
 mod small_tools;
 mod split;
 mod system;
-mod telling;
 mod text;
 mod threads;
 mod timing;
@@ -67,6 +64,7 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
     let before = facts(evidence);
     let mut formats = Vec::new();
     let mut trouble = None;
+    let (mut lines, mut unread, mut first_unread) = (0, 0, None);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         trouble = Some("it is empty".to_owned());
     } else if clean::is_binary(&bytes[..bytes.len().min(8192)]) {
@@ -75,25 +73,22 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
         let whole = clean::to_utf8(bytes);
         let mut reading = Reading::new(evidence, Arc::clone(&input));
         let begun = impossible::Begun::at(reading.evidence);
-        let before = document::Before::of(reading.evidence);
-        let kind = read_text(&whole, name, &mut reading, &mut formats);
+        let all = clean::lines(&whole);
+        lines = all.iter().filter(|line| !line.text.trim().is_empty()).count();
+        read_lines(all, name, &mut reading, &mut formats);
         impossible::take_out(begun, &whole, &mut reading);
-        if let Some(kind) = kind {
-            before.take_back(kind, reading.evidence);
-            trouble = Some(kind.told().to_owned());
-        }
+        (unread, first_unread) = (reading.unread, reading.first_unread);
         if whole.len() > MAX_TEXT_BYTES {
             trouble = Some(format!(
                 "only the first {} MiB of {} MiB were read",
                 MAX_TEXT_BYTES >> 20,
                 whole.len() >> 20
             ));
-        } else if reading.not_listed > 0 {
-            trouble = Some(format!("{} further lines were not understood", reading.not_listed));
         }
     }
     let facts = facts(evidence).saturating_sub(before);
-    evidence.inputs.push(Input { name: input, formats, facts, trouble });
+    let name = input;
+    evidence.inputs.push(Input { name, formats, facts, lines, unread, first_unread, trouble });
 }
 
 /// Reads one file. Text beyond [`MAX_TEXT_BYTES`] is not read into memory.
@@ -111,8 +106,6 @@ pub fn read_file(evidence: &mut Evidence, path: &Path) -> io::Result<()> {
 
 /// Percents of all CPUs add up to no more than this, with some rounding.
 const WHOLE_PERCENT: f64 = 112.0;
-/// More files than this are no notes that somebody wrote of a machine.
-const MOST_NOTES: usize = 20;
 
 /// Adds what only several inputs show together; call once behind the last.
 pub fn finish(evidence: &mut Evidence) {
@@ -120,7 +113,6 @@ pub fn finish(evidence: &mut Evidence) {
     impossible::take_out_by_cpus(evidence);
     add_mean_of_cpus(evidence);
     add_idle_row(evidence);
-    forget_words_of_others(evidence);
 }
 
 /// A list that has a row for idle time, and adds up to 100, shows the machine: its percents are of
@@ -149,16 +141,6 @@ fn add_idle_row(evidence: &mut Evidence) {
     evidence.cpu.push(CpuUse { user: rest, idle: percent, ..CpuUse::none(idle.source) });
 }
 
-/// Files of which hardly one is a tool's output are no report: what their sentences say (comments
-/// of configurations, manuals) is said of no machine.
-fn forget_words_of_others(evidence: &mut Evidence) {
-    let inputs = &evidence.inputs;
-    let known = inputs.iter().filter(|input| !input.formats.is_empty()).count();
-    if inputs.len() > MOST_NOTES && known < inputs.len() / 3 {
-        evidence.remarks.clear();
-    }
-}
-
 /// Where only single CPUs are shown, their mean is the use of all of them.
 fn add_mean_of_cpus(evidence: &mut Evidence) {
     let singles = &evidence.single_cpus;
@@ -168,22 +150,18 @@ fn add_mean_of_cpus(evidence: &mut Evidence) {
     evidence.cpu.extend(CpuUse::mean(singles.iter().map(|one| &one.used)));
 }
 
-fn read_text(
-    bytes: &[u8],
+fn read_lines(
+    mut lines: Vec<Line<'_>>,
     name: &str,
     reading: &mut Reading<'_>,
     formats: &mut Vec<String>,
-) -> Option<document::Kind> {
-    let mut lines = clean::lines(bytes);
+) {
     clean::without_comments(&mut lines);
     note_system(&lines, reading);
     let (sections, typed) = split::split(&lines, name);
     commands::take(&typed, reading);
-    let mut of_tools = false;
     for (format, section) in sections {
-        let format = format.or_else(|| whole(&section));
-        of_tools |= format.is_some_and(|format| !format.by_hand);
-        match format {
+        match format.or_else(|| whole(&section)) {
             Some(format) => {
                 note_format(formats, format.name);
                 (format.read)(&section, reading);
@@ -191,15 +169,8 @@ fn read_text(
             None => leave_all(&section, reading),
         }
         let left_over = std::mem::take(&mut reading.left_over);
-        let in_tool = format.is_some_and(|format| !format.by_hand);
-        read_left_over(left_over, &section.hint, in_tool, reading, formats);
+        read_left_over(left_over, &section.hint, reading, formats);
     }
-    // Whoever pastes what a tool printed reports, however he writes.
-    let kind = if of_tools { None } else { document::Kind::of(&lines) };
-    if kind.is_none() {
-        telling::take_task_manager(&lines, reading);
-    }
-    kind
 }
 
 /// Notes whose tools printed the lines: the first line that tells.
@@ -235,11 +206,10 @@ fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Tries lines that no reader took as rows without heading, then as prose.
+/// Tries lines that no reader took as rows without heading; the rest is unread.
 fn read_left_over(
     left_over: Vec<(u32, String)>,
     hint: &Hint,
-    in_tool: bool,
     reading: &mut Reading<'_>,
     formats: &mut Vec<String>,
 ) {
@@ -250,7 +220,7 @@ fn read_left_over(
     let mut start = 0;
     while start < lines.len() {
         let Some((format, end)) = run_of_rows(&lines, start) else {
-            prose::take(lines[start].number, &lines[start].text, in_tool, reading);
+            leave_unread(lines[start].number, &lines[start].text, reading);
             start += 1;
             continue;
         };
@@ -259,9 +229,17 @@ fn read_left_over(
         (format.read)(&section, reading);
         // A reader that takes its own rows back would go round for ever: these are final.
         for (number, text) in std::mem::take(&mut reading.left_over) {
-            prose::take(number, &text, true, reading);
+            leave_unread(number, &text, reading);
         }
         start = end;
+    }
+}
+
+/// Lists a line that no format claims. A ruler that somebody drew says nothing.
+fn leave_unread(number: u32, text: &str, reading: &mut Reading<'_>) {
+    let text = text.trim_start_matches(['*', '•', '-', '–']).trim();
+    if !text.bytes().all(|byte| b"-=_*#~.|+ ".contains(&byte)) {
+        reading.not_understood(number, text);
     }
 }
 
@@ -312,6 +290,8 @@ fn facts(evidence: &Evidence) -> usize {
         host.architecture.is_some(),
         host.cpu_model.is_some(),
         host.cpu_flags.is_some(),
+        host.is_virtual.is_some(),
+        host.numa_nodes.is_some(),
         host.ram_bytes.is_some(),
         host.uptime_s.is_some(),
         host.load.is_some(),
@@ -335,7 +315,6 @@ fn facts(evidence: &Evidence) -> usize {
         + evidence.parameters.len()
         + evidence.pools.len()
         + evidence.log.len()
-        + evidence.remarks.len()
 }
 
 /// What a binary input is, and what to do with it; where that cannot be told, what was tried.

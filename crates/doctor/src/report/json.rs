@@ -32,7 +32,9 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
             .map(|(id, confidence)| json!({"id": id, "confidence": rounded(*confidence)})).collect::<Vec<_>>(),
         "overview": overview(diagnosis),
         "inputs": diagnosis.inputs.iter().map(|input| json!({
-            "name": &*input.name, "formats": input.formats, "facts": input.facts, "trouble": input.trouble,
+            "name": &*input.name, "formats": input.formats, "facts": input.facts,
+            "lines": input.lines, "unread": input.unread, "first_unread": input.first_unread,
+            "trouble": input.trouble,
         })).collect::<Vec<_>>(),
         "not_understood": diagnosis.not_understood.iter()
             .map(|line| json!({"source": source(&line.source), "text": line.value})).collect::<Vec<_>>(),
@@ -115,6 +117,7 @@ fn finding(finding: &Finding) -> Value {
         "verdict": finding.verdict,
         "confidence": rounded(finding.confidence),
         "confidence_word": finding.word.to_string(),
+        "hint": finding.is_hint,
         "share_percent": finding.share_percent.map(rounded),
         "evidence": finding.evidence.iter().map(line).collect::<Vec<_>>(),
         "against": finding.against.iter().map(line).collect::<Vec<_>>(),

@@ -6,6 +6,7 @@ mod explain;
 mod fleet;
 mod html;
 mod json;
+mod reading;
 mod short;
 mod style;
 mod text;

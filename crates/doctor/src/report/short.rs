@@ -4,6 +4,7 @@
 //! It is made of blocks of whole statements. Where they are too long for the page the least
 //! important go first, never half a statement, and the last line says where the rest is.
 
+use super::reading::reading;
 use super::style::{Stress, Style, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
 use crate::evidence::Source;
@@ -148,7 +149,8 @@ fn of_finding(finding: &Finding) -> Vec<Block> {
     let share = finding.share_percent.map_or_else(String::new, |share| {
         format!("; explains {} of the busy CPU", Format::Percent.write(share))
     });
-    let sure = format!("{} ({:.0}%){share}", finding.word, finding.confidence * 100.0);
+    let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
+    let sure = format!("{} ({:.0}%){hint}{share}", finding.word, finding.confidence * 100.0);
     let mut blocks = vec![Block { label: "how sure", spare: 0, words: sure }];
     // A line with a figure that is not known says little.
     let whole = |line: &&EvidenceLine| !line.text.split(' ').any(|word| word == "?");
@@ -225,19 +227,14 @@ fn fitted(blocks: &[Block], style: Style, head: &str, foot: &str) -> String {
 
 /// The foot: what else there is.
 fn rest(diagnosis: &Diagnosis) -> String {
-    let read = diagnosis.inputs.iter().filter(|input| !input.formats.is_empty()).count();
     let trouble = diagnosis.inputs.iter().filter(|input| input.trouble.is_some()).count();
-    let unknown = diagnosis.not_understood.len();
     let counted = |count: usize, one: &str, many: &str| match count {
         1 => format!("1 {one}"),
         _ => format!("{count} {many}"),
     };
-    let mut parts = vec![counted(read, "input read", "inputs read")];
+    let mut parts = vec![reading(&diagnosis.inputs)];
     if trouble > 0 {
-        parts.push(format!("{trouble} with trouble"));
-    }
-    if unknown > 0 {
-        parts.push(counted(unknown, "line not understood", "lines not understood"));
+        parts.push(counted(trouble, "input with trouble", "inputs with trouble"));
     }
     if !diagnosis.rule_faults.is_empty() {
         parts.push(counted(diagnosis.rule_faults.len(), "faulty rule", "faulty rules"));
@@ -252,7 +249,8 @@ fn rest(diagnosis: &Diagnosis) -> String {
         .first()
         .map(|finding| format!("; --explain {} what is known about it", finding.id))
         .unwrap_or_default();
-    format!("--long has the whole answer ({}){explain}.{looked}", printable(&parts.join(", ")))
+    let read = printable(&parts.join("; "));
+    format!("{read}.{looked} --long has the whole answer{explain}.")
 }
 
 fn capitalised(text: &str) -> String {

@@ -123,7 +123,8 @@ fn finding_text(number: usize, finding: &Finding, style: Style) -> String {
         || "its share of the CPU cannot be told from this".to_owned(),
         |share| format!("explains {} of the busy CPU", Format::Percent.write(share)),
     );
-    let sure = format!("{} ({:.0}%)", finding.word, finding.confidence * 100.0);
+    let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
+    let sure = format!("{} ({:.0}%){hint}", finding.word, finding.confidence * 100.0);
     let sure =
         style.stress(&sure, if finding.word == Word::Certain { Stress::Bold } else { Stress::Dim });
     let _ = writeln!(
@@ -252,7 +253,8 @@ fn reading(diagnosis: &Diagnosis, style: Style) -> String {
         ));
     }
     if !diagnosis.not_understood.is_empty() {
-        let _ = writeln!(out, "Not understood ({} lines):", diagnosis.not_understood.len());
+        let unread: usize = diagnosis.inputs.iter().map(|input| input.unread).sum();
+        let _ = writeln!(out, "Not read ({unread} lines):");
         for line in diagnosis.not_understood.iter().take(SHOWN_NOT_UNDERSTOOD) {
             let shown: String = line.value.chars().take(style.width.max(40) - 20).collect();
             let _ = writeln!(out, "  {}: {}", line.source, printable(&shown));

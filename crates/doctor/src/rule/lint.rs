@@ -2,7 +2,7 @@
 
 use super::{Role, Rule, RuleSet, RuleText, SignKind};
 use crate::atlas;
-use crate::expression::faults;
+use crate::expression::{asks_for_words, faults};
 use crate::facts::{PROCESSORS, Requires, SYSTEMS};
 
 /// Faults of all rules of a set, one line each, beginning with the rule's id.
@@ -24,6 +24,13 @@ fn check_expressions(rule: &Rule, found: &mut Vec<String>) {
         for fault in faults(expression) {
             found.push(format!("{place}: {fault} in {}", expression.source()));
         }
+    }
+    // Words are a hint: nothing else may stand on them.
+    let measured = rule.signs.iter().enumerate().filter(|(_, one)| one.kind != SignKind::Words);
+    let signs = measured.map(|(at, sign)| (format!("signs[{at}].when"), &sign.when));
+    let others = rule.expressions().into_iter().filter(|(place, _)| !place.starts_with("signs"));
+    for (place, _) in others.chain(signs).filter(|(_, one)| asks_for_words(one)) {
+        found.push(format!("{place}: said() and tells() are for signs of kind words"));
     }
 }
 

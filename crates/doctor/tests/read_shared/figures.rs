@@ -91,7 +91,7 @@ pub(crate) fn of_evidence(evidence: &Evidence) -> Figures {
     all.extend(host.cpus.as_ref().map(|cpus| f64::from(cpus.value)));
     all.extend(host.ram_bytes.as_ref().map(|bytes| bytes.value as f64));
     let texts = (evidence.log.iter().map(|said| &said.value))
-        .chain(evidence.remarks.iter().map(|remark| &remark.text))
+        .chain(evidence.not_understood.iter().map(|line| &line.value))
         .chain(evidence.properties.iter().map(|property| &property.value))
         .chain(evidence.parameters.iter().map(|parameter| &parameter.value))
         .chain(evidence.pools.iter().map(|line| &line.text))

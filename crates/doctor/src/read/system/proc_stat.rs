@@ -10,7 +10,6 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use crate::evidence::{CpuUse, Evidence, Number, Table, Thread};
-use crate::read::prose;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -241,10 +240,5 @@ pub(crate) fn read_disks(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// Recognises lines of files of `/proc` that carry nothing the evidence asks for. A sentence below
-/// them is somebody's.
-pub(crate) fn read_nothing(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines.iter().filter(|line| prose::is_sentence(line.text.trim())) {
-        reading.leave(line);
-    }
-}
+/// Claims lines of files of `/proc` that carry nothing the evidence asks for.
+pub(crate) fn read_nothing(_: &Section<'_>, _: &mut Reading<'_>) {}

@@ -267,12 +267,6 @@ fn program(command: &str) -> Option<&str> {
     names.find(|word| !matches!(*word, "sudo" | "doas") && !word.contains('='))
 }
 
-/// Whether a command is one of those whose output the readers know.
-pub(crate) fn prints(command: &str) -> bool {
-    let read = ["procinfo", "arch", "w", "swapon", "smartctl"];
-    program(command).is_none_or(|word| COMMANDS.contains(&word) || read.contains(&word))
-}
-
 /// The command behind a prompt.
 fn prompt(line: &str) -> Option<Cow<'_, str>> {
     if !line.contains(['#', '$', '%', '>', '\u{276f}', '\u{279c}', '\u{3bb}']) {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::clean::Line;
 use crate::evidence::{
-    Evidence, Figure, Number, Parameter, Property, Remark, Source, Statement, Table, Thread,
+    Evidence, Figure, Number, Parameter, Property, Source, Statement, Table, Thread,
 };
 
 /// The most lines of one input that are listed as not understood; more are counted.
 const MAX_NOT_UNDERSTOOD: usize = 200;
 
 /// Longest text kept of a line that is only reported.
-const MAX_REPORTED_CHARACTERS: usize = 200;
+const MAX_REPORTED_CHARACTERS: usize = 1000;
 
 /// One input on its way into the evidence.
 #[derive(Debug)]
@@ -22,17 +22,19 @@ pub(crate) struct Reading<'e> {
     pub(crate) input: Arc<str>,
     /// Lines that the reader of a section left over: number and text.
     pub(crate) left_over: Vec<(u32, String)>,
-    /// Lines not understood beyond those that are listed.
-    pub(crate) not_listed: usize,
+    /// Lines that no format claims; not all of them are listed.
+    pub(crate) unread: usize,
+    /// Number of the first of these.
+    pub(crate) first_unread: Option<u32>,
     /// Number of the list of threads or processes that is being read.
     pub(crate) list: u32,
-    listed: usize,
 }
 
 impl<'e> Reading<'e> {
     /// Begins an input.
     pub(crate) fn new(evidence: &'e mut Evidence, input: Arc<str>) -> Self {
-        Self { evidence, input, left_over: Vec::new(), not_listed: 0, list: 0, listed: 0 }
+        let left_over = Vec::new();
+        Self { evidence, input, left_over, unread: 0, first_unread: None, list: 0 }
     }
 
     /// The place of a line.
@@ -55,20 +57,20 @@ impl<'e> Reading<'e> {
         Thread::named(name, self.list, self.at(line))
     }
 
-    /// Gives a line back: it is not of the reader's format (prose between outputs, damage).
+    /// Gives a line back: it is not of the reader's format (a sentence, damage).
     pub(crate) fn leave(&mut self, line: &Line<'_>) {
         if !line.text.trim().is_empty() {
             self.left_over.push((line.number, line.text.trim().to_owned()));
         }
     }
 
-    /// Reports a line that nobody understood.
+    /// Reports a line that no format claims.
     pub(crate) fn not_understood(&mut self, number: u32, text: &str) {
-        if self.listed == MAX_NOT_UNDERSTOOD {
-            self.not_listed += 1;
+        self.unread += 1;
+        self.first_unread = Some(self.first_unread.map_or(number, |first| first.min(number)));
+        if self.unread > MAX_NOT_UNDERSTOOD {
             return;
         }
-        self.listed += 1;
         let value = text.chars().take(MAX_REPORTED_CHARACTERS).collect();
         let source = self.at_number(number);
         self.evidence.not_understood.push(Statement { value, source });
@@ -126,13 +128,6 @@ impl<'e> Reading<'e> {
     pub(crate) fn log(&mut self, text: &str, line: &Line<'_>) {
         let said = self.said(text.trim().to_owned(), line);
         self.evidence.log.push(said);
-    }
-
-    /// What a person wrote.
-    pub(crate) fn remark(&mut self, key: Option<&str>, text: &str, number: u32) {
-        let source = self.at_number(number);
-        let key = key.map(|key| key.trim().to_lowercase());
-        self.evidence.remarks.push(Remark { key, text: text.trim().to_owned(), source });
     }
 }
 

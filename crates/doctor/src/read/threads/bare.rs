@@ -2,7 +2,7 @@
 //!
 //! `sort`, `head`, `grep` and `awk` cut the heading off a list, and people paste one row of it. An
 //! owner, a number, a share, a state, a size and a time look each like itself, and the command
-//! stands behind them (or, of two or three words, before its share).
+//! stands behind them (or, behind a number, before its share).
 //!
 //! Invariants: rows stand together if they have the same columns; none is read before something
 //! shows that they are of processes: the command at the prompt, a dressed command (`[kswapd0]`,
@@ -14,9 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::list::{List, is_branch, name_of};
 use super::{picked, wait_channel};
 use crate::evidence::Thread;
-use crate::facts::{TOLD_LIST, is_known_program, looks_like_kernel};
+use crate::facts::{is_known_program, looks_like_kernel};
 use crate::read::impossible;
-use crate::read::telling;
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::number;
@@ -38,8 +37,6 @@ struct Row<'t> {
     ids: Vec<(usize, u64)>,
     /// Shares, with their column; the first is of the CPU.
     shares: Vec<(usize, f64)>,
-    /// Whether the share has its sign: people write it, tools do not.
-    signed: bool,
     state: Option<char>,
     time: Option<&'t str>,
     /// Whether sizes with a suffix stand there, as top prints them.
@@ -49,9 +46,7 @@ struct Row<'t> {
 
 /// Whether a line may be such a row; whether it is one its neighbours tell.
 pub(crate) fn is_row(text: &str) -> bool {
-    text.len() <= 1024
-        && !telling::is_task_manager(text)
-        && (row(text).is_some() || is_numbers(text) || wait_channel::is_row(text))
+    text.len() <= 1024 && (row(text).is_some() || is_numbers(text) || wait_channel::is_row(text))
 }
 
 /// Two numbers before a command that shows that it is one: what the second is of, only the command
@@ -171,23 +166,19 @@ fn is_sorted(rows: &[&Row<'_>]) -> bool {
 fn thread(row: &Row<'_>, command: &str, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
     let raw = row.command.trim_start_matches(is_branch);
     let (name, dressed) = frame::thread(raw);
-    // What people type is picked by them, and acquits nobody.
-    let list = if row.signed && row.ids.is_empty() { TOLD_LIST } else { reading.list };
     let share = row.shares.first().map(|(_, share)| *share);
     // top shows what is used now, ps means over lives; hundredths of seconds are top's.
     let of_top = command.contains("top")
         || row.time.is_some_and(|time| time.contains('.'))
         || row.sized && row.state.is_some();
-    let now = of_top || row.signed;
     Thread {
         command: name.contains(' ').then(|| name.clone()),
         id: row.ids.first().map(|(_, id)| *id),
         kernel: dressed,
         state: row.state,
-        cpu_percent: share.filter(|_| now),
-        life_percent: share.filter(|_| !now),
+        cpu_percent: share.filter(|_| of_top),
+        life_percent: share.filter(|_| !of_top),
         cpu_time_s: row.time.and_then(number::cpu_seconds),
-        list,
         ..reading.thread(name_of(&name, false), line)
     }
 }
@@ -195,26 +186,20 @@ fn thread(row: &Row<'_>, command: &str, line: &Line<'_>, reading: &Reading<'_>) 
 /// The cells of a row; `None` if it is none.
 fn row(text: &str) -> Option<Row<'_>> {
     let text = text.trim();
-    pair(text).or_else(|| figures_first(text))
+    share_last(text).or_else(|| figures_first(text))
 }
 
-/// `java 99.9`, `java: 780%`, `1234 java 99.9`: the share stands last.
-fn pair(text: &str) -> Option<Row<'_>> {
+/// `1234 java 99.9`: the share stands last.
+fn share_last(text: &str) -> Option<Row<'_>> {
     let words: Vec<&str> = text.split_whitespace().take(4).collect();
-    let (ids, name, last) = match words[..] {
-        [name, last] => (Vec::new(), name, last),
-        [id, name, last] => (vec![(0, id.parse().ok()?)], name, last),
-        _ => return None,
-    };
-    let name_itself = name.trim_end_matches([':', ',', '=', '-']);
-    let (value, signed) = share(last)?;
-    let columns = if ids.is_empty() { "NP" } else { "INP" };
-    is_name(name_itself).then(|| Row {
-        columns: columns.to_owned(),
+    let [id, name, last] = words[..] else { return None };
+    let ids = vec![(0, id.parse().ok()?)];
+    let shares = vec![(2, share(last)?)];
+    is_name(name).then(|| Row {
+        columns: "INP".to_owned(),
         ids,
-        shares: vec![(columns.len() - 1, value)],
-        signed,
-        command: name_itself,
+        shares,
+        command: name,
         ..Row::default()
     })
 }
@@ -249,9 +234,8 @@ fn kind_of<'t>(word: &'t str, next: Option<&str>, at: usize, found: &mut Row<'t>
         found.ids.push((found.columns.len(), id));
         return Some('I');
     }
-    if let Some((value, signed)) = share(word) {
+    if let Some(value) = share(word) {
         found.shares.push((found.columns.len(), value));
-        found.signed |= signed;
         return Some('P');
     }
     if word.contains(':') && number::cpu_seconds(word.trim_end_matches('h')).is_some() {
@@ -285,16 +269,11 @@ fn kind_of<'t>(word: &'t str, next: Option<&str>, at: usize, found: &mut Row<'t>
     None
 }
 
-/// A share of the CPU: it has a decimal or a sign, or it could be anything.
-fn share(word: &str) -> Option<(f64, bool)> {
-    let bare = word.strip_suffix('%');
-    let digits = bare.unwrap_or(word);
-    let decimals = digits.split_once(['.', ',']).map_or(0, |(_, behind)| behind.len());
-    if bare.is_none() && !(1..=2).contains(&decimals) || decimals > 2 {
-        return None;
-    }
-    let value = number::plain(digits).filter(|value| impossible::is_share_of_cpus(*value))?;
-    Some((value, bare.is_some()))
+/// A share of the CPU: it has a decimal, or it could be anything.
+fn share(word: &str) -> Option<f64> {
+    let decimals = word.split_once(['.', ',']).map_or(0, |(_, behind)| behind.len());
+    let digits = number::plain(word).filter(|_| (1..=2).contains(&decimals));
+    digits.filter(|value| impossible::is_share_of_cpus(*value))
 }
 
 fn is_nice(word: &str) -> bool {
@@ -343,7 +322,6 @@ mod tests {
     fn rows_are_known_by_what_their_columns_hold() {
         for (text, wanted) in [
             ("99.9 java\n", &["java ~99.9"][..]),
-            ("java 780%\npython 45%\nsomething 3%\n", &["java 780", "python 45", "something 3"]),
             ("mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize\n", &["mysqld ~312.5"]),
             (
                 "98.2 2201 root [z_rd_int]\n3.0 910 root /usr/bin/dockerd -H fd://\n",
@@ -387,6 +365,7 @@ mod tests {
     fn what_may_be_anything_is_left_unread() {
         for text in [
             "12.5 apples\n",
+            "java 780%\npython 45%\nsomething 3%\n",
             "45.0 Core0\n44.0 Core1\n",
             "1024 3.5 MB\n",
             "12 99.5 ms\n",

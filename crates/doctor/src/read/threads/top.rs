@@ -52,7 +52,7 @@ pub(crate) fn is_row(text: &str) -> bool {
 }
 
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?C[Pp][Uu]\(s\)|^%?Cpu\s?\d+\s*:|^CPU \d+:\s+[\d.]+% user|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)|^load averages:.*;|^(?:Mem|Memory): \d+[KMG]";
+    let pattern = r"^top - \d|^last pid:|^(?:Tasks|Threads):\s+\d+ total|^%?C[Pp][Uu]\(s\)\D*\d.*\p{L}|^%?Cpu\s?\d+\s*:|^CPU \d+:\s+[\d.]+% user|^(?:[KMGT]iB )?(?:Mem|Swap)\s*:\s*\d.*(?:total|used|free)|^(?:CPU|CPU states?):\s+[\d.]+% (?:user|idle)|^load averages:.*;|^(?:Mem|Memory): \d+[KMG]";
     Regex::new(pattern).expect("a constant pattern")
 });
 static DATA: LazyLock<Regex> =

@@ -199,15 +199,6 @@ pub(crate) fn take(command: &str, line: &Line<'_>, reading: &mut Reading<'_>) ->
     taken
 }
 
-/// The property that a note such as `recordsize: 128K` sets, if its key is one, and whether it is a
-/// pool's.
-pub(crate) fn noted(key: &str, value: &str) -> Option<(String, bool)> {
-    let single = !value.contains(char::is_whitespace);
-    let (name, _) = listed(&format!("{key}={value}")).filter(|(name, _)| single && *name == key)?;
-    let of_pool = properties::is_of_pool(&name);
-    Some((name, of_pool))
-}
-
 /// Whether a line is such a command, with or without a prompt that nothing else knows.
 pub(crate) fn is_command(text: &str) -> bool {
     let mut words = text.split_whitespace();
