@@ -1,6 +1,7 @@
 //! Answers that name no cause, which are answers too.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use ogive_doctor::answers::State;
 use ogive_doctor::bundle::Loader;
 use ogive_doctor::diagnose::VerdictKind;
 use ogive_doctor::rule::RuleSet;
@@ -219,4 +220,60 @@ fn threads_of_a_program_are_one_consumer_in_a_capture_and_it_is_called_by_its_na
     assert_eq!(names, [("ogive", Some(100.0))], "{users:?}");
     // The same samples are counted once.
     assert_eq!(diagnosis.overview.samples, Some(120.0));
+}
+
+/// Two readings of /proc/stat and of the threads: of 2 CPUs 1.6 are busy, and `tar` has 0.2 of it.
+fn short_lived(profile: Option<&str>) -> Diagnosis {
+    let mut loader = Loader::new();
+    let zeroes = "0 ".repeat(30);
+    for (moment, ticks) in [("start", 0), ("end", 1000)] {
+        let own = ticks / 5;
+        let task = |id, name, ticks| {
+            format!("{id} {id} ({name}) S 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 {zeroes}\n")
+        };
+        let task = task(700, "tar", own) + &task(800, "sshd", ticks / 1000);
+        loader.add_bytes(&format!("{moment}/thread-stats.txt"), task.into_bytes());
+        let (busy, idle) = (16 * ticks / 10, 4 * ticks / 10);
+        let stat = format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 0 0 0 0 0\ncpu1 0 0 0 0 0\n");
+        loader.add_bytes(&format!("{moment}/proc/stat"), stat.into_bytes());
+    }
+    if let Some(profile) = profile {
+        loader.add_bytes("stacks.folded", profile.as_bytes().to_vec());
+    }
+    diagnose(&RuleSet::bundled().expect("they compile"), loader.read().evidence)
+}
+
+#[test]
+fn what_a_list_leaves_open_is_filled_from_samples_by_program() {
+    let users = |profile| short_lived(profile).answers.users;
+    let alone = users(None);
+    assert_eq!(alone.first().map(|user| user.name.as_str()), Some("not shown by the list"));
+    let filled = users(Some("find;main;lookup 700\ntar;main;copy 100\n"));
+    let first = filled.first().expect("somebody");
+    assert_eq!((first.name.as_str(), first.used().as_str()), ("find", "1.4 CPUs"));
+    assert!(filled.list.iter().all(|user| user.name != "not shown by the list"), "{filled:?}");
+    assert!(filled.sentence().contains("find by samples, in processes that came and went"));
+    // Few samples fill nothing.
+    let few = users(Some("find;main;lookup 7\ntar;main;copy 1\n"));
+    assert_eq!(few.first().map(|user| user.name.as_str()), Some("not shown by the list"));
+}
+
+#[test]
+fn words_are_a_hint_that_neither_the_first_line_nor_a_remedy_stands_on() {
+    let mut loader = Loader::new();
+    let words = "A scrub has been running for days and everything crawls.\nThe scrub is slow.\n";
+    loader.add_bytes("report.txt", words.as_bytes().to_vec());
+    loader.add_bytes("version.txt", b"zfs-2.1.5\nzfs-kmod-2.1.5\n".to_vec());
+    let diagnosis = diagnose(&RuleSet::bundled().expect("they compile"), loader.read().evidence);
+    let hint = diagnosis.findings.first().expect("a hint");
+    assert!(hint.is_hint && hint.confidence < diagnose::LIKELY, "{hint:?}");
+    assert!(hint.remedy.now.is_empty() && hint.remedy.lasting.is_empty(), "{hint:?}");
+    assert!(
+        !diagnosis.verdict.sentence.to_lowercase().contains("scrub"),
+        "{:?}",
+        diagnosis.verdict
+    );
+    assert_eq!(diagnosis.answers.cpu.state, State::Unknown);
+    assert!(diagnosis.answers.users.list.is_empty());
+    assert!(diagnosis.verdict.step.is_some());
 }

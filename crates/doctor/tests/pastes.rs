@@ -88,11 +88,10 @@ fn the_first_line_says_the_surest_thing() {
         ),
         (
             "stolen-and-interrupts.txt",
-            "Not ZFS: interrupts take 45% of all CPUs, and 44% of all CPUs are stolen by the \
-             hypervisor.",
+            "Interrupts take 45% of all CPUs; 44% of all CPUs are stolen by the hypervisor.",
         ),
-        ("macos-list.txt", "Not ZFS: it is clang, with 3.9 CPUs."),
-        ("windows-list.txt", "91% of the CPUs is busy. Who uses it is not shown."),
+        ("macos-list.txt", "clang uses 3.9 CPUs."),
+        ("windows-list.txt", "91% of the CPUs is busy; who uses it is not shown."),
         (
             "load-of-sleepers.txt",
             "Not the CPU: 2.3% is busy, and a load of 17 means about 15 tasks in state D, for what is \

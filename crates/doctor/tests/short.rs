@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ogive_doctor::answers::Among;
 use ogive_doctor::bundle::Loader;
 use ogive_doctor::report::{self, SHORT_LINES, Style};
 use ogive_doctor::rule::RuleSet;
@@ -75,6 +76,9 @@ fn the_first_line_says_whether_there_is_a_problem_and_asks_for_no_command() {
             assert!(first.contains("Not ZFS") && !first.contains("Problem"), "{first}");
             assert!(!text.contains("with ?"), "{text}");
         }
+        // Both say the same of ZFS.
+        let acquits = first.to_lowercase().contains("not zfs");
+        assert!(!acquits || diagnosis.answers.zfs.among == Among::No, "{first}");
         if let Some(ask) = diagnosis.verdict.ask() {
             // What to run is not lost, whatever else is.
             let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");

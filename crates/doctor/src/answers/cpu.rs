@@ -138,6 +138,31 @@ impl Cpu {
 
     /// How busy it is, in words: `92% of 8 CPUs is busy (system 80%, user 12%)`.
     pub fn busy_words(&self) -> Option<String> {
+        let parts: Vec<String> = self
+            .parts
+            .iter()
+            .filter(|(_, percent)| *percent >= 0.5)
+            .map(|(part, value)| format!("{} {}", part.name(), percent(*value)))
+            .collect();
+        let parts =
+            if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+        self.busy_with(&parts)
+    }
+
+    /// The same without its parts.
+    pub(super) fn busy_words_in_brief(&self) -> Option<String> {
+        self.busy_with("")
+    }
+
+    /// What is to be said where no state of the CPUs is shown and nobody uses them.
+    pub(super) fn calm_words(&self) -> &'static str {
+        match self.listed_cpus {
+            Some(_) => "those listed use next to nothing",
+            None => "nothing is shown to use it",
+        }
+    }
+
+    fn busy_with(&self, parts: &str) -> Option<String> {
         let busy = self.busy_percent?;
         let of = match self.cpus {
             Some(count) if count >= 2.0 && !self.cpus_by_figures => {
@@ -151,14 +176,6 @@ impl Cpu {
             Some(_) if !self.cpus_by_figures => " of the only CPU is busy".to_owned(),
             _ => " of the CPUs is busy".to_owned(),
         };
-        let parts: Vec<String> = self
-            .parts
-            .iter()
-            .filter(|(_, percent)| *percent >= 0.5)
-            .map(|(part, value)| format!("{} {}", part.name(), percent(*value)))
-            .collect();
-        let parts =
-            if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
         let boot = if self.since_boot { ", as a mean since it started" } else { "" };
         Some(format!("{}{of}{parts}{boot}", percent(busy)))
     }
@@ -188,10 +205,7 @@ impl Cpu {
         });
         let full = full.or_else(|| self.lockup_words());
         let waits = self.proof.clone();
-        let calm = || match self.listed_cpus {
-            Some(_) => "those listed use next to nothing".to_owned(),
-            None => "nothing is shown to use it".to_owned(),
-        };
+        let calm = || self.calm_words().to_owned();
         let rest =
             |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.state {

@@ -1,8 +1,11 @@
-//! The surest of the three answers in one sentence, for somebody who was woken up.
+//! The surest of the three answers as a line, for somebody who was woken up.
 //!
-//! What is not shown is not said, and nothing is said surer than it is.
+//! What is not shown is not said, and nothing is said surer than it is. That it is not ZFS is said
+//! where ZFS is loaded or was asked about; elsewhere it is said who it is. Names stay as the system
+//! writes them.
 
 use super::cpu::{Cpu, Part, State};
+use super::statement::{Clause, ClauseKind, Statement};
 use super::users::{Kind, User, Users};
 use super::zfs::{Among, is_in_user_space};
 use super::{Answers, cpus, percent, spent};
@@ -10,37 +13,51 @@ use super::{Answers, cpus, percent, spent};
 /// Samples up to which their number belongs to the sentence.
 const FEW_SAMPLES: f64 = 200.0;
 
-pub(super) fn line(answers: &Answers) -> Option<String> {
-    let cpu = &answers.cpu;
-    match cpu.state {
+/// The line, where anything is known.
+pub(super) fn line(answers: &Answers) -> Option<Statement> {
+    match answers.cpu.state {
         State::Waiting => Some(waiting(answers)),
-        State::Idle => {
-            let busy = cpu.busy_words();
-            let calm = busy.unwrap_or_else(|| match cpu.listed_cpus {
-                Some(_) => "those listed use next to nothing".to_owned(),
-                None => "nothing is shown to use it".to_owned(),
-            });
-            let most = answers
-                .users
-                .first()
-                .filter(|user| is_most(user, cpu))
-                .map(|user| format!(", most of it {}", with(user)))
-                .unwrap_or_default();
-            // What was long ago says nothing of now.
-            if cpu.since_boot {
-                let listed = answers.users.first().and_then(|_| unknown(answers));
-                return listed
-                    .or_else(|| Some(format!("{calm}; how busy it is now is not shown.")));
-            }
-            // What the load says is the news; who uses the little that is used is not.
-            if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent) {
-                return Some(format!("Not the CPU: {} is busy, and {load}.", percent(busy)));
-            }
-            Some(format!("Not the CPU: {calm}{most}."))
-        }
+        State::Idle => idle(answers),
         State::Busy | State::Some => Some(busy(answers)),
         State::Unknown => unknown(answers),
     }
+}
+
+fn clause(kind: ClauseKind, text: impl Into<String>) -> Clause {
+    let text = text.into();
+    Clause { kind, brief: text.clone(), text }
+}
+
+/// "Not ZFS: " where that is known and was asked.
+fn not(answers: &Answers) -> String {
+    let zfs = &answers.zfs;
+    let is_not = zfs.among == Among::No && zfs.is_hinted;
+    if is_not { format!("Not {}: ", zfs.name) } else { String::new() }
+}
+
+fn idle(answers: &Answers) -> Option<Statement> {
+    let cpu = &answers.cpu;
+    let calm = |words: Option<String>| words.unwrap_or_else(|| cpu.calm_words().to_owned());
+    // What was long ago says nothing of now.
+    if cpu.since_boot {
+        let listed = answers.users.first().and_then(|_| unknown(answers));
+        return listed.or_else(|| {
+            let (text, brief) = (calm(cpu.busy_words()), calm(cpu.busy_words_in_brief()));
+            let not_shown = "how busy it is now is not shown";
+            Some(Statement::new(text, brief).and(ClauseKind::NotShown, not_shown))
+        });
+    }
+    // What the load says is the news; who uses the little that is used is not.
+    if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent) {
+        return Some(Statement::plain(format!(
+            "Not the CPU: {} is busy, and {load}",
+            percent(busy)
+        )));
+    }
+    let most = answers.users.first().filter(|user| is_most(user, cpu));
+    let most = most.map(|user| format!(", most of it {}", with(user))).unwrap_or_default();
+    let told = |words| format!("Not the CPU: {}{most}", calm(words));
+    Some(Statement::new(told(cpu.busy_words()), told(cpu.busy_words_in_brief())))
 }
 
 /// Whether clearly most of what is busy is one user's.
@@ -55,67 +72,53 @@ fn is_most(user: &User, cpu: &Cpu) -> bool {
 }
 
 /// The line where nothing tells how busy the machine is.
-fn unknown(answers: &Answers) -> Option<String> {
+fn unknown(answers: &Answers) -> Option<Statement> {
     let Answers { users, zfs, .. } = answers;
     let first = users.first();
     if zfs.among == Among::No
         && zfs.samples_percent.is_none()
         && first.is_none_or(|user| user.size() < 20.0)
     {
-        let most = first.map(|user| {
-            format!("; most of what is listed is {}: {}", user.described(), user.used())
-        });
-        return Some(format!("Not {}: {}{}.", zfs.name, zfs.because, most.unwrap_or_default()));
+        let line = Statement::plain(format!("Not {}: {}", zfs.name, zfs.because));
+        return Some(line.and_all(first.map(|user| {
+            let most = format!("most of what is listed is {}: {}", user.described(), user.used());
+            clause(ClauseKind::Beside, most)
+        })));
     }
     // Little on a list of which nobody knows what it leaves out is no answer.
     let first = first.filter(|user| {
         users.is_said || user.seconds.is_some() || !user.is_little() || zfs.among != Among::Unknown
     })?;
     let cut = zfs.samples_percent.is_some_and(|(least, most)| most - least >= 50.0);
-    let known = match zfs.among {
+    let known = match not(answers) {
         // The rest of a table that was cut may be anybody's.
-        Among::No if cut => format!("Nothing listed is {}'s: ", zfs.name),
-        Among::No => format!("Not {}: ", zfs.name),
-        _ => String::new(),
+        known if cut && !known.is_empty() => format!("Nothing listed is {}'s: ", zfs.name),
+        known => known,
     };
+    let name = first.described();
+    let name = if known.is_empty() { capital(&name) } else { name };
+    let not_shown = |text: &str| clause(ClauseKind::NotShown, text);
     if users.is_said && first.cpus.is_none() {
-        return Some(format!(
-            "{known}{} is named; how much CPU it uses was not shown.",
-            capital_after(&known, &first.described())
-        ));
+        let line = Statement::plain(format!("{known}{name} is named"));
+        return Some(line.and_all([not_shown("how much CPU it uses was not shown")]));
     }
-    if users.of_samples {
-        let few = match users.samples {
-            Some(count) if count < FEW_SAMPLES => format!("only {count:.0} "),
-            _ => String::new(),
-        };
-        let does = first.does.map(|does| format!(" ({does})")).unwrap_or_default();
-        return Some(format!(
-            "{known}{} of the {}busy samples go to {}{does}; how busy the machine is was not \
-             shown{}.",
-            percent(first.samples_percent.unwrap_or(0.0)),
-            few,
-            first.described(),
-            whether(answers)
-        ));
-    }
-    if let Some(used) = first.seconds {
-        return Some(format!(
-            "{known}{} used most of what is listed since it began, {}; whether it uses the CPU \
-             now was not shown{}.",
-            capital_after(&known, &first.described()),
-            spent(used),
-            whether(answers)
-        ));
-    }
-    Some(format!(
-        "{known}{} {} most of what is listed, {}{}; whether the machine is busy was not shown{}.",
-        capital_after(&known, &first.described()),
-        uses(first),
-        first.used(),
-        over_life(users, first),
-        whether(answers)
-    ))
+    let line = if users.of_samples {
+        let few = users.samples.filter(|count| *count < FEW_SAMPLES);
+        let few = few.map(|count| format!("only {count:.0} ")).unwrap_or_default();
+        let part = percent(first.samples_percent.unwrap_or(0.0));
+        let text = format!("{known}{part} of the {few}busy samples go to {}", first.described());
+        Statement::new(format!("{text}{}", does(first)), text)
+            .and_all([not_shown("how busy the machine is was not shown")])
+    } else if let Some(used) = first.seconds {
+        let used = spent(used);
+        let text = format!("{known}{name} used most of what is listed since it began, {used}");
+        Statement::plain(text).and_all([not_shown("whether it uses the CPU now was not shown")])
+    } else {
+        let (uses, used, life) = (uses(first), first.used(), over_life(users, first));
+        Statement::plain(format!("{known}{name} {uses} most of what is listed, {used}{life}"))
+            .and_all([not_shown("whether the machine is busy was not shown")])
+    };
+    Some(line.and_all(whether(answers)))
 }
 
 fn with(user: &User) -> String {
@@ -126,47 +129,56 @@ fn with(user: &User) -> String {
 }
 
 /// What is to be added about ZFS.
-fn whether(answers: &Answers) -> String {
+fn whether(answers: &Answers) -> Option<Clause> {
     let zfs = &answers.zfs;
+    let not_shown = |text: String| Some(clause(ClauseKind::NotShown, text));
     match zfs.among {
-        Among::No => String::new(),
-        Among::Yes => format!("; {} is among them: {}", zfs.name, zfs.because),
-        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) && zfs.is_hinted => {
-            format!(", in user space; whether {} uses CPU beside it is not shown", zfs.name)
+        Among::No => None,
+        Among::Yes => {
+            let brief = format!("{} is among them", zfs.name);
+            let text = format!("{brief}: {}", zfs.because);
+            Some(Clause { kind: ClauseKind::Among, text, brief })
         }
-        // Who says nothing of ZFS is not told about it first.
-        Among::Unknown if !zfs.is_hinted => String::new(),
-        Among::Unknown => format!("; whether {} is behind it is not shown", zfs.name),
+        // A text that says nothing of ZFS is not told about it first.
+        Among::Unknown if !zfs.is_hinted => None,
+        Among::Unknown if answers.users.first().is_some_and(is_in_user_space) => {
+            not_shown(format!(
+                "it works in user space, and whether {} uses CPU beside it is not shown",
+                zfs.name
+            ))
+        }
+        Among::Unknown => not_shown(format!("whether {} is behind it is not shown", zfs.name)),
     }
 }
 
-fn waiting(answers: &Answers) -> String {
+fn waiting(answers: &Answers) -> Statement {
     let Answers { cpu, users, zfs } = answers;
     let what = cpu.waits_for.map_or_else(String::new, |wait| format!(" for {}", wait.name()));
     let proof = cpu.proof.clone().unwrap_or_default();
-    let busy = match cpu.busy_percent {
-        Some(busy) => format!("; {} is busy", percent(busy)),
-        None => String::new(),
-    };
-    let own = users
-        .first()
-        .filter(|user| user.kind != Kind::NotShown && user.cpus.is_some_and(|count| count >= 0.3))
-        .map(|user| format!(", most with {}", user.described()))
-        .unwrap_or_default();
-    let zfs = match zfs.among {
-        Among::Yes => format!("; {}", zfs.because),
-        _ => String::new(),
-    };
+    let own = (zfs.among == Among::Yes).then(|| clause(ClauseKind::Beside, zfs.because.clone()));
     // One command that waits, or an array that is rebuilt, is not the machine.
     if !cpu.is_known {
-        let proof = capital_first(&proof);
-        return format!("{proof}; how busy the machine is was not shown{zfs}.");
+        return Statement::plain(capital_first(&proof))
+            .and(ClauseKind::NotShown, "how busy the machine is was not shown")
+            .and_all(own);
     }
-    format!("Not the CPU: it waits{what} ({proof}){busy}{own}{zfs}.")
+    let most = users
+        .first()
+        .filter(|user| user.kind != Kind::NotShown && user.cpus.is_some_and(|count| count >= 0.3))
+        .map(|user| format!("most with {}", user.described()));
+    let busy = match (cpu.busy_percent, most) {
+        (Some(busy), Some(most)) => Some(format!("{} is busy, {most}", percent(busy))),
+        (Some(busy), None) => Some(format!("{} is busy", percent(busy))),
+        (None, most) => most,
+    };
+    let brief = format!("Not the CPU: it waits{what}");
+    Statement::new(format!("{brief} ({proof})"), brief)
+        .and_all(busy.map(|busy| clause(ClauseKind::Beside, busy)))
+        .and_all(own)
 }
 
 /// The line of a machine that is busy, all of it or in part.
-fn busy(answers: &Answers) -> String {
+fn busy(answers: &Answers) -> Statement {
     let Answers { cpu, users, zfs } = answers;
     let listed = users
         .list
@@ -184,39 +196,72 @@ fn busy(answers: &Answers) -> String {
         && first.kind != Kind::Zfs
         && first.cpus.is_none_or(|count| count < 0.9)
     {
-        return format!(
-            "CPU {name} is full of interrupts ({} of it), and other CPUs have room{}.",
-            percent(*value),
-            not_it(answers).unwrap_or_else(|| whether(answers))
-        );
+        let part = percent(*value);
+        return Statement::plain(format!(
+            "CPU {name} is full of interrupts ({part} of it), and other CPUs have room"
+        ))
+        .and_all(not_it(answers).or_else(|| whether(answers)));
     }
     if users.is_said && first.cpus.is_none() {
         let proof = cpu.lockup_words().map(|words| format!(": {words}")).unwrap_or_default();
-        return format!(
-            "{}{} keeps the CPU busy{proof}{}.",
-            capital(&first.described()),
-            does(first),
-            if zfs.among == Among::Yes { String::new() } else { whether(answers) }
-        );
+        let name = capital(&first.described());
+        let text = |does: &str| format!("{name}{does} keeps the CPU busy{proof}");
+        return Statement::new(text(&does(first)), text(""))
+            .and_all(whether(answers).filter(|_| zfs.among != Among::Yes));
     }
     by(first, answers)
 }
 
 /// Busy, and nobody is shown to use it.
-fn by_nobody(answers: &Answers) -> String {
+fn by_nobody(answers: &Answers) -> Statement {
     let cpu = &answers.cpu;
     let full = cpu.full.as_ref().map(|(name, part, value)| {
         format!("CPU {name} is full ({}, most with {})", percent(*value), part.name())
     });
     let full = full.or_else(|| cpu.lockup_words().map(|words| capital_first(&words)));
-    let busy = cpu.busy_words();
-    let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
-    let said = said.unwrap_or_else(|| "The CPU is busy".to_owned());
-    format!("{said}{}. Who uses it is not shown.", not_it(answers).unwrap_or_default())
+    let said = |busy: Option<String>| {
+        let full = full.clone();
+        let said = if cpu.state == State::Busy { busy.or(full) } else { full.or(busy) };
+        said.unwrap_or_else(|| "The CPU is busy".to_owned())
+    };
+    Statement::new(said(cpu.busy_words()), said(cpu.busy_words_in_brief()))
+        .and_all(not_it(answers))
+        .and(ClauseKind::Beside, "who uses it is not shown")
 }
 
 /// Busy, most with one user.
-fn by(first: &User, answers: &Answers) -> String {
+fn by(first: &User, answers: &Answers) -> Statement {
+    let Answers { cpu, users, zfs } = answers;
+    let head = |does: &str| head_of(first, answers, does);
+    let waits = cpu.waits_for.filter(|_| cpu.iowait_percent.is_some_and(|value| value >= 20.0));
+    let waits = waits.map(|wait| {
+        clause(ClauseKind::Beside, format!("beside that it waits for {}", wait.name()))
+    });
+    let beside = match first.kind {
+        Kind::Interrupts => beside(users, Kind::Stolen, first)
+            .map(|stolen| format!("{stolen} are stolen by the hypervisor")),
+        Kind::Stolen => {
+            beside(users, Kind::Interrupts, first).map(|part| format!("interrupts take {part}"))
+        }
+        _ => None,
+    };
+    // What names ZFS says whose it is.
+    let said = zfs.among == Among::Yes
+        && (first.kind == Kind::Zfs || first.name == zfs.name || outweighs(first, answers));
+    Statement::new(head(&does(first)), head(""))
+        .and_all(beside.map(|text| clause(ClauseKind::Beside, text)))
+        .and_all(whether(answers).filter(|_| !said))
+        .and_all(waits)
+}
+
+/// Whether its threads together are more than the first of others.
+fn outweighs(first: &User, answers: &Answers) -> bool {
+    let own = answers.zfs.least_cpus.zip(first.cpus);
+    first.kind != Kind::Zfs && own.is_some_and(|(own, first)| own >= first)
+}
+
+/// Who is busy, and with how much.
+fn head_of(first: &User, answers: &Answers, does: &str) -> String {
     let Answers { cpu, users, zfs } = answers;
     let of = match cpu.cpus {
         Some(count) if count >= 2.0 && first.cpus.is_some() && !cpu.cpus_by_figures => {
@@ -224,67 +269,37 @@ fn by(first: &User, answers: &Answers) -> String {
         }
         _ => String::new(),
     };
-    let life = over_life(users, first);
-    let used = format!("{}{of}{life}", first.used());
-    let waits = match cpu.waits_for {
-        Some(wait) if cpu.iowait_percent.is_some_and(|value| value >= 20.0) => {
-            format!("; beside that it waits for {}", wait.name())
-        }
-        _ => String::new(),
-    };
-    let not = match zfs.among {
-        Among::No => format!("Not {}: ", zfs.name),
-        _ => String::new(),
-    };
-    let whether = whether(answers);
-    let (name, does) = (first.described(), does(first));
+    let used = format!("{}{of}{}", first.used(), over_life(users, first));
+    let not = not(answers);
+    let name = first.described();
     match (zfs.among, first.kind) {
-        (Among::Yes, Kind::Zfs) => {
-            format!("{} uses the CPU: {}{does} with {used}{waits}.", zfs.name, first.name)
-        }
-        (Among::No, Kind::Program | Kind::Kernel | Kind::Zfs | Kind::Code) => {
-            format!("{not}it is {name}{does}, with {used}{waits}.")
-        }
-        (_, Kind::Interrupts) => {
-            let stolen = beside(users, Kind::Stolen, first)
-                .map(|stolen| format!(", and {stolen} are stolen by the hypervisor"));
-            format!(
-                "{}nterrupts take {used}{}{whether}{waits}.",
-                begin(&not, "I", "i"),
-                stolen.unwrap_or_default()
-            )
-        }
-        (_, Kind::Stolen) => {
-            let interrupts = beside(users, Kind::Interrupts, first)
-                .map(|part| format!(", and interrupts take {part}"));
-            format!(
-                "{not}{used} are stolen: the hypervisor withholds them, for other machines or by a \
-                 limit{}{whether}{waits}.",
-                interrupts.unwrap_or_default()
-            )
-        }
-        (_, Kind::NotShown) => format!(
-            "{not}{}, and the list shows only {} of it{whether}.",
-            cpu.busy_words().unwrap_or_else(|| "the CPU is busy".to_owned()),
-            match (cpu.busy_cpus, first.cpus) {
-                (Some(busy), Some(rest)) => cpus((busy - rest).max(0.0)),
-                _ =>
-                    percent(cpu.busy_percent.unwrap_or(0.0) - first.machine_percent.unwrap_or(0.0)),
-            },
+        (_, Kind::Interrupts) if not.is_empty() => format!("Interrupts take {used}"),
+        (_, Kind::Interrupts) => format!("{not}interrupts take {used}"),
+        (_, Kind::Stolen) => format!(
+            "{not}{used} are stolen: the hypervisor withholds them, for other machines or by a limit"
         ),
-        // Its threads together may be more than the first of others.
-        (Among::Yes, _)
-            if zfs.least_cpus.zip(first.cpus).is_some_and(|(own, first)| own >= first) =>
-        {
-            format!("{} uses the CPU: {}{waits}.", zfs.name, zfs.because)
+        (_, Kind::NotShown) => {
+            let shown = match (cpu.busy_cpus, first.cpus) {
+                (Some(busy), Some(rest)) => cpus((busy - rest).max(0.0)),
+                _ => {
+                    let rest = first.machine_percent.unwrap_or(0.0);
+                    percent(cpu.busy_percent.unwrap_or(0.0) - rest)
+                }
+            };
+            let busy = cpu.busy_words().unwrap_or_else(|| "the CPU is busy".to_owned());
+            format!("{not}{busy}, and the list shows only {shown} of it")
         }
-        (Among::Yes, _) if first.name == zfs.name => format!("{name} uses {used}{waits}."),
-        (Among::Yes, _) => {
-            format!("{}{does} {} most, {used}{whether}{waits}.", capital(&name), uses(first))
+        (Among::Yes, Kind::Zfs) => {
+            format!("{} uses the CPU: {}{does} with {used}", zfs.name, first.name)
         }
-        (Among::Unknown, _) => {
-            format!("{}{does} {} {used}{whether}{waits}.", capital(&name), uses(first))
+        (Among::Yes, _) if outweighs(first, answers) => {
+            format!("{} uses the CPU: {}", zfs.name, zfs.because)
         }
+        (Among::No, _) if !not.is_empty() => format!("{not}it is {name}{does}, with {used}"),
+        (Among::Yes, _) if first.name != zfs.name => {
+            format!("{}{does} {} most, {used}", capital(&name), uses(first))
+        }
+        _ => format!("{}{does} {} {used}", capital(&name), uses(first)),
     }
 }
 
@@ -308,20 +323,11 @@ fn over_life(users: &Users, first: &User) -> &'static str {
     }
 }
 
-/// A name as the first word of a sentence, or behind words.
-fn capital_after(before: &str, text: &str) -> String {
-    if before.is_empty() { capital(text) } else { text.to_owned() }
-}
-
-/// A first letter, behind words or at the beginning.
-fn begin(before: &str, first: &str, behind: &str) -> String {
-    if before.is_empty() { first.to_owned() } else { format!("{before}{behind}") }
-}
-
-/// "It is not ZFS", where that is known.
-fn not_it(answers: &Answers) -> Option<String> {
+/// "It is not ZFS", where that is known and was asked.
+fn not_it(answers: &Answers) -> Option<Clause> {
     let zfs = &answers.zfs;
-    (zfs.among == Among::No).then(|| format!("; it is not {}", zfs.name))
+    let is_not = zfs.among == Among::No && zfs.is_hinted;
+    is_not.then(|| clause(ClauseKind::Beside, format!("it is not {}", zfs.name)))
 }
 
 fn does(user: &User) -> String {
@@ -333,14 +339,8 @@ fn capital_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// Names of programs keep their letters; only articles are the sentence's own.
 fn capital(text: &str) -> String {
-    // Names of programs keep their letters; only articles are the sentence's own.
-    match text
-        .strip_prefix("the ")
-        .map(|rest| ("The ", rest))
-        .or_else(|| text.strip_prefix("a ").map(|rest| ("A ", rest)))
-    {
-        Some((article, rest)) => format!("{article}{rest}"),
-        None => text.to_owned(),
-    }
+    let is_ours = ["the ", "a "].iter().any(|article| text.starts_with(article));
+    if is_ours { capital_first(text) } else { text.to_owned() }
 }

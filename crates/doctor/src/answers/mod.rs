@@ -5,12 +5,13 @@
 //! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
 //!
 //! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second, `zfs` the third;
-//! `line` says the surest of them in one sentence. Nothing here knows a cause.
+//! `line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows a cause.
 
 mod cpu;
 mod how_busy;
 mod line;
 mod load;
+mod statement;
 mod timed;
 mod users;
 mod waits;
@@ -18,6 +19,8 @@ mod zfs;
 
 use crate::evidence::Source;
 use crate::facts::Facts;
+
+pub(crate) use statement::{ClauseKind, LINE, Statement};
 
 pub use cpu::{Cpu, Part, State, Wait};
 pub use users::{Kind, User, Users};
@@ -55,6 +58,11 @@ impl Answers {
 
     /// The surest thing known, in one sentence, where any of the three could be told.
     pub fn line(&self) -> Option<String> {
+        self.statement().map(|statement| statement.whole())
+    }
+
+    /// The same as clauses, of which the least go where it is too long.
+    pub(crate) fn statement(&self) -> Option<Statement> {
         line::line(self)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A list of programs and threads comes first; without one, threads or subsystems of a profile, as
 //! parts of its samples. What the states of the CPUs have beside the list stands among its rows:
-//! interrupts, time stolen by the hypervisor, and what the list does not show.
+//! interrupts, time stolen by the hypervisor, and what the list does not show. What the list leaves
+//! open is filled from samples by program.
 
 use std::collections::BTreeMap;
 
@@ -65,11 +66,30 @@ pub struct User {
     pub seconds: Option<f64>,
     /// Its part in the kernel, in CPUs, where a tool tells it apart.
     pub system_cpus: Option<f64>,
+    /// The part of its CPUs that no list shows and the samples do: of processes that came and went
+    /// between two looks.
+    pub sampled_cpus: Option<f64>,
     /// Rows of a list that it stands for; 1 elsewhere.
     pub rows: u64,
 }
 
 impl User {
+    /// Somebody of whom nothing but the name is known.
+    fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            does: None,
+            cpus: None,
+            machine_percent: None,
+            samples_percent: None,
+            seconds: None,
+            system_cpus: None,
+            sampled_cpus: None,
+            rows: 1,
+        }
+    }
+
     /// Its use in words: `3.8 CPUs`, `38% of the machine`, `62% of the samples`.
     pub fn used(&self) -> String {
         if let Some(count) = self.cpus {
@@ -136,6 +156,8 @@ pub struct Users {
     pub comes_down: bool,
     /// Whether a lockup, a lock or stacks name them, without a figure.
     pub is_said: bool,
+    /// What the list adds up to, in CPUs, where that is more than the states of the CPUs had.
+    pub too_much_cpus: Option<f64>,
     /// Where it was read.
     pub sources: Vec<Source>,
 }
@@ -148,6 +170,13 @@ const FEWEST_SAMPLES: f64 = 10.0;
 const NAMED: usize = 6;
 /// A remainder below this many CPUs, or this part of what is busy, is rounding.
 const REMAINDER_CPUS: f64 = 0.15;
+/// Samples from which their parts by program fill what a list leaves open.
+const ENOUGH_SAMPLES: f64 = 60.0;
+/// Less than this fills nothing.
+const LEAST_FILLED_CPUS: f64 = 0.05;
+/// A list and the states of the CPUs are not of the same moment: up to this they agree.
+const TOO_MUCH: f64 = 1.25;
+const TOO_MUCH_CPUS: f64 = 0.5;
 const REMAINDER_PART: f64 = 0.15;
 
 impl Users {
@@ -157,6 +186,7 @@ impl Users {
             let busy = cpu.busy_cpus.unwrap_or(0.0) * 100.0;
             list.percent >= 20.0 && list.percent >= 0.3 * busy
         });
+        let sampled = profiled.clone();
         let mut users = match consumption {
             // A few rows that use next to nothing say less than samples do.
             Some(list) if shows_much || profiled.list.is_empty() => listed(list, cpu),
@@ -169,13 +199,24 @@ impl Users {
         if !users.of_samples {
             users.list.extend(beside(consumption, cpu));
         }
+        let of_now = consumption.is_some_and(Consumption::is_of_now);
+        if of_now && !users.of_samples && !users.is_said {
+            fill(&mut users.list, &sampled, cpu);
+            users.too_much_cpus = too_much(&users.list, cpu);
+        }
         users.list.retain(|user| user.size() > 0.0 || users.is_said);
         if users.list.is_empty() {
             users = said(facts, cpu);
         }
         // Locks are taken for somebody: whoever has about as much stands before them.
-        let locks = |user: &User| if user.name.starts_with("kernel/lock") { 0.6 } else { 1.0 };
-        let size = |user: &User| user.size() * locks(user);
+        let comes_down = users.comes_down;
+        let part = |user: &User| match user.kind {
+            _ if user.name.starts_with("kernel/lock") => 0.6,
+            // Behind a list that was cut there may be many like its last, and nobody larger.
+            Kind::NotShown if !comes_down => 0.0,
+            _ => 1.0,
+        };
+        let size = |user: &User| user.size() * part(user);
         // Of two with the same figure the kernel's is the one that is asked about.
         users.list.sort_by(|a, b| {
             size(b)
@@ -220,7 +261,18 @@ impl Users {
             (_, true) => " (named, without a figure)",
             _ => "",
         };
-        format!("{}{rest}{life}", named.join(", "))
+        let short_lived = self.list.iter().take(NAMED).filter(|user| user.sampled_cpus.is_some());
+        let short_lived: Vec<&str> = short_lived.map(|user| user.name.as_str()).collect();
+        let sampled = match short_lived[..] {
+            [] => String::new(),
+            _ => {
+                format!("; {} by samples, in processes that came and went", short_lived.join(", "))
+            }
+        };
+        let too_much = self.too_much_cpus.map(|shown| {
+            format!("; the list adds up to {}, more than the CPUs were busy", cpus(shown))
+        });
+        format!("{}{rest}{life}{sampled}{}", named.join(", "), too_much.unwrap_or_default())
     }
 }
 
@@ -240,15 +292,13 @@ fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
         _ => (Some(used.percent / 100.0), None),
     };
     User {
-        name: used.name.clone(),
-        kind,
         does,
         cpus: count,
         machine_percent,
-        samples_percent: None,
         seconds: (basis == Basis::Seconds).then_some(used.percent),
         system_cpus: used.system.map(|value| value / 100.0),
         rows: used.rows,
+        ..User::new(used.name.clone(), kind)
     }
 }
 
@@ -264,23 +314,68 @@ fn listed(list: &Consumption, cpu: &Cpu) -> Users {
         samples: None,
         comes_down: list.comes_down,
         is_said: false,
+        too_much_cpus: None,
         sources,
     }
+}
+
+/// Fills what the list leaves open from the samples by program: processes that came and went
+/// between two looks are in no list.
+fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
+    let enough = sampled.of_samples && sampled.samples.is_some_and(|count| count >= ENOUGH_SAMPLES);
+    let rest = list.iter().position(|user| user.kind == Kind::NotShown);
+    let (Some(at), Some(busy), true) = (rest, cpu.busy_cpus, enough) else { return };
+    let Some(mut open) = list[at].cpus else { return };
+    let lacking = |user: &User| {
+        let known = list.iter().find(|one| one.name == user.name).and_then(|one| one.cpus);
+        let share = user.samples_percent.unwrap_or(0.0) * busy / 100.0;
+        (share - known.unwrap_or(0.0)).max(0.0)
+    };
+    let of_programs = sampled.list.iter().filter(|user| user.kind != Kind::Code);
+    let mut lack: Vec<(&User, f64)> = of_programs.map(|user| (user, lacking(user))).collect();
+    lack.sort_by(|a, b| b.1.total_cmp(&a.1));
+    for (user, lacks) in lack {
+        let part = lacks.min(open);
+        if part < LEAST_FILLED_CPUS {
+            break;
+        }
+        open -= part;
+        match list.iter_mut().find(|one| one.name == user.name) {
+            Some(known) => {
+                known.cpus = known.cpus.map(|count| count + part);
+                // Of that part it is not known what was in the kernel.
+                known.system_cpus = None;
+                known.sampled_cpus = Some(part);
+            }
+            None => list.push(User {
+                cpus: Some(part),
+                sampled_cpus: Some(part),
+                samples_percent: None,
+                ..user.clone()
+            }),
+        }
+    }
+    if open < REMAINDER_CPUS || open < REMAINDER_PART * busy {
+        list.remove(at);
+    } else {
+        list[at].cpus = Some(open);
+    }
+}
+
+/// What a list adds up to, where that is more than the CPUs were busy.
+fn too_much(list: &[User], cpu: &Cpu) -> Option<f64> {
+    let shown: f64 = list.iter().filter_map(|user| user.cpus).sum();
+    let busy = cpu.busy_cpus.filter(|_| !cpu.since_boot && !cpu.cpus_by_figures)?;
+    (shown > busy * TOO_MUCH + TOO_MUCH_CPUS).then_some(shown)
 }
 
 /// What the states of the CPUs have beside a list: interrupts, stolen time, and the rest.
 fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     let mut users = Vec::new();
     let part = |name: &str, kind, of_all: f64| User {
-        name: name.to_owned(),
-        kind,
-        does: None,
         cpus: cpu.cpus.map(|count| of_all * count / 100.0),
         machine_percent: cpu.cpus.is_none().then_some(of_all),
-        samples_percent: None,
-        seconds: None,
-        system_cpus: None,
-        rows: 1,
+        ..User::new(name, kind)
     };
     // Percent of all CPUs are CPUs of a machine that has one: at least so many.
     let interrupts = cpu.part(Part::Interrupts);
@@ -366,17 +461,7 @@ fn locks(facts: &Facts) -> Users {
         Some(caller) => format!("lock {} below {caller}", most.lock),
         None => format!("lock {}", most.lock),
     };
-    let user = User {
-        name,
-        kind: if is_zfs { Kind::Zfs } else { Kind::Code },
-        does: None,
-        cpus: None,
-        machine_percent: None,
-        samples_percent: None,
-        seconds: None,
-        system_cpus: None,
-        rows: 1,
-    };
+    let user = User::new(name, if is_zfs { Kind::Zfs } else { Kind::Code });
     let sources = vec![most.source.clone()];
     Users { list: vec![user], is_said: true, sources, ..Users::default() }
 }
@@ -394,17 +479,7 @@ fn said(facts: &Facts, cpu: &Cpu) -> Users {
             .and_then(atlas::role_does)
             .or_else(|| atlas::does(name))
             .filter(|_| kind != Kind::Program);
-        User {
-            name: name.to_owned(),
-            kind,
-            does,
-            cpus,
-            machine_percent: None,
-            samples_percent: None,
-            seconds: None,
-            system_cpus: None,
-            rows: 1,
-        }
+        User { does, cpus, ..User::new(name, kind) }
     };
     let mut users = Users::default();
     let lockup = cpu.lockup.as_ref().and_then(|lockup| Some((lockup, lockup.thread.as_ref()?)));
@@ -439,16 +514,9 @@ fn foreign(facts: &Facts) -> Vec<User> {
     }
     let modules = modules.into_iter().filter(|(_, (_, percent))| *percent >= FOREIGN_PERCENT);
     modules
-        .map(|(module, (symbol, percent))| User {
-            name: format!("{} (most in {symbol})", module.trim_matches(['[', ']'])),
-            kind: Kind::Code,
-            does: None,
-            cpus: None,
-            machine_percent: None,
-            samples_percent: Some(percent),
-            seconds: None,
-            system_cpus: None,
-            rows: 1,
+        .map(|(module, (symbol, percent))| {
+            let name = format!("{} (most in {symbol})", module.trim_matches(['[', ']']));
+            User { samples_percent: Some(percent), ..User::new(name, Kind::Code) }
         })
         .collect()
 }
@@ -463,15 +531,9 @@ fn profiled(facts: &Facts) -> Users {
     let threads = facts.profiled_users();
     let weighted = facts.profiled_share_of_zfs().is_ok();
     let user = |name: String, kind, does, value| User {
-        name,
-        kind,
         does,
-        cpus: None,
-        machine_percent: None,
         samples_percent: Some(value),
-        seconds: None,
-        system_cpus: None,
-        rows: 1,
+        ..User::new(name, kind)
     };
     let mut list: Vec<User> = threads
         .into_iter()

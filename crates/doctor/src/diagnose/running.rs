@@ -22,6 +22,8 @@ const MAX_RUNNING: usize = 4;
 pub struct Running {
     /// It in a sentence.
     pub text: String,
+    /// The same without how far it is.
+    pub what: String,
     /// Where it is said.
     pub source: Source,
 }
@@ -30,15 +32,18 @@ pub struct Running {
 pub(super) fn running(facts: &Facts) -> Vec<Running> {
     let mut all: Vec<Running> = Vec::new();
     for line in &facts.evidence().pools {
-        if let Some(text) = sentence(line).filter(|text| all.iter().all(|one| one.text != *text)) {
-            all.push(Running { text, source: line.source.clone() });
+        let Some((what, more)) = sentence(line) else { continue };
+        let text = format!("{what}{more}");
+        if all.iter().all(|one| one.text != text) {
+            all.push(Running { text, what, source: line.source.clone() });
         }
     }
     all.truncate(MAX_RUNNING);
     all
 }
 
-fn sentence(line: &PoolLine) -> Option<String> {
+/// What runs, and how far it is.
+fn sentence(line: &PoolLine) -> Option<(String, String)> {
     static SCAN: LazyLock<Regex> =
         LazyLock::new(|| compiled(r"(?i)\b(scrub|resilver|rebuild)\b.{0,30}\bin progress\b"));
     static DEVICE: LazyLock<Regex> =
@@ -53,16 +58,16 @@ fn sentence(line: &PoolLine) -> Option<String> {
         "scan" => {
             let name = SCAN.captures(&line.text)?[1].to_lowercase();
             let paused = if line.text.contains("paused") { " is paused" } else { " is running" };
-            Some(format!("a {name}{pool}{paused}{}", progress(&line.text)))
+            Some((format!("a {name}{pool}{paused}"), progress(&line.text)))
         }
         "config" => {
             let found = DEVICE.captures(&line.text)?;
             let device = line.text.split_whitespace().next()?;
-            Some(format!("{device}{pool} is being worked on: {}", &found[1]))
+            Some((format!("{device}{pool} is being worked on: {}", &found[1]), String::new()))
         }
         "remove" | "expand" => {
             let name = MOVED.captures(&line.text)?[1].to_lowercase();
-            Some(format!("a {name}{pool} is running{}", progress(&line.text)))
+            Some((format!("a {name}{pool} is running"), progress(&line.text)))
         }
         _ => None,
     }

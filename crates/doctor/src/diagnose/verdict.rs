@@ -2,17 +2,13 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::looked_for;
 use super::running;
 use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
-use crate::answers::{Among, Answers, Kind, State};
+use crate::answers::{Among, Answers, ClauseKind, Kind, LINE, State, Statement};
 use crate::expression::Environment;
-use crate::rule::{Role, Rule};
+use crate::rule::{Role, Rule, SignKind};
 
 /// What kind of answer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +70,8 @@ pub struct Place {
     pub percent: Option<f64>,
     /// It in words, with the facts that would tell more.
     pub sentence: String,
+    /// It as a line.
+    pub(crate) line: Statement,
 }
 
 /// The first sentence, and what to run where it is not the last word.
@@ -100,17 +98,8 @@ impl Verdict {
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Nor is one of fewer busy samples.
 const FEWEST_SAMPLES: f64 = 60.0;
-/// What stands in brackets and is more than a name.
-static ASIDE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r" \([^()]* [^()]*\)").expect("a constant pattern"));
-/// The first line is no longer than so many characters where it can be.
-const LINE: usize = 140;
-/// Nor is it cut to less than says anything.
-const LEAST_LINE: usize = 30;
-
-/// What is said where nothing that was understood tells.
-const NOTHING: &str =
-    "what was understood does not show how busy the CPU is, who uses it, or whether ZFS does";
+/// What is said where nothing that was read tells.
+const NOTHING: &str = "nothing shows how busy the CPU is, who uses it, or whether ZFS does";
 
 /// The verdict over the weighed rules, best first, and the first three answers.
 pub(super) fn verdict(
@@ -118,22 +107,20 @@ pub(super) fn verdict(
     answers: &Answers,
     environment: &Environment,
 ) -> Verdict {
-    let facts = environment.facts();
     let named = weighed.iter().find(|(_, one)| one.confidence >= POSSIBLE && !one.is_hint);
     if let Some((rule, best)) = named
         && best.confidence >= super::LIKELY
+        && is_carried(rule, best, answers, environment)
     {
         return likely(rule, best, weighed, answers, environment);
     }
     let place = place(weighed, environment);
     let step = step::step(weighed, answers, environment);
+    let line = answers.statement();
     // Of the innocent the line says all that is known.
-    let told = named.filter(|(rule, _)| rule.text.family != "innocent" || answers.line().is_none());
+    let told = named.filter(|(rule, _)| rule.text.family != "innocent" || line.is_none());
     // Nor is a cost of CPU possible where it is not the CPU.
     let not_cpu = kind_of(answers) == VerdictKind::NotCpu;
-    let costs = |rule: &Rule| {
-        matches!(rule.text.role, Role::Cause | Role::LegitWork) && rule.share.is_some()
-    };
     let told = told.filter(|(rule, _)| !(not_cpu && costs(rule)));
     let possible = told.map(|(rule, best)| {
         let article = if rule.text.role == Role::Unknown { "Open" } else { "Possible" };
@@ -144,14 +131,14 @@ pub(super) fn verdict(
     // A mount of ogive's of which no more is found than that it works is well.
     let well = named
         .is_some_and(|(rule, _)| rule.text.family == "ogive" && rule.text.role == Role::LegitWork);
-    if let Some(line) = answers.line() {
+    if let Some(line) = line {
         let kind = match kind_of(answers) {
             _ if well => VerdictKind::NormalCost,
             // What is possible is not sure, and neither is its contrary.
             kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
             kind => kind,
         };
-        let sentence = fitting(&line, possible.as_deref().unwrap_or_default());
+        let sentence = line.fitting(possible.as_deref().unwrap_or_default());
         return Verdict { kind, sentence, step, place };
     }
     if let Some(possible) = possible {
@@ -161,90 +148,68 @@ pub(super) fn verdict(
         return Verdict { kind: VerdictKind::Open, sentence, step, place };
     }
     if let Some(place) = place {
-        // What would tell more stands below.
-        let end = place.sentence.find("fits.").map_or(place.sentence.len(), |at| at + 5);
-        let sentence = fitting(&place.sentence[..end], "");
+        let sentence = place.line.fitting("");
         return Verdict { kind: VerdictKind::Open, sentence, step, place: Some(place) };
     }
-    let most = answers.users.first().map(|user| {
-        format!(
-            "of those listed {} uses most, {}, and nothing shows how busy the machine is",
-            user.name,
-            user.used()
-        )
-    });
+    let hinted = weighed.iter().any(|(_, one)| one.confidence >= POSSIBLE);
+    Verdict { step, ..unanswered(hinted, answers, environment) }
+}
+
+/// Whether a rule is about CPU that is used.
+fn costs(rule: &Rule) -> bool {
+    matches!(rule.text.role, Role::Cause | Role::LegitWork) && rule.share.is_some()
+}
+
+/// Whether a likely cause is a problem here: one that costs CPU needs a machine that is busy or
+/// waits, and samples, or figures over the look, that carry it.
+fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Environment) -> bool {
+    if rule.text.role != Role::Cause || !costs(rule) || rule.text.family == "ogive" {
+        return true;
+    }
+    let is_idle = answers.cpu.state == State::Idle && !answers.cpu.since_boot;
+    let few = environment.facts().profile_samples().is_ok_and(|count| count < FEWEST_SAMPLES);
+    let counted = best
+        .evidence
+        .iter()
+        .any(|line| matches!(line.kind, SignKind::Counter | SignKind::Lock | SignKind::Log));
+    !is_idle && (!few || counted)
+}
+
+/// The verdict where none of the three can be told and no cause is named.
+fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Verdict {
+    let facts = environment.facts();
     let inputs = &facts.evidence().inputs;
     let read = inputs.iter().any(|input| !input.formats.is_empty() || input.facts > 0);
-    let unread = inputs.iter().find(|_| !read).and_then(|input| {
+    let troubled = inputs.iter().find(|_| !read).and_then(|input| {
         Some(format!("{} could not be read: {}", input.name, input.trouble.as_ref()?))
     });
-    let lost: usize = inputs.iter().map(|input| input.unread).sum();
-    let open = unread.unwrap_or_else(|| match lost {
-        1 if !read => "the only line is no tool's output".to_owned(),
-        lost if !read && lost > 0 => format!("none of the {lost} lines is a tool's output"),
-        0 => "nothing shows how busy the CPU is, who uses it, or whether ZFS does".to_owned(),
-        1 => format!("{NOTHING} (1 line was not read)"),
-        _ => format!("{NOTHING} ({lost} lines were not read)"),
-    });
-    // Whoever shows nothing but a pool at work is told at least that.
-    let runs = running::running(facts).into_iter().next().map(|one| {
-        let short = one.text.split(',').next().unwrap_or("").to_owned();
-        format!(" But {short}.")
-    });
-    let hinted = weighed.iter().any(|(_, one)| one.confidence >= POSSIBLE);
-    let runs = runs.unwrap_or_default();
-    if read && hinted {
-        let sentence = format!("The cause is open: {open}.{runs}");
-        return Verdict { kind: VerdictKind::Open, sentence, step, place: None };
-    }
-    let sentence = format!("Not enough evidence: {}.{runs}", most.unwrap_or(open));
-    Verdict { kind: VerdictKind::Insufficient, sentence, step, place: None }
-}
-
-/// The line with what is possible, in a length that is taken in at a glance. What does not fit is
-/// left to the lines below, where all of it stands: first what was not shown, then the figures of
-/// what is said in words, asides, all behind the first semicolon, and last what is only possible.
-fn fitting(line: &str, possible: &str) -> String {
-    let body = line.strip_suffix('.').unwrap_or(line);
-    let clauses = clauses(body);
-    let head = clauses[0];
-    let shown = || clauses.iter().copied().filter(|clause| !clause.contains("not shown"));
-    let short = shown().map(|clause| match clause.split_once(" is among them: ") {
-        Some((name, _)) => format!("{name} is among them"),
-        None => clause.to_owned(),
-    });
-    let short = short.collect::<Vec<_>>().join("; ");
-    let forms = [
-        body.to_owned(),
-        shown().collect::<Vec<_>>().join("; "),
-        short.clone(),
-        ASIDE.replace_all(&short, "").into_owned(),
-        ASIDE.replace_all(head, "").into_owned(),
-    ];
-    let forms = forms.iter().filter(|form| form.chars().count() >= LEAST_LINE);
-    let full = forms.clone().map(|form| format!("{form}.{possible}"));
-    let bare = forms.map(|form| format!("{form}."));
-    let mut all = full.chain(bare);
-    all.find(|text| text.chars().count() <= LINE)
-        .unwrap_or_else(|| format!("{}.", ASIDE.replace_all(head, "")))
-}
-
-/// The parts of a sentence between semicolons that stand in no brackets.
-fn clauses(text: &str) -> Vec<&str> {
-    let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ';' if depth == 0 && text[at + 1..].starts_with(' ') => {
-                all.push(text[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
+    let unread: usize = inputs.iter().map(|input| input.unread).sum();
+    let (kind, begins) = match read && hinted {
+        true => (VerdictKind::Open, "The cause is open"),
+        false => (VerdictKind::Insufficient, "Not enough evidence"),
+    };
+    let most = answers.users.first().filter(|_| kind == VerdictKind::Insufficient);
+    let line = |open: &str| Statement::plain(format!("{begins}: {open}"));
+    let statement = match (most, troubled, unread) {
+        (Some(user), ..) => {
+            let most = format!("of those listed {} uses most, {}", user.name, user.used());
+            line(&most).and(ClauseKind::NotShown, "nothing shows how busy the machine is")
         }
-    }
-    all.push(text[start..].trim());
-    all
+        (None, Some(trouble), _) => line(&trouble),
+        (None, None, 1) if !read => line("the only line is no tool's output"),
+        (None, None, lines) if !read && lines > 0 => {
+            line(&format!("none of the {lines} lines is a tool's output"))
+        }
+        (None, None, 0) => line(NOTHING),
+        (None, None, 1) => line(NOTHING).and(ClauseKind::NotShown, "1 line was not read"),
+        (None, None, lines) => {
+            line(NOTHING).and(ClauseKind::NotShown, format!("{lines} lines were not read"))
+        }
+    };
+    // Where nothing but a pool at work is shown, at least that is told.
+    let runs = running::running(facts).into_iter().next();
+    let runs = runs.map(|one| format!(" But {}.", one.what)).unwrap_or_default();
+    Verdict { kind, sentence: statement.fitting(&runs), step: None, place: None }
 }
 
 impl VerdictKind {
@@ -267,14 +232,14 @@ fn likely(
     let kind = VerdictKind::of(rule.text.role);
     let gap = sentence.is_empty() || sentence.contains('?');
     // Of the innocent the answers tell more than their rules: who it is instead, and how much.
-    let line = answers.line().filter(|line| {
+    let line = answers.statement().filter(|_| {
         let innocent = rule.text.family == "innocent" && kind != VerdictKind::NormalCost;
-        // That it is not ZFS is not said where ZFS is among them.
-        let among = answers.zfs.among == Among::Yes;
-        gap || innocent && (among || line.starts_with("Not "))
+        // What waits is told by the rule where the answers do not know it.
+        let waits = kind == VerdictKind::NotCpu && kind_of(answers) != VerdictKind::NotCpu;
+        gap || innocent && !waits
     });
     let sentence = match line {
-        Some(line) => fitting(&line, ""),
+        Some(line) => line.fitting(""),
         // A sentence with a gap in it is none.
         None if gap => rule.text.title.clone(),
         None => sentence,
@@ -309,30 +274,28 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
         || facts.profile_samples().is_err();
     let top = facts.top_subsystem().ok();
     if let Some(top) = top.filter(|top| enough && top.percent >= WORTH_A_PLACE_PERCENT) {
-        let sentence = format!(
-            "{:.0}% of the busy CPU goes into {} ({}; most in {}), and none of the known causes \
-             fits.{}",
-            top.percent,
-            top.name,
-            top.does,
-            top.function,
-            looked_for::would_tell(weighed, top.name, facts)
-        );
-        let percent = Some(top.percent);
-        return Some(Place { name: top.name, by: "functions", percent, sentence });
+        let said = |does: &str| {
+            format!(
+                "{:.0}% of the busy CPU goes into {}{does}, and none of the known causes fits",
+                top.percent, top.name
+            )
+        };
+        let line =
+            Statement::new(said(&format!(" ({}; most in {})", top.does, top.function)), said(""));
+        let more = looked_for::would_tell(weighed, top.name, facts);
+        let (sentence, percent) = (format!("{}{more}", line.whole()), Some(top.percent));
+        return Some(Place { name: top.name, by: "functions", percent, sentence, line });
     }
     let top = facts.top_standing()?;
     let stand = match top.all {
         1 => format!("The only stack stands in {}", top.name),
         all => format!("{} of {all} stacks stand in {}", top.threads, top.name),
     };
-    let sentence = format!(
-        "{stand} ({}; in {}), and none of the known causes fits. It shows where, not how much.{}",
-        top.does,
-        top.function,
-        looked_for::would_tell(weighed, top.name, facts)
-    );
-    Some(Place { name: top.name, by: "stacks", percent: None, sentence })
+    let said = |does: &str| format!("{stand}{does}, and none of the known causes fits");
+    let line = Statement::new(said(&format!(" ({}; in {})", top.does, top.function)), said(""));
+    let more = looked_for::would_tell(weighed, top.name, facts);
+    let sentence = format!("{} It shows where, not how much.{more}", line.whole());
+    Some(Place { name: top.name, by: "stacks", percent: None, sentence, line })
 }
 
 #[cfg(test)]
@@ -358,33 +321,6 @@ kworker/1:1;kthread;worker_thread;cgroup_vendor_trick 380
             "{sentence}"
         );
         assert!(sentence.contains("none of the known causes fits"), "{sentence}");
-    }
-
-    #[test]
-    fn the_line_loses_what_is_least_first() {
-        let possible = " Possible: a scrub or resilver is running (50%).";
-        let line = |figures: &str| {
-            format!(
-                "60% of the busy samples go to dd; how busy the machine is was not shown; ZFS is \
-                 among them: {figures}."
-            )
-        };
-        let all = line("all of it");
-        assert_eq!(super::fitting(&all, ""), all);
-        assert_eq!(
-            super::fitting(&all, possible),
-            format!("60% of the busy samples go to dd; ZFS is among them: all of it.{possible}")
-        );
-        let long = line("100% of the busy samples are in its threads or functions");
-        assert_eq!(
-            super::fitting(&long, possible),
-            format!("60% of the busy samples go to dd; ZFS is among them.{possible}")
-        );
-        assert_eq!(
-            super::fitting(&long, &possible.repeat(3)),
-            "60% of the busy samples go to dd; ZFS is among them: 100% of the busy samples are in \
-             its threads or functions."
-        );
     }
 
     fn verdict_of(name: &str, text: &str) -> (String, &'static str) {

@@ -6,6 +6,7 @@
 
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
+use crate::answers::Among;
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
 use crate::evidence::Source;
 use crate::expression::Format;
@@ -75,8 +76,10 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
 /// The first line: what is wrong, or who is innocent, in words for anybody.
 pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
     let verdict = &diagnosis.verdict;
-    let sentence = capitalised(verdict.sentence.trim());
-    let sentence = if sentence.ends_with(['.', ';']) { sentence } else { format!("{sentence}.") };
+    // A name stays as the system writes it, also as the first word.
+    let sentence = verdict.sentence.trim();
+    let sentence =
+        if sentence.ends_with(['.', ';']) { sentence.to_owned() } else { format!("{sentence}.") };
     let says = |words: &[&str]| {
         let lower = sentence.to_lowercase();
         words.iter().any(|word| lower.contains(word))
@@ -89,7 +92,12 @@ pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
         VerdictKind::NormalCost if !says(&["normal cost", "nothing is wrong"]) => {
             "No fault, a normal cost. "
         }
-        VerdictKind::NotZfs | VerdictKind::Kernel if !says(&["not zfs", "not because of zfs"]) => {
+        // That it is not ZFS is said where that is known and was asked.
+        VerdictKind::NotZfs | VerdictKind::Kernel
+            if diagnosis.answers.zfs.among == Among::No
+                && diagnosis.answers.zfs.is_hinted
+                && !says(&["not zfs", "not because of zfs"]) =>
+        {
             "Not ZFS. "
         }
         VerdictKind::NotCpu if !says(&["idle", "cpu does not work", "not the cpu"]) => {
@@ -251,9 +259,4 @@ fn rest(diagnosis: &Diagnosis) -> String {
         .unwrap_or_default();
     let read = printable(&parts.join("; "));
     format!("{read}.{looked} --long has the whole answer{explain}.")
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

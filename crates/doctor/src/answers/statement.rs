@@ -1,0 +1,147 @@
+//! A line as clauses: what is said, and what goes first where it is too long.
+//!
+//! A clause is dropped whole or told in brief; no sentence is ever taken apart again.
+
+/// The first line is no longer than so many characters where it can be.
+pub(crate) const LINE: usize = 140;
+
+/// What a clause is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClauseKind {
+    /// What the line says.
+    Head,
+    /// What stands beside it.
+    Beside,
+    /// Whether ZFS is among the users.
+    Among,
+    /// What was not shown.
+    NotShown,
+}
+
+impl ClauseKind {
+    /// The lower, the sooner it goes.
+    fn rank(self) -> usize {
+        match self {
+            Self::NotShown => 1,
+            Self::Beside | Self::Among => 4,
+            Self::Head => usize::MAX,
+        }
+    }
+}
+
+/// A part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Clause {
+    pub(crate) kind: ClauseKind,
+    /// In full.
+    pub(crate) text: String,
+    /// Without its asides.
+    pub(crate) brief: String,
+}
+
+/// A line of the answer, its head first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    clauses: Vec<Clause>,
+}
+
+/// From this rank on what ZFS has is told without its figures, and then all without asides.
+const AMONG_IN_BRIEF: usize = 2;
+const ALL_IN_BRIEF: usize = 3;
+/// The head alone.
+const HEAD_ALONE: usize = 4;
+
+impl Statement {
+    /// A line that begins with what it says.
+    pub(crate) fn new(text: impl Into<String>, brief: impl Into<String>) -> Self {
+        let (text, brief) = (text.into(), brief.into());
+        Self { clauses: vec![Clause { kind: ClauseKind::Head, text, brief }] }
+    }
+
+    /// The same without asides.
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::new(text.clone(), text)
+    }
+
+    /// With a further clause.
+    pub(crate) fn and(mut self, kind: ClauseKind, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.clauses.push(Clause { kind, brief: text.clone(), text });
+        self
+    }
+
+    /// With the clauses that there are.
+    pub(crate) fn and_all(mut self, clauses: impl IntoIterator<Item = Clause>) -> Self {
+        self.clauses.extend(clauses);
+        self
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> String {
+        self.at(0)
+    }
+
+    /// The line without what goes up to a rank.
+    fn at(&self, rank: usize) -> String {
+        let stays = self.clauses.iter().filter(|clause| clause.kind.rank() > rank);
+        let told = stays.map(|clause| {
+            let among = clause.kind == ClauseKind::Among && rank >= AMONG_IN_BRIEF;
+            if among || rank >= ALL_IN_BRIEF { &clause.brief } else { &clause.text }
+        });
+        let told: Vec<&str> = told.map(String::as_str).collect();
+        format!("{}.", told.join("; "))
+    }
+
+    /// The line in a length that is taken in at a glance, with what is to stand behind it: what was
+    /// not shown goes first, then figures that stand below as well, then asides, then all but the
+    /// head, and last what stands behind.
+    pub(crate) fn fitting(&self, behind: &str) -> String {
+        let forms = || (0..=HEAD_ALONE).map(|rank| self.at(rank));
+        let full = forms().map(|form| format!("{form}{behind}"));
+        let mut all = full.chain(forms());
+        all.find(|text| text.chars().count() <= LINE).unwrap_or_else(|| self.at(HEAD_ALONE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_loses_what_is_least_first() {
+        let possible = " Possible: a scrub or resilver is running (50%).";
+        let line = |figures: &str| {
+            Statement::plain("60% of the busy samples go to dd")
+                .and(ClauseKind::NotShown, "how busy the machine is was not shown")
+                .and_all([Clause {
+                    kind: ClauseKind::Among,
+                    text: format!("ZFS is among them: {figures}"),
+                    brief: "ZFS is among them".to_owned(),
+                }])
+        };
+        let all = line("all of it");
+        assert_eq!(all.fitting(""), all.whole());
+        assert_eq!(
+            all.fitting(possible),
+            format!("60% of the busy samples go to dd; ZFS is among them: all of it.{possible}")
+        );
+        let long = line("100% of the busy samples are in its threads or functions");
+        assert_eq!(
+            long.fitting(possible),
+            format!("60% of the busy samples go to dd; ZFS is among them.{possible}")
+        );
+        assert_eq!(
+            long.fitting(&possible.repeat(3)),
+            "60% of the busy samples go to dd; ZFS is among them: 100% of the busy samples are in \
+             its threads or functions."
+        );
+    }
+
+    #[test]
+    fn what_a_program_is_called_is_no_clause() {
+        let name = "x; how busy was not shown";
+        let line = Statement::plain(format!("{name} uses 2 CPUs"));
+        assert_eq!(line.fitting(""), format!("{name} uses 2 CPUs."));
+    }
+}
