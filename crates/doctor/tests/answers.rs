@@ -222,12 +222,12 @@ fn threads_of_a_program_are_one_consumer_in_a_capture_and_it_is_called_by_its_na
     assert_eq!(diagnosis.overview.samples, Some(120.0));
 }
 
-/// Two readings of /proc/stat and of the threads: of 2 CPUs 1.6 are busy, and `tar` has 0.2 of it.
+/// Two readings of /proc/stat and of the threads: of 2 CPUs 1.6 are busy, and `tar` has 0.6 of it.
 fn short_lived(profile: Option<&str>) -> Diagnosis {
     let mut loader = Loader::new();
     let zeroes = "0 ".repeat(30);
     for (moment, ticks) in [("start", 0), ("end", 1000)] {
-        let own = ticks / 5;
+        let own = 6 * ticks / 10;
         let task = |id, name, ticks| {
             format!("{id} {id} ({name}) S 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 {zeroes}\n")
         };
@@ -248,13 +248,13 @@ fn what_a_list_leaves_open_is_filled_from_samples_by_program() {
     let users = |profile| short_lived(profile).answers.users;
     let alone = users(None);
     assert_eq!(alone.first().map(|user| user.name.as_str()), Some("not shown by the list"));
-    let filled = users(Some("find;main;lookup 700\ntar;main;copy 100\n"));
+    let filled = users(Some("find;main;lookup 500\ntar;main;copy 300\n"));
     let first = filled.first().expect("somebody");
-    assert_eq!((first.name.as_str(), first.used().as_str()), ("find", "1.4 CPUs"));
+    assert_eq!((first.name.as_str(), first.used().as_str()), ("find", "1 CPU"));
     assert!(filled.list.iter().all(|user| user.name != "not shown by the list"), "{filled:?}");
     assert!(filled.sentence().contains("find by samples, in processes that came and went"));
     // Few samples fill nothing.
-    let few = users(Some("find;main;lookup 7\ntar;main;copy 1\n"));
+    let few = users(Some("find;main;lookup 10\ntar;main;copy 6\n"));
     assert_eq!(few.first().map(|user| user.name.as_str()), Some("not shown by the list"));
 }
 
