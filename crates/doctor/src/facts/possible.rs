@@ -1,12 +1,16 @@
-//! What this host cannot have: causes that need another system, processor or release.
+//! What this host cannot have: causes that need another system, processor, release, parameter,
+//! feature or counter.
 //!
 //! Only what is shown rules out. Releases are compared by what the atlas has of OpenZFS's history;
 //! FreeBSD's base system says which OpenZFS it has by its own release; illumos and macOS number
-//! their ZFS otherwise, so that nothing follows from their numbers.
+//! their ZFS otherwise, so that nothing follows from their numbers. A list that was read whole (the
+//! module's parameters, a pool's features, a kstat) and lacks a name shows that the name is not
+//! there, whatever the release.
 
 use serde::{Deserialize, Serialize};
 
 use super::Facts;
+use crate::atlas::version::{list, range_lacks};
 use crate::atlas::{self, Version, parse_versions};
 
 /// Systems with a ZFS.
@@ -18,6 +22,11 @@ pub const PROCESSORS: [&str; 3] = ["x86", "arm", "power"];
 /// Before 13.0 it was illumos's ZFS, which had nothing that came with OpenZFS 0.8 or later.
 const FREEBSD: [(u32, &str, &str); 4] =
     [(0, "0.6.1", "0.7.x"), (13, "2.0.0", "2.1.x"), (14, "2.2.0", "2.2.x"), (15, "2.4.0", "2.4.x")];
+
+/// So many names make a list that was read whole; a paste has the few that its author chose.
+const WHOLE_LIST: usize = 40;
+/// The same of a pool's features, of which the oldest releases have fewer.
+const WHOLE_FEATURES: usize = 12;
 
 /// Words in the model or flags of a CPU, and in the name of a kernel, that tell its kind.
 const MARKS: [(&str, &[&str]); 3] = [
@@ -37,9 +46,19 @@ pub struct Requires {
     /// Kinds of processors that can have it: `x86`, `arm`, `power`; none named means all.
     #[serde(default)]
     pub processors: Vec<String>,
+    /// The first release that can have it.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// The first releases that cannot have it any more, one a branch (`2.1.3, 2.2.0`), or the
+    /// commit that ended it.
+    #[serde(default)]
+    pub before: Option<String>,
     /// A property or pool feature without which it cannot be.
     #[serde(default)]
     pub feature: Option<String>,
+    /// A row of a kstat (`arcstats.arc_meta_limit`) without which it cannot be.
+    #[serde(default)]
+    pub counter: Option<String>,
     /// A tunable without which it cannot be.
     #[serde(default)]
     pub tunable: Option<String>,
@@ -64,7 +83,53 @@ impl Facts {
         {
             return Some(format!("a processor of kind {kind} cannot have it"));
         }
+        self.shown_to_lack(requires).or_else(|| self.release_lacks(requires))
+    }
+
+    /// What is required and is not in a list that was read whole.
+    fn shown_to_lack(&self, requires: &Requires) -> Option<String> {
+        let evidence = self.evidence();
+        let lacks = |name: &str, names: Vec<&str>, whole: usize| {
+            names.len() >= whole && !names.contains(&name)
+        };
+        if let Some(name) = requires.tunable.as_deref() {
+            let all = evidence.parameters.iter().map(|parameter| parameter.name.as_str());
+            let zfs = |parameter: &&str| parameter.starts_with("zfs_");
+            if lacks(name, all.filter(zfs).collect(), WHOLE_LIST) {
+                return Some(format!("this host has no parameter {name}"));
+            }
+        }
+        if let Some(name) = requires.feature.as_deref() {
+            let all = evidence.properties.iter().filter_map(|property| {
+                let feature = property.name.strip_prefix("feature@")?;
+                (property.value != "disabled").then_some(feature)
+            });
+            let known = evidence.properties.iter().any(|one| one.name == name && !one.of_pool);
+            if !known && lacks(name, all.collect(), WHOLE_FEATURES) {
+                return Some(format!("no pool here has the feature {name}"));
+            }
+        }
+        let (table, row) = requires.counter.as_deref()?.split_once('.')?;
+        let mut tables = evidence.tables.iter().filter(|known| known.name == table);
+        let is_without = tables.any(|known| {
+            lacks(row, known.figures.iter().map(|one| one.name.as_str()).collect(), WHOLE_LIST)
+        });
+        is_without.then(|| format!("{table} of this host has no {row}"))
+    }
+
+    /// What is required and is not in the release, by the atlas.
+    fn release_lacks(&self, requires: &Requires) -> Option<String> {
         let range = self.openzfs_range()?;
+        if let Some(from) = requires.from.as_deref().and_then(parse_versions)
+            && range.1 < from.0
+        {
+            return Some(format!("ZFS {} is older than {}", range.1, from.0));
+        }
+        if let Some(ended) = requires.before.as_deref().and_then(list)
+            && range_lacks(range, &ended) == Some(false)
+        {
+            return Some(format!("ZFS {} has what ended it", range.0));
+        }
         let lacking = |name: &Option<String>, runs: fn(&str) -> Vec<&'static str>| {
             let name = name.as_deref()?;
             let runs = runs(name);
@@ -157,6 +222,52 @@ mod tests {
         assert!(facts("linux", "", "0.7.0", "").cannot_have(&dnodes).is_none());
         let thread = needs("code", "arc_reclaim_thread");
         assert!(facts("linux", "", "2.1.5", "").cannot_have(&thread).is_some());
+    }
+
+    #[test]
+    fn a_release_outside_of_its_range_cannot_have_it() {
+        let range = Requires {
+            from: Some("0.7.0".to_owned()),
+            before: Some("2.1.3, 2.2.0".to_owned()),
+            ..Requires::default()
+        };
+        for (zfs, can) in [
+            ("", true),
+            ("0.6.5.11", false),
+            ("0.7.0", true),
+            ("2.1.2", true),
+            ("2.1.3-1~bpo", false),
+            ("2.1.x", true),
+            ("2.3.9-0+deb13u1", false),
+        ] {
+            assert_eq!(facts("linux", "", zfs, "").cannot_have(&range).is_none(), can, "{zfs}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_read_whole_shows_what_is_not_there() {
+        let read = |name: &str, text: &str| {
+            let mut evidence = Evidence::default();
+            crate::read::read_bytes(&mut evidence, name, text.as_bytes());
+            crate::read::finish(&mut evidence);
+            Facts::new(evidence)
+        };
+        let limit = needs("tunable", "zfs_arc_meta_limit_percent");
+        let mut list: String = (0..60).map(|at| format!("zfs/zfs_parameter_{at} 1\n")).collect();
+        assert!(read("module-parameters.txt", &list).cannot_have(&limit).is_some());
+        assert!(read("module-parameters.txt", &list[..90]).cannot_have(&limit).is_none());
+        list.push_str("zfs/zfs_arc_meta_limit_percent 75\n");
+        assert!(read("module-parameters.txt", &list).cannot_have(&limit).is_none());
+
+        let row =
+            Requires { counter: Some("arcstats.arc_meta_limit".to_owned()), ..Requires::default() };
+        let header = "9 1 0x01 60 100 1 2\nname type data\nhits 4 7\narc_meta_used 4 5\n";
+        let mut rows: String = (0..50).map(|at| format!("counter_{at} 4 {at}\n")).collect();
+        rows.insert_str(0, header);
+        assert!(read("arcstats", &rows).cannot_have(&row).is_some());
+        assert!(read("arcstats", header).cannot_have(&row).is_none());
+        rows.push_str("arc_meta_limit 4 9\n");
+        assert!(read("arcstats", &rows).cannot_have(&row).is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is wrong with a rule beyond its syntax.
 
 use super::{Role, Rule, RuleSet, RuleText, SignKind};
-use crate::atlas;
+use crate::atlas::{self, version::list};
 use crate::expression::{asks_for_words, faults};
 use crate::facts::{PROCESSORS, Requires, SYSTEMS};
 
@@ -89,6 +89,13 @@ fn check_words(rule: &Rule, found: &mut Vec<String>) {
         );
     }
     check_requires(&text.requires, found);
+    // A release that does not have the cause is a gate, not a weight.
+    let versions = text.signs.iter().filter(|sign| sign.kind == SignKind::Version);
+    found.extend(
+        versions.filter(|sign| sign.otherwise < 0.0).map(|sign| {
+            format!("{}: a release that cannot have it belongs into requires", sign.when)
+        }),
+    );
     check_fixes(text, found);
     for fixed in &text.fixed {
         if crate::facts::parse_versions(fixed).is_none() {
@@ -149,6 +156,9 @@ fn check_requires(requires: &Requires, found: &mut Vec<String>) {
             requires.feature.clone().filter(|name| atlas::brought(name).is_none()),
         ),
         ("tunable", requires.tunable.clone().filter(|name| atlas::tunables(name).next().is_none())),
+        ("release", requires.from.clone().filter(|text| atlas::parse_versions(text).is_none())),
+        ("release or commit", requires.before.clone().filter(|text| list(text).is_none())),
+        ("row", requires.counter.clone().filter(|name| !name.contains('.'))),
         ("function", requires.code.clone().filter(|name| atlas::functions(name).next().is_none())),
     ];
     for (kind, name) in wrong {
