@@ -25,7 +25,7 @@ use super::threads::{
 };
 use super::timing;
 use super::zfs::{
-    arc_summary, arcstat, bench, commands, kstat, parameters, properties, txgs, zpool,
+    arc_summary, arcstat, bench, commands, kstat, parameters, properties, taskq, txgs, zpool,
 };
 
 type Reader = fn(&Section<'_>, &mut Reading<'_>);
@@ -207,6 +207,8 @@ fn names_kstat_columns(text: &str) -> bool {
 
 fn begins_kstat(lines: &[Line<'_>]) -> bool {
     names_kstat_columns(first(lines))
+        // This one has no heading.
+        || first(lines).starts_with("kfpu_allowed")
         || kstat::is_header(first(lines)) && soon(lines, names_kstat_columns)
 }
 
@@ -216,6 +218,14 @@ fn is_kstat_data(text: &str) -> bool {
 
 fn begins_txgs(lines: &[Line<'_>]) -> bool {
     begins_table(lines, |text| text.starts_with("txg ") && text.contains("otime"))
+}
+
+fn begins_taskq_summary(lines: &[Line<'_>]) -> bool {
+    let mut above = lines.iter().take(3).map(|line| line.text.trim());
+    let is_bar = |text: &str| text.starts_with('|') && text.contains("tasks on queue");
+    kstat::is_header(first(lines)) && lines.get(1).is_some_and(|line| is_bar(line.text.trim()))
+        || is_bar(first(lines)) && above.any(taskq::is_heading)
+        || taskq::is_heading(first(lines))
 }
 
 fn begins_bench(lines: &[Line<'_>]) -> bool {
@@ -356,6 +366,7 @@ static FORMATS: &[Format] = &[
     format("lock_stat", Pattern(r"^lock_stat version"), locks::read_lock_stat),
     format("kstat", ByLines(begins_kstat), kstat::read_linux).row(kstat::is_known_row).filled(is_kstat_data),
     format("txgs", ByLines(begins_txgs), txgs::read).filled(is_figures),
+    format("task queue summary", ByLines(begins_taskq_summary), taskq::read).filled(is_figures).keeps(taskq::is_part),
     format("benchmark", ByLines(begins_bench), bench::read).filled(is_bench_data),
     format("dbufs", ByLines(begins_dbufs), proc_stat::read_nothing).keeps(has_bar),
     format("kstat of another shape", ByLines(begins_other_kstat), proc_stat::read_nothing),

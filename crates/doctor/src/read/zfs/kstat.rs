@@ -18,7 +18,7 @@ use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
 
 /// Rows by which a kstat is known when nothing else names it.
-const MARK_ROWS: [(&str, &[&str]); 17] = [
+const MARK_ROWS: [(&str, &[&str]); 18] = [
     (
         "arcstats",
         &[
@@ -60,6 +60,7 @@ const MARK_ROWS: [(&str, &[&str]); 17] = [
     ("objset", &["dataset_name", "nunlinks"]),
     ("framework_stats", &["total threads in pool"]),
     ("ogivestats", &["origin_reads", "read_requests"]),
+    ("simd", &["kfpu_allowed"]),
     ("brtstats", &["brt_addref_entry_in_memory"]),
 ];
 
@@ -100,7 +101,7 @@ pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
     let level = matches!(row, "c" | "p" | "size" | "inodes" | "worker_threads")
         || row.starts_with("cache_level_")
         || row.starts_with("scatter_order_")
-        || name == "abdstats"
+        || matches!(name, "abdstats" | "simd")
         || row.starts_with("metadata_cache_") && !row.contains("overflow")
         || GAUGE_MARKS.iter().any(|mark| row.contains(mark));
     if level { Kind::Gauge } else { Kind::Counter }
@@ -128,7 +129,7 @@ static VALUE_FIRST: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(-?\d+)\s+([a-z][a-z0-9_-]*)\s*$").expect("a constant pattern")
 });
 static NAME_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*([a-z][A-Za-z0-9_-]*)\s*[\s:=]\s*(-?\d[\d,.]*[KMGTkmgt]?(?:i?B)?)(?:\s+\(\s*([+-]?\d[\d,.]*)\s*(?:/s)?\s*\))?\s*$")
+    Regex::new(r"^\s*([a-z_][A-Za-z0-9_-]*)\s*[\s:=]\s*(-?\d[\d,.]*[KMGTkmgt]?(?:i?B)?)(?:\s+\(\s*([+-]?\d[\d,.]*)\s*(?:/s)?\s*\))?\s*$")
         .expect("a constant pattern")
 });
 

@@ -10,6 +10,7 @@ pub(super) mod commands;
 pub(super) mod kstat;
 pub(super) mod parameters;
 pub(super) mod properties;
+pub(super) mod taskq;
 pub(super) mod txgs;
 pub(super) mod zpool;
 mod zpool_histogram;

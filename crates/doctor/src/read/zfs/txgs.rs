@@ -2,8 +2,15 @@
 //!
 //! Whether groups are forced shows in their open time (`otime`) against `zfs_txg_timeout`, and in
 //! how little they carry; so medians go into one table, and every row into one of its own.
+//!
+//! The file holds a hundred groups, which is a history of minutes. Read twice, only the groups that
+//! were committed between the two readings are of now, as with any counter; the word `groups` says
+//! which ones the medians are of.
+
+use std::collections::BTreeMap;
 
 use super::kstat;
+use crate::evidence::{Evidence, Figure, Number, Source, Table};
 use crate::read::text::columns::{Columns, median};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -26,8 +33,7 @@ const FIGURES: [(&str, &str); 9] = [
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let pool = section.hint.path.as_deref().and_then(|path| kstat::name_and_pool(path).1);
     let mut header: Option<Columns<'_>> = None;
-    let mut values: Vec<Vec<f64>> = vec![Vec::new(); FIGURES.len()];
-    let mut births_ns = Vec::new();
+    let mut groups = Vec::new();
     let mut last = None;
     for line in section.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
@@ -50,29 +56,153 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         };
         let state = header.position(&["state"]).map_or("C", |at| cells[at]);
         let mut row = reading.table("txg").scope(format!("{txg}"));
-        births_ns.extend(cell("birth"));
         row.gauge("birth_ns", cell("birth"), line);
         row.text("state", state, line);
-        for ((column, figure), values) in FIGURES.iter().zip(&mut values) {
-            let value = cell(column);
-            row.gauge(figure, value, line);
-            // A group that is not yet committed has no whole times.
-            values.extend(value.filter(|_| state == "C"));
+        for (column, figure) in FIGURES {
+            row.gauge(figure, cell(column), line);
         }
+        groups.push(Group::of(txg, &row.table));
         reading.push(row);
         last = Some(line);
     }
     let Some(line) = last else { return };
-    let mut table = reading.table("txgs");
-    table.table.scope = pool;
-    table.gauge("count", Some(births_ns.len() as f64), line);
-    for ((_, figure), values) in FIGURES.iter().zip(&values) {
-        table.gauge(&format!("{figure}_median"), median(values), line);
+    let words = format!("the last {} groups", groups.len());
+    let summary = summary(pool, &groups, &words, &reading.at(line));
+    reading.evidence.tables.push(summary);
+}
+
+/// One group.
+struct Group {
+    txg: f64,
+    is_committed: bool,
+    birth_ns: Option<f64>,
+    /// Its figures, in the order of [`FIGURES`].
+    values: Vec<Option<f64>>,
+}
+
+impl Group {
+    fn of(txg: f64, row: &Table) -> Self {
+        let figure = |name: &str| row.figures.iter().find(|figure| figure.name == name);
+        let gauge = |name: &str| match figure(name)?.value {
+            Number::Gauge(value) => Some(value),
+            _ => None,
+        };
+        let is_committed = figure("state").is_none_or(|one| one.value == Number::Text("C".into()));
+        let values = FIGURES.iter().map(|(_, name)| gauge(name)).collect();
+        Self { txg, is_committed, birth_ns: gauge("birth_ns"), values }
     }
-    let steps: Vec<f64> = births_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+}
+
+/// The table of these groups; `words` says which they are.
+fn summary(pool: Option<String>, groups: &[Group], words: &str, source: &Source) -> Table {
+    let figure = |name: String, value: Number| Figure { name, value, source: source.clone() };
+    #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+    let count = groups.len() as f64;
+    let mut figures = vec![
+        figure("count".to_owned(), Number::Gauge(count)),
+        figure("groups".to_owned(), Number::Text(words.to_owned())),
+    ];
+    for (at, (_, name)) in FIGURES.iter().enumerate() {
+        // A group that is not yet committed has no whole times.
+        let committed = groups.iter().filter(|group| group.is_committed);
+        let values: Vec<f64> = committed.filter_map(|group| group.values[at]).collect();
+        let found =
+            median(&values).map(|value| figure(format!("{name}_median"), Number::Gauge(value)));
+        figures.extend(found);
+    }
+    let births: Vec<f64> = groups.iter().filter_map(|group| group.birth_ns).collect();
+    let steps: Vec<f64> = births.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if let Some(step_ns) = median(&steps).filter(|step| *step > 0.0) {
-        table.gauge("interval_ns_median", Some(step_ns), line);
-        table.rate("per_second", Some(1e9 / step_ns), line);
+        figures.push(figure("interval_ns_median".to_owned(), Number::Gauge(step_ns)));
+        figures.push(figure("per_second".to_owned(), Number::Rate(1e9 / step_ns)));
     }
-    reading.push(table);
+    Table { name: "txgs".to_owned(), scope: pool, taken_ns: None, age_s: None, figures }
+}
+
+/// Of a pool whose groups were read more than once, only those count that were committed between
+/// the first and the last reading.
+pub(crate) fn finish(evidence: &mut Evidence) {
+    let mut pools: BTreeMap<Option<String>, Vec<Source>> = BTreeMap::new();
+    for table in evidence.tables.iter().filter(|table| table.name == "txgs") {
+        if let Some(figure) = table.figures.first() {
+            pools.entry(table.scope.clone()).or_default().push(figure.source.clone());
+        }
+    }
+    pools.retain(|_, readings| readings.len() > 1);
+    for (pool, sources) in pools {
+        // The rows of a reading end at its last line.
+        let of_reading = |source: &Source| -> Vec<Group> {
+            let before = sources.iter().filter(|one| one.input == source.input);
+            let begins = before.filter_map(|one| one.line).filter(|line| Some(*line) < source.line);
+            let begins = begins.max();
+            let is_row = |table: &&Table| {
+                table.name == "txg"
+                    && table.figures.first().is_some_and(|figure| {
+                        let at = &figure.source;
+                        at.input == source.input && at.line > begins && at.line <= source.line
+                    })
+            };
+            let rows = evidence.tables.iter().filter(is_row);
+            let txg = |row: &Table| row.scope.as_deref().and_then(|txg| txg.parse().ok());
+            rows.filter_map(|row| Some(Group::of(txg(row)?, row))).collect()
+        };
+        let mut readings: Vec<(&Source, Vec<Group>)> =
+            sources.iter().map(|source| (source, of_reading(source))).collect();
+        let newest = |groups: &[Group]| {
+            let committed = groups.iter().filter(|group| group.is_committed);
+            committed.map(|group| group.txg).fold(0.0, f64::max)
+        };
+        readings.sort_by(|a, b| newest(&a.1).total_cmp(&newest(&b.1)));
+        let (Some((_, first)), true) = (readings.first(), readings.len() > 1) else { continue };
+        let known = newest(first);
+        let Some((source, mut last)) = readings.pop() else { continue };
+        last.retain(|group| group.is_committed && group.txg > known);
+        let words = format!("{} groups while it was looked at", last.len());
+        let table = summary(pool.clone(), &last, &words, source);
+        evidence.tables.retain(|one| one.name != "txgs" || one.scope != pool);
+        evidence.tables.push(table);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::Evidence;
+    use crate::facts::Facts;
+    use crate::read::{finish, read_bytes};
+
+    const HEADING: &str =
+        "txg birth state ndirty nread nwritten reads writes otime qtime wtime stime";
+
+    /// Groups one behind the other, with their open times in milliseconds; the last is open.
+    fn text(first: usize, open_ms: &[u64]) -> String {
+        let mut text = format!("{HEADING}\n");
+        for (at, ms) in open_ms.iter().enumerate() {
+            let txg = first + at;
+            text += &format!("{txg} {txg}000000000 C 0 0 4096 0 1 {ms}000000 1 1 1\n");
+        }
+        text + &format!("{0} {0}000000000 O 0 0 0 0 0 0 0 0 0\n", first + open_ms.len())
+    }
+
+    fn open_ms(readings: &[(&str, String)]) -> Option<f64> {
+        let mut evidence = Evidence::default();
+        for (name, text) in readings {
+            let name = format!("{name}/proc/spl/kstat/zfs/tank/txgs");
+            read_bytes(&mut evidence, &name, text.as_bytes());
+        }
+        finish(&mut evidence);
+        Some(Facts::new(evidence).gauge("txgs.otime_ns_median").ok()? / 1e6)
+    }
+
+    #[test]
+    fn groups_of_before_the_look_are_history() {
+        // Snapshots made short groups some minutes ago; since then they are closed by the clock.
+        let start = ("start", text(10, &[400, 400, 400, 5100]));
+        let end = ("end", text(12, &[400, 5100, 5120, 5130]));
+        assert_eq!(open_ms(&[start.clone(), end.clone()]), Some(5120.0));
+        assert_eq!(open_ms(&[end.clone(), start.clone()]), Some(5120.0));
+        // One reading has no time of its own: it is the history that it says to be.
+        assert_eq!(open_ms(&[start.clone()]), Some(400.0));
+        // Nothing was committed meanwhile: nothing is known of now.
+        assert_eq!(open_ms(&[start.clone(), ("end", start.1)]), None);
+    }
 }
