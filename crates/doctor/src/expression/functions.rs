@@ -166,6 +166,20 @@ pub const FUNCTIONS: &[Function] = &[
     f("prop_datasets", "sr", 'n', "how many datasets or pools have it"),
     f("prop_max", "s", 'n', "the largest value of a property, bytes or plain"),
     f("prop_min", "s", 'n', "the smallest value of a property, bytes or plain"),
+    f(
+        "record_excess",
+        "s",
+        'n',
+        "\"read\" or \"write\": how many times larger a record is, in the data set where it costs most",
+    ),
+    f(
+        "traffic",
+        "s",
+        'n',
+        "\"read\" or \"write\": bytes a second that programs move, of all data sets",
+    ),
+    f("record_excess_owner", "s", 's', "that data set"),
+    f("record_excess_io", "s", 'n', "bytes of one read or write there"),
     f("param", "s", 'n', "a module parameter or sysctl as a number"),
     f("param_text", "s", 's', "a module parameter or sysctl as text"),
     f(
@@ -345,6 +359,8 @@ fn bind_settings(context: &mut Context<'static>, facts: &Arc<Facts>) {
         "prop_owner" => |facts: &Facts, a: &str, b: &str| text(facts.prop_owner(a, b)),
     );
     bind!(context, facts, one:
+        "traffic" => Facts::traffic, "record_excess" => Facts::record_excess, "record_excess_io" => Facts::record_excess_io,
+        "record_excess_owner" => |facts: &Facts, a: &str| text(facts.record_excess_owner(a)),
         "prop_max" => Facts::prop_max, "prop_min" => Facts::prop_min, "param" => Facts::param, "pool_says" => Facts::pool_says,
         "param_text" => |facts: &Facts, a: &str| text(facts.param_text(a)),
         "param_chosen" => |facts: &Facts, a: &str| text(facts.param_chosen(a)),

@@ -20,7 +20,7 @@ fn split(path: &str) -> Known<(&str, &str)> {
     clippy::cast_precision_loss,
     reason = "a difference of times in seconds needs no nanoseconds"
 )]
-fn seconds(ns: i128) -> f64 {
+pub(super) fn seconds(ns: i128) -> f64 {
     ns as f64 / 1e9
 }
 

@@ -30,7 +30,7 @@ mod waiting;
 mod words;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use regex::Regex;
@@ -95,6 +95,8 @@ pub struct Facts {
     trace: Mutex<Trace>,
     patterns: Arc<Patterns>,
     selectors: Mutex<HashMap<String, Arc<Selector>>>,
+    /// What programs read and write, by data set.
+    dataset_uses: OnceLock<Vec<datasets::DatasetUse>>,
     roster: Roster,
 }
 
@@ -122,6 +124,7 @@ impl Facts {
             trace: Mutex::default(),
             patterns,
             selectors: Mutex::default(),
+            dataset_uses: OnceLock::new(),
         }
     }
 

@@ -10,7 +10,7 @@ impl Facts {
         if found.is_empty() {
             absent(format!("the property {name} (zfs get {name})"))
         } else {
-            Ok(found)
+            Ok(self.in_use(name, found))
         }
     }
 
@@ -51,7 +51,7 @@ impl Facts {
     /// The first dataset or pool with a matching value.
     pub fn prop_owner(&self, name: &str, value: &str) -> Known<String> {
         let hits = self.matching_properties(name, value)?;
-        // The one that is used, not the first of the list.
+        // The one that is used, not the first of the list: of a property of the pool's as well.
         let mut used = self.datasets_by_traffic().into_iter().map(|(dataset, _)| dataset);
         let busiest = used.find(|used| hits.iter().any(|hit| hit.owner == *used));
         busiest
