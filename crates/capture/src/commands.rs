@@ -1,9 +1,14 @@
 //! Commands whose output is part of a capture. All only read; each has a time limit, and one that
 //! is not there is no fault.
 //!
+//! The properties of data sets take most of a minute on a sick host, and tell most. So that command
+//! runs beside the whole look; the others run behind it, two at a time. Where it does not end, the
+//! data sets with traffic are asked for by name.
+//!
 //! One that cannot be ended is left behind ([`Apart`]), as is its output where another program
 //! keeps that open. What it has said until then is taken.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -16,16 +21,31 @@ use rustix::process::{Pid, Signal};
 use super::Bundle;
 use super::apart::{Apart, Gone, HERE};
 
-/// A command that takes longer is ended.
+/// A command that takes longer behind the look is ended.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// As much of an output is taken.
 const MAX_OUTPUT_BYTES: usize = 8 << 20;
+/// No more commands than this run at a time: a sick host has enough to do.
+const AT_ONCE: usize = 2;
+/// Of so many data sets with traffic the properties are asked for by name.
+const MAX_NAMED: usize = 16;
 
-/// Properties that separate causes; "all" of thousands of datasets would be a load of its own.
-const PROPERTIES: &str = "encryption,compression,checksum,dedup,recordsize,volblocksize,primarycache,secondarycache,sync,\
-atime,dnodesize,xattr,mounted,type,used,quota";
+/// Properties that separate causes, and that cost no reading of a data set's space; "all" of
+/// thousands of data sets would be a load of its own.
+const TELLING: &str =
+    "encryption,checksum,compression,recordsize,volblocksize,dedup,sync,primarycache";
+/// More of them.
+const FURTHER: &str = "type,secondarycache,logbias,atime,dnodesize,xattr,mounted";
+/// What is to be counted for each data set.
+const SPACE: &str = "used,quota";
 
-const COMMANDS: [(&str, &[&str]); 9] = [
+const GET: [&str; 4] = ["zfs", "get", "-t", "filesystem,volume"];
+
+/// The most telling and, on a sick host, slowest one: it runs beside the look.
+const BESIDE: (&str, &[&str]) = ("zfs-get.txt", &[GET[0], GET[1], GET[2], GET[3], TELLING]);
+
+/// What is asked behind the look, in this order.
+const BEHIND: [(&str, &[&str]); 10] = [
     ("uname.txt", &["uname", "-a"]),
     ("lscpu.txt", &["lscpu"]),
     ("zfs-version.txt", &["zfs", "version"]),
@@ -33,30 +53,164 @@ const COMMANDS: [(&str, &[&str]); 9] = [
     ("zpool-status.txt", &["zpool", "status", "-D"]),
     ("zpool-get.txt", &["zpool", "get", "all"]),
     ("zpool-iostat.txt", &["zpool", "iostat", "-v", "1", "2"]),
-    ("zfs-get.txt", &["zfs", "get", "-t", "filesystem,volume", PROPERTIES]),
+    ("zfs-get-further.txt", &[GET[0], GET[1], GET[2], GET[3], FURTHER]),
+    ("zfs-get-space.txt", &[GET[0], GET[1], GET[2], GET[3], SPACE]),
     ("dmesg.txt", &["dmesg"]),
 ];
 
-/// Runs them all.
-pub(super) fn run_all(bundle: &mut Bundle) {
-    let mut hangs: Option<&str> = None;
-    for (name, words) in COMMANDS {
-        let line = words.join(" ");
-        // They ask the same module: where one hangs, each other one would, and stay.
-        let is_of_zfs = matches!(words[0], "zfs" | "zpool");
-        if let Some(other) = hangs.filter(|_| is_of_zfs) {
-            bundle.notes.push(format!("\"{line}\" was not tried, because \"{other}\" hangs"));
-            continue;
+/// A command to run, with the name of its output.
+#[derive(Clone, Debug)]
+struct Task {
+    name: String,
+    words: Vec<String>,
+}
+
+impl Task {
+    fn new(name: &str, words: &[&str]) -> Self {
+        let words = words.iter().map(|&word| word.to_owned()).collect();
+        Self { name: name.to_owned(), words }
+    }
+
+    /// They ask the same module: where one hangs, each other one would, and stay.
+    fn is_of_zfs(&self) -> bool {
+        matches!(self.words[0].as_str(), "zfs" | "zpool")
+    }
+
+    fn line(&self) -> String {
+        self.words.join(" ")
+    }
+}
+
+/// What came of a task.
+type Came = Option<(Vec<u8>, Option<Gone>)>;
+
+/// The command that runs beside the look.
+pub(super) struct Beside {
+    task: Task,
+    came: mpsc::Receiver<(usize, Came)>,
+    tell: mpsc::Sender<(usize, Came)>,
+    limit: Duration,
+}
+
+/// Starts what runs beside a look that takes as long.
+pub(super) fn start(look: Duration) -> Beside {
+    let (tell, came) = mpsc::channel();
+    let limit = look + TIME_LIMIT;
+    let task = Task::new(BESIDE.0, BESIDE.1);
+    begin(0, &task, limit, &tell);
+    Beside { task, came, tell, limit }
+}
+
+/// Runs a task on a thread of its own; its answer comes within the limit.
+fn begin(at: usize, task: &Task, limit: Duration, tell: &mpsc::Sender<(usize, Came)>) {
+    let (own, words) = (tell.clone(), task.words.clone());
+    let work = move || {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        // Nobody hears what comes too late.
+        let _ = own.send((at, run(&words, limit, &HERE)));
+    };
+    if let Err(gone) = HERE.start(work) {
+        let _ = tell.send((at, Some((Vec::new(), Some(gone)))));
+    }
+}
+
+impl Beside {
+    /// Runs the others, and takes what all of them say.
+    pub(super) fn finish(self, bundle: &mut Bundle) {
+        let mut tasks = vec![self.task.clone()];
+        tasks.extend(BEHIND.iter().map(|(name, words)| Task::new(name, words)));
+        let mut said: Vec<Option<Came>> = vec![None; tasks.len()];
+        let (mut running, mut next) = (1, 1);
+        let mut hangs: Option<String> = None;
+        loop {
+            while running < AT_ONCE && next < tasks.len() {
+                let task = &tasks[next];
+                match hangs.as_ref().filter(|_| task.is_of_zfs()) {
+                    Some(other) => bundle.notes.push(format!(
+                        "\"{}\" was not tried, because \"{other}\" hangs",
+                        task.line()
+                    )),
+                    None => {
+                        begin(next, task, TIME_LIMIT, &self.tell);
+                        running += 1;
+                    }
+                }
+                next += 1;
+            }
+            if running == 0 {
+                break;
+            }
+            let Ok((at, came)) = self.came.recv_timeout(self.limit + TIME_LIMIT) else { break };
+            running -= 1;
+            let is_late = matches!(came, Some((_, Some(_))));
+            if is_late && tasks[at].is_of_zfs() && hangs.is_none() {
+                hangs = Some(tasks[at].words[0].clone());
+            }
+            said[at] = Some(came);
         }
-        let Some((output, gone)) = run(words, TIME_LIMIT, &HERE) else { continue };
-        if !output.is_empty() {
-            bundle.files.push((format!("commands/{name}"), output));
+        let all_told = matches!(&said[0], Some(None | Some((_, None))));
+        for (task, came) in tasks.iter().zip(said) {
+            let limit = if task.name == self.task.name { self.limit } else { TIME_LIMIT };
+            take(bundle, task, came.flatten(), limit);
         }
-        if let Some(gone) = gone {
-            bundle.notes.push(gone.note(&format!("\"{line}\""), TIME_LIMIT));
-            hangs = hangs.or_else(|| is_of_zfs.then_some(words[0]));
+        if !all_told {
+            ask_by_name(bundle);
         }
     }
+}
+
+/// Adds what a command said, and why there is no more.
+fn take(bundle: &mut Bundle, task: &Task, came: Came, limit: Duration) {
+    let Some((output, gone)) = came else { return };
+    if !output.is_empty() {
+        bundle.files.push((format!("commands/{}", task.name), output));
+    }
+    if let Some(gone) = gone {
+        bundle.notes.push(gone.note(&format!("\"{}\"", task.line()), limit));
+    }
+}
+
+/// Asks for the properties of the data sets with traffic alone: where all data sets take too long,
+/// a few of them do not.
+fn ask_by_name(bundle: &mut Bundle) {
+    let names = busiest(&bundle.files);
+    if names.is_empty() {
+        return;
+    }
+    let mut task = Task::new("zfs-get-busiest.txt", &[GET[0], GET[1], TELLING]);
+    task.words.extend(names);
+    let words: Vec<&str> = task.words.iter().map(String::as_str).collect();
+    let came = run(&words, TIME_LIMIT, &HERE);
+    take(bundle, &task, came, TIME_LIMIT);
+}
+
+/// Data sets that were read or written between the two snapshots, most bytes first.
+fn busiest(files: &[(String, Vec<u8>)]) -> Vec<String> {
+    let mut moved: BTreeMap<String, f64> = BTreeMap::new();
+    for (name, content) in files.iter().filter(|(name, _)| name.contains("/objset-")) {
+        let text = String::from_utf8_lossy(content);
+        // Name, type and value, which may hold blanks.
+        let row = |row: &str| {
+            let of = |line: &str| {
+                let (_kind, value) =
+                    line.strip_prefix(row)?.trim_start().split_once(char::is_whitespace)?;
+                Some(value.trim().to_owned())
+            };
+            text.lines().find_map(of)
+        };
+        let bytes = |name: &str| row(name).and_then(|text| text.parse::<f64>().ok());
+        let (Some(dataset), Some(read), Some(written)) =
+            (row("dataset_name"), bytes("nread"), bytes("nwritten"))
+        else {
+            continue;
+        };
+        let sign = if name.starts_with("start/") { -1.0 } else { 1.0 };
+        *moved.entry(dataset).or_default() += sign * (read + written);
+    }
+    let mut moved: Vec<(String, f64)> =
+        moved.into_iter().filter(|(_, bytes)| *bytes > 0.0).collect();
+    moved.sort_by(|a, b| b.1.total_cmp(&a.1));
+    moved.into_iter().map(|(name, _)| name).take(MAX_NAMED).collect()
 }
 
 /// What the thread of a command tells.
@@ -175,6 +329,27 @@ mod tests {
         assert!(is_alive(pid.trim()), "it was waited for");
         let killed = std::process::Command::new("kill").args(["-9", pid.trim()]).status();
         assert!(killed.unwrap().success());
+    }
+
+    #[test]
+    fn data_sets_with_traffic_are_told_by_the_difference_of_two_snapshots() {
+        let file = |moment: &str, object: u32, dataset: &str, bytes: u32| {
+            let text = format!(
+                "62 1 0x01 27 7600 1 2\nname type data\ndataset_name 7 {dataset}\n\
+                 writes 4 3\nnwritten 4 {bytes}\nreads 4 1\nnread 4 10\n"
+            );
+            (format!("{moment}/proc/spl/kstat/zfs/tank/objset-0x{object}"), text.into_bytes())
+        };
+        let files = [
+            file("start", 1, "tank/idle", 900),
+            file("start", 2, "tank/some", 0),
+            file("start", 3, "tank/most of it", 5),
+            file("end", 1, "tank/idle", 900),
+            file("end", 2, "tank/some", 100),
+            file("end", 3, "tank/most of it", 500),
+        ];
+        assert_eq!(busiest(&files), ["tank/most of it", "tank/some"]);
+        assert!(busiest(&[]).is_empty());
     }
 
     #[test]

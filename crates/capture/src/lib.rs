@@ -63,12 +63,13 @@ pub struct Look {
 pub fn take(subject: &Subject, duration: Duration) -> Bundle {
     let mut bundle = Bundle::default();
     let before = files::own_cpu_seconds();
+    let commands = matches!(subject, Subject::Host).then(|| commands::start(duration));
     files::snapshot(&mut bundle, "start", subject);
     bundle.profile = samples::take(&mut bundle.notes, duration);
     files::snapshot(&mut bundle, "end", subject);
     files::once(&mut bundle);
-    if matches!(subject, Subject::Host) {
-        commands::run_all(&mut bundle);
+    if let Some(commands) = commands {
+        commands.finish(&mut bundle);
     }
     let after = files::own_cpu_seconds();
     bundle.cpu_seconds = before.zip(after).map(|(before, after)| after - before);

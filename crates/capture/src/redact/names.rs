@@ -71,7 +71,7 @@ impl Names {
 
     /// Finds the names that a file gives away.
     pub(super) fn learn(&mut self, file: &str, text: &str) {
-        if file.ends_with("zpool-list.txt") || file.ends_with("zfs-get.txt") {
+        if file.ends_with("zpool-list.txt") || file.contains("zfs-get") {
             let column = text.lines().next().and_then(|heading| heading.find("PROPERTY"));
             for name in text.lines().skip(1).map(|line| first_cell(line, column)) {
                 self.add_data_set(name);

@@ -11,12 +11,13 @@ use super::*;
 use crate::samples;
 
 /// Whatever of these is found in a redacted capture gives somebody away.
-const SECRET: [&str; 19] = [
+const SECRET: [&str; 20] = [
     "payroll-db",
     "corp.example",
     "alice",
     "secretpool",
     "ceo-mail",
+    "quietpool",
     "salaryd",
     "vault",
     "10.11.12.13",
@@ -77,6 +78,11 @@ fn text_files() -> Vec<(String, Vec<u8>)> {
              secretpool                  encryption  aes-256-ccm  local\n\
              secretpool/ceo-mail         encryption  aes-256-ccm  inherited from secretpool\n\
              secretpool/ceo-mail@quarterly  used  1G  -\n".to_owned(),
+        ),
+        (
+            "commands/zfs-get-busiest.txt",
+            "NAME            PROPERTY    VALUE        SOURCE\n\
+             quietpool/mail  encryption  aes-256-ccm  local\n".to_owned(),
         ),
         (
             "commands/zpool-status.txt",
