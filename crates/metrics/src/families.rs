@@ -4,11 +4,12 @@
 //! and rows of a second level only where there is one. A family's samples stand together, as both
 //! formats want it, so it is the outer loop and the mounts are the inner one.
 
+pub mod openzfs;
 mod table;
 
 use ogive_kstat::{Kstat, exponential};
 
-use crate::exposition::{Exponential, Exposition, Kind, Label};
+use crate::exposition::{self, Exponential, Exposition, Kind, Label};
 use table::FAMILIES;
 
 /// What is known of a mount at a moment.
@@ -75,12 +76,7 @@ pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
                 let Some(number) = figures.number(row) else { continue };
                 let mut labels = vec![("mount", figures.mount.as_str())];
                 labels.extend_from_slice(row.labels);
-                match row.scale {
-                    Scale::One => samples.sample(&labels, number),
-                    Scale::Nanoseconds => samples.sample(&labels, number as f64 / 1e9),
-                    Scale::Fraction32 => samples.sample(&labels, number as f64 / 2_f64.powi(32)),
-                    Scale::Is(this) => samples.sample(&labels, i32::from(number == this)),
-                }
+                sample(samples, &labels, row.scale, number);
             }
         }
     }
@@ -93,6 +89,16 @@ pub fn tell(exposition: &mut Exposition, mounts: &[Figures]) {
         let (buckets, sum) = figures.origin_reads();
         let classes = figures.exponential();
         times.histogram(&[("mount", &figures.mount)], &buckets, sum, classes);
+    }
+}
+
+/// Adds a row's number as its scale wants it.
+fn sample(samples: &mut exposition::Family, labels: &[Label<'_>], scale: Scale, number: i128) {
+    match scale {
+        Scale::One => samples.sample(labels, number),
+        Scale::Nanoseconds => samples.sample(labels, number as f64 / 1e9),
+        Scale::Fraction32 => samples.sample(labels, number as f64 / 2_f64.powi(32)),
+        Scale::Is(this) => samples.sample(labels, i32::from(number == this)),
     }
 }
 

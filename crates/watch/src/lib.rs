@@ -16,6 +16,7 @@ pub mod earlier;
 pub mod history;
 pub mod http;
 pub mod objects;
+mod openzfs;
 pub mod page;
 mod profiles;
 pub mod reads;

@@ -1,4 +1,5 @@
-//! `/metrics`: the counters of all mounts as Prometheus reads them, made when somebody asks.
+//! `/metrics`: the counters of all mounts and of the host's OpenZFS as Prometheus reads them, made
+//! when somebody asks.
 //!
 //! A mount may hang, and whoever reads its files with it. So each is read by a thread of its own,
 //! which is asked once and not again before it has answered, and a scrape waits for all of them
@@ -14,10 +15,12 @@ use std::time::{Duration, Instant};
 
 use ogive_kstat::Source;
 use ogive_metrics::exposition::Kind;
+use ogive_metrics::families::openzfs::OpenZfs;
 use ogive_metrics::{Exposition, Figures, Format, families, path_label};
 use parking_lot::Mutex;
 
 use crate::http::{Access, Request, Response, Routes};
+use crate::openzfs;
 use crate::sample::Wanted;
 
 /// A scrape waits so long for answers.
@@ -25,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Adds the route. Whoever may look at the page's counters may read these.
 pub fn routes(routes: Routes, wanted: Wanted) -> Routes {
-    let readers = Mutex::new(Readers::default());
+    let readers = Mutex::new(Readers::of_host(Path::new("/")));
     routes.get("/metrics", Access::Look, move |request| {
         let Some(mounts) = wanted.there() else {
             return Response::error(500, "cannot read the list of mounts, /proc/self/mountinfo");
@@ -37,10 +40,20 @@ pub fn routes(routes: Routes, wanted: Wanted) -> Routes {
 /// Those who read.
 #[derive(Debug, Default)]
 struct Readers {
-    readers: Vec<Reader>,
+    readers: Vec<Reader<Figures>>,
+    /// The one of the host's OpenZFS.
+    openzfs: Option<Reader<OpenZfs>>,
 }
 
 impl Readers {
+    /// With the kstats of the OpenZFS below a root directory.
+    fn of_host(root: &Path) -> Self {
+        let own = root.to_owned();
+        let reader = Reader::start(root.to_owned(), move || openzfs::read(&own));
+        let told = |error| log::warn!("cannot start a thread to read OpenZFS's kstats: {error}");
+        Self { readers: Vec::new(), openzfs: reader.map_err(told).ok() }
+    }
+
     fn answer(&mut self, mounts: &[PathBuf], request: &Request) -> Response {
         let format = Format::accepted(request.field("accept"));
         let figures = self.scrape(mounts, format, PATIENCE);
@@ -52,22 +65,28 @@ impl Readers {
         self.readers.retain(|reader| mounts.contains(&reader.path));
         for path in mounts {
             if self.readers.iter().all(|reader| reader.path != *path) {
-                match Reader::start(path.clone()) {
+                match Reader::of_mount(path.clone()) {
                     Ok(reader) => self.readers.push(reader),
                     Err(error) => log::warn!("cannot start a thread to read a mount: {error}"),
                 }
             }
         }
         self.readers.iter_mut().for_each(Reader::ask);
+        self.openzfs.iter_mut().for_each(Reader::ask);
         let until = Instant::now() + patience;
         let found: Vec<(String, Option<Figures>)> =
             self.readers.iter_mut().map(|reader| (reader.name(), reader.answer(until))).collect();
-        told(format, found)
+        let openzfs = self.openzfs.as_mut().and_then(|reader| reader.answer(until));
+        told(format, found, openzfs.as_ref())
     }
 }
 
 /// The answer.
-fn told(format: Format, found: Vec<(String, Option<Figures>)>) -> Vec<u8> {
+fn told(
+    format: Format,
+    found: Vec<(String, Option<Figures>)>,
+    openzfs: Option<&OpenZfs>,
+) -> Vec<u8> {
     let mut exposition = Exposition::new(format);
     let help = "Mounts of ogive that are watched";
     #[expect(clippy::cast_precision_loss, reason = "a number of mounts")]
@@ -83,27 +102,38 @@ fn told(format: Format, found: Vec<(String, Option<Figures>)>) -> Vec<u8> {
     if !figures.is_empty() {
         families::tell(&mut exposition, &figures);
     }
+    if let Some(zfs) = openzfs {
+        families::openzfs::tell(&mut exposition, zfs);
+    }
     exposition.finish()
 }
 
-/// The reader of one mount.
+/// The reader of one mount, or of the host's OpenZFS.
 #[derive(Debug)]
-struct Reader {
+struct Reader<T> {
     path: PathBuf,
     ask: SyncSender<()>,
-    answers: Receiver<Option<Figures>>,
+    answers: Receiver<Option<T>>,
     is_asked: bool,
 }
 
-impl Reader {
-    fn start(path: PathBuf) -> std::io::Result<Self> {
+impl Reader<Figures> {
+    fn of_mount(path: PathBuf) -> std::io::Result<Self> {
+        let (mount, source) = (path.clone(), Source::directory(path.join(".ogive")));
+        Self::start(path, move || figures(&source, &mount))
+    }
+}
+
+impl<T: Send + 'static> Reader<T> {
+    fn start(
+        path: PathBuf,
+        read: impl Fn() -> Option<T> + Send + 'static,
+    ) -> std::io::Result<Self> {
         let (ask, asked) = mpsc::sync_channel(1);
         let (answer, answers) = mpsc::sync_channel(1);
-        let mount = path.clone();
         thread::Builder::new().name("watch_scrape".into()).spawn(move || {
-            let source = Source::directory(mount.join(".ogive"));
             while let Ok(()) = asked.recv() {
-                if answer.send(figures(&source, &mount)).is_err() {
+                if answer.send(read()).is_err() {
                     break;
                 }
             }
@@ -125,7 +155,7 @@ impl Reader {
         }
     }
 
-    fn answer(&mut self, until: Instant) -> Option<Figures> {
+    fn answer(&mut self, until: Instant) -> Option<T> {
         let left = until.saturating_duration_since(Instant::now());
         let found = self.answers.recv_timeout(left).ok()?;
         self.is_asked = false;
@@ -213,7 +243,7 @@ mod tests {
     #[test]
     fn an_answer_that_comes_too_late_is_not_told_later() {
         let place = control(5);
-        let mut reader = Reader::start(place.path().to_owned()).unwrap();
+        let mut reader = Reader::of_mount(place.path().to_owned()).unwrap();
         reader.ask();
         assert!(reader.is_asked);
         // It has answered when it can be asked anew; nobody waited for that.
@@ -228,6 +258,18 @@ mod tests {
         reader.ask();
         let told = reader.answer(until).unwrap();
         assert_eq!(told.arcstats.get("demand_data_hits").unwrap().as_integer(), Some(6));
+    }
+
+    #[test]
+    fn the_kernels_openzfs_is_told_beside_mounts() {
+        let root = tempfile::tempdir().unwrap();
+        let zfs = root.path().join("proc/spl/kstat/zfs");
+        std::fs::create_dir_all(&zfs).unwrap();
+        let text = "9 1 0x01 1 272 1000 2000\nname type data\nsize 4 4096\n";
+        std::fs::write(zfs.join("arcstats"), text).unwrap();
+        let told = scraped(&mut Readers::of_host(root.path()), &[], GENEROUS);
+        assert_tells(&told, "openzfs_cache_size_bytes 4096");
+        assert_tells(&told, "ogive_watch_mounts 0");
     }
 
     #[test]

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(open_ms(&[start.clone(), end.clone()]), Some(5120.0));
         assert_eq!(open_ms(&[end.clone(), start.clone()]), Some(5120.0));
         // One reading has no time of its own: it is the history that it says to be.
-        assert_eq!(open_ms(&[start.clone()]), Some(400.0));
+        assert_eq!(open_ms(std::slice::from_ref(&start)), Some(400.0));
         // Nothing was committed meanwhile: nothing is known of now.
         assert_eq!(open_ms(&[start.clone(), ("end", start.1)]), None);
     }
