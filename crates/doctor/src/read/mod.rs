@@ -49,7 +49,7 @@ use text::boundary;
 use text::clean::{self, Line};
 use text::reading::Reading;
 use text::section::{Hint, Section};
-use zfs::{kstat, txgs};
+use zfs::{dbgmsg, kstat, txgs};
 
 /// An input whose first lines do not tell the system does not tell it.
 const LINES_FOR_SYSTEM: usize = 5000;
@@ -110,6 +110,7 @@ const WHOLE_PERCENT: f64 = 112.0;
 /// Adds what only several inputs show together; call once behind the last.
 pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
+    dbgmsg::finish(evidence);
     txgs::finish(evidence);
     impossible::take_out_by_cpus(evidence);
     add_mean_of_cpus(evidence);

@@ -7,6 +7,7 @@ pub(super) mod arc_summary;
 pub(super) mod arcstat;
 pub(super) mod bench;
 pub(super) mod commands;
+pub(super) mod dbgmsg;
 pub(super) mod kstat;
 pub(super) mod parameters;
 pub(super) mod properties;
