@@ -176,7 +176,7 @@ impl Facts {
 }
 
 /// A number as ZFS prints it: `128K`, `1.20x`, `45%`, `3.5T`, `17`; sizes in powers of 1024.
-fn quantity(text: &str) -> Option<f64> {
+pub(super) fn quantity(text: &str) -> Option<f64> {
     let text = text.trim().trim_end_matches(['%', 'x', 'B', 'i']);
     let (number, scale) = match text.chars().last()? {
         'K' | 'k' => (&text[..text.len() - 1], 10),

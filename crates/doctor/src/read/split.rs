@@ -21,8 +21,9 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
     let mut start = 0;
     let mut format: Option<&'static Format> = None;
     let mut filled = false;
+    let is_of_kernel = is_of_kernel(name);
     for (index, line) in lines.iter().enumerate() {
-        if index < start {
+        if index < start || is_of_kernel && format.is_some() {
             continue;
         }
         if let Some(next) = boundary::hint(&line.text, &hint) {
@@ -54,6 +55,14 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
     }
     close(&mut sections, &lines[start.min(lines.len())..], format, &hint);
     (sections, typed)
+}
+
+/// Whether the input is a file of the kernel's in a bundle, which is one format from its first line
+/// to its last. To ask each of its lines for every other format was most of what a look cost.
+fn is_of_kernel(name: &str) -> bool {
+    ["start/proc/", "end/proc/", "proc/", "start/thread-stats.txt", "end/thread-stats.txt"]
+        .iter()
+        .any(|place| name.starts_with(place))
 }
 
 fn close<'a>(
