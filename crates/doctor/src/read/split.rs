@@ -75,3 +75,23 @@ fn close<'a>(
         sections.push((format, Section { lines, hint: hint.clone() }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::text::clean;
+
+    #[test]
+    fn a_file_of_the_kernels_is_one_format_though_a_row_looks_like_another() {
+        // The row is spaced as a setting of a module is.
+        let text =
+            b"23 1 0x01 1 272 1 2\nname type data\nzil_commit_count 4 7\nzil_itx_count 4 0\n";
+        let lines = clean::lines(text);
+        let formats = |name: &str| -> Vec<&str> {
+            let (sections, _) = split(&lines, name);
+            sections.iter().map(|(format, _)| format.map_or("", |format| format.name)).collect()
+        };
+        assert_eq!(formats("end/proc/spl/kstat/zfs/zil"), ["kstat"]);
+        assert_eq!(formats("paste.txt"), ["kstat", "module parameters"]);
+    }
+}
