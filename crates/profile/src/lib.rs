@@ -13,7 +13,11 @@ pub mod roles;
 mod seed;
 pub mod symbols;
 pub mod threads;
+mod unwind;
 pub mod write;
+
+#[doc(hidden)]
+pub use unwind::hostile::unwind as unwind_hostile;
 
 pub use model::{
     CPU_UNKNOWN, Format, Frame, FrameId, Meta, Mode, Profile, Rate, Reason, Sample, Share, StackId,

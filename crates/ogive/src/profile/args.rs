@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
+use ogive_profile::live::CallGraph;
 use ogive_profile::write::Output;
 use regex::Regex;
 
@@ -44,6 +45,20 @@ pub(crate) struct ProfileArgs {
         help_heading = "What"
     )]
     pub(crate) frequency: u32,
+
+    /// How callers in programs are found while sampling
+    ///
+    /// dwarf copies the top of each stack and unwinds it by the tables in programs: all programs
+    /// have callers. fp follows frame pointers, which costs less and which most programs of most
+    /// distributions lack.
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "dwarf",
+        value_parser = call_graphs(),
+        help_heading = "What",
+    )]
+    pub(crate) call_graph: CallGraph,
 
     /// How long to sample; Ctrl-C ends it earlier, and what was sampled is used
     #[arg(
@@ -115,6 +130,14 @@ fn outputs() -> impl TypedValueParser<Value = Output> {
     PossibleValuesParser::new(Output::ALL.map(|(name, _)| name)).map(|name| {
         let found = Output::ALL.into_iter().find(|(known, _)| *known == name);
         found.map(|(_, output)| output).expect("a possible value is in the table")
+    })
+}
+
+/// How callers are found, as perf calls it.
+fn call_graphs() -> impl TypedValueParser<Value = CallGraph> {
+    PossibleValuesParser::new(["dwarf", "fp"]).map(|name| match name.as_str() {
+        "fp" => CallGraph::FramePointers,
+        _ => CallGraph::Dwarf,
     })
 }
 

@@ -134,8 +134,13 @@ fn sample(args: &ProfileArgs) -> Result<Profile> {
     } else {
         Target::System
     };
-    let request =
-        Request { target, hertz: args.frequency, duration: args.duration, ..Request::default() };
+    let request = Request {
+        target,
+        hertz: args.frequency,
+        duration: args.duration,
+        call_graph: args.call_graph,
+        ..Request::default()
+    };
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signals(&stop)?;
     let mut progress = Progress::time("sampling", args.duration);

@@ -16,7 +16,7 @@ mod unwinding;
 use byteorder::{BigEndian, LittleEndian};
 use hashbrown::HashMap;
 use linux_perf_event_reader::{
-    Endianness, EventRecord, RawData, RawEventRecord, RecordParseInfo, RecordType,
+    Endianness, EventRecord, Mmap2FileId, RawData, RawEventRecord, RecordParseInfo, RecordType,
     get_record_timestamp,
 };
 
@@ -24,7 +24,7 @@ use crate::model::{
     CPU_UNKNOWN, FrameId, Mode, Profile, Reason, Sample, StackId, StringId, Unresolved,
 };
 use crate::read::perf_data::{Attribute, Bytes, Record};
-use crate::symbols::Symbols;
+use crate::symbols::{Mapped, Symbols};
 use counts::LastCounts;
 use events::{Choice, Events};
 use maps::KernelMaps;
@@ -32,7 +32,7 @@ pub(crate) use maps::kernel_module_name;
 use recent::Recent;
 use sample::SampleFields;
 use tasks::{Mapping, Tasks};
-use unwinding::Unwinding;
+use unwinding::{Process, Unwinding, is_file};
 
 /// Names of addresses remembered at most; then the cache starts anew: whatever runs a program anew
 /// has addresses of its own, and a million of them take 50 MiB.
@@ -71,7 +71,7 @@ pub(crate) struct Assembler {
     kernel_frames: Map<u64, FrameId>,
     user_frames: Map<(u32, u64), FrameId>,
     /// Of files, whose code is the same in every address space.
-    file_frames: Map<(StringId, u64), FrameId>,
+    file_frames: Map<(StringId, u64, u64), FrameId>,
     missing: Map<(StringId, bool), Missing>,
     recent: Recent,
     /// Innermost first.
@@ -81,8 +81,7 @@ pub(crate) struct Assembler {
     /// Records that the kernel had no room for, and samples that the recorder says were lost. The
     /// latter are among the former.
     lost: (u64, u64),
-    /// Samples whose stack in user space needs more than these records.
-    unwound_elsewhere: Unwinding,
+    unwinding: Unwinding,
     /// Only threads for which this holds are kept.
     keep: Option<Box<Keep>>,
 }
@@ -106,7 +105,7 @@ impl Assembler {
             frames: Vec::new(),
             damaged: 0,
             lost: (0, 0),
-            unwound_elsewhere: Unwinding::default(),
+            unwinding: Unwinding::default(),
             keep: None,
         }
     }
@@ -155,12 +154,13 @@ impl Assembler {
     }
 
     /// A part of a file that is mapped, or was before sampling began. Process -1 is the kernel.
-    pub(crate) fn map(&mut self, pid: i32, start: u64, len: u64, offset: u64, path: &str) {
+    pub(crate) fn map(&mut self, mapped: &Mapped<'_>, offset: u64) {
+        let Mapped { pid, path, inode, start, len } = *mapped;
         if pid == -1 {
             return self.kernel_map(start, len, offset, path);
         }
         let path = self.profile.intern(path);
-        self.tasks.map(pid, Mapping { start, len, offset, path });
+        self.tasks.map(pid, Mapping { start, len, offset, path, inode });
     }
 
     /// Takes one record.
@@ -220,14 +220,21 @@ impl Assembler {
             EventRecord::Exit(exit) => self.tasks.exit(exit.pid, exit.tid),
             EventRecord::Lost(lost) => self.lost.0 = self.lost.0.saturating_add(lost.count),
             EventRecord::Mmap(map) => {
-                self.map(map.pid, map.address, map.length, map.page_offset, &text(map.path));
+                let (start, len, path) = (map.address, map.length, &text(map.path));
+                let mapped = Mapped { pid: map.pid, path, inode: 0, start, len };
+                self.map(&mapped, map.page_offset);
             }
             EventRecord::Mmap2(map) => {
-                let (start, len, path) = (map.address, map.length, text(map.path));
-                if let linux_perf_event_reader::Mmap2FileId::BuildId(id) = &map.file_id {
-                    self.symbols.add_build_id(&path, id);
-                }
-                self.map(map.pid, start, len, map.page_offset, &path);
+                let (start, len, path) = (map.address, map.length, &text(map.path));
+                let inode = match &map.file_id {
+                    Mmap2FileId::BuildId(id) => {
+                        self.symbols.add_build_id(path, id);
+                        0
+                    }
+                    Mmap2FileId::InodeAndVersion(file) => file.inode,
+                };
+                let mapped = Mapped { pid: map.pid, path, inode, start, len };
+                self.map(&mapped, map.page_offset);
             }
             _ => {}
         }
@@ -290,7 +297,6 @@ impl Assembler {
         {
             return;
         }
-        self.unwound_elsewhere.add(fields);
         let stack = self.stack(fields);
         self.profile.push(Sample {
             time_ns: fields.time_ns.unwrap_or(0),
@@ -309,12 +315,19 @@ impl Assembler {
         self.user_frames.clear();
         self.file_frames.clear();
         self.forget_kernel_frames();
-        self.unwound_elsewhere = Unwinding::default();
+        self.unwinding.forget();
     }
 
     fn stack(&mut self, fields: &SampleFields<'_>) -> StackId {
         let mut chain = std::mem::take(&mut self.chain);
         chain.clear();
+        let process = Process {
+            pid: fields.pid,
+            tasks: &self.tasks,
+            symbols: &self.symbols,
+            profile: &self.profile,
+        };
+        let mut unwound = self.unwinding.unwind(fields, process);
         let mut mode = fields.mode;
         let mut is_return = false;
         for address in fields.chain() {
@@ -326,6 +339,10 @@ impl Assembler {
                         && let Some(calls) = fields.kept_calls()
                     {
                         chain.extend(calls.map(|address| (mode, address)).take(DEPTH_MAX));
+                        unwound = None;
+                        break;
+                    }
+                    if mode == Mode::User && unwound.is_some() {
                         break;
                     }
                 }
@@ -337,6 +354,14 @@ impl Assembler {
                 }
                 None => break,
             }
+        }
+        if let Some((addresses, goes_on)) = unwound {
+            chain.extend(addresses.iter().map(|address| (Mode::User, *address)));
+            // What is behind the copy, the kernel may have found by frame pointers.
+            let last = addresses.last().filter(|_| goes_on);
+            let rest = last.into_iter().flat_map(|last| fields.chain_after(*last));
+            chain.extend(rest.map(|address| (Mode::User, address.saturating_sub(1))));
+            chain.truncate(DEPTH_MAX);
         }
         if chain.is_empty()
             && let Some(ip) = fields.ip
@@ -411,12 +436,14 @@ impl Assembler {
         };
         let offset = (address - mapping.start).saturating_add(mapping.offset);
         let path = self.profile.string(mapping.path);
-        let is_file =
-            path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:");
-        if let Some(frame) = self.file_frames.get(&(mapping.path, offset)).filter(|_| is_file) {
+        let is_file = is_file(path);
+        let key = (mapping.path, mapping.inode, offset);
+        if let Some(frame) = self.file_frames.get(&key).filter(|_| is_file) {
             return *frame;
         }
-        let frame = match self.symbols.user(pid, path, offset, address) {
+        let Mapping { start, len, inode, .. } = mapping;
+        let mapped = Mapped { pid, path, inode, start, len };
+        let frame = match self.symbols.user(&mapped, offset, address) {
             Ok(symbol) => {
                 let symbol = self.profile.intern(symbol);
                 self.profile.add_frame(symbol, mapping.path, mode, address)
@@ -428,7 +455,7 @@ impl Assembler {
         };
         if is_file {
             forget_when_full(&mut self.file_frames);
-            self.file_frames.insert((mapping.path, offset), frame);
+            self.file_frames.insert(key, frame);
         }
         frame
     }
@@ -447,7 +474,7 @@ impl Assembler {
         }
         meta.lost_samples = self.lost.0.max(self.lost.1);
         self.events.note(meta);
-        self.unwound_elsewhere.note(meta);
+        self.unwinding.note(self.symbols.is_live(), meta);
         let unresolved = self.unresolved();
         self.profile.meta.unresolved = unresolved;
         for note in self.symbols.notes() {

@@ -1,5 +1,5 @@
 //! The fields of a `PERF_RECORD_SAMPLE` that a profile needs: those up to the call chain, the
-//! branches that are one, and whether a copy of the user's stack follows.
+//! branches that are one, and the copy of the user's stack.
 //!
 //! Decoded here and not by the library for three reasons: a chain's length is outside input and
 //! must not overflow when multiplied, the library does not know the number of lost samples among
@@ -11,6 +11,7 @@ use linux_perf_event_reader::{BranchSampleFormat, CpuMode, RecordParseInfo, Samp
 use super::events::Event;
 use crate::model::Mode;
 use crate::read::perf_data::{Bytes, Record};
+use crate::unwind::{Arch, Registers};
 
 /// Counts of a group at most.
 const GROUP_MAX: u64 = 4096;
@@ -23,6 +24,9 @@ mod read_format {
     pub(super) const GROUP: u64 = 1 << 3;
     pub(super) const LOST: u64 = 1 << 4;
 }
+
+/// `PERF_SAMPLE_REGS_ABI_64`.
+const REGISTERS_64_BIT: u64 = 2;
 
 /// `PERF_CONTEXT_USER_DEFERRED`: the user's part comes in a later record, which the number after
 /// this mark names.
@@ -43,8 +47,25 @@ pub(super) struct SampleFields<'b> {
     chain: Bytes<'b>,
     /// From, to and flags of the user's calls, innermost first, if the processor kept them.
     branches: Option<Bytes<'b>>,
-    /// Whether the user's stack was copied, to be unwound later.
-    pub(super) copied_stack: bool,
+    /// The user's registers and a copy of the stack.
+    pub(super) copy: Option<Copied<'b>>,
+}
+
+/// What a stack is unwound from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copied<'b> {
+    /// A bit for each register that follows.
+    mask: u64,
+    registers: Bytes<'b>,
+    pub(super) stack: &'b [u8],
+}
+
+impl<'b> Copied<'b> {
+    /// The registers, as the kernel numbers them.
+    pub(super) fn registers(&self, arch: Arch) -> Registers {
+        let mut values = self.registers;
+        Registers::sampled(arch, self.mask, std::iter::from_fn(move || values.u64()))
+    }
 }
 
 /// What events had counted when a sample was taken.
@@ -100,20 +121,8 @@ impl<'b> SampleFields<'b> {
             CpuMode::User | CpuMode::GuestUser => Mode::User,
             _ => Mode::Unknown,
         };
-        let (branches, copied_stack) = after_chain(&mut bytes, parse);
-        Some(Self {
-            ip,
-            pid,
-            tid,
-            time_ns,
-            cpu,
-            period,
-            mode,
-            counts,
-            chain,
-            branches,
-            copied_stack,
-        })
+        let (branches, copy) = after_chain(&mut bytes, parse);
+        Some(Self { ip, pid, tid, time_ns, cpu, period, mode, counts, chain, branches, copy })
     }
 
     /// Addresses of the chain, leaf first, with context marks among them.
@@ -126,6 +135,13 @@ impl<'b> SampleFields<'b> {
     pub(super) fn is_deferred(&self) -> bool {
         let mut chain = self.chain;
         std::iter::from_fn(|| chain.u64()).any(is_deferred)
+    }
+
+    /// Of the chain, what follows the call from this address in the user's part.
+    pub(super) fn chain_after(&self, call: u64) -> impl Iterator<Item = u64> + use<'b> {
+        let user = self.chain().skip_while(|address| context(*address) != Some(Mode::User));
+        let rest = user.skip_while(move |address| address.wrapping_sub(1) != call).skip(1);
+        rest.take_while(|address| context(*address).is_none())
     }
 
     /// The user's calls where the processor kept them, innermost first: where the last call led to,
@@ -148,11 +164,14 @@ fn is_deferred(address: u64) -> bool {
     address.cast_signed() == USER_DEFERRED
 }
 
-/// Kept calls, and whether the user's stack was copied. What is damaged here is not there.
-fn after_chain<'b>(bytes: &mut Bytes<'b>, parse: &RecordParseInfo) -> (Option<Bytes<'b>>, bool) {
+/// Kept calls, and the copy of the user's stack. What is damaged here is not there.
+fn after_chain<'b>(
+    bytes: &mut Bytes<'b>,
+    parse: &RecordParseInfo,
+) -> (Option<Bytes<'b>>, Option<Copied<'b>>) {
     let format = parse.sample_format;
     let mut branches = None;
-    let copied = (|| {
+    let copy = (|| {
         if format.contains(SampleFormat::RAW) {
             let len = bytes.u32()?;
             bytes.take(usize::try_from(len).ok()?)?;
@@ -166,18 +185,30 @@ fn after_chain<'b>(bytes: &mut Bytes<'b>, parse: &RecordParseInfo) -> (Option<By
             let calls = parse.branch_sample_format.contains(BranchSampleFormat::CALL_STACK);
             branches = (calls && len > 0).then_some(entries);
         }
-        if format.contains(SampleFormat::REGS_USER) && bytes.u64()? != 0 {
-            bytes.take(usize::from(parse.user_regs_count) * 8)?;
+        // 0: a thread of the kernel. 1: a program of 32 bits.
+        let mut registers = Bytes::new(&[], bytes.endian);
+        let has_registers = format.contains(SampleFormat::REGS_USER);
+        let abi = if has_registers { bytes.u64()? } else { 0 };
+        if abi != 0 {
+            let values = bytes.take(usize::from(parse.user_regs_count) * 8)?;
+            if abi == REGISTERS_64_BIT {
+                registers.bytes = values;
+            }
         }
         if !format.contains(SampleFormat::STACK_USER) {
             return None;
         }
         let len = usize::try_from(bytes.u64()?).ok()?;
-        bytes.take(len)?;
+        let stack = bytes.take(len)?;
+        if len == 0 {
+            return None;
+        }
         // How much of the copy is the stack.
-        Some(len > 0 && bytes.u64()? > 0)
+        let used = usize::try_from(bytes.u64()?).ok().filter(|used| *used > 0)?;
+        let stack = stack.get(..used).unwrap_or(stack);
+        Some(Copied { mask: parse.sample_regs_user, registers, stack })
     })();
-    (branches, copied.unwrap_or(false))
+    (branches, copy)
 }
 
 impl<'b> Counts<'b> {
@@ -308,10 +339,10 @@ mod tests {
             assert!(fields.unwrap().kept_calls().is_none(), "these are jumps");
         });
         with_sample((CALLCHAIN | STACK_USER, 0, 0), &[0, 8, 1, 8], |fields| {
-            assert!(fields.unwrap().copied_stack);
+            assert_eq!(fields.unwrap().copy.map(|copy| copy.stack.len()), Some(8));
         });
         with_sample((CALLCHAIN | STACK_USER, 0, 0), &[0, 0], |fields| {
-            assert!(!fields.unwrap().copied_stack, "a thread of the kernel has none");
+            assert!(fields.unwrap().copy.is_none(), "a thread of the kernel has none");
         });
         let deferred = [3, 0x10, USER_DEFERRED.cast_unsigned(), 77];
         with_sample((CALLCHAIN, 0, 0), &deferred, |fields| {

@@ -22,6 +22,8 @@ pub(crate) struct Mapping {
     /// Where in the file it begins.
     pub(crate) offset: u64,
     pub(crate) path: StringId,
+    /// 0 where nobody says.
+    pub(crate) inode: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -185,6 +187,7 @@ fn keep_after(maps: &mut BTreeMap<u64, Mapping>, old: &Mapping, end: u64) {
             len: old_end - end,
             offset: old.offset.saturating_add(moved),
             path: old.path,
+            inode: old.inode,
         };
         maps.insert(end, rest);
     }
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
 
     fn mapping(start: u64, len: u64, path: u32) -> Mapping {
-        Mapping { start, len, offset: 0, path: crate::model::test_string(path) }
+        Mapping { start, len, offset: 0, path: crate::model::test_string(path), inode: 0 }
     }
 
     #[test]

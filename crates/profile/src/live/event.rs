@@ -9,17 +9,28 @@ use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 use super::snapshot::numbers;
-use super::{EVENTS_MAX, LiveError, NATIVE, Request, Target, rights};
+use super::{CallGraph, EVENTS_MAX, LiveError, NATIVE, Request, Target, rights};
 use crate::read::perf_data::Attribute;
+use crate::unwind::Arch;
 
 /// A sample with the deepest stack, 127 frames, is so long.
 const SAMPLE_BYTES: u64 = 1200;
-/// Rings are so large that they fill in so many seconds at least.
+/// Bytes of a user's stack that are copied, from its top.
+const COPY_BYTES: u32 = 16 << 10;
+/// Rings are so large that they fill in so many seconds, within bounds.
 const RING_SECONDS: u64 = 4;
+const RING_BYTES_MIN: u64 = 128 << 10;
+const RING_BYTES_MAX: u64 = 8 << 20;
+/// What every user may lock for each CPU, unless `kernel.perf_event_mlock_kb` says otherwise.
+const RING_BYTES_ALLOWED: u64 = 512 << 10;
+/// Samples with copies that a ring must hold.
+const RING_SAMPLES_MIN: u64 = 4;
+/// All rings together, but for those of the smallest size.
+const RINGS_BYTES_MAX: u64 = 128 << 20;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     Cycles,
     CpuClock,
 }
@@ -27,8 +38,8 @@ pub(super) enum Kind {
 /// Events that are open.
 pub(super) struct Opened {
     pub(super) samplers: Vec<Sampler>,
-    pub(super) kind: Kind,
-    pub(super) exclude_kernel: bool,
+    /// As the kernel has them, for the decoder of records.
+    pub(super) attribute: Attribute,
     pub(super) cpus: usize,
     /// How long the rings can be left alone.
     pub(super) pause: Duration,
@@ -41,8 +52,11 @@ struct Plan {
     tids: Option<Vec<i32>>,
     cpus: Vec<usize>,
     exclude_kernel: bool,
-    ring_bytes: usize,
+    /// Whether user stacks are copied; of which processor.
+    copies: Option<Arch>,
     hertz: u32,
+    /// Smaller than is good, where this user may not lock more.
+    ring_bytes_max: u64,
 }
 
 /// Whether a process is there.
@@ -62,15 +76,15 @@ pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
             return Err(LiveError::Senseless("no process is given".to_owned()));
         }
     }
-    let ring = u64::from(request.hertz) * SAMPLE_BYTES * RING_SECONDS;
     let mut plan = Plan {
         tids: None,
         cpus: cpus(),
         exclude_kernel: false,
-        ring_bytes: usize::try_from(ring.clamp(128 << 10, 8 << 20)).unwrap_or(128 << 10),
+        copies: Arch::native().filter(|_| request.call_graph == CallGraph::Dwarf),
         hertz: request.hertz,
+        ring_bytes_max: RING_BYTES_MAX,
     };
-    let denied = match plan.open() {
+    let denied = match plan.open_without_need_of_copies() {
         Ok(opened) => return Ok(opened),
         Err(error) if is_denied(&error) => error,
         Err(source) => return Err(LiveError::Failed { what: "opening a counter", source }),
@@ -94,9 +108,9 @@ pub(super) fn open(request: &Request) -> Result<Opened, LiveError> {
     for exclude_kernel in [false, true] {
         plan.exclude_kernel = exclude_kernel;
         // All rings together must fit into what one user may lock.
-        for ring_bytes in [plan.ring_bytes, 64 << 10, 16 << 10, 4 << 10] {
-            plan.ring_bytes = ring_bytes;
-            if let Ok(mut opened) = plan.open() {
+        for ring_bytes_max in [RING_BYTES_MAX, 128 << 10, 64 << 10, 16 << 10, 4 << 10] {
+            plan.ring_bytes_max = ring_bytes_max;
+            if let Ok(mut opened) = plan.open_without_need_of_copies() {
                 opened.notes.push(
                     "the machine as a whole may not be sampled by this user: threads that \
                      existed at the start are, with those they start"
@@ -123,6 +137,48 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
 }
 
 impl Plan {
+    /// With copies of stacks, else without: their rings are larger than some users may lock.
+    fn open_without_need_of_copies(&mut self) -> io::Result<Opened> {
+        if self.copies.is_none() {
+            return self.open();
+        }
+        let (copies, most) = (self.copies, self.ring_bytes_max);
+        for ring_bytes_max in [most, most.min(RING_BYTES_ALLOWED)] {
+            self.ring_bytes_max = ring_bytes_max;
+            if self.ring_bytes() as u64 >= RING_SAMPLES_MIN * self.sample_bytes()
+                && let Ok(opened) = self.open()
+            {
+                return Ok(opened);
+            }
+        }
+        (self.copies, self.ring_bytes_max) = (None, most);
+        let opened = self.open();
+        self.copies = copies;
+        let mut opened = opened?;
+        opened.notes.push(
+            "this user may not lock as much memory as copies of stacks need: callers in programs \
+             without frame pointers are missing"
+                .to_owned(),
+        );
+        Ok(opened)
+    }
+
+    /// Of a sample at most.
+    fn sample_bytes(&self) -> u64 {
+        SAMPLE_BYTES + self.copies.map_or(0, |_| u64::from(COPY_BYTES))
+    }
+
+    fn ring_bytes(&self) -> usize {
+        let wanted = u64::from(self.hertz) * self.sample_bytes() * RING_SECONDS;
+        let rings = self.cpus.len() * self.tids.as_ref().map_or(1, Vec::len);
+        let share = RINGS_BYTES_MAX / (rings.max(1) as u64);
+        // The kernel's rings are a power of two of pages; what is rounded up is within the bound.
+        let most = self.ring_bytes_max.min(share.max(RING_BYTES_MIN));
+        let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
+        let least = RING_BYTES_MIN.min(most);
+        usize::try_from(wanted.clamp(least, most)).unwrap_or(usize::MAX)
+    }
+
     fn open(&self) -> io::Result<Opened> {
         match self.open_kind(Kind::Cycles) {
             Ok(samplers) => Ok(self.opened(samplers, Kind::Cycles)),
@@ -142,12 +198,11 @@ impl Plan {
     }
 
     fn opened(&self, samplers: Vec<Sampler>, kind: Kind) -> Opened {
-        let per_second = u64::from(self.hertz) * SAMPLE_BYTES;
-        let quarter_ms = self.ring_bytes as u64 * 250 / per_second.max(1);
+        let per_second = u64::from(self.hertz) * self.sample_bytes();
+        let quarter_ms = self.ring_bytes() as u64 * 250 / per_second.max(1);
         Opened {
             samplers,
-            kind,
-            exclude_kernel: self.exclude_kernel,
+            attribute: self.attribute(kind),
             cpus: self.cpus.len(),
             pause: Duration::from_millis(quarter_ms.clamp(20, 500)),
             notes: Vec::new(),
@@ -193,7 +248,7 @@ impl Plan {
             .exclude_hv(self.exclude_kernel)
             .exclude_callchain_kernel(self.exclude_kernel)
             .sample_frequency(u64::from(self.hertz))
-            .sample(fields())
+            .sample(self.fields())
             .sample_id_all(true)
             .mmap(true)
             .mmap2(true)
@@ -202,45 +257,54 @@ impl Plan {
             .task(true)
             .ksymbol(!self.exclude_kernel && tid.is_none())
             .clockid(Clock::MONOTONIC)
-            .wakeup_watermark(self.ring_bytes / 2);
-        builder.build()?.sampled(self.ring_bytes)
+            .wakeup_watermark(self.ring_bytes() / 2);
+        if let Some(arch) = self.copies {
+            builder.sample_regs_user(arch.sampled()).sample_stack_user(COPY_BYTES);
+        }
+        builder.build()?.sampled(self.ring_bytes())
+    }
+
+    fn fields(&self) -> SampleFlag {
+        let copies = SampleFlag::REGS_USER | SampleFlag::STACK_USER;
+        SampleFlag::IP
+            | SampleFlag::TID
+            | SampleFlag::TIME
+            | SampleFlag::CPU
+            | SampleFlag::PERIOD
+            | SampleFlag::CALLCHAIN
+            | self.copies.map_or(SampleFlag::empty(), |_| copies)
+    }
+
+    /// The same description as the kernel has, for the decoder of records: a `perf_event_attr` of
+    /// `include/uapi/linux/perf_event.h`.
+    fn attribute(&self, kind: Kind) -> Attribute {
+        const FREQUENCY: u64 = 1 << 10;
+        const EXCLUDE_KERNEL: u64 = 1 << 5;
+        const SAMPLE_ID_ALL: u64 = 1 << 18;
+        let type_number: u32 = match kind {
+            Kind::Cycles => 0,
+            Kind::CpuClock => 1,
+        };
+        let kernel = if self.exclude_kernel { EXCLUDE_KERNEL } else { 0 };
+        let (hertz, fields) = (u64::from(self.hertz), self.fields().bits());
+        let registers = self.copies.map_or(0, Arch::sampled);
+        let copy = self.copies.map_or(0, |_| u64::from(COPY_BYTES));
+        let mut bytes = Vec::new();
+        bytes.extend(type_number.to_ne_bytes());
+        bytes.extend(96u32.to_ne_bytes());
+        let flags = FREQUENCY | SAMPLE_ID_ALL | kernel;
+        for number in [0, hertz, fields, 0, flags, 0, 0, 0, 0, registers] {
+            bytes.extend(u64::to_ne_bytes(number));
+        }
+        bytes.extend((copy as u32).to_ne_bytes());
+        bytes.extend(0u32.to_ne_bytes());
+        Attribute::parse(&bytes, NATIVE).expect("96 bytes are a whole description of version 3")
     }
 }
 
 pub(super) fn is_gone(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
     matches!(errno, Some(rustix::io::Errno::SRCH | rustix::io::Errno::NODEV))
-}
-
-fn fields() -> SampleFlag {
-    SampleFlag::IP
-        | SampleFlag::TID
-        | SampleFlag::TIME
-        | SampleFlag::CPU
-        | SampleFlag::PERIOD
-        | SampleFlag::CALLCHAIN
-}
-
-/// The same description as the kernel has, for the decoder of records: a `perf_event_attr` of
-/// `include/uapi/linux/perf_event.h`.
-pub(super) fn attribute(kind: Kind, hertz: u32, exclude_kernel: bool) -> Attribute {
-    const FREQUENCY: u64 = 1 << 10;
-    const EXCLUDE_KERNEL: u64 = 1 << 5;
-    const SAMPLE_ID_ALL: u64 = 1 << 18;
-    let type_number: u32 = match kind {
-        Kind::Cycles => 0,
-        Kind::CpuClock => 1,
-    };
-    let kernel = if exclude_kernel { EXCLUDE_KERNEL } else { 0 };
-    let mut bytes = Vec::new();
-    bytes.extend(type_number.to_ne_bytes());
-    bytes.extend(64u32.to_ne_bytes());
-    for number in
-        [0, u64::from(hertz), fields().bits(), 0, FREQUENCY | SAMPLE_ID_ALL | kernel, 0, 0]
-    {
-        bytes.extend(number.to_ne_bytes());
-    }
-    Attribute::parse(&bytes, NATIVE).expect("64 bytes are a whole description of version 0")
 }
 
 /// CPUs that are online: `0-3,8`.
@@ -279,9 +343,44 @@ mod tests {
 
     #[test]
     fn the_description_says_what_was_asked_for() {
-        let attribute = attribute(Kind::CpuClock, 99, false);
-        assert_eq!((attribute.kind, attribute.config), (1, 0));
-        assert!(attribute.frequency && attribute.period == 99);
-        assert_eq!(attribute.attr.sample_format.bits(), fields().bits());
+        for copies in [None, Some(Arch::X86_64)] {
+            let plan = Plan {
+                tids: None,
+                cpus: vec![0, 1],
+                exclude_kernel: false,
+                copies,
+                hertz: 99,
+                ring_bytes_max: RING_BYTES_MAX,
+            };
+            let attribute = plan.attribute(Kind::CpuClock);
+            assert_eq!((attribute.kind, attribute.config), (1, 0));
+            assert!(attribute.frequency && attribute.period == 99);
+            assert_eq!(attribute.attr.sample_format.bits(), plan.fields().bits());
+            let copied = u64::from(attribute.attr.sample_stack_user);
+            assert_eq!(copied, copies.map_or(0, |_| u64::from(COPY_BYTES)));
+            let registers = attribute.attr.sample_regs_user.count_ones();
+            assert_eq!(registers, copies.map_or(0, |_| 17));
+        }
+    }
+
+    #[test]
+    fn rings_have_a_bound_however_many_there_are() {
+        let mut plan = Plan {
+            tids: None,
+            cpus: vec![0, 1],
+            exclude_kernel: false,
+            copies: Some(Arch::X86_64),
+            hertz: 99,
+            ring_bytes_max: RING_BYTES_MAX,
+        };
+        let one = plan.sample_bytes() * 99 * RING_SECONDS;
+        assert_eq!(plan.ring_bytes() as u64, one);
+        for cpus in [100, 128, 512, 1000] {
+            plan.cpus = (0..cpus).collect();
+            let all = plan.ring_bytes().next_power_of_two() * cpus;
+            assert!(all as u64 <= RINGS_BYTES_MAX, "{cpus}: {all}");
+        }
+        plan.ring_bytes_max = 4 << 10;
+        assert_eq!(plan.ring_bytes(), 4 << 10);
     }
 }

@@ -1,29 +1,30 @@
 //! Sampling of this machine: the stacks of all CPUs so many times a second, by perf_event_open(2).
 //!
 //! There is one event and one ring for each CPU. The event is cycles where the processor counts
-//! them, else the CPU clock. The caller's thread sleeps for as long as a ring takes to fill by a
-//! quarter, half a second at most. Then it drains the rings and gives the records, in the order of
+//! them, else the CPU clock. A thread sleeps for as long as a ring takes to fill by a quarter, half
+//! a second at most, and drains the rings. The caller's thread gives the records, in the order of
 //! time, to the same `Assembler` that reads files. Nothing on the machine is changed. Memory: the
-//! rings, and what a profile needs.
+//! rings, a queue of records, and what a profile needs.
 
 pub mod contention;
+mod drain;
 mod event;
 mod rights;
 mod snapshot;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 use linux_perf_event_reader::Endianness;
-use perf_event::Sampler;
 use regex::Regex;
-use rustix::event::{Timespec, poll};
 
 use crate::assemble::Assembler;
 use crate::model::{Format, Meta, Profile};
-use crate::read::perf_data::{Record, Rounds};
+use crate::read::perf_data::Rounds;
 use crate::symbols::{SymbolOptions, Symbols};
+use drain::Batch;
 
 pub use rights::{Rights, rights};
 
@@ -31,6 +32,8 @@ pub use rights::{Rights, rights};
 pub const HERTZ_MAX: u32 = 10_000;
 /// Events opened at most: threads times CPUs where the whole machine may not be sampled.
 const EVENTS_MAX: usize = 1024;
+/// How long a wish to stop may wait.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Whose stacks.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +47,17 @@ pub enum Target {
     Threads(Regex),
 }
 
+/// How the callers of a function in user space are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallGraph {
+    /// By a copy of the stack and the tables of unwinding in programs; frame pointers where there
+    /// is no table. All programs have callers.
+    #[default]
+    Dwarf,
+    /// By frame pointers alone, in the kernel: for less CPU, of programs that have them.
+    FramePointers,
+}
+
 /// What to sample.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -53,6 +67,8 @@ pub struct Request {
     pub hertz: u32,
     /// For how long.
     pub duration: Duration,
+    /// How callers in user space are found.
+    pub call_graph: CallGraph,
     /// A process that is left out of the whole machine: who looks does not look at itself.
     pub leave_out: Option<i32>,
 }
@@ -63,6 +79,7 @@ impl Default for Request {
             target: Target::System,
             hertz: 99,
             duration: Duration::from_secs(30),
+            call_graph: CallGraph::default(),
             leave_out: None,
         }
     }
@@ -144,7 +161,7 @@ pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Pr
     let mut symbols = Symbols::new(options);
     symbols.set_release(&release);
     let mut assembler = Assembler::new(Profile::new(meta), symbols, NATIVE);
-    assembler.add_event(&event::attribute(opened.kind, request.hertz, opened.exclude_kernel));
+    assembler.add_event(&opened.attribute);
     match &request.target {
         Target::System => {
             if let Some(left_out) = request.leave_out {
@@ -167,17 +184,27 @@ pub fn sample(request: &Request, stop: &AtomicBool, tick: Tick<'_>) -> Result<Pr
     }
     let started = Instant::now();
     let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    snapshot::take(&mut assembler, &request.target);
     let watched = match &request.target {
         Target::Processes(pids) => pids.clone(),
         Target::System | Target::Threads(_) => Vec::new(),
     };
-    let (samplers, pause) = (opened.samplers, opened.pause);
-    let mut live = Live { assembler, rounds: Rounds::default(), samplers, pause, watched };
-    live.run(request.duration, started, stop, tick)?;
+    let mut live = Live { assembler, rounds: Rounds::default(), watched };
+    let event::Opened { samplers, pause, .. } = opened;
+    let done = AtomicBool::new(false);
+    let duration = std::thread::scope(|scope| {
+        let (sender, batches) = drain::queue();
+        let done = &done;
+        let drainer = scope.spawn(move || drain::run(samplers, pause, done, &sender));
+        snapshot::take(&mut live.assembler, &request.target);
+        live.run(&batches, request.duration, started, stop, tick);
+        let duration = started.elapsed();
+        done.store(true, Ordering::Release);
+        drainer.thread().unpark();
+        batches.iter().for_each(|batch| live.take(&batch));
+        duration
+    });
     let mut profile = live.end();
-    let duration_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    profile.meta.duration_ns = Some(duration_ns);
+    profile.meta.duration_ns = u64::try_from(duration.as_nanos()).ok();
     profile.meta.began_unix_ns = u64::try_from(began.as_nanos()).ok();
     Ok(profile)
 }
@@ -188,9 +215,6 @@ const NATIVE: Endianness =
 struct Live {
     assembler: Assembler,
     rounds: Rounds,
-    samplers: Vec<Sampler>,
-    /// Between two drainings.
-    pause: Duration,
     /// Sampling ends when the last of these processes does.
     watched: Vec<i32>,
 }
@@ -198,59 +222,42 @@ struct Live {
 impl Live {
     fn run(
         &mut self,
+        batches: &Receiver<Batch>,
         duration: Duration,
         started: Instant,
         stop: &AtomicBool,
         tick: Tick<'_>,
-    ) -> Result<(), LiveError> {
+    ) {
         loop {
-            let elapsed = started.elapsed();
-            let left = duration.saturating_sub(elapsed);
+            let left = duration.saturating_sub(started.elapsed());
             if left.is_zero() || stop.load(Ordering::Relaxed) {
-                return Ok(());
+                return;
             }
-            let wait = left.min(self.pause);
-            let timeout = Timespec {
-                tv_sec: i64::try_from(wait.as_secs()).unwrap_or(1),
-                tv_nsec: i64::from(wait.subsec_nanos()),
-            };
-            // Unlike a sleep, a wait for nothing ends with a signal.
-            match poll(&mut [], Some(&timeout)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => {
-                    let source = error.into();
-                    return Err(LiveError::Failed { what: "waiting for samples", source });
-                }
+            match batches.recv_timeout(left.min(PAUSE_MAX)) {
+                Ok(batch) => self.take(&batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.drain();
             tick(started.elapsed(), self.assembler.profile_mut().meta.samples);
             if !self.watched.is_empty() && !self.watched.iter().any(|pid| event::exists(*pid)) {
                 self.assembler.profile_mut().meta.note("what was sampled has ended");
-                return Ok(());
+                return;
             }
         }
     }
 
-    fn drain(&mut self) {
-        let Self { assembler, rounds, samplers, .. } = self;
-        for sampler in samplers {
-            while let Some(record) = sampler.next_record() {
-                let body = record.to_contiguous();
-                let record =
-                    Record { kind: record.ty(), misc: record.misc(), event: 0, body: &body };
-                let time_ns = assembler.time_ns(&record);
-                rounds.add(record, time_ns, &mut |record| assembler.record(record));
-            }
+    fn take(&mut self, batch: &Batch) {
+        let Self { assembler, rounds, .. } = self;
+        batch.each(|record| {
+            let time_ns = assembler.time_ns(&record);
+            rounds.add(record, time_ns, &mut |record| assembler.record(record));
+        });
+        if batch.is_round {
+            rounds.end_round(&mut |record| assembler.record(record));
         }
-        rounds.end_round(&mut |record| assembler.record(record));
     }
 
-    fn end(mut self) -> Profile {
-        for sampler in &mut self.samplers {
-            // The rings stay readable, and closing them stops them anyway.
-            let _ = sampler.disable();
-        }
-        self.drain();
+    fn end(self) -> Profile {
         let Self { mut assembler, mut rounds, .. } = self;
         rounds.end(&mut |record| assembler.record(record));
         assembler.finish()

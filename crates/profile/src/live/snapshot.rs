@@ -5,6 +5,7 @@ use std::io::Read as _;
 
 use super::Target;
 use crate::assemble::Assembler;
+use crate::symbols::Mapped;
 
 /// Bytes of one /proc/PID/maps at most.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
@@ -32,8 +33,9 @@ pub(super) fn take(assembler: &mut Assembler, target: &Target) {
             && file.take(MAPS_BYTES_MAX).read_to_end(&mut maps).is_ok()
         {
             for line in maps.split(|byte| *byte == b'\n') {
-                if let Some((start, len, offset, path)) = mapping(&String::from_utf8_lossy(line)) {
-                    assembler.map(pid, start, len, offset, path);
+                let line = String::from_utf8_lossy(line);
+                if let Some((mapped, offset)) = mapping(pid, &line) {
+                    assembler.map(&mapped, offset);
                 }
             }
         }
@@ -56,20 +58,21 @@ fn modules(assembler: &mut Assembler) {
     }
 }
 
-/// Start, length, offset and path of an executable line of /proc/PID/maps.
-fn mapping(line: &str) -> Option<(u64, u64, u64, &str)> {
+/// What an executable line of /proc/PID/maps says, and the offset in the file.
+fn mapping(pid: i32, line: &str) -> Option<(Mapped<'_>, u64)> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
     if !words.next()?.contains('x') {
         return None;
     }
     let offset = u64::from_str_radix(words.next()?, 16).ok()?;
-    let path = words.nth(2).unwrap_or_default().trim();
+    let inode = words.nth(1)?.parse().ok()?;
+    let path = words.next().unwrap_or_default().trim();
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let start = u64::from_str_radix(start, 16).ok()?;
     let end = u64::from_str_radix(end, 16).ok()?;
     let path = if path.is_empty() { "//anon" } else { path };
-    Some((start, end.checked_sub(start)?, offset, path))
+    Some((Mapped { pid, path, inode, start, len: end.checked_sub(start)? }, offset))
 }
 
 /// The numbers among the names in a directory of /proc: processes, or threads of one.
@@ -88,10 +91,14 @@ mod tests {
     #[test]
     fn executable_maps_are_read() {
         let line = "7f0000001000-7f0000003000 r-xp 00001000 fe:00 123                        /usr/lib/a b.so";
-        assert_eq!(mapping(line), Some((0x7f00_0000_1000, 0x2000, 0x1000, "/usr/lib/a b.so")));
+        let read = |line| {
+            let (mapped, offset) = mapping(7, line)?;
+            Some((mapped.start, mapped.len, offset, mapped.path, mapped.inode))
+        };
+        assert_eq!(read(line), Some((0x7f00_0000_1000, 0x2000, 0x1000, "/usr/lib/a b.so", 123)));
         let anonymous = "7f0000001000-7f0000003000 rwxp 00000000 00:00 0 ";
-        assert_eq!(mapping(anonymous), Some((0x7f00_0000_1000, 0x2000, 0, "//anon")));
-        assert_eq!(mapping("7f0000001000-7f0000003000 r--p 0 fe:00 1 /x"), None);
-        assert_eq!(mapping("garbage"), None);
+        assert_eq!(read(anonymous), Some((0x7f00_0000_1000, 0x2000, 0, "//anon", 0)));
+        assert_eq!(read("7f0000001000-7f0000003000 r--p 0 fe:00 1 /x"), None);
+        assert_eq!(read("garbage"), None);
     }
 }

@@ -295,6 +295,7 @@ impl Contention {
                 total_wait_ns: Some(count.total_ns),
                 max_wait_ns: Some(count.max_ns),
                 mean_wait_ns: None,
+                ..LockRow::default()
             });
         }
         table.rows = table.ranked().into_iter().cloned().collect();

@@ -42,5 +42,5 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
     for row in rows.into_values() {
         table.add(row);
     }
-    table.end(0)
+    table.end()
 }

@@ -1,15 +1,16 @@
-//! `lockstat` of illumos and FreeBSD: for each kind of event a head, a line of columns, rows.
+//! `lockstat` of illumos and FreeBSD, and `plockstat`: for each kind of event a head, a line of
+//! columns, rows.
 //!
 //! Widths overflow and FreeBSD's names hold blanks, so that figures are read from the left and the
-//! caller from the right. Histograms and stacks (`-h`, `-s`) follow a row and are left out.
+//! caller from the right. Stacks (`-s`) follow a row; histograms (`-h`) do, too, and are left out.
 
 use super::{LockRow, LockTable, Source, number};
 
 /// Reads the table, if it is one.
 pub(super) fn read(text: &str) -> Option<LockTable> {
     let mut table = LockTable::new(Source::Lockstat);
-    let (mut kind, mut columns, mut ignored) = (String::new(), Vec::new(), 0);
-    for line in text.lines() {
+    let (mut kind, mut columns) = (String::new(), Vec::new());
+    for (at, line) in (1..).zip(text.lines()) {
         if let Some((name, seconds)) = head(line) {
             name.clone_into(&mut kind);
             columns.clear();
@@ -23,17 +24,31 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
             columns.retain(|word| word != "Hottest");
             continue;
         }
+        // The heads of plockstat: `Mutex block`, `R/W reader block`.
+        if matches!(words.len(), 2..=4)
+            && line.bytes().all(|b| b.is_ascii_alphabetic() || b" /".contains(&b))
+        {
+            line.trim().clone_into(&mut kind);
+            columns.clear();
+            continue;
+        }
         if columns.is_empty() || words.is_empty() || line.starts_with("----") {
             continue;
         }
+        if let ([function], Some(row)) = (&words[..], table.rows.last_mut())
+            && (function.contains('`') || function.contains("+0x"))
+        {
+            row.follow(function);
+            continue;
+        }
         match row(&words, &columns, &kind, table.seconds) {
-            Some(row) => table.add(row),
-            // Histograms and stacks are no rows.
+            Some(row) => table.add(LockRow { line: at, ..row }),
+            // Histograms are no rows.
             None if line.contains('|') || !first.starts_with(|c: char| c.is_ascii_digit()) => {}
-            None => ignored += 1,
+            None => table.leave(at),
         }
     }
-    table.end(ignored)
+    table.end()
 }
 
 /// `Adaptive mutex spin: 4218 events in 10.016 seconds (421 events/sec)`.

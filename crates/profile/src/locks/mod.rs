@@ -1,11 +1,13 @@
-//! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `lockstat`, `perf lock
-//! contention`, ogive's own counters, and the kernel's tracepoints, live.
+//! Lock contention as one table, whoever counted it: illumos' and FreeBSD's `lockstat`, illumos'
+//! `plockstat`, `perf lock contention`, `/proc/lock_stat`, ogive's own counters, and the kernel's
+//! tracepoints, live.
 //!
 //! Rows are ranked by the total time waited, not by how often: a lock that is waited for thirty
 //! times for 50 ms each is worse than one that is waited for a million times for 20 ns.
 
 pub mod contention;
 mod counters;
+mod lock_stat;
 mod lockstat;
 mod names;
 mod perf_lock;
@@ -14,13 +16,19 @@ use serde::Serialize;
 
 /// Rows read at most.
 const ROWS_MAX: usize = 100_000;
+/// Lines remembered that were not understood.
+const UNREAD_MAX: usize = 10_000;
+/// Functions of the stack of one row.
+const STACK_MAX: usize = 64;
 
 /// Who counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// `lockstat` of illumos or FreeBSD.
+    /// `lockstat` of illumos or FreeBSD, or `plockstat`.
     Lockstat,
+    /// `/proc/lock_stat`.
+    LockStat,
     /// `perf lock contention`.
     PerfLock,
     /// ogive's own counters.
@@ -49,6 +57,12 @@ pub struct LockRow {
     pub max_wait_ns: Option<u64>,
     /// The mean wait, in nanoseconds.
     pub mean_wait_ns: Option<f64>,
+    /// The functions that led there, as they were printed, innermost first, where they were.
+    #[serde(skip)]
+    pub stack: Vec<String>,
+    /// The line of the text that it was read from, from 1; 0 where it was not.
+    #[serde(skip)]
+    pub line: usize,
 }
 
 /// The table.
@@ -62,13 +76,16 @@ pub struct LockTable {
     pub rows: Vec<LockRow>,
     /// What was not understood.
     pub notes: Vec<String>,
+    /// Lines in the table that were not understood, from 1.
+    #[serde(skip)]
+    pub unread: Vec<usize>,
 }
 
 /// A text that is no such table.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "no lock table is recognised; known are lockstat of illumos and FreeBSD, \"perf lock contention\" \
-     and ogive's lock counters"
+    "no lock table is recognised; known are lockstat of illumos and FreeBSD, \"perf lock \
+     contention\", /proc/lock_stat and ogive's lock counters"
 )]
 pub struct LockError;
 
@@ -78,13 +95,22 @@ pub struct LockError;
 ///
 /// No row of any known table is in the text.
 pub fn read(text: &str) -> Result<LockTable, LockError> {
-    let readers = [lockstat::read, perf_lock::read, counters::read];
+    let readers = [lockstat::read, perf_lock::read, lock_stat::read, counters::read];
     readers.into_iter().find_map(|read| read(text)).ok_or(LockError)
+}
+
+impl LockRow {
+    /// Adds a function that led there.
+    fn follow(&mut self, function: &str) {
+        if self.stack.len() < STACK_MAX {
+            self.stack.push(function.to_owned());
+        }
+    }
 }
 
 impl LockTable {
     fn new(source: Source) -> Self {
-        Self { source, seconds: None, rows: Vec::new(), notes: Vec::new() }
+        Self { source, seconds: None, rows: Vec::new(), notes: Vec::new(), unread: Vec::new() }
     }
 
     fn add(&mut self, mut row: LockRow) {
@@ -101,10 +127,17 @@ impl LockTable {
         self.rows.push(row);
     }
 
+    /// Remembers a line that was not understood.
+    fn leave(&mut self, line: usize) {
+        if self.unread.len() < UNREAD_MAX {
+            self.unread.push(line);
+        }
+    }
+
     /// The table, unless it is empty.
-    fn end(mut self, ignored: u64) -> Option<Self> {
-        if ignored > 0 {
-            self.notes.push(format!("{ignored} lines were not understood"));
+    fn end(mut self) -> Option<Self> {
+        if !self.unread.is_empty() {
+            self.notes.push(format!("{} lines were not understood", self.unread.len()));
         }
         (!self.rows.is_empty()).then_some(self)
     }
@@ -205,6 +238,45 @@ Count indv cuml rcnt     nsec Hottest Lock           Hottest Caller
         let csv = "# output: contended, total wait, max wait, avg wait, type, caller\n\
             172, 2360000, 109790, 13730, spinlock, task_numa_free+0x48\n";
         assert_eq!(read(csv).unwrap().rows[0].mean_wait_ns, Some(13_730.0));
+    }
+
+    #[test]
+    fn stacks_and_lines_are_kept() {
+        let perf = " contended   total wait     max wait     avg wait         type   caller\n\n\
+            \x20        2     3.39 s      1.99 s      1.70 s      rwsem:W   do_unlink+0x12\n\
+            \x20                0xffffffff8a1  rwsem_down_write_slowpath+0x3a1\n\
+            \x20                0xffffffffc0b  do_unlink+0x12 [zfs]\n\
+            no row of this table\n";
+        let table = read(perf).unwrap();
+        assert_eq!((table.rows[0].line, &table.unread[..]), (3, &[6][..]));
+        let stack = ["rwsem_down_write_slowpath+0x3a1", "do_unlink+0x12 [zfs]"];
+        assert_eq!(table.rows[0].stack, stack);
+        let lockstat =
+            format!("{}  zfs`arc_evict+0x9a\n", &LOCKSTAT[..LOCKSTAT.find("   30").unwrap()]);
+        let table = read(&lockstat).unwrap();
+        assert_eq!((table.rows[0].line, &*table.rows[0].stack[0]), (5, "zfs`arc_evict+0x9a"));
+        let plockstat = "Mutex block\n\nCount     nsec Lock                         Caller\n\
+            -----------------------\n\
+            \x20  12   345678 libc.so.1`libc_malloc_lock   zfs`main+0x12\n";
+        let row = &read(plockstat).unwrap().rows[0];
+        assert_eq!((&*row.kind, &*row.caller, row.waits), ("Mutex block", "zfs`main", 12));
+        assert_eq!(row.total_wait_ns, Some(12 * 345_678));
+    }
+
+    #[test]
+    fn the_kernels_own_statistics_are_read() {
+        let text = "lock_stat version 0.4\n-----\n   class name    con-bounces ...\n\n\
+            \x20   &mls->mls_lock:  12345  23456  0.10  950.20  789012.30  33.60  456789\n\
+            \x20   --------------\n\
+            \x20   &mls->mls_lock   1234  [<ffffffffc0b05bca>] multilist_sublist_lock+0x18/0x30\n";
+        let table = read(text).unwrap();
+        let row = &table.rows[0];
+        assert_eq!(
+            (table.source, &*row.lock, row.waits),
+            (Source::LockStat, "&mls->mls_lock", 23456)
+        );
+        assert_eq!((row.total_wait_ns, row.max_wait_ns), (Some(789_012_300), Some(950_200)));
+        assert_eq!((row.line, row.stack.len(), table.unread.len()), (5, 1, 0));
     }
 
     #[test]

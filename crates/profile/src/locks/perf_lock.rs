@@ -14,8 +14,8 @@ enum Names {
 /// Reads the table, if it is one.
 pub(super) fn read(text: &str) -> Option<LockTable> {
     let mut table = LockTable::new(Source::PerfLock);
-    let (mut names, mut separator, mut ignored) = (None, None, 0);
-    for line in text.lines() {
+    let (mut names, mut separator) = (None, None);
+    for (number, line) in (1..).zip(text.lines()) {
         if line.contains("contended") && line.contains("total wait") {
             names = Some(names_of(line));
             // "# output: contended, total wait": the character is the one after the word.
@@ -25,7 +25,14 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
         }
         let Some(names) = names else { continue };
         // Stacks of -v are indented addresses; a summary follows after a line.
-        if line.trim().is_empty() || line.starts_with(['#', '=']) || line.trim().starts_with("0x") {
+        if line.trim().is_empty() || line.starts_with(['#', '=']) {
+            continue;
+        }
+        if line.trim().starts_with("0x") {
+            let function = line.trim().split_once(' ').map(|(_, function)| function.trim());
+            if let (Some(row), Some(function)) = (table.rows.last_mut(), function) {
+                row.follow(function);
+            }
             continue;
         }
         let row = match separator {
@@ -33,11 +40,11 @@ pub(super) fn read(text: &str) -> Option<LockTable> {
             None => aligned(line, names),
         };
         match row {
-            Some(row) => table.add(row),
-            None => ignored += 1,
+            Some(row) => table.add(LockRow { line: number, ..row }),
+            None => table.leave(number),
         }
     }
-    table.end(ignored)
+    table.end()
 }
 
 fn names_of(head: &str) -> Names {

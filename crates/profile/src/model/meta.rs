@@ -134,12 +134,43 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// Whether samples stand for time that threads waited, and not for time that they ran: those of
+    /// the tracepoints of locks and of switches. An event is a tracepoint by its group, so that
+    /// `cpu-clock:ppp` is none.
+    pub fn is_of_waiting(&self) -> bool {
+        match self.event.split_once(':') {
+            Some(("lock", _)) => true,
+            Some(("sched", name)) => name.starts_with("sched_switch") || name.contains("_stat_"),
+            _ => false,
+        }
+    }
+
     /// Adds a sentence about what could not be used. Repetitions are left out, and there are at
     /// most a hundred.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if self.notes.len() < 100 && !self.notes.contains(&text) {
             self.notes.push(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracepoints_are_told_from_clocks_by_their_group() {
+        for (event, is_of_waiting) in [
+            ("lock:contention_begin", true),
+            ("sched:sched_switch", true),
+            ("sched:sched_wakeup", false),
+            ("cpu-clock:ppp", false),
+            ("cycles:P", false),
+            ("", false),
+        ] {
+            let meta = Meta { event: event.to_owned(), ..Meta::default() };
+            assert_eq!(meta.is_of_waiting(), is_of_waiting, "{event}");
         }
     }
 }

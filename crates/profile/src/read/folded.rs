@@ -2,7 +2,7 @@
 //! reads them (<https://github.com/brendangregg/FlameGraph>).
 //!
 //! The first component is the thread (`z_rd_int`, or `z_rd_int-316/317`), unless it is written as a
-//! function of a module (``zfs`arc_evict``). Marks at the end of a function say where it ran:
+//! function (``zfs`arc_evict``, `start_thread`). Marks at the end of a function say where it ran:
 //! `_[k]` kernel, `_[i]` inlined, `_[j]` generated. A number that was multiplied or divided may
 //! have a fraction.
 
@@ -15,6 +15,74 @@ use crate::model::{CPU_UNKNOWN, Format, Meta, Mode, Profile, Sample, StackId, We
 const DEPTH_MAX: usize = 8192;
 /// Lines between two reports of progress.
 const PROGRESS_LINES: u64 = 100_000;
+/// With these stacks begin that no thread's name is in front of.
+const ROOTS: [&str; 10] = [
+    "[unknown]",
+    "_start",
+    "clone",
+    "clone3",
+    "entry_SYSCALL_64_after_hwframe",
+    "fork_exit",
+    "kthread",
+    "ret_from_fork",
+    "ret_from_fork_asm",
+    "start_thread",
+];
+
+/// One line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line<'l> {
+    /// The thread, where there is one.
+    pub thread: Option<LineThread<'l>>,
+    /// The functions, outermost first.
+    pub frames: Vec<LineFrame<'l>>,
+    /// How much time or how many samples; may have a fraction.
+    pub weight: f64,
+}
+
+/// The thread of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineThread<'l> {
+    /// Its name.
+    pub name: &'l str,
+    /// Its process, or -1.
+    pub pid: i32,
+    /// Its number, or -1.
+    pub tid: i32,
+}
+
+/// A function of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineFrame<'l> {
+    /// Its name; empty where only the module is known.
+    pub symbol: &'l str,
+    /// Its module; empty where nobody says.
+    pub module: &'l str,
+    /// Where it runs, as far as the line says.
+    pub mode: Mode,
+}
+
+/// Reads one line; `None` for one that is no stack with a count.
+pub fn line(text: &str) -> Option<Line<'_>> {
+    let (stack, weight) = split(text)?;
+    let mut components = stack.split(';').peekable();
+    let first = components.peek().copied().unwrap_or_default();
+    let is_function = first.contains('`')
+        || first.contains("+0x")
+        || first.ends_with("_[k]")
+        || first.find('(').is_some_and(|at| at > 0)
+        || ROOTS.contains(&first);
+    let thread = (!is_function).then(|| {
+        components.next();
+        let (name, pid, tid) = thread(first);
+        LineThread { name, pid, tid }
+    });
+    // Between the stacks of program and kernel.
+    let components = components.filter(|component| !matches!(*component, "-" | "--"));
+    let frames = components.take(DEPTH_MAX).map(frame);
+    let frames = frames.map(|(symbol, module, mode)| LineFrame { symbol, module, mode });
+    Some(Line { thread, frames: frames.collect(), weight })
+}
 
 /// Whether this is the beginning of such a text: most of its whole lines are stacks, and one of the
 /// first has a caller.
@@ -37,14 +105,14 @@ pub(super) fn read(source: impl BufRead, progress: &mut dyn FnMut(u64)) -> Profi
     let mut profile = Profile::new(meta);
     let mut lines = Lines::new(source);
     let (mut bytes, mut ignored, mut rounded) = (0u64, 0u64, 0u64);
-    while let Some(line) = lines.next() {
-        bytes += line.len() as u64 + 1;
-        let text = line.trim();
+    while let Some(text) = lines.next() {
+        bytes += text.len() as u64 + 1;
+        let text = text.trim();
         if !text.is_empty() && !text.starts_with('#') {
-            match split(text) {
-                Some((stack, weight)) => {
-                    rounded += u64::from(weight.fract() != 0.0);
-                    add(&mut profile, stack, weight.round() as u64);
+            match line(text) {
+                Some(stack) => {
+                    rounded += u64::from(stack.weight.fract() != 0.0);
+                    add(&mut profile, &stack);
                 }
                 None => ignored += 1,
             }
@@ -86,24 +154,19 @@ fn split(line: &str) -> Option<(&str, f64)> {
     (!stack.is_empty()).then_some((stack, weight))
 }
 
-fn add(profile: &mut Profile, line: &str, weight: u64) {
-    let mut components = line.split(';').peekable();
-    let first = components.peek().copied().unwrap_or_default();
-    let thread = if first.contains('`') {
-        profile.add_thread(-1, -1, "")
-    } else {
-        components.next();
-        let (name, pid, tid) = thread(first);
-        profile.add_thread(pid, tid, name)
+fn add(profile: &mut Profile, line: &Line<'_>) {
+    let thread = match &line.thread {
+        None => profile.add_thread(-1, -1, ""),
+        Some(LineThread { name, pid, tid }) => profile.add_thread(*pid, *tid, name),
     };
     let mut stack = StackId::EMPTY;
-    for component in components.take(DEPTH_MAX) {
-        let (symbol, module, mode) = frame(component);
+    for LineFrame { symbol, module, mode } in &line.frames {
         let symbol = profile.intern(symbol);
         let module = profile.intern(module);
-        let frame = profile.add_frame(symbol, module, mode, 0);
+        let frame = profile.add_frame(symbol, module, *mode, 0);
         stack = profile.push_frame(stack, frame);
     }
+    let weight = line.weight.round() as u64;
     let count = u32::try_from(weight).unwrap_or(u32::MAX);
     profile.push(Sample { time_ns: 0, weight, thread, cpu: CPU_UNKNOWN, stack, count });
 }
@@ -186,6 +249,22 @@ mod tests {
         let stack = profile.samples()[2].stack;
         let leaf = profile.stack(stack).next().unwrap();
         assert_eq!((profile.frame(leaf).symbol, profile.frame(leaf).module), ("foo", "genunix"));
+    }
+
+    #[test]
+    fn a_stack_without_a_thread_keeps_its_first_function() {
+        for (text, name, functions) in [
+            ("kthread;f_[k] 3", None, &["kthread", "f"][..]),
+            ("(sd-pam);main 1", Some("(sd-pam)"), &["main"]),
+            ("std::run(int);f 1.5", None, &["std::run(int)", "f"]),
+            ("java;main;-;sys_read_[k] 2", Some("java"), &["main", "sys_read"]),
+        ] {
+            let line = line(text).unwrap();
+            assert_eq!(line.thread.map(|thread| thread.name), name, "{text}");
+            let symbols: Vec<&str> = line.frames.iter().map(|frame| frame.symbol).collect();
+            assert_eq!(symbols, functions, "{text}");
+        }
+        assert_eq!(line("no count here"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 mod compressed;
 mod error;
-mod folded;
+pub mod folded;
 mod lines;
 pub(crate) mod perf_data;
 pub mod perf_script;

@@ -7,6 +7,7 @@
 //! ours lies); files only when their build-id is the recorded one.
 
 pub mod advice;
+mod files;
 mod kallsyms;
 mod module;
 mod user;
@@ -16,9 +17,11 @@ use std::path::PathBuf;
 use crate::model::{Map, Reason};
 
 pub use advice::{System, advice, advice_for};
+pub(crate) use files::Mapped;
+use files::{Files, same_build};
 pub use kallsyms::Kallsyms;
 pub use module::{ModuleFile, candidates};
-use user::{UserSymbols, same_build};
+use user::UserSymbols;
 
 /// Names of addresses remembered at most.
 const NAMES_MAX: usize = 2_000_000;
@@ -57,6 +60,7 @@ pub(crate) struct Symbols {
     proven: bool,
     no_kallsyms: Reason,
     release: String,
+    is_of_this_kernel: bool,
     added: std::collections::BTreeMap<u64, (u64, String)>,
     modules: Map<String, Result<ModuleFile, Reason>>,
     build_ids: Map<String, Vec<u8>>,
@@ -73,6 +77,7 @@ impl Symbols {
             proven: false,
             no_kallsyms: Reason::ModuleUnknown,
             release: String::new(),
+            is_of_this_kernel: false,
             added: std::collections::BTreeMap::new(),
             modules: Map::default(),
             build_ids: Map::default(),
@@ -87,8 +92,10 @@ impl Symbols {
         release.clone_into(&mut self.release);
         let here = rustix::system::uname().release().to_string_lossy().into_owned();
         let same = release.is_empty() || release == here;
-        if self.options.local && same {
-            self.user = Some(UserSymbols::new(self.options.live, self.options.roots.clone()));
+        self.is_of_this_kernel = self.options.local && same;
+        if self.is_of_this_kernel {
+            self.user =
+                Some(UserSymbols::new(Files::new(self.options.live, self.options.roots.clone())));
             if release.is_empty() {
                 self.release = here;
             }
@@ -98,7 +105,7 @@ impl Symbols {
             return;
         }
         if !self.options.roots.is_empty() {
-            self.user = Some(UserSymbols::new(false, self.options.roots.clone()));
+            self.user = Some(UserSymbols::new(Files::new(false, self.options.roots.clone())));
         }
         if self.options.local {
             self.notes.push(format!(
@@ -244,20 +251,36 @@ impl Symbols {
     /// The name at an offset of a program's file.
     pub(crate) fn user(
         &mut self,
-        pid: i32,
-        path: &str,
+        mapped: &Mapped<'_>,
         offset: u64,
         address: u64,
     ) -> Result<&str, Reason> {
         let Some(user) = &mut self.user else {
-            return Err(if path.starts_with('/') {
+            return Err(if mapped.path.starts_with('/') {
                 Reason::FileMissing
             } else {
                 Reason::NoMapping
             });
         };
-        let build_id = self.build_ids.get(path).map(Vec::as_slice);
-        user.name(pid, path, offset, address, build_id)
+        let build_id = self.build_ids.get(mapped.path).map(Vec::as_slice);
+        user.name(mapped, offset, address, build_id)
+    }
+
+    /// A program's file, if it is at hand and certainly the one that was mapped.
+    pub(crate) fn file(&self, mapped: &Mapped<'_>) -> Option<std::fs::File> {
+        let build_id = self.build_ids.get(mapped.path).map(Vec::as_slice);
+        let path = self.user.as_ref()?.file(mapped, build_id)?;
+        std::fs::File::open(path).ok()
+    }
+
+    /// Whether it is of the kernel that runs here.
+    pub(crate) fn is_of_this_kernel(&self) -> bool {
+        self.is_of_this_kernel
+    }
+
+    /// Whether the processes are those of now.
+    pub(crate) fn is_live(&self) -> bool {
+        self.options.live
     }
 
     pub(crate) fn notes(&self) -> Vec<String> {

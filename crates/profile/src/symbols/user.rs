@@ -3,9 +3,6 @@
 //!
 //! Reading a mangled name costs more than finding it, and a function has many addresses: each name
 //! is read once.
-//!
-//! Paths come out of recordings: only regular files are opened, and a file whose build-id is not
-//! the recorded one is not used.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,6 +14,7 @@ use blazesym::symbolize::{Input, Symbolizer};
 use hashbrown::HashMap;
 
 use super::NAMES_MAX;
+use super::files::{Files, Mapped};
 use crate::model::{Map, Reason};
 
 /// Bytes of a perf map at most.
@@ -37,26 +35,41 @@ const DEBUG_TRIES: u8 = 3;
 
 type PerfMap = BTreeMap<u64, (u64, String)>;
 
+/// A path and an inode that are looked for.
+#[derive(Hash)]
+struct Key<'k>(&'k str, u64);
+
+impl Key<'_> {
+    fn owned(&self) -> (String, u64) {
+        (self.0.to_owned(), self.1)
+    }
+}
+
+impl hashbrown::Equivalent<(String, u64)> for Key<'_> {
+    fn equivalent(&self, known: &(String, u64)) -> bool {
+        (self.0, self.1) == (known.0.as_str(), known.1)
+    }
+}
+
 /// Names in user space.
 pub(super) struct UserSymbols {
     symbolizer: Symbolizer,
-    files: HashMap<String, File>,
+    files: Files,
+    /// By path and inode: a container's file may have the path of another.
+    known: HashMap<(String, u64), File>,
     /// Names as files have them, and as people read them.
     demangled: Map<String, Box<str>>,
     perf_maps: HashMap<i32, Option<PerfMap>>,
-    /// Look into the root directory of the process: only for processes of now.
-    live: bool,
-    roots: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for UserSymbols {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UserSymbols").field("files", &self.files.len()).finish_non_exhaustive()
+        f.debug_struct("UserSymbols").field("files", &self.known.len()).finish_non_exhaustive()
     }
 }
 
 impl UserSymbols {
-    pub(super) fn new(live: bool, roots: Vec<PathBuf>) -> Self {
+    pub(super) fn new(files: Files) -> Self {
         let symbolizer = Symbolizer::builder()
             .enable_auto_reload(false)
             .enable_code_info(false)
@@ -65,47 +78,55 @@ impl UserSymbols {
             .build();
         Self {
             symbolizer,
-            files: HashMap::new(),
+            files,
+            known: HashMap::new(),
             demangled: Map::default(),
             perf_maps: HashMap::new(),
-            live,
-            roots,
         }
     }
 
     /// The function at an offset of a file. `build_id` is the recorded one, if there is one.
     pub(super) fn name(
         &mut self,
-        pid: i32,
-        path: &str,
+        mapped: &Mapped<'_>,
         offset: u64,
         address: u64,
         build_id: Option<&[u8]>,
     ) -> Result<&str, Reason> {
+        let path = mapped.path;
         if path == "//anon" || path.starts_with("[anon") || path.starts_with("/memfd:") {
-            return self.generated(pid, address);
+            return self.generated(mapped.pid, address);
         }
         if !path.starts_with('/') {
             return Err(Reason::NoMapping);
         }
-        self.look_up(pid, path, offset, build_id)
+        self.look_up(mapped, offset, build_id)
+    }
+
+    /// The file that is mapped, if it is certainly that one.
+    pub(super) fn file(&self, mapped: &Mapped<'_>, build_id: Option<&[u8]>) -> Option<PathBuf> {
+        let found = self.files.find(mapped, build_id).ok().filter(|found| found.is_certain);
+        found.map(|found| found.path)
     }
 
     fn look_up(
         &mut self,
-        pid: i32,
-        path: &str,
+        mapped: &Mapped<'_>,
         offset: u64,
         build_id: Option<&[u8]>,
     ) -> Result<&str, Reason> {
-        if !self.files.contains_key(path) {
-            if self.files.len() >= FILES_MAX {
+        let key = Key(mapped.path, mapped.inode);
+        if !self.known.contains_key(&key) {
+            if self.known.len() >= FILES_MAX {
                 return Err(Reason::FileMissing);
             }
-            let file = self.check(pid, path, build_id);
-            self.files.insert(path.to_owned(), file);
+            let file = match self.files.find(mapped, build_id) {
+                Ok(found) => File::Good(found.path, DEBUG_TRIES),
+                Err(reason) => File::Bad(reason),
+            };
+            self.known.insert(key.owned(), file);
         }
-        let (file, tries) = match &self.files[path] {
+        let (file, tries) = match &self.known[&key] {
             File::Good(file, tries) => (file.clone(), *tries),
             File::Bad(reason) => return Err(*reason),
         };
@@ -116,42 +137,15 @@ impl UserSymbols {
             Ok(None) => {}
             Err(()) => {
                 // Not an ELF file, or a damaged one; it will not get better.
-                self.files.insert(path.to_owned(), File::Bad(Reason::FileMissing));
+                self.known.insert(key.owned(), File::Bad(Reason::FileMissing));
                 return Err(Reason::FileMissing);
             }
         }
         if let Ok(Some(name)) = symbol(&self.symbolizer, &file, offset, true) {
             return Ok(demangled(&mut self.demangled, &name));
         }
-        self.files.insert(path.to_owned(), File::Good(file, tries - 1));
+        self.known.insert(key.owned(), File::Good(file, tries - 1));
         Err(Reason::Stripped)
-    }
-
-    fn check(&self, pid: i32, path: &str, build_id: Option<&[u8]>) -> File {
-        let inside = path.trim_start_matches('/');
-        let mut places: Vec<PathBuf> = self.roots.iter().map(|root| root.join(inside)).collect();
-        places.push(PathBuf::from(path));
-        if self.live && pid > 0 {
-            // A container's files are seen through its process.
-            places.push(PathBuf::from(format!("/proc/{pid}/root/{inside}")));
-        }
-        let mut reason = Reason::FileMissing;
-        for place in places {
-            if !std::fs::metadata(&place).is_ok_and(|data| data.is_file()) {
-                continue;
-            }
-            let Some(wanted) = build_id.filter(|id| !id.is_empty()) else {
-                return File::Good(place, DEBUG_TRIES);
-            };
-            match blazesym::helper::read_elf_build_id(&place) {
-                Ok(Some(found)) if same_build(&found, wanted) => {
-                    return File::Good(place, DEBUG_TRIES);
-                }
-                Ok(Some(_)) => reason = Reason::BuildDiffers,
-                _ => {}
-            }
-        }
-        File::Bad(reason)
     }
 
     fn generated(&mut self, pid: i32, address: u64) -> Result<&str, Reason> {
@@ -194,12 +188,6 @@ fn demangle(name: &str) -> Option<Box<str>> {
     }
     let cpp = cpp_demangle::Symbol::new(name).ok()?;
     cpp.demangle().ok().map(String::into_boxed_str)
-}
-
-/// Recorders pad build-ids with zeros to 20 bytes.
-pub(super) fn same_build(a: &[u8], b: &[u8]) -> bool {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    !short.is_empty() && long.starts_with(short) && long[short.len()..].iter().all(|b| *b == 0)
 }
 
 /// Reads a perf map: `START SIZE name`, in hexadecimal. The directory is everybody's, so the file
@@ -271,11 +259,15 @@ mod tests {
     fn own_functions_have_names_and_other_builds_are_refused() {
         let own = std::env::current_exe().unwrap();
         let own = own.to_str().unwrap();
-        let mut symbols = UserSymbols::new(false, Vec::new());
+        let mut symbols = UserSymbols::new(Files::new(false, Vec::new()));
         let wrong = [7u8; 20];
-        assert_eq!(symbols.name(1, own, 0x1000, 0, Some(&wrong)), Err(Reason::BuildDiffers));
-        assert_eq!(symbols.name(1, "/dev/zero", 1, 0, None), Err(Reason::FileMissing));
-        assert_eq!(symbols.name(1, "[heap]", 1, 0, None), Err(Reason::NoMapping));
-        assert!(same_build(&[1, 2], &[1, 2, 0, 0]) && !same_build(&[1, 2], &[1, 2, 3]));
+        for (path, build_id, reason) in [
+            (own, Some(&wrong[..]), Reason::BuildDiffers),
+            ("/dev/zero", None, Reason::FileMissing),
+            ("[heap]", None, Reason::NoMapping),
+        ] {
+            let mapped = Mapped { pid: 1, path, inode: 0, start: 0, len: 1 };
+            assert_eq!(symbols.name(&mapped, 0x1000, 0, build_id), Err(reason), "{path}");
+        }
     }
 }

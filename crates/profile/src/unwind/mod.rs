@@ -1,0 +1,273 @@
+//! User stacks from registers and a copy of the stack's memory, by the tables of unwinding that
+//! compilers write for exceptions. So programs without frame pointers have callers.
+//!
+//! Where a file has no table, or none for an address, the frame pointer is followed. A step is only
+//! taken to executable code, and only up the stack, so that what is found is a path or ends.
+//!
+//! Tables are read once for each file, rules are remembered by file and offset: programs that live
+//! shortly share them. All of it has bounds: bytes of tables, rules, and the work for one stack,
+//! however hostile files and stacks are. One thread uses it; there is no lock.
+
+pub(crate) mod hostile;
+mod registers;
+mod rule;
+mod table;
+
+use std::fs::File;
+use std::rc::Rc;
+
+use gimli::UnwindContext;
+use object::ReadCache;
+
+use crate::model::Map;
+pub(crate) use registers::{Arch, Registers};
+use rule::{Memory, Rule};
+use table::{Found, Table};
+
+/// Frames of one stack at most.
+const DEPTH_MAX: usize = 1024;
+/// Bytes of tables that are run through for one stack at most. An entry has some 50.
+const WORK_MAX: usize = 256 << 10;
+/// Expressions evaluated for one stack at most. Some 20 are in a stack with a signal.
+const EXPRESSIONS_MAX: u32 = 256;
+/// Bytes of tables held at most; then they are read anew.
+const TABLES_BYTES_MAX: usize = 256 << 20;
+/// Files remembered at most.
+const FILES_MAX: usize = 50_000;
+/// Rules remembered at most. One has 400 bytes.
+const RULES_MAX: usize = 100_000;
+
+/// A file, as those who map it know it: the number of its path, and its inode.
+pub(crate) type FileKey = (u32, u64);
+
+/// Where code lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Of a file, or of memory that has none.
+    pub(crate) file: Option<FileKey>,
+    pub(crate) offset: u64,
+}
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub(crate) enum Image {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+/// The address space of a stack.
+pub(crate) trait Space {
+    /// Where executable code lies.
+    fn place(&self, address: u64) -> Option<Place>;
+    /// The file of the code there, if it is at hand and certainly the one that was mapped.
+    fn open(&mut self, address: u64) -> Option<Image>;
+}
+
+/// How unwinding a stack ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At the outermost function, or where nothing leads on.
+    Outermost,
+    /// The copy of the stack is shorter than the stack.
+    Copy,
+    /// At code whose file is not at hand, or is another.
+    FileMissing,
+}
+
+/// Unwinds.
+#[derive(Debug)]
+pub(crate) struct Unwinder {
+    tables: Map<FileKey, TableState>,
+    tables_bytes: usize,
+    rules: Map<(FileKey, u64), Option<Rc<Rule>>>,
+    context: UnwindContext<usize>,
+}
+
+#[derive(Debug, Clone)]
+enum TableState {
+    Known(Rc<Table>),
+    /// The file has none.
+    None,
+    Missing,
+}
+
+/// What is known of code at an address.
+enum Known {
+    Rule(Rc<Rule>, Rc<Table>),
+    Nothing,
+    Dear,
+    Missing,
+}
+
+impl Default for Unwinder {
+    fn default() -> Self {
+        Self {
+            tables: Map::default(),
+            tables_bytes: 0,
+            rules: Map::default(),
+            context: UnwindContext::new(),
+        }
+    }
+}
+
+impl Unwinder {
+    /// The addresses of a stack, innermost first: where it is, then where each caller called.
+    pub(crate) fn unwind(
+        &mut self,
+        mut registers: Registers,
+        stack: &[u8],
+        space: &mut impl Space,
+        out: &mut Vec<u64>,
+    ) -> End {
+        let (Some(mut at), Some(start)) = (registers.program_counter(), registers.stack_pointer())
+        else {
+            return End::Outermost;
+        };
+        let arch = registers.arch;
+        let mut memory = Memory::new(start, stack, EXPRESSIONS_MAX);
+        let mut left = WORK_MAX;
+        let mut is_exact = true;
+        for depth in 0..DEPTH_MAX {
+            // A caller's address is that after its call, which may be another function's.
+            let inside = at.wrapping_sub(u64::from(!is_exact));
+            out.push(inside);
+            let (known, is_file) = match space.place(inside) {
+                Some(Place { file: Some(file), offset }) => {
+                    (self.known(arch, file, offset, inside, space, &mut left), true)
+                }
+                Some(_) => (Known::Nothing, false),
+                None => return End::Outermost,
+            };
+            memory.is_exceeded = false;
+            let caller = match &known {
+                Known::Missing => return End::FileMissing,
+                Known::Dear => return End::Outermost,
+                Known::Rule(rule, _) if rule.is_outermost => return End::Outermost,
+                Known::Rule(rule, table) => rule.apply(&registers, &table.section, &mut memory),
+                // Code of a file that no table has is assembler, which seldom makes frames.
+                Known::Nothing if is_exact && is_file => without_frame(&registers, &mut memory)
+                    .filter(|caller| leads_on(caller, space))
+                    .or_else(|| by_frame_pointer(&registers, &mut memory)),
+                Known::Nothing => by_frame_pointer(&registers, &mut memory),
+            };
+            let is_signal = matches!(&known, Known::Rule(rule, _) if rule.is_signal);
+            let caller = caller.filter(|caller| {
+                let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
+                // A function that does not use the stack is the innermost one.
+                after > before || (depth == 0 && after == before)
+            });
+            let next = caller.as_ref().and_then(|caller| caller.get(arch.return_address()));
+            let (Some(mut caller), Some(next)) = (caller, next.map(|next| arch.code(next))) else {
+                return if memory.is_exceeded { End::Copy } else { End::Outermost };
+            };
+            if next == 0 || space.place(next.wrapping_sub(u64::from(!is_signal))).is_none() {
+                return End::Outermost;
+            }
+            // On x86-64 it is a register of its own; on aarch64 the caller has saved it.
+            caller.set(arch.return_address(), (arch == Arch::X86_64).then_some(next));
+            (registers, at, is_exact) = (caller, next, is_signal);
+        }
+        End::Outermost
+    }
+
+    fn known(
+        &mut self,
+        arch: Arch,
+        file: FileKey,
+        offset: u64,
+        address: u64,
+        space: &mut impl Space,
+        left: &mut usize,
+    ) -> Known {
+        let table = match self.tables.get(&file) {
+            Some(table) => table.clone(),
+            None => self.read(arch, file, address, space),
+        };
+        let table = match table {
+            TableState::Known(table) => table,
+            TableState::None => return Known::Nothing,
+            TableState::Missing => return Known::Missing,
+        };
+        let known = match self.rules.get(&(file, offset)) {
+            Some(rule) => rule.clone(),
+            None => {
+                let rule = match table.find(offset, &mut self.context, left) {
+                    Found::Rule(rule) => Some(Rc::from(rule)),
+                    Found::Uncovered => None,
+                    Found::Dear => return Known::Dear,
+                };
+                if self.rules.len() >= RULES_MAX {
+                    self.rules.clear();
+                }
+                self.rules.insert((file, offset), rule.clone());
+                rule
+            }
+        };
+        known.map_or(Known::Nothing, |rule| Known::Rule(rule, table))
+    }
+
+    fn read(
+        &mut self,
+        arch: Arch,
+        file: FileKey,
+        address: u64,
+        space: &mut impl Space,
+    ) -> TableState {
+        let table = match space.open(address) {
+            None => TableState::Missing,
+            Some(image) => {
+                let table = match image {
+                    Image::File(file) => Table::read(&ReadCache::new(file), arch),
+                    Image::Memory(bytes) => Table::read(&bytes[..], arch),
+                };
+                table.map_or(TableState::None, |table| TableState::Known(Rc::new(table)))
+            }
+        };
+        if let TableState::Known(table) = &table {
+            self.tables_bytes += table.size();
+        }
+        if self.tables_bytes > TABLES_BYTES_MAX || self.tables.len() >= FILES_MAX {
+            self.tables.clear();
+            self.tables_bytes = 0;
+        }
+        self.tables.insert(file, table.clone());
+        table
+    }
+}
+
+/// The caller of a function that has left stack and registers as they were.
+fn without_frame(registers: &Registers, memory: &mut Memory<'_>) -> Option<Registers> {
+    let arch = registers.arch;
+    let stack = registers.stack_pointer()?;
+    let mut caller = registers.clone();
+    if arch == Arch::X86_64 {
+        caller.set(arch.return_address(), Some(memory.word(stack)?));
+        caller.set(arch.stack_pointer(), stack.checked_add(8));
+    }
+    Some(caller)
+}
+
+/// The caller as the frame pointer has it: on both processors it points to the caller's, behind
+/// which the return address is.
+fn by_frame_pointer(registers: &Registers, memory: &mut Memory<'_>) -> Option<Registers> {
+    let arch = registers.arch;
+    let frame = registers.get(arch.frame_pointer())?;
+    if frame % 8 != 0 || frame < registers.stack_pointer()? {
+        return None;
+    }
+    let mut caller = Registers::none(arch);
+    caller.set(arch.frame_pointer(), Some(memory.word(frame)?));
+    caller.set(arch.return_address(), Some(memory.word(frame.checked_add(8)?)?));
+    caller.set(arch.stack_pointer(), frame.checked_add(16));
+    Some(caller)
+}
+
+/// Whether a return address is one.
+fn leads_on(caller: &Registers, space: &impl Space) -> bool {
+    let arch = caller.arch;
+    let next = caller.get(arch.return_address()).map(|next| arch.code(next));
+    next.and_then(|next| space.place(next.checked_sub(1)?)).is_some()
+}
+
+#[cfg(test)]
+mod tests;
