@@ -15,8 +15,10 @@ use crate::unwind::Arch;
 
 /// A sample with the deepest stack, 127 frames, is so long.
 const SAMPLE_BYTES: u64 = 1200;
-/// Bytes of a user's stack that are copied, from its top.
-const COPY_BYTES: u32 = 16 << 10;
+/// Bytes of a user's stack that are copied, from its top. Compilers have 30 KiB, most programs 5.
+const COPIES_BYTES: [u32; 3] = [32 << 10, 16 << 10, 8 << 10];
+/// Bytes that are copied in a second at most, on all CPUs together, but for the shortest copies.
+const COPIED_BYTES_MAX: u64 = 32 << 20;
 /// Rings are so large that they fill in so many seconds, within bounds.
 const RING_SECONDS: u64 = 4;
 const RING_BYTES_MIN: u64 = 128 << 10;
@@ -165,7 +167,16 @@ impl Plan {
 
     /// Of a sample at most.
     fn sample_bytes(&self) -> u64 {
-        SAMPLE_BYTES + self.copies.map_or(0, |_| u64::from(COPY_BYTES))
+        SAMPLE_BYTES + u64::from(self.copy_bytes())
+    }
+
+    /// Of a user's stack.
+    fn copy_bytes(&self) -> u32 {
+        let [.., shortest] = COPIES_BYTES;
+        let samples = u64::from(self.hertz) * self.cpus.len() as u64;
+        let fits = |copy: &u32| samples * u64::from(*copy) <= COPIED_BYTES_MAX;
+        let copy = COPIES_BYTES.into_iter().find(fits).unwrap_or(shortest);
+        self.copies.map_or(0, |_| copy)
     }
 
     fn ring_bytes(&self) -> usize {
@@ -259,7 +270,7 @@ impl Plan {
             .clockid(Clock::MONOTONIC)
             .wakeup_watermark(self.ring_bytes() / 2);
         if let Some(arch) = self.copies {
-            builder.sample_regs_user(arch.sampled()).sample_stack_user(COPY_BYTES);
+            builder.sample_regs_user(arch.sampled()).sample_stack_user(self.copy_bytes());
         }
         builder.build()?.sampled(self.ring_bytes())
     }
@@ -288,7 +299,6 @@ impl Plan {
         let kernel = if self.exclude_kernel { EXCLUDE_KERNEL } else { 0 };
         let (hertz, fields) = (u64::from(self.hertz), self.fields().bits());
         let registers = self.copies.map_or(0, Arch::sampled);
-        let copy = self.copies.map_or(0, |_| u64::from(COPY_BYTES));
         let mut bytes = Vec::new();
         bytes.extend(type_number.to_ne_bytes());
         bytes.extend(96u32.to_ne_bytes());
@@ -296,7 +306,7 @@ impl Plan {
         for number in [0, hertz, fields, 0, flags, 0, 0, 0, 0, registers] {
             bytes.extend(u64::to_ne_bytes(number));
         }
-        bytes.extend((copy as u32).to_ne_bytes());
+        bytes.extend(self.copy_bytes().to_ne_bytes());
         bytes.extend(0u32.to_ne_bytes());
         Attribute::parse(&bytes, NATIVE).expect("96 bytes are a whole description of version 3")
     }
@@ -356,8 +366,8 @@ mod tests {
             assert_eq!((attribute.kind, attribute.config), (1, 0));
             assert!(attribute.frequency && attribute.period == 99);
             assert_eq!(attribute.attr.sample_format.bits(), plan.fields().bits());
-            let copied = u64::from(attribute.attr.sample_stack_user);
-            assert_eq!(copied, copies.map_or(0, |_| u64::from(COPY_BYTES)));
+            let copied = attribute.attr.sample_stack_user;
+            assert_eq!(copied, copies.map_or(0, |_| 32 << 10));
             let registers = attribute.attr.sample_regs_user.count_ones();
             assert_eq!(registers, copies.map_or(0, |_| 17));
         }
@@ -373,10 +383,10 @@ mod tests {
             hertz: 99,
             ring_bytes_max: RING_BYTES_MAX,
         };
-        let one = plan.sample_bytes() * 99 * RING_SECONDS;
-        assert_eq!(plan.ring_bytes() as u64, one);
-        for cpus in [100, 128, 512, 1000] {
+        assert_eq!(plan.ring_bytes() as u64, RING_BYTES_MAX);
+        for (cpus, copy) in [(10, 32), (20, 16), (128, 8), (512, 8), (1000, 8)] {
             plan.cpus = (0..cpus).collect();
+            assert_eq!(plan.copy_bytes(), copy << 10);
             let all = plan.ring_bytes().next_power_of_two() * cpus;
             assert!(all as u64 <= RINGS_BYTES_MAX, "{cpus}: {all}");
         }

@@ -34,6 +34,8 @@ const EXPRESSIONS_MAX: u32 = 256;
 const TABLES_BYTES_MAX: usize = 256 << 20;
 /// Files remembered at most.
 const FILES_MAX: usize = 50_000;
+/// How often a file that is not at hand is looked for.
+const MISSING_TRIES: u8 = 8;
 /// Rules remembered at most. One has 400 bytes.
 const RULES_MAX: usize = 100_000;
 
@@ -88,7 +90,8 @@ enum TableState {
     Known(Rc<Table>),
     /// The file has none.
     None,
-    Missing,
+    /// The file is not at hand in a process, but may be in another: so often it is looked for.
+    Missing(u8),
 }
 
 /// What is known of code at an address.
@@ -180,13 +183,17 @@ impl Unwinder {
         left: &mut usize,
     ) -> Known {
         let table = match self.tables.get(&file) {
+            None => self.read(arch, file, address, space, MISSING_TRIES),
+            Some(TableState::Missing(tries @ 1..)) => {
+                let tries = *tries;
+                self.read(arch, file, address, space, tries)
+            }
             Some(table) => table.clone(),
-            None => self.read(arch, file, address, space),
         };
         let table = match table {
             TableState::Known(table) => table,
             TableState::None => return Known::Nothing,
-            TableState::Missing => return Known::Missing,
+            TableState::Missing(_) => return Known::Missing,
         };
         let known = match self.rules.get(&(file, offset)) {
             Some(rule) => rule.clone(),
@@ -212,9 +219,10 @@ impl Unwinder {
         file: FileKey,
         address: u64,
         space: &mut impl Space,
+        tries: u8,
     ) -> TableState {
         let table = match space.open(address) {
-            None => TableState::Missing,
+            None => TableState::Missing(tries - 1),
             Some(image) => {
                 let table = match image {
                     Image::File(file) => Table::read(&ReadCache::new(file), arch),

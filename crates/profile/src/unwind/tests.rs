@@ -157,6 +157,20 @@ fn callers_are_found_without_frame_pointers() {
 }
 
 #[test]
+fn a_file_that_is_not_at_hand_is_looked_for_again() {
+    let file = x86(&[(0, 16, &[]), (64, 16, OUTERMOST)]);
+    let start = registers(Arch::X86_64, &[(7, STACK), (16, code(3))]);
+    let mut unwinder = Unwinder::default();
+    let mut unwind = |file| {
+        let stack = words(&[code(70)]);
+        unwinder.unwind(start.clone(), &stack, &mut Process { file }, &mut Vec::new())
+    };
+    assert_eq!(unwind(None), End::FileMissing);
+    assert_eq!(unwind(Some(file)), End::Outermost);
+    assert_eq!(unwind(None), End::Outermost, "it is remembered");
+}
+
+#[test]
 fn frame_pointers_lead_through_generated_code() {
     let file = x86(&[(64, 16, OUTERMOST)]);
     let start = registers(Arch::X86_64, &[(7, STACK), (6, STACK + 16), (16, GENERATED + 8)]);
