@@ -16,8 +16,8 @@ use super::rule::{Bytes, Rule};
 
 /// Bytes of one section at most. Those of the largest programs have 20 MB.
 const SECTION_BYTES_MAX: u64 = 64 << 20;
-/// Segments looked at.
-const SEGMENTS_MAX: usize = 256;
+/// Heads of segments and of sections at most; programs have 40.
+const HEADS_MAX: usize = 4096;
 /// Entries of an index that is made here, because the file has none.
 const INDEX_MAX: usize = 2_000_000;
 /// Bytes of a part that entries have in common, for an index. They are 20 or 30.
@@ -68,11 +68,15 @@ impl Table {
         if endian != Endianness::Little || !arch.is_machine(head.e_machine(endian)) {
             return None;
         }
+        // Files may be sparse: what is read of one has a bound whatever its length.
+        let heads = head.phnum(endian, data).ok()?.max(head.shnum(endian, data).ok()?);
+        if heads > HEADS_MAX {
+            return None;
+        }
         let programs = head.program_headers(endian, data).ok()?;
         let loaded =
             programs.iter().filter(|segment| segment.p_type(endian) == object::elf::PT_LOAD);
-        let segments: Vec<Segment> =
-            loaded.map(|s| segment(s, endian)).take(SEGMENTS_MAX).collect();
+        let segments = loaded.map(|loaded| segment(loaded, endian)).collect();
         let sections = head.sections(endian, data).ok()?;
         let bytes = |name: &[u8]| {
             let (_, section) = sections.section_by_name(endian, name)?;
