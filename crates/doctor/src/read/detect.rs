@@ -13,22 +13,24 @@ use super::profile::{
 };
 use super::small_tools;
 use super::system::{
-    atopsar, bug_form, disk_tools, dstat, host, interrupts, interval_tools, load, log, mdstat,
-    memory, proc_stat, procinfo, slab, swap, system_calls, turbostat, vmstat_sums,
+    atopsar, bug_form, disk_tools, host, interrupts, load, log, mdstat, memory, proc_stat,
+    procinfo, slab, swap, system_calls, vmstat_sums,
 };
+use super::table;
+use super::table::formats::{caches, disks, intervals, lists};
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{
-    bare, btop, busybox, containers, htop, macos, pidstat, ps, spindump, thread_tools, top,
-    windows, windows_counters,
+    bare, btop, busybox, containers, htop, macos, ps, spindump, thread_tools, top, windows,
+    windows_counters,
 };
 use super::timing;
 use super::zfs::{
-    arc_summary, arcstat, bench, commands, kstat, parameters, properties, taskq, txgs, zpool,
+    arc_summary, bench, commands, kstat, parameters, properties, taskq, txgs, zpool,
 };
 
-type Reader = fn(&Section<'_>, &mut Reading<'_>);
+type Read = fn(&Section<'_>, &mut Reading<'_>);
 
 /// How the first line of a format is known.
 #[derive(Clone, Copy)]
@@ -39,6 +41,8 @@ enum Begins {
     Line(fn(&str) -> bool),
     /// By the line and the next few.
     Lines(fn(&[Line<'_>]) -> bool),
+    /// By the words of the heading of a table.
+    Heading,
     /// Only by its rows.
     Nothing,
 }
@@ -54,11 +58,13 @@ pub(crate) struct Format {
     filled: fn(&str) -> bool,
     keeps: fn(&str) -> bool,
     absorbs: &'static [&'static str],
-    /// Its reader.
-    pub(crate) read: Reader,
+    /// The table that it is, or has below other lines.
+    table: &'static [table::Format],
+    /// Its reader; without one it is nothing but a table.
+    read: Option<Read>,
 }
 
-const fn format(name: &'static str, begins: Begins, read: Reader) -> Format {
+const fn format(name: &'static str, begins: Begins, read: Read) -> Format {
     let absorbs = &[];
     Format {
         name,
@@ -68,14 +74,28 @@ const fn format(name: &'static str, begins: Begins, read: Reader) -> Format {
         filled: always,
         keeps: never,
         absorbs,
-        read,
+        table: &[],
+        read: Some(read),
     }
 }
+
+/// A table whose format is data.
+const fn table(formats: &'static [table::Format]) -> Format {
+    let format = format(formats[0].name, Begins::Heading, nothing).rows(formats);
+    Format { read: None, ..format }
+}
+
+fn nothing(_: &Section<'_>, _: &mut Reading<'_>) {}
 
 impl Format {
     /// Also known without heading, by this test of a row.
     const fn row(self, row: fn(&str) -> bool) -> Self {
         Self { row, ..self }
+    }
+
+    /// Its rows are those of a table.
+    const fn rows(self, table: &'static [table::Format]) -> Self {
+        Self { table, ..self }
     }
 
     /// Every line of it matches its beginning.
@@ -98,6 +118,20 @@ impl Format {
         Self { absorbs, ..self }
     }
 
+    /// Reads a section.
+    pub(crate) fn read(&self, section: &Section<'_>, reading: &mut Reading<'_>) {
+        match self.read {
+            Some(read) => read(section, reading),
+            None => table::read(self.table, section, reading),
+        }
+    }
+
+    /// The columns under a heading, if this is a table of which `text` names the columns.
+    pub(crate) fn layout<'h>(&self, text: &'h str) -> Option<table::Layout<'h>> {
+        let format = self.table.iter().find(|format| format.is_heading(text.trim()))?;
+        Some(table::Layout::under(format, text))
+    }
+
     /// Whether `text` surely belongs to a section of this format.
     pub(crate) fn is_kept(&self, text: &str) -> bool {
         (self.keeps)(text)
@@ -110,7 +144,8 @@ impl Format {
 
     /// Whether the beginning of `other` is part of this format.
     pub(crate) fn takes_in(&self, other: &Format) -> bool {
-        self.absorbs.contains(&other.name)
+        let is_same = self.read.is_none() && self.name == other.name;
+        is_same || self.absorbs.contains(&other.name)
     }
 }
 
@@ -151,6 +186,7 @@ impl Table {
             }
             Begins::Line(test) => test(text),
             Begins::Lines(test) => test(lines),
+            Begins::Heading => format.table.iter().any(|table| table.begins(text)),
             Begins::Nothing => false,
         })
     }
@@ -352,7 +388,7 @@ fn is_illumos_row(text: &str) -> bool {
     text.starts_with("        ") || text.starts_with('\t') || text.starts_with("name:")
 }
 
-use Begins::{Line as ByLine, Lines as ByLines, Nothing, Pattern};
+use Begins::{Heading, Line as ByLine, Lines as ByLines, Nothing, Pattern};
 
 static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
@@ -374,18 +410,20 @@ static FORMATS: &[Format] = &[
     format("kstat of illumos", Pattern(r"^(?:module:\s+\S+\s+instance:|[a-z_0-9]+:\d+:[^:\s]+:\S+\s+\S)"), kstat::read_illumos).each_line().keeps(is_illumos_row),
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
     format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
-    format("arcstat", ByLine(arcstat::is_heading), arcstat::read).absorbs(&["arcstat"]),
-    format("atop", ByLine(begins_atop), thread_tools::read_atop).absorbs(&["atop", "top", "ps"]),
-    format("pidstat", ByLine(pidstat::is_heading), pidstat::read).absorbs(&["pidstat"]),
-    format("docker stats", Pattern(r"^(?:CONTAINER(?: ID)?|ID)?\s*(?:NAME\s+)?CPU %\s+MEM"), containers::read_docker_stats).row(containers::is_container).absorbs(&["docker stats"]),
-    format("prstat", Pattern(r"^PID\s.*PROCESS/"), thread_tools::read_prstat).absorbs(&["prstat"]),
+    table(&caches::ARCSTAT),
+    format("atop", ByLine(begins_atop), thread_tools::read_atop).rows(&lists::ATOP).absorbs(&["atop", "top", "ps"]),
+    table(&lists::PIDSTAT),
+    table(&lists::CONTAINERS).row(containers::is_container),
+    table(&lists::PRSTAT),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
-    format("iotop", Pattern(r"^Total DISK READ\s*:|^(?:TID|PID)\s+PRIO\s+USER\s+DISK READ"), thread_tools::read_iotop).filled(is_figures),
-    format("kubectl top", ByLine(containers::is_kubectl_heading), containers::read_kubectl).absorbs(&["kubectl top"]),
-    format("systemd-cgtop", ByLine(containers::is_groups_heading), containers::read_groups).absorbs(&["systemd-cgtop"]),
+    format("iotop", Heading, thread_tools::read_iotop).rows(&lists::IOTOP).filled(is_figures),
+    table(&lists::BIOTOP),
+    table(&caches::CACHESTAT),
+    table(&lists::KUBECTL),
+    format("systemd-cgtop", Heading, containers::read_groups).rows(&lists::GROUPS).absorbs(&["systemd-cgtop"]),
     format("top of macOS", ByLine(macos::begins_top), macos::read_top).absorbs(&["top of macOS"]),
     format("Activity Monitor", ByLine(macos::is_monitor_heading), macos::read_monitor).absorbs(&["Activity Monitor"]),
-    format("powermetrics", ByLine(macos::is_tasks_heading), macos::read_tasks).absorbs(&["powermetrics"]),
+    table(&lists::POWERMETRICS),
     format("Get-Process", ByLines(windows::begins_processes), windows::read_processes).absorbs(&["Get-Process"]),
     format("tasklist", ByLines(windows::begins_tasks), windows::read_tasks).absorbs(&["tasklist"]),
     format("list of Windows", ByLine(windows::is_list_heading), windows::read_list).absorbs(&["list of Windows"]),
@@ -393,7 +431,7 @@ static FORMATS: &[Format] = &[
     format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
     format("btop", ByLine(btop::begins), btop::read).absorbs(&["btop"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
-    format("top", ByLine(begins_top), top::read).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
+    format("top", ByLine(begins_top), top::read).rows(&lists::TOP).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
     format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
     format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
@@ -405,15 +443,16 @@ static FORMATS: &[Format] = &[
     format("pressure", Pattern(r"^(?:.{0,60}[: ])?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
     format("buddyinfo", Pattern(r"^Node\s+\d+, zone\s+\S+\s+\d+\s+\d"), memory::read_buddyinfo).each_line(),
     format("zoneinfo", Pattern(r"^Node \d+, zone\s+\S+$"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
-    format("vmstat", ByLine(interval_tools::is_vmstat_heading), interval_tools::read_vmstat).absorbs(&["vmstat"]),
-    format("atopsar", ByLine(atopsar::is_heading), atopsar::read).absorbs(&["atopsar"]),
-    format("dstat", ByLine(dstat::begins), dstat::read).absorbs(&["dstat"]),
-    format("turbostat", ByLine(turbostat::is_heading), turbostat::read).absorbs(&["turbostat"]),
+    table(&intervals::VMSTAT),
+    format("atopsar", ByLine(atopsar::begins), atopsar::read).absorbs(&["atopsar"]),
+    table(&intervals::DSTAT),
+    table(&intervals::TURBOSTAT),
     format("vmstat -s", ByLine(vmstat_sums::is_row), vmstat_sums::read).each_line(),
-    format("sar", ByLine(interval_tools::is_sar_heading), interval_tools::read_sar).absorbs(&["sar"]),
-    format("mpstat of illumos", Pattern(r"^CPU\s+minf\s+mjf\s+xcal"), interval_tools::read_mpstat_illumos).absorbs(&["mpstat of illumos"]),
-    format("iostat", Pattern(r"^avg-cpu:|^(?:Device|Gerät|Périphérique|Dispositivo|Urządzenie|Устройство|Zařízení):?\s+.*(?:r/s|tps|rrqm/s)|^(?:r/s|tps)\s.*\sDevice$|^device\s+r/[si]|^extended device statistics|^r/s\s+w/s\s+kr/s"), interval_tools::read_iostat).absorbs(&["iostat"]),
-    format("gstat", Pattern(r"^dT:\s+\d|^L\(q\)\s+ops/s"), disk_tools::read_gstat).absorbs(&["gstat"]),
+    table(&disks::CIFSIOSTAT),
+    table(&intervals::SARS),
+    table(&intervals::MPSTAT_ILLUMOS),
+    table(&disks::IOSTAT),
+    table(&disks::GSTAT),
     format("smartctl", Pattern(r"^ID#\s+ATTRIBUTE_NAME"), disk_tools::read_attributes).row(disk_tools::is_attribute).filled(disk_tools::is_attribute),
     format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), interrupts::read),
     format("vmstat -i", Pattern(r"^interrupt\s+total\s+rate$"), interrupts::read_vmstat),
@@ -422,7 +461,7 @@ static FORMATS: &[Format] = &[
     format("pg_test_fsync", ByLine(disk_tools::is_sync_row), disk_tools::read_syncs).each_line(),
     format("spl slab", Pattern(r"^-+ cache -+\s+-+ slab|^name\s+flags\s+size\s+alloc\s+slabsize"), slab::read_spl).row(slab::is_spl_row).filled(slab::is_spl_row),
     format("slabinfo", Pattern(r"^slabinfo - version|^# name\s+<active_objs>"), slab::read_slabinfo).filled(slab::is_slabinfo_row),
-    format("slabtop", Pattern(r"^Active / Total Objects|^OBJS\s+ACTIVE\s+USE"), slab::read_slabtop).absorbs(&["slabtop"]),
+    table(&caches::SLABTOP),
     format("task queues", Pattern(r"^taskq\s+act\s+nthr\s+spwn"), small_tools::read_taskq),
     format("zfs get", ByLine(properties::is_heading), properties::read_get).row(properties::is_row),
     format("zpool list", ByLine(has_heading_of_properties), properties::read_list),

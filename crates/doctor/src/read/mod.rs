@@ -30,6 +30,7 @@ mod profile;
 mod small_tools;
 mod split;
 mod system;
+mod table;
 mod text;
 mod threads;
 mod timing;
@@ -166,7 +167,7 @@ fn read_lines(
         match format.or_else(|| whole(&section)) {
             Some(format) => {
                 note_format(formats, format.name);
-                (format.read)(&section, reading);
+                format.read(&section, reading);
             }
             None => leave_all(&section, reading),
         }
@@ -228,7 +229,7 @@ fn read_left_over(
         };
         note_format(formats, format.name);
         let section = Section { lines: &lines[start..end], hint: hint.clone() };
-        (format.read)(&section, reading);
+        format.read(&section, reading);
         // A reader that takes its own rows back would go round for ever: these are final.
         for (number, text) in std::mem::take(&mut reading.left_over) {
             leave_unread(number, &text, reading);

@@ -6,6 +6,7 @@
 
 use super::commands::{self, Typed};
 use super::detect::{self, Format};
+use super::table::Layout;
 use super::text::boundary;
 use super::text::clean::Line;
 use super::text::section::{Hint, Section};
@@ -22,14 +23,21 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
     let mut format: Option<&'static Format> = None;
     let mut filled = false;
     let is_of_kernel = is_of_kernel(name);
+    let mut rows: Option<Layout<'_>> = None;
     for (index, line) in lines.iter().enumerate() {
         if index < start || is_of_kernel && format.is_some() {
+            continue;
+        }
+        // Rows under their heading begin nothing: of long lists nothing else is looked for.
+        if rows.as_ref().is_some_and(|rows| rows.is_sure(&line.text)) {
+            filled = true;
             continue;
         }
         if let Some(next) = boundary::hint(&line.text, &hint) {
             close(&mut sections, &lines[start..index], format, &hint);
             hint = next;
             (start, format, filled) = (index + 1, None, false);
+            rows = None;
             if let Some((command, taken)) = commands::typed(&lines[index..]) {
                 start = index + taken;
                 hint.command = Some(command.0.clone());
@@ -49,8 +57,10 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
             if !continues {
                 close(&mut sections, &lines[start..index], format, &hint);
                 (start, format, filled) = (index, Some(next), false);
+                rows = None;
             }
         }
+        rows = format.and_then(|format| format.layout(&line.text)).or(rows);
         filled = filled || format.is_some_and(|format| format.is_filled_by(&line.text));
     }
     close(&mut sections, &lines[start.min(lines.len())..], format, &hint);

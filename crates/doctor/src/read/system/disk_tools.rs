@@ -1,6 +1,4 @@
-//! What disks are asked by: FreeBSD's `gstat`, the attributes of `smartctl -A`, `pg_test_fsync`.
-//!
-//! gstat's rows go into the table of iostat, by the names that iostat has for the same figures.
+//! What disks tell of themselves: the attributes of `smartctl -A`, `pg_test_fsync`.
 
 use std::sync::LazyLock;
 
@@ -14,8 +12,6 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
 
-static GSTAT_ROW: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^\s*(\d+)\s+(\d+)((?:\s+[\d.]+)+)\s+([\d.]+)\s*\|?\s+(\S+)\s*$"));
 static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"^\s*\d+\s+([A-Z][A-Za-z0-9_-]+)\s+0x[0-9a-f]{4}\s+\d+\s+\d+\s+(?:\d+|---)",
@@ -37,30 +33,6 @@ pub(crate) fn is_sync_row(text: &str) -> bool {
 /// Whether a line is an attribute of a disk as smartctl prints it.
 pub(crate) fn is_attribute(text: &str) -> bool {
     ATTRIBUTE.is_match(text)
-}
-
-/// Reads gstat: `L(q) ops/s r/s kBps ms/r w/s kBps ms/w [...] %busy Name`.
-pub(crate) fn read_gstat(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.is_empty() || text.starts_with("dT:") || text.starts_with("L(q)") {
-            continue;
-        }
-        let Some(found) = GSTAT_ROW.captures(text) else {
-            reading.leave(line);
-            continue;
-        };
-        let figures: Vec<f64> = found[3].split_whitespace().filter_map(number::plain).collect();
-        let mut table = reading.table("iostat").scope(&found[5]);
-        table.gauge("queue", number::plain(&found[1]), line);
-        // Reads, KiB/s and milliseconds, then the same of writes; deletes may follow.
-        table.gauge("r_per_s", figures.first().copied(), line);
-        table.gauge("r_await", figures.get(2).copied(), line);
-        table.gauge("w_per_s", figures.get(3).copied(), line);
-        table.gauge("w_await", figures.get(5).copied(), line);
-        table.gauge("util_percent", number::plain(&found[4]), line);
-        reading.push(table);
-    }
 }
 
 /// Reads the attributes of smartctl: their raw figures.

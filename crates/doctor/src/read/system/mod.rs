@@ -7,10 +7,8 @@
 pub(super) mod atopsar;
 pub(super) mod bug_form;
 pub(super) mod disk_tools;
-pub(super) mod dstat;
 pub(super) mod host;
 pub(super) mod interrupts;
-pub(super) mod interval_tools;
 pub(super) mod load;
 pub(super) mod log;
 pub(super) mod mdstat;
@@ -20,5 +18,4 @@ pub(super) mod procinfo;
 pub(super) mod slab;
 pub(super) mod swap;
 pub(super) mod system_calls;
-pub(super) mod turbostat;
 pub(super) mod vmstat_sums;

@@ -1,4 +1,4 @@
-//! Slab caches: `/proc/spl/kmem/slab`, `/proc/slabinfo`, `slabtop`.
+//! Slab caches: `/proc/spl/kmem/slab`, `/proc/slabinfo`.
 
 use std::sync::LazyLock;
 
@@ -14,11 +14,6 @@ static SPL_ROW: LazyLock<Regex> = LazyLock::new(|| {
 static SLABINFO_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)(?:\s*:\s*tunables\s+(\d+)\s+(\d+)\s+(\d+)\s*:\s*slabdata\s+(\d+)\s+(\d+)\s+(\d+))?$").expect("a constant pattern")
 });
-static SLABTOP_ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\d+)\s+(\d+)\s+(\d+)%\s+([\d.,]+)K\s+(\d+)\s+(\d+)\s+(\d+)K\s+(\S+)$")
-        .expect("a constant pattern")
-});
-
 /// Whether a line is a row of the SPL's table.
 pub(crate) fn is_spl_row(text: &str) -> bool {
     SPL_ROW.is_match(text.trim())
@@ -107,31 +102,6 @@ pub(crate) fn read_slabinfo(section: &Section<'_>, reading: &mut Reading<'_>) {
         ] {
             table.gauge(name, cell(at), line);
         }
-        reading.push(table);
-    }
-}
-
-/// Reads slabtop.
-pub(crate) fn read_slabtop(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.is_empty()
-            || text.starts_with("OBJS")
-            || text.contains("(% used)")
-            || text.starts_with("Minimum / Average")
-        {
-            continue;
-        }
-        let Some(found) = SLABTOP_ROW.captures(text) else {
-            reading.leave(line);
-            continue;
-        };
-        let mut table = reading.table("slab").scope(&found[8]);
-        table.gauge("objects", number::plain(&found[1]), line);
-        table.gauge("objects_active", number::plain(&found[2]), line);
-        table.gauge("object_bytes", number::plain(&found[4]).map(|kib| kib * 1024.0), line);
-        table.gauge("slabs", number::plain(&found[5]), line);
-        table.gauge("size_bytes", number::plain(&found[7]).map(|kib| kib * 1024.0), line);
         reading.push(table);
     }
 }

@@ -118,15 +118,6 @@ fn is_one_of(word: &str, names: &[&str]) -> bool {
     names.contains(&word)
 }
 
-/// The columns that were named last, if any were, with the words of a row under them.
-pub(crate) fn row_under<'c, 'h, 'r>(
-    columns: &'c Option<Columns<'h>>,
-    row: &'r str,
-) -> Option<(&'c Columns<'h>, Vec<&'r str>)> {
-    let columns = columns.as_ref()?;
-    Some((columns, columns.words(row)?))
-}
-
 /// A cell of a row by column name.
 pub(crate) fn cell<'r>(
     columns: &Columns<'_>,

@@ -1,4 +1,4 @@
-//! Lists of macOS: `top -l`, Activity Monitor's list copied as text, tasks of `powermetrics`.
+//! Lists of macOS: `top -l`, Activity Monitor's list copied as text.
 //!
 //! Names of programs hold blanks there, so what is a name is told by what stands around it. The
 //! percents are of one CPU. `kernel_task` is the kernel with all its threads.
@@ -33,10 +33,6 @@ static ROW: LazyLock<Regex> = LazyLock::new(|| {
 static STATE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(running|sleeping|stuck|idle|stopped|zombie)\b").expect("a constant pattern")
 });
-static TASK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\S.*?)\s+(-?\d+)\s+([\d.]+)\s+([\d.]+)\s+[\d.]").expect("a constant pattern")
-});
-
 /// Lines of top that say nothing of CPU.
 const OTHERS: [&str; 8] =
     ["SharedLibs:", "MemRegions:", "PhysMem:", "VM:", "Networks:", "Disks:", "Swap:", "Purgeable:"];
@@ -175,40 +171,4 @@ pub(crate) fn read_monitor(section: &Section<'_>, reading: &mut Reading<'_>) {
 /// `1:02:33.45`, or seconds alone.
 fn time(text: &str) -> Option<f64> {
     number::cpu_seconds(text).or_else(|| number::plain(text))
-}
-
-/// Whether a line names the columns of the tasks of powermetrics.
-pub(crate) fn is_tasks_heading(text: &str) -> bool {
-    text.starts_with("*** Running tasks")
-        || text.starts_with("Name ") && text.contains("CPU ms/s") && text.contains("User%")
-}
-
-/// Reads the tasks of powermetrics: milliseconds of CPU a second, and the part in user programs.
-pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.is_empty() {
-            continue;
-        }
-        if is_tasks_heading(text) {
-            reading.list += 1;
-            continue;
-        }
-        let Some(found) = TASK.captures(text) else {
-            reading.leave(line);
-            continue;
-        };
-        // Sums, and those that have ended, have numbers below zero.
-        let Ok(id) = found[2].parse() else { continue };
-        let percent = number::plain(&found[3]).map(|milliseconds| milliseconds / 10.0);
-        let user = number::plain(&found[4]);
-        let system = percent.zip(user).map(|(percent, user)| percent * (1.0 - user / 100.0));
-        let thread = kernel(Thread {
-            id: Some(id),
-            cpu_percent: percent,
-            system_percent: system.filter(|system| *system >= 0.0),
-            ..reading.thread(found[1].to_owned(), line)
-        });
-        reading.evidence.threads.push(thread);
-    }
 }

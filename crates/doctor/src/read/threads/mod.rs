@@ -7,10 +7,8 @@ pub(super) mod btop;
 pub(super) mod busybox;
 pub(super) mod containers;
 pub(super) mod htop;
-pub(super) mod list;
 pub(super) mod macos;
 mod picked;
-pub(super) mod pidstat;
 pub(super) mod ps;
 pub(super) mod spindump;
 pub(super) mod thread_tools;
@@ -20,3 +18,5 @@ mod wait_channel;
 mod wide;
 pub(super) mod windows;
 pub(super) mod windows_counters;
+
+use super::table::list;

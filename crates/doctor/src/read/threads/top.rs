@@ -9,13 +9,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::list::COMMANDS;
 use super::{htop, top_cpu};
-use crate::evidence::{OneCpu, Statement, Thread};
+use crate::evidence::{OneCpu, Statement};
 use crate::read::system::{load, memory};
+use crate::read::table::formats::lists::TOP;
+use crate::read::table::{Layout, Table};
 use crate::read::text::clean::Line;
-use crate::read::text::columns::{self, Columns};
-use crate::read::text::frame::{self, short_name};
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
@@ -41,14 +40,15 @@ static MEMORY_BY_PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([KMG]iB) \p{L}+\s*[:：]\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,\s*(\d+(?:[.,]\d)?)\+? [^,\d]+([,.])\s*(\d+(?:[.,]\d)?)\+? \S+")
         .expect("a constant pattern")
 });
-static BARE_ROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(\d+)\s+(\S+)\s+(rt|-?\d+)\s+(-?\d+)\s+(\d[\d.,]*[kmgtKMGT]?)\s+(\d[\d.,]*[kmgtKMGT]?)\s+(\d[\d.,]*[kmgtKMGT]?)\s+([RSDZTtIWX])\s+(\d+(?:[.,]\d+)?)\s+(\d+(?:[.,]\d+)?)\s+(\d+[:.][\d:.,]+h?)\s+(\S.*?)\s*$")
-        .expect("a constant pattern")
-});
+/// The columns of rows that have lost their heading.
+static BARE: LazyLock<Layout<'static>> = LazyLock::new(|| Layout::bare(&TOP[0]));
 
 /// Whether a line is a row of Linux top in its usual order.
 pub(crate) fn is_row(text: &str) -> bool {
-    BARE_ROW.is_match(text)
+    const STATES: [&str; 9] = ["R", "S", "D", "Z", "T", "t", "I", "W", "X"];
+    BARE.cut(text).is_some_and(|row| {
+        BARE.cell(&row.cells, &["S"]).is_some_and(|state| STATES.contains(&state))
+    })
 }
 
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
@@ -70,7 +70,7 @@ pub(crate) fn is_data(text: &str) -> bool {
 
 /// Reads one page or several.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut columns: Option<Columns<'_>> = None;
+    let mut table = Table::new(&TOP, section);
     let (mut singles, mut page_begins) = (Vec::new(), Vec::new());
     let whole_before = reading.evidence.cpu.len();
     let mut memory = reading.table("meminfo");
@@ -113,15 +113,11 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         } else if let Some(found) = MEMORY.captures(text) {
             let (unit, what) = (found.get(1).map(|unit| unit.as_str()), &found[2]);
             memory_line(unit, what, &found[3], line, &mut memory, &mut tasks);
-        } else if is_heading(text) {
-            columns = Some(Columns::of(text));
-            reading.list += 1;
-        } else if let Some(thread) = row(text, columns.as_ref(), line, reading) {
-            reading.evidence.threads.push(thread);
-        } else {
+        } else if !table.take(line, reading) {
             reading.leave(line);
         }
     }
+    table.end(reading);
     close_cpus(singles, &page_begins, whole_before, reading);
     memory::ram(&memory, reading);
     reading.push(memory);
@@ -208,12 +204,7 @@ fn by_place(text: &str, line: &Line<'_>, memory: &mut Rows, tasks: &mut Rows) ->
 
 /// Whether a line names the columns of a process list of top.
 pub(crate) fn is_heading(text: &str) -> bool {
-    let has = |names: &[&str]| text.split_whitespace().any(|word| names.contains(&word));
-    has(&["PID", "LWP", "TID", "进程号"])
-        && has(&["%CPU", "WCPU", "CPU", "CPU%"])
-        && has(&COMMANDS)
-        && has(&["TIME+", "WCPU", "VIRT", "SIZE", "S"])
-        && !has(&["VSZ", "STARTED", "START", "STAT", "STIME", "SYSCPU"])
+    TOP[0].is_heading(text)
 }
 
 fn memory_line(
@@ -261,98 +252,6 @@ fn memory_line(
             memory.gauge(proc_name, bytes, line);
         }
     }
-}
-
-/// One thread or process.
-fn row(
-    text: &str,
-    columns: Option<&Columns<'_>>,
-    line: &Line<'_>,
-    reading: &Reading<'_>,
-) -> Option<Thread> {
-    if let Some(columns) = columns
-        && let Some(cells) = cells(columns, text)
-    {
-        let cell = |names: &[&str]| columns::cell(columns, &cells, names);
-        let id =
-            cell(&["PID", "LWP", "TID", "进程号"])?.trim_end_matches(['*', ',']).parse().ok()?;
-        let cpu = cell(&["%CPU", "WCPU", "CPU%"]).or_else(|| cell(&["CPU"]))?;
-        let cpu = number::percent(cpu)?;
-        let raw = cell(&COMMANDS)?.trim_start_matches(['`', '-', ' ', '|', '+', '_']);
-        let (name, by_dress) = frame::thread(raw);
-        let virtual_size = cell(&["VIRT", "SIZE"]);
-        let state = cell(&["S", "STATE"]).and_then(state_letter);
-        // What has no memory is the kernel's, or a program that is dead.
-        let without = virtual_size == Some("0") && state != Some('Z');
-        let kernel = by_dress.or_else(|| without.then_some(true));
-        // `ZEIT+`, `TEMPS+`: what is summed up to hundredths has a plus in all languages.
-        let named = columns.names().iter().zip(&cells);
-        let mut summed = named.filter(|(name, _)| name.ends_with('+')).map(|(_, cell)| *cell);
-        let time = cell(&["TIME+", "TIME"]).or(summed.next_back());
-        return Some(Thread {
-            command: command(&name),
-            id: Some(id),
-            kernel,
-            state,
-            cpu_percent: Some(cpu),
-            cpu_time_s: time.and_then(number::cpu_seconds),
-            process: cell(&["TGID"]).and_then(|id| id.parse().ok()),
-            ..reading.thread(short_name(&name), line)
-        });
-    }
-    let found = BARE_ROW.captures(text)?;
-    let (name, by_dress) = frame::thread(&found[12]);
-    Some(Thread {
-        command: command(&name),
-        id: found[1].parse().ok(),
-        kernel: by_dress.or_else(|| (&found[5] == "0" && &found[8] != "Z").then_some(true)),
-        state: found[8].chars().next(),
-        cpu_percent: number::percent(&found[9]),
-        cpu_time_s: number::cpu_seconds(&found[11]),
-        ..reading.thread(short_name(&name), line)
-    })
-}
-
-/// Cells by heading; FreeBSD leaves the column `C` (CPU number) empty for sleeping threads and
-/// `NICE` joined to `PRI`, so a row may be one short.
-fn cells<'t>(columns: &Columns<'_>, text: &'t str) -> Option<Vec<&'t str>> {
-    let cpu_at =
-        columns.position(&["%CPU", "WCPU", "CPU%"]).or_else(|| columns.position(&["CPU"]))?;
-    let command = columns.position(&COMMANDS)?;
-    let whole = columns.cells_around(text, command).filter(|cells| {
-        let cpu = cells.get(cpu_at).copied().filter(|cell| !cell.contains(':'));
-        cpu.and_then(number::percent).is_some()
-    });
-    if whole.is_some() {
-        return whole;
-    }
-    let missing = columns.position(&["C"])?;
-    let names: Vec<&str> = columns
-        .names()
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| *at != missing)
-        .map(|(_, name)| *name)
-        .collect();
-    let shorter = names.join(" ");
-    let mut found = Columns::of(&shorter).cells(text)?;
-    found.insert(missing, "");
-    Some(found)
-}
-
-/// FreeBSD names the wait channel of what sleeps; illumos and Linux have letters or words.
-fn state_letter(state: &str) -> Option<char> {
-    let mut letters = state.chars();
-    match (letters.next(), letters.next()) {
-        (only, None) => only,
-        _ if state.starts_with("CPU") || state == "RUN" || state.starts_with("cpu") => Some('R'),
-        _ => Some('S'),
-    }
-}
-
-/// A command line with arguments is kept beside the name.
-fn command(name: &str) -> Option<String> {
-    name.contains(' ').then(|| name.to_owned())
 }
 
 #[cfg(test)]

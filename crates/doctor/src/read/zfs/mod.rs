@@ -4,7 +4,6 @@
 //! What SPL keeps beside it of memory and task queues is read with the system's own.
 
 pub(super) mod arc_summary;
-pub(super) mod arcstat;
 pub(super) mod bench;
 pub(super) mod commands;
 pub(super) mod dbgmsg;

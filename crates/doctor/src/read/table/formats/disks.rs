@@ -1,0 +1,70 @@
+//! What disks and servers of files are asked by.
+
+use crate::read::table::{Boot, FORMAT, Format, Heading, To, Unit, column, gauge};
+
+/// What the column with the disk is called, in all languages.
+const DEVICE: &str = concat!(
+    "Device|Device:|device|Gerät|Gerät:|Périphérique|Périphérique:|Dispositivo|Dispositivo:",
+    "|Urządzenie|Urządzenie:|Устройство|Устройство:|Zařízení|Zařízení:",
+);
+const DEVICES: &str = concat!(
+    "r/s tps rrqm/s r/i w/s d/s f/s %util & Device Device: device Gerät Gerät: Périphérique Périphérique: Dispositivo Dispositivo: ",
+    "Urządzenie Urządzenie: Устройство Устройство: Zařízení Zařízení:",
+);
+
+/// `iostat` of Linux, FreeBSD and illumos: a row a device, and the CPUs.
+pub(crate) static IOSTAT: [Format; 2] = [
+    Format {
+        name: "iostat",
+        heading: Heading::of("avg-cpu: %idle", ""),
+        clocked: true,
+        boot: Boot::First,
+        columns: &[
+            column("%user|%nice", To::User, Unit::Percent),
+            column("%system", To::System, Unit::Percent),
+            column("%iowait", To::Wait, Unit::Percent),
+            column("%steal", To::Steal, Unit::Percent),
+            column("%idle", To::Idle, Unit::Percent),
+        ],
+        silent: &["Linux ", "extended device statistics"],
+        above: &["avg-cpu:"],
+        ..FORMAT
+    },
+    Format {
+        name: "iostat",
+        heading: Heading::of("", DEVICES),
+        tables: &["iostat"],
+        columns: &[
+            column(DEVICE, To::Scope, Unit::Word),
+            column("tps|await|svctm|r_await|w_await|aqu-sz|avgqu-sz", To::Own, Unit::Number),
+        ],
+        ..FORMAT
+    },
+];
+
+/// FreeBSD's `gstat`: its figures have the names that iostat has for them.
+pub(crate) static GSTAT: [Format; 1] = [Format {
+    name: "gstat",
+    heading: Heading::of("L(q) ops/s Name", ""),
+    tables: &["iostat"],
+    columns: &[
+        column("Name", To::Scope, Unit::Word),
+        gauge("L(q)", "queue", Unit::Number),
+        gauge("ms/r", "r_await", Unit::Number),
+        gauge("ms/w", "w_await", Unit::Number),
+        gauge("%busy", "util_percent", Unit::Number),
+        column("kBps", To::Nothing, Unit::Number),
+    ],
+    above: &["dT: "],
+    ..FORMAT
+}];
+
+/// `cifsiostat`: a row a share of an SMB server.
+pub(crate) static CIFSIOSTAT: [Format; 1] = [Format {
+    name: "cifsiostat",
+    heading: Heading::of("Filesystem: fo/s fc/s fd/s", ""),
+    tables: &["cifsiostat"],
+    columns: &[column("Filesystem:", To::Scope, Unit::Word)],
+    silent: &["Linux "],
+    ..FORMAT
+}];

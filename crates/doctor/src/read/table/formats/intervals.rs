@@ -1,0 +1,178 @@
+//! Tools that print a row an interval, or the use of each CPU.
+//!
+//! Of several rows the median goes into one table; every row also goes into a table `<tool>_row`,
+//! so that no figure is lost.
+
+use crate::read::table::{
+    Boot, Column, FORMAT, Format, Heading, Kind, Rows, To, Unit, column, gauge, rate,
+};
+
+const fn rates(names: &'static str, unit: Unit) -> Column {
+    Column { kind: Kind::Rate, ..column(names, To::Own, unit) }
+}
+
+/// `vmstat` of Linux, FreeBSD and illumos; the first of two `sy` are system calls.
+pub(crate) static VMSTAT: [Format; 1] = [Format {
+    name: "vmstat",
+    heading: Heading::of("r b us id", ""),
+    bare: "r b swpd free buff cache si so bi bo in cs us sy id wa st",
+    tables: &["vmstat"],
+    rows: Rows::Intervals,
+    boot: Boot::First,
+    ends_in_time: true,
+    columns: &[
+        column("us", To::User, Unit::Number),
+        column("sy", To::System, Unit::Number),
+        column("id", To::Idle, Unit::Number),
+        column("wa", To::Wait, Unit::Number),
+        column("st", To::Steal, Unit::Number),
+        rate("1:sy", "sy_calls", Unit::Number),
+        rates("in|cs|si|so|bi|bo|re|mf|pi|po|fr|sr|de|flt", Unit::Number),
+        column("r|b|w|gu", To::Own, Unit::Number),
+        column("swpd|free|buff|cache|inact|active|swap|avm|fre", To::Own, Unit::Number),
+    ],
+    above: &["procs -", "procs  ", "--procs--", "kthr "],
+    ..FORMAT
+}];
+
+const SAR: Format = Format {
+    name: "sar",
+    heading: Heading::of("", "*/s %* kb* *-sz").without("Command rrqm/s avg-cpu: Device"),
+    clocked: true,
+    needs_clock: true,
+    tables: &["sar"],
+    rows: Rows::Intervals,
+    boot: Boot::WithHeading,
+    columns: &[
+        column("CPU", To::Cpu, Unit::Cpu),
+        column("%user|%usr|%nice|%guest|%gnice", To::User, Unit::Percent),
+        column("%system|%sys", To::System, Unit::Percent),
+        column("%idle", To::Idle, Unit::Percent),
+        column("%iowait", To::Wait, Unit::Percent),
+        column("%irq|%soft", To::Interrupt, Unit::Percent),
+        column("%steal", To::Steal, Unit::Percent),
+        column("DEV|IFACE|INTR|TTY|FILESYSTEM|MOUNTPOINT|BUS", To::Scope, Unit::Word),
+        column("ldavg-1|ldavg-5|ldavg-15", To::Load, Unit::Number),
+        gauge("blocked", "stat.procs_blocked", Unit::Number),
+        rate("pgpgin/s", "pgpgin", Unit::Number),
+        rate("pgpgout/s", "pgpgout", Unit::Number),
+        rate("fault/s", "fault", Unit::Number),
+        rate("majflt/s", "majflt", Unit::Number),
+        rate("pgfree/s", "pgfree", Unit::Number),
+        rate("pgscank/s", "pgscank", Unit::Number),
+        rate("pgscand/s", "pgscand", Unit::Number),
+        rate("pgsteal/s", "pgsteal", Unit::Number),
+        rate("proc/s", "proc", Unit::Number),
+        rate("cswch/s", "cswch", Unit::Number),
+        rate("pswpin/s", "pswpin", Unit::Number),
+        rate("pswpout/s", "pswpout", Unit::Number),
+    ],
+    silent: &["Linux "],
+    ..FORMAT
+};
+
+/// `sar` with any option, and `mpstat`: a time, perhaps a CPU or device, figures. A disk of `sar
+/// -d` is one of iostat as well: what its columns are called is the same.
+pub(crate) static SARS: [Format; 2] = [
+    Format {
+        heading: Heading::of("DEV %util", "").without("Command"),
+        tables: &["sar", "iostat"],
+        ..SAR
+    },
+    SAR,
+];
+
+/// `mpstat` of illumos: a row a CPU.
+pub(crate) static MPSTAT_ILLUMOS: [Format; 1] = [Format {
+    name: "mpstat of illumos",
+    heading: Heading::of("CPU xcal idl", ""),
+    tables: &["mpstat"],
+    columns: &[
+        column("CPU", To::Cpu, Unit::Cpu),
+        column("usr", To::User, Unit::Number),
+        column("sys", To::System, Unit::Number),
+        column("wt", To::Wait, Unit::Number),
+        column("idl", To::Idle, Unit::Number),
+        rates("minf|mjf|xcal|intr|csw|migr|syscl", Unit::Number),
+    ],
+    ..FORMAT
+}];
+
+/// `dstat` and its heir `dool`: groups of columns between bars.
+pub(crate) static DSTAT: [Format; 1] = [Format {
+    name: "dstat",
+    heading: Heading::of("usr sys idl", "").without("xcal"),
+    tables: &["dstat_row"],
+    boot: Boot::First,
+    columns: &[
+        column("usr", To::User, Unit::Number),
+        column("sys", To::System, Unit::Number),
+        column("idl", To::Idle, Unit::Number),
+        column("wai", To::Wait, Unit::Number),
+        column("hiq|siq", To::Interrupt, Unit::Number),
+        column("stl", To::Steal, Unit::Number),
+        column("time|date/time", To::Nothing, Unit::Date),
+        column("read|writ|recv|send|in|out|int|csw", To::Own, Unit::Bytes),
+        column("used|buff|cach|free", To::Own, Unit::Bytes),
+    ],
+    silent: &["You did not select", "-"],
+    above: &["----total-cpu-usage-", "----total-usage-", "--------total-usage-"],
+    ..FORMAT
+}];
+
+/// `turbostat`: how busy each CPU is, and the mean of all in the row whose CPU is `-`.
+pub(crate) static TURBOSTAT: [Format; 1] = [Format {
+    name: "turbostat",
+    heading: Heading::of("Busy% Bzy_MHz", ""),
+    may_be_short: true,
+    columns: &[
+        column("CPU", To::Cpu, Unit::Cpu),
+        column("Busy%", To::Busy, Unit::Percent),
+        column("Core|Package|Node", To::Nothing, Unit::Number),
+        column("Avg_MHz|Bzy_MHz|TSC_MHz", To::Nothing, Unit::Number),
+    ],
+    ..FORMAT
+}];
+
+/// `atopsar`: reports of atop's recordings, one an option. The time stands only where it changes.
+pub(crate) static ATOPSAR: [Format; 3] = [
+    Format {
+        name: "atopsar",
+        heading: Heading::of("cpu %usr %idle _cpu_", ""),
+        clocked: true,
+        columns: &[
+            column("cpu", To::Cpu, Unit::Cpu),
+            column("%usr|%nice", To::User, Unit::Percent),
+            column("%sys", To::System, Unit::Percent),
+            column("%irq|%softirq", To::Interrupt, Unit::Percent),
+            column("%steal", To::Steal, Unit::Percent),
+            column("%wait", To::Wait, Unit::Percent),
+            column("%idle", To::Idle, Unit::Percent),
+        ],
+        ..FORMAT
+    },
+    Format {
+        name: "atopsar",
+        heading: Heading::of("busy read/s", "_dsk_ _lvm_ _mdd_"),
+        clocked: true,
+        tables: &["atopsar"],
+        columns: &[
+            column("disk", To::Scope, Unit::Word),
+            gauge("busy", "busy_percent", Unit::Percent),
+            rate("read/s", "reads", Unit::Number),
+            gauge("KB/read", "read_bytes_mean", Unit::BytesOf(1024)),
+            rate("writ/s", "writes", Unit::Number),
+            gauge("KB/writ", "write_bytes_mean", Unit::BytesOf(1024)),
+            gauge("avque", "queue", Unit::Number),
+            gauge("avserv", "service_ms", Unit::Milliseconds),
+        ],
+        ..FORMAT
+    },
+    Format {
+        name: "atopsar",
+        heading: Heading::of("thrslpu _procs_", ""),
+        clocked: true,
+        columns: &[gauge("thrslpu", "stat.procs_blocked", Unit::Number)],
+        ..FORMAT
+    },
+];

@@ -1,0 +1,202 @@
+//! Lists of threads, processes and containers.
+
+use crate::read::table::list;
+use crate::read::table::{
+    Column, FORMAT, Format, Heading, Kind, Percent, To, Unit, column, gauge, rate,
+};
+
+/// `pidstat` with any of its options, in any language and clock.
+pub(crate) static PIDSTAT: [Format; 1] = [Format {
+    name: "pidstat",
+    heading: Heading::of(
+        "Command",
+        "%system %usr kB_rd/s cswch/s minflt/s StkSize & UID USER TGID PID",
+    ),
+    clocked: true,
+    wide: "Command",
+    percent: Some(Percent::OneCpu),
+    columns: &[
+        column("USER", To::Nothing, Unit::Word),
+        column("UID|CPU|StkSize|StkRef|RSS|threads|fd-nr", To::Nothing, Unit::Number),
+        column("%usr|%guest|%wait|%MEM", To::Nothing, Unit::Percent),
+        column("%CPU", To::Percent, Unit::Percent),
+        rate("kB_rd/s", "iotop.read_bytes", Unit::BytesOf(1024)),
+        rate("kB_wr/s", "iotop.write_bytes", Unit::BytesOf(1024)),
+        rate("kB_ccwr/s", "iotop.cancelled_write_bytes", Unit::BytesOf(1024)),
+        gauge("iodelay", "iotop.delay_ticks", Unit::Number),
+        rate("cswch/s", "pidstat.voluntary_switches", Unit::Number),
+        rate("nvcswch/s", "pidstat.involuntary_switches", Unit::Number),
+        rate("minflt/s", "pidstat.minor_faults", Unit::Number),
+        rate("majflt/s", "pidstat.major_faults", Unit::Number),
+    ],
+    silent: &["Linux "],
+    ..FORMAT
+}];
+
+const PROCESS: Column = column("PROCESS/LWPID|PROCESS/NLWP", To::Command, Unit::UntilSlash);
+
+/// The list of `top` of Linux, FreeBSD and illumos. FreeBSD leaves the number of the CPU out where a
+/// thread sleeps.
+pub(crate) static TOP: [Format; 1] = [Format {
+    name: "top",
+    heading: Heading::of("", "PID LWP TID 进程号 & %CPU WCPU CPU CPU% & TIME+ WCPU VIRT SIZE S")
+        .without("VSZ STARTED START STAT STIME SYSCPU"),
+    wide: list::COMMAND,
+    missing: "C",
+    bare: "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND",
+    percent: Some(Percent::OneCpu),
+    ..FORMAT
+}];
+
+/// `prstat` of illumos: microstates are of one CPU, the column CPU of all of them.
+pub(crate) static PRSTAT: [Format; 2] = [
+    Format {
+        name: "prstat",
+        heading: Heading::of("PID USR SYS", "PROCESS/LWPID PROCESS/NLWP"),
+        percent: Some(Percent::OneCpu),
+        columns: &[
+            PROCESS,
+            column("USR", To::UserPercent, Unit::Percent),
+            column("SYS", To::SystemPercent, Unit::Percent),
+        ],
+        silent: &["Total:", "NPROC"],
+        ..FORMAT
+    },
+    Format {
+        name: "prstat",
+        heading: Heading::of("PID CPU", "PROCESS/LWPID PROCESS/NLWP"),
+        percent: Some(Percent::AllCpus),
+        columns: &[PROCESS, column("CPU", To::Percent, Unit::Percent)],
+        ..FORMAT
+    },
+];
+
+/// `iotop`: delays, not CPU. With `-a` the bytes are those since it began, and no rates.
+pub(crate) static IOTOP: [Format; 1] = [Format {
+    name: "iotop",
+    heading: Heading::of("PRIO USER DISK READ", "TID PID"),
+    wide: "COMMAND",
+    missing: "SWAPIN|IO|IO>",
+    percent: Some(Percent::OneCpu),
+    columns: &[
+        Column {
+            kind: Kind::RateOr("read_in_all_bytes"),
+            ..rate("DISK READ", "iotop.read_bytes", Unit::Bytes)
+        },
+        Column {
+            kind: Kind::RateOr("written_in_all_bytes"),
+            ..rate("DISK WRITE|DISK WRITE>", "iotop.write_bytes", Unit::Bytes)
+        },
+        gauge("SWAPIN", "iotop.swapin_percent", Unit::Percent),
+        gauge("IO|IO>", "iotop.io_percent", Unit::Percent),
+    ],
+    above: &["Total DISK READ"],
+    ..FORMAT
+}];
+
+/// The list of `atop`, whose commands are names.
+pub(crate) static ATOP: [Format; 1] = [Format {
+    name: "atop",
+    heading: Heading::of("PID CMD", "SYSCPU USRCPU S CPU MEM DSK NET"),
+    wide: "CMD",
+    percent: Some(Percent::OneCpu),
+    columns: &[
+        column("SYSCPU|USRCPU", To::Seconds, Unit::Seconds),
+        column("CPU", To::Percent, Unit::Percent),
+    ],
+    ..FORMAT
+}];
+
+/// `docker stats`, `podman stats`: a container is a program.
+pub(crate) static CONTAINERS: [Format; 1] = [Format {
+    name: "docker stats",
+    heading: Heading::of("CPU %", "MEM"),
+    percent: Some(Percent::OneCpu),
+    programs: true,
+    bare: "CONTAINER ID   NAME   CPU %   MEM USAGE / LIMIT   MEM %   NET I/O   BLOCK I/O   PIDS",
+    columns: &[
+        column("NAME|CONTAINER|CONTAINER ID|ID", To::Command, Unit::Word),
+        column("CPU %", To::Percent, Unit::Percent),
+        column("MEM %|AVG CPU %", To::Nothing, Unit::Percent),
+        column("MEM USAGE / LIMIT|NET I/O|BLOCK I/O|NET IO|BLOCK IO", To::Nothing, Unit::Pair),
+        column("CPU TIME", To::Nothing, Unit::Word),
+    ],
+    ..FORMAT
+}];
+
+/// `kubectl top`: a node is a host, which is none that is asked about if there are others.
+pub(crate) static KUBECTL: [Format; 2] = [
+    Format {
+        name: "kubectl top",
+        heading: Heading::of("NAME CPU(cores)", "CPU% CPU(%)").without("POD"),
+        tables: &["nodes"],
+        columns: &[
+            column("NAME", To::Cpu, Unit::Word),
+            gauge("CPU(cores)", "cpus_used", Unit::Cores),
+            gauge("CPU%|CPU(%)", "cpu_percent", Unit::Percent),
+            column("CPU%|CPU(%)", To::Busy, Unit::Percent),
+            column("MEMORY(bytes)", To::Nothing, Unit::Bytes),
+        ],
+        ..FORMAT
+    },
+    Format {
+        name: "kubectl top",
+        heading: Heading::of("NAME CPU(cores)", ""),
+        percent: Some(Percent::OneCpu),
+        programs: true,
+        columns: &[
+            column("NAME", To::Command, Unit::Word),
+            column("CPU(cores)", To::Percent, Unit::Cores),
+        ],
+        ..FORMAT
+    },
+];
+
+/// `systemd-cgtop`: groups of processes, by their paths.
+pub(crate) static GROUPS: [Format; 1] = [Format {
+    name: "systemd-cgtop",
+    heading: Heading::of("Tasks %CPU", "Control CGroup Path"),
+    percent: Some(Percent::OneCpu),
+    programs: true,
+    columns: &[
+        column("Control Group|CGroup|Path", To::Command, Unit::Word),
+        column("Tasks", To::Nothing, Unit::Whole),
+        column("Memory", To::Nothing, Unit::Bytes),
+    ],
+    ..FORMAT
+}];
+
+/// Tasks of `powermetrics`: milliseconds of CPU a second, and the part in user programs.
+pub(crate) static POWERMETRICS: [Format; 1] = [Format {
+    name: "powermetrics",
+    heading: Heading::of("Name ID User%", "CPU"),
+    wide: "Name",
+    percent: Some(Percent::OneCpu),
+    programs: true,
+    columns: &[
+        column("Name", To::Command, Unit::Word),
+        column("ID", To::Id, Unit::Whole),
+        column("CPU ms/s", To::Percent, Unit::MillisecondsASecond),
+        column("User%", To::UserShare, Unit::Percent),
+        column("Deadlines (<2 ms, 2-5 ms)|Wakeups (Intr, Pkg idle)", To::Nothing, Unit::Words(2)),
+    ],
+    above: &["*** Running tasks"],
+    ..FORMAT
+}];
+
+/// `biotop` of the BPF tools: which process asks which disk for how much.
+pub(crate) static BIOTOP: [Format; 1] = [Format {
+    name: "biotop",
+    heading: Heading::of("PID COMM MAJ MIN I/O", ""),
+    percent: Some(Percent::OneCpu),
+    wide: "COMM",
+    columns: &[
+        column("D|DISK", To::Nothing, Unit::Word),
+        column("MAJ|MIN", To::Nothing, Unit::Whole),
+        gauge("I/O", "biotop.requests", Unit::Number),
+        gauge("Kbytes", "biotop.bytes", Unit::BytesOf(1024)),
+        gauge("AVGms", "biotop.await", Unit::Number),
+    ],
+    above: &["Tracing... Output every"],
+    ..FORMAT
+}];

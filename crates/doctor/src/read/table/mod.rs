@@ -1,0 +1,30 @@
+//! One engine for tables: a format is data, and a row becomes threads, the use of CPUs and figures.
+//!
+//! ```text
+//! heading → layout (a column of the format for each name) → cells → what each column is for
+//! ```
+//!
+//! A format (`format`) says by which words its heading is known, what its columns hold and where
+//! that goes. `layout` cuts rows into cells, `list` makes a thread of one, `sink` the rest, and
+//! `engine` walks through a section. A tool that prints more than a table (meters above a list)
+//! walks through its section itself and gives the engine the lines of the table.
+//!
+//! Invariants: a row is taken only if each of its cells is what its column says, so that rows of
+//! another list are not read under the wrong names. A column that is not there gives no figure. A
+//! column that no format lists is kept in the table under its own name.
+
+mod clock;
+mod engine;
+mod format;
+pub(super) mod formats;
+mod layout;
+pub(super) mod list;
+mod sink;
+mod unit;
+
+pub(crate) use engine::{Table, read};
+pub(crate) use format::{
+    Boot, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, rate,
+};
+pub(crate) use layout::Layout;
+pub(crate) use unit::Unit;
