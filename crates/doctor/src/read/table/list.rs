@@ -48,7 +48,12 @@ pub(super) static COLUMNS: [Column; 14] = [
 /// A list of any tool, known by the names of its columns.
 const ANY: Format = Format { wide: COMMAND, ..FORMAT };
 static OF_ONE_CPU: Format = Format { percent: Some(Percent::OneCpu), ..ANY };
-static OF_LIFE: Format = Format { percent: Some(Percent::Life), ..ANY };
+/// `ps -ef` calls the percent `C`.
+static OF_LIFE: Format = Format {
+    percent: Some(Percent::Life),
+    columns: &[column("%CPU|CPU%|WCPU|PCPU|Cpu%|CPU|C", To::Percent, Unit::Percent)],
+    ..ANY
+};
 
 /// The kernel keeps so many bytes of a thread's name.
 const MAX_THREAD_NAME: usize = 15;
