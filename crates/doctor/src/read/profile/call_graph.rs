@@ -18,6 +18,9 @@ use crate::read::text::frame;
 /// The most nodes of one graph; what lies below is left out.
 const MAX_NODES: usize = 20_000;
 
+/// The most frames of one chain: the kernel records no more unless told to.
+const MAX_FRAMES: usize = 127;
+
 /// Functions at which kernel or thread stacks begin.
 const ROOTS: [&str; 15] = [
     "ret_from_fork",
@@ -214,7 +217,7 @@ impl Graph {
             if rest <= 0.005 && below[at] > 0.0 {
                 continue;
             }
-            let mut frames = self.path(at);
+            let mut frames = self.path(at, root_first);
             if root_first {
                 frames.reverse();
             }
@@ -227,20 +230,25 @@ impl Graph {
         chains
     }
 
-    /// Frames from the top of the drawing down to the end of a node.
-    fn path(&self, node: usize) -> Vec<Frame> {
+    /// Frames from the top of the drawing down to the end of a node; of more than [`MAX_FRAMES`]
+    /// those nearest to the leaf.
+    fn path(&self, node: usize, root_first: bool) -> Vec<Frame> {
+        let frames = |at: usize| self.nodes[at].frames.iter();
+        if root_first {
+            let mut path = Vec::new();
+            let mut next = Some(node);
+            while let Some(at) = next.filter(|_| path.len() < MAX_FRAMES) {
+                path.extend(frames(at).rev().take(MAX_FRAMES - path.len()).cloned());
+                next = self.nodes[at].parent;
+            }
+            path.reverse();
+            return path;
+        }
         let mut nodes = vec![node];
         while let Some(parent) = self.nodes[nodes[nodes.len() - 1]].parent {
             nodes.push(parent);
         }
-        let mut frames = Vec::new();
-        for &at in nodes.iter().rev() {
-            frames.extend(self.nodes[at].frames.iter().cloned());
-            if frames.len() > 1024 {
-                break;
-            }
-        }
-        frames
+        nodes.into_iter().rev().flat_map(frames).take(MAX_FRAMES).cloned().collect()
     }
 }
 
@@ -259,6 +267,27 @@ fn percent(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Chains of a drawing without end are bounded, so that its frames do not grow with the square
+    /// of its lines; the leaf stays.
+    #[test]
+    fn a_deep_drawing_has_no_more_frames_than_chains_times_a_limit() {
+        const DEPTH: usize = 2_000;
+        let mut graph = Graph::default();
+        for depth in 0..DEPTH {
+            let bars = " ".repeat(depth.min(900));
+            graph.take(&format!("{bars}|--{}%--f{depth}", 90.0 - depth as f64 / 100.0), 1);
+        }
+        let source = Source { input: "t".into(), line: None };
+        for (own, leaf) in [(None, "row"), (Some(0.0), "row")] {
+            let row = frame::frame("row", None);
+            let chains = graph.chains(&row, 99.0, own, false, &source);
+            let frames: usize = chains.iter().map(|chain| chain.frames.len()).sum();
+            assert!(chains.len() >= 1000 && frames <= chains.len() * (MAX_FRAMES + 1), "{frames}");
+            let names = chains.iter().filter_map(|chain| chain.frames[0].symbol.as_deref());
+            assert!(names.clone().all(|name| name == leaf), "{:?}", names.take(3));
+        }
+    }
 
     fn chains(
         text: &str,
