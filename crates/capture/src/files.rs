@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::apart::{HERE, Part};
-use super::{Bundle, Subject};
+use super::{Bundle, Subject, groups, waits};
 
 /// What takes longer hangs: files of one kind, which are in memory.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const MAX_KSTATS: usize = 2000;
 const MAX_THREADS: usize = 50_000;
 
 /// Read twice, at the start and at the end.
-const TWICE: [&str; 13] = [
+const TWICE: [&str; 14] = [
     "/proc/stat",
     "/proc/meminfo",
     "/proc/loadavg",
@@ -28,6 +28,7 @@ const TWICE: [&str; 13] = [
     "/proc/slabinfo",
     "/proc/diskstats",
     "/proc/softirqs",
+    "/proc/interrupts",
     "/proc/pressure/cpu",
     "/proc/pressure/io",
     "/proc/pressure/memory",
@@ -65,8 +66,12 @@ pub(super) fn snapshot(bundle: &mut Bundle, moment: &'static str, subject: &Subj
         });
     }
     HERE.take(bundle, TIME_LIMIT, move |part| {
-        thread_stats(part, &format!("{moment}/thread-stats.txt"));
+        groups::take(part, &format!("{moment}/cgroups.txt"));
     });
+    HERE.take(bundle, TIME_LIMIT, move |part| waits::take(part, moment));
+    // Last of the first reading and first of the second were best for the time between them; what
+    // is read beside takes milliseconds.
+    HERE.take(bundle, TIME_LIMIT, move |part| thread_stats(part, moment));
 }
 
 /// Takes what does not change meanwhile.
@@ -114,7 +119,7 @@ pub(super) fn own_cpu_seconds() -> Option<f64> {
 }
 
 /// What a file has, if somebody still waits for it.
-fn read(part: &Part, path: &Path) -> Option<Vec<u8>> {
+pub(super) fn read(part: &Part, path: &Path) -> Option<Vec<u8>> {
     part.goes_on_with(path).then(|| content(path))?
 }
 
@@ -143,14 +148,15 @@ fn kstats(directory: &Path, name: &str, left: &mut usize, part: &Part) {
     }
 }
 
-/// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)).
-/// Those of this process are left out: it would be found to be busy looking.
-fn thread_stats(part: &Part, name: &str) {
-    part.add(
-        name.to_owned(),
-        b"# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n".to_vec(),
-    );
-    let mut threads = 0;
+/// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)),
+/// and that of each process with several threads: it alone counts those that ended. Those of this
+/// process are left out: it would be found to be busy looking.
+fn thread_stats(part: &Part, moment: &str) {
+    let name = format!("{moment}/thread-stats.txt");
+    let heading = b"# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n";
+    part.add(name.clone(), heading.to_vec());
+    let mut whole: Vec<u8> = b"# lines of /proc/PID/stat of processes with several threads\n".to_vec();
+    let mut listed = 0;
     let own = std::process::id().to_string();
     let Ok(processes) = std::fs::read_dir("/proc") else { return };
     for process in processes.filter_map(Result::ok) {
@@ -161,17 +167,38 @@ fn thread_stats(part: &Part, name: &str) {
         };
         // A process may end while it is looked at.
         let Ok(tasks) = std::fs::read_dir(process.path().join("task")) else { continue };
+        let before = listed;
+        let mut threads = Vec::new();
         for task in tasks.filter_map(Result::ok) {
-            if threads >= MAX_THREADS {
-                return;
+            if listed >= MAX_THREADS {
+                part.note(format!("more than {MAX_THREADS} threads; the rest was left out"));
+                break;
             }
             if let Some(line) = read(part, &task.path().join("stat")) {
-                threads += 1;
-                let line = String::from_utf8_lossy(&line);
-                part.append(name, format!("{pid} {}\n", line.trim_end()).as_bytes());
+                listed += 1;
+                threads.extend_from_slice(pid.as_bytes());
+                threads.push(b' ');
+                one_line(&line, &mut threads);
             }
         }
+        part.append(&name, &threads);
+        if listed > before + 1
+            && let Some(line) = read(part, &process.path().join("stat"))
+        {
+            one_line(&line, &mut whole);
+        }
+        if listed >= MAX_THREADS {
+            break;
+        }
     }
+    part.add(format!("{moment}/process-stats.txt"), whole);
+}
+
+/// Appends a line of `stat`. A name may hold a line end.
+fn one_line(line: &[u8], to: &mut Vec<u8>) {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    to.extend(line.iter().map(|&byte| if byte == b'\n' { b' ' } else { byte }));
+    to.push(b'\n');
 }
 
 /// `module/name value`, one a line.

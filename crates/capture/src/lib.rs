@@ -13,9 +13,11 @@
 mod apart;
 mod commands;
 mod files;
+mod groups;
 mod pack;
 mod redact;
 mod samples;
+mod waits;
 
 use std::path::PathBuf;
 use std::time::Duration;

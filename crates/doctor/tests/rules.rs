@@ -29,6 +29,7 @@ const CAUSES: &str = "
     recv-forced-txg seek-hole-forced-sync txg-forced-sync txg-sync-loop
     counter-misread innocent-firmware innocent-hardware innocent-kernel-thread innocent-kswapd innocent-loadavg-dstate innocent-user-process iotop-artifact
     latency-bound-single-stream workload-legit zfs-like-btrfs-qgroup idle-host
+    cgroup-cpu-limit cgroup-memory-limit fuse-daemon-stands server-wait
     abd-scatter-fragmentation kernel-init-on-alloc kernel-shrinker-storm kmem-reap-tlb-storm page-reclaim-lru-lock
     spl-slab-reclaim
     arc-list-lock-contention dbuf-hash-contention lock-contention-unspecified prefetch-lock-contention

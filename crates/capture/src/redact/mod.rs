@@ -99,8 +99,17 @@ pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
 
 /// One file without names. What a file may hold goes by where it is from.
 fn file(name: &str, text: &str, names: &mut Names) -> String {
-    if name.ends_with("thread-stats.txt") {
+    if name.ends_with("thread-stats.txt") || name.ends_with("process-stats.txt") {
         return names.threads(text);
+    }
+    if name.ends_with("waits.txt") {
+        return text.lines().map(|line| waiting(line, names) + "\n").collect();
+    }
+    if name.ends_with("cgroups.txt") {
+        return text.lines().filter_map(|line| group(line, names)).collect();
+    }
+    if name.ends_with("served-mounts.txt") {
+        return text.lines().map(|line| served(line) + "\n").collect();
     }
     if name.ends_with("proc/mounts") {
         return text.lines().map(|line| mount(line) + "\n").collect();
@@ -130,6 +139,42 @@ fn file(name: &str, text: &str, names: &mut Names) -> String {
         return rows.map(|line| plain(line, names) + "\n").collect();
     }
     plain(text, names)
+}
+
+/// A line of the stacks of threads that wait: frames stay, the program's name goes.
+fn waiting(line: &str, names: &mut Names) -> String {
+    let Some(rest) = line.strip_prefix("== ") else { return line.to_owned() };
+    let mut words = rest.split(' ');
+    let program = names.program(words.next().unwrap_or_default());
+    let rest: Vec<&str> = words.collect();
+    format!("== {program} {}", rest.join(" "))
+}
+
+/// A line of a control group's file: the group is called by a number.
+fn group(line: &str, names: &mut Names) -> Option<String> {
+    let (path, figure) = line.split_once(':').filter(|(path, _)| is_group_file(path)).or_else(|| {
+        // A group's name may have a colon in it, and no figure has.
+        line.rsplit_once(':').filter(|(path, _)| is_group_file(path))
+    })?;
+    let (group, file) = path.rsplit_once('/')?;
+    let group = names.group(group.strip_prefix("/sys/fs/cgroup").unwrap_or(group));
+    Some(format!("/sys/fs/cgroup/{group}/{file}:{figure}\n"))
+}
+
+fn is_group_file(path: &str) -> bool {
+    let file = path.rsplit('/').next().unwrap_or_default();
+    ["cpu.", "cpuacct.", "memory.", "io."].iter().any(|start| file.starts_with(start))
+}
+
+/// A line of the mounts that somebody answers for: what kind it is stays, and its figures.
+fn served(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [kind, _, point, waiting, pid, state] = words[..] else { return String::new() };
+    if point == "MOUNT" {
+        return line.to_owned();
+    }
+    let kind = kind.split('.').next().unwrap_or(kind);
+    format!("{kind} source /path {waiting} {pid} {state}")
 }
 
 /// Whether a row of `zpool get` is a remark of somebody's: a comment, or a property of their own.

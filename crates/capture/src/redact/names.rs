@@ -20,6 +20,8 @@ pub(super) struct Names {
     /// The words, and the programs, in all their spellings.
     spelled: Spelled,
     spelled_programs: Spelled,
+    /// Control groups by path.
+    groups: BTreeMap<String, String>,
     /// How many of each kind there are.
     counts: BTreeMap<&'static str, usize>,
     /// Whether a data set or a mount point has a blank in its name. Then nothing tells where one
@@ -98,7 +100,7 @@ impl Names {
         {
             self.add(host, "host");
         }
-        if file.ends_with("thread-stats.txt") {
+        if file.ends_with("thread-stats.txt") || file.ends_with("process-stats.txt") {
             for (name, is_kernel) in text.lines().filter_map(task) {
                 if is_kernel {
                     self.kernel_threads.insert(name.to_owned());
@@ -136,6 +138,12 @@ impl Names {
         self.spelled_programs.add(name, &word);
         self.programs.insert(name.to_owned(), word.clone());
         word
+    }
+
+    /// What a control group is called from now on.
+    pub(super) fn group(&mut self, path: &str) -> String {
+        let number = self.groups.len() + 1;
+        self.groups.entry(path.to_owned()).or_insert_with(|| format!("group{number}")).clone()
     }
 
     /// Text without the names of hosts, users, pools and mount points. A pool takes the rest of its

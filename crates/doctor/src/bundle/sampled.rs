@@ -132,9 +132,12 @@ pub fn add_profile(evidence: &mut Evidence, name: &str, profile: &Profile) {
 /// Names of programs by the number of their process: those of their first threads, as a list of
 /// threads shows them. That thread itself may never have been sampled.
 fn programs(evidence: &Evidence) -> HashMap<i32, String> {
-    let first = evidence.threads.iter().filter(|thread| thread.process == thread.id);
-    let numbered = first.filter_map(|thread| Some((i32::try_from(thread.id?).ok()?, thread)));
-    numbered.map(|(id, thread)| (id, thread.name.clone())).collect()
+    // Those of a later reading stand behind those of an earlier one.
+    let tasks = evidence.tasks.iter().map(|task| (task.process(), task.id, &task.name));
+    let listed = evidence.threads.iter().filter(|thread| thread.process.is_some());
+    let listed = listed.filter_map(|one| Some((one.process?, one.id?, &one.name)));
+    let first = listed.chain(tasks).filter(|(process, id, _)| process == id);
+    first.filter_map(|(_, id, name)| Some((i32::try_from(id).ok()?, name.clone()))).collect()
 }
 
 /// A profile as evidence. Threads belong to the program that `programs` names by its number, or
@@ -176,8 +179,7 @@ pub fn evidence_of(
             source: source.clone(),
         })
         .collect();
-    let off_cpu =
-        profile.meta.event.contains("lock:") || profile.meta.event.contains("sched_switch");
+    let off_cpu = counts_waits(&profile.meta.event);
     let weighted = profile.meta.unit != WeightUnit::Events || !off_cpu;
     evidence::Profile {
         stacks,
@@ -186,6 +188,13 @@ pub fn evidence_of(
         weighted,
         off_cpu,
     }
+}
+
+/// Whether events are of the kernel's locks or of its scheduler, and not of CPU time. They are told
+/// by the group of the tracepoint: `cpu-clock:ppp` has another, and what stands behind is no name.
+fn counts_waits(events: &str) -> bool {
+    let mut names = events.split([',', ' ']).filter(|name| !name.is_empty());
+    names.any(|name| name.starts_with("lock:") || name.contains("sched_switch"))
 }
 
 /// The frames of a stack. A sample without a stack still is CPU of its thread.
@@ -230,5 +239,20 @@ fn module(name: &str) -> Option<String> {
             Some("kernel".to_owned())
         }
         name => Some(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_event_without_a_pmu_is_cpu_time() {
+        for event in ["cpu-clock:ppp", "cpu-clock:pppH", "task-clock:u", "cycles:P", ""] {
+            assert!(!counts_waits(event), "{event}");
+        }
+        for event in ["lock:contention_begin", "cycles, lock:lock_acquire", "sched:sched_switch"] {
+            assert!(counts_waits(event), "{event}");
+        }
     }
 }

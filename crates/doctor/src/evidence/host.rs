@@ -158,6 +158,8 @@ pub struct Thread {
     pub list: u32,
     /// Number of its process, where it is a thread and the source says.
     pub process: Option<u64>,
+    /// The row stands for processes that ended while it was watched: the name of their parent.
+    pub children_of: Option<String>,
     /// Where it was read.
     pub source: Source,
 }
@@ -179,6 +181,7 @@ impl Thread {
             count: 1,
             list,
             process: None,
+            children_of: None,
             source,
         }
     }

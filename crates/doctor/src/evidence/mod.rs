@@ -9,12 +9,14 @@ mod profile;
 mod settings;
 mod source;
 mod table;
+mod task;
 
 pub use host::{CpuUse, Host, OneCpu, Statement, Thread, Timing};
 pub use profile::{Chain, Frame, KernelStack, LockUse, Profile, Stack, SymbolRow};
 pub use settings::{Parameter, PoolLine, Property};
 pub use source::Source;
 pub use table::{Figure, Number, Table};
+pub use task::Task;
 
 /// Everything that was given, understood.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +29,9 @@ pub struct Evidence {
     pub single_cpus: Vec<OneCpu>,
     /// Threads and processes.
     pub threads: Vec<Thread>,
+    /// Threads and processes as the kernel counts them; those of two readings stand behind each
+    /// other.
+    pub tasks: Vec<Task>,
     /// Commands that were timed.
     pub timings: Vec<Timing>,
     /// Profiles.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
+use super::host::{cgroups, disks, served, tasks};
 use super::profile::{
     folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
 };
@@ -331,7 +332,7 @@ fn begins_free(lines: &[Line<'_>]) -> bool {
 }
 
 fn begins_task(lines: &[Line<'_>]) -> bool {
-    lines.iter().take(2).any(|line| proc_stat::is_task(&line.text))
+    lines.iter().take(2).any(|line| tasks::is_task(&line.text))
 }
 
 fn is_figures(text: &str) -> bool {
@@ -391,6 +392,8 @@ fn is_illumos_row(text: &str) -> bool {
 use Begins::{Heading, Line as ByLine, Lines as ByLines, Nothing, Pattern};
 
 static FORMATS: &[Format] = &[
+    format("limits of groups", ByLine(cgroups::is_row), cgroups::read).row(cgroups::is_row).each_line(),
+    format("served mounts", Pattern(r"^TYPE\s+SOURCE\s+MOUNT\s+WAITING\s+PID\s+STATE$"), served::read),
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data).absorbs(&["perf report rows"]),
     format("perf report rows", ByLines(begins_perf_rows), perf_report::read).absorbs(&["perf report rows"]),
@@ -495,11 +498,11 @@ static FORMATS: &[Format] = &[
 /// Formats that are only known as a whole, tried on sections that nothing above began.
 static WHOLE: &[Format] = &[
     format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
-    format("thread statistics", ByLines(begins_task), proc_stat::read_tasks),
+    format("thread statistics", ByLines(begins_task), tasks::read),
     format(
         "diskstats",
         Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
-        proc_stat::read_disks,
+        disks::read,
     ),
     format(
         "modules",

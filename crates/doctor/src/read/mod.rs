@@ -25,6 +25,7 @@
 
 mod commands;
 mod detect;
+mod host;
 mod impossible;
 mod profile;
 mod small_tools;
@@ -45,7 +46,7 @@ pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 use crate::atlas::system_of;
 use crate::evidence::{CpuUse, Evidence, Input, OneCpu, Thread};
 use profile::folded;
-use system::{host, proc_stat};
+use system::proc_stat;
 use text::boundary;
 use text::clean::{self, Line};
 use text::reading::Reading;
@@ -203,7 +204,7 @@ fn leave_all(section: &Section<'_>, reading: &mut Reading<'_>) {
             text if command.contains("wc -l") && small_tools::is_count(text) => {
                 small_tools::read_count(command, line, reading)
             }
-            _ if host::read_answer(command, line, reading) => {}
+            _ if system::host::read_answer(command, line, reading) => {}
             _ => reading.leave(line),
         }
     }
@@ -305,6 +306,7 @@ fn facts(evidence: &Evidence) -> usize {
         + evidence.cpu.len()
         + evidence.single_cpus.len()
         + evidence.threads.len()
+        + evidence.tasks.len()
         + evidence.timings.len()
         + evidence
             .profiles

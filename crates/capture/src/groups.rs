@@ -1,0 +1,105 @@
+//! Limits of control groups and what they cost: `PATH/FILE:LINE`, as `grep . PATH/FILE` prints it.
+//!
+//! Only groups with a limit are taken. A host may have thousands of others, which say nothing here,
+//! so there is a bound to how many directories are looked into and to how many groups are taken.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use super::apart::Part;
+use super::files::read;
+
+/// As many directories are looked into.
+const MOST_DIRECTORIES: usize = 4000;
+/// As many groups are taken.
+const MOST_GROUPS: usize = 500;
+
+/// Where hierarchies are mounted, and by which file a group of it shows that it has a limit. In
+/// version 2 all controllers share one hierarchy.
+const HIERARCHIES: [(&str, &[&str], &[&str]); 5] = [
+    ("/sys/fs/cgroup", V2_LIMITS, V2_FILES),
+    ("/sys/fs/cgroup/unified", V2_LIMITS, V2_FILES),
+    ("/sys/fs/cgroup/cpu", &["cpu.cfs_quota_us"], V1_CPU),
+    ("/sys/fs/cgroup/cpu,cpuacct", &["cpu.cfs_quota_us"], V1_CPU),
+    ("/sys/fs/cgroup/memory", &["memory.limit_in_bytes"], V1_MEMORY),
+];
+const V2_LIMITS: &[&str] = &["cpu.max", "memory.max", "memory.high"];
+const V2_FILES: &[&str] = &[
+    "cpu.max",
+    "cpu.stat",
+    "cpu.pressure",
+    "memory.max",
+    "memory.high",
+    "memory.current",
+    "memory.events",
+    "memory.pressure",
+    "io.pressure",
+];
+const V1_CPU: &[&str] = &["cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat", "cpuacct.usage"];
+const V1_MEMORY: &[&str] = &[
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    "memory.failcnt",
+    "memory.oom_control",
+];
+/// A file that every hierarchy of a version has at its top.
+const V2_TOP: &str = "cgroup.controllers";
+
+/// Takes the groups that have a limit.
+pub(super) fn take(part: &Part, name: &str) {
+    let (mut directories, mut groups) = (0, 0);
+    for (top, limits, files) in HIERARCHIES {
+        let top = Path::new(top);
+        // `cpu` is often a link to `cpu,cpuacct`, which is taken by its own name.
+        let is_link = top.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        let is_v2 = limits.len() > 1;
+        if is_link || !top.is_dir() || is_v2 && !top.join(V2_TOP).exists() {
+            continue;
+        }
+        let mut left = VecDeque::from([top.to_path_buf()]);
+        while let Some(group) = left.pop_front() {
+            if directories >= MOST_DIRECTORIES || groups >= MOST_GROUPS {
+                part.note(format!(
+                    "more than {MOST_DIRECTORIES} control groups, or more than {MOST_GROUPS} with a \
+                     limit; the rest was left out"
+                ));
+                return;
+            }
+            directories += 1;
+            if limits.iter().any(|limit| is_limit(part, &group.join(limit))) {
+                groups += 1;
+                files.iter().for_each(|file| lines(part, name, &group.join(file)));
+            }
+            left.extend(below(&group));
+        }
+    }
+}
+
+/// The groups in a group, in order.
+fn below(group: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(group) else { return Vec::new() };
+    let directories = entries.filter_map(Result::ok).filter(|entry| {
+        entry.file_type().is_ok_and(|kind| kind.is_dir())
+    });
+    let mut all: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
+    all.sort();
+    all
+}
+
+/// Whether a file says that there is a limit: "max", -1 and what no host has say that there is
+/// none.
+fn is_limit(part: &Part, path: &Path) -> bool {
+    let Some(content) = read(part, path) else { return false };
+    let text = String::from_utf8_lossy(&content);
+    let first = text.split_whitespace().next().unwrap_or("max");
+    first.parse::<u64>().is_ok_and(|value| value < 1 << 62)
+}
+
+/// Appends each line of a file behind its path.
+fn lines(part: &Part, name: &str, path: &Path) {
+    let Some(content) = read(part, path) else { return };
+    let text = String::from_utf8_lossy(&content);
+    let path = path.to_string_lossy();
+    let lines: String = text.lines().map(|line| format!("{path}:{line}\n")).collect();
+    part.append(name, lines.as_bytes());
+}

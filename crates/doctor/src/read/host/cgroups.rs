@@ -1,0 +1,327 @@
+//! Limits of control groups (units, containers, pods), version 1 and 2, as
+//! `grep . /sys/fs/cgroup/…/cpu.stat` prints them: `PATH/cpu.stat:nr_throttled 5`.
+//!
+//! Counters are of the group's life, so only two readings say what holds now. [`finish`] makes of
+//! them the tables `cpu_limit` and `memory_limit`: the group that its limit holds most, by name.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Difference, Moment, gauge, made, moment_of, text, value};
+use crate::evidence::{Evidence, Source, Table};
+use crate::read::text::clean::Line;
+use crate::read::text::number;
+use crate::read::text::reading::{Reading, Rows};
+use crate::read::text::section::Section;
+
+/// Name of the tables of single groups.
+const TABLE: &str = "cgroup";
+/// The most groups of one input.
+const MOST_GROUPS: usize = 2000;
+/// No limit of version 1 is that large: it stands for none.
+const NO_LIMIT: f64 = 4e18;
+/// Fewer periods than these are too few to say what part of them a group was held in.
+const FEWEST_PERIODS: f64 = 5.0;
+/// A group that was held in a smaller part of its periods, percent, is held by chance.
+const HELD_PERCENT: f64 = 5.0;
+
+static ROW: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^/sys/fs/cgroup(?P<group>/.*)?/(?P<file>(?:cpu|cpuacct|memory|io)\.[a-z_.]+):(?P<text>.*)$";
+    Regex::new(pattern).expect("a constant pattern")
+});
+
+/// Whether a line is one of a group's file.
+pub(crate) fn is_row(text: &str) -> bool {
+    text.starts_with("/sys/fs/cgroup") && ROW.is_match(text)
+}
+
+/// Reads such lines: a table a group.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    let mut groups: BTreeMap<String, (Rows, Vec<(&'static str, f64)>)> = BTreeMap::new();
+    for line in section.lines {
+        let text = line.text.trim();
+        let Some(found) = ROW.captures(text) else {
+            reading.leave(line);
+            continue;
+        };
+        let group = without_hierarchy(found.name("group").map_or("", |group| group.as_str()));
+        if groups.len() >= MOST_GROUPS && !groups.contains_key(group) {
+            continue;
+        }
+        let (rows, limits) = groups.entry(group.to_owned()).or_insert_with(|| {
+            let rows = reading.table(TABLE).scope(group).taken(section.hint.time_s);
+            (rows, Vec::new())
+        });
+        read_row(&found["file"], &found["text"], line, rows, limits);
+    }
+    for (mut rows, limits) in groups.into_values() {
+        let part = |name| limits.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        if let (Some(quota), Some(period)) = (part("quota"), part("period"))
+            && quota > 0.0
+            && period > 0.0
+            && let Some(source) = rows.table.figures.first().map(|figure| figure.source.clone())
+        {
+            rows.table.figures.push(gauge("limit_cpus", quota / period, &source));
+        }
+        reading.push(rows);
+    }
+}
+
+/// A row `name value` of a group's file: where its figure goes, and what it is multiplied with.
+const KEYED: [(&str, &str, &str, f64); 12] = [
+    ("cpu.stat", "usage_usec", "used_us", 1.0),
+    ("cpu.stat", "nr_periods", "periods", 1.0),
+    ("cpu.stat", "nr_throttled", "held_periods", 1.0),
+    ("cpu.stat", "throttled_usec", "held_us", 1.0),
+    ("cpu.stat", "throttled_time", "held_us", 1e-3),
+    ("memory.events", "high", "memory_high", 1.0),
+    ("memory.events", "max", "memory_max", 1.0),
+    ("memory.events", "oom_kill", "oom_kills", 1.0),
+    ("memory.stat", "workingset_refault_file", "refaults", 1.0),
+    ("memory.stat", "pgscan", "scanned_pages", 1.0),
+    ("memory.stat", "pgsteal", "reclaimed_pages", 1.0),
+    ("memory.oom_control", "oom_kill", "oom_kills", 1.0),
+];
+/// A file of one figure: its name, and whether it counts.
+const SINGLE: [(&str, &str, bool, f64); 7] = [
+    ("cpuacct.usage", "used_us", true, 1e-3),
+    ("memory.current", "memory_bytes", false, 1.0),
+    ("memory.usage_in_bytes", "memory_bytes", false, 1.0),
+    ("memory.failcnt", "memory_max", true, 1.0),
+    ("memory.max", "memory_max_bytes", false, 1.0),
+    ("memory.limit_in_bytes", "memory_max_bytes", false, 1.0),
+    ("memory.high", "memory_high_bytes", false, 1.0),
+];
+
+fn read_row(
+    file: &str,
+    text: &str,
+    line: &Line<'_>,
+    rows: &mut Rows,
+    limits: &mut Vec<(&'static str, f64)>,
+) {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match (file, words.as_slice()) {
+        ("cpu.max", [quota, period]) => {
+            limits.extend(number::plain(quota).map(|value| ("quota", value)));
+            limits.extend(number::plain(period).map(|value| ("period", value)));
+        }
+        ("cpu.cfs_quota_us", [quota]) => {
+            limits.extend(number::plain(quota).map(|value| ("quota", value)));
+        }
+        ("cpu.cfs_period_us", [period]) => {
+            limits.extend(number::plain(period).map(|value| ("period", value)));
+        }
+        (file, [kind @ ("some" | "full"), averages @ ..]) if file.ends_with(".pressure") => {
+            let of = file.strip_suffix(".pressure").unwrap_or(file);
+            let now = averages.iter().find_map(|word| word.strip_prefix("avg10="));
+            rows.gauge(&format!("{of}_{kind}_percent"), now.and_then(number::plain), line);
+        }
+        (file, [value]) => {
+            let known = SINGLE.iter().find(|(known, ..)| *known == file);
+            if let Some((_, name, counts, factor)) = known
+                && let Some(value) = number::plain(value).filter(|number| *number < NO_LIMIT)
+            {
+                match counts {
+                    true => rows.counter(name, Some(value * factor), line),
+                    false => rows.gauge(name, Some(value * factor), line),
+                }
+            }
+        }
+        (file, [key, value]) => {
+            let known = KEYED.iter().find(|(of, name, ..)| *of == file && name == key);
+            if let Some((_, _, name, factor)) = known {
+                rows.counter(name, number::plain(value).map(|value| value * factor), line);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A group's path without the name of the hierarchy that version 1 has before it.
+fn without_hierarchy(group: &str) -> &str {
+    const HIERARCHIES: [&str; 6] =
+        ["cpu,cpuacct", "cpuacct,cpu", "cpuacct", "cpu", "memory", "unified"];
+    let rest = group.strip_prefix('/').unwrap_or(group);
+    let (first, below) = rest.split_once('/').unwrap_or((rest, ""));
+    if HIERARCHIES.contains(&first) { below } else { rest }
+}
+
+/// Both readings of a group.
+struct Group<'a> {
+    path: &'a str,
+    start: Option<&'a Table>,
+    end: &'a Table,
+}
+
+impl Group<'_> {
+    /// Growth of a counter between the readings. A group without the first one is new.
+    fn growth(&self, name: &str) -> Option<f64> {
+        Difference { start: self.start, end: self.end }.growth(name)
+    }
+
+    fn source(&self) -> Option<&Source> {
+        self.end.figures.first().map(|figure| &figure.source)
+    }
+}
+
+/// Adds what two readings show: the group that is held most by each kind of limit.
+pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
+    let of_moment = |moment| {
+        let tables = evidence.tables.iter().filter(|table| table.name == TABLE);
+        let these = tables.filter(move |table| moment_of(table) == Some(moment));
+        these.filter_map(|table| Some((table.scope.as_deref()?, table)))
+    };
+    let start: BTreeMap<&str, &Table> = of_moment(Moment::Start).collect();
+    if start.is_empty() {
+        return;
+    }
+    let groups: Vec<Group<'_>> = of_moment(Moment::End)
+        .map(|(path, end)| Group { path, start: start.get(path).copied(), end })
+        .collect();
+    let most = |score: fn(&Group<'_>, f64) -> Option<(f64, Table)>| {
+        let scored = groups.iter().filter_map(|group| score(group, seconds));
+        scored.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, table)| table)
+    };
+    let found: Vec<Table> = [most(cpu_limit), most(memory_limit)].into_iter().flatten().collect();
+    evidence.tables.extend(found);
+}
+
+/// A table about a group, with its name.
+fn named(name: &str, group: &Group<'_>, source: &Source) -> Table {
+    let (kind, own) = called(group.path);
+    Table {
+        figures: vec![text("name", &own, source), text("kind", kind, source)],
+        ..made(name)
+    }
+}
+
+/// A group that its CPU limit held, and the CPU that this cost it, by which the worst is chosen.
+fn cpu_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
+    let source = group.source()?;
+    let periods = group.growth("periods").filter(|periods| *periods >= FEWEST_PERIODS)?;
+    let held = 100.0 * group.growth("held_periods")? / periods;
+    if held < HELD_PERCENT {
+        return None;
+    }
+    let lost = group.growth("held_us").unwrap_or(0.0) / 1e6 / seconds;
+    let used = group.growth("used_us").map(|used| used / 1e6 / seconds);
+    let limit = value(group.end, "limit_cpus");
+    let mut table = named("cpu_limit", group, source);
+    table.figures.push(gauge("held_percent", held.min(100.0), source));
+    table.figures.push(gauge("lost_cpus", lost, source));
+    table.figures.extend(limit.map(|limit| gauge("limit_cpus", limit, source)));
+    table.figures.extend(used.map(|used| gauge("used_cpus", used, source)));
+    Some((lost, table))
+}
+
+/// A group that met its memory limit, and how often, by which the worst is chosen.
+fn memory_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
+    let source = group.source()?;
+    let [high, most] = ["memory_high", "memory_max"].map(|name| group.growth(name).unwrap_or(0.0));
+    let (hits, of) = if most > 0.0 { (most, "memory_max_bytes") } else { (high, "memory_high_bytes") };
+    let limit = value(group.end, of).or_else(|| value(group.end, "memory_max_bytes"))?;
+    let used = value(group.end, "memory_bytes")?;
+    if hits <= 0.0 || limit <= 0.0 {
+        return None;
+    }
+    let mut table = named("memory_limit", group, source);
+    table.figures.push(gauge("limit_bytes", limit, source));
+    table.figures.push(gauge("used_bytes", used, source));
+    table.figures.push(gauge("used_percent", 100.0 * used / limit, source));
+    table.figures.push(gauge("hits_per_s", hits / seconds, source));
+    let stalled = value(group.end, "memory_full_percent");
+    table.figures.extend(stalled.map(|stalled| gauge("stalled_percent", stalled, source)));
+    let killed = group.growth("oom_kills").filter(|killed| *killed > 0.0);
+    table.figures.extend(killed.map(|killed| gauge("oom_kills", killed, source)));
+    let swaps = group.growth("refaults").map(|pages| pages / seconds);
+    table.figures.extend(swaps.map(|pages| gauge("refaults_per_s", pages, source)));
+    Some((hits, table))
+}
+
+/// How managers name the groups of what they run: what stands before the name and behind it.
+const NAMES: [(&str, &str, &str); 11] = [
+    ("container", "docker-", ".scope"),
+    ("container", "cri-containerd-", ".scope"),
+    ("container", "crio-", ".scope"),
+    ("container", "libpod-", ".scope"),
+    ("container", "lxc.payload.", ""),
+    ("virtual machine", "machine-qemu", ".scope"),
+    ("pod", "kubepods-", ".slice"),
+    ("pod", "pod", ""),
+    ("unit", "", ".service"),
+    ("unit", "", ".scope"),
+    ("unit", "", ".slice"),
+];
+/// Managers of containers that give each a directory below theirs.
+const ABOVE_CONTAINERS: [&str; 5] = ["docker", "lxc", "libpod", "libpod_parent", "garden"];
+/// As many letters of a container's number are as good as all.
+const NUMBER_LETTERS: usize = 12;
+
+/// What a group is and what it is called: `unit`, `nginx.service`; `container`, `3f2a9c0d1e4b`.
+fn called(path: &str) -> (&'static str, String) {
+    let mut parts = path.rsplit('/').filter(|part| !part.is_empty());
+    let Some(last) = parts.next() else { return ("group", "/".to_owned()) };
+    let above = parts.next().unwrap_or_default();
+    let is_number = last.len() >= 32 && last.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if ABOVE_CONTAINERS.contains(&above) || is_number {
+        return ("container", shortened(last));
+    }
+    for (kind, before, behind) in NAMES {
+        if let Some(name) = last.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind)) {
+            let is_unit = kind == "unit";
+            return (kind, if is_unit { unescaped(last) } else { shortened(name) });
+        }
+    }
+    ("group", unescaped(last))
+}
+
+fn shortened(name: &str) -> String {
+    let is_number = name.len() >= 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    unescaped(if is_number { &name[..NUMBER_LETTERS] } else { name })
+}
+
+/// A name of systemd's without its escapes (`\x2d`).
+fn unescaped(name: &str) -> String {
+    let mut parts = name.split("\\x");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(u8::is_ascii_graphic) {
+            Some(byte) => {
+                plain.push(char::from(byte));
+                plain.push_str(&part[2..]);
+            }
+            None => {
+                plain.push_str("\\x");
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_called_as_their_managers_call_them() {
+        let number = "3f2a9c0d1e4b5f6a7b8c9d0e1f2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c";
+        for (path, kind, name) in [
+            ("system.slice/nginx.service", "unit", "nginx.service"),
+            (r"system.slice/my\x2dapp.service", "unit", "my-app.service"),
+            (&format!("system.slice/docker-{number}.scope"), "container", "3f2a9c0d1e4b"),
+            (&format!("docker/{number}"), "container", "3f2a9c0d1e4b"),
+            ("lxc/web", "container", "web"),
+            ("kubepods/burstable/pod12-34", "pod", "12-34"),
+            ("batch", "group", "batch"),
+            ("", "group", "/"),
+            (r"odd\xzz.service", "unit", r"odd\xzz.service"),
+        ] {
+            assert_eq!(called(path), (kind, name.to_owned()), "{path}");
+        }
+    }
+}

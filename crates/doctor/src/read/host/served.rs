@@ -1,0 +1,125 @@
+//! Mounts that a daemon or a server answers for (FUSE, NFS, SMB), as a capture lists them:
+//! `TYPE SOURCE MOUNT WAITING PID STATE`, a mount a line, `-` where it is not known.
+//!
+//! [`finish`] makes of two readings the tables `fuse_wait` (a daemon that answers nothing) and
+//! `server_wait` (threads that wait for file servers, and which those may be).
+
+use super::{Moment, gauge, made, moment_of, text, value, word};
+use crate::evidence::{Evidence, Source, Table};
+use crate::read::text::number;
+use crate::read::text::reading::Reading;
+use crate::read::text::section::Section;
+
+/// Name of the tables of single mounts.
+const TABLE: &str = "served_mount";
+/// A daemon with less CPU than this, percent of one, does nothing.
+const NEXT_TO_NOTHING: f64 = 1.0;
+/// So many servers are told.
+const MOST_SERVERS: usize = 3;
+/// Kinds of file servers: how types of mounts begin, and what threads wait for then.
+const SERVERS: [(&str, &str); 3] = [("nfs", "nfs"), ("cifs", "cifs"), ("smb3", "cifs")];
+
+/// Reads such a list. Names are escaped as in /proc/mounts.
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
+    for line in section.lines.iter().skip(1) {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let [kind, source, mount, waiting, pid, state] = words[..] else {
+            reading.leave(line);
+            continue;
+        };
+        let mut table = reading.table(TABLE).scope(unescaped(mount));
+        table.text("type", kind, line);
+        table.text("source", &unescaped(source), line);
+        table.gauge("waiting", number::plain(waiting), line);
+        table.gauge("pid", number::plain(pid), line);
+        if state != "-" {
+            table.text("state", state, line);
+        }
+        reading.push(table);
+    }
+}
+
+/// A name without the kernel's escapes: `\` and three octal digits for a byte.
+fn unescaped(name: &str) -> String {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match escaped.filter(|_| byte == b'\\') {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Adds what two readings show.
+pub(crate) fn finish(evidence: &mut Evidence) {
+    let of_moment = |moment| {
+        let tables = evidence.tables.iter().filter(|table| table.name == TABLE);
+        tables.filter(move |table| moment_of(table) == Some(moment)).collect::<Vec<&Table>>()
+    };
+    let (start, end) = (of_moment(Moment::Start), of_moment(Moment::End));
+    let waits = |table: &Table| value(table, "waiting").is_some_and(|waiting| waiting > 0.0);
+    let waited = |end: &&&Table| {
+        waits(end) && start.iter().any(|start| start.scope == end.scope && waits(start))
+    };
+    let stands = end.iter().filter(waited).find_map(|end| fuse_wait(end, evidence));
+    let served: Vec<Table> =
+        SERVERS.iter().filter_map(|(kind, waits)| server_wait(kind, waits, &end, evidence)).collect();
+    evidence.tables.extend(stands.into_iter().chain(served));
+}
+
+/// A daemon that stands still while requests wait for it.
+fn fuse_wait(mount: &Table, evidence: &Evidence) -> Option<Table> {
+    let source = &mount.figures.first()?.source;
+    let pid = value(mount, "pid");
+    // A number of a process is a whole one.
+    let is_its = |process: u64| pid.is_some_and(|pid| (pid - process as f64).abs() < 0.5);
+    let threads = evidence.threads.iter().filter(|one| one.process.is_some_and(is_its));
+    let used: f64 = threads.filter_map(|one| one.cpu_percent).sum();
+    let state = word(mount, "state");
+    let is_stopped = state.is_some_and(|state| matches!(state, "T" | "t" | "Z" | "X"));
+    if !is_stopped && used >= NEXT_TO_NOTHING {
+        return None;
+    }
+    let mut table = made("fuse_wait");
+    table.figures.push(text("mount", mount.scope.as_deref().unwrap_or("?"), source));
+    let told = ["type", "source", "state"].map(|name| Some(text(name, word(mount, name)?, source)));
+    table.figures.extend(told.into_iter().flatten());
+    table.figures.extend(pid.map(|pid| gauge("pid", pid, source)));
+    table.figures.extend(value(mount, "waiting").map(|count| gauge("waiting", count, source)));
+    table.figures.push(gauge("stopped", f64::from(u8::from(is_stopped)), source));
+    let first = evidence.tasks.iter().rev().find(|task| is_its(task.id) && task.id == task.process());
+    table.figures.extend(first.map(|task| text("daemon", &task.name, source)));
+    Some(table)
+}
+
+/// Threads that wait for file servers of a kind, and the servers that are mounted.
+fn server_wait(kind: &str, waits: &str, end: &[&Table], evidence: &Evidence) -> Option<Table> {
+    let is_wait = |table: &&Table| table.name == "waits" && table.scope.as_deref() == Some(waits);
+    let waiting = evidence.tables.iter().find(is_wait)?;
+    let source: &Source = &waiting.figures.first()?.source;
+    let of_kind = end.iter().filter(|mount| word(mount, "type").is_some_and(|it| it.starts_with(kind)));
+    let mut servers: Vec<&str> = of_kind.filter_map(|mount| word(mount, "source")).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    if servers.is_empty() {
+        return None;
+    }
+    let more = servers.len().saturating_sub(MOST_SERVERS);
+    servers.truncate(MOST_SERVERS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let mut table = made("server_wait");
+    table.figures.extend(value(waiting, "threads").map(|count| gauge("threads", count, source)));
+    table.figures.extend(word(waiting, "names").map(|names| text("names", names, source)));
+    table.figures.push(text("servers", &(servers.join(", ") + &more), source));
+    Some(table)
+}

@@ -1,0 +1,69 @@
+//! What threads wait for that cannot be interrupted: by the functions on their kernel stacks.
+//!
+//! A capture has the stack of each such thread, or where that may not be read the one function in
+//! which it sleeps. [`finish`] counts them by what is waited for: tables `waits`, a scope a kind.
+
+use std::collections::BTreeMap;
+
+use super::{Moment, gauge, made, reading_of, text};
+use crate::evidence::{Evidence, KernelStack, Source, Table};
+
+/// The file of a capture that has them.
+const FILE: &str = "waits.txt";
+/// So many names are told.
+const MOST_NAMES: usize = 3;
+
+/// What is waited for, by how functions on the stack begin; the first kind that has one is it. A
+/// thread that waits for a server waits in functions of locks and pages as well.
+const KINDS: [(&str, &[&str]); 6] = [
+    ("fuse", &["request_wait_answer", "fuse_"]),
+    ("nfs", &["rpc_wait_bit", "rpc_execute", "nfs_", "nfs3_", "nfs4_", "nfs41_"]),
+    ("cifs", &["cifs_", "smb2_", "wait_for_response"]),
+    ("memory", &["shrink_", "try_to_free", "mem_cgroup_handle_over_high", "do_swap_page"]),
+    (
+        "disk",
+        &[
+            "io_schedule", "blk_", "blk_mq_", "bio_", "submit_bio", "wait_on_page", "folio_wait",
+            "jbd2_", "xlog_", "balance_dirty_pages", "zio_wait", "txg_wait", "wait_on_buffer",
+        ],
+    ),
+    ("lock", &["mutex_", "__mutex", "rwsem_", "down_", "rw_enter", "rrw_enter"]),
+];
+
+/// What a thread of this stack waits for.
+fn kind(stack: &KernelStack) -> Option<&'static str> {
+    let symbols = || stack.frames.iter().filter_map(|frame| frame.symbol.as_deref());
+    let has = |starts: &[&str]| {
+        symbols().any(|symbol| starts.iter().any(|start| symbol.starts_with(start)))
+    };
+    KINDS.iter().find(|(_, starts)| has(starts)).map(|(kind, _)| *kind)
+}
+
+/// Counts the waiting threads of the later reading, and of the earlier where that has none.
+pub(crate) fn finish(evidence: &mut Evidence) {
+    let of_moment = |moment| {
+        let stacks = evidence.kernel_stacks.iter();
+        let here = stacks.filter(move |stack| reading_of(&stack.source.input) == (moment, FILE));
+        here.collect::<Vec<&KernelStack>>()
+    };
+    let end = of_moment(Some(Moment::End));
+    let stacks = if end.is_empty() { of_moment(Some(Moment::Start)) } else { end };
+    let mut kinds: BTreeMap<&str, (u64, Vec<&str>, &Source)> = BTreeMap::new();
+    for stack in stacks {
+        let Some(kind) = kind(stack) else { continue };
+        let (count, names, _) = kinds.entry(kind).or_insert((0, Vec::new(), &stack.source));
+        *count += stack.count;
+        names.extend(stack.thread.as_deref());
+    }
+    #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
+    let tables = kinds.into_iter().map(|(kind, (count, mut names, source))| {
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(MOST_NAMES);
+        let threads = gauge("threads", count as f64, source);
+        let names = text("names", &names.join(", "), source);
+        Table { scope: Some(kind.to_owned()), figures: vec![threads, names], ..made("waits") }
+    });
+    let tables: Vec<Table> = tables.collect();
+    evidence.tables.extend(tables);
+}

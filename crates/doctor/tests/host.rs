@@ -1,0 +1,185 @@
+//! What two readings of a live host show, on written bundles: threads that changed their names,
+//! programs that ended, limits, and what is waited for.
+
+use ogive_doctor::evidence::{Evidence, Number, Thread};
+use ogive_doctor::read;
+
+fn evidence(files: &[(&str, &str)]) -> Evidence {
+    let mut evidence = Evidence::default();
+    for (name, text) in files {
+        read::read_bytes(&mut evidence, name, text.as_bytes());
+    }
+    read::finish(&mut evidence);
+    evidence
+}
+
+/// A line of a thread: process, number, name, parent, ticks used, ticks of ended children, start.
+fn task(process: u64, id: u64, name: &str, parent: u64, ticks: [u64; 2], started: u64) -> String {
+    let [used, children] = ticks;
+    let before = if process == 0 { String::new() } else { format!("{process} ") };
+    format!(
+        "{before}{id} ({name}) S {parent} 0 0 0 -1 0 0 0 0 0 {used} 0 {children} 0 20 0 1 0 {started} \
+         0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 7 0 0\n"
+    )
+}
+
+/// Ten seconds of two CPUs of which so many ticks were busy.
+fn stat(busy: u64) -> [(&'static str, String); 2] {
+    let line = |busy: u64, idle: u64| {
+        format!("cpu  {busy} 0 0 {idle} 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0\ncpu1 1 0 0 1 0 0 0 0\n")
+    };
+    [
+        ("start/proc/stat", line(1000, 9000)),
+        ("end/proc/stat", line(1000 + busy, 9000 + 2000 - busy)),
+    ]
+}
+
+/// Evidence of two readings of threads, with so many busy ticks between.
+fn paired(busy: u64, start: &[String], end: &[String]) -> Evidence {
+    let [first, last] = stat(busy);
+    let (start, end) = (start.concat(), end.concat());
+    evidence(&[
+        (first.0, &first.1),
+        ("start/thread-stats.txt", &start),
+        (last.0, &last.1),
+        ("end/thread-stats.txt", &end),
+    ])
+}
+
+fn percent(evidence: &Evidence, name: &str) -> f64 {
+    let rows = evidence.threads.iter().filter(|one| one.name == name);
+    let sum: f64 = rows.filter_map(|one| one.cpu_percent).sum();
+    (sum * 1e6).round() / 1e6
+}
+
+#[test]
+fn a_worker_that_changed_its_name_has_used_what_it_used_in_between() {
+    let evidence = paired(
+        50,
+        &[task(9, 9, "kworker/0:0-mm_percpu_wq", 2, [5048, 0], 3)],
+        &[task(9, 9, "kworker/0:0-events", 2, [5049, 0], 3)],
+    );
+    assert_eq!(evidence.threads.len(), 1);
+    assert_eq!(percent(&evidence, "kworker/0:0-events"), 0.1);
+}
+
+#[test]
+fn a_number_that_was_given_again_is_another_thread() {
+    let evidence = paired(
+        300,
+        &[task(70, 70, "cc1", 1, [9000, 0], 10)],
+        &[task(70, 70, "cc1", 1, [200, 0], 5000)],
+    );
+    assert_eq!(percent(&evidence, "cc1"), 20.0);
+}
+
+#[test]
+fn children_that_ended_are_told_under_their_parent_once() {
+    // make (20) ran a shell (21) that ended; a compiler (30) below the shell ended, too. Before the
+    // first reading the shell had used 40 ticks, and its ended children 60.
+    let evidence = paired(
+        700,
+        &[
+            task(1, 1, "init", 0, [100, 900], 1),
+            task(20, 20, "make", 1, [50, 1000], 5),
+            task(21, 21, "sh", 20, [40, 60], 6),
+            task(30, 30, "cc1", 21, [300, 0], 7),
+        ],
+        // What came to make: the shell's 45 and its children's 60 + 800, the compiler's among them.
+        &[task(1, 1, "init", 0, [100, 900], 1), task(20, 20, "make", 1, [50, 1905], 5)],
+    );
+    let children: Vec<&Thread> =
+        evidence.threads.iter().filter(|one| one.children_of.is_some()).collect();
+    assert_eq!(children.len(), 1, "{children:?}");
+    assert_eq!(children[0].children_of.as_deref(), Some("make"));
+    assert_eq!(percent(&evidence, "finished children of make"), 50.5);
+}
+
+#[test]
+fn threads_that_ended_belong_to_their_process() {
+    let whole = |used| task(0, 50, "server", 1, [used, 0], 9);
+    let [first, last] = stat(400);
+    let start = task(50, 50, "server", 1, [10, 0], 9) + &task(50, 51, "worker", 1, [20, 0], 9);
+    let end = task(50, 50, "server", 1, [10, 0], 9) + &task(50, 51, "worker", 1, [40, 0], 9);
+    let evidence = evidence(&[
+        (first.0, &first.1),
+        ("start/process-stats.txt", &whole(1000)),
+        ("start/thread-stats.txt", &start),
+        (last.0, &last.1),
+        ("end/process-stats.txt", &whole(1320)),
+        ("end/thread-stats.txt", &end),
+    ]);
+    // 300 of the 320 ticks are of threads that ended, 20 of one that still runs.
+    assert_eq!(percent(&evidence, "server"), 30.0);
+    assert_eq!(percent(&evidence, "worker"), 2.0);
+}
+
+#[test]
+fn a_list_that_shows_more_than_was_busy_is_told() {
+    let threads = |ticks| [task(40, 40, "a", 1, [ticks, 0], 4), task(41, 41, "b", 1, [ticks, 0], 4)];
+    let trouble = |busy| {
+        let evidence = paired(busy, &threads(0), &threads(600));
+        let inputs = evidence.inputs.into_iter().filter_map(|input| input.trouble);
+        inputs.collect::<Vec<String>>()
+    };
+    assert!(trouble(1190).is_empty());
+    let told = trouble(100);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("add up to 1.2 CPUs") && told[0].contains("0.1 busy"), "{told:?}");
+}
+
+fn figure(evidence: &Evidence, table: &str, name: &str) -> Option<f64> {
+    let table = evidence.tables.iter().find(|one| one.name == table)?;
+    match table.figures.iter().find(|figure| figure.name == name)?.value {
+        Number::Gauge(value) | Number::Rate(value) | Number::Counter(value) => Some(value),
+        Number::Text(_) => None,
+    }
+}
+
+#[test]
+fn limits_are_of_version_1_as_well_and_lines_are_as_grep_prints_them() {
+    let group = |held: u64, used: u64| {
+        format!(
+            "/sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpu.cfs_quota_us:50000\n\
+             /sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpu.cfs_period_us:100000\n\
+             /sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpu.stat:nr_periods {}\n\
+             /sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpu.stat:nr_throttled {held}\n\
+             /sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpu.stat:throttled_time {}\n\
+             /sys/fs/cgroup/cpu,cpuacct/lxc/web:1/cpuacct.usage:{used}\n\
+             /sys/fs/cgroup/memory/lxc/web:1/memory.limit_in_bytes:9223372036854771712\n",
+            held * 2,
+            held * 50_000_000
+        )
+    };
+    let [first, last] = stat(400);
+    let evidence = evidence(&[
+        (first.0, &first.1),
+        ("start/cgroups.txt", &group(100, 1_000_000_000)),
+        (last.0, &last.1),
+        ("end/cgroups.txt", &group(150, 6_000_000_000)),
+    ]);
+    let limit = |name| figure(&evidence, "cpu_limit", name);
+    assert_eq!(limit("held_percent"), Some(50.0));
+    assert_eq!((limit("limit_cpus"), limit("used_cpus")), (Some(0.5), Some(0.5)));
+    assert_eq!(limit("lost_cpus"), Some(0.25));
+    assert!(figure(&evidence, "memory_limit", "limit_bytes").is_none());
+    assert!(evidence.not_understood.is_empty(), "{:?}", evidence.not_understood);
+}
+
+#[test]
+fn disks_are_told_as_iostat_tells_them() {
+    let line = |n: u64| {
+        format!("   8  0 sda {} 0 {} {} 0 0 0 0 1 {} {}\n", n, n * 8, n * 20, n * 10, n * 40)
+    };
+    let [first, last] = stat(100);
+    let evidence = evidence(&[
+        (first.0, &first.1),
+        ("start/proc/diskstats", &line(1000)),
+        (last.0, &last.1),
+        ("end/proc/diskstats", &line(1900)),
+    ]);
+    let disk = |name| figure(&evidence, "iostat", name);
+    assert_eq!(disk("r_per_s"), Some(90.0));
+    assert_eq!((disk("r_await"), disk("util_percent")), (Some(20.0), Some(90.0)));
+    assert_eq!(disk("aqu-sz"), Some(3.6));
+}
