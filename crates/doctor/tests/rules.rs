@@ -40,7 +40,7 @@ const CAUSES: &str = "
     ogive-cipher-ccm ogive-record-amplification ogive-arc-too-small ogive-prune-futile ogive-prefetch-wasted
     ogive-l2-slow ogive-origin-slow ogive-healthy
     ogive-bucket-listing ogive-bucket-small-records ogive-bucket-throttled ogive-bucket-credentials
-    ogive-bucket-far ogive-bucket-budget
+    ogive-bucket-far ogive-bucket-budget ogive-times-doubted
     sync-write-latency slow-device write-throttle memory-shortage arc-memory-normal
     pool-import-work unlinked-set-drain swap-on-zvol object-alloc-contention dirent-scan mmap-read-path encryption-cost
     unknown

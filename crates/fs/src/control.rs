@@ -161,6 +161,7 @@ impl<O: Origin> Control<O> {
                     "shows_stale": standing.shows_stale,
                 })
             });
+            members.insert("pid".to_owned(), std::process::id().into());
             members.insert("source_gone".to_owned(), gone.into());
             let mut doubted = Vec::new();
             view.origin.doubted(&mut |file_system, why| {

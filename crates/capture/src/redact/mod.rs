@@ -43,6 +43,8 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 });
 static MAIL: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"));
+/// Who built a kernel, and where: a host need not be called as hosts of the net are.
+static BUILDER: LazyLock<Regex> = LazyLock::new(|| compiled(r"[^\s()@]+@[^\s()@]+"));
 /// An absolute path behind something that can stand before one, and behind it what may be a part of
 /// it: columns, which no path reaches over, are two blanks apart.
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
@@ -134,6 +136,12 @@ fn file(name: &str, text: &str, names: &mut Names) -> String {
     if counters && !named && !name.ends_with("proc/version") {
         return text.to_owned();
     }
+    if name.ends_with("uname.txt") {
+        return plain(&without_node(text), names);
+    }
+    if name.ends_with("proc/version") {
+        return plain(&BUILDER.replace_all(text, "user@host"), names);
+    }
     if name.ends_with("zpool-get.txt") {
         let rows = text.lines().filter(|line| !is_remark(line));
         return rows.map(|line| plain(line, names) + "\n").collect();
@@ -175,6 +183,13 @@ fn served(line: &str) -> String {
     }
     let kind = kind.split('.').next().unwrap_or(kind);
     format!("{kind} source /path {waiting} {pid} {state}")
+}
+
+/// `uname -a` without the host's name, which is its second word, whatever that is.
+fn without_node(text: &str) -> String {
+    let word = |(at, word): (usize, &str)| if at == 1 { "host" } else { word }.to_owned();
+    let words: Vec<String> = text.split_whitespace().enumerate().map(word).collect();
+    words.join(" ") + "\n"
 }
 
 /// Whether a row of `zpool get` is a remark of somebody's: a comment, or a property of their own.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ogive_doctor::facts::is_zfs_thread;
 
+use super::ADDRESS;
 use super::public::is_public;
 use super::secrets::Secrets;
 use super::spelled::Spelled;
@@ -126,8 +127,11 @@ impl Names {
 
     /// What a program or a thread of one is called from now on.
     pub(super) fn program(&mut self, name: &str) -> String {
-        let is_public_name =
-            self.kernel_threads.contains(name) || is_zfs_thread(name) || is_public(name);
+        // The kernel names some threads by the server that they are for.
+        let gives_away = ADDRESS.is_match(name) || self.in_text(name) != name;
+        let is_public_name = self.kernel_threads.contains(name) && !gives_away
+            || is_zfs_thread(name)
+            || is_public(name);
         if is_public_name || name.is_empty() {
             return name.to_owned();
         }

@@ -5,6 +5,7 @@
 //! directory goes. Links are not followed. What is left out is said. A recording of perf that is a
 //! file is not held: it is read as it stands, in one pass, however long it is.
 
+mod manifest;
 mod pack;
 mod sampled;
 mod unpack;
@@ -36,6 +37,8 @@ pub struct Loaded {
     pub evidence: Evidence,
     /// The profile with the most samples, for the flame graph.
     pub profile: Option<ogive_profile::Profile>,
+    /// What looking at the host cost, percent of one CPU, where a capture says so.
+    pub looking_percent: Option<f64>,
 }
 
 /// Why an input cannot be loaded.
@@ -263,6 +266,14 @@ impl Loader {
         for input in std::mem::take(&mut self.inputs) {
             let names_symbols = is_kallsyms(&input);
             let name = input.name.as_str();
+            if let Content::Bytes(bytes) = &input.content
+                && let Some(manifest) = manifest::read(name, bytes)
+            {
+                loaded.looking_percent = manifest.looking_percent.or(loaded.looking_percent);
+                self.note(&mut loaded.evidence, name, "manifest", bytes.len());
+                self.left_out.extend(manifest.not_taken.into_iter().map(|it| (name.to_owned(), it)));
+                continue;
+            }
             let sampled = match input.content {
                 Content::Bytes(bytes) if names_symbols => {
                     self.note(&mut loaded.evidence, name, "kallsyms", bytes.len());

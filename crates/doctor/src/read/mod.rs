@@ -26,6 +26,7 @@
 mod commands;
 mod detect;
 mod host;
+pub(crate) mod host;
 mod impossible;
 mod profile;
 mod small_tools;

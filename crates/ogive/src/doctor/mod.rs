@@ -90,7 +90,8 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     let mut progress = Progress::bytes(&what, None);
     let loaded = loader.read_telling(&mut |bytes| progress.add(bytes));
     progress.end();
-    Ok((loaded, None))
+    let looking_percent = loaded.looking_percent;
+    Ok((loaded, looking_percent))
 }
 
 fn live(subject: &Subject, args: &DoctorArgs) -> (Loaded, Option<f64>) {

@@ -5,6 +5,7 @@
 
 pub(crate) mod cgroups;
 pub(crate) mod disks;
+pub(crate) mod mount_process;
 pub(crate) mod served;
 pub(crate) mod tasks;
 pub(crate) mod waits;
@@ -20,6 +21,7 @@ pub(crate) fn finish(evidence: &mut Evidence, interval: Option<tasks::Interval>)
     }
     waits::finish(evidence);
     served::finish(evidence);
+    mount_process::finish(evidence);
 }
 
 /// Which of two readings an input is, and the name that both have.
