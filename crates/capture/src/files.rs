@@ -149,13 +149,14 @@ fn kstats(directory: &Path, name: &str, left: &mut usize, part: &Part) {
 }
 
 /// Every thread's `stat` line behind its process's number, as procfs has them (proc_pid_stat(5)),
-/// and that of each process with several threads: it alone counts those that ended. Those of this
-/// process are left out: it would be found to be busy looking.
+/// and that of each process with several threads: it alone counts those that ended. This process
+/// has a file of its own: it would be found to be busy looking.
 fn thread_stats(part: &Part, moment: &str) {
     let name = format!("{moment}/thread-stats.txt");
     let heading = b"# first column pid (tgid), then the line of /proc/PID/task/TID/stat\n";
     part.add(name.clone(), heading.to_vec());
-    let mut whole: Vec<u8> = b"# lines of /proc/PID/stat of processes with several threads\n".to_vec();
+    let mut whole: Vec<u8> =
+        b"# lines of /proc/PID/stat of processes with several threads\n".to_vec();
     let mut listed = 0;
     let own = std::process::id().to_string();
     let Ok(processes) = std::fs::read_dir("/proc") else { return };
@@ -192,6 +193,11 @@ fn thread_stats(part: &Part, moment: &str) {
         }
     }
     part.add(format!("{moment}/process-stats.txt"), whole);
+    if let Some(line) = read(part, Path::new("/proc/self/stat")) {
+        let mut look = b"# the line of /proc/PID/stat of the process that looks\n".to_vec();
+        one_line(&line, &mut look);
+        part.add(format!("{moment}/look-stats.txt"), look);
+    }
 }
 
 /// Appends a line of `stat`. A name may hold a line end.

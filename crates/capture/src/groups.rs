@@ -36,12 +36,8 @@ const V2_FILES: &[&str] = &[
     "io.pressure",
 ];
 const V1_CPU: &[&str] = &["cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat", "cpuacct.usage"];
-const V1_MEMORY: &[&str] = &[
-    "memory.limit_in_bytes",
-    "memory.usage_in_bytes",
-    "memory.failcnt",
-    "memory.oom_control",
-];
+const V1_MEMORY: &[&str] =
+    &["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.failcnt", "memory.oom_control"];
 /// A file that every hierarchy of a version has at its top.
 const V2_TOP: &str = "cgroup.controllers";
 
@@ -78,9 +74,9 @@ pub(super) fn take(part: &Part, name: &str) {
 /// The groups in a group, in order.
 fn below(group: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(group) else { return Vec::new() };
-    let directories = entries.filter_map(Result::ok).filter(|entry| {
-        entry.file_type().is_ok_and(|kind| kind.is_dir())
-    });
+    let directories = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut all: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
     all.sort();
     all

@@ -20,7 +20,7 @@ mod samples;
 mod waits;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ogive_doctor::bundle::{self, Loaded, Loader};
 use ogive_profile::Profile;
@@ -67,8 +67,13 @@ pub fn take(subject: &Subject, duration: Duration) -> Bundle {
     let before = files::own_cpu_seconds();
     let commands = matches!(subject, Subject::Host).then(|| commands::start(duration));
     files::snapshot(&mut bundle, "start", subject);
-    bundle.profile = samples::take(&mut bundle.notes, duration);
+    let begun = Instant::now();
+    let sampling = samples::begin(duration);
+    // The two snapshots are as far apart as was asked for, whether there are samples or not, and
+    // what their functions are called is found out after.
+    std::thread::sleep(duration.saturating_sub(begun.elapsed()));
     files::snapshot(&mut bundle, "end", subject);
+    bundle.profile = samples::end(sampling, &mut bundle.notes);
     files::once(&mut bundle);
     if let Some(commands) = commands {
         commands.finish(&mut bundle);

@@ -1,35 +1,49 @@
 //! The profile between the two snapshots.
 
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use ogive_profile::live::{self, Request};
 use ogive_profile::roles::Roles;
 use ogive_profile::write::{self, Output, Page};
 use ogive_profile::{Profile, symbols};
 
-use super::apart::HERE;
+use super::apart::{Gone, HERE};
 
 /// Finding the names of functions behind the samples may take as long.
 const NAMES_LIMIT: Duration = Duration::from_secs(60);
 
-/// Samples all CPUs for a while, or waits as long where that is not allowed.
-pub(super) fn take(notes: &mut Vec<String>, duration: Duration) -> Option<Profile> {
-    let begun = Instant::now();
+/// Samples that are being taken.
+pub(super) struct Sampling {
+    result: Result<mpsc::Receiver<Result<Profile, live::LiveError>>, Gone>,
+    limit: Duration,
+}
+
+/// Begins to sample all CPUs.
+pub(super) fn begin(duration: Duration) -> Sampling {
     let own = i32::try_from(std::process::id()).ok();
     let request = Request { duration, leave_out: own, ..Request::default() };
+    let (send, receive) = mpsc::sync_channel(1);
     // Programs are read for the names of their functions, which may hang.
-    let work = move || live::sample(&request, &AtomicBool::new(false), &mut |_, _| {});
-    let limit = duration + NAMES_LIMIT;
-    let result = match HERE.done(limit, work) {
+    let work = move || {
+        // Nobody hears what comes too late.
+        let _ = send.send(live::sample(&request, &AtomicBool::new(false), &mut |_, _| {}));
+    };
+    Sampling { result: HERE.start(work).map(|()| receive), limit: duration + NAMES_LIMIT }
+}
+
+/// The profile, once the names of its functions are found; `None` where sampling is not allowed.
+pub(super) fn end(sampling: Sampling, notes: &mut Vec<String>) -> Option<Profile> {
+    let Sampling { result, limit } = sampling;
+    let heard = result.and_then(|receive| receive.recv_timeout(limit).map_err(|_| Gone::TooLong));
+    let result = match heard {
         Ok(result) => result,
         Err(gone) => {
             notes.push(gone.note("taking samples of stacks", limit));
             return None;
         }
     };
-    // The two snapshots are as far apart as was asked for, whether there are samples or not.
-    std::thread::sleep(duration.saturating_sub(begun.elapsed()));
     match result {
         Ok(profile) => {
             notes.extend(profile.meta.notes.iter().cloned());

@@ -4,7 +4,6 @@
 //! No path below a mount is touched: what is asked is `/proc` and `/sys` alone. A daemon is looked
 //! for only where requests wait for one. What is looked at is bounded.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::apart::Part;
@@ -32,25 +31,26 @@ struct Mount {
     point: String,
     kind: String,
     source: String,
+    /// Requests that wait for its daemon, where that may be read.
+    waiting: Option<u64>,
 }
 
 /// Takes the mounts that are answered for, and the stacks of threads that wait.
 pub(super) fn take(part: &Part, moment: &str) {
-    let mounts = mounts(part);
-    let waiting: BTreeMap<&str, u64> = mounts
-        .iter()
-        .filter_map(|mount| Some((mount.connection.as_str(), waiting(part, mount)?)))
-        .collect();
-    let daemons = if waiting.values().any(|count| *count > 0) { daemons(part) } else { Vec::new() };
+    let mut mounts = mounts(part);
+    for mount in &mut mounts {
+        mount.waiting = waiting(part, mount);
+    }
+    let any_waits = mounts.iter().any(|mount| mount.waiting > Some(0));
+    let daemons = if any_waits { daemons(part) } else { Vec::new() };
     stacks(part, &format!("{moment}/waits.txt"), !daemons.is_empty());
     if mounts.is_empty() {
         return;
     }
     let mut text = HEADING.to_owned();
     for mount in &mounts {
-        let count = waiting.get(mount.connection.as_str());
-        let daemon = count.and_then(|_| daemon_of(mount, &daemons));
-        let count = count.map_or_else(|| "-".to_owned(), u64::to_string);
+        let daemon = mount.waiting.and_then(|_| daemon_of(mount, &daemons));
+        let count = mount.waiting.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let (pid, state) = daemon.map_or(("-", '-'), |one| (one.pid.as_str(), one.state));
         let Mount { kind, source, point, .. } = mount;
         text += &format!("{kind} {source} {point} {count} {pid} {state}\n");
@@ -80,6 +80,7 @@ fn mount(line: &str) -> Option<Mount> {
         point: point.to_owned(),
         kind: kind.to_owned(),
         source: source.to_owned(),
+        waiting: None,
     })
 }
 
@@ -135,7 +136,7 @@ fn daemon(part: &Part, pid: String, process: &Path) -> Option<Daemon> {
 }
 
 /// The daemon of a mount: the one whose command names the mount point, or else the only one of the
-/// mount's kind, or else the only one.
+/// mount's kind, or else the only one where requests wait.
 fn daemon_of<'a>(mount: &Mount, daemons: &'a [Daemon]) -> Option<&'a Daemon> {
     let only = |is_it: &dyn Fn(&Daemon) -> bool| {
         let mut these = daemons.iter().filter(|daemon| is_it(daemon));
@@ -145,7 +146,9 @@ fn daemon_of<'a>(mount: &Mount, daemons: &'a [Daemon]) -> Option<&'a Daemon> {
     let names = |daemon: &Daemon| {
         daemon.command.split(' ').any(|word| word.trim_end_matches('/') == mount.point)
     };
-    only(&names).or_else(|| only(&|daemon| daemon.name == kind)).or_else(|| only(&|_| true))
+    let waits = mount.waiting > Some(0);
+    let of_kind = || only(&|daemon| daemon.name == kind);
+    only(&names).or_else(of_kind).or_else(|| only(&|_| waits))
 }
 
 /// Name and state of a line of `/proc/PID/stat`.
@@ -160,7 +163,8 @@ fn name_and_state(stat: &[u8]) -> Option<(String, char)> {
 fn processes() -> Vec<String> {
     let own = std::process::id().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    let names =
+        entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own).collect()
 }
 
@@ -236,7 +240,7 @@ mod tests {
             state: 'S',
             command: command.to_owned(),
         };
-        let plain = Mount { point: "/mnt/x".to_owned(), ..found };
+        let plain = Mount { point: "/mnt/x".to_owned(), waiting: Some(1), ..found };
         let whose = |daemons: &[Daemon]| daemon_of(&plain, daemons).map(|one| one.pid.clone());
         let named = daemon("1", "python3", "python3 fs.py /mnt/x/");
         let of_kind = daemon("2", "sshfs", "sshfs h: y");

@@ -116,7 +116,8 @@ fn threads_that_ended_belong_to_their_process() {
 
 #[test]
 fn a_list_that_shows_more_than_was_busy_is_told() {
-    let threads = |ticks| [task(40, 40, "a", 1, [ticks, 0], 4), task(41, 41, "b", 1, [ticks, 0], 4)];
+    let threads =
+        |ticks| [task(40, 40, "a", 1, [ticks, 0], 4), task(41, 41, "b", 1, [ticks, 0], 4)];
     let trouble = |busy| {
         let evidence = paired(busy, &threads(0), &threads(600));
         let inputs = evidence.inputs.into_iter().filter_map(|input| input.trouble);
@@ -182,4 +183,40 @@ fn disks_are_told_as_iostat_tells_them() {
     assert_eq!(disk("r_per_s"), Some(90.0));
     assert_eq!((disk("r_await"), disk("util_percent")), (Some(20.0), Some(90.0)));
     assert_eq!(disk("aqu-sz"), Some(3.6));
+}
+
+#[test]
+fn what_looking_took_is_nobodys() {
+    let [first, last] = stat(1000);
+    let evidence = evidence(&[
+        (first.0, &first.1),
+        ("start/look-stats.txt", &task(0, 99, "ogive", 1, [100, 0], 9)),
+        ("start/thread-stats.txt", &task(40, 40, "a", 1, [0, 0], 4)),
+        (last.0, &last.1),
+        ("end/look-stats.txt", &task(0, 99, "ogive", 1, [300, 0], 9)),
+        ("end/thread-stats.txt", &task(40, 40, "a", 1, [800, 0], 4)),
+    ]);
+    // 800 of the 1800 ticks that are left.
+    assert_eq!((evidence.cpu[0].user * 10.0).round(), 444.0);
+    assert_eq!(evidence.threads.len(), 1);
+    assert_eq!(percent(&evidence, "a"), 80.0);
+}
+
+#[test]
+fn processes_of_other_mounts_are_others() {
+    let [first, last] = stat(1000);
+    let mount = "{\n  \"mount_point\": \"/m\",\n  \"arc_max_bytes\": 1,\n  \"pid\": 50,\n  \
+                 \"record_size_bytes\": 131072\n}\n";
+    let of = |ticks| {
+        task(50, 50, "ogive", 1, [ticks, 0], 4) + &task(60, 60, "ogive", 1, [3 * ticks, 0], 4)
+    };
+    let evidence = evidence(&[
+        ("start/.ogive/mount", mount),
+        (first.0, &first.1),
+        ("start/thread-stats.txt", &of(0)),
+        (last.0, &last.1),
+        ("end/thread-stats.txt", &of(100)),
+    ]);
+    assert_eq!(percent(&evidence, "ogive"), 10.0);
+    assert_eq!(percent(&evidence, "ogive (pid 60)"), 30.0);
 }

@@ -101,7 +101,7 @@ pub(super) fn redact(bundle: &mut Bundle, secrets: &Secrets) {
 
 /// One file without names. What a file may hold goes by where it is from.
 fn file(name: &str, text: &str, names: &mut Names) -> String {
-    if name.ends_with("thread-stats.txt") || name.ends_with("process-stats.txt") {
+    if name.ends_with("-stats.txt") {
         return names.threads(text);
     }
     if name.ends_with("waits.txt") {
@@ -160,10 +160,11 @@ fn waiting(line: &str, names: &mut Names) -> String {
 
 /// A line of a control group's file: the group is called by a number.
 fn group(line: &str, names: &mut Names) -> Option<String> {
-    let (path, figure) = line.split_once(':').filter(|(path, _)| is_group_file(path)).or_else(|| {
-        // A group's name may have a colon in it, and no figure has.
-        line.rsplit_once(':').filter(|(path, _)| is_group_file(path))
-    })?;
+    let (path, figure) =
+        line.split_once(':').filter(|(path, _)| is_group_file(path)).or_else(|| {
+            // A group's name may have a colon in it, and no figure has.
+            line.rsplit_once(':').filter(|(path, _)| is_group_file(path))
+        })?;
     let (group, file) = path.rsplit_once('/')?;
     let group = names.group(group.strip_prefix("/sys/fs/cgroup").unwrap_or(group));
     Some(format!("/sys/fs/cgroup/{group}/{file}:{figure}\n"))

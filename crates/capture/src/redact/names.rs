@@ -101,7 +101,7 @@ impl Names {
         {
             self.add(host, "host");
         }
-        if file.ends_with("thread-stats.txt") || file.ends_with("process-stats.txt") {
+        if file.ends_with("-stats.txt") {
             for (name, is_kernel) in text.lines().filter_map(task) {
                 if is_kernel {
                     self.kernel_threads.insert(name.to_owned());

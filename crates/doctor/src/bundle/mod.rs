@@ -271,7 +271,8 @@ impl Loader {
             {
                 loaded.looking_percent = manifest.looking_percent.or(loaded.looking_percent);
                 self.note(&mut loaded.evidence, name, "manifest", bytes.len());
-                self.left_out.extend(manifest.not_taken.into_iter().map(|it| (name.to_owned(), it)));
+                self.left_out
+                    .extend(manifest.not_taken.into_iter().map(|it| (name.to_owned(), it)));
                 continue;
             }
             let sampled = match input.content {

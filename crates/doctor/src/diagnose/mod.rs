@@ -25,7 +25,7 @@ use crate::answers::Answers;
 use crate::evidence::{Evidence, Input, Statement};
 use crate::expression::Environment;
 use crate::facts::{Consumer, Facts};
-use crate::rule::RuleSet;
+use crate::rule::{Rule, RuleSet};
 
 pub use finding::{Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
 pub use running::Running;
@@ -97,12 +97,21 @@ pub fn signs_held(rules: &RuleSet, evidence: Evidence) -> Vec<(String, Vec<Optio
     let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
     let facts = environment.facts();
     let possible = rules.iter().filter(|rule| {
-        (rule.text.family == "ogive") == facts.is_ogive()
+        is_asked_about(rule, facts.is_ogive())
             && !rank::is_impossible(rule, facts)
             && facts.cannot_have(&rule.text.requires).is_none()
     });
     let held = |rule| weigh::holding(rule, &environment).ok().flatten();
     possible.filter_map(|rule| Some((rule.text.id.clone(), held(rule)?))).collect()
+}
+
+/// Whether a rule is about what is asked about: a mount of ogive or a host. Limits and waits are of
+/// both.
+fn is_asked_about(rule: &Rule, of_ogive: bool) -> bool {
+    match rule.text.family.as_str() {
+        "limits" | "waits" => true,
+        family => (family == "ogive") == of_ogive,
+    }
 }
 
 /// Weighs all rules against the evidence.
@@ -114,7 +123,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let of_ogive = environment.facts().is_ogive();
     // Whoever asks about a mount of ogive does not ask about the kernel's ZFS, nor the other way
     // round.
-    for rule in rules.iter().filter(|rule| (rule.text.family == "ogive") == of_ogive) {
+    for rule in rules.iter().filter(|rule| is_asked_about(rule, of_ogive)) {
         let facts = environment.facts();
         if rank::is_impossible(rule, facts) || facts.cannot_have(&rule.text.requires).is_some() {
             continue;

@@ -89,8 +89,8 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
                 let waits = matches!(answers.cpu.waits_for, Some(Wait::Disks | Wait::Memory));
                 busy || state == State::Waiting && waits && answers.cpu.is_known
             }
-            // A slow store behind a mount is slow on a busy host, too.
-            _ => state == State::Busy && rule.text.family != "ogive",
+            // A slow store behind a mount is slow on a busy host, too, and so is one that stands.
+            _ => state == State::Busy && !matches!(&*rule.text.family, "ogive" | "waits"),
         },
         Role::Innocent if rule.text.id == "innocent-user-process" => {
             let other = first.is_some_and(|user| !matches!(user.kind, Kind::Program | Kind::Code));

@@ -19,6 +19,8 @@ pub struct Task {
     pub state: char,
     /// CPU time that it has used, seconds.
     pub used_s: f64,
+    /// Its part in the kernel.
+    pub system_s: f64,
     /// CPU time of its children that have ended and were waited for, with theirs, seconds.
     pub children_s: f64,
     /// Time that it has waited for disks, seconds; `None` where the kernel does not count it.

@@ -25,7 +25,6 @@
 
 mod commands;
 mod detect;
-mod host;
 pub(crate) mod host;
 mod impossible;
 mod profile;

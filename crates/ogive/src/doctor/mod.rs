@@ -9,6 +9,7 @@ mod fleet;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use ogive_bucket::private;
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
 /// What is asked about: files, a mount, or this host; and what looking at it cost, in percent of
 /// one CPU.
 fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
+    args.paths.iter().try_for_each(|path| check_answers(path))?;
     if let [path] = args.paths.as_slice()
         && let Some(mount_point) = ogive_mount(path)
     {
@@ -92,6 +94,34 @@ fn load(args: &DoctorArgs) -> Result<(Loaded, Option<f64>)> {
     progress.end();
     let looking_percent = loaded.looking_percent;
     Ok((loaded, looking_percent))
+}
+
+/// A mount whose daemon or server says nothing for so long does not answer.
+const SILENT_AFTER: Duration = Duration::from_secs(1);
+
+/// Refuses a path on a mount that does not answer: whatever is read there would hang. Mounts of
+/// ogive are asked by their control directory.
+fn check_answers(path: &Path) -> Result<(), Refusal> {
+    let (Ok(whole), Ok(mounts)) = (std::path::absolute(path), mountinfo::read()) else {
+        return Ok(());
+    };
+    let mount = whole.ancestors().find_map(|above| mountinfo::topmost_at(&mounts, above));
+    let is_served = |mount: &&mountinfo::MountEntry| {
+        mount.is_fuse() && !mount.is_ogive() || mount.fstype.starts_with("nfs")
+    };
+    let Some(mount) = mount.filter(is_served) else { return Ok(()) };
+    let (send, receive) = std::sync::mpsc::sync_channel(1);
+    let asked = std::thread::Builder::new().name("ogive-asks".into()).spawn(move || {
+        // What comes too late is not waited for.
+        let _ = send.send(std::fs::metadata(&whole).is_ok());
+    });
+    if asked.is_err() || receive.recv_timeout(SILENT_AFTER).is_ok() {
+        return Ok(());
+    }
+    let point = mount.mount_point.display();
+    let what = format!("cannot read {}: the mount {point} does not answer", path.display());
+    let hint = "\"sudo ogive doctor\" looks at this host and names what stands still";
+    Err(Refusal::new(exit::MOUNT_POINT, what).hint(hint))
 }
 
 fn live(subject: &Subject, args: &DoctorArgs) -> (Loaded, Option<f64>) {

@@ -192,10 +192,7 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
 /// A table about a group, with its name.
 fn named(name: &str, group: &Group<'_>, source: &Source) -> Table {
     let (kind, own) = called(group.path);
-    Table {
-        figures: vec![text("name", &own, source), text("kind", kind, source)],
-        ..made(name)
-    }
+    Table { figures: vec![text("name", &own, source), text("kind", kind, source)], ..made(name) }
 }
 
 /// A group that its CPU limit held, and the CPU that this cost it, by which the worst is chosen.
@@ -221,7 +218,8 @@ fn cpu_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
 fn memory_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
     let source = group.source()?;
     let [high, most] = ["memory_high", "memory_max"].map(|name| group.growth(name).unwrap_or(0.0));
-    let (hits, of) = if most > 0.0 { (most, "memory_max_bytes") } else { (high, "memory_high_bytes") };
+    let (hits, of) =
+        if most > 0.0 { (most, "memory_max_bytes") } else { (high, "memory_high_bytes") };
     let limit = value(group.end, of).or_else(|| value(group.end, "memory_max_bytes"))?;
     let used = value(group.end, "memory_bytes")?;
     if hits <= 0.0 || limit <= 0.0 {

@@ -13,8 +13,22 @@ use crate::read::text::section::Section;
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let words: Vec<&str> = line.text.split_whitespace().collect();
-        let [_, _, device, reads, _, read, read_ms, writes, _, written, write_ms, _, busy_ms, rest @ ..] =
-            words.as_slice()
+        let [
+            _,
+            _,
+            device,
+            reads,
+            _,
+            read,
+            read_ms,
+            writes,
+            _,
+            written,
+            write_ms,
+            _,
+            busy_ms,
+            rest @ ..,
+        ] = words.as_slice()
         else {
             reading.leave(line);
             continue;

@@ -28,7 +28,8 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         let process = thread.process.or(thread.id).filter(|_| thread.children_of.is_none());
         // Its threads are told by the name of its first.
         let first = process.filter(|_| thread.id.is_none() || thread.id == process);
-        if let Some(other) = first.and_then(|process| other_mount(evidence, process, &thread.name)) {
+        if let Some(other) = first.and_then(|process| other_mount(evidence, process, &thread.name))
+        {
             thread.name = other;
         }
     }

@@ -72,8 +72,10 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         waits(end) && start.iter().any(|start| start.scope == end.scope && waits(start))
     };
     let stands = end.iter().filter(waited).find_map(|end| fuse_wait(end, evidence));
-    let served: Vec<Table> =
-        SERVERS.iter().filter_map(|(kind, waits)| server_wait(kind, waits, &end, evidence)).collect();
+    let served: Vec<Table> = SERVERS
+        .iter()
+        .filter_map(|(kind, waits)| server_wait(kind, waits, &end, evidence))
+        .collect();
     evidence.tables.extend(stands.into_iter().chain(served));
 }
 
@@ -97,7 +99,8 @@ fn fuse_wait(mount: &Table, evidence: &Evidence) -> Option<Table> {
     table.figures.extend(pid.map(|pid| gauge("pid", pid, source)));
     table.figures.extend(value(mount, "waiting").map(|count| gauge("waiting", count, source)));
     table.figures.push(gauge("stopped", f64::from(u8::from(is_stopped)), source));
-    let first = evidence.tasks.iter().rev().find(|task| is_its(task.id) && task.id == task.process());
+    let first =
+        evidence.tasks.iter().rev().find(|task| is_its(task.id) && task.id == task.process());
     table.figures.extend(first.map(|task| text("daemon", &task.name, source)));
     Some(table)
 }
@@ -107,7 +110,8 @@ fn server_wait(kind: &str, waits: &str, end: &[&Table], evidence: &Evidence) -> 
     let is_wait = |table: &&Table| table.name == "waits" && table.scope.as_deref() == Some(waits);
     let waiting = evidence.tables.iter().find(is_wait)?;
     let source: &Source = &waiting.figures.first()?.source;
-    let of_kind = end.iter().filter(|mount| word(mount, "type").is_some_and(|it| it.starts_with(kind)));
+    let of_kind =
+        end.iter().filter(|mount| word(mount, "type").is_some_and(|it| it.starts_with(kind)));
     let mut servers: Vec<&str> = of_kind.filter_map(|mount| word(mount, "source")).collect();
     servers.sort_unstable();
     servers.dedup();

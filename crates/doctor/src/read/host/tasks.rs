@@ -64,11 +64,32 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             started: whole(22).unwrap_or(0),
             state: found[4].chars().next().unwrap_or('?'),
             used_s: seconds(14) + seconds(15),
+            system_s: seconds(15),
             children_s: seconds(16) + seconds(17),
             disk_wait_s: field(42).map(|ticks| ticks / TICKS_PER_SECOND),
             source,
         });
     }
+}
+
+/// The file of a capture that has the process which took it.
+const LOOK: &str = "look-stats.txt";
+
+/// CPU in user space and in the kernel, seconds, that looking took between the two readings. It is
+/// no load of the host, and no row of a list.
+pub(crate) fn look(evidence: &Evidence) -> (f64, f64) {
+    let of_moment = |moment| {
+        let mut tasks = evidence.tasks.iter();
+        tasks.find(|task| reading_of(&task.source.input) == (Some(moment), LOOK))
+    };
+    let both = of_moment(Moment::Start).zip(of_moment(Moment::End));
+    both.filter(|(start, end)| (start.id, start.started) == (end.id, end.started)).map_or(
+        (0.0, 0.0),
+        |(start, end)| {
+            let system = (end.system_s - start.system_s).max(0.0);
+            ((end.used_s - start.used_s - system).max(0.0), system)
+        },
+    )
 }
 
 /// How long it was between two readings, and how busy the CPUs were then.
@@ -85,10 +106,11 @@ pub(crate) fn finish(evidence: &mut Evidence, interval: Option<Interval>) {
     let tasks = std::mem::take(&mut evidence.tasks);
     let (mut start, mut end, mut single) = (Vec::new(), Vec::new(), Vec::new());
     for task in &tasks {
-        match reading_of(&task.source.input).0 {
-            Some(Moment::Start) => start.push(task),
-            Some(Moment::End) => end.push(task),
-            None => single.push(task),
+        match reading_of(&task.source.input) {
+            (_, LOOK) => {}
+            (Some(Moment::Start), _) => start.push(task),
+            (Some(Moment::End), _) => end.push(task),
+            (None, _) => single.push(task),
         }
     }
     let mut threads: Vec<Thread> = single.into_iter().map(thread).collect();
@@ -208,9 +230,8 @@ fn ended_children(
     percent: impl Fn(f64) -> f64,
 ) -> Vec<Thread> {
     let is_same = |one: &Process<'_>, other: &Process<'_>| one.first.started == other.first.started;
-    let runs_on = |id: u64, process: &Process<'_>| {
-        end.get(&id).is_some_and(|later| is_same(process, later))
-    };
+    let runs_on =
+        |id: u64, process: &Process<'_>| end.get(&id).is_some_and(|later| is_same(process, later));
     // What had been used before the first reading, by the ancestor that has it now.
     let mut before: HashMap<u64, f64> = HashMap::new();
     for (id, process) in start.iter().filter(|(id, process)| !runs_on(**id, process)) {

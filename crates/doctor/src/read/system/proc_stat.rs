@@ -81,6 +81,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     let ticks = |table: &Table| -> Vec<f64> {
         CPU_FIGURES.iter().filter_map(|name| figure(table, &format!("{name}_ticks"))).collect()
     };
+    let look = tasks::look(evidence);
     let mut interval_s = None;
     let mut busy_percent = None;
     let mut found = None;
@@ -89,13 +90,18 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         if earlier.iter().sum::<f64>() > later.iter().sum::<f64>() {
             std::mem::swap(&mut earlier, &mut later);
         }
-        let passed: Vec<f64> =
+        let mut passed: Vec<f64> =
             later.iter().zip(&earlier).map(|(later, earlier)| (later - earlier).max(0.0)).collect();
         let all: f64 = passed.iter().sum();
         if all > 0.0 && passed.len() >= 4 {
-            let part = |at: usize| passed.get(at).copied().unwrap_or(0.0) * 100.0 / all;
             let cpus = evidence.host.cpus.as_ref().map_or(1.0, |cpus| f64::from(cpus.value.max(1)));
             interval_s = Some(all / TICKS_PER_SECOND / cpus);
+            // What looking took is nobody's use of the machine.
+            for (at, seconds) in [(0, look.0), (2, look.1)] {
+                passed[at] = (passed[at] - seconds * TICKS_PER_SECOND).max(0.0);
+            }
+            let all = passed.iter().sum::<f64>().max(1.0);
+            let part = |at: usize| passed.get(at).copied().unwrap_or(0.0) * 100.0 / all;
             busy_percent = Some((100.0 - part(3) - part(4)) * cpus);
             found = last.figures.first().map(|figure| CpuUse {
                 user: part(0) + part(1),
