@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use super::host::{cgroups, disks, served, tasks};
+use super::host::{self as live, cgroups, served, tasks};
 use super::profile::{
     folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
 };
@@ -502,7 +502,7 @@ static WHOLE: &[Format] = &[
     format(
         "diskstats",
         Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
-        disks::read,
+        live::disks::read,
     ),
     format(
         "modules",

@@ -5,7 +5,7 @@
 //! needed for shares; threads need one (a timestamp, `/proc/uptime`), or the ticks.
 
 use crate::evidence::{CpuUse, Evidence, Number, Table};
-use crate::read::host;
+use crate::read::host::{self, tasks};
 use crate::read::host::tasks::{Interval, TICKS_PER_SECOND};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
