@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod advise;
 pub mod answers;
 pub mod atlas;
 pub mod bundle;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::weigh::{CERTAIN, EvidenceLine, LIKELY, Weighed, has_gap};
-use super::{named, rank, remedy, step};
+use super::lookalike::{self, Neighbour, OpenQuestion};
+use super::weigh::{CERTAIN, EvidenceLine, LIKELY, Weighed};
+use crate::advise;
 use crate::answers::Answers;
-use crate::evidence::Source;
 use crate::expression::{Environment, ExpressionError};
 use crate::facts::parse_versions;
-use crate::rule::{Remedy, Role, Rule, RuleSet};
+use crate::rule::{Remedy, Role, Rule};
 
 /// Confidence in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,28 +40,6 @@ impl fmt::Display for Word {
             Self::Certain => "certain",
         })
     }
-}
-
-/// A look-alike that is out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Neighbour {
-    /// Its rule.
-    pub cause: String,
-    /// The fact that rules it out.
-    pub because: String,
-    /// Where that is from.
-    pub sources: Vec<Source>,
-}
-
-/// A look-alike that is still open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenQuestion {
-    /// Its rule.
-    pub cause: String,
-    /// What would separate it.
-    pub by: String,
-    /// What to run.
-    pub ask: Option<String>,
 }
 
 /// Installed version against the fix.
@@ -121,49 +99,23 @@ pub struct Finding {
     pub references: Vec<String>,
 }
 
-/// Writes a finding out.
+/// Writes a finding out: that of `weighed[at]`.
 pub(super) fn finding(
-    rule: &Rule,
-    weighed: Weighed,
-    rules: &RuleSet,
+    weighed: &[(&Rule, Weighed)],
+    at: usize,
     environment: &Environment,
     answers: &Answers,
 ) -> Result<Finding, ExpressionError> {
-    environment.set_share(weighed.share_percent);
-    let (mut ruled_out, mut open) = (Vec::new(), Vec::new());
+    let (rule, own) = (weighed[at].0, &weighed[at].1);
+    environment.set_share(own.share_percent);
     let facts = environment.facts();
-    let of_zfs = named::is_of_zfs(rule);
-    let impossible = |cause: &str| {
-        rules.get(cause).is_some_and(|rule| {
-            rank::needs_zfs(rule) && !answers.zfs.is_hinted
-                || facts.cannot_have(&rule.text.requires).is_some()
-        })
-    };
-    for neighbour in rule.lookalikes.iter().filter(|one| !impossible(&one.cause)) {
-        let truth = match &neighbour.ruled_out {
-            Some(condition) => environment.truth(condition)?,
-            None => (None, crate::facts::Trace::default()),
-        };
-        if truth.0 == Some(true) {
-            let (because, mut sources) = neighbour.because.write(environment)?;
-            sources.extend(truth.1.sources);
-            sources.dedup();
-            ruled_out.push(Neighbour { cause: neighbour.cause.clone(), because, sources });
-        } else {
-            let (by, _) = neighbour.because.write(environment)?;
-            let by = if has_gap(&by) {
-                neighbour.because.write_known(environment)?.unwrap_or_default()
-            } else {
-                by
-            };
-            let ask = neighbour.ask.as_deref().and_then(|ask| step::for_host(ask, facts, of_zfs));
-            open.push(OpenQuestion { cause: neighbour.cause.clone(), by, ask });
-        }
-    }
+    let of_zfs = advise::is_of_zfs(rule);
+    let (ruled_out, open) = lookalike::separated(rule, weighed, facts, answers);
+    let user = answers.users.first().map(|user| user.name.as_str());
     let (verdict, _) = rule.verdict.write(environment)?;
-    let remedy = match weighed.is_hint {
+    let remedy = match own.is_hint {
         true => Remedy::default(),
-        false => remedy::made_for(rule, environment)?,
+        false => advise::remedy(rule, environment, user)?,
     };
     Ok(Finding {
         id: rule.text.id.clone(),
@@ -171,19 +123,19 @@ pub(super) fn finding(
         role: rule.text.role,
         title: rule.text.title.clone(),
         verdict,
-        confidence: weighed.confidence,
-        word: Word::of(weighed.confidence),
-        is_hint: weighed.is_hint,
-        share_percent: weighed.share_percent,
-        evidence: weighed.evidence,
-        against: weighed.against,
-        not_known: weighed.not_known,
+        confidence: own.confidence,
+        word: Word::of(own.confidence),
+        is_hint: own.is_hint,
+        share_percent: own.share_percent,
+        evidence: own.evidence.clone(),
+        against: own.against.clone(),
+        not_known: own.not_known.clone(),
         ruled_out,
         open,
         remedy,
         versions: versions(rule, environment)?,
         mechanism: rule.text.mechanism.clone(),
-        ask: step::for_host(&rule.text.ask, environment.facts(), of_zfs).unwrap_or_default(),
+        ask: advise::for_host(&rule.text.ask, facts, of_zfs),
         references: rule.text.references.clone(),
     })
 }

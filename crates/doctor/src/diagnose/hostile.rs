@@ -2,9 +2,11 @@
 //! command that is printed such a name is one word, or is not there.
 
 use super::unfilled::{advice, commands, convincing, none_of, on_all, printed};
-use super::{step, weigh};
+use super::{next_step, weigh};
 use crate::answers::Answers;
-use crate::evidence::{Evidence, Figure, Number, Parameter, PoolLine, Property, Source, Table};
+use crate::evidence::{
+    Evidence, Figure, Number, Parameter, PoolLine, Property, Source, Statement, Table,
+};
 use crate::expression::Environment;
 use crate::facts::Facts;
 use crate::rule::{Rule, RuleSet};
@@ -139,6 +141,7 @@ fn with_name(evidence: &mut Evidence, name: &str, parameters: &[String]) {
             evidence.parameters.push(set(parameter));
         }
     }
+    evidence.host.ogive_mount = Some(Statement { value: format!("/{name}"), source: source() });
     for frame in evidence.kernel_stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
         frame.module = frame.module.as_ref().map(|_| name.to_owned());
     }
@@ -147,10 +150,7 @@ fn with_name(evidence: &mut Evidence, name: &str, parameters: &[String]) {
 /// The parameters that a rule advises to set.
 fn parameters_of(rule: &Rule) -> Vec<String> {
     let lines = rule.remedy.now.iter().chain(&rule.remedy.lasting);
-    let parts = lines.flat_map(|line| line.text.split("/parameters/").skip(1));
-    let name =
-        |part: &str| part.split(|c: char| c != '_' && !c.is_alphanumeric()).next().map(Into::into);
-    parts.filter_map(name).collect()
+    lines.filter_map(|line| line.text.parameter.clone()).collect()
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn a_name_in_a_command_is_one_word_whatever_it_is() {
             let answers = Answers::of(environment.facts());
             let weighed = weigh::weigh(rule, &environment).ok().flatten();
             let near: Vec<_> = weighed.into_iter().map(|one| (*rule, one)).collect();
-            let near = step::step(&near, &answers, &environment).map(|step| step.run);
-            let far = step::step(&[], &answers, &environment).map(|step| step.run);
+            let near = next_step(&near, &answers, &environment).map(|step| step.run);
+            let far = next_step(&[], &answers, &environment).map(|step| step.run);
             let in_text = advice(&found).into_iter().flat_map(|text| text.split('`').skip(1));
             let in_text = in_text.step_by(2).map(ToOwned::to_owned);
             let asked = commands(&found).into_iter().cloned().chain(near).chain(far);

@@ -4,32 +4,28 @@
 //! order (`rank`). Where nothing is at least *possible*, the
 //! verdict is that the evidence does not suffice, with the one command that would help.
 
-mod argument;
-mod clause;
 mod finding;
 #[cfg(test)]
 mod hostile;
-mod looked_for;
-mod named;
-mod native;
+mod lookalike;
 mod rank;
-mod remedy;
 mod running;
-mod step;
 #[cfg(test)]
 mod unfilled;
 mod verdict;
 mod weigh;
 
-use crate::answers::Answers;
+use crate::advise::{self, Near};
+use crate::answers::{Among, Answers};
 use crate::evidence::{Evidence, Input, Statement};
 use crate::expression::Environment;
 use crate::facts::{Consumer, Facts};
 use crate::rule::{Rule, RuleSet};
 
-pub use finding::{Finding, Neighbour, OpenQuestion, VersionAdvice, Word};
+pub use crate::advise::Step;
+pub use finding::{Finding, VersionAdvice, Word};
+pub use lookalike::{Neighbour, OpenQuestion};
 pub use running::Running;
-pub use step::Step;
 pub use verdict::{Place, Verdict, VerdictKind};
 pub use weigh::EvidenceLine;
 pub use weigh::{CERTAIN, LIKELY, POSSIBLE};
@@ -114,6 +110,27 @@ fn is_asked_about(rule: &Rule, of_ogive: bool) -> bool {
     }
 }
 
+/// A candidate below this is not worth a question of its own.
+const WORTH_ASKING: f64 = 0.30;
+
+/// What to run next, where it would tell more.
+fn next_step(
+    weighed: &[(&Rule, weigh::Weighed)],
+    answers: &Answers,
+    environment: &Environment,
+) -> Option<Step> {
+    // What is only near asks where nothing that is known excludes it.
+    let near = weighed.first().filter(|(rule, best)| {
+        best.confidence >= POSSIBLE
+            || best.confidence >= WORTH_ASKING
+                && answers.zfs.among != Among::No
+                // Where nothing shows ZFS, it is not asked about by what is hardly a guess.
+                && (!advise::works_in_pools(rule) || advise::has_pool(environment.facts()))
+    });
+    let near = near.map(|(rule, best)| Near { rule, open: &best.open });
+    advise::step(near, answers, environment)
+}
+
 /// Weighs all rules against the evidence.
 pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let environment = Environment::new(Facts::with_patterns(evidence, rules.patterns()));
@@ -141,12 +158,12 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
     let verdict = verdict::verdict(&weighed, &answers, &environment);
     let mut findings = Vec::new();
     let mut considered = Vec::new();
-    for (rule, result) in weighed {
+    for (at, (rule, result)) in weighed.iter().enumerate() {
         if result.confidence < POSSIBLE || findings.len() >= MAX_FINDINGS {
             considered.push((rule.text.id.clone(), result.confidence));
             continue;
         }
-        match finding::finding(rule, result, rules, &environment, &answers) {
+        match finding::finding(&weighed, at, &environment, &answers) {
             Ok(finding) => findings.push(finding),
             Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
         }

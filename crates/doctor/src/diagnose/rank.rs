@@ -184,7 +184,7 @@ role = "ROLE"
 title = "t"
 verdict = "v"
 grade = "A"
-ask = "true"
+ask = ["who"]
 [remedy]
 "#;
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use regex::Regex;
 
-use super::{Finding, finding, step, weigh};
+use super::{Finding, finding, next_step, weigh};
 use crate::answers::Answers;
 use crate::bundle::Loader;
 use crate::evidence::{Evidence, Source, Statement};
@@ -137,9 +137,11 @@ fn faults_of(found: &Finding, place: &str) -> Vec<String> {
 
 /// The rule as it would be printed, were it found.
 pub(super) fn printed(rule: &Rule, rules: &RuleSet, environment: &Environment) -> Option<Finding> {
-    let weighed = weigh::weigh(rule, environment).ok()??;
+    let mut weighed = vec![(rule, weigh::weigh(rule, environment).ok()??)];
+    let like = rule.text.lookalikes.iter().filter_map(|id| rules.get(id));
+    weighed.extend(like.filter_map(|one| Some((one, weigh::weigh(one, environment).ok()??))));
     let answers = Answers::of(environment.facts());
-    let found = finding::finding(rule, weighed, rules, environment, &answers);
+    let found = finding::finding(&weighed, 0, environment, &answers);
     Some(found.expect("a bundled rule is sound"))
 }
 
@@ -230,7 +232,7 @@ fn no_system_is_told_commands_of_another() {
         let answers = Answers::of(facts);
         let weighed = weigh::weigh(rule, &environment).ok().flatten();
         let near: Vec<_> = weighed.into_iter().map(|one| (*rule, one)).collect();
-        let step = step::step(&near, &answers, &environment);
+        let step = next_step(&near, &answers, &environment);
         let step = step.map(|step| format!("{} | {}", step.run, step.outcomes.join(" | ")));
         // The name of the cause is what it is, wherever.
         let step = step.map(|step| step.replace(&rule.text.title, ""));
@@ -250,14 +252,22 @@ fn no_system_is_told_commands_of_another() {
 }
 
 #[test]
-fn every_general_step_is_of_its_own_system() {
-    for (system, run, outcomes) in step::all() {
-        let text = format!("{run} | {}", outcomes.join(" | "));
-        if system.is_empty() {
-            continue;
-        }
-        for word in foreign(system).into_iter().filter(|word| *word != "top -b ") {
-            assert!(!text.contains(word), "{system}: {word} in {text}");
+fn every_probe_and_command_is_of_its_own_system() {
+    for system in ["linux", "freebsd", "illumos", "macos", "windows"] {
+        let looks = crate::rule::probes().iter().filter_map(|probe| {
+            let means = probe.means(system).join(" | ");
+            Some((probe.id.as_str(), format!("{} | {means}", probe.run(system)?)))
+        });
+        let does = crate::rule::commands().iter().filter_map(|command| {
+            let undo = command.undo(system).unwrap_or_default();
+            Some((command.id.as_str(), format!("{} | {undo}", command.run(system)?)))
+        });
+        for (id, text) in looks.chain(does) {
+            // "top -b" of FreeBSD is its own.
+            let own = |word: &&str| system == "freebsd" && *word == "top -b ";
+            for word in foreign(system).into_iter().filter(|word| !own(word)) {
+                assert!(!text.contains(word), "{id} on {system}: {word} in {text}");
+            }
         }
     }
 }

@@ -2,10 +2,9 @@
 //!
 //! A cause that is only possible never makes the sentence; it stands behind it, with its odds.
 
-use super::looked_for;
 use super::running;
-use super::step::{self, Step};
 use super::weigh::{POSSIBLE, Weighed};
+use crate::advise::Step;
 use crate::answers::{Among, Answers, ClauseKind, Kind, LINE, State, Statement};
 use crate::expression::Environment;
 use crate::rule::{Role, Rule, SignKind};
@@ -68,7 +67,7 @@ pub struct Place {
     pub by: &'static str,
     /// Percent of the busy CPU, by functions.
     pub percent: Option<f64>,
-    /// It in words, with the facts that would tell more.
+    /// It in words.
     pub sentence: String,
     /// It as a line.
     pub(crate) line: Statement,
@@ -114,8 +113,8 @@ pub(super) fn verdict(
     {
         return likely(rule, best, weighed, answers, environment);
     }
-    let place = place(weighed, environment);
-    let step = step::step(weighed, answers, environment);
+    let place = place(environment);
+    let step = super::next_step(weighed, answers, environment);
     let line = answers.statement();
     // Of the innocent the line says all that is known.
     let told = named.filter(|(rule, _)| rule.text.family != "innocent" || line.is_none());
@@ -244,8 +243,9 @@ fn likely(
         None if gap => rule.text.title.clone(),
         None => sentence,
     };
-    let step =
-        (kind == VerdictKind::Open).then(|| step::step(weighed, answers, environment)).flatten();
+    let step = (kind == VerdictKind::Open)
+        .then(|| super::next_step(weighed, answers, environment))
+        .flatten();
     Verdict { kind, sentence, step, place: None }
 }
 
@@ -266,9 +266,8 @@ fn kind_of(answers: &Answers) -> VerdictKind {
     }
 }
 
-/// Where the CPU goes although no known cause fits, or where threads stand, and which facts would
-/// tell more.
-fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Place> {
+/// Where the CPU goes although no known cause fits, or where threads stand.
+fn place(environment: &Environment) -> Option<Place> {
     let facts = environment.facts();
     let enough = facts.profile_samples().is_ok_and(|samples| samples >= FEWEST_SAMPLES)
         || facts.profile_samples().is_err();
@@ -282,8 +281,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
         };
         let line =
             Statement::new(said(&format!(" ({}; most in {})", top.does, top.function)), said(""));
-        let more = looked_for::would_tell(weighed, top.name, facts);
-        let (sentence, percent) = (format!("{}{more}", line.whole()), Some(top.percent));
+        let (sentence, percent) = (line.whole(), Some(top.percent));
         return Some(Place { name: top.name, by: "functions", percent, sentence, line });
     }
     let top = facts.top_standing()?;
@@ -293,8 +291,7 @@ fn place(weighed: &[(&Rule, Weighed)], environment: &Environment) -> Option<Plac
     };
     let said = |does: &str| format!("{stand}{does}, and none of the known causes fits");
     let line = Statement::new(said(&format!(" ({}; in {})", top.does, top.function)), said(""));
-    let more = looked_for::would_tell(weighed, top.name, facts);
-    let sentence = format!("{} It shows where, not how much.{more}", line.whole());
+    let sentence = format!("{} It shows where, not how much.", line.whole());
     Some(Place { name: top.name, by: "stacks", percent: None, sentence, line })
 }
 

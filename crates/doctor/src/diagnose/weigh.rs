@@ -361,7 +361,7 @@ role = "cause"
 title = "t"
 verdict = "v"
 grade = "A"
-ask = "true"
+ask = ["who"]
 prior = -1.0
 [[signs]]
 kind = "config"

@@ -49,11 +49,18 @@ pub fn faults(expression: &Expression) -> Vec<String> {
 
 /// Whether it asks for words in lines that no format claims.
 pub fn asks_for_words(expression: &Expression) -> bool {
-    fn asks(expression: &IdedExpr) -> bool {
+    calls(expression, &["said", "tells"])
+}
+
+/// Whether an expression calls one of these operators or functions.
+pub(super) fn calls(expression: &Expression, names: &[&str]) -> bool {
+    fn within(expression: &IdedExpr, names: &[&str]) -> bool {
         let Expr::Call(call) = &expression.expr else { return false };
-        matches!(call.func_name.as_str(), "said" | "tells") || call.args.iter().any(asks)
+        let target = call.target.as_deref();
+        names.contains(&call.func_name.as_str())
+            || call.args.iter().chain(target).any(|part| within(part, names))
     }
-    asks(expression.program().expression())
+    within(expression.program().expression(), names)
 }
 
 fn walk(expression: &IdedExpr, found: &mut Vec<String>) {

@@ -73,6 +73,11 @@ impl Expression {
         &self.source
     }
 
+    /// Whether it compares anything downwards.
+    pub(crate) fn asks_for_less(&self) -> bool {
+        lint::calls(self, &["_<_", "_<=_"])
+    }
+
     /// The compiled program.
     pub(crate) fn program(&self) -> &Program {
         &self.program

@@ -191,6 +191,26 @@ impl Template {
         Ok((known.split_whitespace().count() > 1).then_some(known))
     }
 
+    /// What the text would say of a figure that is not known yet, or `None` where it names a value
+    /// rather than an amount.
+    pub fn sought(&self) -> Option<String> {
+        let mut text = String::new();
+        for (at, part) in self.parts.iter().enumerate() {
+            text.push_str(match part {
+                Part::Words(words) => words,
+                Part::Value(_, Format::Percent) => "a large part",
+                Part::Value(_, Format::Bytes) => "much",
+                Part::Value(_, Format::Count) => "many",
+                Part::Value(_, Format::Rate) => match self.parts.get(at + 1) {
+                    Some(Part::Words(words)) if words.starts_with(' ') => "many",
+                    _ => "many times a second",
+                },
+                Part::Value(_, Format::Plain | Format::Number | Format::Seconds) => return None,
+            });
+        }
+        Some(text)
+    }
+
     /// The text as the rule has it, expressions reduced to `…`.
     pub fn outline(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {

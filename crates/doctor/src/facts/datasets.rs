@@ -105,6 +105,21 @@ impl Facts {
         self.dataset_uses.get_or_init(|| uses(&self.evidence().tables))
     }
 
+    /// Bytes that programs read or write at a time in a data set, over all between the first and
+    /// the last reading; `None` where there is but one, or nothing moved.
+    pub fn io_size(&self, dataset: &str) -> Option<f64> {
+        let found = self.dataset_uses().iter().find(|one| one.name == dataset)?;
+        let calls = found.reads + found.writes;
+        (calls > 0.0).then(|| found.bytes() / calls)
+    }
+
+    /// A property of a data set as a number, sizes in bytes.
+    pub fn dataset_number(&self, dataset: &str, name: &str) -> Option<f64> {
+        let mut all = self.evidence().properties.iter();
+        let found = all.find(|known| known.owner == dataset && known.name == name)?;
+        quantity(&found.value)
+    }
+
     /// Bytes that programs read and wrote between the first and the last reading, by data set, most
     /// first; those of none are left out.
     pub fn datasets_by_traffic(&self) -> Vec<(String, f64)> {

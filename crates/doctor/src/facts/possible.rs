@@ -150,7 +150,7 @@ impl Facts {
     }
 
     /// Lowest and highest release of OpenZFS it can be, where the atlas can say anything of it.
-    fn openzfs_range(&self) -> Option<(Version, Version)> {
+    pub(crate) fn openzfs_range(&self) -> Option<(Version, Version)> {
         let os = self.os().unwrap_or_default();
         if os == "illumos" || os == "macos" {
             return None;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::rule::{Rule, RuleSet, SignKind};
+use crate::rule::{ActionText, Rule, RuleSet, SignKind, probe};
 
 /// All rules, a line each, by family.
 pub fn list(rules: &RuleSet) -> String {
@@ -58,12 +58,8 @@ pub fn explain(rule: &Rule) -> String {
     if let Some(share) = &text.share {
         let _ = writeln!(out, "\nShare of the CPU: {share}");
     }
-    if !rule.lookalikes.is_empty() {
-        out.push_str("\nNot to be confused with:\n");
-        for neighbour in &rule.lookalikes {
-            let ask = neighbour.ask.as_ref().map(|ask| format!("; ask: {ask}")).unwrap_or_default();
-            let _ = writeln!(out, "  {}: {}{ask}", neighbour.cause, neighbour.because.outline());
-        }
+    if !text.lookalikes.is_empty() {
+        let _ = writeln!(out, "\nNot to be confused with: {}", text.lookalikes.join(", "));
     }
     let parts = [
         ("Now", &text.remedy.now),
@@ -75,14 +71,17 @@ pub fn explain(rule: &Rule) -> String {
         if !lines.is_empty() {
             let _ = writeln!(out, "\n{title}:");
             lines.iter().for_each(|line| {
-                let _ = writeln!(out, "  {}", line.text);
-                for (word, condition) in line.conditions() {
-                    let _ = writeln!(out, "    {word} {condition}");
+                let _ = writeln!(out, "  {}", outline(line));
+                for (word, expression) in line.expressions() {
+                    let _ = writeln!(out, "    {word} {expression}");
                 }
             });
         }
     }
-    let _ = writeln!(out, "\nWhat settles it: {}", text.ask);
+    out.push_str("\nWhat settles it:\n");
+    for probe in text.ask.iter().filter_map(|id| probe(id)) {
+        let _ = writeln!(out, "  {} [{}]", probe.shows, probe.id);
+    }
     if !text.references.is_empty() {
         out.push_str("\nReferences:\n");
         text.references.iter().for_each(|reference| {
@@ -90,6 +89,25 @@ pub fn explain(rule: &Rule) -> String {
         });
     }
     out
+}
+
+/// A line of a remedy as a rule has it, for any host.
+fn outline(line: &ActionText) -> String {
+    let value = line.value.as_deref().or(line.amount.as_deref()).unwrap_or("");
+    let property = line.property.as_ref().or(line.pool_property.as_ref());
+    let does = match (&line.parameter, property, &line.run, &line.probe) {
+        (Some(name), ..) => format!("set the parameter {name} to {value}"),
+        (_, Some(name), ..) => format!("set the property {name}={value}"),
+        (_, _, Some(id), _) => format!("the action {id}"),
+        (.., Some(id)) => format!("look with {id}"),
+        _ if line.replace => "replace the disk".to_owned(),
+        _ if !line.upgrade.is_empty() => format!("upgrade to {}", line.upgrade.join(", ")),
+        _ => String::new(),
+    };
+    let words = line.say.as_deref().or(line.text.as_deref()).unwrap_or("");
+    let system = if line.systems.is_empty() { String::new() } else { line.systems.join(", ") };
+    let parts = [words, &does, &system];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" | ")
 }
 
 fn kind(kind: SignKind) -> &'static str {

@@ -1,7 +1,8 @@
 //! A rule with its expressions compiled.
 
+use super::action::{Action, ActionText};
 use super::patterns;
-use super::text::{Advice, LookAlikeText, RuleText, SignKind, SignText};
+use super::text::{RuleText, SignKind, SignText};
 use crate::atlas;
 use crate::expression::{Expression, ExpressionError, Template};
 
@@ -59,36 +60,30 @@ pub struct Rule {
     pub share: Option<Expression>,
     /// The signs.
     pub signs: Vec<Sign>,
-    /// The neighbours.
-    pub lookalikes: Vec<LookAlike>,
     /// Where the releases with its fix are advised.
     pub fix_when: Option<Expression>,
     /// What to do.
-    pub remedy: RemedyLines,
+    pub remedy: Actions,
 }
 
 /// A compiled remedy.
 #[derive(Debug)]
-pub struct RemedyLines {
+pub struct Actions {
     /// At once, and to be taken back.
-    pub now: Vec<RemedyLine>,
+    pub now: Vec<Action>,
     /// For good.
-    pub lasting: Vec<RemedyLine>,
+    pub lasting: Vec<Action>,
     /// How to see that it worked.
-    pub verify: Vec<RemedyLine>,
+    pub verify: Vec<Action>,
     /// What does not help.
-    pub dont: Vec<RemedyLine>,
+    pub dont: Vec<Action>,
 }
 
-/// A compiled line of a remedy.
-#[derive(Debug)]
-pub struct RemedyLine {
-    /// What to do.
-    pub text: String,
-    /// It is advised only where this holds.
-    pub when: Option<Expression>,
-    /// It is not advised where this holds.
-    pub unless: Option<Expression>,
+impl Actions {
+    /// Every line of it.
+    pub fn all(&self) -> impl Iterator<Item = &Action> {
+        [&self.now, &self.lasting, &self.verify, &self.dont].into_iter().flatten()
+    }
 }
 
 /// A compiled sign.
@@ -108,17 +103,16 @@ pub struct Sign {
     pub text: Template,
 }
 
-/// A compiled neighbour.
-#[derive(Debug)]
-pub struct LookAlike {
-    /// Its rule.
-    pub cause: String,
-    /// Condition under which it is out.
-    pub ruled_out: Option<Expression>,
-    /// By which fact.
-    pub because: Template,
-    /// What to run where it is open.
-    pub ask: Option<String>,
+impl Sign {
+    /// What it would say of figures that are not known yet; `None` where that cannot be said: it
+    /// names a value, or looks for little of something.
+    pub(crate) fn sought(&self) -> Option<String> {
+        let is_plain = self.text.expressions().next().is_none();
+        if !is_plain && self.when.asks_for_less() {
+            return None;
+        }
+        self.text.sought()
+    }
 }
 
 impl Rule {
@@ -161,23 +155,17 @@ impl Rule {
                 text: Template::parse(&sign.text).map_err(at("signs.text"))?,
             })
         };
-        let lookalike = |neighbour: &LookAlikeText| -> Result<LookAlike, RuleError> {
-            Ok(LookAlike {
-                cause: neighbour.cause.clone(),
-                ruled_out: expression(&neighbour.ruled_out, "lookalikes.ruled_out")?,
-                because: Template::parse(&neighbour.because).map_err(at("lookalikes.because"))?,
-                ask: neighbour.ask.clone(),
+        let line = |text: &ActionText| -> Result<Action, RuleError> {
+            Ok(Action {
+                when: expression(&text.when, "remedy.when")?,
+                unless: expression(&text.unless, "remedy.unless")?,
+                amount: expression(&text.amount, "remedy.amount")?,
+                old: expression(&text.old, "remedy.old")?,
+                text: text.clone(),
             })
         };
-        let line = |advice: &Advice| -> Result<RemedyLine, RuleError> {
-            Ok(RemedyLine {
-                text: advice.text.clone(),
-                when: expression(&advice.when, "remedy.when")?,
-                unless: expression(&advice.unless, "remedy.unless")?,
-            })
-        };
-        let lines = |lines: &[Advice]| lines.iter().map(line).collect::<Result<Vec<_>, _>>();
-        let remedy = RemedyLines {
+        let lines = |lines: &[ActionText]| lines.iter().map(line).collect::<Result<Vec<_>, _>>();
+        let remedy = Actions {
             now: lines(&text.remedy.now)?,
             lasting: lines(&text.remedy.lasting)?,
             verify: lines(&text.remedy.verify)?,
@@ -190,7 +178,6 @@ impl Rule {
             applies: expression(&text.applies, "applies")?,
             share: expression(&text.share, "share")?,
             signs: text.signs.iter().map(sign).collect::<Result<_, _>>()?,
-            lookalikes: text.lookalikes.iter().map(lookalike).collect::<Result<_, _>>()?,
             text,
         })
     }
@@ -202,30 +189,13 @@ impl Rule {
         all.extend(self.applies.iter().map(|expression| ("applies".to_owned(), expression)));
         all.extend(self.share.iter().map(|expression| ("share".to_owned(), expression)));
         all.extend(self.fix_when.iter().map(|expression| ("fix_when".to_owned(), expression)));
-        let remedy = &self.remedy;
-        let lines = [&remedy.now, &remedy.lasting, &remedy.verify, &remedy.dont];
-        for line in lines.into_iter().flatten() {
-            all.extend(line.when.iter().map(|when| ("remedy.when".to_owned(), when)));
-            all.extend(line.unless.iter().map(|unless| ("remedy.unless".to_owned(), unless)));
+        for line in self.remedy.all() {
+            all.extend(line.expressions().map(|(place, one)| (place.to_owned(), one)));
         }
         for (at, sign) in self.signs.iter().enumerate() {
             all.push((format!("signs[{at}].when"), &sign.when));
             all.extend(
                 sign.text.expressions().map(|expression| (format!("signs[{at}].text"), expression)),
-            );
-        }
-        for (at, neighbour) in self.lookalikes.iter().enumerate() {
-            all.extend(
-                neighbour
-                    .ruled_out
-                    .iter()
-                    .map(|expression| (format!("lookalikes[{at}].ruled_out"), expression)),
-            );
-            all.extend(
-                neighbour
-                    .because
-                    .expressions()
-                    .map(|expression| (format!("lookalikes[{at}].because"), expression)),
             );
         }
         all

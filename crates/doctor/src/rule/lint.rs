@@ -1,6 +1,6 @@
 //! What is wrong with a rule beyond its syntax.
 
-use super::{Role, Rule, RuleSet, RuleText, SignKind};
+use super::{ActionText, Role, Rule, RuleSet, RuleText, SignKind, command, probe};
 use crate::atlas::{self, version::list};
 use crate::expression::{asks_for_words, faults};
 use crate::facts::{PROCESSORS, Requires, SYSTEMS};
@@ -76,8 +76,11 @@ fn check_words(rule: &Rule, found: &mut Vec<String>) {
     if !["A", "B", "C"].contains(&text.grade.as_str()) {
         found.push(format!("grade {:?} is not A, B or C", text.grade));
     }
-    if text.ask.trim().is_empty() {
-        found.push("ask: one command that would settle it".to_owned());
+    if text.ask.is_empty() {
+        found.push("ask: name a probe that would settle it".to_owned());
+    }
+    for id in text.ask.iter().filter(|id| probe(id).is_none()) {
+        found.push(format!("ask: probes.toml has no {id}"));
     }
     let remedy = &text.remedy;
     if text.role == Role::Cause
@@ -112,9 +115,46 @@ fn check_fixes(text: &RuleText, found: &mut Vec<String>) {
         }
     }
     for line in text.remedy.lines() {
-        for clause in line.text.split(';').flat_map(|part| part.split(". ")) {
-            check_clause(clause, found);
+        check_action(line, found);
+    }
+}
+
+/// What a line of a remedy names is there.
+fn check_action(line: &ActionText, found: &mut Vec<String>) {
+    let words = line.say.iter().chain(&line.text);
+    for clause in words.flat_map(|text| text.split(';')).flat_map(|part| part.split(". ")) {
+        check_clause(clause, found);
+    }
+    let mut lacks =
+        |what: &str, name: &str| found.push(format!("remedy: there is no {what} {name}"));
+    if let Some(name) = &line.parameter
+        && !name.contains('.')
+        && atlas::tunables(name).next().is_none()
+    {
+        lacks("tunable", name);
+    }
+    if let Some(name) = &line.property
+        && atlas::brought(name).is_none()
+    {
+        lacks("property", name);
+    }
+    if let Some(id) = line.run.as_deref().filter(|id| command(id).is_none()) {
+        lacks("action", id);
+    }
+    if let Some(id) = line.probe.as_deref().filter(|id| probe(id).is_none()) {
+        lacks("probe", id);
+    }
+    for name in &line.upgrade {
+        let known = atlas::is_commit(name) && atlas::first_releases(name).is_some();
+        if !known && !atlas::releases().contains(&name.as_str()) {
+            lacks("commit or release", name);
         }
+    }
+    for system in line.systems.iter().filter(|system| !SYSTEMS.contains(&system.as_str())) {
+        lacks("system", system);
+    }
+    if line.say.as_ref().is_some_and(|words| words.contains('`') && line.probe.is_none()) {
+        found.push("remedy: words hold no command: name a probe or an action".to_owned());
     }
 }
 
@@ -169,16 +209,8 @@ fn check_requires(requires: &Requires, found: &mut Vec<String>) {
 }
 
 fn check_neighbours(rule: &Rule, rules: &RuleSet, found: &mut Vec<String>) {
-    for neighbour in &rule.lookalikes {
-        if rules.get(&neighbour.cause).is_none() {
-            found.push(format!("lookalikes: there is no rule {}", neighbour.cause));
-        }
-        if neighbour.ruled_out.is_none() && neighbour.ask.is_none() {
-            found.push(format!(
-                "lookalikes: {}: say what rules it out, or what to ask",
-                neighbour.cause
-            ));
-        }
+    for cause in rule.text.lookalikes.iter().filter(|cause| rules.get(cause).is_none()) {
+        found.push(format!("lookalikes: there is no rule {cause}"));
     }
 }
 

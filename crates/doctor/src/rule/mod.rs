@@ -4,18 +4,19 @@
 //! compiled; [`RuleSet`] is all of them. The rules of this crate are compiled in, and a directory
 //! of further ones can be read. The format is taught in `docs/rules.md`.
 
+mod action;
 mod compile;
 mod lint;
 mod patterns;
+mod probe;
 mod set;
 mod text;
 mod weights;
 
-pub use compile::{LookAlike, RemedyLine, RemedyLines, Rule, RuleError, Sign};
+pub use action::{Action, ActionText, Direction};
+pub use compile::{Actions, Rule, RuleError, Sign};
 pub use lint::lint;
+pub use probe::{Command, Probe, Question, command, commands, probe, probes};
 pub use set::RuleSet;
-pub use text::{
-    Advice, Expectation, LookAlikeText, Remedy, RemedyText, Role, RuleText, SignKind, SignText,
-    TestText,
-};
+pub use text::{Expectation, Remedy, RemedyText, Role, RuleText, SignKind, SignText, TestText};
 pub use weights::sign_key;

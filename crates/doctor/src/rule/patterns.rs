@@ -37,16 +37,13 @@ pub(super) fn write_out(rule: &mut RuleText) -> Result<(), Fault> {
     names.optional("share", &mut rule.share)?;
     names.optional("fix_when", &mut rule.fix_when)?;
     for line in rule.remedy.lines_mut() {
-        names.optional("remedy.when", &mut line.when)?;
-        names.optional("remedy.unless", &mut line.unless)?;
+        for (place, text) in line.expressions_mut() {
+            names.optional(place, text)?;
+        }
     }
     for (at, sign) in rule.signs.iter_mut().enumerate() {
         names.expression(&format!("signs[{at}].when"), &mut sign.when)?;
         names.template(&format!("signs[{at}].text"), &mut sign.text)?;
-    }
-    for (at, neighbour) in rule.lookalikes.iter_mut().enumerate() {
-        names.optional(&format!("lookalikes[{at}].ruled_out"), &mut neighbour.ruled_out)?;
-        names.template(&format!("lookalikes[{at}].because"), &mut neighbour.because)?;
     }
     match rule.patterns.keys().find(|name| !names.used.contains(name.as_str())) {
         Some(name) => Err(fault(name, "is used in no expression of the rule: remove it")),

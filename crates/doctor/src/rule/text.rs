@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::action::{self, ActionText};
 use crate::facts::Requires;
 
 /// What ZFS, or whoever the rule names, has to do with the CPU.
@@ -96,8 +97,8 @@ pub struct RuleText {
     /// Kinds of evidence that would settle it.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// One command that would settle it.
-    pub ask: String,
+    /// Probes that would settle it, best first.
+    pub ask: Vec<String>,
     /// Where the knowledge is from.
     #[serde(default)]
     pub references: Vec<String>,
@@ -107,9 +108,9 @@ pub struct RuleText {
     /// Signs for and against.
     #[serde(default)]
     pub signs: Vec<SignText>,
-    /// Neighbours, and what separates each.
+    /// Rules that look like it: their own signs say what separates them.
     #[serde(default)]
-    pub lookalikes: Vec<LookAlikeText>,
+    pub lookalikes: Vec<String>,
     /// What to do.
     pub remedy: RemedyText,
     /// Its own tests.
@@ -137,95 +138,34 @@ pub struct SignText {
     pub text: String,
 }
 
-/// A neighbour.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct LookAlikeText {
-    /// Its rule.
-    pub cause: String,
-    /// Condition under which it is out.
-    #[serde(default)]
-    pub ruled_out: Option<String>,
-    /// By which fact (template).
-    pub because: String,
-    /// What to run where it is open.
-    #[serde(default)]
-    pub ask: Option<String>,
-}
-
-/// What to do, as a rule has it for any host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// What to do, as a rule has it for any host. Of the lines of a list the first that fits the host
+/// is the one that is shown.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemedyText {
     /// At once, and to be taken back.
-    #[serde(default)]
-    pub now: Vec<Advice>,
+    #[serde(default, deserialize_with = "action::lines")]
+    pub now: Vec<ActionText>,
     /// For good.
-    #[serde(default)]
-    pub lasting: Vec<Advice>,
+    #[serde(default, deserialize_with = "action::lines")]
+    pub lasting: Vec<ActionText>,
     /// How to see that it worked.
-    #[serde(default)]
-    pub verify: Vec<Advice>,
+    #[serde(default, deserialize_with = "action::lines")]
+    pub verify: Vec<ActionText>,
     /// What does not help.
-    #[serde(default)]
-    pub dont: Vec<Advice>,
+    #[serde(default, deserialize_with = "action::lines")]
+    pub dont: Vec<ActionText>,
 }
 
 impl RemedyText {
     /// Every line of it.
-    pub fn lines(&self) -> impl Iterator<Item = &Advice> {
+    pub fn lines(&self) -> impl Iterator<Item = &ActionText> {
         [&self.now, &self.lasting, &self.verify, &self.dont].into_iter().flatten()
     }
 
     /// The same, to be changed.
-    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = &mut Advice> {
+    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = &mut ActionText> {
         [&mut self.now, &mut self.lasting, &mut self.verify, &mut self.dont].into_iter().flatten()
-    }
-}
-
-/// A line of a remedy, and on which hosts it is one: a text, or a table with conditions.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(from = "AdviceForm")]
-pub struct Advice {
-    /// What to do.
-    pub text: String,
-    /// It is advised only where this is shown to hold.
-    pub when: Option<String>,
-    /// It is not advised where this is shown to hold.
-    pub unless: Option<String>,
-}
-
-impl Advice {
-    /// Its conditions, by the name that they have in a rule.
-    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let both = [("when", &self.when), ("unless", &self.unless)];
-        both.into_iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum AdviceForm {
-    Always(String),
-    Somewhere(Somewhere),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Somewhere {
-    text: String,
-    #[serde(default)]
-    when: Option<String>,
-    #[serde(default)]
-    unless: Option<String>,
-}
-
-impl From<AdviceForm> for Advice {
-    fn from(form: AdviceForm) -> Self {
-        match form {
-            AdviceForm::Always(text) => Self { text, when: None, unless: None },
-            AdviceForm::Somewhere(Somewhere { text, when, unless }) => Self { text, when, unless },
-        }
     }
 }
 

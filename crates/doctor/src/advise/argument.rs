@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 1024;
 
 /// A name, quoted where a shell needs that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Argument {
+pub(crate) struct Argument {
     text: String,
     is_plain: bool,
 }
@@ -23,7 +23,7 @@ impl Argument {
     /// A name as a word. `None` for one that a tool would take for an option, that ends the
     /// backquotes around a command, that calls up an older command even in quotes (csh), that has
     /// what nobody sees, or of which bytes were lost.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         let lost = name.contains([char::REPLACEMENT_CHARACTER, '`', '!']);
         let wrong = name.is_empty() || name.len() > MAX_BYTES || name.starts_with('-');
         if lost || wrong || one_line(name) != name {
@@ -35,7 +35,7 @@ impl Argument {
 
     /// The word where `before` stands before it in a command. A script in quotes takes only what
     /// needs none of its own.
-    pub(super) fn behind(&self, before: &str) -> Option<&str> {
+    pub(crate) fn behind(&self, before: &str) -> Option<&str> {
         (self.is_plain || !ends_in_quotes(before)).then_some(&self.text)
     }
 }

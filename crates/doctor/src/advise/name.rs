@@ -1,9 +1,9 @@
-//! What a command is about, by its name on this host: pool, disk, data set, program.
+//! What a command is about, by its name on this host: pool, disk, data set, program, mount.
 //!
-//! A text has a word in capitals where the name belongs. The evidence often has the name: the disk
-//! that is slow, failed or has errors, the only pool, the program on top. Where it has not, the
-//! word stays, and behind the text stands how to find the name. All words of a text are looked for
-//! at once, so that no name is searched for others, and each name is an [`Argument`].
+//! A command has a slot where a name belongs: `{pool}`. The evidence often has the name: the disk
+//! that is slow, failed or has errors, the pools that are used, the program on top. A command whose
+//! name is not known is not printed. All slots of a text are filled at once, so that no name is
+//! searched for others, and each name is an [`Argument`].
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,6 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::argument::Argument;
-use super::native;
 use crate::atlas;
 use crate::evidence::{Number, PoolLine};
 use crate::facts::{Facts, is_zfs_module};
@@ -20,13 +19,6 @@ use crate::rule::{Role, Rule};
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
-
-/// Words that a name may take the place of, each by itself.
-static WORDS: LazyLock<BTreeMap<&'static str, Regex>> = LazyLock::new(|| {
-    ["POOL", "DEVICE", "OLD", "CACHE-DEVICE", "DATASET", "PROCESS", "MD"]
-        .map(|word| (word, compiled(&format!(r"(^|[^\w-]){word}\b"))))
-        .into()
-});
 
 /// Names of disks as systems give them.
 static DISK: LazyLock<Regex> = LazyLock::new(|| {
@@ -49,76 +41,122 @@ const SLOWER: f64 = 2.0;
 /// A disk that is busy for so many percent of the time.
 const BUSY_PERCENT: f64 = 85.0;
 
-/// The text with the names that the evidence has; a program it has no name for is `user`.
-pub(super) fn fill(text: &str, facts: &Facts, user: Option<&str>) -> String {
-    static ANY: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(
-            r"(?P<before>/dev/|^|[^\w-])(?P<word>CACHE-DEVICE|DEVICE|OLD|POOL|DATASET|MD|PROCESS)\b",
-        )
+/// More names than this are not listed in one line of advice.
+const MAX_POOLS: usize = 4;
+
+/// Names that are known beside those of the evidence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Names<'a> {
+    /// The program that the answers name.
+    pub(super) user: Option<&'a str>,
+    /// A number that a rule computes, and the one that takes it back.
+    pub(super) amount: Option<f64>,
+    pub(super) old: Option<f64>,
+}
+
+/// The slot that stayed open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unknown<'t>(pub(super) &'t str);
+
+/// The command with the names that the evidence has: one for each pool that is meant.
+pub(super) fn fill<'t>(
+    text: &'t str,
+    facts: &Facts,
+    names: &Names<'_>,
+) -> Result<Vec<String>, Unknown<'t>> {
+    static SLOT: LazyLock<Regex> = LazyLock::new(|| {
+        compiled(r"\{(pool|dataset|device|disk|cache|process|mount|md|amount|old)\}")
     });
-    // What changes a data set is not pointed at one because no other was shown.
-    let only_shows = text.contains("zfs get") || text.contains("zfs list");
-    let with = |found: &Captures<'_>| {
-        let (before, word) = (&found["before"], &found["word"]);
-        let place = (before != "/dev/").then_some(before);
-        let name = match word {
-            "CACHE-DEVICE" => cache_device(facts),
-            "DEVICE" if place.is_none() => slow_disk(facts).map(|disk| path(&disk)),
-            "DEVICE" | "OLD" => disk_of_pool(facts),
-            "POOL" => pool(facts),
-            "DATASET" if only_shows => dataset(facts),
-            "MD" => md(facts).map(|name| format!("{}{name}", place.map_or(before, |_| ""))),
-            "PROCESS" => program(facts).or_else(|| user.and_then(as_pgrep_knows)),
-            _ => None,
+    if !SLOT.is_match(text) {
+        return Ok(vec![text.to_owned()]);
+    }
+    let of_disk = text.contains("{device}");
+    let pools = if text.contains("{pool}") { pools(facts, of_disk) } else { vec![String::new()] };
+    let mut all = Vec::new();
+    for pool in &pools {
+        let mut open = None;
+        let with = |found: &Captures<'_>| {
+            let slot = found.get(1).map_or("", |slot| slot.as_str());
+            let start = found.get(0).map_or(0, |slot| slot.start());
+            let name = one(slot, pool, facts, names);
+            let name = name.as_deref().and_then(Argument::of);
+            match name.as_ref().and_then(|name| name.behind(&text[..start])) {
+                Some(name) => name.to_owned(),
+                None => {
+                    if open.is_none() {
+                        open = found.get(1).map(|slot| slot.range());
+                    }
+                    String::new()
+                }
+            }
         };
-        let start = found.name("word").map_or(0, |word| word.start());
-        let name = name.as_deref().and_then(Argument::of);
-        let name = name.as_ref().and_then(|name| name.behind(&text[..start]));
-        match name {
-            Some(name) => format!("{}{name}", place.unwrap_or_default()),
-            None => found[0].to_owned(),
+        let command = SLOT.replace_all(text, with).into_owned();
+        match open {
+            None => all.push(command),
+            Some(range) => return Err(Unknown(&text[range])),
         }
-    };
-    ANY.replace_all(text, with).into_owned()
+    }
+    if all.is_empty() { Err(Unknown("pool")) } else { Ok(all) }
 }
 
-/// Whether a text names a program, and none is known but `user`.
-pub(super) fn lacks_program(text: &str, facts: &Facts, user: Option<&str>) -> bool {
-    WORDS["PROCESS"].is_match(text)
-        && program(facts).or_else(|| user.and_then(as_pgrep_knows)).is_none()
+/// The name for one slot.
+fn one(slot: &str, pool: &str, facts: &Facts, names: &Names<'_>) -> Option<String> {
+    let number = |value: Option<f64>| value.filter(|value| *value >= 0.0 && *value < 1.8e19);
+    match slot {
+        "pool" => Some(pool.to_owned()),
+        "dataset" => dataset(facts),
+        "device" => disk_of_pool(facts),
+        "disk" => slow_disk(facts).map(|disk| path(&disk)),
+        "cache" => cache_device(facts),
+        "process" => program(facts).or_else(|| names.user.and_then(as_pgrep_knows)),
+        "mount" => mount(facts),
+        "md" => md(facts).map(|name| format!("/dev/{name}")),
+        "amount" => number(names.amount).map(|value| format!("{value:.0}")),
+        "old" => number(names.old).map(|value| format!("{value:.0}")),
+        _ => None,
+    }
 }
 
-/// How to find the names that stayed open in a text; nothing where none did.
-pub(super) fn how_to_find(text: &str, facts: &Facts) -> Vec<String> {
-    let mut hints = Vec::new();
-    let has = |word: &str| WORDS.get(word).is_some_and(|pattern| pattern.is_match(text));
-    let system = native::system(facts);
-    if has("CACHE-DEVICE") {
-        hints.push("CACHE-DEVICE stands below `cache` in `zpool status`.".to_owned());
+/// Where the mount of ogive is that was asked about.
+fn mount(facts: &Facts) -> Option<String> {
+    let mount = facts.evidence().host.ogive_mount.as_ref()?;
+    mount.value.starts_with('/').then(|| mount.value.clone())
+}
+
+/// The pools that are meant: the one of the slow disk, those in which something runs, those with
+/// traffic, or all that are shown if they are few.
+fn pools(facts: &Facts, of_disk: bool) -> Vec<String> {
+    if let Some(only) = pool(facts) {
+        return vec![only];
     }
-    if has("DEVICE") {
-        let tool = match (has_pool(facts), native::command("iostat -x 5 2", &system)) {
-            (Some(true), _) | (_, None) => "zpool iostat -vl 5 2".to_owned(),
-            (_, Some(tool)) => tool,
-        };
-        hints.push(format!("DEVICE is the disk with the longest wait in `{tool}`."));
+    if of_disk {
+        return Vec::new();
     }
-    if has("POOL") {
-        hints.push("POOL: see `zpool list`.".to_owned());
+    let lines = &facts.evidence().pools;
+    let runs = lines.iter().filter(|line| line.text.contains("in progress"));
+    let mut found: Vec<String> = runs.map(|line| line.pool.clone()).collect();
+    if found.is_empty() {
+        let used = facts.datasets_by_traffic().into_iter();
+        found = used.filter_map(|(name, _)| Some(name.split('/').next()?.to_owned())).collect();
     }
-    if has("DATASET") {
-        hints.push("DATASET is the one that is read or written: `zfs list`.".to_owned());
+    if found.is_empty() {
+        let owners = facts.evidence().properties.iter();
+        let owners = owners.filter(|known| known.of_pool).map(|known| known.owner.clone());
+        found = owners.chain(lines.iter().map(|line| line.pool.clone())).collect();
     }
-    hints
+    found.retain(|name| !name.is_empty());
+    found.sort_unstable();
+    found.dedup();
+    if found.len() > MAX_POOLS { Vec::new() } else { found }
 }
 
 /// Whether a rule that is found has seen ZFS. The innocent are found on hosts that have none.
-pub(super) fn is_of_zfs(rule: &Rule) -> bool {
+pub(crate) fn is_of_zfs(rule: &Rule) -> bool {
     rule.text.family != "innocent"
 }
 
 /// Whether a rule is about what ZFS does in its pools.
-pub(super) fn works_in_pools(rule: &Rule) -> bool {
+pub(crate) fn works_in_pools(rule: &Rule) -> bool {
     matches!(rule.text.role, Role::Cause | Role::LegitWork | Role::NotCpu)
         && is_of_zfs(rule)
         && rule.text.family != "ogive"
@@ -147,7 +185,7 @@ pub(super) fn has_pool(facts: &Facts) -> Option<bool> {
 }
 
 /// The pool that is meant: the one of the slow disk, or the only one.
-pub(super) fn pool(facts: &Facts) -> Option<String> {
+fn pool(facts: &Facts) -> Option<String> {
     if let Some(only) = facts.only_pool() {
         return Some(only.to_owned());
     }
@@ -226,7 +264,7 @@ fn cache_device(facts: &Facts) -> Option<String> {
 }
 
 /// The disk that failed, has errors or is slower than the others, where the evidence has one.
-pub(super) fn slow_disk(facts: &Facts) -> Option<String> {
+fn slow_disk(facts: &Facts) -> Option<String> {
     failed_of_pool(facts)
         .or_else(|| {
             slowest(facts, "zpool_iostat", &["disk_wait_read_ns", "disk_wait_write_ns"], 1e6)

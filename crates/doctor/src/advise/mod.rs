@@ -1,0 +1,37 @@
+//! What to run and what to do, made for the host at hand.
+//!
+//! Probes, commands and actions are data (`probes.toml`, `actions.toml`, a rule's `[remedy]`). Here
+//! they are filled with the host's names, checked against what the host has, and written out. A
+//! command is printed only if its system has it, every name in it is known, and what it sets
+//! exists, fits and changes something. No text that was written is read again.
+//!
+//! Names of the evidence enter a command as an [`Argument`](argument::Argument), and nowhere else.
+
+mod argument;
+mod look;
+mod name;
+mod next;
+mod parameter;
+mod property;
+mod remedy;
+
+pub(crate) use look::{asked, for_host};
+pub(crate) use name::{is_of_zfs, works_in_pools};
+pub use next::Step;
+pub(crate) use next::{Near, step};
+pub(crate) use remedy::remedy;
+
+use crate::facts::Facts;
+
+/// Whether there is a pool here, for all that is shown.
+pub(crate) fn has_pool(facts: &Facts) -> bool {
+    name::has_pool(facts) == Some(true)
+}
+
+/// The system at hand, by its name in the evidence; empty where it is not known.
+pub(crate) fn system(facts: &Facts) -> String {
+    match facts.os_or_told().unwrap_or_default().as_str() {
+        "solaris" => "illumos".to_owned(),
+        name => name.to_owned(),
+    }
+}

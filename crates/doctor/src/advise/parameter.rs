@@ -1,0 +1,382 @@
+//! Setting a parameter on this host, or why not.
+//!
+//! A parameter is advised where this release has it and lets it be written, the value fits its type
+//! and changes something, and the system has a way to set it. The way back holds the value that was
+//! read; where none was read, it says how to read it first. What cannot be checked is said.
+
+use std::fmt::Write as _;
+
+use super::argument::Argument;
+use crate::atlas::{self, Tunable};
+use crate::facts::Facts;
+use crate::rule::Direction;
+
+/// So many parameters of a module make a list that is whole.
+const WHOLE_LIST: usize = 20;
+/// Parameters that 0 does not set while the module runs, and the figure that is in force.
+const IGNORE_ZERO: [(&str, &str); 2] = [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")];
+/// Parameters of which another one limits the effect, and the figure that is in force.
+const LIMITED: [(&str, &str); 1] = [("dbuf_cache_max_bytes", "dbufstats.cache_target_bytes")];
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// The command with its way back, or the line of a file.
+    Made(String),
+    /// It is set so already: name and value.
+    Already(String),
+    /// It is not to be had here, or does nothing.
+    No,
+}
+
+/// A parameter, the value that it is to have, and when that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+    pub(super) only: Option<Direction>,
+    /// In the file of settings that last, instead of at once.
+    pub(super) lasting: bool,
+}
+
+/// The command for a host of this system.
+pub(super) fn set(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
+    if wanted.name.contains('.') {
+        return set_sysctl(wanted, facts, system);
+    }
+    let fixed = beating(facts, wanted);
+    let (name, value, beaten) = match &fixed {
+        Some((name, bytes)) => (name.as_str(), bytes.as_str(), Some(wanted.name)),
+        None => (wanted.name, wanted.value, None),
+    };
+    let now = read(facts, name);
+    let Some((tunable, checked)) = known(facts, name, system, now.is_some()) else {
+        return Setting::No;
+    };
+    if !fits(tunable.kind, value) || is_limited(facts, name, value, now.as_deref(), wanted.only) {
+        return Setting::No;
+    }
+    let wanted = Wanted { name, value, ..wanted };
+    if let Some(now) = &now
+        && is_so(now, wanted, tunable.default == Some("0"))
+    {
+        let now = Argument::of(now).map_or_else(|| value.to_owned(), |now| now.to_string());
+        let now = if now.contains('[') { value.to_owned() } else { now };
+        return Setting::Already(format!("{name} is {now}"));
+    }
+    let Some(way) = Way::of(tunable, name, system, facts) else { return Setting::No };
+    if wanted.lasting {
+        return way.file(value).map_or(Setting::No, Setting::Made);
+    }
+    if !tunable.writable {
+        return Setting::No;
+    }
+    let old = back(facts, name, now.as_deref());
+    let mut made = format!("`{}`", way.set(value));
+    let _ = match old {
+        Some(old) => {
+            let beats =
+                beaten.map_or_else(String::new, |beaten| format!("; it is set and beats {beaten}"));
+            write!(made, " (undo: `{}`{beats})", way.set(&old))
+        }
+        None => write!(made, " (note the old value first: `{}`)", way.get()),
+    };
+    if !checked {
+        made.push_str(", if this release has it: that was not shown");
+    }
+    Setting::Made(made)
+}
+
+/// How a system sets it.
+enum Way {
+    /// A file of Linux's module.
+    Module(&'static str, String),
+    /// A sysctl, and the file in which it lasts.
+    Sysctl(String, &'static str),
+    /// A line of illumos's /etc/system.
+    System(String),
+}
+
+impl Way {
+    fn of(tunable: Tunable, name: &str, system: &str, facts: &Facts) -> Option<Self> {
+        match system {
+            "" | "linux" => Some(Self::Module(module(name, facts), name.to_owned())),
+            "freebsd" => {
+                let file = if tunable.writable { "/etc/sysctl.conf" } else { "/boot/loader.conf" };
+                Some(Self::Sysctl(tunable.sysctl?.to_owned(), file))
+            }
+            "illumos" => Some(Self::System(name.to_owned())),
+            _ => None,
+        }
+    }
+
+    fn set(&self, value: &str) -> String {
+        match self {
+            Self::Module(module, name) => {
+                format!("echo {value} > /sys/module/{module}/parameters/{name}")
+            }
+            Self::Sysctl(name, _) => format!("sysctl {name}={value}"),
+            Self::System(name) => format!("set zfs:{name}={value}"),
+        }
+    }
+
+    fn get(&self) -> String {
+        match self {
+            Self::Module(module, name) => format!("cat /sys/module/{module}/parameters/{name}"),
+            Self::Sysctl(name, _) | Self::System(name) => format!("sysctl {name}"),
+        }
+    }
+
+    /// The line that lasts, and its file.
+    fn file(&self, value: &str) -> Option<String> {
+        Some(match self {
+            Self::Module(module, name) => format!(
+                "options {module} {name}={value} in /etc/modprobe.d/zfs.conf, and load the module \
+                 anew"
+            ),
+            Self::Sysctl(name, file) => format!("{name}={value} in {file}"),
+            Self::System(name) => format!("set zfs:{name}={value} in /etc/system, and reboot"),
+        })
+    }
+}
+
+/// A sysctl of Linux's own.
+fn set_sysctl(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
+    let Wanted { name, value, .. } = wanted;
+    if !matches!(system, "" | "linux") {
+        return Setting::No;
+    }
+    let now = read(facts, name);
+    if let Some(now) = &now
+        && is_so(now, wanted, false)
+    {
+        return Setting::Already(format!("{name} is {value}"));
+    }
+    let old = now.as_deref().and_then(Argument::of);
+    Setting::Made(match old {
+        _ if wanted.lasting => format!("{name}={value} in /etc/sysctl.d"),
+        Some(old) => format!("`sysctl {name}={value}` (undo: `sysctl {name}={old}`)"),
+        None => format!("`sysctl {name}={value}` (note the old value first: `sysctl {name}`)"),
+    })
+}
+
+/// Its value as it was read, by any of its names.
+fn read(facts: &Facts, name: &str) -> Option<String> {
+    let sysctl = atlas::tunables(name).filter_map(|tunable| tunable.sysctl).last();
+    let text = facts.param_text(name).ok();
+    let text = text.or_else(|| facts.param_text(sysctl?).ok());
+    text.map(|text| text.trim().to_owned())
+}
+
+/// The tunable as this release has it, and whether that could be checked.
+fn known(facts: &Facts, name: &str, system: &str, was_read: bool) -> Option<(Tunable, bool)> {
+    let all: Vec<Tunable> = atlas::tunables(name).collect();
+    let range = facts.openzfs_range();
+    let has =
+        |tunable: &&Tunable| range.is_none_or(|range| atlas::may_include(tunable.releases, range));
+    let tunable = *all.iter().rev().find(has)?;
+    if was_read {
+        return Some((tunable, true));
+    }
+    // A whole list that lacks it says that it is not there.
+    let start = if system == "freebsd" { "vfs.zfs." } else { "zfs_" };
+    let parameters = &facts.evidence().parameters;
+    let listed = parameters.iter().filter(|known| known.name.starts_with(start)).count();
+    if listed >= WHOLE_LIST {
+        return None;
+    }
+    // illumos has what the oldest OpenZFS had, and its own.
+    let oldest = oldest()?;
+    if system == "illumos" && !all.iter().any(|one| atlas::may_include(one.releases, oldest)) {
+        return None;
+    }
+    Some((tunable, range.is_some()))
+}
+
+/// Whether a value can be written into a parameter of this type.
+fn fits(kind: &str, value: &str) -> bool {
+    let is_number = value.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    match kind {
+        "i32" => value.parse::<i32>().is_ok(),
+        "u32" => value.parse::<u32>().is_ok(),
+        "u64" => value.parse::<u64>().is_ok(),
+        _ => !is_number || value.parse::<u64>().is_ok(),
+    }
+}
+
+/// Whether it is set so already; where it is to be changed in one direction, or further.
+fn is_so(now: &str, wanted: Wanted<'_>, zero_is_default: bool) -> bool {
+    match (now.parse::<f64>(), wanted.value.parse::<f64>()) {
+        (Ok(now), Ok(value)) if (now - value).abs() < 1e-9 => true,
+        // 0 stands for a default that is not 0.
+        (Ok(now), Ok(_)) if now == 0.0 && zero_is_default => false,
+        (Ok(now), Ok(value)) => match wanted.only {
+            Some(Direction::Up) => now > value,
+            Some(Direction::Down) => now < value,
+            None => false,
+        },
+        _ => now == wanted.value || now.contains(&format!("[{}]", wanted.value)),
+    }
+}
+
+/// Whether another parameter keeps it from having an effect.
+fn is_limited(
+    facts: &Facts,
+    name: &str,
+    value: &str,
+    now: Option<&str>,
+    only: Option<Direction>,
+) -> bool {
+    let Some((_, figure)) = LIMITED.iter().find(|(limited, _)| *limited == name) else {
+        return false;
+    };
+    let Ok(value) = value.parse::<f64>() else { return true };
+    let now = now.and_then(|now| now.parse::<f64>().ok());
+    match (facts.gauge(figure), now, only) {
+        // Something else holds it below what is set.
+        (Ok(in_force), Some(now), Some(Direction::Up)) => now == 0.0 || now > in_force,
+        (Ok(in_force), _, _) => value >= in_force,
+        (Err(_), ..) => only == Some(Direction::Up),
+    }
+}
+
+/// The value that takes it back.
+fn back(facts: &Facts, name: &str, now: Option<&str>) -> Option<String> {
+    let ignores = IGNORE_ZERO.iter().find(|(ignores, _)| *ignores == name);
+    if let Some((_, figure)) = ignores
+        && now.is_none_or(|now| now == "0")
+    {
+        return facts.arc(figure).ok().map(|bytes| format!("{bytes:.0}"));
+    }
+    let now = now?;
+    // Of a list with the chosen one marked the chosen one is written back.
+    let chosen = now.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let now = chosen.map_or(now, |(chosen, _)| chosen);
+    if now.contains(' ') {
+        return None;
+    }
+    Argument::of(now).map(|now| now.to_string())
+}
+
+/// The fixed limit that beats a percentage, where it is set, and as many bytes as the percentage
+/// would be of the ARC's limit.
+fn beating(facts: &Facts, wanted: Wanted<'_>) -> Option<(String, String)> {
+    let fixed = wanted.name.strip_suffix("_percent")?;
+    if atlas::tunables(fixed).last()?.wins_over != Some(wanted.name) {
+        return None;
+    }
+    let set: f64 = read(facts, fixed)?.parse().ok()?;
+    let percent: f64 = wanted.value.parse().ok()?;
+    let more = percent / 100.0 * facts.arc("c_max").ok()?;
+    // A limit that is lower than what is set would make it worse.
+    (set > 0.0 && set < more).then(|| (fixed.to_owned(), format!("{more:.0}")))
+}
+
+/// The module whose parameter it is. From 2.2 on there is one beside `spl`.
+fn module(name: &str, facts: &Facts) -> &'static str {
+    if name.starts_with("spl_") {
+        "spl"
+    } else if name.starts_with("icp_") && facts.zfs_at_least("2.2.0") != Ok(true) {
+        "icp"
+    } else {
+        "zfs"
+    }
+}
+
+fn oldest() -> Option<(atlas::Version, atlas::Version)> {
+    atlas::releases().first().and_then(|release| atlas::parse_versions(release))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Evidence;
+    use crate::read::{finish, read_bytes};
+
+    fn facts(files: &[(&str, &str)]) -> Facts {
+        let mut evidence = Evidence::default();
+        for (name, text) in files {
+            read_bytes(&mut evidence, name, text.as_bytes());
+        }
+        finish(&mut evidence);
+        Facts::new(evidence)
+    }
+
+    fn raise(name: &str, value: &str, files: &[(&str, &str)], system: &str) -> Setting {
+        let only = Some(Direction::Up);
+        set(Wanted { name, value, only, lasting: false }, &facts(files), system)
+    }
+
+    const LIMIT: &str = "zfs_arc_meta_limit_percent";
+    const PATH: &str = "/sys/module/zfs/parameters/zfs_arc_meta_limit_percent";
+
+    #[test]
+    fn a_fixed_limit_beats_its_percentage_and_is_the_one_to_change() {
+        let files = [
+            ("arcstats", "13 1 0x01 2 96 1 2\nname type data\nc_max 4 1000000000\nsize 4 9\n"),
+            (
+                "parameters",
+                "/sys/module/zfs/parameters/zfs_arc_meta_limit:500000000\n\
+                 /sys/module/zfs/parameters/zfs_arc_meta_limit_percent:75\n",
+            ),
+        ];
+        let made = "`echo 900000000 > /sys/module/zfs/parameters/zfs_arc_meta_limit` (undo: `echo \
+                    500000000 > /sys/module/zfs/parameters/zfs_arc_meta_limit`; it is set and \
+                    beats zfs_arc_meta_limit_percent)";
+        assert_eq!(raise(LIMIT, "90", &files, "linux"), Setting::Made(made.to_owned()));
+    }
+
+    #[test]
+    fn what_takes_it_back_is_the_value_that_was_read_and_none_is_invented() {
+        let read = format!("{PATH}:60\n");
+        let made = format!("`echo 90 > {PATH}` (undo: `echo 60 > {PATH}`)");
+        let files = [("parameters", read.as_str())];
+        assert_eq!(raise(LIMIT, "90", &files, "linux"), Setting::Made(made));
+        let made = format!("`echo 90 > {PATH}` (note the old value first: `cat {PATH}`)");
+        let version = [("zfs-version.txt", "zfs-2.1.11-1\nzfs-kmod-2.1.11-1\n")];
+        assert_eq!(raise(LIMIT, "90", &version, "linux"), Setting::Made(made.clone()));
+        // Of a paste it is not known whether the release has it.
+        let unsure = format!("{made}, if this release has it: that was not shown");
+        assert_eq!(raise(LIMIT, "90", &[], "linux"), Setting::Made(unsure));
+    }
+
+    #[test]
+    fn a_release_without_the_parameter_is_not_told_of_it() {
+        let version = [("zfs-version.txt", "zfs-2.3.9-1\nzfs-kmod-2.3.9-1\n")];
+        assert_eq!(raise(LIMIT, "90", &version, "linux"), Setting::No);
+        let dynamic = [("zfs-version.txt", "zfs-2.1.11-1\nzfs-kmod-2.1.11-1\n")];
+        assert_eq!(raise("spl_taskq_thread_dynamic", "0", &dynamic, "linux"), Setting::No);
+        for system in ["illumos", "macos", "windows"] {
+            assert_eq!(raise("zfs_arc_dnode_limit_percent", "75", &[], system), Setting::No);
+        }
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_or_changes_nothing_is_not_advised() {
+        let read =
+            |value: &str| format!("/sys/module/zfs/parameters/dbuf_cache_max_bytes:{value}\n");
+        let stats = "15 1 0x01 2 96 1 2\nname type data\ncache_target_bytes 4 17874944\n";
+        // The default of all ones: the share of the ARC limits, and twice as much fits no type.
+        let all_ones = read("18446744073709551615");
+        let files = [("parameters", all_ones.as_str()), ("dbufstats", stats)];
+        for value in ["36893488147419103232", "35749888"] {
+            assert_eq!(raise("dbuf_cache_max_bytes", value, &files, "linux"), Setting::No);
+        }
+        let small = read("17874944");
+        let files = [("parameters", small.as_str()), ("dbufstats", stats)];
+        let made = raise("dbuf_cache_max_bytes", "35749888", &files, "linux");
+        assert!(matches!(made, Setting::Made(_)), "{made:?}");
+        let higher = format!("{PATH}:95\n");
+        let files = [("parameters", higher.as_str())];
+        let already = Setting::Already(format!("{LIMIT} is 95"));
+        assert_eq!(raise(LIMIT, "90", &files, "linux"), already);
+    }
+
+    #[test]
+    fn the_command_is_that_of_the_system() {
+        let files = [("sysctl.txt", "vfs.zfs.arc.meta_limit_percent: 75\n")];
+        let made = "`sysctl vfs.zfs.arc.meta_limit_percent=90` (undo: `sysctl \
+                    vfs.zfs.arc.meta_limit_percent=75`)";
+        assert_eq!(raise(LIMIT, "90", &files, "freebsd"), Setting::Made(made.to_owned()));
+    }
+}

@@ -1,0 +1,207 @@
+//! Setting a property of the data sets or pools that are meant, or why not.
+//!
+//! Those with traffic are meant, as far as their property is shown; else the only one that set it
+//! for itself, or the only one. Where none can be told the advice names none, and says what shows
+//! which.
+
+use super::argument::Argument;
+use super::parameter::Setting;
+use crate::atlas;
+use crate::evidence::Property;
+use crate::facts::Facts;
+
+/// Data sets with less than this part of the largest traffic are not meant.
+const WORTH: f64 = 0.2;
+/// So many data sets are named.
+const MAX_OWNERS: usize = 3;
+/// Records that would be made smaller by less than this many times are left as they are.
+const TIMES_TOO_LARGE: f64 = 2.0;
+/// The record where it is not known how much programs read and write at a time.
+const SMALL_RECORD: &str = "16K";
+/// The value of a rule that stands for the size of what programs read and write at a time.
+const IO_SIZE: &str = "io-size";
+
+/// The commands, with their way back.
+pub(super) fn set(name: &str, value: &str, of_pool: bool, facts: &Facts) -> Option<Setting> {
+    let has = |runs| facts.openzfs_range().is_none_or(|range| atlas::may_include(runs, range));
+    if !atlas::brought(name).is_none_or(has) {
+        return Some(Setting::No);
+    }
+    let meant = implicated(facts, of_pool, name, value);
+    let (mut made, mut already) = (Vec::new(), Vec::new());
+    for now in &meant {
+        let Some(wanted) = value_for(value, now, facts) else {
+            already.push(*now);
+            continue;
+        };
+        if is_value(name, &now.value, &wanted) {
+            already.push(*now);
+        } else {
+            made.extend(command(name, &wanted, now));
+        }
+    }
+    if !made.is_empty() {
+        return Some(Setting::Made(made.join("; ")));
+    }
+    let first = already.first()?;
+    let on = match Argument::of(&first.owner) {
+        Some(owner) if already.len() > 1 => format!(" on {owner} and others"),
+        Some(owner) => format!(" on {owner}"),
+        None => String::new(),
+    };
+    let value = if value == IO_SIZE { first.value.as_str() } else { value };
+    let value = Argument::of(value).map_or_else(String::new, |value| format!("={value}"));
+    Some(Setting::Already(format!("{name}{value}{on}")))
+}
+
+/// The value in words, where no owner is known.
+pub(super) fn in_words(value: &str) -> &str {
+    if value == IO_SIZE { SMALL_RECORD } else { value }
+}
+
+/// The command for one owner.
+fn command(name: &str, value: &str, now: &Property) -> Option<String> {
+    let owner = Argument::of(&now.owner)?;
+    let tool = if now.of_pool { "zpool" } else { "zfs" };
+    let own = now.origin.as_deref().is_none_or(|origin| matches!(origin, "local" | "received"));
+    let undo = match Argument::of(&format!("{name}={}", now.value)) {
+        _ if !own && !now.of_pool => format!("undo: `zfs inherit {name} {owner}`"),
+        Some(before) => format!("undo: `{tool} set {before} {owner}`"),
+        None => format!("note the old value first: `{tool} get {name} {owner}`"),
+    };
+    Some(format!("`{tool} set {name}={value} {owner}` ({undo})"))
+}
+
+/// The value for this data set; `None` where its records are about as large as they should be.
+fn value_for(value: &str, now: &Property, facts: &Facts) -> Option<String> {
+    if value != IO_SIZE {
+        return Some(value.to_owned());
+    }
+    let Some(bytes) = facts.io_size(&now.owner) else { return Some(SMALL_RECORD.to_owned()) };
+    let record = facts.dataset_number(&now.owner, &now.name)?;
+    let mut size = 4096.0;
+    while size < bytes && size < record {
+        size *= 2.0;
+    }
+    (size * TIMES_TOO_LARGE <= record).then(|| format!("{:.0}K", size / 1024.0))
+}
+
+/// The data sets or pools that are meant; none where it cannot be told.
+fn implicated<'f>(facts: &'f Facts, of_pool: bool, name: &str, value: &str) -> Vec<&'f Property> {
+    let all = &facts.evidence().properties;
+    let shown: Vec<&Property> = all
+        .iter()
+        .filter(|property| property.of_pool == of_pool && property.name == name)
+        .filter(|property| property.value != "-" && !property.owner.is_empty())
+        .collect();
+    let used = facts.datasets_by_traffic();
+    let most = used.first().map_or(0.0, |(_, bytes)| *bytes);
+    let used = used.iter().filter(|(_, bytes)| *bytes >= WORTH * most);
+    let owner = |name: &str| {
+        if of_pool { name.split('/').next() } else { Some(name) }.unwrap_or_default().to_owned()
+    };
+    let mut busy: Vec<&Property> = Vec::new();
+    for (dataset, _) in used {
+        let owner = owner(dataset);
+        let found = shown.iter().copied().find(|property| property.owner == owner);
+        let is_new = |found: &&Property| !busy.iter().any(|known| known.owner == found.owner);
+        busy.extend(found.filter(is_new));
+    }
+    if !busy.is_empty() {
+        busy.truncate(MAX_OWNERS);
+        return busy;
+    }
+    // Of large records the largest are meant.
+    let differs = |one: &&Property| match value {
+        IO_SIZE => facts.dataset_number(&one.owner, name).is_some_and(|size| size > 131_072.0),
+        value => !is_value(name, &one.value, value),
+    };
+    let differ: Vec<&Property> = shown.iter().copied().filter(differs).collect();
+    if differ.is_empty() {
+        return shown;
+    }
+    let only = |found: Vec<&'f Property>| if let [one] = found[..] { Some(one) } else { None };
+    let own = differ.iter().copied().filter(|one| one.origin.as_deref() == Some("local")).collect();
+    only(own).or_else(|| only(differ)).into_iter().collect()
+}
+
+/// Whether a property has a value, also where it is called `on`.
+fn is_value(name: &str, now: &str, wanted: &str) -> bool {
+    let on = match name {
+        "compression" => "lz4",
+        "checksum" => "fletcher4",
+        _ => "on",
+    };
+    let plain = |value: &str| if value == "on" { on.to_owned() } else { value.to_owned() };
+    plain(now) == plain(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Evidence;
+    use crate::read::{finish, read_bytes};
+
+    fn made(name: &str, value: &str, files: &[(&str, &str)]) -> Option<Setting> {
+        let mut evidence = Evidence::default();
+        for (name, text) in files {
+            read_bytes(&mut evidence, name, text.as_bytes());
+        }
+        finish(&mut evidence);
+        set(name, value, false, &Facts::new(evidence))
+    }
+
+    const PROPERTIES: &str = "\
+NAME        PROPERTY     VALUE   SOURCE
+tank/idle   compression  gzip-9  local
+tank/busy   compression  zstd-19 inherited from tank
+tank/idle   recordsize   128K    default
+tank/busy   recordsize   1M      local
+";
+
+    fn objset(name: &str, read: u64, written: u64, taken: u64) -> String {
+        format!(
+            "30 1 0x01 7 2160 1000000000 {taken}\nname type data\ndataset_name 7 {name}\n\
+             writes 4 {}\nnwritten 4 {written}\nreads 4 1\nnread 4 {read}\nnunlinks 4 0\n\
+             nunlinked 4 0\n",
+            written / 6000
+        )
+    }
+
+    #[test]
+    fn the_dataset_is_the_one_that_is_used_and_not_the_first_of_the_list() {
+        let texts = [
+            objset("tank/idle", 9_000_000, 0, 2_000_000_000),
+            objset("tank/busy", 0, 6_000, 2_000_000_000),
+            objset("tank/idle", 9_000_000, 0, 9_000_000_000),
+            objset("tank/busy", 0, 900_000, 9_000_000_000),
+        ];
+        let files = [
+            ("zfs-get.txt", PROPERTIES),
+            ("start/proc/spl/kstat/zfs/tank/objset-0x36", texts[0].as_str()),
+            ("start/proc/spl/kstat/zfs/tank/objset-0x40", texts[1].as_str()),
+            ("end/proc/spl/kstat/zfs/tank/objset-0x36", texts[2].as_str()),
+            ("end/proc/spl/kstat/zfs/tank/objset-0x40", texts[3].as_str()),
+        ];
+        let made_of = |value: &str| Some(Setting::Made(value.to_owned()));
+        assert_eq!(
+            made("compression", "lz4", &files),
+            made_of(
+                "`zfs set compression=lz4 tank/busy` (undo: `zfs inherit compression tank/busy`)"
+            )
+        );
+        // One reading says nothing about now: two could be meant, one of them set it for itself.
+        assert_eq!(
+            made("compression", "lz4", &files[..3]),
+            made_of(
+                "`zfs set compression=lz4 tank/idle` (undo: `zfs set compression=gzip-9 tank/idle`)"
+            )
+        );
+        assert_eq!(made("compression", "lz4", &[]), None);
+        // What is written 6,000 bytes at a time asks for records of 8 KiB.
+        assert_eq!(
+            made("recordsize", "io-size", &files),
+            made_of("`zfs set recordsize=8K tank/busy` (undo: `zfs set recordsize=1M tank/busy`)")
+        );
+    }
+}

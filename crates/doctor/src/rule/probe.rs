@@ -1,0 +1,259 @@
+//! What rules name: probes (`probes.toml`) and commands that change something (`actions.toml`).
+//!
+//! Both are rows with a command for each system. The files are part of the program and are read
+//! once; the crate's tests see to it that they can be.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::SignKind;
+
+/// An open question that a probe answers where no cause is near.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// Everything: who uses how much.
+    Who,
+    /// What the kernel does.
+    Kernel,
+    /// What a program does.
+    Program,
+    /// Which disk, and for whom.
+    Disks,
+    /// Who has the memory.
+    Memory,
+    /// Which interrupts.
+    Interrupts,
+    /// Who takes the time.
+    Stolen,
+    /// Which locks.
+    Locks,
+    /// What threads wait for that sleep uninterruptibly.
+    Sleepers,
+}
+
+/// A command of one system.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Here {
+    Run(String),
+    Full {
+        run: String,
+        #[serde(default)]
+        means: Vec<String>,
+        #[serde(default)]
+        given: Vec<String>,
+    },
+}
+
+impl Here {
+    fn run(&self) -> &str {
+        match self {
+            Self::Run(run) | Self::Full { run, .. } => run,
+        }
+    }
+}
+
+/// Something to look at.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// Its name.
+    pub id: String,
+    /// What it shows, as the rest of "to see ...".
+    pub shows: String,
+    /// The open question that it answers.
+    #[serde(default)]
+    pub question: Option<Question>,
+    /// Kinds of signs that it settles.
+    #[serde(default)]
+    pub kinds: Vec<SignKind>,
+    /// Tables of figures that it shows.
+    #[serde(default)]
+    pub tables: Vec<String>,
+    /// Formats by which its output is known once given.
+    #[serde(default)]
+    given: Vec<String>,
+    /// Whether it is asked only where there may be a pool.
+    #[serde(default)]
+    pub pool: bool,
+    #[serde(default)]
+    means: Vec<String>,
+    #[serde(default)]
+    any: Option<Here>,
+    #[serde(default)]
+    linux: Option<Here>,
+    #[serde(default)]
+    freebsd: Option<Here>,
+    #[serde(default)]
+    illumos: Option<Here>,
+    #[serde(default)]
+    macos: Option<Here>,
+    #[serde(default)]
+    windows: Option<Here>,
+}
+
+impl Probe {
+    /// Its row for a system; `any` is that of every system but Windows that has none of its own.
+    fn here(&self, system: &str) -> Option<&Here> {
+        let own = match system {
+            "freebsd" => &self.freebsd,
+            "illumos" => &self.illumos,
+            "macos" => &self.macos,
+            "windows" => return self.windows.as_ref(),
+            _ => &self.linux,
+        };
+        own.as_ref().or(self.any.as_ref())
+    }
+
+    /// The command on a system; `None` where there is none.
+    pub fn run(&self, system: &str) -> Option<&str> {
+        self.here(system).map(Here::run).filter(|run| !run.is_empty())
+    }
+
+    /// What each outcome means on a system.
+    pub fn means(&self, system: &str) -> &[String] {
+        match self.here(system) {
+            Some(Here::Full { means, .. }) if !means.is_empty() => means,
+            _ => &self.means,
+        }
+    }
+
+    /// Formats by which its output is known on a system.
+    pub fn given(&self, system: &str) -> &[String] {
+        match self.here(system) {
+            Some(Here::Full { given, .. }) if !given.is_empty() => given,
+            _ => &self.given,
+        }
+    }
+}
+
+/// A way back that is the same everywhere, or one for each system.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Undo {
+    Everywhere(String),
+    BySystem(BTreeMap<String, String>),
+}
+
+/// A command that changes something.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Its name.
+    pub id: String,
+    /// Whether it is advised only where there may be a pool.
+    #[serde(default)]
+    pub pool: bool,
+    #[serde(default)]
+    undo: Option<Undo>,
+    #[serde(default)]
+    any: Option<String>,
+    #[serde(default)]
+    linux: Option<String>,
+    #[serde(default)]
+    freebsd: Option<String>,
+}
+
+impl Command {
+    /// The command on a system; `None` where there is none.
+    pub fn run(&self, system: &str) -> Option<&str> {
+        let own = match system {
+            "freebsd" => &self.freebsd,
+            "" | "linux" => &self.linux,
+            "windows" => return None,
+            _ => &None,
+        };
+        own.as_deref().or(self.any.as_deref())
+    }
+
+    /// What takes it back there.
+    pub fn undo(&self, system: &str) -> Option<&str> {
+        let system = if system.is_empty() { "linux" } else { system };
+        match self.undo.as_ref()? {
+            Undo::Everywhere(undo) => Some(undo),
+            Undo::BySystem(all) => all.get(system).map(String::as_str),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Probes {
+    probe: Vec<Probe>,
+}
+
+#[derive(Deserialize)]
+struct Commands {
+    action: Vec<Command>,
+}
+
+static PROBES: LazyLock<Vec<Probe>> = LazyLock::new(|| {
+    let read: Probes =
+        toml::from_str(include_str!("../../probes.toml")).expect("the crate's tests read it");
+    read.probe
+});
+static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
+    let read: Commands =
+        toml::from_str(include_str!("../../actions.toml")).expect("the crate's tests read it");
+    read.action
+});
+
+/// All probes, in the order of their file.
+pub fn probes() -> &'static [Probe] {
+    &PROBES
+}
+
+/// A probe by its name.
+pub fn probe(id: &str) -> Option<&'static Probe> {
+    PROBES.iter().find(|probe| probe.id == id)
+}
+
+/// All commands.
+pub fn commands() -> &'static [Command] {
+    &COMMANDS
+}
+
+/// A command by its name.
+pub fn command(id: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_a_name_of_its_own_and_a_command_somewhere() {
+        const SYSTEMS: [&str; 5] = ["linux", "freebsd", "illumos", "macos", "windows"];
+        let mut names: Vec<&str> = probes().iter().map(|probe| probe.id.as_str()).collect();
+        names.extend(commands().iter().map(|command| command.id.as_str()));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for probe in probes() {
+            assert!(SYSTEMS.iter().any(|system| probe.run(system).is_some()), "{}", probe.id);
+            assert!(!probe.shows.is_empty() && !probe.shows.ends_with('.'), "{}", probe.id);
+        }
+        for command in commands() {
+            let runs = SYSTEMS.iter().filter(|system| command.run(system).is_some());
+            assert!(runs.count() > 0, "{}", command.id);
+        }
+    }
+
+    #[test]
+    fn a_system_without_a_command_of_its_own_has_the_general_one() {
+        let status = probe("pool-status").expect("a row");
+        assert_eq!(status.run("illumos"), Some("zpool status -v"));
+        assert_eq!(status.run("windows"), None);
+        let files = probe("memory-files").expect("a row");
+        assert_eq!((files.run("macos"), files.run("illumos")), (None, Some("df -F tmpfs")));
+        let unload = command("unload").expect("a row");
+        assert_eq!(
+            (unload.undo("freebsd"), unload.undo("")),
+            (Some("kldload zfs"), Some("modprobe zfs"))
+        );
+    }
+}
