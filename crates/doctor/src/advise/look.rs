@@ -31,6 +31,8 @@ pub(crate) fn is_given(probe: &Probe, facts: &Facts) -> bool {
     given.iter().any(|wanted| match wanted.as_str() {
         // A table without callers answers less than one with them.
         "callers" => facts.profile_kind().1,
+        // Counters of Windows may be those of all CPUs alone.
+        "programs" => !evidence.threads.is_empty(),
         // Nor does a list of processes tell what one of threads would.
         "kernel-threads" => evidence
             .threads
