@@ -27,9 +27,7 @@ use super::threads::{
     windows_counters,
 };
 use super::timing;
-use super::zfs::{
-    arc_summary, bench, commands, kstat, parameters, properties, taskq, txgs, zpool,
-};
+use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, taskq, txgs, zpool};
 
 type Read = fn(&Section<'_>, &mut Reading<'_>);
 

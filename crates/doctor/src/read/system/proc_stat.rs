@@ -5,8 +5,8 @@
 //! needed for shares; threads need one (a timestamp, `/proc/uptime`), or the ticks.
 
 use crate::evidence::{CpuUse, Evidence, Number, Table};
-use crate::read::host::{self, tasks};
 use crate::read::host::tasks::{Interval, TICKS_PER_SECOND};
+use crate::read::host::{self, tasks};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
