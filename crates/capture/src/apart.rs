@@ -5,6 +5,9 @@
 //! So nothing here waits without an end, and there is a bound to what is left behind: whatever asks
 //! once more when the bound is reached is told so and asks nothing.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -15,6 +18,8 @@ use super::Bundle;
 
 /// So many threads may be left behind.
 const MOST: usize = 16;
+/// As much of one file is taken.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Counts threads that have not come back.
 #[derive(Debug, Default)]
@@ -153,6 +158,17 @@ impl Part {
     pub(super) fn note(&self, note: String) {
         self.0.lock().notes.push(note);
     }
+}
+
+/// What a file has, if somebody still waits for it.
+pub(super) fn read(part: &Part, path: &Path) -> Option<Vec<u8>> {
+    part.goes_on_with(path).then(|| content(path))?
+}
+
+pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
+    (!content.is_empty()).then_some(content)
 }
 
 #[cfg(test)]

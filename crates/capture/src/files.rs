@@ -1,17 +1,13 @@
 //! Files of /proc and /sys, and of a mount's control directory.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::apart::{HERE, Part};
+use super::apart::{HERE, Part, content, read};
 use super::{Bundle, Subject, groups, waits};
 
 /// What takes longer hangs: files of one kind, which are in memory.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// As much of one file is taken.
-const MAX_FILE_BYTES: u64 = 4 << 20;
 /// As many files of kstats are taken.
 const MAX_KSTATS: usize = 2000;
 /// As many threads are listed.
@@ -116,17 +112,6 @@ pub(super) fn own_cpu_seconds() -> Option<f64> {
     let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();
     #[expect(clippy::cast_precision_loss, reason = "CPU time in hundredths of a second")]
     Some(ticks as f64 / 100.0)
-}
-
-/// What a file has, if somebody still waits for it.
-pub(super) fn read(part: &Part, path: &Path) -> Option<Vec<u8>> {
-    part.goes_on_with(path).then(|| content(path))?
-}
-
-fn content(path: &Path) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
-    (!content.is_empty()).then_some(content)
 }
 
 fn kstats(directory: &Path, name: &str, left: &mut usize, part: &Part) {

@@ -6,8 +6,7 @@
 
 use std::path::Path;
 
-use super::apart::Part;
-use super::files::read;
+use super::apart::{Part, read};
 
 /// As many stacks are taken.
 const MOST_STACKS: usize = 64;

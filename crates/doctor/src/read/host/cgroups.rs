@@ -37,9 +37,12 @@ pub(crate) fn is_row(text: &str) -> bool {
     text.starts_with("/sys/fs/cgroup") && ROW.is_match(text)
 }
 
+/// Quota and period of a limit, by name.
+type Limits = Vec<(&'static str, f64)>;
+
 /// Reads such lines: a table a group.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut groups: BTreeMap<String, (Rows, Vec<(&'static str, f64)>)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (Rows, Limits)> = BTreeMap::new();
     for line in section.lines {
         let text = line.text.trim();
         let Some(found) = ROW.captures(text) else {
@@ -95,13 +98,7 @@ const SINGLE: [(&str, &str, bool, f64); 7] = [
     ("memory.high", "memory_high_bytes", false, 1.0),
 ];
 
-fn read_row(
-    file: &str,
-    text: &str,
-    line: &Line<'_>,
-    rows: &mut Rows,
-    limits: &mut Vec<(&'static str, f64)>,
-) {
+fn read_row(file: &str, text: &str, line: &Line<'_>, rows: &mut Rows, limits: &mut Limits) {
     let words: Vec<&str> = text.split_whitespace().collect();
     match (file, words.as_slice()) {
         ("cpu.max", [quota, period]) => {
