@@ -181,7 +181,7 @@ pub fn evidence_of(
             source: source.clone(),
         })
         .collect();
-    let off_cpu = counts_waits(&profile.meta.event);
+    let off_cpu = profile.meta.is_of_waiting();
     let weighted = profile.meta.unit != WeightUnit::Events || !off_cpu;
     evidence::Profile {
         stacks,
@@ -190,13 +190,6 @@ pub fn evidence_of(
         weighted,
         off_cpu,
     }
-}
-
-/// Whether events are of the kernel's locks or of its scheduler, and not of CPU time. They are told
-/// by the group of the tracepoint: `cpu-clock:ppp` has another, and what stands behind is no name.
-fn counts_waits(events: &str) -> bool {
-    let mut names = events.split([',', ' ']).filter(|name| !name.is_empty());
-    names.any(|name| name.starts_with("lock:") || name.contains("sched_switch"))
 }
 
 /// The frames of a stack. A sample without a stack still is CPU of its thread.

@@ -33,8 +33,7 @@ impl Before {
         let is_time = text.split_whitespace().all(|word| {
             let of_digits = |c: char| c.is_ascii_digit() || ":-/.,T+Z".contains(c);
             let has_digit = word.contains(|c: char| c.is_ascii_digit());
-            word.chars().all(of_digits) && has_digit
-                || !word.is_ascii() && has_digit
+            has_digit && (!word.is_ascii() || word.chars().all(of_digits))
                 || matches!(word, "AM" | "PM" | "am" | "pm")
         });
         let time_s = number::time_of_day(&text.to_ascii_uppercase());
@@ -48,7 +47,7 @@ pub(crate) fn is_moment(text: &str) -> bool {
 }
 
 /// A heading without what stands before its first column, and that.
-pub(crate) fn of_heading<'h>(text: &'h str, is_known: impl Fn(&str) -> bool) -> (&'h str, Before) {
+pub(crate) fn of_heading(text: &str, is_known: impl Fn(&str) -> bool) -> (&str, Before) {
     let mut rest = text.trim();
     let mut before = 0;
     for _ in 0..MOST_WORDS {
