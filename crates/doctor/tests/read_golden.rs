@@ -3,14 +3,15 @@
 //! `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden` writes it anew; read the
 //! difference before it is committed.
 
+use std::borrow::Borrow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use ogive_doctor::evidence::{Evidence, Frame};
 use ogive_doctor::read;
 
-fn names(frames: &[Frame]) -> String {
-    let name = |frame: &Frame| match (&frame.symbol, &frame.module) {
+fn names<F: Borrow<Frame>>(frames: &[F]) -> String {
+    let name = |frame: &F| match (&frame.borrow().symbol, &frame.borrow().module) {
         (Some(symbol), Some(module)) => format!("{symbol} [{module}]"),
         (Some(symbol), None) => symbol.clone(),
         (None, module) => format!("? {module:?}"),

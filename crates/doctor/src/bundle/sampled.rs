@@ -236,18 +236,3 @@ fn module(name: &str) -> Option<String> {
         name => Some(name.to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_event_without_a_pmu_is_cpu_time() {
-        for event in ["cpu-clock:ppp", "cpu-clock:pppH", "task-clock:u", "cycles:P", ""] {
-            assert!(!counts_waits(event), "{event}");
-        }
-        for event in ["lock:contention_begin", "cycles, lock:lock_acquire", "sched:sched_switch"] {
-            assert!(counts_waits(event), "{event}");
-        }
-    }
-}

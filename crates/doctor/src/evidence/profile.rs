@@ -3,6 +3,8 @@
 //! Frames are leaf first. Weights are relative within one profile; the share of a symbol is taken
 //! of the samples that were not idle.
 
+use std::sync::Arc;
+
 use super::Source;
 
 /// One profile: stacks, rows of a symbol table, or both.
@@ -67,8 +69,8 @@ pub struct SymbolRow {
 /// Part of a call graph below a row of a symbol table, flattened by the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// Frames, leaf first; the row's own function is one of them.
-    pub frames: Vec<Frame>,
+    /// Frames, leaf first; the row's own function is one of them. Chains of one graph share them.
+    pub frames: Vec<Arc<Frame>>,
     /// Percent of ALL samples (relative percentages multiplied out) that end in exactly this chain;
     /// the chains of a row do not overlap.
     pub percent: f64,

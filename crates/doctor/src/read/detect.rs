@@ -10,7 +10,7 @@ use regex::RegexSet;
 
 use super::host::{self as live, cgroups, served, tasks};
 use super::profile::{
-    folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
+    call_graph, folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
 };
 use super::small_tools;
 use super::system::{
@@ -204,7 +204,15 @@ static WHOLE_TABLE: Table = Table { formats: WHOLE, patterns: LazyLock::new(|| p
 
 /// The format that begins at the first of `lines`.
 pub(crate) fn begins(lines: &[Line<'_>]) -> Option<&'static Format> {
+    #[cfg(test)]
+    LOOKED_AT.with(|count| count.set(count.get() + 1));
     TABLE.begins(lines)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many lines a beginning was looked for in.
+    pub(crate) static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// The format of a section that nothing in it began.
@@ -393,8 +401,8 @@ static FORMATS: &[Format] = &[
     format("limits of groups", ByLine(cgroups::is_row), cgroups::read).row(cgroups::is_row).each_line(),
     format("served mounts", Pattern(r"^TYPE\s+SOURCE\s+MOUNT\s+WAITING\s+PID\s+STATE$"), served::read),
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
-    format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).filled(perf_report::is_data).absorbs(&["perf report rows"]),
-    format("perf report rows", ByLines(begins_perf_rows), perf_report::read).absorbs(&["perf report rows"]),
+    format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
+    format("perf report rows", ByLines(begins_perf_rows), perf_report::read).keeps(call_graph::is_drawn).absorbs(&["perf report rows"]),
     format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
     format("perf stat", Pattern(r"^Performance counter stats"), perf_stat::read),
     format("perf lock contention", Pattern(r"^contended\s+total wait"), locks::read_perf),
@@ -433,7 +441,7 @@ static FORMATS: &[Format] = &[
     format("btop", ByLine(btop::begins), btop::read).absorbs(&["btop"]),
     format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(begins_top), top::read).rows(&lists::TOP).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
-    format("ps", ByLines(ps::begins), ps::read).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
+    format("ps", ByLines(ps::begins), ps::read).rows(&lists::PS).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
     format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),

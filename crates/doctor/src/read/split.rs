@@ -104,4 +104,29 @@ mod tests {
         assert_eq!(formats("end/proc/spl/kstat/zfs/zil"), ["kstat"]);
         assert_eq!(formats("paste.txt"), ["kstat", "module parameters"]);
     }
+
+    /// All tests of all formats are dear: they are made at headings, not at each row of a list or
+    /// line of a drawing.
+    #[test]
+    fn no_beginning_is_looked_for_in_rows_of_long_lists() {
+        const ROWS: usize = 2_000;
+        let ps = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND";
+        let ps_row = |id| format!("root {id} 0.1 0.0 1000 90 ? Sl Jan01 0:10 /usr/bin/prog --opt");
+        let top = "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND";
+        let top_row = |id| format!("{id} root 20 0 1000 90 10 S 3.2 0.0 0:10.10 prog");
+        let graph = "# Children      Self  Command  Shared Object  Symbol\n 90.00%  0.10%  dd  [zfs]  [k] f";
+        let graph_row = |id| format!("            |--50.00%--function_{id}");
+        let rows: [(&str, &dyn Fn(usize) -> String); 3] =
+            [(ps, &ps_row), (top, &top_row), (graph, &graph_row)];
+        for (heading, row) in rows {
+            let text: String =
+                (1..=ROWS).fold(heading.to_owned(), |text, id| text + "\n" + &row(id));
+            let before = detect::LOOKED_AT.get();
+            let lines = clean::lines(text.as_bytes());
+            let (sections, _) = split(&lines, "x");
+            let looked_at = detect::LOOKED_AT.get() - before;
+            assert_eq!(sections.len(), 1, "{heading}");
+            assert!(looked_at < 10, "{heading}: {looked_at} lines");
+        }
+    }
 }

@@ -138,11 +138,11 @@ impl Meta {
     /// the tracepoints of locks and of switches. An event is a tracepoint by its group, so that
     /// `cpu-clock:ppp` is none.
     pub fn is_of_waiting(&self) -> bool {
-        match self.event.split_once(':') {
+        self.event.split([',', ' ']).any(|event| match event.split_once(':') {
             Some(("lock", _)) => true,
             Some(("sched", name)) => name.starts_with("sched_switch") || name.contains("_stat_"),
             _ => false,
-        }
+        })
     }
 
     /// Adds a sentence about what could not be used. Repetitions are left out, and there are at
@@ -163,6 +163,8 @@ mod tests {
     fn tracepoints_are_told_from_clocks_by_their_group() {
         for (event, is_of_waiting) in [
             ("lock:contention_begin", true),
+            ("cycles, lock:lock_acquire", true),
+            ("cpu-clock:pppH", false),
             ("sched:sched_switch", true),
             ("sched:sched_wakeup", false),
             ("cpu-clock:ppp", false),

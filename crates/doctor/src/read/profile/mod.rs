@@ -3,7 +3,7 @@
 //!
 //! All of them name functions by `text::frame`, so that one function has one name.
 
-mod call_graph;
+pub(super) mod call_graph;
 pub(super) mod folded;
 pub(super) mod kernel_stack;
 pub(super) mod locks;

@@ -48,6 +48,16 @@ pub(crate) static TOP: [Format; 1] = [Format {
     ..FORMAT
 }];
 
+/// `ps` in any choice of columns.
+pub(crate) static PS: [Format; 1] = [Format {
+    name: "ps",
+    heading: Heading::of("", "PID TID LWP SPID & %CPU PCPU C TIME STAT S WCHAN MWCHAN")
+        .without("TIME+ WCPU VIRT KSTACK %VSZ SYSCPU DSK"),
+    wide: list::COMMAND,
+    percent: Some(Percent::Life),
+    ..FORMAT
+}];
+
 /// `prstat` of illumos: microstates are of one CPU, the column CPU of all of them.
 pub(crate) static PRSTAT: [Format; 2] = [
     Format {
