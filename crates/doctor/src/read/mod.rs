@@ -14,7 +14,9 @@
 //! all of them is `text`. Above them `split` cuts sections by `detect`, which alone knows every
 //! format.
 //!
-//! To add a reader: a file with its kind, with `pub(crate) fn read(&Section, &mut Reading)`
+//! To add a table: an entry in `table/formats`, a row `table(&...)` in `FORMATS` of `detect.rs`,
+//! and a sample. Another reader is a file with its kind, with `pub(crate) fn read(&Section, &mut
+//! Reading)`
 //! (`system/slab.rs` is a short one), a row in `FORMATS` of `detect.rs`, a sample in
 //! `tests/read_samples`, and `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden`,
 //! whose new file is then to be read. A line that a reader does not know is given back with

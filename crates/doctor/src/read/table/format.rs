@@ -4,8 +4,8 @@
 //! bars, of which the first that the heading has counts. A name that begins with `*` is the end of
 //! one. `1:sy` is the first of two columns called `sy`.
 
+use super::clock;
 use super::unit::Unit;
-use super::{clock, list};
 use crate::read::text::number;
 
 /// A format as data; take [`FORMAT`] for what is not said.
@@ -230,6 +230,28 @@ pub(crate) const fn rate(names: &'static str, figure: &'static str, unit: Unit) 
     Column { names, to: To::Figure(figure), unit, kind: Kind::Rate }
 }
 
+/// Names of the column with the command, in all languages that tools speak.
+pub(crate) const COMMAND: &str =
+    "COMMAND|CMD|Command|COMM|ARGS|UCMD|UCOMM|BEFEHL|COM.|ORDEN|COMANDO|COMMANDE|命令";
+
+/// Columns of all lists. `CPU` is the number of a CPU where another column has the percent.
+static COLUMNS: [Column; 14] = [
+    column("TID|LWP|SPID|PID|Pid|进程号", To::Id, Unit::Whole),
+    column("TGID|PID", To::Process, Unit::Whole),
+    column("PPID", To::Parent, Unit::Whole),
+    column("%CPU|CPU%|WCPU|PCPU|Cpu%|CPU", To::Percent, Unit::Percent),
+    column("%system", To::SystemPercent, Unit::Percent),
+    column("TIME+|TIME|Time|CPU Time|*+", To::Seconds, Unit::Time),
+    column("STAT|S|STATE|Status", To::State, Unit::State),
+    column("VSZ|VIRT|SIZE", To::Memory, Unit::Bytes),
+    column(COMMAND, To::Command, Unit::Word),
+    column("START|STARTED|STIME", To::Nothing, Unit::Date),
+    column("%MEM|MEM%", To::Nothing, Unit::Percent),
+    column("RES|RSS|SHR", To::Nothing, Unit::Bytes),
+    column("NI|C", To::Nothing, Unit::Whole),
+    column("TTY|TT", To::Nothing, Unit::Word),
+];
+
 impl Format {
     /// All its columns: its own, and those of all lists that go elsewhere.
     pub(crate) fn all_columns(&self) -> impl Iterator<Item = &'static Column> {
@@ -237,7 +259,7 @@ impl Format {
         let is_new = move |column: &&Column| {
             column.to == To::Nothing || own.iter().all(|known| known.to != column.to)
         };
-        let shared: &[Column] = if self.percent.is_some() { &list::COLUMNS } else { &[] };
+        let shared: &[Column] = if self.percent.is_some() { &COLUMNS } else { &[] };
         own.iter().chain(shared.iter().filter(is_new))
     }
 

@@ -10,7 +10,7 @@
 use std::rc::Rc;
 
 pub(crate) use super::format::Percent;
-use super::format::{Column, FORMAT, Format, To, column};
+use super::format::{COMMAND, FORMAT, Format, To, column};
 use super::layout::Layout;
 use super::unit::{self, Cell, Unit};
 use crate::evidence::Thread;
@@ -23,28 +23,6 @@ pub(crate) const COMMANDS: [&str; 13] = [
     "COMMAND", "CMD", "Command", "COMM", "ARGS", "UCMD", "UCOMM", "BEFEHL", "COM.", "ORDEN",
     "COMANDO", "COMMANDE", "命令",
 ];
-/// The same as names of a column.
-pub(crate) const COMMAND: &str =
-    "COMMAND|CMD|Command|COMM|ARGS|UCMD|UCOMM|BEFEHL|COM.|ORDEN|COMANDO|COMMANDE|命令";
-
-/// Columns of all lists. `CPU` is the number of a CPU where another column has the percent.
-pub(super) static COLUMNS: [Column; 14] = [
-    column("TID|LWP|SPID|PID|Pid|进程号", To::Id, Unit::Whole),
-    column("TGID|PID", To::Process, Unit::Whole),
-    column("PPID", To::Parent, Unit::Whole),
-    column("%CPU|CPU%|WCPU|PCPU|Cpu%|CPU", To::Percent, Unit::Percent),
-    column("%system", To::SystemPercent, Unit::Percent),
-    column("TIME+|TIME|Time|CPU Time|*+", To::Seconds, Unit::Time),
-    column("STAT|S|STATE|Status", To::State, Unit::State),
-    column("VSZ|VIRT|SIZE", To::Memory, Unit::Bytes),
-    column(COMMAND, To::Command, Unit::Word),
-    column("START|STARTED|STIME", To::Nothing, Unit::Date),
-    column("%MEM|MEM%", To::Nothing, Unit::Percent),
-    column("RES|RSS|SHR", To::Nothing, Unit::Bytes),
-    column("NI|C", To::Nothing, Unit::Whole),
-    column("TTY|TT", To::Nothing, Unit::Word),
-];
-
 /// A list of any tool, known by the names of its columns.
 const ANY: Format = Format { wide: COMMAND, ..FORMAT };
 static OF_ONE_CPU: Format = Format { percent: Some(Percent::OneCpu), ..ANY };

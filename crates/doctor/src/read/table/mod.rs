@@ -24,7 +24,7 @@ mod unit;
 
 pub(crate) use engine::{Table, read};
 pub(crate) use format::{
-    Boot, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, rate,
+    Boot, COMMAND, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, rate,
 };
 pub(crate) use layout::Layout;
 pub(crate) use unit::Unit;

@@ -1,8 +1,7 @@
 //! Lists of threads, processes and containers.
 
-use crate::read::table::list;
 use crate::read::table::{
-    Column, FORMAT, Format, Heading, Kind, Percent, To, Unit, column, gauge, rate,
+    COMMAND, Column, FORMAT, Format, Heading, Kind, Percent, To, Unit, column, gauge, rate,
 };
 
 /// `pidstat` with any of its options, in any language and clock.
@@ -41,7 +40,7 @@ pub(crate) static TOP: [Format; 1] = [Format {
     name: "top",
     heading: Heading::of("", "PID LWP TID 进程号 & %CPU WCPU CPU CPU% & TIME+ WCPU VIRT SIZE S")
         .without("VSZ STARTED START STAT STIME SYSCPU"),
-    wide: list::COMMAND,
+    wide: COMMAND,
     missing: "C",
     bare: "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND",
     percent: Some(Percent::OneCpu),
@@ -53,7 +52,7 @@ pub(crate) static PS: [Format; 1] = [Format {
     name: "ps",
     heading: Heading::of("", "PID TID LWP SPID & %CPU PCPU C TIME STAT S WCHAN MWCHAN")
         .without("TIME+ WCPU VIRT KSTACK %VSZ SYSCPU DSK"),
-    wide: list::COMMAND,
+    wide: COMMAND,
     percent: Some(Percent::Life),
     ..FORMAT
 }];
