@@ -72,7 +72,6 @@ impl Facts {
     pub fn cannot_have(&self, requires: &Requires) -> Option<String> {
         if !requires.systems.is_empty()
             && let Ok(os) = self.os()
-            && SYSTEMS.contains(&os.as_str())
             && !requires.systems.contains(&os)
         {
             return Some(format!("{os} cannot have it"));
