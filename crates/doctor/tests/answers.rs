@@ -222,16 +222,18 @@ fn threads_of_a_program_are_one_consumer_in_a_capture_and_it_is_called_by_its_na
     assert_eq!(diagnosis.overview.samples, Some(120.0));
 }
 
-/// Two readings of /proc/stat and of the threads: of 2 CPUs 1.6 are busy, and `tar` has 0.6 of it.
-fn short_lived(profile: Option<&str>) -> Diagnosis {
+/// Two readings of /proc/stat and of the threads: of 2 CPUs 1.6 are busy, and `tar` has 0.6 of it;
+/// its children that have ended have used as many.
+fn short_lived(profile: Option<&str>, children_cpus: u64) -> Diagnosis {
     let mut loader = Loader::new();
     let zeroes = "0 ".repeat(30);
     for (moment, ticks) in [("start", 0), ("end", 1000)] {
         let own = 6 * ticks / 10;
-        let task = |id, name, ticks| {
-            format!("{id} {id} ({name}) S 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 {zeroes}\n")
+        let task = |id, name, ticks, children| {
+            format!("{id} {id} ({name}) S 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 {children} {zeroes}\n")
         };
-        let task = task(700, "tar", own) + &task(800, "sshd", ticks / 1000);
+        let children = children_cpus * ticks;
+        let task = task(700, "tar", own, children) + &task(800, "sshd", ticks / 1000, 0);
         loader.add_bytes(&format!("{moment}/thread-stats.txt"), task.into_bytes());
         let (busy, idle) = (16 * ticks / 10, 4 * ticks / 10);
         let stat = format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 0 0 0 0 0\ncpu1 0 0 0 0 0\n");
@@ -245,7 +247,7 @@ fn short_lived(profile: Option<&str>) -> Diagnosis {
 
 #[test]
 fn what_a_list_leaves_open_is_filled_from_samples_by_program() {
-    let users = |profile| short_lived(profile).answers.users;
+    let users = |profile| short_lived(profile, 0).answers.users;
     let alone = users(None);
     assert_eq!(alone.first().map(|user| user.name.as_str()), Some("not shown by the list"));
     let filled = users(Some("find;main;lookup 500\ntar;main;copy 300\n"));
@@ -256,6 +258,18 @@ fn what_a_list_leaves_open_is_filled_from_samples_by_program() {
     // Few samples fill nothing.
     let few = users(Some("find;main;lookup 10\ntar;main;copy 6\n"));
     assert_eq!(few.first().map(|user| user.name.as_str()), Some("not shown by the list"));
+}
+
+#[test]
+fn children_that_have_ended_are_named_by_samples() {
+    let users = |profile| short_lived(profile, 1).answers.users;
+    let alone = users(None);
+    let first = alone.first().expect("somebody");
+    assert_eq!((first.name.as_str(), first.used().as_str()), ("finished children of tar", "1 CPU"));
+    let named = users(Some("find;main;lookup 500\ntar;main;copy 300\n"));
+    let first = named.first().expect("somebody");
+    assert_eq!((first.name.as_str(), first.used().as_str()), ("find", "1 CPU"));
+    assert!(named.list.iter().all(|user| !user.is_ended), "{named:?}");
 }
 
 #[test]

@@ -102,7 +102,8 @@ fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>) -> Seen {
         || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
             && cpu.busy_cpus.is_none_or(|busy| busy >= 1.0);
     let all = is_busy(cpu, list);
-    let lockup = facts.lockup();
+    // A look shows what runs now: a lockup that the log tells of is history.
+    let lockup = facts.lockup().filter(|_| facts.evidence().tasks.is_empty());
     let part = part || lockup.is_some();
     if let Some(lockup) = lockup.filter(|_| !all) {
         cite(&mut cpu.sources, &lockup.source);

@@ -69,6 +69,8 @@ pub struct User {
     /// The part of its CPUs that no list shows and the samples do: of processes that came and went
     /// between two looks.
     pub sampled_cpus: Option<f64>,
+    /// Whether it stands for processes that have ended, of which the list knows only the parent.
+    pub is_ended: bool,
     /// Rows of a list that it stands for; 1 elsewhere.
     pub rows: u64,
 }
@@ -86,6 +88,7 @@ impl User {
             seconds: None,
             system_cpus: None,
             sampled_cpus: None,
+            is_ended: false,
             rows: 1,
         }
     }
@@ -297,6 +300,7 @@ fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
         machine_percent,
         seconds: (basis == Basis::Seconds).then_some(used.percent),
         system_cpus: used.system.map(|value| value / 100.0),
+        is_ended: used.is_ended,
         rows: used.rows,
         ..User::new(used.name.clone(), kind)
     }
@@ -319,13 +323,13 @@ fn listed(list: &Consumption, cpu: &Cpu) -> Users {
     }
 }
 
-/// Fills what the list leaves open from the samples by program: processes that came and went
-/// between two looks are in no list.
+/// Names what the list leaves open by the samples: processes that came and went between two looks
+/// are in no list, and of children that have ended a list knows the parent.
 fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
     let enough = sampled.of_samples && sampled.samples.is_some_and(|count| count >= ENOUGH_SAMPLES);
-    let rest = list.iter().position(|user| user.kind == Kind::NotShown);
-    let (Some(at), Some(busy), true) = (rest, cpu.busy_cpus, enough) else { return };
-    let Some(mut open) = list[at].cpus else { return };
+    let is_open = |user: &User| user.kind == Kind::NotShown || user.is_ended;
+    let whole: f64 = list.iter().filter(|user| is_open(user)).filter_map(|user| user.cpus).sum();
+    let (Some(busy), true) = (cpu.busy_cpus, enough && whole > 0.0) else { return };
     let lacking = |user: &User| {
         let known = list.iter().find(|one| one.name == user.name).and_then(|one| one.cpus);
         let share = user.samples_percent.unwrap_or(0.0) * busy / 100.0;
@@ -334,6 +338,7 @@ fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
     let of_programs = sampled.list.iter().filter(|user| user.kind != Kind::Code);
     let mut lack: Vec<(&User, f64)> = of_programs.map(|user| (user, lacking(user))).collect();
     lack.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut open = whole;
     for (user, lacks) in lack {
         let part = lacks.min(open);
         if part < LEAST_FILLED_CPUS {
@@ -355,11 +360,16 @@ fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
             }),
         }
     }
-    if open < REMAINDER_CPUS || open < REMAINDER_PART * busy {
-        list.remove(at);
-    } else {
-        list[at].cpus = Some(open);
+    let left = open / whole;
+    for user in list.iter_mut().filter(|user| is_open(user)) {
+        user.cpus = user.cpus.map(|count| count * left);
+        user.system_cpus = user.system_cpus.map(|count| count * left);
     }
+    let matters = |user: &User, count: f64| match user.kind {
+        Kind::NotShown => count >= REMAINDER_CPUS && count >= REMAINDER_PART * busy,
+        _ => count >= LEAST_FILLED_CPUS,
+    };
+    list.retain(|user| !is_open(user) || user.cpus.is_none_or(|count| matters(user, count)));
 }
 
 /// What a list adds up to, where that is more than the CPUs were busy.
@@ -382,6 +392,9 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
     let interrupts = (interrupts - soft_interrupts(consumption, cpu)).max(0.0);
     let stolen = cpu.part(Part::Stolen);
     let busy = cpu.busy_percent.unwrap_or(0.0);
+    // Interrupts are charged to the threads that they interrupt as well.
+    let listed = consumption.and_then(|list| percent_of_all(list, cpu)).unwrap_or(0.0);
+    let interrupts = interrupts.min((busy - stolen - listed).max(0.0));
     // A part that is small beside the rest explains nothing.
     let matters = |part: f64| part >= 1.0 && part >= 0.05 * busy;
     if matters(interrupts) {
@@ -405,15 +418,9 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         users.push(part("others, of whom none is listed,", Kind::NotShown, rest));
         return users;
     }
-    let of_life = consumption.is_some_and(|list| !list.is_of_now());
-    if let (Some(list), Some(busy)) = (consumption, cpu.busy_percent)
-        && !of_life
+    if let (Some(shown), Some(busy)) =
+        (consumption.and_then(|list| percent_of_all(list, cpu)), cpu.busy_percent)
     {
-        let shown = match (list.basis, cpu.cpus) {
-            (Basis::Machine, _) => list.percent,
-            (_, Some(count)) => list.percent / count,
-            _ => return users,
-        };
         let rest = busy - interrupts - stolen - shown;
         let rest_cpus = cpu.cpus.map_or(rest / 10.0, |count| rest * count / 100.0);
         if rest_cpus >= REMAINDER_CPUS && rest >= REMAINDER_PART * busy {
@@ -421,6 +428,15 @@ fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
         }
     }
     users
+}
+
+/// Percent of all CPUs that a list of now adds up to, where that is known.
+fn percent_of_all(list: &Consumption, cpu: &Cpu) -> Option<f64> {
+    match (list.basis, cpu.cpus) {
+        (Basis::Machine, _) => Some(list.percent),
+        (Basis::Now, Some(count)) => Some(list.percent / count),
+        _ => None,
+    }
 }
 
 /// What `ksoftirqd` on a list has, percent of all CPUs: the states count it among interrupts, too.

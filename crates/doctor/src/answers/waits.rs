@@ -178,9 +178,9 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
     let count = facts.waiting().ok().filter(|count| *count >= SLEEPERS || few && *count >= 1.0);
     let source = facts.take_trace().sources.into_iter().next();
     let evidence = facts.evidence();
-    let hung = evidence.log.iter().find(|line| line.value.contains("blocked for more than"));
-    let asleep = asleep(facts);
-    let for_what = stands_for(facts);
+    // A look counts the threads that wait now: what the log tells besides is history.
+    let is_look = !evidence.tasks.is_empty();
+    let for_what = if is_look { counted_for(facts) } else { stands_for(facts) };
     if let Some(count) = count {
         let who = sleepers_named(facts).map(|names| format!(" ({names})")).unwrap_or_default();
         let proof = match count {
@@ -189,13 +189,17 @@ fn sleepers(facts: &Facts) -> Option<Waiting> {
         };
         return Some(Waiting::of_threads(for_what, proof, source));
     }
+    if is_look {
+        return None;
+    }
+    let hung = evidence.log.iter().find(|line| line.value.contains("blocked for more than"));
     if let Some(line) = hung {
         let who = HUNG.captures(&line.value).map(|found| format!(" ({})", &found[1]));
         let who = who.unwrap_or_default();
         let proof = format!("the kernel tells of tasks that have waited for minutes{who}");
         return Some(Waiting::of_threads(for_what, proof, Some(line.source.clone())));
     }
-    let (leaf, source) = asleep?;
+    let (leaf, source) = asleep(facts)?;
     let proof = format!("the threads whose stacks are shown sleep (in {leaf})");
     Some(Waiting::of_threads(for_what, proof, Some(source)))
 }
@@ -243,6 +247,14 @@ fn asleep(facts: &Facts) -> Option<(String, Source)> {
     };
     let first = leaf(stacks.first()?)?;
     stacks.iter().all(|stack| leaf(stack).is_some()).then(|| (first, stacks[0].source.clone()))
+}
+
+/// What most threads of a look wait for.
+fn counted_for(facts: &Facts) -> Option<Wait> {
+    let kinds = [("^memory", Wait::Memory), ("^disk", Wait::Disks), ("^lock", Wait::Locks)];
+    let counted = kinds.map(|(kind, wait)| (facts.gauge_of("waits", kind, "threads").ok(), wait));
+    let shown = counted.into_iter().filter_map(|(count, wait)| Some((count?, wait)));
+    shown.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(count, _)| *count >= 1.0).map(|one| one.1)
 }
 
 /// What threads wait for, by the functions on their stacks.

@@ -154,7 +154,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
             Err(fault) => rule_faults.push(format!("{}: {fault}", rule.text.id)),
         }
     }
-    rank::order(&mut weighed);
+    rank::order(&mut weighed, answers.cpu.state);
     let verdict = verdict::verdict(&weighed, &answers, &environment);
     let mut findings = Vec::new();
     let mut considered = Vec::new();

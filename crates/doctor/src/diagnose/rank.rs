@@ -115,7 +115,7 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
 }
 
 /// Orders what was weighed, best first; what is a hint stands behind every finding that is none.
-pub(super) fn order(weighed: &mut [(&Rule, Weighed)]) {
+pub(super) fn order(weighed: &mut [(&Rule, Weighed)], state: State) {
     let is_found = |one: &Weighed| one.confidence >= POSSIBLE && !one.is_hint;
     weighed.sort_by(|(_, a), (_, b)| {
         is_found(b)
@@ -152,6 +152,25 @@ pub(super) fn order(weighed: &mut [(&Rule, Weighed)]) {
                 weighed[at..=last].rotate_left(1);
             }
             None => at += 1,
+        }
+    }
+    if state != State::Busy {
+        what_is_held_back_first(weighed);
+    }
+}
+
+/// On a machine with room the answer is what a limit holds back or what waits, and not what uses
+/// the rest; but for a cause that is as likely.
+fn what_is_held_back_first(weighed: &mut [(&Rule, Weighed)]) {
+    let is_likely = |one: &Weighed| one.confidence >= LIKELY && !one.is_hint;
+    let is_held = |rule: &Rule| matches!(&*rule.text.family, "limits" | "waits");
+    let held = weighed.iter().position(|(rule, one)| is_held(rule) && is_likely(one));
+    let accuses = |(rule, one): &(&Rule, Weighed)| rule.text.role == Role::Cause && is_likely(one);
+    if let Some(at) = held.filter(|at| !weighed[..*at].iter().any(accuses)) {
+        let confidence = weighed[at].1.confidence;
+        weighed[..=at].rotate_right(1);
+        for (_, other) in &mut weighed[1..=at] {
+            other.confidence = other.confidence.min(confidence);
         }
     }
 }
@@ -209,7 +228,7 @@ ask = ["who"]
     fn first(named: Weighed) -> Role {
         let (open, cause) = (rule("unknown"), rule("cause"));
         let mut all = vec![(&open, weighed(0.92, 25.0, SignKind::Lock)), (&cause, named)];
-        order(&mut all);
+        order(&mut all, State::Busy);
         all[0].0.text.role
     }
 
@@ -219,12 +238,29 @@ ask = ["who"]
         let order_of = |surer: (f64, f64), other: (f64, f64)| {
             let one = |(confidence, share)| (&rule, weighed(confidence, share, SignKind::Symbol));
             let mut all = vec![one(surer), one(other)];
-            order(&mut all);
+            order(&mut all, State::Busy);
             all[0].1.share_percent.unwrap_or(0.0)
         };
         assert_eq!(order_of((0.90, 9.0), (0.80, 78.0)), 78.0);
         assert_eq!(order_of((0.90, 30.0), (0.80, 78.0)), 30.0);
         assert_eq!(order_of((0.90, 9.0), (0.60, 78.0)), 9.0);
+    }
+
+    #[test]
+    fn a_limit_that_holds_is_the_answer_on_a_machine_with_room_unless_a_cause_is_as_likely() {
+        let held =
+            Rule::parse("x.toml", &RULE.replace("\"f\"", "\"limits\"").replace("ROLE", "kernel"));
+        let (held, cause, program) = (held.expect("a rule"), rule("cause"), rule("innocent"));
+        let first = |other, confidence, state| {
+            let found = |confidence| weighed(confidence, 50.0, SignKind::Counter);
+            let mut all = vec![(other, found(confidence)), (&held, found(0.9))];
+            order(&mut all, state);
+            (all[0].0.text.family.clone(), all[1].1.confidence)
+        };
+        assert_eq!(first(&program, 0.95, State::Idle), ("limits".to_owned(), 0.9));
+        assert_eq!(first(&program, 0.95, State::Busy).0, "f");
+        assert_eq!(first(&cause, 0.95, State::Idle).0, "f");
+        assert_eq!(first(&cause, 0.6, State::Idle).0, "limits");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Who uses the CPU, by the list that shows most of it, in CPUs.
 //!
-//! A list of what is used now stands before one of means over lives (`ps`). Lists are never added up. Threads of one program, and workers of one kind, are one user.
+//! A list of what is used now stands before one of means over lives (`ps`). Lists are never added
+//! up. Threads of one program, and workers of one kind, are one user.
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,8 @@ pub struct Used {
     pub is_kernel: bool,
     /// Whether it is one of ZFS's threads.
     pub is_zfs: bool,
+    /// Whether it stands for processes that have ended, of which only the parent is known.
+    pub is_ended: bool,
     /// Percent, by the list's basis.
     pub percent: f64,
     /// Percent of one CPU that the busiest of its rows has.
@@ -154,7 +157,10 @@ fn consumption(basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
         let used = sums.entry(name).or_insert_with(|| Used {
             name: name.to_owned(),
             is_kernel,
-            is_zfs: is_zfs_thread(&thread.name) || thread.name.contains("flush-zfs"),
+            // A program may call itself like a thread of ZFS's.
+            is_zfs: thread.kernel != Some(false)
+                && (is_zfs_thread(&thread.name) || thread.name.contains("flush-zfs")),
+            is_ended: thread.children_of.is_some(),
             percent: 0.0,
             most: -1.0,
             rows: 0,

@@ -428,7 +428,7 @@ fn users(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consume
                 if threads.len() > 1 { threads.into_iter().collect() } else { Vec::new() };
             threads.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let cpu_percent = Some(percent);
-            let is_zfs = is_zfs_thread(&name);
+            let is_zfs = is_kernel && is_zfs_thread(&name);
             Consumer { is_zfs, name, share_percent: None, cpu_percent, is_kernel, threads }
         })
         .collect();
