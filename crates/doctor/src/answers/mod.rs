@@ -7,6 +7,7 @@
 //! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second, `zfs` the third;
 //! `line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows a cause.
 
+mod beside;
 mod cpu;
 mod how_busy;
 mod line;

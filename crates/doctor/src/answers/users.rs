@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::cpu::{Cpu, Part};
+use super::beside::{REMAINDER_CPUS, REMAINDER_PART, beside};
+use super::cpu::Cpu;
 use super::{cite, cpus, percent, spent};
 use crate::atlas;
 use crate::evidence::{LockUse, Source};
@@ -77,7 +78,7 @@ pub struct User {
 
 impl User {
     /// Somebody of whom nothing but the name is known.
-    fn new(name: impl Into<String>, kind: Kind) -> Self {
+    pub(super) fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
             name: name.into(),
             kind,
@@ -171,8 +172,6 @@ const FOREIGN_PERCENT: f64 = 5.0;
 const FEWEST_SAMPLES: f64 = 10.0;
 /// Users that are named.
 const NAMED: usize = 6;
-/// A remainder below this many CPUs, or this part of what is busy, is rounding.
-const REMAINDER_CPUS: f64 = 0.15;
 /// Samples from which their parts by program fill what a list leaves open.
 const ENOUGH_SAMPLES: f64 = 60.0;
 /// Less than this fills nothing.
@@ -180,7 +179,6 @@ const LEAST_FILLED_CPUS: f64 = 0.05;
 /// A list and the states of the CPUs are not of the same moment: up to this they agree.
 const TOO_MUCH: f64 = 1.25;
 const TOO_MUCH_CPUS: f64 = 0.5;
-const REMAINDER_PART: f64 = 0.15;
 
 impl Users {
     pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>, cpu: &Cpu) -> Self {
@@ -377,79 +375,6 @@ fn too_much(list: &[User], cpu: &Cpu) -> Option<f64> {
     let shown: f64 = list.iter().filter_map(|user| user.cpus).sum();
     let busy = cpu.busy_cpus.filter(|_| !cpu.since_boot && !cpu.cpus_by_figures)?;
     (shown > busy * TOO_MUCH + TOO_MUCH_CPUS).then_some(shown)
-}
-
-/// What the states of the CPUs have beside a list: interrupts, stolen time, and the rest.
-fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> {
-    let mut users = Vec::new();
-    let part = |name: &str, kind, of_all: f64| User {
-        cpus: cpu.cpus.map(|count| of_all * count / 100.0),
-        machine_percent: cpu.cpus.is_none().then_some(of_all),
-        ..User::new(name, kind)
-    };
-    // Percent of all CPUs are CPUs of a machine that has one: at least so many.
-    let interrupts = cpu.part(Part::Interrupts);
-    let interrupts = (interrupts - soft_interrupts(consumption, cpu)).max(0.0);
-    let stolen = cpu.part(Part::Stolen);
-    let busy = cpu.busy_percent.unwrap_or(0.0);
-    // Interrupts are charged to the threads that they interrupt as well.
-    let listed = consumption.and_then(|list| percent_of_all(list, cpu)).unwrap_or(0.0);
-    let interrupts = interrupts.min((busy - stolen - listed).max(0.0));
-    // A part that is small beside the rest explains nothing.
-    let matters = |part: f64| part >= 1.0 && part >= 0.05 * busy;
-    if matters(interrupts) {
-        users.push(part("interrupts", Kind::Interrupts, interrupts));
-    }
-    if matters(stolen) {
-        users.push(part("stolen", Kind::Stolen, stolen));
-    }
-    if let Some((name, Part::Interrupts, value)) = &cpu.full
-        && users.is_empty()
-        && consumption.is_none()
-    {
-        let mut full = part("interrupts", Kind::Interrupts, interrupts);
-        full.name = format!("interrupts on CPU {name}");
-        full.cpus = Some(value / 100.0);
-        users.push(full);
-        return users;
-    }
-    if consumption.is_none() && !users.is_empty() {
-        let rest = busy - interrupts - stolen;
-        users.push(part("others, of whom none is listed,", Kind::NotShown, rest));
-        return users;
-    }
-    if let (Some(shown), Some(busy)) =
-        (consumption.and_then(|list| percent_of_all(list, cpu)), cpu.busy_percent)
-    {
-        let rest = busy - interrupts - stolen - shown;
-        let rest_cpus = cpu.cpus.map_or(rest / 10.0, |count| rest * count / 100.0);
-        if rest_cpus >= REMAINDER_CPUS && rest >= REMAINDER_PART * busy {
-            users.push(part("not shown by the list", Kind::NotShown, rest));
-        }
-    }
-    users
-}
-
-/// Percent of all CPUs that a list of now adds up to, where that is known.
-fn percent_of_all(list: &Consumption, cpu: &Cpu) -> Option<f64> {
-    match (list.basis, cpu.cpus) {
-        (Basis::Machine, _) => Some(list.percent),
-        (Basis::Now, Some(count)) => Some(list.percent / count),
-        _ => None,
-    }
-}
-
-/// What `ksoftirqd` on a list has, percent of all CPUs: the states count it among interrupts, too.
-fn soft_interrupts(consumption: Option<&Consumption>, cpu: &Cpu) -> f64 {
-    let users = consumption.filter(|list| list.is_of_now()).map(|list| (&list.users, list.basis));
-    let Some((users, basis)) = users else { return 0.0 };
-    let own = users.iter().filter(|used| used.name.starts_with("ksoftirqd"));
-    let own: f64 = own.map(|used| used.percent).sum();
-    match (basis, cpu.cpus) {
-        (Basis::Machine, _) => own,
-        (_, Some(count)) => own / count,
-        _ => 0.0,
-    }
 }
 
 /// The lock that most is waited for, busily, by a lock profiler: it says where, not how much of the
