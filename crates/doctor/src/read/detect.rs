@@ -18,14 +18,11 @@ use super::system::{
     procinfo, slab, swap, system_calls, vmstat_sums,
 };
 use super::table;
-use super::table::formats::{caches, disks, intervals, lists};
+use super::table::formats::{caches, disks, intervals, lists, systems};
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
-use super::threads::{
-    bare, btop, busybox, containers, htop, macos, ps, spindump, thread_tools, top, windows,
-    windows_counters,
-};
+use super::threads::{bare, counters, groups, ps, screens, spindump, thread_tools, windows};
 use super::timing;
 use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, taskq, txgs, zpool};
 
@@ -133,7 +130,8 @@ impl Format {
 
     /// Whether `text` surely belongs to a section of this format.
     pub(crate) fn is_kept(&self, text: &str) -> bool {
-        (self.keeps)(text)
+        let is_bare = || bare_row(text).is_some_and(|at| std::ptr::eq(self, &FORMATS[at]));
+        (self.keeps)(text) || self.table.iter().any(|table| !table.bare.is_empty()) && is_bare()
     }
 
     /// Whether `text` is a row of data of this format.
@@ -225,7 +223,26 @@ pub(crate) fn row(text: &str) -> Option<&'static Format> {
     if text.len() > 4096 {
         return None;
     }
-    FORMATS.iter().find(|format| (format.row)(text))
+    let by_columns = || bare_row(text).map(|at| &FORMATS[at]);
+    FORMATS[..FORMATS.len() - 1]
+        .iter()
+        .find(|format| (format.row)(text))
+        .or_else(by_columns)
+        .or_else(|| FORMATS.last().filter(|format| (format.row)(text)))
+}
+
+/// Columns of rows of lists that have lost their heading, with the place of their format.
+static BARE: LazyLock<Vec<(usize, table::Layout<'static>)>> = LazyLock::new(|| {
+    let layouts = FORMATS.iter().enumerate().flat_map(|(at, format)| {
+        let lists = format.table.iter().filter(|table| table.percent.is_some());
+        lists.flat_map(table::bare).map(move |layout| (at, layout))
+    });
+    layouts.collect()
+});
+
+/// The place of the format of a list that `text` is a row of by its columns.
+fn bare_row(text: &str) -> Option<usize> {
+    BARE.iter().find(|(_, layout)| table::is_row(layout, text)).map(|(at, _)| *at)
 }
 
 fn first<'a>(lines: &'a [Line<'_>]) -> &'a str {
@@ -387,10 +404,6 @@ fn begins_atop(text: &str) -> bool {
         || text.starts_with("PID ") && text.contains("SYSCPU") && text.contains("CMD")
 }
 
-fn begins_top(text: &str) -> bool {
-    top::is_summary(text) || top::is_heading(text) && !ps::is_heading(text)
-}
-
 fn is_illumos_row(text: &str) -> bool {
     text.starts_with("        ") || text.starts_with('\t') || text.starts_with("name:")
 }
@@ -422,26 +435,26 @@ static FORMATS: &[Format] = &[
     table(&caches::ARCSTAT),
     format("atop", ByLine(begins_atop), thread_tools::read_atop).rows(&lists::ATOP).absorbs(&["atop", "top", "ps"]),
     table(&lists::PIDSTAT),
-    table(&lists::CONTAINERS).row(containers::is_container),
+    table(&lists::CONTAINERS),
     table(&lists::PRSTAT),
     format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
     format("iotop", Heading, thread_tools::read_iotop).rows(&lists::IOTOP).filled(is_figures),
     table(&lists::BIOTOP),
     table(&caches::CACHESTAT),
     table(&lists::KUBECTL),
-    format("systemd-cgtop", Heading, containers::read_groups).rows(&lists::GROUPS).absorbs(&["systemd-cgtop"]),
-    format("top of macOS", ByLine(macos::begins_top), macos::read_top).absorbs(&["top of macOS"]),
-    format("Activity Monitor", ByLine(macos::is_monitor_heading), macos::read_monitor).absorbs(&["Activity Monitor"]),
+    format("systemd-cgtop", Heading, groups::read_groups).rows(&lists::GROUPS).absorbs(&["systemd-cgtop"]),
+    format("top of macOS", ByLine(screens::begins_macos), screens::read_macos).rows(&systems::MACOS_TOP).absorbs(&["top of macOS"]),
+    table(&systems::ACTIVITY_MONITOR),
     table(&lists::POWERMETRICS),
-    format("Get-Process", ByLines(windows::begins_processes), windows::read_processes).absorbs(&["Get-Process"]),
+    format("Get-Process", ByLines(windows::begins_processes), windows::read_processes).rows(&systems::GET_PROCESS).absorbs(&["Get-Process"]),
     format("tasklist", ByLines(windows::begins_tasks), windows::read_tasks).absorbs(&["tasklist"]),
-    format("list of Windows", ByLine(windows::is_list_heading), windows::read_list).absorbs(&["list of Windows"]),
-    format("counters of Windows", ByLine(windows_counters::begins), windows_counters::read).absorbs(&["counters of Windows"]),
-    format("busybox top", ByLine(busybox::begins), busybox::read).keeps(busybox::is_heading).absorbs(&["busybox top"]),
-    format("btop", ByLine(btop::begins), btop::read).absorbs(&["btop"]),
-    format("htop", ByLine(htop::begins), htop::read).absorbs(&["htop"]).filled(is_figures),
-    format("top", ByLine(begins_top), top::read).rows(&lists::TOP).row(top::is_row).filled(top::is_data).keeps(top::is_heading),
-    format("ps", ByLines(ps::begins), ps::read).rows(&lists::PS).row(ps::is_row).keeps(ps::is_row).absorbs(&["ps"]),
+    table(&systems::WINDOWS),
+    format("counters of Windows", ByLine(counters::begins), counters::read).absorbs(&["counters of Windows"]),
+    format("busybox top", ByLine(screens::begins_busybox), screens::read_busybox).rows(&systems::BUSYBOX).absorbs(&["busybox top"]),
+    format("btop", ByLine(screens::begins_btop), screens::read_btop).rows(&systems::BTOP).absorbs(&["btop"]),
+    format("htop", ByLine(screens::begins_htop), screens::read_htop).rows(&systems::HTOP).absorbs(&["htop"]).filled(is_figures),
+    format("top", ByLine(screens::begins_top), screens::read_top).rows(&lists::TOP).filled(is_figures).keeps(screens::is_top_heading),
+    format("ps", ByLines(ps::begins), ps::read).rows(&lists::PS).absorbs(&["ps"]),
     format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
     format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),

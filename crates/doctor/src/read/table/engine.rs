@@ -1,25 +1,25 @@
 //! Walks through a section of a table: headings, rows, and what belongs to neither.
 
-use std::rc::Rc;
-
 use super::clock::{self, Before};
-use super::format::{Boot, Format, Rows};
-use super::layout::{Cells, Layout};
-use super::list::List;
-use super::sink::{self, Row};
+use super::format::{Boot, Format, Percent, Rows, To};
+use super::layout::Layout;
+use super::{list, sink};
 use crate::read::text::clean::Line;
+use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
 /// A table that is being read. Formats of one name are one table: each heading says which.
 pub(crate) struct Table<'a, 'l> {
     formats: &'static [Format],
-    layouts: Vec<(&'static Format, Rc<Layout<'a>>)>,
-    /// The layout of the last heading.
-    current: Option<usize>,
+    /// Columns of rows that have lost their heading.
+    bare: Vec<Layout<'static>>,
+    layouts: Vec<Layout<'a>>,
+    /// The headings so far: which layout, and which list.
+    headings: Vec<(usize, u32)>,
     /// What stood before the last heading.
-    heading: Before,
-    rows: Vec<Row<'a, 'l>>,
+    before: Before,
+    rows: Vec<sink::Row<'a, 'l>>,
     /// The process that the threads below it are of.
     process: Option<u64>,
     omits_boot: bool,
@@ -27,13 +27,33 @@ pub(crate) struct Table<'a, 'l> {
 
 /// Reads a section that is nothing but a table.
 pub(crate) fn read(formats: &'static [Format], section: &Section<'_>, reading: &mut Reading<'_>) {
+    read_with(formats, section, reading, |_, _| false);
+}
+
+/// Reads a table, and what stands beside it with `beside`, which says whether it knows a line.
+pub(crate) fn read_with(
+    formats: &'static [Format],
+    section: &Section<'_>,
+    reading: &mut Reading<'_>,
+    mut beside: impl FnMut(&Line<'_>, &mut Reading<'_>) -> bool,
+) {
     let mut table = Table::new(formats, section);
     for line in section.lines {
-        if !table.take(line, reading) {
+        if !table.take(line, reading) && !beside(line, reading) {
             reading.leave(line);
         }
     }
     table.end(reading);
+}
+
+/// The columns of rows that have lost their heading.
+pub(crate) fn bare(format: &'static Format) -> impl Iterator<Item = Layout<'static>> {
+    format.bare.iter().map(move |heading| Layout::under(format, heading))
+}
+
+/// Whether a line is a row of a list.
+pub(crate) fn is_row(layout: &Layout<'_>, text: &str) -> bool {
+    layout.cut(text).is_some_and(|(cells, _)| list::is_row(layout, &cells))
 }
 
 impl<'a, 'l> Table<'a, 'l> {
@@ -42,9 +62,10 @@ impl<'a, 'l> Table<'a, 'l> {
         let command = section.hint.command.as_deref();
         Self {
             formats,
+            bare: formats.iter().flat_map(bare).collect(),
             layouts: Vec::new(),
-            current: None,
-            heading: Before::default(),
+            headings: Vec::new(),
+            before: Before::default(),
             rows: Vec::new(),
             process: None,
             omits_boot: command.is_some_and(omits_boot),
@@ -69,127 +90,148 @@ impl<'a, 'l> Table<'a, 'l> {
         }
         if let Some(format) = self.formats.iter().find(|format| format.is_heading(text)) {
             let (layout, before) = Layout::with_before(format, text);
-            self.heading = before;
-            self.begin(format, layout, reading);
+            self.before = before;
+            // `37% CPU`
+            let mut shares = layout.names.iter().filter_map(|name| name.strip_suffix("% CPU"));
+            if let Some(percent) = shares.find_map(number::plain) {
+                let used = reading.busy(percent, line);
+                reading.evidence.cpu.push(used);
+            }
+            self.begin(layout, reading);
             return true;
         }
         let is_silent = |format: &Format| {
             let mut begins = format.silent.iter().chain(format.above);
             begins.any(|begin| text.starts_with(begin)) || format.clocked && clock::is_moment(text)
         };
-        if self.formats.iter().any(is_silent) {
+        if self.formats.iter().any(is_silent) || self.row(self.headings.last().copied(), text, line)
+        {
             return true;
         }
-        let cells = self.current.and_then(|at| self.layouts[at].1.cut(text));
-        let cells = cells.or_else(|| {
-            let bare = self.formats.iter().find(|format| !format.bare.is_empty())?;
-            if self.current.is_some() && bare.percent.is_none() {
-                return None;
-            }
-            let layout = Layout::bare(bare);
-            let cells = layout.cut(text)?;
-            match self.position(&layout) {
-                Some(at) => self.current = Some(at),
-                None => self.begin(bare, layout, reading),
-            }
-            Some(cells)
-        });
-        match cells {
-            Some(cells) => self.row(cells, line, reading),
-            None => false,
+        let begun = !self.headings.is_empty();
+        let is_own = |layout: &&Layout<'static>| {
+            !(begun && layout.format.percent.is_none()) && layout.cut(text).is_some()
+        };
+        let Some(layout) = self.bare.iter().find(is_own) else { return false };
+        let names = &layout.names;
+        let known = self.headings.iter().find(|(at, _)| self.layouts[*at].names == *names);
+        match known.copied() {
+            Some(heading) => self.headings.push(heading),
+            None => self.begin(layout.clone(), reading),
         }
+        self.row(self.headings.last().copied(), text, line)
     }
 
-    fn position(&self, layout: &Layout<'_>) -> Option<usize> {
-        self.layouts.iter().position(|(_, known)| known.names() == layout.names())
+    /// Begins under a heading that was not printed.
+    pub(crate) fn under(&mut self, heading: &'a str, reading: &mut Reading<'_>) {
+        self.begin(Layout::under(&self.formats[0], heading), reading);
+    }
+
+    /// How many headings there were so far.
+    pub(crate) fn headings(&self) -> usize {
+        self.headings.len()
+    }
+
+    /// Takes a row under any heading: that of number `below`, those below it, those above it.
+    pub(crate) fn take_anywhere(&mut self, below: usize, line: &'a Line<'l>) -> bool {
+        let headings = self.headings.clone();
+        let (above, below) = headings.split_at(below.min(headings.len()));
+        let mut nearest = below.iter().chain(above.iter().rev());
+        nearest.any(|heading| self.row(Some(*heading), line.text.trim(), line))
     }
 
     /// Begins a list under a heading.
-    fn begin(&mut self, format: &'static Format, layout: Layout<'a>, reading: &mut Reading<'_>) {
+    fn begin(&mut self, layout: Layout<'a>, reading: &mut Reading<'_>) {
         self.process = None;
-        if format.percent.is_some() {
+        // Intervals under the same names belong together, wherever the heading is printed again.
+        let known = self.layouts.iter().position(|known| known.names == layout.names);
+        let at = known.unwrap_or(self.layouts.len());
+        if layout.format.percent.is_some() {
             reading.list += 1;
         }
-        // Intervals under the same names belong together, wherever the heading is printed again.
-        let known = self.position(&layout);
-        self.current = Some(known.unwrap_or(self.layouts.len()));
+        self.headings.push((at, reading.list));
         if known.is_none() {
-            self.layouts.push((format, Rc::new(layout)));
+            self.layouts.push(layout);
         }
     }
 
-    fn row(&mut self, cells: Cells<'a>, line: &'a Line<'l>, reading: &Reading<'_>) -> bool {
-        let Some(at) = self.current else { return false };
-        let (format, layout) = &self.layouts[at];
-        let before = cells.before;
+    fn row(&mut self, heading: Option<(usize, u32)>, text: &'a str, line: &'a Line<'l>) -> bool {
+        let Some((at, list)) = heading else { return false };
+        let layout = &self.layouts[at];
+        let Some((cells, before)) = layout.cut(text) else { return false };
+        let format = layout.format;
         // Some tools print the time only where it changes.
         let last = || self.rows.last().filter(|row| row.layout == at && !before.average);
         let time_s = before.time_s.or_else(|| last().and_then(|row| row.time_s));
         let since_boot = match format.boot {
             Boot::Never => false,
             Boot::First => !self.omits_boot && self.rows.iter().all(|row| row.layout != at),
-            Boot::WithHeading => before.time_s.is_some() && before.time_s == self.heading.time_s,
+            Boot::WithHeading => before.time_s.is_some() && before.time_s == self.before.time_s,
         };
-        let row = Row {
-            layout: at,
-            cells: cells.cells,
-            line,
-            list: reading.list,
-            time_s,
-            average: before.average,
-            since_boot,
-            process: None,
-        };
-        let Some(percent) = format.percent else {
-            let has_figures = sink::has_figures(layout, &row);
-            if has_figures {
-                self.rows.push(row);
+        if format.percent.is_some() {
+            // Threads are drawn below the process they are of.
+            if let Some(process) = list::process_of_threads(layout, &cells) {
+                self.process = Some(process);
+                return true;
             }
-            return has_figures;
-        };
-        let list = List::new(Rc::clone(layout), percent, format.programs);
-        // Threads are drawn below the process they are of.
-        if let Some(process) = list.process_of_threads(&row.cells) {
-            self.process = Some(process);
-            return true;
-        }
-        if !list.is_row(&row.cells) {
+            if !list::is_row(layout, &cells) {
+                return false;
+            }
+        } else if sink::figures(layout, &cells).is_empty() {
             return false;
         }
-        self.rows.push(Row { process: self.process, ..row });
+        let (process, average) = (self.process, before.average);
+        let row = sink::Row { layout: at, cells, line, list, time_s, average, since_boot, process };
+        self.rows.push(row);
         true
     }
 
     /// Puts what was read into the evidence.
-    pub(crate) fn end(mut self, reading: &mut Reading<'_>) {
+    pub(crate) fn end(self, reading: &mut Reading<'_>) {
+        let Self { layouts, mut rows, .. } = self;
+        rows.sort_by_key(|row| row.line.number);
         // Averages count only where no row of an interval does.
-        let only_averages = |at: usize| self.rows.iter().all(|row| row.layout != at || row.average);
-        let only: Vec<bool> = (0..self.layouts.len()).map(only_averages).collect();
-        self.rows.retain(|row| only[row.layout] || !row.average);
-        let rows = &self.rows;
-        sink::cpus(&self.layouts, rows, reading);
-        for row in rows {
-            sink::load(&self.layouts[row.layout].1, row, reading);
+        let only_averages = |at: usize| rows.iter().all(|row| row.layout != at || row.average);
+        let only: Vec<bool> = (0..layouts.len()).map(only_averages).collect();
+        rows.retain(|row| only[row.layout] || !row.average);
+        sink::cpus(&layouts, &rows, reading);
+        for row in &rows {
+            sink::load(&layouts[row.layout], row, reading);
         }
         let list = reading.list;
-        for (at, (format, layout)) in self.layouts.iter().enumerate() {
-            let own = || rows.iter().filter(|row| row.layout == at);
-            if let Some(percent) = format.percent {
-                let list = List::new(Rc::clone(layout), percent, format.programs);
-                for row in own() {
-                    reading.list = row.list;
-                    sink::thread(&list, layout, row, reading);
-                }
-                continue;
-            }
-            match format.rows {
-                Rows::Each => own().for_each(|row| sink::table(format, layout, row, reading)),
-                Rows::Intervals | Rows::IntervalsWithMost => {
-                    sink::intervals(format, layout, &own().collect::<Vec<_>>(), reading);
-                }
+        for (at, layout) in layouts.iter().enumerate() {
+            let own: Vec<&sink::Row<'_, '_>> = rows.iter().filter(|row| row.layout == at).collect();
+            match (layout.format.percent, layout.format.rows) {
+                (Some(percent), _) => threads(layout, percent, &own, reading),
+                (None, Rows::Each) => own.iter().for_each(|row| sink::table(layout, row, reading)),
+                (None, _) => sink::intervals(layout, &own, reading),
             }
         }
         reading.list = list;
+    }
+}
+
+/// Rows of a list under one heading, or the same heading again.
+fn threads(
+    layout: &Layout<'_>,
+    percent: Percent,
+    rows: &[&sink::Row<'_, '_>],
+    reading: &mut Reading<'_>,
+) {
+    let figures = || rows.iter().flat_map(|row| layout.figures(To::Percent, &row.cells));
+    // Of all CPUs nothing is more than 100: these are of one.
+    let of_one = percent == Percent::AllCpus && figures().any(|percent| percent > 101.0);
+    for list in rows.chunk_by(|one, other| one.list == other.list) {
+        let cells: Vec<&[&str]> = list.iter().map(|row| &row.cells[..]).collect();
+        let are_threads = if layout.format.with_threads {
+            list::are_threads(layout, &cells)
+        } else {
+            vec![false; list.len()]
+        };
+        for (row, _) in list.iter().zip(are_threads).filter(|(_, is_thread)| !is_thread) {
+            reading.list = row.list;
+            sink::thread(layout, row, of_one, reading);
+        }
     }
 }
 

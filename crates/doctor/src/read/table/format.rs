@@ -18,14 +18,12 @@ pub(crate) struct Format {
     pub(crate) clocked: bool,
     /// Whether one must stand before its heading.
     pub(crate) needs_clock: bool,
-    /// Names of the one column that may hold blanks.
-    pub(crate) wide: &'static str,
     /// Names of columns whose cells may be missing.
     pub(crate) missing: &'static str,
     /// Whether cells at the end of a row may be missing.
     pub(crate) may_be_short: bool,
-    /// The heading of rows that have lost theirs.
-    pub(crate) bare: &'static str,
+    /// The headings of rows that have lost theirs.
+    pub(crate) bare: &'static [&'static str],
     /// Rows are threads or processes, and their percents are of this.
     pub(crate) percent: Option<Percent>,
     /// Rows are programs by their names: neither command lines nor threads of the kernel.
@@ -38,8 +36,10 @@ pub(crate) struct Format {
     pub(crate) boot: Boot,
     /// What figures are whose column is not listed.
     pub(crate) others: Kind,
-    /// Whether what stands behind the last known column is a time.
-    pub(crate) ends_in_time: bool,
+    /// Whether processes stand beside their own threads, which are left out.
+    pub(crate) with_threads: bool,
+    /// Whether anything may stand behind the last known column.
+    pub(crate) is_open: bool,
     /// Its columns, of which those of all lists follow if rows are threads.
     pub(crate) columns: &'static [Column],
     /// Beginnings of lines that say nothing.
@@ -51,20 +51,20 @@ pub(crate) struct Format {
 /// A format of which nothing is said.
 pub(crate) const FORMAT: Format = Format {
     name: "",
-    heading: HEADING,
+    heading: Heading::of("", ""),
     clocked: false,
     needs_clock: false,
-    wide: "",
     missing: "",
     may_be_short: false,
-    bare: "",
+    bare: &[],
     percent: None,
     programs: false,
     tables: &[],
     rows: Rows::Each,
     boot: Boot::Never,
     others: Kind::Gauge,
-    ends_in_time: false,
+    with_threads: false,
+    is_open: false,
     columns: &[],
     silent: &[],
     above: &[],
@@ -82,12 +82,10 @@ pub(crate) struct Heading {
     pub(crate) known_percent: usize,
 }
 
-const HEADING: Heading = Heading { all: "", any: "", none: "", known_percent: 0 };
-
 impl Heading {
     /// All of `all`, and one of `any` unless that is empty.
     pub(crate) const fn of(all: &'static str, any: &'static str) -> Self {
-        Self { all, any, ..HEADING }
+        Self { all, any, none: "", known_percent: 0 }
     }
 
     /// None of `none`.
@@ -163,6 +161,8 @@ pub(crate) struct Column {
 pub(crate) enum To {
     /// Nowhere: they show that a row is of this list.
     Nothing,
+    /// The function of the kernel in which a thread waits.
+    Waits,
     /// A time of day.
     Clock,
     /// What a table is about.
@@ -235,7 +235,7 @@ pub(crate) const COMMAND: &str =
     "COMMAND|CMD|Command|COMM|ARGS|UCMD|UCOMM|BEFEHL|COM.|ORDEN|COMANDO|COMMANDE|命令";
 
 /// Columns of all lists. `CPU` is the number of a CPU where another column has the percent.
-static COLUMNS: [Column; 14] = [
+static COLUMNS: [Column; 15] = [
     column("TID|LWP|SPID|PID|Pid|进程号", To::Id, Unit::Whole),
     column("TGID|PID", To::Process, Unit::Whole),
     column("PPID", To::Parent, Unit::Whole),
@@ -244,7 +244,8 @@ static COLUMNS: [Column; 14] = [
     column("TIME+|TIME|Time|CPU Time|*+", To::Seconds, Unit::Time),
     column("STAT|S|STATE|Status", To::State, Unit::State),
     column("VSZ|VIRT|SIZE", To::Memory, Unit::Bytes),
-    column(COMMAND, To::Command, Unit::Word),
+    column(COMMAND, To::Command, Unit::Text),
+    column("WCHAN|MWCHAN|NWCHAN", To::Waits, Unit::Word),
     column("START|STARTED|STIME", To::Nothing, Unit::Date),
     column("%MEM|MEM%", To::Nothing, Unit::Percent),
     column("RES|RSS|SHR", To::Nothing, Unit::Bytes),
@@ -253,14 +254,25 @@ static COLUMNS: [Column; 14] = [
 ];
 
 impl Format {
-    /// All its columns: its own, and those of all lists that go elsewhere.
-    pub(crate) fn all_columns(&self) -> impl Iterator<Item = &'static Column> {
+    /// Its own columns, and those of all lists that go elsewhere.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        self.columns.iter().chain(self.shared())
+    }
+
+    /// Columns of all lists, if it is one, that go where none of its own goes.
+    pub(super) fn shared(&self) -> impl Iterator<Item = &'static Column> {
         let own = self.columns;
         let is_new = move |column: &&Column| {
             column.to == To::Nothing || own.iter().all(|known| known.to != column.to)
         };
         let shared: &[Column] = if self.percent.is_some() { &COLUMNS } else { &[] };
-        own.iter().chain(shared.iter().filter(is_new))
+        shared.iter().filter(is_new)
+    }
+
+    /// Names of columns that hold blanks.
+    pub(super) fn phrases(&self) -> impl Iterator<Item = &'static str> {
+        let names = self.columns().flat_map(|column| column.names.split('|'));
+        names.filter(|name| name.contains(' '))
     }
 
     /// Whether a line begins the table: its heading, or a line above that.
@@ -274,13 +286,18 @@ impl Format {
         if text.len() > MAX_HEADING || all.is_empty() && any.is_empty() {
             return false;
         }
-        let has = |wanted: &str| text.split(is_gap).any(|word| is_like(wanted, word));
-        let wide = |word: &str| rank(self.wide, word).is_some();
-        all.split(' ').all(|word| word.is_empty() || has(word))
+        let words: Vec<&str> = text.split(is_gap).filter(|word| !word.is_empty()).collect();
+        let has = |wanted: &str| words.iter().any(|word| is_like(wanted, word));
+        let is_command = |column: &Column| {
+            let is_there = |name: &str| has(name) || name.contains(' ') && text.contains(name);
+            column.to == To::Command && column.names.split('|').any(is_there)
+        };
+        let least = if *known_percent == 100 { 2 } else { LEAST_WORDS };
+        words.len() >= least
+            && all.split(' ').all(|word| word.is_empty() || has(word))
             && (any.is_empty() || any.split(" & ").all(|group| group.split(' ').any(has)))
-            && (self.wide.is_empty() || text.split(is_gap).any(wide))
             && (none.is_empty() || !none.split(' ').any(has))
-            && text.split(is_gap).filter(|word| !word.is_empty()).count() >= LEAST_WORDS
+            && (self.percent.is_none() || self.columns().any(is_command))
             && (*known_percent == 0 || self.known_percent(text) >= *known_percent)
             && self.has_no_figures(text)
     }
@@ -301,12 +318,12 @@ impl Format {
 
     /// Whether a word is the name of a column.
     pub(super) fn is_column(&self, word: &str) -> bool {
-        self.all_columns().any(|column| rank(column.names, word).is_some())
+        self.columns().any(|column| rank(column.names, word).is_some())
     }
 
     fn known_percent(&self, text: &str) -> usize {
-        let words: Vec<&str> = text.split(is_gap).filter(|word| !word.is_empty()).collect();
-        words.iter().filter(|word| self.is_column(word)).count() * 100 / words.len().max(1)
+        let names = names(text, self);
+        names.iter().filter(|name| self.is_column(name)).count() * 100 / names.len().max(1)
     }
 }
 
@@ -315,10 +332,42 @@ const MAX_HEADING: usize = 600;
 /// Fewer words are none.
 const LEAST_WORDS: usize = 3;
 
-/// Whether names of columns end at a character: blanks, bars between groups, and marks of the
-/// column that a list is sorted by.
+/// Whether names of columns end at a character: blanks, bars between groups, boxes and graphs that
+/// are drawn, and marks of the column that a list is sorted by.
 pub(crate) fn is_gap(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '|' | '▽' | '△' | '▼' | '▲' | '⯆' | '⯅')
+    c.is_whitespace() || c == '|' || is_drawn(c)
+}
+
+/// Whether a character is of a box, a graph or a mark.
+pub(crate) fn is_drawn(c: char) -> bool {
+    matches!(c, '─'..='╿' | '▀'..='▟' | '■'..='◿' | '⠀'..='⣿' | '⯅' | '⯆' | '↑' | '↓')
+        || matches!(c, '¹' | '²' | '³' | '⁴')
+}
+
+/// The names of a heading.
+pub(super) fn names<'h>(heading: &'h str, format: &Format) -> Vec<&'h str> {
+    let phrases: Vec<&str> = format.phrases().collect();
+    if !phrases.is_empty() && heading.contains('\t') {
+        return heading.split('\t').map(str::trim).collect();
+    }
+    let mut found = Vec::new();
+    let mut rest = heading.trim_matches(is_gap);
+    while !rest.is_empty() {
+        let phrase = phrases.iter().filter(|name| rest.starts_with(**name)).map(|name| name.len());
+        let end = phrase.max().or_else(|| rest.find(is_gap)).unwrap_or(rest.len());
+        found.push(&rest[..end]);
+        rest = rest[end..].trim_start_matches(is_gap);
+    }
+    // The number of a page (`1/29`), the mark of a report (`_cpu_`).
+    let is_page =
+        |(page, of): (&str, &str)| page.parse::<u32>().is_ok() && of.parse::<u32>().is_ok();
+    let is_mark = |word: &&str| {
+        word.starts_with('_') && word.ends_with('_') || word.split_once('/').is_some_and(is_page)
+    };
+    if found.last().is_some_and(is_mark) {
+        found.pop();
+    }
+    found
 }
 
 /// Which of the names of a column `word` is.

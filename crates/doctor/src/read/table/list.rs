@@ -7,253 +7,189 @@
 //! Invariants: a column that is not there gives no figure; a state that is none, and a number that
 //! is none, make a row one of another list.
 
-use std::rc::Rc;
+use std::collections::HashMap;
 
-pub(crate) use super::format::Percent;
-use super::format::{COMMAND, FORMAT, Format, To, column};
+use super::format::{Percent, To};
 use super::layout::Layout;
-use super::unit::{self, Cell, Unit};
-use crate::evidence::Thread;
+use super::unit::{self, Unit};
+use crate::evidence::{Frame, KernelStack, Thread};
 use crate::read::text::clean::Line;
 use crate::read::text::frame::{self, short_name};
 use crate::read::text::reading::Reading;
-
-/// Names of the column with the command, in all languages that tools speak.
-pub(crate) const COMMANDS: [&str; 13] = [
-    "COMMAND", "CMD", "Command", "COMM", "ARGS", "UCMD", "UCOMM", "BEFEHL", "COM.", "ORDEN",
-    "COMANDO", "COMMANDE", "命令",
-];
-/// A list of any tool, known by the names of its columns.
-const ANY: Format = Format { wide: COMMAND, ..FORMAT };
-static OF_ONE_CPU: Format = Format { percent: Some(Percent::OneCpu), ..ANY };
-/// `ps -ef` calls the percent `C`.
-static OF_LIFE: Format = Format {
-    percent: Some(Percent::Life),
-    columns: &[column("%CPU|CPU%|WCPU|PCPU|Cpu%|CPU|C", To::Percent, Unit::Percent)],
-    ..ANY
-};
 
 /// The kernel keeps so many bytes of a thread's name.
 const MAX_THREAD_NAME: usize = 15;
 /// Longer commands are none.
 const MAX_COMMAND: usize = 4096;
+/// What the kernel is called where it is one program with all its threads.
+const KERNELS: [&str; 5] = ["kernel_task", "System", "system", "System interrupts", "Interrupts"];
+/// What the time that nobody uses is called where it is a program.
+const IDLE: [&str; 5] = ["Idle", "idle", "System Idle Process", "_Total", "_total"];
 
-/// The columns of one list.
-#[derive(Debug, Clone)]
-pub(crate) struct List<'h> {
-    layout: Rc<Layout<'h>>,
-    percent: Percent,
-    /// Whether commands are names of programs, which may hold blanks, and not command lines.
-    named: bool,
-    /// Whether its rows are of threads.
-    of_threads: bool,
+/// The process whose threads stand below a row.
+pub(super) fn process_of_threads(layout: &Layout<'_>, cells: &[&str]) -> Option<u64> {
+    let shown = layout.has(&["TID"]) && layout.has(&["TGID"]);
+    let is_thread = layout.cells_of(To::Id, cells).count() > 0;
+    let process = layout.cell(To::Process, cells).filter(|_| shown && !is_thread)?;
+    process.parse().ok()
 }
 
-impl<'h> List<'h> {
-    /// The list under a heading; `None` if that names no command.
-    pub(crate) fn under(heading: &'h str, percent: Percent) -> Option<Self> {
-        let format = if percent == Percent::Life { &OF_LIFE } else { &OF_ONE_CPU };
-        let layout = Layout::under(format, heading);
-        layout.wide()?;
-        Some(Self::new(Rc::new(layout), percent, false))
-    }
+/// Whether cells that fit their columns are a row of a list.
+pub(super) fn is_row(layout: &Layout<'_>, cells: &[&str]) -> bool {
+    let command = layout.cell(To::Command, cells);
+    command.is_some_and(|command| command.len() <= MAX_COMMAND)
+        && layout.cell(To::State, cells).is_none_or(|word| state(layout, word).is_some())
+        && cells.iter().filter(|cell| !unit::is_empty(cell)).count() > 1
+}
 
-    /// The same list, whose commands are names of programs.
-    pub(crate) fn of_names(self) -> Self {
-        Self { named: true, ..self }
-    }
-
-    /// The list of a layout.
-    pub(super) fn new(layout: Rc<Layout<'h>>, percent: Percent, named: bool) -> Self {
-        let of_threads = layout.names().iter().any(|name| matches!(*name, "TID" | "LWP" | "SPID"));
-        Self { layout, percent, named, of_threads }
-    }
-
-    /// The cells of a row.
-    pub(crate) fn cells<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
-        self.layout.cells(text)
-    }
-
-    /// A cell of a row by the names of its column.
-    pub(crate) fn cell<'t>(&self, cells: &[&'t str], names: &[&str]) -> Option<&'t str> {
-        self.layout.cell(cells, names)
-    }
-
-    /// One row; `None` if it is not of this list.
-    pub(crate) fn row(&self, text: &str, line: &Line<'_>, reading: &Reading<'_>) -> Option<Thread> {
-        self.thread(&self.cells(text)?, line, reading)
-    }
-
-    /// Whether a row may be of this list.
-    pub(crate) fn fits(&self, text: &str) -> bool {
-        self.cells(text).is_some_and(|cells| self.is_row(&cells))
-    }
-
-    /// The first cell that is not empty of what goes to `to`.
-    pub(super) fn first<'t>(&self, to: To, cells: &[&'t str]) -> Option<&'t str> {
-        let places = self.layout.places(to).iter();
-        let mut found = places.filter_map(|at| cells.get(*at).copied());
-        found.find(|cell| !unit::is_empty(cell))
-    }
-
-    fn figure(&self, to: To, cells: &[&str]) -> Option<f64> {
-        let at = self.layout.places(to).iter().find(|at| !unit::is_empty(cells[**at]))?;
-        match (self.layout.unit(*at), self.layout.unit(*at).read(cells[*at])) {
-            (Unit::Cores, Cell::Figure(cpus)) => Some(cpus * 100.0),
-            (_, Cell::Figure(value)) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The process whose threads stand below this row.
-    pub(super) fn process_of_threads(&self, cells: &[&str]) -> Option<u64> {
-        let thread = self.layout.cell(cells, &["TID"])?;
-        let process = self.layout.cell(cells, &["TGID"])?;
-        unit::is_empty(thread).then(|| process.parse().ok()).flatten()
-    }
-
-    /// Whether cells that fit their columns are a row of a list.
-    pub(super) fn is_row(&self, cells: &[&str]) -> bool {
-        let state = self.first(To::State, cells);
-        let is_state = state.is_none_or(|state| self.state(state).is_some());
-        is_state && self.first(To::Command, cells).is_some_and(|raw| raw.len() <= MAX_COMMAND)
-    }
-
-    /// What the cells of a row say; `None` if it is not of this list.
-    pub(crate) fn thread(
-        &self,
-        cells: &[&str],
-        line: &Line<'_>,
-        reading: &Reading<'_>,
-    ) -> Option<Thread> {
-        if !self.is_row(cells) {
-            return None;
-        }
-        let id = self.first(To::Id, cells).map(|id| id.trim_end_matches(['*', '+', '-', ',']));
-        // Numbers below zero are of sums.
-        let id: Option<u64> = match id {
-            Some(id) => Some(id.parse().ok()?),
-            None => None,
-        };
+/// What the cells of a row say; `None` if it is not of this list.
+pub(super) fn thread(
+    layout: &Layout<'_>,
+    cells: &[&str],
+    line: &Line<'_>,
+    reading: &Reading<'_>,
+) -> Option<Thread> {
+    let id = layout.cell(To::Id, cells).map(|id| id.trim_end_matches(['*', '+', '-', ',']));
+    // Numbers below zero are of sums.
+    let id: Option<u64> = id.map(str::parse).transpose().ok()?;
+    let (unit, raw) = layout.cells_of(To::Command, cells).next()?;
+    let raw =
+        raw.split_once('/').filter(|_| unit == Unit::UntilSlash).map_or(raw, |(name, _)| name);
+    let mut thread = if layout.format.programs {
+        program(raw, line, reading)
+    } else {
         // Trees are drawn in front of the command.
-        let raw = self.first(To::Command, cells)?;
-        let raw = raw.trim_start_matches(is_branch);
-        let of = self.layout.places(To::Command).first().map(|at| self.layout.unit(*at));
-        let raw = match raw.split_once('/') {
-            Some((name, _)) if of == Some(Unit::UntilSlash) => name,
-            _ => raw,
-        };
-        let (name, dressed) = if self.named { (raw.to_owned(), None) } else { frame::thread(raw) };
-        if name.is_empty() {
-            return None;
-        }
-        let state = self.first(To::State, cells).and_then(|state| self.state(state));
-        let mut thread = reading.thread(self.name(&name), line);
-        let has_more = name.contains(' ') && name != thread.name;
-        thread.command = has_more.then(|| name.clone());
-        thread.id = id;
-        thread.process = self.process(cells);
-        // The kernel is one task on macOS, and no container is it.
-        let is_kernel = || Some(name == "kernel_task");
-        thread.kernel =
-            if self.named { is_kernel() } else { self.kernel(raw, dressed, state, cells) };
-        thread.state = state;
-        thread.cpu_time_s = self.seconds(cells);
-        self.percents(&mut thread, cells);
-        Some(thread)
+        let (name, dressed) = frame::thread(raw.trim_start_matches(is_branch));
+        let mut thread = reading.thread(name_of(&name, of_threads(layout)), line);
+        thread.kernel = dressed;
+        thread.command = Some(name).filter(|name| name.contains(' ') && *name != thread.name);
+        thread
+    };
+    if thread.name.is_empty() {
+        return None;
     }
-
-    fn process(&self, cells: &[&str]) -> Option<u64> {
-        let names = self.layout.names();
-        let of_threads = self.of_threads || names.contains(&"TGID");
-        self.first(To::Process, cells).filter(|_| of_threads)?.parse().ok()
+    thread.id = id;
+    let has_process = of_threads(layout) || layout.has(&["TGID"]);
+    thread.process =
+        layout.cell(To::Process, cells).filter(|_| has_process).and_then(|id| id.parse().ok());
+    thread.state = layout.cell(To::State, cells).and_then(|word| state(layout, word));
+    if thread.kernel.is_none() {
+        let no_memory = layout.cell(To::Memory, cells) == Some("0");
+        let child = layout.format.percent != Some(Percent::OneCpu)
+            && layout.cell(To::Parent, cells) == Some("2");
+        thread.kernel = (no_memory || child).then_some(true);
     }
+    // A process that has ended is dressed like a thread of the kernel, and has no memory.
+    let ended = thread.state == Some('Z') || raw.ends_with("<defunct>");
+    thread.kernel = thread.kernel.filter(|_| !ended);
+    thread.cpu_time_s = seconds(layout, cells);
+    percents(layout, &mut thread, cells);
+    Some(thread)
+}
 
-    fn kernel(
-        &self,
-        raw: &str,
-        dressed: Option<bool>,
-        state: Option<char>,
-        cells: &[&str],
-    ) -> Option<bool> {
-        // A process that has ended is dressed like a thread of the kernel, and has no memory.
-        let ended = state == Some('Z') || raw.ends_with("<defunct>");
-        let no_memory = self.first(To::Memory, cells) == Some("0");
-        let child = self.percent != Percent::OneCpu && self.first(To::Parent, cells) == Some("2");
-        dressed.or((no_memory || child).then_some(true)).filter(|_| !ended)
+/// A program by its name.
+pub(crate) fn program(name: &str, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
+    // Several of one name are numbered (`chrome#3`) or counted (`Google Chrome (12)`).
+    let name = name.split('#').next().unwrap_or(name).trim();
+    let counted = name.strip_suffix(')').and_then(|name| name.rsplit_once(" ("));
+    let name = counted.filter(|(_, count)| count.parse::<u32>().is_ok()).map_or(name, |one| one.0);
+    let kernel = Some(KERNELS.contains(&name));
+    Thread { kernel, ..reading.thread(name.to_owned(), line) }
+}
+
+/// Whether a row of programs is the time that nobody uses.
+pub(crate) fn is_idle(name: &str) -> bool {
+    IDLE.contains(&name)
+}
+
+/// Notes where a thread that cannot be interrupted waits: a stack of one frame. Others sleep because
+/// they have nothing to do, and where they do so tells nothing.
+pub(crate) fn note_wait(thread: &Thread, channel: &str, reading: &mut Reading<'_>) {
+    // A condition variable or the scheduler says that it waits, and not for what.
+    let is_any = ["cv_", "schedule"].iter().any(|begin| channel.starts_with(begin));
+    if thread.state != Some('D') || is_any || channel == "do_wait" {
+        return;
     }
-
-    /// CPU time: the first column that has one, or the parts that make it up.
-    fn seconds(&self, cells: &[&str]) -> Option<f64> {
-        let parts = self.layout.places(To::Seconds).iter();
-        let mut found = parts.filter_map(|at| match self.layout.unit(*at) {
-            unit @ (Unit::Time | Unit::Seconds) => Some((unit, unit.read(cells[*at]))),
-            _ => None,
+    // `-` and `0` stand where it is not known, and old kernels cut names to a few letters.
+    if let Some(symbol) = frame::symbol_name(channel).filter(|name| name.len() > 3) {
+        reading.evidence.kernel_stacks.push(KernelStack {
+            thread: Some(thread.name.clone()),
+            count: 1,
+            frames: vec![Frame { symbol: Some(symbol), module: None, kernel: Some(true) }],
+            source: thread.source.clone(),
         });
-        match found.next()? {
-            // atop counts the kernel's part and the program's apart.
-            (Unit::Seconds, Cell::Figure(first)) => {
-                let rest = found.filter_map(|(_, cell)| match cell {
-                    Cell::Figure(value) => Some(value),
-                    _ => None,
-                });
-                Some(first + rest.sum::<f64>()).filter(|time| *time > 0.0)
-            }
-            (_, Cell::Figure(value)) => Some(value),
-            _ => None,
+    }
+}
+
+/// Which rows are threads of a process that stands beside them: of those that share owner and
+/// memory, one that uses as much as the others together is the process.
+pub(super) fn are_threads(layout: &Layout<'_>, rows: &[&[&str]]) -> Vec<bool> {
+    let memory = |cells: &[&str]| -> Option<String> {
+        let place = |name: &&str| layout.names.iter().position(|other| other == name);
+        let places =
+            ["USER", "VIRT", "RES", "SHR"].iter().map(place).collect::<Option<Vec<_>>>()?;
+        (cells[places[1]] != "0").then(|| places.iter().map(|at| cells[*at]).collect())
+    };
+    let used = |cells: &[&str]| layout.figures(To::Percent, cells).next().unwrap_or_default();
+    let shared: Vec<Option<String>> = rows.iter().map(|cells| memory(cells)).collect();
+    // Of each process: the row with the most, that, and the sum.
+    let mut sums: HashMap<&str, (usize, f64, f64)> = HashMap::new();
+    for (at, (memory, cells)) in shared.iter().zip(rows).enumerate() {
+        let Some(memory) = memory else { continue };
+        let sum = sums.entry(memory).or_insert((at, used(cells), 0.0));
+        sum.2 += used(cells);
+        if used(cells) > sum.1 {
+            (sum.0, sum.1) = (at, used(cells));
         }
     }
+    let is_thread = |(at, memory): (usize, &Option<String>)| {
+        let of_all = memory.as_ref().and_then(|memory| sums.get(memory.as_str()));
+        of_all
+            .is_some_and(|(process, most, sum)| *process != at && *most >= (sum - most) * 0.9 - 1.0)
+    };
+    shared.iter().enumerate().map(is_thread).collect()
+}
 
-    fn percents(&self, thread: &mut Thread, cells: &[&str]) {
-        let user = self.figure(To::UserPercent, cells);
-        let system = self.figure(To::SystemPercent, cells);
-        let percent = self.figure(To::Percent, cells);
-        // Of some lists only the parts are shown.
-        let sum = user.zip(system).map(|(user, system)| user + system);
-        let percent = percent.filter(|_| sum.is_none()).or(sum);
-        let user_share = self.figure(To::UserShare, cells);
-        let by_share =
-            percent.zip(user_share).map(|(percent, user)| percent * (1.0 - user / 100.0));
-        thread.system_percent = system.or(by_share.filter(|system| *system >= 0.0));
-        match self.percent {
-            Percent::OneCpu => thread.cpu_percent = percent,
-            Percent::AllCpus => thread.machine_percent = percent,
-            Percent::Life => thread.life_percent = percent,
-        }
-    }
+/// Whether the rows of a list are of threads.
+fn of_threads(layout: &Layout<'_>) -> bool {
+    layout.has(&["TID", "LWP", "SPID"])
+}
 
-    fn name(&self, name: &str) -> String {
-        // Bundles of macOS have blanks in their paths.
-        if let Some((_, program)) = name.rsplit_once(".app/Contents/MacOS/") {
-            return program.split(" -").next().unwrap_or(program).to_owned();
-        }
-        if self.named { name.to_owned() } else { name_of(name, self.of_threads) }
-    }
+/// CPU time: the first column that has one, or the parts that make it up.
+fn seconds(layout: &Layout<'_>, cells: &[&str]) -> Option<f64> {
+    // atop counts the kernel's part and the program's apart.
+    let is_sum = layout.cells_of(To::Seconds, cells).next()?.0 == Unit::Seconds;
+    let mut times = layout.figures(To::Seconds, cells);
+    let first = times.next()?;
+    if is_sum { Some(first + times.sum::<f64>()).filter(|time| *time > 0.0) } else { Some(first) }
+}
 
-    /// The letter of a state: FreeBSD names the wait channel of what sleeps, others have words.
-    fn state(&self, state: &str) -> Option<char> {
-        let first = state.chars().next()?;
-        let is_letters = first.is_ascii_uppercase() && state.len() <= 6;
-        match state {
-            "running" | "Running" | "RUN" => Some('R'),
-            "stuck" => Some('D'),
-            "stopped" | "Suspended" => Some('T'),
-            "zombie" => Some('Z'),
-            _ if state.starts_with("CPU") || state.starts_with("cpu") => Some('R'),
-            _ if is_letters && (state.len() == 1 || self.has_letters()) => Some(first),
-            _ if state.starts_with("sleep") || state == "idle" || !self.has_letters() => Some('S'),
-            _ => None,
-        }
-    }
-
-    /// Whether states are letters and not words.
-    fn has_letters(&self) -> bool {
-        !self.layout.names().iter().any(|name| matches!(*name, "STATE" | "Status"))
+fn percents(layout: &Layout<'_>, thread: &mut Thread, cells: &[&str]) {
+    let figure = |to: To| {
+        let (unit, cell) = layout.cells_of(to, cells).next()?;
+        let value = unit.figure(cell)?;
+        Some(if unit == Unit::Cores { value * 100.0 } else { value })
+    };
+    let (user, system) = (figure(To::UserPercent), figure(To::SystemPercent));
+    // Of some lists only the parts are shown.
+    let percent = user.zip(system).map(|(user, system)| user + system);
+    let percent = percent.or_else(|| figure(To::Percent));
+    let by_share = percent.zip(figure(To::UserShare));
+    let by_share = by_share.map(|(percent, user)| percent * (1.0 - user / 100.0));
+    thread.system_percent = system.or(by_share.filter(|system| *system >= 0.0));
+    match layout.format.percent {
+        Some(Percent::AllCpus) => thread.machine_percent = percent,
+        Some(Percent::Life) => thread.life_percent = percent,
+        _ => thread.cpu_percent = percent,
     }
 }
 
 /// The name in a command; those of threads may hold blanks (`GC Thread#0`), and are short.
 pub(crate) fn name_of(command: &str, of_thread: bool) -> String {
+    // Bundles of macOS have blanks in their paths.
+    if let Some((_, program)) = command.rsplit_once(".app/Contents/MacOS/") {
+        return program.split(" -").next().unwrap_or(program).to_owned();
+    }
     let is_line = command.len() > MAX_THREAD_NAME
         || command.starts_with('/')
         || command.contains(" -")
@@ -263,6 +199,23 @@ pub(crate) fn name_of(command: &str, of_thread: bool) -> String {
     } else {
         // `sshd: user`, of which `awk` left the first word.
         short_name(command).trim_end_matches(':').to_owned()
+    }
+}
+
+/// The letter of a state: FreeBSD names the wait channel of what sleeps, others have words.
+fn state(layout: &Layout<'_>, state: &str) -> Option<char> {
+    let first = state.chars().next()?;
+    let is_letters = first.is_ascii_uppercase() && state.len() <= 6;
+    let has_words = layout.has(&["STATE", "Status"]);
+    match state {
+        "running" | "Running" | "RUN" => Some('R'),
+        "stuck" => Some('D'),
+        "stopped" | "Suspended" => Some('T'),
+        "zombie" => Some('Z'),
+        _ if state.starts_with("CPU") || state.starts_with("cpu") => Some('R'),
+        _ if is_letters && (state.len() == 1 || !has_words) => Some(first),
+        _ if state.starts_with("sleep") || state == "idle" || has_words => Some('S'),
+        _ => None,
     }
 }
 

@@ -18,13 +18,15 @@ mod engine;
 mod format;
 pub(super) mod formats;
 mod layout;
-pub(super) mod list;
+mod list;
 mod sink;
 mod unit;
 
-pub(crate) use engine::{Table, read};
+pub(crate) use clock::is_moment;
+pub(crate) use engine::{Table, bare, is_row, read, read_with};
 pub(crate) use format::{
-    Boot, COMMAND, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, rate,
+    Boot, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, is_drawn, rate,
 };
 pub(crate) use layout::Layout;
+pub(crate) use list::{is_branch, is_idle, name_of, note_wait, program};
 pub(crate) use unit::Unit;

@@ -1,4 +1,4 @@
-//! What the cells of a column hold, and how a row is cut into them.
+//! What the cells of a column hold, and how many words of a row are one of them.
 
 use crate::read::text::number;
 
@@ -13,6 +13,8 @@ pub(super) const MAX_CPUS: u16 = 4096;
 pub(crate) enum Unit {
     /// Anything, in one word.
     Word,
+    /// Anything, in any number of words; a list has one such column.
+    Text,
     /// Anything, in so many words.
     Words(usize),
     /// The text before a slash (`mysqld/9`).
@@ -23,6 +25,8 @@ pub(crate) enum Unit {
     Number,
     /// Percent.
     Percent,
+    /// Percent with its sign or decimals, by which it is known.
+    Share,
     /// Bytes, with a binary suffix.
     Bytes,
     /// So many bytes each; with a suffix, bytes.
@@ -35,31 +39,24 @@ pub(crate) enum Unit {
     MillisecondsASecond,
     /// CPU time.
     Time,
-    /// Seconds, perhaps with their `s`.
+    /// Seconds, perhaps with their `s`, or CPU time.
     Seconds,
+    /// Seconds with two decimals; thousands have any mark, also a blank.
+    Hundredths,
     /// CPUs (`250m` is a quarter of one).
     Cores,
     /// The number of a CPU, or a word for all of them.
     Cpu,
     /// A state.
     State,
-    /// A date, of one word or several.
+    /// A date or a time of day, of one word or several.
     Date,
+    /// A terminal as Linux names it.
+    Terminal,
+    /// A terminal as others do.
+    OtherTerminal,
     /// Two figures and a slash between them.
     Pair,
-}
-
-/// What a cell says.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cell {
-    /// It has no figure.
-    Empty,
-    /// A figure.
-    Figure(f64),
-    /// No figure is wanted.
-    Word,
-    /// It is not what its column says.
-    Wrong,
 }
 
 /// Whether a cell has nothing.
@@ -68,60 +65,62 @@ pub(crate) fn is_empty(cell: &str) -> bool {
 }
 
 impl Unit {
-    /// What a cell says.
-    pub(crate) fn read(self, cell: &str) -> Cell {
+    /// The figure of a cell; `None` if it has none.
+    pub(crate) fn figure(self, cell: &str) -> Option<f64> {
         if is_empty(cell) {
-            return Cell::Empty;
+            return None;
         }
-        let figure = match self {
-            Self::Word | Self::Words(_) | Self::UntilSlash | Self::Date | Self::Pair => {
-                return Cell::Word;
-            }
-            Self::State => {
-                let is_word = cell.len() <= 12 && !cell.starts_with(|c: char| c.is_ascii_digit());
-                return if is_word { Cell::Word } else { Cell::Wrong };
-            }
-            Self::Cpu => {
-                let is_cpu = cell == "all" || cell.parse::<u16>().is_ok_and(|at| at < MAX_CPUS);
-                return if is_cpu { Cell::Word } else { Cell::Wrong };
-            }
+        let plain = || number::plain(cell);
+        match self {
             Self::Whole => whole(cell),
-            Self::Number => amount(cell),
-            Self::Percent => number::percent(cell).filter(|percent| *percent >= 0.0),
+            Self::Number => {
+                plain().or_else(|| number::percent(cell)).or_else(|| number::count(cell))
+            }
+            // `< 0.01`
+            Self::Percent => {
+                number::percent(cell.trim_start_matches('<')).filter(|value| *value >= 0.0)
+            }
+            Self::Share => Self::Percent.figure(cell).filter(|_| cell.contains(['%', '.', ','])),
             Self::Bytes => number::bytes(cell),
             Self::BytesOf(bytes) => {
-                let plain = number::plain(cell).map(|value| value * f64::from(bytes));
-                plain.or_else(|| number::bytes(cell))
+                plain().map(|value| value * f64::from(bytes)).or_else(|| number::bytes(cell))
             }
             Self::Kilobytes => {
-                let plain = number::plain(cell).or_else(|| number::percent(cell));
-                plain.or_else(|| number::count(cell).map(|value| value / 1000.0))
+                let figure = plain().or_else(|| number::percent(cell));
+                figure.or_else(|| number::count(cell).map(|value| value / 1000.0))
             }
             Self::Milliseconds => {
-                let plain = number::plain(cell);
-                plain.or_else(|| number::seconds(cell).map(|seconds| seconds * 1000.0))
+                plain().or_else(|| number::seconds(cell).map(|seconds| seconds * 1000.0))
             }
-            Self::MillisecondsASecond => number::plain(cell).map(|value| value / 10.0),
+            Self::MillisecondsASecond => plain().map(|value| value / 10.0),
             Self::Time => time(cell),
             Self::Seconds => number::plain(cell.trim_end_matches('s')).or_else(|| time(cell)),
+            Self::Hundredths => hundredths(cell),
             Self::Cores => cores(cell),
-        };
-        figure.map_or(Cell::Wrong, Cell::Figure)
-    }
-
-    /// Whether its cells are figures.
-    pub(crate) fn is_of_figures(self) -> bool {
-        self.read("x") == Cell::Wrong
+            _ => None,
+        }
     }
 
     /// Whether a cell is what its column says.
     pub(crate) fn fits(self, cell: &str) -> bool {
-        self.read(cell) != Cell::Wrong
+        let is_linux = cell == "?" || cell.starts_with("pts/") || cell.starts_with("tty");
+        match self {
+            Self::Word | Self::Text | Self::Words(_) | Self::UntilSlash => true,
+            Self::Terminal => is_linux,
+            Self::OtherTerminal => !is_linux,
+            _ if is_empty(cell) => true,
+            Self::State => cell.len() <= 12 && !cell.starts_with(|c: char| c.is_ascii_digit()),
+            Self::Cpu => cell == "all" || cell.parse::<u16>().is_ok_and(|at| at < MAX_CPUS),
+            Self::Date => cell.contains(|c: char| c.is_ascii_digit()),
+            Self::Pair => cell.split_once('/').is_some_and(|(one, other)| {
+                number::bytes(one).is_some() && number::bytes(other).is_some()
+            }),
+            _ => self.figure(cell).is_some(),
+        }
     }
 
-    /// How many words at the beginning of `rest` are one cell.
-    pub(crate) fn words(self, rest: &str) -> usize {
-        let mut words = rest.split_whitespace();
+    /// How many of the words that a row goes on with are one cell.
+    pub(crate) fn words<'t>(self, mut words: impl Iterator<Item = &'t str>) -> usize {
         let first = words.next().unwrap_or_default();
         let second = words.next().unwrap_or_default();
         match self {
@@ -134,15 +133,11 @@ impl Unit {
             Self::Date if first.contains('-') && second.contains(':') => 2,
             // `1.23 M/s`, `7.71 ms`, `0.00 %`
             Self::Bytes | Self::Milliseconds | Self::Percent if is_unit(second) => 2,
-            _ => 1,
-        }
-    }
-
-    /// How many words a cell has that is counted from the end of a row.
-    pub(crate) fn words_from_end(self) -> usize {
-        match self {
-            Self::Words(count) => count,
-            Self::Pair => 3,
+            Self::Percent if first == "<" => 2,
+            // `S <`, `92 hrs`, `8 786,38`
+            Self::State if matches!(second, "<" | "N") => 2,
+            Self::Time if second == "hrs" => 2,
+            Self::Hundredths if whole(first).is_some() && hundredths(second).is_some() => 2,
             _ => 1,
         }
     }
@@ -154,26 +149,33 @@ const MONTHS: [&str; 12] =
 
 /// Whether a word is the unit of the figure before it.
 fn is_unit(word: &str) -> bool {
-    matches!(word, "%" | "B" | "K" | "M" | "G" | "T" | "ms" | "us")
+    matches!(word, "%" | "B" | "K" | "M" | "G" | "T" | "MB" | "ms" | "us")
         || matches!(word, "B/s" | "K/s" | "M/s" | "G/s" | "T/s")
 }
 
 /// A whole number; marks of macOS and lists (`123*`, `0-`, `12,`) are no part of it.
 fn whole(cell: &str) -> Option<f64> {
     let digits = cell.trim_end_matches(['*', '+', '-', ',']);
-    let is_whole = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let bare = digits.strip_prefix('-').unwrap_or(digits);
-    (!bare.is_empty() && bare.len() <= 19 && is_whole(bare)).then(|| digits.parse().ok()).flatten()
-}
-
-fn amount(cell: &str) -> Option<f64> {
-    number::plain(cell).or_else(|| number::percent(cell)).or_else(|| number::count(cell))
+    let is_whole = bare.len() <= 19 && bare.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| digits.parse().ok()).flatten()
 }
 
 /// CPU time; `ps -o times` prints whole seconds.
 fn time(cell: &str) -> Option<f64> {
+    if let Some(hours) = cell.strip_suffix(" hrs") {
+        return Some(number::plain(hours)? * 3600.0);
+    }
     let cell = cell.trim_end_matches(['+', '-']);
     number::cpu_seconds(cell).or_else(|| cell.parse::<u32>().ok().map(f64::from))
+}
+
+fn hundredths(cell: &str) -> Option<f64> {
+    let (_, decimals) = cell.rsplit_once(['.', ','])?;
+    let is_mark = |c: char| c.is_ascii_digit() || " .,'\u{2019}".contains(c);
+    let digits: String = cell.chars().filter(char::is_ascii_digit).collect();
+    let is_time = decimals.len() == 2 && cell.chars().all(is_mark);
+    is_time.then(|| digits.parse::<f64>().ok()).flatten().map(|hundredths| hundredths / 100.0)
 }
 
 fn cores(cell: &str) -> Option<f64> {

@@ -158,6 +158,20 @@ pub(crate) fn time_of_day(text: &str) -> Option<f64> {
     Some(f64::from(hours) * 3600.0 + f64::from(minutes) * 60.0 + seconds)
 }
 
+/// The middle value; of an even number the lower middle. `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+/// Seconds between rows that begin with a time of day, where it is the same between all of them.
+pub(crate) fn interval(times: &[f64]) -> Option<f64> {
+    let steps: Vec<f64> =
+        times.windows(2).map(|pair| (pair[1] - pair[0]).rem_euclid(86_400.0)).collect();
+    median(&steps).filter(|step| *step > 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,5 +209,8 @@ mod tests {
         assert_eq!(seconds("12ms"), Some(0.012));
         assert_eq!(time_of_day("03:10:02 PM"), Some(54_602.0));
         assert_eq!(time_of_day("25:00:00"), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[]), None);
+        assert_eq!(interval(&[86_399.0, 0.0, 1.0]), Some(1.0));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::clean::Line;
 use crate::evidence::{
-    Evidence, Figure, Number, Parameter, Property, Source, Statement, Table, Thread,
+    CpuUse, Evidence, Figure, Number, Parameter, Property, Source, Statement, Table, Thread,
 };
 
 /// The most lines of one input that are listed as not understood; more are counted.
@@ -55,6 +55,12 @@ impl<'e> Reading<'e> {
     /// A row of the list that is being read, which says nothing but a name yet.
     pub(crate) fn thread(&self, name: String, line: &Line<'_>) -> Thread {
         Thread::named(name, self.list, self.at(line))
+    }
+
+    /// The use of CPUs of which only the sum is known.
+    pub(crate) fn busy(&self, percent: f64, line: &Line<'_>) -> CpuUse {
+        let user = percent.clamp(0.0, 100.0);
+        CpuUse { user, idle: 100.0 - user, ..CpuUse::none(self.at(line)) }
     }
 
     /// Gives a line back: it is not of the reader's format (a sentence, damage).

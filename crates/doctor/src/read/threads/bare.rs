@@ -11,11 +11,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::list::{List, is_branch, name_of};
 use super::{picked, wait_channel};
 use crate::evidence::Thread;
 use crate::facts::{is_known_program, looks_like_kernel};
 use crate::read::impossible;
+use crate::read::table::{Table, is_branch, name_of};
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::number;
@@ -60,24 +60,27 @@ fn is_numbers(text: &str) -> bool {
 /// Reads rows that stand one below the other.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let command = section.hint.command.as_deref().unwrap_or_default();
-    let named = picked::heading(command);
-    let list = named.as_ref().and_then(|(names, percent)| List::under(names, *percent));
+    let heading = picked::heading(command);
+    let mut table = heading.as_ref().map(|(names, formats)| {
+        let mut table = Table::new(formats, section);
+        table.under(names, reading);
+        table
+    });
     let mut rest: Vec<(&Line<'_>, Row<'_>)> = Vec::new();
     reading.list += 1;
     for line in section.lines {
-        let under =
-            list.as_ref().and_then(|list| Some((list, list.row(&line.text, line, reading)?)));
-        if let Some((list, thread)) = under {
-            wait_channel::note(list, &line.text, &thread, reading);
-            reading.evidence.threads.push(thread);
-        } else {
-            match row(line.text.trim()) {
-                // What the command prints is known, and this is something else.
-                Some(row) if list.is_none() => rest.push((line, row)),
-                None if wait_channel::read(line, reading) => {}
-                _ => reading.leave(line),
-            }
+        if table.as_mut().is_some_and(|table| table.take(line, reading)) {
+            continue;
         }
+        match row(line.text.trim()) {
+            // What the command prints is known, and this is something else.
+            Some(row) if table.is_none() => rest.push((line, row)),
+            None if wait_channel::read(line, reading) => {}
+            _ => reading.leave(line),
+        }
+    }
+    if let Some(table) = table {
+        table.end(reading);
     }
     let lists_processes = ["ps ", "top", "pidstat", "pcpu", "%cpu"];
     let by_command = lists_processes.iter().any(|name| command.contains(name))

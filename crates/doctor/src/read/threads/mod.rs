@@ -3,20 +3,13 @@
 //! Percents that are averages over a life are kept apart from those of an interval.
 
 pub(super) mod bare;
-pub(super) mod btop;
-pub(super) mod busybox;
-pub(super) mod containers;
-pub(super) mod htop;
-pub(super) mod macos;
+pub(super) mod counters;
+pub(super) mod groups;
+mod meters;
 mod picked;
 pub(super) mod ps;
+pub(super) mod screens;
 pub(super) mod spindump;
 pub(super) mod thread_tools;
-pub(super) mod top;
-pub(super) mod top_cpu;
 mod wait_channel;
-mod wide;
 pub(super) mod windows;
-pub(super) mod windows_counters;
-
-use super::table::list;

@@ -4,18 +4,19 @@
 //! The command is at the prompt; what it prints is named by it, so that nothing has to be guessed.
 //! A command that is not understood to its end names nothing.
 
-use super::list::Percent;
+use crate::read::table::Format;
+use crate::read::table::formats::lists::{PS, TOP as TOP_LIST};
 
 /// Columns of `ps aux`, of `ps -ef` and of Linux top, as `awk` counts them.
 const AUX: &str = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND";
 const FULL: &str = "UID PID PPID C STIME TTY TIME CMD";
 const TOP: &str = "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND";
 
-/// The heading that the command's output would have, and what its percent is of.
-pub(crate) fn heading(command: &str) -> Option<(String, Percent)> {
+/// The heading that the command's output would have, and whose it is.
+pub(crate) fn heading(command: &str) -> Option<(String, &'static [Format])> {
     let mut parts = command.split('|').map(str::trim);
     let first = parts.next()?;
-    let (whole, percent) = printed(first)?;
+    let (whole, formats) = printed(first)?;
     let mut names: Vec<&str> = whole.split(' ').collect();
     for part in parts {
         let program = part.split_whitespace().next().unwrap_or_default();
@@ -29,16 +30,16 @@ pub(crate) fn heading(command: &str) -> Option<(String, Percent)> {
             _ => return None,
         }
     }
-    Some((names.join(" "), percent))
+    Some((names.join(" "), formats))
 }
 
 /// Columns of the first command of a pipe.
-fn printed(command: &str) -> Option<(String, Percent)> {
+fn printed(command: &str) -> Option<(String, &'static [Format])> {
     let mut words = command.split_whitespace().skip_while(|word| {
         matches!(*word, "sudo" | "watch" | "time" | "LC_ALL=C" | "-n" | "1" | "2" | "5")
     });
     match words.next()? {
-        "top" => Some((TOP.to_owned(), Percent::OneCpu)),
+        "top" => Some((TOP.to_owned(), &TOP_LIST)),
         "ps" => {
             let words: Vec<&str> = words.collect();
             let names = chosen(&words);
@@ -53,7 +54,7 @@ fn printed(command: &str) -> Option<(String, Percent)> {
                     None
                 }
             });
-            names.map(|names| (names, Percent::Life))
+            names.map(|names| (names, &PS[2..]))
         }
         _ => None,
     }

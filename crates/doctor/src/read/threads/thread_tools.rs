@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::evidence::{CpuUse, OneCpu};
-use crate::read::table::Table;
 use crate::read::table::formats::lists::{ATOP, IOTOP};
+use crate::read::table::{self, Table};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -19,20 +19,15 @@ static IOTOP_TOTAL: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads iotop: its totals, and the list.
 pub(crate) fn read_iotop(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut table = Table::new(&IOTOP, section);
-    for line in section.lines {
-        if IOTOP_TOTAL.is_match(&line.text) {
-            let mut totals = reading.table("iotop");
-            for found in IOTOP_TOTAL.captures_iter(&line.text) {
-                let name = format!("{}_{}_bytes", found[1].to_lowercase(), found[2].to_lowercase());
-                totals.rate(&name, number::bytes(&format!("{}{}", &found[3], &found[4])), line);
-            }
-            reading.push(totals);
-        } else if !table.take(line, reading) {
-            reading.leave(line);
+    for line in section.lines.iter().filter(|line| line.text.contains("DISK READ")) {
+        let mut totals = reading.table("iotop");
+        for found in IOTOP_TOTAL.captures_iter(&line.text) {
+            let name = format!("{}_{}_bytes", found[1].to_lowercase(), found[2].to_lowercase());
+            totals.rate(&name, number::bytes(&format!("{}{}", &found[3], &found[4])), line);
         }
+        reading.push(totals);
     }
-    table.end(reading);
+    table::read(&IOTOP, section, reading);
 }
 
 static ATOP_PART: LazyLock<Regex> = LazyLock::new(|| {

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::list::{List, name_of};
-use crate::evidence::{Frame, KernelStack, Thread};
+use crate::evidence::Thread;
+use crate::read::table::{name_of, note_wait};
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::reading::Reading;
@@ -58,35 +58,7 @@ pub(crate) fn read(line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
         state: Some('D'),
         ..reading.thread(name_of(&name, false), line)
     };
-    stack(&thread, &found["channel"], reading);
+    note_wait(&thread, &found["channel"], reading);
     reading.evidence.threads.push(thread);
     true
-}
-
-/// The stack that a row shows besides its thread.
-pub(crate) fn note(list: &List<'_>, text: &str, thread: &Thread, reading: &mut Reading<'_>) {
-    if thread.state != Some('D') {
-        return;
-    }
-    let Some(cells) = list.cells(text) else { return };
-    let channel = list.cell(&cells, &["WCHAN", "MWCHAN", "NWCHAN"]);
-    if let Some(channel) = channel {
-        stack(thread, channel, reading);
-    }
-}
-
-fn stack(thread: &Thread, channel: &str, reading: &mut Reading<'_>) {
-    // A condition variable or the scheduler says that it waits, and not for what.
-    if channel.starts_with("cv_") || channel.starts_with("schedule") || channel == "do_wait" {
-        return;
-    }
-    // `-` and `0` stand where it is not known, and old kernels cut names to a few letters.
-    if let Some(symbol) = frame::symbol_name(channel).filter(|name| name.len() > 3) {
-        reading.evidence.kernel_stacks.push(KernelStack {
-            thread: Some(thread.name.clone()),
-            count: 1,
-            frames: vec![Frame { symbol: Some(symbol), module: None, kernel: Some(true) }],
-            source: thread.source.clone(),
-        });
-    }
 }

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 
 use super::kstat;
 use crate::evidence::{Evidence, Figure, Number, Source, Table};
-use crate::read::text::columns::{Columns, median};
+use crate::read::text::columns::Columns;
 use crate::read::text::number;
+use crate::read::text::number::median;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 

@@ -15,11 +15,11 @@ const fn rates(names: &'static str, unit: Unit) -> Column {
 pub(crate) static VMSTAT: [Format; 1] = [Format {
     name: "vmstat",
     heading: Heading::of("r b us id", ""),
-    bare: "r b swpd free buff cache si so bi bo in cs us sy id wa st",
+    bare: &["r b swpd free buff cache si so bi bo in cs us sy id wa st"],
     tables: &["vmstat"],
     rows: Rows::Intervals,
     boot: Boot::First,
-    ends_in_time: true,
+    is_open: true,
     columns: &[
         column("us", To::User, Unit::Number),
         column("sy", To::System, Unit::Number),

@@ -1,7 +1,7 @@
 //! Lists of threads, processes and containers.
 
 use crate::read::table::{
-    COMMAND, Column, FORMAT, Format, Heading, Kind, Percent, To, Unit, column, gauge, rate,
+    Column, FORMAT, Format, Heading, Kind, Percent, To, Unit, column, gauge, rate,
 };
 
 /// `pidstat` with any of its options, in any language and clock.
@@ -12,7 +12,6 @@ pub(crate) static PIDSTAT: [Format; 1] = [Format {
         "%system %usr kB_rd/s cswch/s minflt/s StkSize & UID USER TGID PID",
     ),
     clocked: true,
-    wide: "Command",
     percent: Some(Percent::OneCpu),
     columns: &[
         column("USER", To::Nothing, Unit::Word),
@@ -40,22 +39,67 @@ pub(crate) static TOP: [Format; 1] = [Format {
     name: "top",
     heading: Heading::of("", "PID LWP TID 进程号 & %CPU WCPU CPU CPU% & TIME+ WCPU VIRT SIZE S")
         .without("VSZ STARTED START STAT STIME SYSCPU"),
-    wide: COMMAND,
     missing: "C",
-    bare: "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND",
+    bare: &["PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND"],
     percent: Some(Percent::OneCpu),
     ..FORMAT
 }];
 
-/// `ps` in any choice of columns.
-pub(crate) static PS: [Format; 1] = [Format {
-    name: "ps",
-    heading: Heading::of("", "PID TID LWP SPID & %CPU PCPU C TIME STAT S WCHAN MWCHAN")
-        .without("TIME+ WCPU VIRT KSTACK %VSZ SYSCPU DSK"),
-    wide: COMMAND,
-    percent: Some(Percent::Life),
-    ..FORMAT
-}];
+/// `ps -ef` calls the percent `C`.
+const PERCENT: Column = column("%CPU|CPU%|WCPU|PCPU|Cpu%|CPU|C", To::Percent, Unit::Percent);
+/// What `ps` calls its columns, beside those of all lists.
+const OF_PS: [Column; 2] = [
+    PERCENT,
+    column(
+        "ADDR|CLS|CP|EGID|EGROUP|ELAPSED|EUID|EUSER|F|FLAGS|GID|GROUP|JID|MAJFL|MAJFLT|MINFL|MINFLT\
+         |NLWP|PGID|PGRP|PMEM|POL|PRI|PSR|RSZ|RTPRIO|RUSER|SESS|SID|STACKP|SZ|THCNT|TPGID|TT|UID\
+         |USER",
+        To::Nothing,
+        Unit::Word,
+    ),
+];
+const FOREIGN: &str = "#* TIME+ WCPU VIRT KSTACK %VSZ SYSCPU DSK";
+const PS_OF_LIFE: Format =
+    Format { name: "ps", percent: Some(Percent::Life), columns: &OF_PS, ..FORMAT };
+const PS_OF_NOW: Format = Format { percent: Some(Percent::OneCpu), ..PS_OF_LIFE };
+/// Any choice of columns: names of `ps` alone, or such as no other list has.
+const CHOICE: Heading = Heading::of("", "PID TID LWP SPID %CPU PCPU C TIME STAT S WCHAN MWCHAN")
+    .without(FOREIGN)
+    .known(100);
+const LONGER: Heading =
+    Heading::of("", "PID TID LWP SPID & STAT S TTY TT STARTED ELAPSED VSZ TIME PPID WCHAN")
+        .without(FOREIGN);
+
+/// `ps` of FreeBSD and macOS: what is used now. Rows without their heading come first of those that
+/// say which terminal it is.
+pub(crate) static PS_OF_BSD: [Format; 2] =
+    [Format { heading: CHOICE, ..PS_OF_NOW }, Format { heading: LONGER, ..PS_OF_NOW }];
+
+/// `ps` in any choice of columns. Linux shows the mean over the life of the process; FreeBSD and
+/// macOS, which are known by their names for columns, what is used now.
+pub(crate) static PS: [Format; 5] = [
+    Format {
+        heading: Heading::of("USER PID %CPU %MEM VSZ RSS TT STAT STARTED TIME COMMAND", ""),
+        bare: &["USER PID %CPU %MEM VSZ RSS TT STAT STARTED TIME COMMAND"],
+        columns: &[column("TT", To::Nothing, Unit::OtherTerminal)],
+        ..PS_OF_NOW
+    },
+    Format {
+        heading: Heading::of("", "COMM ARGS UCOMM & PID TID LWP SPID %CPU TIME STAT").known(100),
+        ..PS_OF_NOW
+    },
+    Format {
+        bare: &[
+            "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND",
+            "UID PID PPID C STIME TTY TIME CMD",
+            "PID TTY TIME CMD",
+        ],
+        columns: &[PERCENT, column("TTY", To::Nothing, Unit::Terminal)],
+        ..PS_OF_LIFE
+    },
+    Format { heading: CHOICE, ..PS_OF_LIFE },
+    Format { heading: LONGER, ..PS_OF_LIFE },
+];
 
 /// `prstat` of illumos: microstates are of one CPU, the column CPU of all of them.
 pub(crate) static PRSTAT: [Format; 2] = [
@@ -84,7 +128,6 @@ pub(crate) static PRSTAT: [Format; 2] = [
 pub(crate) static IOTOP: [Format; 1] = [Format {
     name: "iotop",
     heading: Heading::of("PRIO USER DISK READ", "TID PID"),
-    wide: "COMMAND",
     missing: "SWAPIN|IO|IO>",
     percent: Some(Percent::OneCpu),
     columns: &[
@@ -99,6 +142,7 @@ pub(crate) static IOTOP: [Format; 1] = [Format {
         gauge("SWAPIN", "iotop.swapin_percent", Unit::Percent),
         gauge("IO|IO>", "iotop.io_percent", Unit::Percent),
     ],
+    silent: &["Actual DISK READ", "Current DISK READ"],
     above: &["Total DISK READ"],
     ..FORMAT
 }];
@@ -107,7 +151,6 @@ pub(crate) static IOTOP: [Format; 1] = [Format {
 pub(crate) static ATOP: [Format; 1] = [Format {
     name: "atop",
     heading: Heading::of("PID CMD", "SYSCPU USRCPU S CPU MEM DSK NET"),
-    wide: "CMD",
     percent: Some(Percent::OneCpu),
     columns: &[
         column("SYSCPU|USRCPU", To::Seconds, Unit::Seconds),
@@ -122,7 +165,7 @@ pub(crate) static CONTAINERS: [Format; 1] = [Format {
     heading: Heading::of("CPU %", "MEM"),
     percent: Some(Percent::OneCpu),
     programs: true,
-    bare: "CONTAINER ID   NAME   CPU %   MEM USAGE / LIMIT   MEM %   NET I/O   BLOCK I/O   PIDS",
+    bare: &["CONTAINER ID  NAME  CPU %  MEM USAGE / LIMIT  MEM %  NET I/O  BLOCK I/O  PIDS"],
     columns: &[
         column("NAME|CONTAINER|CONTAINER ID|ID", To::Command, Unit::Word),
         column("CPU %", To::Percent, Unit::Percent),
@@ -179,11 +222,10 @@ pub(crate) static GROUPS: [Format; 1] = [Format {
 pub(crate) static POWERMETRICS: [Format; 1] = [Format {
     name: "powermetrics",
     heading: Heading::of("Name ID User%", "CPU"),
-    wide: "Name",
     percent: Some(Percent::OneCpu),
     programs: true,
     columns: &[
-        column("Name", To::Command, Unit::Word),
+        column("Name", To::Command, Unit::Text),
         column("ID", To::Id, Unit::Whole),
         column("CPU ms/s", To::Percent, Unit::MillisecondsASecond),
         column("User%", To::UserShare, Unit::Percent),
@@ -198,7 +240,6 @@ pub(crate) static BIOTOP: [Format; 1] = [Format {
     name: "biotop",
     heading: Heading::of("PID COMM MAJ MIN I/O", ""),
     percent: Some(Percent::OneCpu),
-    wide: "COMM",
     columns: &[
         column("D|DISK", To::Nothing, Unit::Word),
         column("MAJ|MIN", To::Nothing, Unit::Whole),

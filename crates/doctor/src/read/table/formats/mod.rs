@@ -4,3 +4,4 @@ pub(crate) mod caches;
 pub(crate) mod disks;
 pub(crate) mod intervals;
 pub(crate) mod lists;
+pub(crate) mod systems;

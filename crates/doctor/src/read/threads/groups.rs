@@ -1,27 +1,10 @@
-//! Containers and groups of processes: what lists of them say beside their table.
+//! `systemd-cgtop`, whose rows are groups of processes by their paths.
 //!
 //! Groups hold others: only those that hold none that is shown stand for what runs in them.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use crate::read::table;
-use crate::read::table::formats::lists::GROUPS;
+use crate::read::table::{self, formats::lists::GROUPS};
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-
-/// A row without its heading: the number of the container, its name, its CPU, and its memory of
-/// what it may have.
-static SURE_CONTAINER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[0-9a-f]{12}\s+\S+\s+[\d.]+%\s+[\d.]+[kKMGT]?i?B / [\d.]+[kKMGT]?i?B\s")
-        .expect("a constant pattern")
-});
-
-/// Whether a line is a row of `docker stats` by itself.
-pub(crate) fn is_container(text: &str) -> bool {
-    SURE_CONTAINER.is_match(text.trim())
-}
 
 /// Reads `systemd-cgtop`, whose rows are groups by their paths.
 pub(crate) fn read_groups(section: &Section<'_>, reading: &mut Reading<'_>) {

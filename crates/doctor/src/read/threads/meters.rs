@@ -1,0 +1,392 @@
+//! What screens of `top`, `htop`, `btop` and their like show around the list: load, CPUs, tasks and
+//! memory, in words or as meters.
+//!
+//! Words are translated, their order is not: where a line of Linux top has words that nobody knows,
+//! its figures are taken by their places. A meter of a CPU does not tell user from system, so what
+//! it shows counts as user. Only if CPUs from 0 or 1 on stand on a page without a gap are they all
+//! CPUs of the host.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::evidence::{CpuUse, OneCpu, Statement};
+use crate::read::system::{load, memory};
+use crate::read::table::{is_drawn, is_moment};
+use crate::read::text::clean::Line;
+use crate::read::text::number;
+use crate::read::text::reading::{Reading, Rows};
+
+/// A constant pattern.
+macro_rules! pattern {
+    ($name:ident, $($part:literal),+) => {
+        static $name: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(concat!($($part),+)).expect("a constant pattern"));
+    };
+}
+
+pattern!(
+    TASKS,
+    r"(\d+)\s+(total|running|sleeping|stopped|stuck|zombie|processes|threads|starting|waiting",
+    r"|lock|on cpu|k?thr)\b"
+);
+pattern!(ALL_TASKS, r"Tasks: (\d+)(?:[,;]|$)");
+// `Tâches: 231 total,   1 en cours, 230 en veille,   0 arrêté,   0 zombie`
+pattern!(
+    TASKS_BY_PLACE,
+    r"^\p{L}+\s*[:：]\s*(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) \S+$"
+);
+pattern!(
+    MEMORY_PART,
+    r"(\d[\d.,]*\+?)\s*([KMGTkmgt]?)(?:i?B)?\+?\s*(total|used|free|buff/cache|buffers|buff|cached",
+    r"|avail|Active|Inact|Laundry|Wired|Buf|Free|Total|Used|Inuse|phys mem|free mem|total swap",
+    r"|free swap)"
+);
+pattern!(MEMORY, r"^(?:([KMGT]i)B?\s+)?(Mem|Swap|Memory|ARC)\s*:\s*(.*)$");
+// `MiB Spch:  15911,9 gesamt,   1234,5 frei,   4567,8 belegt,  10109,6 Puff/Cache`
+pattern!(
+    MEMORY_BY_PLACE,
+    r"^([KMG]i)B \p{L}+\s*[:：]\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,",
+    r"\s*(\d+(?:[.,]\d)?)\+? [^,\d]+([,.])\s*(\d+(?:[.,]\d)?)\+? \S+"
+);
+// `Mem[||||3.20G/15.6G]`
+pattern!(
+    MEMORY_METER,
+    r"(Mem|Swp)\s{0,3}\[[^\]\[/]*?(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?\s*/\s*(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?"
+);
+// `0[|||| 20.4%]` of htop, `C0 95%` of btop.
+pattern!(
+    CPU_METER,
+    r"(?:(CPU|Avg|\d{1,4})\s{0,3}\[[^\]\[%]*?|\bC(PU|\d{1,4})\s+)(\d+(?:[.,]\d+)?)\s*%"
+);
+pattern!(CPU, r"^(?:%?C[Pp][Uu]\s?(?:\(s\)|(\d+))?\s*:|CPU (?:states?|usage):|\d+ CPUs?:)\s*(.*)$");
+// A second CPU on the same line.
+pattern!(NEXT_CPU, r"\s%?Cpu\s?\d+\s*:");
+pattern!(
+    CPU_PART,
+    r"(\d+(?:[.,]\d+)?)\s*%?\s*(user?|us|usr|nice?|ni|system|sys?|kernel|idle?|wa|io|iowait|hi|si",
+    r"|s?irq|interrupt|st|swap)\b"
+);
+pattern!(FIGURE, r"(\d+(?:[.,]\d+)?)\s*%?\s*\p{L}");
+// `45.3/10.0  55[||||` of newer ones tells user and system.
+pattern!(GRAPH, r"^(\d+(?:[.,]\d+)?)\s*/\s*(\d+(?:[.,]\d+)?)\s+\d+\s*\[");
+pattern!(
+    LOAD,
+    r"(?i)\bload av(?:era)?ge?:\s+(\d+[.,]\d+),?\s+(\d+[.,]\d+),?\s+(\d+[.,]\d+)",
+    r"(?:\s+(\d+)/(\d+)\s+(\d+)$)?"
+);
+pattern!(UPTIME, r"Uptime: (?:(\d+) days?(?:\(!\))?, )?(\d+):(\d\d):(\d\d)");
+
+/// Parts of the use of CPUs add up to more than this, unless the line was damaged.
+const LEAST_PERCENT: f64 = 50.0;
+
+/// Whether a line has a meter of htop: a CPU that uses something, or memory.
+pub(crate) fn has_meter(text: &str) -> bool {
+    let is_full = |found: Captures<'_>| {
+        let inner = found[0].split_once('[').map_or("", |(_, inner)| inner).trim_start();
+        inner.starts_with(['|', '#', '*', '■'])
+    };
+    text.contains('[')
+        && (MEMORY_METER.is_match(text) || CPU_METER.captures_iter(text).any(is_full))
+}
+
+/// What was read around a list.
+pub(crate) struct Meters {
+    memory: Rows,
+    tasks: Rows,
+    /// CPUs one by one, and where pages begin among them.
+    singles: Vec<OneCpu>,
+    pages: Vec<usize>,
+    /// How many uses of all CPUs were known before.
+    known: usize,
+}
+
+impl Meters {
+    /// Nothing yet.
+    pub(crate) fn new(reading: &Reading<'_>) -> Self {
+        Self {
+            memory: reading.table("meminfo"),
+            tasks: reading.table("top"),
+            singles: Vec::new(),
+            pages: Vec::new(),
+            known: reading.evidence.cpu.len(),
+        }
+    }
+
+    /// Reads a line; whether it was one of these.
+    pub(crate) fn take(&mut self, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+        let undrawn = line.text.replace(is_drawn, " ");
+        let text = undrawn.trim();
+        // Borders have names of boxes and keys in them.
+        let is_border = line.text.contains(['┌', '└', '╭', '╰', '┐', '┘']);
+        if text.is_empty() || is_border || is_moment(text) {
+            return true;
+        }
+        if ["top - ", "last pid:", "load averages:"].iter().any(|begin| text.starts_with(begin)) {
+            load::heading(line, reading);
+            self.pages.push(self.singles.len());
+            let rest = text.strip_prefix("last pid:").unwrap_or_default();
+            let pid = rest.split([';', ' ']).find(|word| !word.is_empty());
+            self.tasks.gauge("last_pid", pid.and_then(number::plain), line);
+            return true;
+        }
+        let is_drawn = self.drawn(text, line, reading);
+        let is_words =
+            self.cpus(text, line, reading) || self.tasks(text, line) || self.memory(text, line);
+        let is_load = load_and_uptime(text, line, reading);
+        is_drawn || is_words || is_load
+    }
+
+    /// Puts what was read into the evidence.
+    pub(crate) fn end(mut self, reading: &mut Reading<'_>) {
+        let names: BTreeSet<&str> = self.singles.iter().map(|cpu| cpu.name.as_str()).collect();
+        let cpus = names.len();
+        let pages = self.pages().into_iter().filter(|page| page.len() == cpus);
+        let means: Vec<CpuUse> = pages.filter_map(mean_of_all).collect();
+        if reading.evidence.cpu.len() == self.known {
+            if let Some(mean) = means.last() {
+                let (value, source) = (cpus as u32, mean.source.clone());
+                reading.evidence.host.cpus.get_or_insert(Statement { value, source });
+            }
+            reading.evidence.cpu.extend(means);
+        }
+        reading.evidence.single_cpus.append(&mut self.singles);
+        memory::ram(&self.memory, reading);
+        reading.push(self.memory);
+        reading.push(self.tasks);
+    }
+
+    /// The CPUs of each page: a new one begins below a heading, and where a CPU is shown again. A
+    /// page that was cut off takes nothing from the next.
+    fn pages(&self) -> Vec<&[OneCpu]> {
+        let (mut pages, mut start) = (Vec::new(), 0);
+        let mut shown = BTreeSet::new();
+        for (at, cpu) in self.singles.iter().enumerate() {
+            if shown.contains(cpu.name.as_str()) || self.pages.contains(&at) {
+                pages.push(&self.singles[start..at]);
+                start = at;
+                shown.clear();
+            }
+            shown.insert(cpu.name.as_str());
+        }
+        pages.push(&self.singles[start..]);
+        pages
+    }
+
+    /// Uses of CPUs in words: of all together, or of one or two.
+    fn cpus(&mut self, text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+        let mut rest = text;
+        let mut any = false;
+        while let Some(found) = CPU.captures(rest) {
+            let end = NEXT_CPU.find(&found[2]).map_or(found[2].len(), |next| next.start());
+            let (this, behind) = found[2].split_at(end);
+            let is_linux = found.get(1).is_some() || rest.starts_with('%') || rest.contains("(s)");
+            let Some(used) = cpu_use(this, is_linux, reading.at(line)) else { break };
+            match found.get(1) {
+                Some(name) => self.singles.push(OneCpu { name: name.as_str().to_owned(), used }),
+                None => reading.evidence.cpu.push(used),
+            }
+            any = true;
+            rest = &rest[rest.len() - behind.len()..].trim_start();
+        }
+        any
+    }
+
+    /// Meters that are drawn.
+    fn drawn(&mut self, text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+        let mut any = false;
+        for found in CPU_METER.captures_iter(text) {
+            let Some(percent) = number::plain(&found[3]) else { continue };
+            let used = reading.busy(percent, line);
+            match found.get(1).or(found.get(2)).map_or("", |label| label.as_str()) {
+                "CPU" | "Avg" | "PU" => reading.evidence.cpu.push(used),
+                name => self.singles.push(OneCpu { name: name.to_owned(), used }),
+            }
+            any = true;
+        }
+        for found in MEMORY_METER.captures_iter(text) {
+            // `1234/7890MB`: one unit for both.
+            let unit = if found[3].is_empty() { &found[5] } else { &found[3] };
+            let used = number::bytes(&format!("{}{unit}", &found[2]));
+            let total = number::bytes(&format!("{}{}", &found[4], &found[5]));
+            let is_swap = &found[1] == "Swp";
+            let names = if is_swap {
+                ("SwapTotal_bytes", "swap_used_bytes")
+            } else {
+                ("MemTotal_bytes", "mem_used_bytes")
+            };
+            self.memory.gauge(names.0, total, line);
+            self.tasks.gauge(names.1, used, line);
+            any = true;
+        }
+        any
+    }
+
+    fn tasks(&mut self, text: &str, line: &Line<'_>) -> bool {
+        let is_worded = !text.starts_with(|c: char| c.is_ascii_digit());
+        let known = TASKS.captures_iter(text).count();
+        let all = ALL_TASKS.captures(text);
+        let is_tasks =
+            ["Tasks:", "Threads:", "Processes:"].iter().any(|word| text.starts_with(word))
+                || text.contains(" processes:")
+                || text.contains(" threads:");
+        if let Some(found) = TASKS_BY_PLACE.captures(text).filter(|_| known < 4) {
+            for (at, name) in
+                ["total", "running", "sleeping", "stopped", "zombie"].iter().enumerate()
+            {
+                self.tasks.gauge(&format!("tasks_{name}"), number::plain(&found[at + 1]), line);
+            }
+            return true;
+        }
+        if !is_tasks && all.is_none() && (!is_worded || known < 4 || MEMORY.is_match(text)) {
+            return false;
+        }
+        if let Some(found) = all {
+            self.tasks.gauge("tasks_total", number::plain(&found[1]), line);
+        }
+        for found in TASKS.captures_iter(text) {
+            let name = match &found[2] {
+                "thr" => "threads".to_owned(),
+                "kthr" => "kernel_threads".to_owned(),
+                name => name.replace(' ', "_"),
+            };
+            self.tasks.gauge(&format!("tasks_{name}"), number::plain(&found[1]), line);
+        }
+        true
+    }
+
+    fn memory(&mut self, text: &str, line: &Line<'_>) -> bool {
+        if MEMORY_PART.captures_iter(text).count() < 4
+            && let Some(found) = MEMORY_BY_PLACE.captures(text)
+        {
+            self.memory_by_place(&found, line);
+            return true;
+        }
+        let Some(found) = MEMORY.captures(text) else { return false };
+        let (unit, what) = (found.get(1).map_or("Ki", |unit| unit.as_str()), &found[2]);
+        let begun = self.memory.table.figures.len();
+        let mut parts = Vec::new();
+        for found in MEMORY_PART.captures_iter(&found[3]) {
+            let unit = Some(&found[2]).filter(|own| !own.is_empty()).unwrap_or(unit);
+            // Digits that top itself cut off (`26418534+`) are at least seven of the true ones.
+            let bytes = number::bytes(&format!("{}{unit}", found[1].trim_end_matches('+')));
+            let name = found[3].to_lowercase();
+            let proc_name = match (what, name.as_str()) {
+                ("Swap", "total") => "SwapTotal_bytes",
+                ("Swap", "free") => "SwapFree_bytes",
+                (_, "avail") => "MemAvailable_bytes",
+                ("Mem", "total") => "MemTotal_bytes",
+                ("Mem", "free") => "MemFree_bytes",
+                ("Mem", "buffers" | "buff") => "Buffers_bytes",
+                (_, "cached") => "Cached_bytes",
+                _ => {
+                    let name = name.replace(['/', ' '], "_");
+                    let name = format!("{}_{name}_bytes", what.to_lowercase());
+                    self.tasks.gauge(&name, bytes, line);
+                    ""
+                }
+            };
+            if !proc_name.is_empty() {
+                self.memory.gauge(proc_name, bytes, line);
+            }
+            parts.push((name, bytes));
+        }
+        // What busybox calls used and free is all there is.
+        let part = |wanted: &str| parts.iter().find(|(name, _)| name == wanted)?.1;
+        let has_total =
+            self.memory.table.figures[begun..].iter().any(|one| one.name == "MemTotal_bytes");
+        if what == "Mem" && !has_total {
+            let all = part("used").zip(part("free")).map(|(used, free)| used + free);
+            self.memory.gauge("MemTotal_bytes", all, line);
+        }
+        true
+    }
+
+    fn memory_by_place(&mut self, found: &Captures<'_>, line: &Line<'_>) {
+        let bytes = |at: usize| number::bytes(&format!("{}{}", &found[at], &found[1]));
+        // Behind what is used of the swap stands a full stop in all languages.
+        if &found[5] == "." {
+            self.memory.gauge("SwapTotal_bytes", bytes(2), line);
+            self.memory.gauge("SwapFree_bytes", bytes(3), line);
+            self.memory.gauge("MemAvailable_bytes", bytes(6), line);
+        } else {
+            self.memory.gauge("MemTotal_bytes", bytes(2), line);
+            self.memory.gauge("MemFree_bytes", bytes(3), line);
+            self.tasks.gauge("mem_used_bytes", bytes(4), line);
+            self.tasks.gauge("mem_buff_cache_bytes", bytes(6), line);
+        }
+    }
+}
+
+/// The load and the time since the start, where a line has them beside meters.
+fn load_and_uptime(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bool {
+    let figure = |found: &Captures<'_>, at: usize| {
+        found.get(at).and_then(|part| number::plain(&part.as_str().replace(',', ".")))
+    };
+    let load = LOAD.captures(text);
+    if let Some(found) = &load {
+        let part = |at: usize| figure(found, at).unwrap_or_default();
+        reading.evidence.host.load = Some(reading.said([part(1), part(2), part(3)], line));
+        let mut table = reading.table("loadavg");
+        for (at, name) in ["running", "threads", "last_pid"].iter().enumerate() {
+            table.gauge(name, figure(found, at + 4), line);
+        }
+        reading.push(table);
+    }
+    let uptime = UPTIME.captures(text);
+    if let Some(found) = &uptime {
+        let part = |at: usize| figure(found, at).unwrap_or_default();
+        let seconds = part(1) * 86_400.0 + part(2) * 3600.0 + part(3) * 60.0 + part(4);
+        reading.evidence.host.uptime_s = Some(reading.said(seconds, line));
+    }
+    load.is_some() || uptime.is_some()
+}
+
+/// The use of CPUs in a text such as `0.1 us, 49.8 sy, ...` or `8.0% user, ... 60.1% idle`.
+fn cpu_use(text: &str, is_linux: bool, source: crate::evidence::Source) -> Option<CpuUse> {
+    let figure = |found: &Captures<'_>| number::plain(&found[1].replace(',', "."));
+    let parts = CPU_PART.captures_iter(text).count();
+    let figures: Vec<f64> = FIGURE.captures_iter(text).filter_map(|found| figure(&found)).collect();
+    let mut used = CpuUse::none(source);
+    if let Some(found) = GRAPH.captures(text) {
+        used.user = figure(&found)?;
+        used.system = number::plain(&found[2])?;
+        used.idle = (100.0 - used.user - used.system).max(0.0);
+        return Some(used);
+    }
+    if is_linux && parts < figures.len() && (7..=8).contains(&figures.len()) {
+        (used.user, used.system, used.idle) = (figures[0] + figures[2], figures[1], figures[3]);
+        (used.iowait, used.interrupt) = (figures[4], figures[5] + figures[6]);
+        used.steal = figures.get(7).copied().unwrap_or_default();
+        return Some(used);
+    }
+    let mut sum = 0.0;
+    for found in CPU_PART.captures_iter(text) {
+        let value = figure(&found).unwrap_or(0.0);
+        sum += value;
+        *match &found[2] {
+            "us" | "use" | "user" | "usr" | "ni" | "nic" | "nice" => &mut used.user,
+            "sy" | "sys" | "system" | "kernel" => &mut used.system,
+            "id" | "idl" | "idle" => &mut used.idle,
+            "wa" | "io" | "iowait" => &mut used.iowait,
+            "hi" | "si" | "irq" | "sirq" | "interrupt" => &mut used.interrupt,
+            _ => &mut used.steal,
+        } += value;
+    }
+    (sum > LEAST_PERCENT).then_some(used)
+}
+
+/// The mean of single CPUs, if they are all: numbers from 0 or 1 on without a gap. One alone may be
+/// one that somebody picked.
+fn mean_of_all(cpus: &[OneCpu]) -> Option<CpuUse> {
+    let mut numbers: Vec<usize> = cpus.iter().filter_map(|cpu| cpu.name.parse().ok()).collect();
+    numbers.sort_unstable();
+    let first = *numbers.first().filter(|first| **first <= 1)?;
+    let is_all = numbers.len() > 1
+        && numbers.len() == cpus.len()
+        && numbers.iter().enumerate().all(|(at, number)| first + at == *number);
+    let source = cpus.last()?.used.source.clone();
+    let mean = CpuUse::mean(cpus.iter().map(|cpu| &cpu.used)).filter(|_| is_all)?;
+    Some(CpuUse { source, ..mean })
+}
