@@ -213,6 +213,7 @@ fn state(layout: &Layout<'_>, state: &str) -> Option<char> {
         "stopped" | "Suspended" => Some('T'),
         "zombie" => Some('Z'),
         _ if state.starts_with("CPU") || state.starts_with("cpu") => Some('R'),
+        _ if first == 't' && !has_words => Some('t'),
         _ if is_letters && (state.len() == 1 || !has_words) => Some(first),
         _ if state.starts_with("sleep") || state == "idle" || has_words => Some('S'),
         _ => None,

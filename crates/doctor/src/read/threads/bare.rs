@@ -1,8 +1,9 @@
-//! Rows of processes that have lost their heading: columns are known by what they hold.
+//! Rows of processes that have lost their heading: columns are named by what they hold.
 //!
-//! `sort`, `head`, `grep` and `awk` cut the heading off a list, and people paste one row of it. An
-//! owner, a number, a share, a state, a size and a time look each like itself, and the command
-//! stands behind them (or, behind a number, before its share).
+//! `sort`, `head`, `grep` and `awk` cut the heading off a list, and people paste one row of it. The
+//! command at the prompt names the columns, or what their cells look like does: an owner, a number,
+//! a share, a state, a size and a time look each like itself, and the command stands behind them
+//! (or, behind a number, before its share). The rows are then those of a table under that heading.
 //!
 //! Invariants: rows stand together if they have the same columns; none is read before something
 //! shows that they are of processes: the command at the prompt, a dressed command (`[kswapd0]`,
@@ -12,10 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{picked, wait_channel};
-use crate::evidence::Thread;
 use crate::facts::{is_known_program, looks_like_kernel};
 use crate::read::impossible;
-use crate::read::table::{Table, is_branch, name_of};
+use crate::read::table::formats::lists::{PS_ROWS, TOP};
+use crate::read::table::{Format, Table, Unit, is_branch};
 use crate::read::text::clean::Line;
 use crate::read::text::frame;
 use crate::read::text::number;
@@ -27,20 +28,11 @@ const MAX_CELLS: usize = 16;
 /// Rows with a number and a share, sorted by it, from which they are a list whoever is on it.
 const SORTED_ROWS: usize = 3;
 
-/// What a row holds.
-#[derive(Debug, Default, Clone, PartialEq)]
+/// A row whose columns were named by what they hold.
+#[derive(Debug, Default, Clone)]
 struct Row<'t> {
-    /// Kinds of its cells, one letter each, by which rows stand together.
-    columns: String,
-    owner: bool,
-    /// Whole numbers, with their column; the first is of the process.
-    ids: Vec<(usize, u64)>,
-    /// Shares, with their column; the first is of the CPU.
-    shares: Vec<(usize, f64)>,
-    state: Option<char>,
-    time: Option<&'t str>,
-    /// Whether sizes with a suffix stand there, as top prints them.
-    sized: bool,
+    names: Vec<&'static str>,
+    cells: Vec<&'t str>,
     command: &'t str,
 }
 
@@ -60,227 +52,197 @@ fn is_numbers(text: &str) -> bool {
 /// Reads rows that stand one below the other.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let command = section.hint.command.as_deref().unwrap_or_default();
-    let heading = picked::heading(command);
-    let mut table = heading.as_ref().map(|(names, formats)| {
-        let mut table = Table::new(formats, section);
-        table.under(names, reading);
-        table
-    });
-    let mut rest: Vec<(&Line<'_>, Row<'_>)> = Vec::new();
-    reading.list += 1;
-    for line in section.lines {
-        if table.as_mut().is_some_and(|table| table.take(line, reading)) {
-            continue;
-        }
+    let mut lists: BTreeMap<String, Vec<(&Line<'_>, Row<'_>)>> = BTreeMap::new();
+    let picked = picked::heading(command);
+    let own = picked.as_ref().map(|(heading, formats)| (heading.as_str(), *formats));
+    let others = read_under(own, section.lines.iter(), section, reading);
+    for line in others {
         match row(line.text.trim()) {
             // What the command prints is known, and this is something else.
-            Some(row) if table.is_none() => rest.push((line, row)),
+            Some(row) if own.is_none() => {
+                lists.entry(row.names.join(" ")).or_default().push((line, row));
+            }
             None if wait_channel::read(line, reading) => {}
             _ => reading.leave(line),
         }
-    }
-    if let Some(table) = table {
-        table.end(reading);
     }
     let lists_processes = ["ps ", "top", "pidstat", "pcpu", "%cpu"];
     let by_command = lists_processes.iter().any(|name| command.contains(name))
         && !command.contains("rss")
         && !command.contains("mem");
-    for same in by_columns(rest) {
-        let rows: Vec<&Row<'_>> = same.iter().map(|(_, row)| row).collect();
-        let sure = by_command || is_list(&rows);
-        reading.list += 1;
-        for (line, row) in &same {
-            if sure {
-                let thread = thread(row, command, line, reading);
-                reading.evidence.threads.push(thread);
-            } else {
-                reading.leave(line);
-            }
-        }
+    for (heading, rows) in with_whole_shares(lists) {
+        let is_sure = by_command || is_list(&rows);
+        // top shows what is used now, ps means over lives; hundredths of seconds are top's.
+        let is_top = |(_, row): &(&Line<'_>, Row<'_>)| {
+            row.cell("TIME").is_some_and(|time| time.contains('.'))
+                || row.cell("VIRT").and(row.cell("STAT")).is_some()
+        };
+        let is_top = command.contains("top") || rows.iter().any(is_top);
+        let formats: &'static [Format] = if is_top { &TOP } else { &PS_ROWS };
+        let own = is_sure.then_some((heading.as_str(), formats));
+        let lines = rows.iter().map(|(line, _)| *line);
+        read_under(own, lines, section, reading).into_iter().for_each(|line| reading.leave(line));
     }
 }
 
-type Rows<'a, 'l, 't> = Vec<(&'a Line<'l>, Row<'t>)>;
+/// Reads lines as rows under a heading that was not printed; returns the others.
+fn read_under<'a, 'l: 'a>(
+    heading: Option<(&'a str, &'static [Format])>,
+    lines: impl Iterator<Item = &'a Line<'l>>,
+    section: &Section<'_>,
+    reading: &mut Reading<'_>,
+) -> Vec<&'a Line<'l>> {
+    let Some((heading, formats)) = heading else { return lines.collect() };
+    let mut table = Table::new(formats, section);
+    table.under(heading, reading);
+    let others = lines.filter(|line| !table.take(line, reading)).collect();
+    table.end(reading);
+    others
+}
 
-/// Rows with the same columns together. From 100 on ps prints a share without its decimals: a row
-/// with a number where others have a share has the columns of those.
-fn by_columns<'a, 'l, 't>(rows: Rows<'a, 'l, 't>) -> Vec<Rows<'a, 'l, 't>> {
-    let known: BTreeSet<String> = rows.iter().map(|(_, row)| row.columns.clone()).collect();
-    let mut lists: BTreeMap<String, Rows<'a, 'l, 't>> = BTreeMap::new();
-    for (line, mut row) in rows {
-        let last_id = row.ids.last().copied();
-        if let Some((at, share)) = last_id.filter(|_| row.ids.len() > 1) {
-            let mut columns = row.columns.clone();
-            columns.replace_range(at..=at, "P");
-            if known.contains(&columns) && share >= 100 {
-                #[expect(clippy::cast_precision_loss, reason = "a share")]
-                row.shares.insert(0, (at, share as f64));
-                row.ids.pop();
-                row.columns = columns;
+type Lists<'a, 'l, 't> = BTreeMap<String, Vec<(&'a Line<'l>, Row<'t>)>>;
+
+/// From 100 on ps prints a share without its decimals: a row with a number where others have a share
+/// has the columns of those.
+fn with_whole_shares<'a, 'l, 't>(lists: Lists<'a, 'l, 't>) -> Lists<'a, 'l, 't> {
+    let known: BTreeSet<String> = lists.keys().cloned().collect();
+    let mut found = Lists::new();
+    for (line, mut row) in lists.into_values().flatten() {
+        let last = row.names.iter().rposition(|name| *name == "ID");
+        if let Some(at) = last.filter(|at| Unit::Whole.figure(row.cells[*at]) >= Some(100.0)) {
+            let mut names = row.names.clone();
+            let share = names.iter_mut().find(|name| **name == "%CPU");
+            share.into_iter().for_each(|name| *name = "%MEM");
+            names[at] = "%CPU";
+            if known.contains(&names.join(" ")) {
+                row.names = names;
             }
         }
-        lists.entry(row.columns.clone()).or_default().push((line, row));
+        found.entry(row.names.join(" ")).or_default().push((line, row));
     }
-    lists.into_values().collect()
+    found
 }
 
 /// Whether something shows that rows with the same columns are of processes.
-fn is_list(rows: &[&Row<'_>]) -> bool {
-    let numbered = rows.iter().all(|row| !row.ids.is_empty());
-    let told = rows.iter().any(|row| shows_process(row)) || numbered && is_sorted(rows);
-    told && !rows.iter().any(|row| is_ambiguous(row))
+fn is_list(rows: &[(&Line<'_>, Row<'_>)]) -> bool {
+    let told = rows.iter().any(|(_, row)| row.shows_process()) || is_sorted(rows);
+    told && !rows.iter().any(|(_, row)| row.is_ambiguous())
 }
 
-/// Whether the number before the only share may be the share of the CPU, and that one of memory.
-fn is_ambiguous(row: &Row<'_>) -> bool {
-    let (Some((before, number)), [(at, _)]) = (row.ids.last(), &row.shares[..]) else {
-        return false;
-    };
-    row.ids.len() > 1 && before + 1 == *at && (100..=6400).contains(number)
-}
-
-fn shows_process(row: &Row<'_>) -> bool {
-    let (name, dressed) = frame::thread(row.command);
-    let first = name.split_whitespace().next().unwrap_or_default();
-    let program = first.rsplit('/').next().unwrap_or(first).trim_end_matches(':');
-    let known = is_known_program(program) || looks_like_kernel(program);
-    if row.ids.is_empty() {
-        // A share and a word: only of a program that people know.
-        return known;
-    }
-    let path = row.command.starts_with('/') && first.len() > 3;
-    known
-        || dressed == Some(true)
-        || path
-        || row.state.is_some()
-        || row.time.is_some()
-        || row.owner && row.shares.len() == 2
-}
-
-fn is_sorted(rows: &[&Row<'_>]) -> bool {
-    let mut ids: Vec<u64> = rows.iter().filter_map(|row| Some(row.ids.first()?.1)).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let falls = rows.windows(2).all(|pair| pair[0].shares[0].1 >= pair[1].shares[0].1);
+fn is_sorted(rows: &[(&Line<'_>, Row<'_>)]) -> bool {
+    let ids: BTreeSet<_> = rows.iter().filter_map(|(_, row)| row.cell("PID")).collect();
+    let share = |row: &Row<'_>| row.cell("%CPU").and_then(number::plain);
+    let falls = rows.windows(2).all(|pair| share(&pair[0].1) >= share(&pair[1].1));
     rows.len() >= SORTED_ROWS && ids.len() == rows.len() && falls
 }
 
-fn thread(row: &Row<'_>, command: &str, line: &Line<'_>, reading: &Reading<'_>) -> Thread {
-    let raw = row.command.trim_start_matches(is_branch);
-    let (name, dressed) = frame::thread(raw);
-    let share = row.shares.first().map(|(_, share)| *share);
-    // top shows what is used now, ps means over lives; hundredths of seconds are top's.
-    let of_top = command.contains("top")
-        || row.time.is_some_and(|time| time.contains('.'))
-        || row.sized && row.state.is_some();
-    Thread {
-        command: name.contains(' ').then(|| name.clone()),
-        id: row.ids.first().map(|(_, id)| *id),
-        kernel: dressed,
-        state: row.state,
-        cpu_percent: share.filter(|_| of_top),
-        life_percent: share.filter(|_| !of_top),
-        cpu_time_s: row.time.and_then(number::cpu_seconds),
-        ..reading.thread(name_of(&name, false), line)
+impl<'t> Row<'t> {
+    fn cell(&self, name: &str) -> Option<&'t str> {
+        self.names.iter().position(|other| *other == name).map(|at| self.cells[at])
+    }
+
+    /// Whether the number before the only share may be the share of the CPU, and that one of memory.
+    fn is_ambiguous(&self) -> bool {
+        let at = self.names.windows(2).position(|pair| pair == ["ID", "%CPU"]);
+        let number = at.and_then(|at| Unit::Whole.figure(self.cells[at]));
+        self.cell("%MEM").is_none()
+            && number.is_some_and(|number| (100.0..=6400.0).contains(&number))
+    }
+
+    fn shows_process(&self) -> bool {
+        let (name, dressed) = frame::thread(self.command);
+        let first = name.split_whitespace().next().unwrap_or_default();
+        let program = first.rsplit('/').next().unwrap_or(first).trim_end_matches(':');
+        let is_known = is_known_program(program) || looks_like_kernel(program);
+        // A share and a word: only of a program that people know.
+        let has = |name: &str| self.cell(name).is_some();
+        is_known
+            || has("PID")
+                && (dressed == Some(true)
+                    || self.command.starts_with('/') && first.len() > 3
+                    || has("STAT")
+                    || has("TIME")
+                    || has("USER") && has("%MEM"))
+    }
+
+    /// The name of the column of a word that others follow; `None` for what begins the command.
+    fn name_of(&self, word: &str, next: &str) -> Option<&'static str> {
+        let has = |name: &str| self.names.contains(&name);
+        let any = has("PID") || has("%CPU");
+        let is_figure = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let is_size = || {
+            let digits = word.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T']);
+            digits.len() + 1 == word.len() && number::plain(digits).is_some()
+        };
+        let is_other = || matches!(word, "?" | "-" | "rt") || word.starts_with("pts/");
+        let is_nice = || word.strip_prefix('-').is_some_and(|digits| digits.parse::<u8>().is_ok());
+        // An owner stands before a figure, or before a command that shows that it is one.
+        let before_command =
+            || next.starts_with(['/', '[']) && has("PID") && !word.contains(['/', ':', '[']);
+        let is_owner = || {
+            let may_be = self.names.is_empty() || has("PID");
+            !has("USER") && is_name(word) && (before_command() || is_figure(next) && may_be)
+        };
+        if word.parse::<u64>().is_ok() {
+            Some(if has("PID") { "ID" } else { "PID" })
+        } else if is_share(word) {
+            Some(if has("%CPU") { "%MEM" } else { "%CPU" })
+        } else if word.contains(':') && Unit::Time.figure(word).is_some() {
+            Some("TIME")
+        } else if is_size() {
+            Some("VIRT")
+        } else if any && (is_other() || is_nice()) {
+            Some("NICE")
+        } else if any && is_state(word) {
+            Some("STAT")
+        } else {
+            is_owner().then_some("USER")
+        }
     }
 }
 
 /// The cells of a row; `None` if it is none.
 fn row(text: &str) -> Option<Row<'_>> {
     let text = text.trim();
-    share_last(text).or_else(|| figures_first(text))
-}
-
-/// `1234 java 99.9`: the share stands last.
-fn share_last(text: &str) -> Option<Row<'_>> {
     let words: Vec<&str> = text.split_whitespace().take(4).collect();
-    let [id, name, last] = words[..] else { return None };
-    let ids = vec![(0, id.parse().ok()?)];
-    let shares = vec![(2, share(last)?)];
-    is_name(name).then(|| Row {
-        columns: "INP".to_owned(),
-        ids,
-        shares,
-        command: name,
-        ..Row::default()
-    })
-}
-
-/// `mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize`: the command stands last.
-fn figures_first(text: &str) -> Option<Row<'_>> {
-    let mut found = Row::default();
-    let mut rest = text;
-    for at in 0..MAX_CELLS {
-        let word = rest.split_whitespace().next()?;
-        let behind = rest[word.len()..].trim_start();
-        let next = behind.split_whitespace().next();
-        let kind = kind_of(word, next, at, &mut found);
-        let Some(kind) = kind else { break };
-        found.columns.push(kind);
-        rest = behind;
+    // `1234 java 99.9`: the share stands last.
+    if let [id, command, share] = words[..]
+        && id.parse::<u64>().is_ok()
+        && is_share(share)
+        && is_name(command)
+    {
+        return Some(Row { names: vec!["PID", "COMMAND", "%CPU"], cells: words, command });
     }
-    found.command = rest;
+    // `mysql 1234 312.5 51.2 /usr/sbin/mysqld --daemonize`: the command stands last.
+    let mut row = Row { command: text, ..Row::default() };
+    while row.cells.len() < MAX_CELLS {
+        let (word, behind) =
+            row.command.split_once(char::is_whitespace).unwrap_or((row.command, ""));
+        let next = behind.split_whitespace().next();
+        let Some(name) = next.and_then(|next| row.name_of(word, next)) else { break };
+        row.names.push(name);
+        row.cells.push(word);
+        row.command = behind.trim_start();
+    }
     // `ps f` draws a tree before it.
-    let undrawn = rest.trim_start_matches(is_branch);
-    let is_command = !rest.contains(" | ") && undrawn.starts_with(['/', '[', '('])
+    let undrawn = row.command.trim_start_matches(is_branch);
+    let is_command = !row.command.contains(" | ") && undrawn.starts_with(['/', '[', '('])
         || is_name(undrawn.split_whitespace().next()?.trim_end_matches([':', ',']));
     // Plain words behind a share are a sentence.
-    let plain = found.ids.is_empty() && rest.contains(' ');
-    (is_command && !found.shares.is_empty() && !plain).then_some(found)
-}
-
-/// What a cell is, noted in the row; `None` for what begins the command.
-fn kind_of<'t>(word: &'t str, next: Option<&str>, at: usize, found: &mut Row<'t>) -> Option<char> {
-    let next = next?;
-    if let Ok(id) = word.parse::<u64>() {
-        found.ids.push((found.columns.len(), id));
-        return Some('I');
+    let is_sentence = row.cell("PID").is_none() && row.command.contains(' ');
+    if !is_command || row.cell("%CPU").is_none() || is_sentence {
+        return None;
     }
-    if let Some(value) = share(word) {
-        found.shares.push((found.columns.len(), value));
-        return Some('P');
-    }
-    if word.contains(':') && number::cpu_seconds(word.trim_end_matches('h')).is_some() {
-        found.time = Some(word);
-        return Some('T');
-    }
-    let figure = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    let sized = word.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T']);
-    if figure(word) && sized.len() + 1 == word.len() && number::plain(sized).is_some() {
-        found.sized = true;
-        return Some('G');
-    }
-    let any = !found.ids.is_empty() || !found.shares.is_empty();
-    if any && (matches!(word, "?" | "-" | "rt") || word.starts_with("pts/") || is_nice(word)) {
-        return Some('-');
-    }
-    if any && is_state(word) {
-        found.state = word.chars().next();
-        return Some('S');
-    }
-    // An owner stands before a figure, or before a command that shows that it is one.
-    let before_command =
-        next.starts_with(['/', '[']) && !found.ids.is_empty() && !word.contains(['/', ':', '[']);
-    let owner = !found.owner
-        && is_name(word)
-        && (before_command || figure(next) && (at == 0 || !found.ids.is_empty()));
-    if owner {
-        found.owner = true;
-        return Some('O');
-    }
-    None
+    row.names.push("COMMAND");
+    row.cells.push(row.command);
+    Some(row)
 }
 
 /// A share of the CPU: it has a decimal, or it could be anything.
-fn share(word: &str) -> Option<f64> {
+fn is_share(word: &str) -> bool {
     let decimals = word.split_once(['.', ',']).map_or(0, |(_, behind)| behind.len());
-    let digits = number::plain(word).filter(|_| (1..=2).contains(&decimals));
-    digits.filter(|value| impossible::is_share_of_cpus(*value))
-}
-
-fn is_nice(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|digits| digits.parse::<u8>().is_ok())
+    let share = number::plain(word).filter(|_| (1..=2).contains(&decimals));
+    share.is_some_and(impossible::is_share_of_cpus)
 }
 
 fn is_state(word: &str) -> bool {

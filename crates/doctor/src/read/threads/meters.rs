@@ -390,3 +390,39 @@ fn mean_of_all(cpus: &[OneCpu]) -> Option<CpuUse> {
     let mean = CpuUse::mean(cpus.iter().map(|cpu| &cpu.used)).filter(|_| is_all)?;
     Some(CpuUse { source, ..mean })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::Evidence;
+    use crate::read::{finish, read_bytes};
+
+    fn page(users: &[(usize, f64)]) -> String {
+        let mut text =
+            "top - 10:11:01 up 1 day,  2 users,  load average: 1.0, 1.0, 1.0\n".to_owned();
+        for (cpu, user) in users {
+            let idle = 100.0 - user;
+            text += &format!(
+                "%Cpu{cpu}  : {user:.1} us,  0.0 sy,  0.0 ni, {idle:.1} id,  0.0 wa,  0.0 hi,  \
+                 0.0 si,  0.0 st\n"
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn a_page_that_was_cut_off_takes_no_cpu_of_the_next() {
+        let means = |pages: &[&[(usize, f64)]]| -> Vec<f64> {
+            let text: String = pages.iter().map(|users| page(users)).collect();
+            let mut evidence = Evidence::default();
+            read_bytes(&mut evidence, "top.txt", text.as_bytes());
+            finish(&mut evidence);
+            evidence.cpu.iter().map(|used| used.user.round()).collect()
+        };
+        let (low, high) = ([(0, 10.0), (1, 20.0), (2, 30.0)], [(0, 70.0), (1, 80.0), (2, 90.0)]);
+        assert_eq!(means(&[&low, &high]), [20.0, 80.0]);
+        // The first page has lost its end, the next one its beginning, or both have.
+        assert_eq!(means(&[&low[..2], &high, &low]), [80.0, 20.0]);
+        assert_eq!(means(&[&low, &high[1..], &high]), [20.0, 80.0]);
+        assert_eq!(means(&[&low[..1], &high[1..], &low]), [20.0]);
+    }
+}

@@ -5,22 +5,27 @@
 //! A command that is not understood to its end names nothing.
 
 use crate::read::table::Format;
-use crate::read::table::formats::lists::{PS, TOP as TOP_LIST};
+use crate::read::table::formats::lists::{PS_ROWS, TOP};
 
 /// Columns of `ps aux`, of `ps -ef` and of Linux top, as `awk` counts them.
 const AUX: &str = "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND";
 const FULL: &str = "UID PID PPID C STIME TTY TIME CMD";
-const TOP: &str = "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND";
+const OF_TOP: &str = "PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND";
 
 /// The heading that the command's output would have, and whose it is.
 pub(crate) fn heading(command: &str) -> Option<(String, &'static [Format])> {
     let mut parts = command.split('|').map(str::trim);
-    let first = parts.next()?;
-    let (whole, formats) = printed(first)?;
+    let mut words = parts.next()?.split_whitespace().skip_while(|word| {
+        matches!(*word, "sudo" | "watch" | "time" | "LC_ALL=C" | "-n" | "1" | "2" | "5")
+    });
+    let (whole, formats): (_, &'static [Format]) = match words.next()? {
+        "top" => (OF_TOP.to_owned(), &TOP),
+        "ps" => (columns_of_ps(&words.collect::<Vec<_>>())?, &PS_ROWS),
+        _ => return None,
+    };
     let mut names: Vec<&str> = whole.split(' ').collect();
     for part in parts {
-        let program = part.split_whitespace().next().unwrap_or_default();
-        match program {
+        match part.split_whitespace().next().unwrap_or_default() {
             "awk" | "gawk" | "mawk" => {
                 let printed = fields(part)?.into_iter().map(|at| names.get(at - 1).copied());
                 names = printed.collect::<Option<_>>()?;
@@ -33,81 +38,49 @@ pub(crate) fn heading(command: &str) -> Option<(String, &'static [Format])> {
     Some((names.join(" "), formats))
 }
 
-/// Columns of the first command of a pipe.
-fn printed(command: &str) -> Option<(String, &'static [Format])> {
-    let mut words = command.split_whitespace().skip_while(|word| {
-        matches!(*word, "sudo" | "watch" | "time" | "LC_ALL=C" | "-n" | "1" | "2" | "5")
-    });
-    match words.next()? {
-        "top" => Some((TOP.to_owned(), &TOP_LIST)),
-        "ps" => {
-            let words: Vec<&str> = words.collect();
-            let names = chosen(&words);
-            let names = names.or_else(|| {
-                let options = words.first().copied().unwrap_or_default();
-                let of = |letters: &[&str]| letters.contains(&options.trim_start_matches('-'));
-                if of(&["aux", "auxw", "auxww", "uax", "axu"]) {
-                    Some(AUX.to_owned())
-                } else if options.starts_with('-') && of(&["ef", "fe", "efw", "efww"]) {
-                    Some(FULL.to_owned())
-                } else {
-                    None
-                }
-            });
-            names.map(|names| (names, &PS[2..]))
-        }
+/// The columns of `ps`: those behind its options `-o`, or those of `aux` and `-ef`.
+fn columns_of_ps(words: &[&str]) -> Option<String> {
+    let is_option = |word: &str| {
+        let letters = word.trim_start_matches('-');
+        let is_letters = letters.bytes().all(|letter| letter.is_ascii_alphabetic());
+        let is_short =
+            word.starts_with('-') || letters.bytes().all(|letter| b"axheo".contains(&letter));
+        word == "--format" || word == "-O" || letters.ends_with('o') && is_letters && is_short
+    };
+    let mut names: Vec<String> = Vec::new();
+    let mut is_list = false;
+    for word in words {
+        let is_next = std::mem::replace(&mut is_list, is_option(word));
+        let joined = || {
+            let (before, list) = word.split_once('o')?;
+            (matches!(before, "-" | "-e" | "-A") && list.contains(',')).then_some(list)
+        };
+        let list =
+            if is_next { Some(*word) } else { word.strip_prefix("--format=").or_else(joined) };
+        let list = list.unwrap_or_default().trim_matches(['\'', '"']).split(',');
+        names.extend(list.filter(|name| !name.is_empty()).map(column));
+    }
+    if !names.is_empty() {
+        return Some(names.join(" "));
+    }
+    match words.first()?.trim_start_matches('-') {
+        "aux" | "auxw" | "auxww" | "uax" | "axu" => Some(AUX.to_owned()),
+        "ef" | "fe" | "efw" | "efww" if words[0].starts_with('-') => Some(FULL.to_owned()),
         _ => None,
     }
-}
-
-/// The names behind the option `-o` of ps.
-fn chosen(words: &[&str]) -> Option<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        at += 1;
-        let is_option = |word: &str| {
-            matches!(word, "o" | "--format" | "-O")
-                || word.starts_with('-')
-                    && !word.starts_with("--")
-                    && word.ends_with('o')
-                    && word[1..].bytes().all(|letter| letter.is_ascii_alphabetic())
-                || matches!(word, "axo" | "xo" | "axho")
-        };
-        let list = if is_option(word) {
-            at += 1;
-            words.get(at - 1).copied()?
-        } else if let Some(list) = word.strip_prefix("--format=") {
-            list
-        } else if let Some((_, list)) = word
-            .split_once('o')
-            .filter(|(before, list)| matches!(*before, "-" | "-e" | "-A") && list.contains(','))
-        {
-            list
-        } else {
-            continue;
-        };
-        for name in list.trim_matches(['\'', '"']).split(',').filter(|name| !name.is_empty()) {
-            names.push(column(name));
-        }
-    }
-    (!names.is_empty()).then(|| names.join(" "))
 }
 
 /// What ps calls a column that was asked for.
 fn column(name: &str) -> String {
     let name = name.split([':', '=']).next().unwrap_or(name);
     let heading = match name {
-        "pcpu" | "%cpu" => "%CPU",
-        "pmem" | "%mem" => "%MEM",
-        "user" | "uname" | "euser" | "ruser" => "USER",
-        "comm" | "ucmd" | "ucomm" | "cmd" | "args" | "command" => "COMMAND",
-        "stat" | "state" | "s" => "STAT",
-        "time" | "cputime" => "TIME",
-        "tid" | "lwp" | "spid" => "TID",
-        "etime" => "ELAPSED",
-        "vsz" | "vsize" => "VSZ",
-        "rss" | "rssize" | "rsz" => "RSS",
+        "pcpu" => "%CPU",
+        "pmem" => "%MEM",
+        "comm" | "ucmd" | "ucomm" | "cmd" | "args" => "COMMAND",
+        "state" | "s" => "STAT",
+        "cputime" => "TIME",
+        "lwp" | "spid" => "TID",
+        "vsize" => "VSZ",
         other => return other.to_ascii_uppercase(),
     };
     heading.to_owned()
