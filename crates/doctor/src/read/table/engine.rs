@@ -3,7 +3,7 @@
 use super::clock::{self, Before};
 use super::format::{Boot, Format, Percent, Rows, To};
 use super::layout::Layout;
-use super::{list, sink};
+use super::{cpu, list, sink};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -194,7 +194,7 @@ impl<'a, 'l> Table<'a, 'l> {
         let only_averages = |at: usize| rows.iter().all(|row| row.layout != at || row.average);
         let only: Vec<bool> = (0..layouts.len()).map(only_averages).collect();
         rows.retain(|row| only[row.layout] || !row.average);
-        sink::cpus(&layouts, &rows, reading);
+        cpu::cpus(&layouts, &rows, reading);
         for row in &rows {
             sink::load(&layouts[row.layout], row, reading);
         }

@@ -14,6 +14,7 @@
 //! column that no format lists is kept in the table under its own name.
 
 mod clock;
+pub(super) mod cpu;
 mod engine;
 mod format;
 pub(super) mod formats;

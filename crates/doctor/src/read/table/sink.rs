@@ -1,12 +1,10 @@
-//! What becomes of rows: threads, the use of CPUs, the load, and figures in tables.
+//! What becomes of rows: threads, the load, and figures in tables.
 
 use std::collections::HashMap;
 
 use super::format::{Boot, Kind, Rows as Becomes, To};
 use super::layout::{self, Layout};
 use super::list;
-use super::unit::MAX_CPUS;
-use crate::evidence::{CpuUse, OneCpu, Source};
 use crate::read::text::clean::Line;
 use crate::read::text::number::{interval, median, time_of_day};
 use crate::read::text::reading::{Reading, Rows};
@@ -215,61 +213,4 @@ pub(super) fn load(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &mut Reading
     if let [one, five, fifteen] = figures[..] {
         reading.evidence.host.load = Some(reading.said([one, five, fifteen], row.line));
     }
-}
-
-/// The use of CPUs: of all together a fact a row, of each as it was shown last.
-///
-/// A label that is no number is of another host: the busiest stands for all, because if it is idle,
-/// all are.
-pub(super) fn cpus(layouts: &[Layout<'_>], rows: &[Row<'_, '_>], reading: &mut Reading<'_>) {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut busiest: Option<(f64, Source)> = None;
-    for row in rows {
-        let layout = &layouts[row.layout];
-        let Some(used) = cpu_use(layout, row, reading) else { continue };
-        match layout.cell(To::Cpu, &row.cells) {
-            None | Some("all") => reading.evidence.cpu.push(used),
-            Some(label) if label.parse::<u16>().is_ok_and(|number| number < MAX_CPUS) => {
-                let singles = &mut reading.evidence.single_cpus;
-                let at = *places.entry(label).or_insert(singles.len());
-                match singles.get_mut(at) {
-                    Some(one) => one.used = used,
-                    None => singles.push(OneCpu { name: label.to_owned(), used }),
-                }
-            }
-            Some(_) if busiest.as_ref().is_none_or(|(most, _)| used.user > *most) => {
-                busiest = Some((used.user, used.source));
-            }
-            Some(_) => {}
-        }
-    }
-    if let Some((share, source)) = busiest {
-        let used = CpuUse { user: share, idle: 100.0 - share, ..CpuUse::none(source) };
-        reading.evidence.cpu.push(used);
-    }
-}
-
-/// The use that a row tells; a row of anything else is none.
-fn cpu_use(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &Reading<'_>) -> Option<CpuUse> {
-    let part = |to: To| layout.figures(to, &row.cells).reduce(|sum, value| sum + value);
-    let since_boot = row.since_boot;
-    if let Some(busy) = part(To::Busy) {
-        return Some(CpuUse { since_boot, ..reading.busy(busy, row.line) });
-    }
-    let (system, idle) = (part(To::System)?, part(To::Idle)?);
-    let parts = [To::User, To::Wait, To::Interrupt, To::Steal].map(|to| part(to).unwrap_or(0.0));
-    let [user, iowait, interrupt, steal] = parts;
-    // Some tools count all CPUs together as so many times 100.
-    let sum = user + system + idle + iowait + interrupt + steal;
-    let cpus = (sum / 100.0).round().max(1.0);
-    Some(CpuUse {
-        user: user / cpus,
-        system: system / cpus,
-        idle: idle / cpus,
-        iowait: iowait / cpus,
-        interrupt: interrupt / cpus,
-        steal: steal / cpus,
-        since_boot,
-        source: reading.at(row.line),
-    })
 }

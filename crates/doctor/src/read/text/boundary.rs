@@ -39,198 +39,31 @@ static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
 /// a prompt: `# Overhead  Command` is a heading of perf.
-const COMMANDS: [&str; 94] = [
-    "sudo",
-    "cat",
-    "grep",
-    "egrep",
-    "zgrep",
-    "head",
-    "tail",
-    "sort",
-    "awk",
-    "sed",
-    "watch",
-    "while",
-    "for",
-    "time",
-    "date",
-    "echo",
-    "ls",
-    "uname",
-    "uptime",
-    "free",
-    "top",
-    "htop",
-    "ps",
-    "pidstat",
-    "vmstat",
-    "mpstat",
-    "iostat",
-    "sar",
-    "iotop",
-    "atop",
-    "atopsar",
-    "zfs",
-    "zpool",
-    "zdb",
-    "arcstat",
-    "arcstat.py",
-    "zarcstat",
-    "arc_summary",
-    "arc_summary.py",
-    "zarcsummary",
-    "arc_summary.pl",
-    "dbufstat",
-    "perf",
-    "sysctl",
-    "dmesg",
-    "journalctl",
-    "modinfo",
-    "lsmod",
-    "lscpu",
-    "nproc",
-    "lsblk",
-    "mount",
-    "df",
-    "kstat",
-    "prstat",
-    "lockstat",
-    "plockstat",
-    "dtrace",
-    "bpftrace",
-    "procstat",
-    "strace",
-    "truss",
-    "ogive",
-    "slabtop",
-    "numastat",
-    "numactl",
-    "udevadm",
-    "mdb",
-    "sample",
-    "cp",
-    "rm",
-    "dd",
-    "zilstat",
-    "kubectl",
-    "docker",
-    "podman",
-    "systemd-cgtop",
-    "glances",
-    "btop",
-    "busybox",
-    "powermetrics",
-    "spindump",
-    "pbpaste",
-    "procinfo",
-    "nmon",
-    "dstat",
-    "collectl",
-    "tasklist",
-    "typeperf",
-    "wmic",
-    "echo",
-    "dool",
-    "turbostat",
-    "bpytop",
-];
+const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch while for time date echo ls uname \
+     uptime free top htop ps pidstat vmstat mpstat iostat sar iotop atop atopsar zfs zpool \
+     zdb arcstat arcstat.py zarcstat arc_summary arc_summary.py zarcsummary arc_summary.pl \
+     dbufstat perf sysctl dmesg journalctl modinfo lsmod lscpu nproc lsblk mount df kstat \
+     prstat lockstat plockstat dtrace bpftrace procstat strace truss ogive slabtop numastat \
+     numactl udevadm mdb sample cp rm dd zilstat kubectl docker podman systemd-cgtop glances \
+     btop busybox powermetrics spindump pbpaste procinfo nmon dstat collectl tasklist \
+     typeperf wmic dool turbostat bpytop";
 
 /// First words of commands whose output nobody reads here, but which say what was done.
-const OTHER_COMMANDS: [&str; 88] = [
-    "rsync",
-    "scp",
-    "ssh",
-    "make",
-    "tar",
-    "mkdir",
-    "mv",
-    "chmod",
-    "chown",
-    "apt",
-    "apt-get",
-    "dnf",
-    "yum",
-    "pacman",
-    "pkg",
-    "systemctl",
-    "service",
-    "docker",
-    "podman",
-    "virsh",
-    "qm",
-    "pct",
-    "fio",
-    "bonnie++",
-    "iperf",
-    "iperf3",
-    "modprobe",
-    "rmmod",
-    "insmod",
-    "kldload",
-    "git",
-    "cd",
-    "curl",
-    "wget",
-    "find",
-    "du",
-    "tee",
-    "pv",
-    "zstd",
-    "gzip",
-    "lz4",
-    "md5sum",
-    "sha256sum",
-    "openssl",
-    "swapon",
-    "swapoff",
-    "procinfo",
-    "w",
-    "arch",
-    "cryptsetup",
-    "mdadm",
-    "smartctl",
-    "hdparm",
-    "nvme",
-    "lspci",
-    "dmidecode",
-    "ethtool",
-    "ip",
-    "ifconfig",
-    "netstat",
-    "nfsstat",
-    "ss",
-    "lsof",
-    "kill",
-    "stress",
-    "stress-ng",
-    "sysbench",
-    "pgbench",
-    "mysql",
-    "psql",
-    "iozone",
-    "sync",
-    "sleep",
-    "python",
-    "python3",
-    "bash",
-    "sh",
-    "turbostat",
-    "cpupower",
-    "ipmitool",
-    "sensors",
-    "umount",
-    "exportfs",
-    "smbstatus",
-    "nice",
-    "ionice",
-    "taskset",
-    "less",
-];
+const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt apt-get dnf yum pacman pkg systemctl \
+     service virsh qm pct fio bonnie++ iperf iperf3 modprobe rmmod insmod kldload git cd curl \
+     wget find du tee pv zstd gzip lz4 md5sum sha256sum openssl swapon swapoff w arch \
+     cryptsetup mdadm smartctl hdparm nvme lspci dmidecode ethtool ip ifconfig netstat \
+     nfsstat ss lsof kill stress stress-ng sysbench pgbench mysql psql iozone sync sleep \
+     python python3 bash sh cpupower ipmitool sensors umount exportfs smbstatus nice ionice \
+     taskset less";
 
 /// Of those the ones with which a sentence behind a `#` may begin.
-const ALSO_ENGLISH: [&str; 8] =
-    ["make", "find", "sync", "service", "sleep", "nice", "kill", "less"];
+const ALSO_ENGLISH: &str = "make find sync service sleep nice kill less";
+
+/// Whether a list has a word.
+fn has(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
 
 /// What the text behind the boundary is about, if `text` is one.
 pub(crate) fn hint(text: &str, before: &Hint) -> Option<Hint> {
@@ -279,7 +112,7 @@ fn prompt(line: &str) -> Option<Cow<'_, str>> {
     let command = drawn.as_ref().or(PROMPT.captures(line).as_ref())?.get(1)?.as_str();
     let word = program(command)?;
     // `# perf version : 6.1` is a line of a perf header.
-    let known = COMMANDS.contains(&word) && !command.contains(" : ");
+    let known = has(COMMANDS, word) && !command.contains(" : ");
     let dressed = line.trim_start().starts_with(|c: char| c.is_alphanumeric() || c == '[')
         && line.contains('@');
     (known || dressed || is_other(command, word)).then_some(Cow::Borrowed(command))
@@ -293,7 +126,7 @@ fn is_other(command: &str, word: &str) -> bool {
     let mut rest = command.split_whitespace().skip(1);
     let plain = |word: &str| word.starts_with('-') || word.contains(['/', '=', '|', '>']);
     command.starts_with("./")
-        || OTHER_COMMANDS.contains(&word) && (!ALSO_ENGLISH.contains(&word) || rest.any(plain))
+        || has(OTHER_COMMANDS, word) && (!has(ALSO_ENGLISH, word) || rest.any(plain))
 }
 
 /// The file a command prints: the last argument of `cat` and its like that is a path.

@@ -190,59 +190,27 @@ fn without_quoting(text: &str) -> &str {
     rest
 }
 
-const TAGS: [&str; 14] = [
-    "<pre>",
-    "</pre>",
-    "<code>",
-    "</code>",
-    "<br>",
-    "<br/>",
-    "<br />",
-    "<p>",
-    "</p>",
-    "<b>",
-    "</b>",
-    "<tt>",
-    "</tt>",
-    "<blockquote>",
-];
+const TAGS: &str = "<pre>|</pre>|<code>|</code>|<br>|<br/>|<br />|<p>|</p>|<b>|</b>|<tt>|</tt>\
+                    |<blockquote>";
 
 fn without_html(text: &str) -> String {
-    let mut text = text.to_owned();
-    if text.contains('<') {
-        for tag in TAGS {
-            if text.contains(tag) {
-                text = text.replace(tag, "");
-            }
-        }
+    let has_tags = text.contains('<');
+    let tags = TAGS.split('|').filter(|tag| has_tags && text.contains(tag));
+    let text = tags.fold(text.to_owned(), |text, tag| text.replace(tag, ""));
+    let mut parts = text.split('&');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (c, length) = entity(part).unwrap_or(('&', 0));
+        out.push(c);
+        out.push_str(&part[length..]);
     }
-    if !text.contains('&') {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match entity(rest) {
-            Some((c, length)) => {
-                out.push(c);
-                rest = &rest[length..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out.push_str(rest);
     out
 }
 
-/// The character of the entity that `text` begins with, and its length in bytes.
+/// The character of the entity of which `text` stands behind the `&`, and its length in bytes.
 fn entity(text: &str) -> Option<(char, usize)> {
-    let end = text.bytes().take(10).position(|byte| byte == b';')?;
-    let c = match &text[1..end] {
+    let end = text.bytes().take(9).position(|byte| byte == b';')?;
+    let c = match &text[..end] {
         "lt" => '<',
         "gt" => '>',
         "amp" => '&',

@@ -13,7 +13,7 @@ use regex::{Captures, Regex};
 
 use crate::evidence::{CpuUse, OneCpu, Statement};
 use crate::read::system::{load, memory};
-use crate::read::table::{is_drawn, is_moment};
+use crate::read::table::{cpu, is_drawn, is_moment};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -361,20 +361,12 @@ fn cpu_use(text: &str, is_linux: bool, source: crate::evidence::Source) -> Optio
         used.steal = figures.get(7).copied().unwrap_or_default();
         return Some(used);
     }
-    let mut sum = 0.0;
     for found in CPU_PART.captures_iter(text) {
-        let value = figure(&found).unwrap_or(0.0);
-        sum += value;
-        *match &found[2] {
-            "us" | "use" | "user" | "usr" | "ni" | "nic" | "nice" => &mut used.user,
-            "sy" | "sys" | "system" | "kernel" => &mut used.system,
-            "id" | "idl" | "idle" => &mut used.idle,
-            "wa" | "io" | "iowait" => &mut used.iowait,
-            "hi" | "si" | "irq" | "sirq" | "interrupt" => &mut used.interrupt,
-            _ => &mut used.steal,
-        } += value;
+        if let Some(part) = cpu::part(&mut used, &found[2]) {
+            *part += figure(&found).unwrap_or(0.0);
+        }
     }
-    (sum > LEAST_PERCENT).then_some(used)
+    (cpu::sum(used.clone()) > LEAST_PERCENT).then_some(used)
 }
 
 /// The mean of single CPUs, if they are all: numbers from 0 or 1 on without a gap. One alone may be

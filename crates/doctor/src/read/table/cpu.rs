@@ -1,0 +1,92 @@
+//! The use of CPUs, as rows and words tell it.
+
+use std::collections::HashMap;
+
+use super::format::To;
+use super::layout::Layout;
+use super::sink::Row;
+use super::unit::MAX_CPUS;
+use crate::evidence::{CpuUse, OneCpu, Source};
+use crate::read::text::reading::Reading;
+
+/// The use of CPUs: of all together a fact a row, of each as it was shown last.
+///
+/// A label that is no number is of another host: the busiest stands for all, because if it is idle,
+/// all are.
+pub(super) fn cpus(layouts: &[Layout<'_>], rows: &[Row<'_, '_>], reading: &mut Reading<'_>) {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut busiest: Option<(f64, Source)> = None;
+    for row in rows {
+        let layout = &layouts[row.layout];
+        let Some(used) = cpu_use(layout, row, reading) else { continue };
+        match layout.cell(To::Cpu, &row.cells) {
+            None | Some("all") => reading.evidence.cpu.push(used),
+            Some(label) if label.parse::<u16>().is_ok_and(|number| number < MAX_CPUS) => {
+                let singles = &mut reading.evidence.single_cpus;
+                let at = *places.entry(label).or_insert(singles.len());
+                match singles.get_mut(at) {
+                    Some(one) => one.used = used,
+                    None => singles.push(OneCpu { name: label.to_owned(), used }),
+                }
+            }
+            Some(_) if busiest.as_ref().is_none_or(|(most, _)| used.user > *most) => {
+                busiest = Some((used.user, used.source));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some((share, source)) = busiest {
+        let used = CpuUse { user: share, idle: 100.0 - share, ..CpuUse::none(source) };
+        reading.evidence.cpu.push(used);
+    }
+}
+
+/// The use that a row tells; a row of anything else is none.
+fn cpu_use(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &Reading<'_>) -> Option<CpuUse> {
+    let part = |to: To| layout.figures(to, &row.cells).reduce(|sum, value| sum + value);
+    let or_none = |to: To| part(to).unwrap_or(0.0);
+    let used = match part(To::Busy) {
+        Some(busy) => reading.busy(busy, row.line),
+        None => per_cpu(CpuUse {
+            system: part(To::System)?,
+            idle: part(To::Idle)?,
+            user: or_none(To::User),
+            iowait: or_none(To::Wait),
+            interrupt: or_none(To::Interrupt),
+            steal: or_none(To::Steal),
+            ..CpuUse::none(reading.at(row.line))
+        }),
+    };
+    Some(CpuUse { since_boot: row.since_boot, ..used })
+}
+
+/// The parts that a use has.
+fn parts(used: &mut CpuUse) -> [&mut f64; 6] {
+    let CpuUse { user, system, idle, iowait, interrupt, steal, .. } = used;
+    [user, system, idle, iowait, interrupt, steal]
+}
+
+/// All parts together, percent.
+pub(crate) fn sum(mut used: CpuUse) -> f64 {
+    parts(&mut used).into_iter().map(|part| *part).sum()
+}
+
+/// The use of all CPUs, which some tools count together as so many times 100.
+pub(crate) fn per_cpu(mut used: CpuUse) -> CpuUse {
+    let cpus = (sum(used.clone()) / 100.0).round().max(1.0);
+    parts(&mut used).into_iter().for_each(|part| *part /= cpus);
+    used
+}
+
+/// The part of a use that a tool calls by this word.
+pub(crate) fn part<'u>(used: &'u mut CpuUse, word: &str) -> Option<&'u mut f64> {
+    match word {
+        "us" | "use" | "user" | "usr" | "ni" | "nic" | "nice" => Some(&mut used.user),
+        "sy" | "sys" | "system" | "kernel" => Some(&mut used.system),
+        "id" | "idl" | "idle" => Some(&mut used.idle),
+        "wa" | "io" | "iowait" | "wait" => Some(&mut used.iowait),
+        "hi" | "si" | "irq" | "sirq" | "interrupt" => Some(&mut used.interrupt),
+        "st" | "steal" | "swap" => Some(&mut used.steal),
+        _ => None,
+    }
+}
