@@ -26,30 +26,13 @@ macro_rules! pattern {
     };
 }
 
+// A figure, its unit, and the word for it: `6.7 us`, `8123M Inact`, `12.5% user`, `4G free swap`.
 pattern!(
-    TASKS,
-    r"(\d+)\s+(total|running|sleeping|stopped|stuck|zombie|processes|threads|starting|waiting",
-    r"|lock|on cpu|k?thr)\b"
+    PART,
+    r"(\d[\d.,]*)\+?\s*(?:([KMGTkmgt])(?:i?B)?\b\+?|%)?\s*(\p{L}[\p{L}/]*(?: (?:mem|swap|cpu)\b)?)"
 );
+pattern!(LABEL, r"^(?:([KMGT]i)B?\s+)?(\p{L}+)\s*[:：]\s*\d");
 pattern!(ALL_TASKS, r"Tasks: (\d+)(?:[,;]|$)");
-// `Tâches: 231 total,   1 en cours, 230 en veille,   0 arrêté,   0 zombie`
-pattern!(
-    TASKS_BY_PLACE,
-    r"^\p{L}+\s*[:：]\s*(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) [^,\d]+,\s+(\d+) \S+$"
-);
-pattern!(
-    MEMORY_PART,
-    r"(\d[\d.,]*\+?)\s*([KMGTkmgt]?)(?:i?B)?\+?\s*(total|used|free|buff/cache|buffers|buff|cached",
-    r"|avail|Active|Inact|Laundry|Wired|Buf|Free|Total|Used|Inuse|phys mem|free mem|total swap",
-    r"|free swap)"
-);
-pattern!(MEMORY, r"^(?:([KMGT]i)B?\s+)?(Mem|Swap|Memory|ARC)\s*:\s*(.*)$");
-// `MiB Spch:  15911,9 gesamt,   1234,5 frei,   4567,8 belegt,  10109,6 Puff/Cache`
-pattern!(
-    MEMORY_BY_PLACE,
-    r"^([KMG]i)B \p{L}+\s*[:：]\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,\s*(\d+(?:[.,]\d)?)\+? [^,\d]+,",
-    r"\s*(\d+(?:[.,]\d)?)\+? [^,\d]+([,.])\s*(\d+(?:[.,]\d)?)\+? \S+"
-);
 // `Mem[||||3.20G/15.6G]`
 pattern!(
     MEMORY_METER,
@@ -63,12 +46,6 @@ pattern!(
 pattern!(CPU, r"^(?:%?C[Pp][Uu]\s?(?:\(s\)|(\d+))?\s*:|CPU (?:states?|usage):|\d+ CPUs?:)\s*(.*)$");
 // A second CPU on the same line.
 pattern!(NEXT_CPU, r"\s%?Cpu\s?\d+\s*:");
-pattern!(
-    CPU_PART,
-    r"(\d+(?:[.,]\d+)?)\s*%?\s*(user?|us|usr|nice?|ni|system|sys?|kernel|idle?|wa|io|iowait|hi|si",
-    r"|s?irq|interrupt|st|swap)\b"
-);
-pattern!(FIGURE, r"(\d+(?:[.,]\d+)?)\s*%?\s*\p{L}");
 // `45.3/10.0  55[||||` of newer ones tells user and system.
 pattern!(GRAPH, r"^(\d+(?:[.,]\d+)?)\s*/\s*(\d+(?:[.,]\d+)?)\s+\d+\s*\[");
 pattern!(
@@ -78,6 +55,13 @@ pattern!(
 );
 pattern!(UPTIME, r"Uptime: (?:(\d+) days?(?:\(!\))?, )?(\d+):(\d\d):(\d\d)");
 
+/// States of tasks, and what memory is: the words for them.
+const TASKS: &str = "total|running|sleeping|stopped|stuck|zombie|processes|threads|starting|waiting\
+                     |lock|on cpu|thr|kthr";
+const MEMORY: &str = "total|used|free|buff/cache|buffers|buff|cached|avail|active|inact|laundry\
+                      |wired|buf|inuse|phys mem|free mem|total swap|free swap";
+/// So many words are known of a line in English.
+const KNOWN_WORDS: usize = 4;
 /// Parts of the use of CPUs add up to more than this, unless the line was damaged.
 const LEAST_PERCENT: f64 = 50.0;
 
@@ -89,6 +73,37 @@ pub(crate) fn has_meter(text: &str) -> bool {
     };
     text.contains('[')
         && (MEMORY_METER.is_match(text) || CPU_METER.captures_iter(text).any(is_full))
+}
+
+/// A figure of a line, and the word behind it.
+struct Part<'t> {
+    figure: &'t str,
+    unit: Option<&'t str>,
+    word: String,
+}
+
+impl Part<'_> {
+    fn value(&self) -> Option<f64> {
+        number::plain(self.figure)
+    }
+
+    /// So many bytes; of digits that top itself cut off (`26418534+`) these are the first.
+    fn bytes(&self, unit: &str) -> Option<f64> {
+        number::bytes(&format!("{}{}", self.figure, self.unit.unwrap_or(unit)))
+    }
+
+    fn is_of(&self, words: &str) -> bool {
+        words.split('|').any(|word| word == self.word)
+    }
+}
+
+fn parts<'t>(text: &'t str) -> Vec<Part<'t>> {
+    let part = |found: Captures<'t>| Part {
+        figure: found.get(1).map_or("", |figure| figure.as_str()),
+        unit: found.get(2).map(|unit| unit.as_str()),
+        word: found[3].to_lowercase(),
+    };
+    PART.captures_iter(text).map(part).collect()
 }
 
 /// What was read around a list.
@@ -133,7 +148,7 @@ impl Meters {
         }
         let is_drawn = self.drawn(text, line, reading);
         let is_words =
-            self.cpus(text, line, reading) || self.tasks(text, line) || self.memory(text, line);
+            self.cpus(text, line, reading) || self.memory(text, line) || self.tasks(text, line);
         let is_load = load_and_uptime(text, line, reading);
         is_drawn || is_words || is_load
     }
@@ -224,55 +239,59 @@ impl Meters {
     }
 
     fn tasks(&mut self, text: &str, line: &Line<'_>) -> bool {
-        let is_worded = !text.starts_with(|c: char| c.is_ascii_digit());
-        let known = TASKS.captures_iter(text).count();
-        let all = ALL_TASKS.captures(text);
+        let (parts, label) = (parts(text), LABEL.captures(text));
+        let known = parts.iter().filter(|part| part.is_of(TASKS)).count();
+        let all = ALL_TASKS.captures(text).and_then(|found| number::plain(&found[1]));
+        let is_plain = label.is_some_and(|label| label.get(1).is_none());
         let is_tasks =
             ["Tasks:", "Threads:", "Processes:"].iter().any(|word| text.starts_with(word))
-                || text.contains(" processes:")
-                || text.contains(" threads:");
-        if let Some(found) = TASKS_BY_PLACE.captures(text).filter(|_| known < 4) {
-            for (at, name) in
-                ["total", "running", "sleeping", "stopped", "zombie"].iter().enumerate()
-            {
-                self.tasks.gauge(&format!("tasks_{name}"), number::plain(&found[at + 1]), line);
+                || [" processes:", " threads:"].iter().any(|word| text.contains(word))
+                || is_plain && known >= KNOWN_WORDS;
+        let by_place = ["total", "running", "sleeping", "stopped", "zombie"];
+        if is_plain && known < KNOWN_WORDS && parts.len() == by_place.len() {
+            for (part, name) in parts.iter().zip(by_place) {
+                self.tasks.gauge(&format!("tasks_{name}"), part.value(), line);
             }
             return true;
         }
-        if !is_tasks && all.is_none() && (!is_worded || known < 4 || MEMORY.is_match(text)) {
+        if !is_tasks && all.is_none() {
             return false;
         }
-        if let Some(found) = all {
-            self.tasks.gauge("tasks_total", number::plain(&found[1]), line);
-        }
-        for found in TASKS.captures_iter(text) {
-            let name = match &found[2] {
-                "thr" => "threads".to_owned(),
-                "kthr" => "kernel_threads".to_owned(),
-                name => name.replace(' ', "_"),
+        self.tasks.gauge("tasks_total", all, line);
+        for part in parts.iter().filter(|part| part.is_of(TASKS)) {
+            let name = match part.word.as_str() {
+                "thr" => "threads",
+                "kthr" => "kernel_threads",
+                name => name,
             };
-            self.tasks.gauge(&format!("tasks_{name}"), number::plain(&found[1]), line);
+            self.tasks.gauge(&format!("tasks_{}", name.replace(' ', "_")), part.value(), line);
         }
         true
     }
 
     fn memory(&mut self, text: &str, line: &Line<'_>) -> bool {
-        if MEMORY_PART.captures_iter(text).count() < 4
-            && let Some(found) = MEMORY_BY_PLACE.captures(text)
-        {
-            self.memory_by_place(&found, line);
-            return true;
+        let Some(label) = LABEL.captures(text) else { return false };
+        let (unit, what) = (label.get(1).map(|unit| unit.as_str()), &label[2]);
+        let mut parts = parts(text);
+        let known = parts.iter().filter(|part| part.is_of(MEMORY)).count();
+        let is_by_place = unit.is_some() && known < KNOWN_WORDS && parts.len() == KNOWN_WORDS;
+        // Behind what is used of the swap stands a full stop in all languages.
+        let what = match what {
+            _ if is_by_place && text.contains(". ") => "Swap",
+            _ if is_by_place => "Mem",
+            "Mem" | "Swap" | "Memory" | "ARC" => what,
+            _ => return false,
+        };
+        if is_by_place {
+            let last = if what == "Swap" { "avail" } else { "buff/cache" };
+            for (part, word) in parts.iter_mut().zip(["total", "free", "used", last]) {
+                part.word = word.to_owned();
+            }
         }
-        let Some(found) = MEMORY.captures(text) else { return false };
-        let (unit, what) = (found.get(1).map_or("Ki", |unit| unit.as_str()), &found[2]);
-        let begun = self.memory.table.figures.len();
-        let mut parts = Vec::new();
-        for found in MEMORY_PART.captures_iter(&found[3]) {
-            let unit = Some(&found[2]).filter(|own| !own.is_empty()).unwrap_or(unit);
-            // Digits that top itself cut off (`26418534+`) are at least seven of the true ones.
-            let bytes = number::bytes(&format!("{}{unit}", found[1].trim_end_matches('+')));
-            let name = found[3].to_lowercase();
-            let proc_name = match (what, name.as_str()) {
+        parts.retain(|part| part.is_of(MEMORY));
+        for part in &parts {
+            let bytes = part.bytes(unit.unwrap_or("K"));
+            let name = match (what, part.word.as_str()) {
                 ("Swap", "total") => "SwapTotal_bytes",
                 ("Swap", "free") => "SwapFree_bytes",
                 (_, "avail") => "MemAvailable_bytes",
@@ -280,42 +299,22 @@ impl Meters {
                 ("Mem", "free") => "MemFree_bytes",
                 ("Mem", "buffers" | "buff") => "Buffers_bytes",
                 (_, "cached") => "Cached_bytes",
-                _ => {
-                    let name = name.replace(['/', ' '], "_");
-                    let name = format!("{}_{name}_bytes", what.to_lowercase());
+                (_, word) => {
+                    let word = word.replace(['/', ' '], "_");
+                    let name = format!("{}_{word}_bytes", what.to_lowercase());
                     self.tasks.gauge(&name, bytes, line);
-                    ""
+                    continue;
                 }
             };
-            if !proc_name.is_empty() {
-                self.memory.gauge(proc_name, bytes, line);
-            }
-            parts.push((name, bytes));
+            self.memory.gauge(name, bytes, line);
         }
         // What busybox calls used and free is all there is.
-        let part = |wanted: &str| parts.iter().find(|(name, _)| name == wanted)?.1;
-        let has_total =
-            self.memory.table.figures[begun..].iter().any(|one| one.name == "MemTotal_bytes");
-        if what == "Mem" && !has_total {
+        let part = |word: &str| parts.iter().find(|part| part.word == word)?.bytes("K");
+        if what == "Mem" && part("total").is_none() {
             let all = part("used").zip(part("free")).map(|(used, free)| used + free);
             self.memory.gauge("MemTotal_bytes", all, line);
         }
         true
-    }
-
-    fn memory_by_place(&mut self, found: &Captures<'_>, line: &Line<'_>) {
-        let bytes = |at: usize| number::bytes(&format!("{}{}", &found[at], &found[1]));
-        // Behind what is used of the swap stands a full stop in all languages.
-        if &found[5] == "." {
-            self.memory.gauge("SwapTotal_bytes", bytes(2), line);
-            self.memory.gauge("SwapFree_bytes", bytes(3), line);
-            self.memory.gauge("MemAvailable_bytes", bytes(6), line);
-        } else {
-            self.memory.gauge("MemTotal_bytes", bytes(2), line);
-            self.memory.gauge("MemFree_bytes", bytes(3), line);
-            self.tasks.gauge("mem_used_bytes", bytes(4), line);
-            self.tasks.gauge("mem_buff_cache_bytes", bytes(6), line);
-        }
     }
 }
 
@@ -345,25 +344,23 @@ fn load_and_uptime(text: &str, line: &Line<'_>, reading: &mut Reading<'_>) -> bo
 
 /// The use of CPUs in a text such as `0.1 us, 49.8 sy, ...` or `8.0% user, ... 60.1% idle`.
 fn cpu_use(text: &str, is_linux: bool, source: crate::evidence::Source) -> Option<CpuUse> {
-    let figure = |found: &Captures<'_>| number::plain(&found[1].replace(',', "."));
-    let parts = CPU_PART.captures_iter(text).count();
-    let figures: Vec<f64> = FIGURE.captures_iter(text).filter_map(|found| figure(&found)).collect();
     let mut used = CpuUse::none(source);
     if let Some(found) = GRAPH.captures(text) {
-        used.user = figure(&found)?;
+        used.user = number::plain(&found[1])?;
         used.system = number::plain(&found[2])?;
         used.idle = (100.0 - used.user - used.system).max(0.0);
         return Some(used);
     }
-    if is_linux && parts < figures.len() && (7..=8).contains(&figures.len()) {
-        (used.user, used.system, used.idle) = (figures[0] + figures[2], figures[1], figures[3]);
-        (used.iowait, used.interrupt) = (figures[4], figures[5] + figures[6]);
-        used.steal = figures.get(7).copied().unwrap_or_default();
-        return Some(used);
+    let mut parts = parts(text);
+    let is_known = |part: &Part<'_>| cpu::part(&mut used.clone(), &part.word).is_some();
+    // Words are translated, and have their order.
+    if is_linux && !parts.iter().all(is_known) && (7..=8).contains(&parts.len()) {
+        let words = ["us", "sy", "ni", "id", "wa", "hi", "si", "st"];
+        parts.iter_mut().zip(words).for_each(|(part, word)| part.word = word.to_owned());
     }
-    for found in CPU_PART.captures_iter(text) {
-        if let Some(part) = cpu::part(&mut used, &found[2]) {
-            *part += figure(&found).unwrap_or(0.0);
+    for found in &parts {
+        if let Some(part) = cpu::part(&mut used, &found.word) {
+            *part += found.value().unwrap_or(0.0);
         }
     }
     (cpu::sum(used.clone()) > LEAST_PERCENT).then_some(used)
