@@ -38,8 +38,14 @@ pub(crate) fn read_with(
     mut beside: impl FnMut(&Line<'_>, &mut Reading<'_>) -> bool,
 ) {
     let mut table = Table::new(formats, section);
+    let mut others = Vec::new();
     for line in section.lines {
         if !table.take(line, reading) && !beside(line, reading) {
+            others.push((line, table.headings.len()));
+        }
+    }
+    for (line, below) in others {
+        if !table.take_anywhere(below, line) {
             reading.leave(line);
         }
     }
@@ -74,17 +80,7 @@ impl<'a, 'l> Table<'a, 'l> {
 
     /// Takes a line; `false` if it is none of the table.
     pub(crate) fn take(&mut self, line: &'a Line<'l>, reading: &mut Reading<'_>) -> bool {
-        self.take_text(&line.text, line, reading)
-    }
-
-    /// Takes a line whose text was mended.
-    pub(crate) fn take_text(
-        &mut self,
-        text: &'a str,
-        line: &'a Line<'l>,
-        reading: &mut Reading<'_>,
-    ) -> bool {
-        let text = text.trim();
+        let text = line.text.trim();
         if text.is_empty() {
             return true;
         }
@@ -127,17 +123,15 @@ impl<'a, 'l> Table<'a, 'l> {
         self.begin(Layout::under(&self.formats[0], heading), reading);
     }
 
-    /// How many headings there were so far.
-    pub(crate) fn headings(&self) -> usize {
-        self.headings.len()
-    }
-
-    /// Takes a row under any heading: that of number `below`, those below it, those above it.
-    pub(crate) fn take_anywhere(&mut self, below: usize, line: &'a Line<'l>) -> bool {
+    /// Takes a row of sorted output, whose heading may stand anywhere: below number `below`, above.
+    fn take_anywhere(&mut self, below: usize, line: &'a Line<'l>) -> bool {
         let headings = self.headings.clone();
-        let (above, below) = headings.split_at(below.min(headings.len()));
+        let (above, below) = headings.split_at(below);
         let mut nearest = below.iter().chain(above.iter().rev());
-        nearest.any(|heading| self.row(Some(*heading), line.text.trim(), line))
+        nearest.any(|heading| {
+            self.layouts[heading.0].format.percent.is_some()
+                && self.row(Some(*heading), line.text.trim(), line)
+        })
     }
 
     /// Begins a list under a heading.

@@ -49,6 +49,10 @@ pub(super) fn figures(layout: &Layout<'_>, cells: &[&str]) -> Vec<Figure> {
                 };
                 (table, name.to_owned(), kind)
             }
+            // The kind says that it is a second.
+            Some(To::Own) if kind == Kind::Rate && name.ends_with("/s") => {
+                (None, name.trim_end_matches("/s").to_owned(), kind)
+            }
             Some(To::OwnBytes) => (None, format!("{name}_bytes"), kind),
             own => {
                 let kind = if own == Some(To::Own) { kind } else { others };

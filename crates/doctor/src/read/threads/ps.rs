@@ -7,7 +7,7 @@
 //! whether it stands above or below.
 
 use crate::read::table::formats::lists::{PS, PS_OF_BSD};
-use crate::read::table::{Format, Layout, Table, Unit, is_row};
+use crate::read::table::{self, Format, Layout, Unit, is_row};
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -44,17 +44,5 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     let seen = &reading.evidence.host.os_seen;
     let is_bsd = |name: &str| matches!(name, "macos" | "freebsd");
     let is_bsd = !seen.is_empty() && seen.iter().all(|system| is_bsd(&system.value));
-    let mut table = Table::new(if is_bsd { &PS_OF_BSD } else { &PS }, section);
-    let mut others = Vec::new();
-    for line in section.lines {
-        if !table.take(line, reading) {
-            others.push((line, table.headings()));
-        }
-    }
-    for (line, below) in others {
-        if !table.take_anywhere(below, line) {
-            reading.leave(line);
-        }
-    }
-    table.end(reading);
+    table::read(if is_bsd { &PS_OF_BSD } else { &PS }, section, reading);
 }

@@ -1,7 +1,7 @@
 //! Lists of processes of Windows that are more than a table: `Get-Process` and `tasklist`.
 
+use crate::read::table;
 use crate::read::table::formats::systems::{GET_PROCESS, TASKLIST};
-use crate::read::table::{Table, read as read_table};
 use crate::read::text::clean::Line;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
@@ -31,7 +31,7 @@ pub(crate) fn begins_processes(lines: &[Line<'_>]) -> bool {
 
 /// Reads `Get-Process`.
 pub(crate) fn read_processes(section: &Section<'_>, reading: &mut Reading<'_>) {
-    read_table(&GET_PROCESS, section, reading);
+    table::read(&GET_PROCESS, section, reading);
 }
 
 fn is_ruler(line: &Line<'_>) -> bool {
@@ -47,25 +47,19 @@ pub(crate) fn begins_tasks(lines: &[Line<'_>]) -> bool {
 /// Reads `tasklist`: its ruler tells where cells end.
 pub(crate) fn read_tasks(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut widths: Vec<usize> = Vec::new();
-    let mut mended = Vec::with_capacity(section.lines.len());
+    let mut lines = Vec::with_capacity(section.lines.len());
     for (at, line) in section.lines.iter().enumerate() {
-        let is_heading = section.lines.get(at + 1).is_some_and(is_ruler);
-        mended.push(if is_ruler(line) {
+        let text = if is_ruler(line) {
             widths = line.text.split(' ').map(str::len).collect();
             TASKS[..widths.len().min(TASKS.len())].join("\t")
-        } else if is_heading || line.text.trim().is_empty() {
-            String::new()
+        } else if section.lines.get(at + 1).is_some_and(is_ruler) {
+            continue;
         } else {
             tabbed(&line.text, &widths)
-        });
+        };
+        lines.push(Line { number: line.number, text: text.into() });
     }
-    let mut table = Table::new(&TASKLIST, section);
-    for (line, text) in section.lines.iter().zip(&mended) {
-        if !table.take_text(text, line, reading) {
-            reading.leave(line);
-        }
-    }
-    table.end(reading);
+    table::read(&TASKLIST, &Section { lines: &lines, hint: section.hint.clone() }, reading);
 }
 
 /// A row of cells of these widths, with tabs between them.

@@ -54,18 +54,11 @@ const SAR: Format = Format {
         column("DEV|IFACE|INTR|TTY|FILESYSTEM|MOUNTPOINT|BUS", To::Scope, Unit::Word),
         column("ldavg-1|ldavg-5|ldavg-15", To::Load, Unit::Number),
         gauge("blocked", "stat.procs_blocked", Unit::Number),
-        rate("pgpgin/s", "pgpgin", Unit::Number),
-        rate("pgpgout/s", "pgpgout", Unit::Number),
-        rate("fault/s", "fault", Unit::Number),
-        rate("majflt/s", "majflt", Unit::Number),
-        rate("pgfree/s", "pgfree", Unit::Number),
-        rate("pgscank/s", "pgscank", Unit::Number),
-        rate("pgscand/s", "pgscand", Unit::Number),
-        rate("pgsteal/s", "pgsteal", Unit::Number),
-        rate("proc/s", "proc", Unit::Number),
-        rate("cswch/s", "cswch", Unit::Number),
-        rate("pswpin/s", "pswpin", Unit::Number),
-        rate("pswpout/s", "pswpout", Unit::Number),
+        rates(
+            "pgpgin/s|pgpgout/s|fault/s|majflt/s|pgfree/s|pgscank/s|pgscand/s|pgsteal/s|proc/s\
+             |cswch/s|pswpin/s|pswpout/s",
+            Unit::Number,
+        ),
     ],
     silent: &["Linux "],
     ..FORMAT
