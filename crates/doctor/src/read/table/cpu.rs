@@ -43,21 +43,20 @@ pub(super) fn cpus(layouts: &[Layout<'_>], rows: &[Row<'_, '_>], reading: &mut R
 
 /// The use that a row tells; a row of anything else is none.
 fn cpu_use(layout: &Layout<'_>, row: &Row<'_, '_>, reading: &Reading<'_>) -> Option<CpuUse> {
-    let part = |to: To| layout.figures(to, &row.cells).reduce(|sum, value| sum + value);
-    let or_none = |to: To| part(to).unwrap_or(0.0);
-    let used = match part(To::Busy) {
-        Some(busy) => reading.busy(busy, row.line),
-        None => per_cpu(CpuUse {
-            system: part(To::System)?,
-            idle: part(To::Idle)?,
-            user: or_none(To::User),
-            iowait: or_none(To::Wait),
-            interrupt: or_none(To::Interrupt),
-            steal: or_none(To::Steal),
-            ..CpuUse::none(reading.at(row.line))
-        }),
-    };
-    Some(CpuUse { since_boot: row.since_boot, ..used })
+    if let Some(busy) = layout.figures(To::Busy, &row.cells).next() {
+        return Some(CpuUse { since_boot: row.since_boot, ..reading.busy(busy, row.line) });
+    }
+    let mut used = CpuUse { since_boot: row.since_boot, ..CpuUse::none(reading.at(row.line)) };
+    let mut has_idle = false;
+    for at in layout.places(To::Used) {
+        let name = layout.names[at].trim_matches('%');
+        let Some(value) = layout.unit(at).figure(row.cells[at]) else { continue };
+        has_idle |= name.starts_with("id");
+        if let Some(part) = part(&mut used, name) {
+            *part += value;
+        }
+    }
+    has_idle.then(|| per_cpu(used))
 }
 
 /// The parts that a use has.
@@ -81,12 +80,16 @@ pub(crate) fn per_cpu(mut used: CpuUse) -> CpuUse {
 /// The part of a use that a tool calls by this word.
 pub(crate) fn part<'u>(used: &'u mut CpuUse, word: &str) -> Option<&'u mut f64> {
     match word {
-        "us" | "use" | "user" | "usr" | "ni" | "nic" | "nice" => Some(&mut used.user),
+        "us" | "use" | "user" | "usr" | "ni" | "nic" | "nice" | "guest" | "gnice" => {
+            Some(&mut used.user)
+        }
         "sy" | "sys" | "system" | "kernel" => Some(&mut used.system),
         "id" | "idl" | "idle" => Some(&mut used.idle),
-        "wa" | "io" | "iowait" | "wait" => Some(&mut used.iowait),
-        "hi" | "si" | "irq" | "sirq" | "interrupt" => Some(&mut used.interrupt),
-        "st" | "steal" | "swap" => Some(&mut used.steal),
+        "wa" | "wai" | "wt" | "wait" | "io" | "iowait" => Some(&mut used.iowait),
+        "hi" | "si" | "hiq" | "siq" | "irq" | "sirq" | "soft" | "softirq" | "interrupt" => {
+            Some(&mut used.interrupt)
+        }
+        "st" | "stl" | "steal" | "swap" => Some(&mut used.steal),
         _ => None,
     }
 }

@@ -177,18 +177,8 @@ pub(crate) enum To {
     Load,
     /// Which CPU: a number, or all of them.
     Cpu,
-    /// Parts of the use of a CPU.
-    User,
-    /// What the kernel uses.
-    System,
-    /// What is idle.
-    Idle,
-    /// What waits for disks.
-    Wait,
-    /// Interrupts.
-    Interrupt,
-    /// What other machines took.
-    Steal,
+    /// Part of the use of a CPU, which the name of the column tells.
+    Used,
     /// All that is used.
     Busy,
     /// The number of a thread or process, threads first.

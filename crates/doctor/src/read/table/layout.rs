@@ -80,14 +80,18 @@ impl<'h> Layout<'h> {
         self.columns.iter().find(|(_, place)| *place == at).map(|(column, _)| *column)
     }
 
+    /// The places of what goes to `to`, the best first.
+    pub(super) fn places(&self, to: To) -> impl Iterator<Item = usize> {
+        self.columns.iter().filter(move |(column, _)| column.to == to).map(|(_, at)| *at)
+    }
+
     /// Cells of what goes to `to` that are not empty, with what they hold, the best first.
     pub(super) fn cells_of<'t>(
         &self,
         to: To,
         cells: &[&'t str],
     ) -> impl Iterator<Item = (Unit, &'t str)> {
-        let places = self.columns.iter().filter(move |(column, _)| column.to == to);
-        let found = places.filter_map(|(_, at)| Some((self.unit(*at), *cells.get(*at)?)));
+        let found = self.places(to).filter_map(|at| Some((self.unit(at), *cells.get(at)?)));
         found.filter(|(_, cell)| !unit::is_empty(cell))
     }
 

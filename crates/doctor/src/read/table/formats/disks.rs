@@ -19,13 +19,7 @@ pub(crate) static IOSTAT: [Format; 2] = [
         heading: Heading::of("avg-cpu: %idle", ""),
         clocked: true,
         boot: Boot::First,
-        columns: &[
-            column("%user|%nice", To::User, Unit::Percent),
-            column("%system", To::System, Unit::Percent),
-            column("%iowait", To::Wait, Unit::Percent),
-            column("%steal", To::Steal, Unit::Percent),
-            column("%idle", To::Idle, Unit::Percent),
-        ],
+        columns: &[column("%user|%nice|%system|%iowait|%steal|%idle", To::Used, Unit::Percent)],
         silent: &["Linux ", "extended device statistics"],
         above: &["avg-cpu:"],
         ..FORMAT
