@@ -12,7 +12,6 @@ use super::host::{self as live, cgroups, served, tasks};
 use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
 };
-use super::small_tools;
 use super::system::{
     atopsar, bug_form, disk_tools, host, interrupts, load, log, mdstat, memory, proc_stat,
     procinfo, slab, swap, system_calls, vmstat_sums,
@@ -23,8 +22,8 @@ use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
 use super::threads::{bare, counters, groups, ps, screens, spindump, thread_tools, windows};
-use super::timing;
 use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, taskq, txgs, zpool};
+use super::{small_tools, timing};
 
 type Read = fn(&Section<'_>, &mut Reading<'_>);
 
@@ -77,8 +76,7 @@ const fn format(name: &'static str, begins: Begins, read: Read) -> Format {
 
 /// A table whose format is data.
 const fn table(formats: &'static [table::Format]) -> Format {
-    let format = format(formats[0].name, Begins::Heading, nothing).rows(formats);
-    Format { read: None, ..format }
+    Format { read: None, ..format(formats[0].name, Begins::Heading, nothing).rows(formats) }
 }
 
 fn nothing(_: &Section<'_>, _: &mut Reading<'_>) {}
@@ -130,8 +128,11 @@ impl Format {
 
     /// Whether `text` surely belongs to a section of this format.
     pub(crate) fn is_kept(&self, text: &str) -> bool {
-        let is_bare = || bare_row(text).is_some_and(|at| std::ptr::eq(self, &FORMATS[at]));
-        (self.keeps)(text) || self.table.iter().any(|table| !table.bare.is_empty()) && is_bare()
+        (self.keeps)(text) || !self.table.is_empty() && self.is(bare_row(text))
+    }
+
+    fn is(&self, other: Option<&Self>) -> bool {
+        other.is_some_and(|other| std::ptr::eq(self, other))
     }
 
     /// Whether `text` is a row of data of this format.
@@ -223,26 +224,22 @@ pub(crate) fn row(text: &str) -> Option<&'static Format> {
     if text.len() > 4096 {
         return None;
     }
-    let by_columns = || bare_row(text).map(|at| &FORMATS[at]);
-    FORMATS[..FORMATS.len() - 1]
-        .iter()
-        .find(|format| (format.row)(text))
-        .or_else(by_columns)
-        .or_else(|| FORMATS.last().filter(|format| (format.row)(text)))
+    let bare = bare_row(text);
+    FORMATS.iter().find(|format| format.is(bare) || (format.row)(text))
 }
 
-/// Columns of rows of lists that have lost their heading, with the place of their format.
-static BARE: LazyLock<Vec<(usize, table::Layout<'static>)>> = LazyLock::new(|| {
-    let layouts = FORMATS.iter().enumerate().flat_map(|(at, format)| {
+/// Columns of rows of lists that have lost their heading, with their format.
+static BARE: LazyLock<Vec<(&Format, table::Layout<'static>)>> = LazyLock::new(|| {
+    let bare = |format: &'static Format| {
         let lists = format.table.iter().filter(|table| table.percent.is_some());
-        lists.flat_map(table::bare).map(move |layout| (at, layout))
-    });
-    layouts.collect()
+        lists.flat_map(table::bare).map(move |layout| (format, layout))
+    };
+    FORMATS.iter().flat_map(bare).collect()
 });
 
-/// The place of the format of a list that `text` is a row of by its columns.
-fn bare_row(text: &str) -> Option<usize> {
-    BARE.iter().find(|(_, layout)| table::is_row(layout, text)).map(|(at, _)| *at)
+/// The format of a list that `text` is a row of by its columns.
+fn bare_row(text: &str) -> Option<&'static Format> {
+    BARE.iter().find(|(_, layout)| table::is_row(layout, text)).map(|(format, _)| *format)
 }
 
 fn first<'a>(lines: &'a [Line<'_>]) -> &'a str {
@@ -450,7 +447,7 @@ static FORMATS: &[Format] = &[
     format("tasklist", ByLines(windows::begins_tasks), windows::read_tasks).absorbs(&["tasklist"]),
     table(&systems::WINDOWS),
     format("counters of Windows", ByLine(counters::begins), counters::read).absorbs(&["counters of Windows"]),
-    format("busybox top", ByLine(screens::begins_busybox), screens::read_busybox).rows(&systems::BUSYBOX).absorbs(&["busybox top"]),
+    format("busybox top", ByLine(screens::begins_busybox), screens::read_busybox).rows(&systems::BUSYBOX).keeps(screens::is_busybox_heading).absorbs(&["busybox top"]),
     format("btop", ByLine(screens::begins_btop), screens::read_btop).rows(&systems::BTOP).absorbs(&["btop"]),
     format("htop", ByLine(screens::begins_htop), screens::read_htop).rows(&systems::HTOP).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(screens::begins_top), screens::read_top).rows(&lists::TOP).filled(is_figures).keeps(screens::is_top_heading),

@@ -94,7 +94,10 @@ impl Unit {
             }
             Self::MillisecondsASecond => plain().map(|value| value / 10.0),
             Self::Time => time(cell),
-            Self::Seconds => number::plain(cell.trim_end_matches('s')).or_else(|| time(cell)),
+            Self::Seconds => {
+                let seconds = cell.trim_end_matches('s').replace(',', ".");
+                number::plain(&seconds).or_else(|| time(cell))
+            }
             Self::Hundredths => hundredths(cell),
             Self::Cores => cores(cell),
             _ => None,

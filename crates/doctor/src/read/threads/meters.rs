@@ -203,7 +203,7 @@ impl Meters {
                 None => reading.evidence.cpu.push(used),
             }
             any = true;
-            rest = &rest[rest.len() - behind.len()..].trim_start();
+            rest = rest[rest.len() - behind.len()..].trim_start();
         }
         any
     }

@@ -61,7 +61,12 @@ pub(crate) fn begins_btop(text: &str) -> bool {
 pub(crate) fn begins_busybox(text: &str) -> bool {
     text.starts_with("Mem: ") && text.contains("K used, ") && text.contains("K free")
         || text.starts_with("CPU") && (text.contains("% usr") || text.contains("%usr"))
-        || BUSYBOX[0].begins(text)
+        || text.contains("%VSZ") && is_busybox_heading(text)
+}
+
+/// Whether a line names the columns of busybox.
+pub(crate) fn is_busybox_heading(text: &str) -> bool {
+    BUSYBOX[0].is_heading(text)
 }
 
 /// Whether a line begins a page of macOS.

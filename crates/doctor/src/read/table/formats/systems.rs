@@ -6,10 +6,10 @@ use crate::read::table::{FORMAT, Format, Heading, Percent, To, Unit, column};
 /// column run into the percents behind them: `S 70204114.8 0 53.5`.
 pub(crate) static BUSYBOX: [Format; 1] = [Format {
     name: "busybox top",
-    heading: Heading::of("PID PPID STAT %VSZ %CPU COMMAND", "").without("TTY"),
-    missing: "%VSZ",
+    heading: Heading::of("PID PPID STAT %CPU COMMAND", "").without("TTY"),
+    missing: "%VSZ|%MEM",
     percent: Some(Percent::AllCpus),
-    columns: &[column("%VSZ", To::Nothing, Unit::Share)],
+    columns: &[column("%VSZ|%MEM", To::Nothing, Unit::Share)],
     ..FORMAT
 }];
 
