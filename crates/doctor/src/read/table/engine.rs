@@ -25,6 +25,9 @@ pub(crate) struct Table<'a, 'l> {
     omits_boot: bool,
 }
 
+/// A row is tried under so many headings.
+const MOST_HEADINGS: usize = 16;
+
 /// Reads a section that is nothing but a table.
 pub(crate) fn read(formats: &'static [Format], section: &Section<'_>, reading: &mut Reading<'_>) {
     read_with(formats, section, reading, |_, _| false);
@@ -125,12 +128,11 @@ impl<'a, 'l> Table<'a, 'l> {
 
     /// Takes a row of sorted output, whose heading may stand anywhere: below number `below`, above.
     fn take_anywhere(&mut self, below: usize, line: &'a Line<'l>) -> bool {
-        let headings = self.headings.clone();
-        let (above, below) = headings.split_at(below);
-        let mut nearest = below.iter().chain(above.iter().rev());
-        nearest.any(|heading| {
+        let (above, below) = self.headings.split_at(below);
+        let nearest = below.iter().chain(above.iter().rev()).take(MOST_HEADINGS).copied();
+        nearest.collect::<Vec<_>>().into_iter().any(|heading| {
             self.layouts[heading.0].format.percent.is_some()
-                && self.row(Some(*heading), line.text.trim(), line)
+                && self.row(Some(heading), line.text.trim(), line)
         })
     }
 
@@ -217,11 +219,7 @@ fn threads(
     let of_one = percent == Percent::AllCpus && figures().any(|percent| percent > 101.0);
     for list in rows.chunk_by(|one, other| one.list == other.list) {
         let cells: Vec<&[&str]> = list.iter().map(|row| &row.cells[..]).collect();
-        let are_threads = if layout.format.with_threads {
-            list::are_threads(layout, &cells)
-        } else {
-            vec![false; list.len()]
-        };
+        let are_threads = list::are_threads(layout, &cells);
         for (row, _) in list.iter().zip(are_threads).filter(|(_, is_thread)| !is_thread) {
             reading.list = row.list;
             sink::thread(layout, row, of_one, reading);

@@ -121,14 +121,15 @@ pub(crate) fn note_wait(thread: &Thread, channel: &str, reading: &mut Reading<'_
     }
 }
 
-/// Which rows are threads of a process that stands beside them: of those that share owner and
+/// Which rows are threads of a process that a tool shows beside them: of those that share owner and
 /// memory, one that uses as much as the others together is the process.
 pub(super) fn are_threads(layout: &Layout<'_>, rows: &[&[&str]]) -> Vec<bool> {
     let memory = |cells: &[&str]| -> Option<String> {
         let place = |name: &&str| layout.names.iter().position(|other| other == name);
         let places =
             ["USER", "VIRT", "RES", "SHR"].iter().map(place).collect::<Option<Vec<_>>>()?;
-        (cells[places[1]] != "0").then(|| places.iter().map(|at| cells[*at]).collect())
+        let is_own = layout.format.with_threads && cells[places[1]] != "0";
+        is_own.then(|| places.iter().map(|at| cells[*at]).collect())
     };
     let used = |cells: &[&str]| layout.figures(To::Percent, cells).next().unwrap_or_default();
     let shared: Vec<Option<String>> = rows.iter().map(|cells| memory(cells)).collect();
