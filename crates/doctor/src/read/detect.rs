@@ -1,43 +1,47 @@
 //! The one table of formats: by which line each begins, which rows are known without their heading,
 //! and who reads it.
 //!
-//! Order matters only where two entries match one line: the earlier wins. Nothing here looks at a
-//! file's name.
+//! A row says the words of its beginning: the first words of the line, the heading of a table, or
+//! words of which the line has one, with a test behind them. An index of all these words is derived
+//! from the rows, so that a line is tested by the few formats that one of its words names, and by
+//! those that no word tells. Order matters only where two entries match one line: the earlier wins.
+//! Nothing here looks at a file's name.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use regex::RegexSet;
-
 use super::host::{self as live, cgroups, served, tasks};
+use super::lines::{self, formats as shapes};
 use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
 };
-use super::system::{
-    atopsar, bug_form, disk_tools, host, interrupts, load, log, mdstat, memory, proc_stat,
-    procinfo, slab, swap, system_calls, vmstat_sums,
-};
+use super::small_tools;
+use super::system::{atopsar, bug_form, host, interrupts, load, log, memory, proc_stat};
 use super::table;
 use super::table::formats::{caches, disks, intervals, lists, systems};
 use super::text::clean::Line;
 use super::text::reading::Reading;
 use super::text::section::Section;
+use super::text::words;
 use super::threads::{bare, counters, groups, ps, screens, spindump, thread_tools, windows};
-use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, taskq, txgs, zpool};
-use super::{small_tools, timing};
+use super::timing;
+use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, txgs, zpool};
 
 type Read = fn(&Section<'_>, &mut Reading<'_>);
 
 /// How the first line of a format is known.
 #[derive(Clone, Copy)]
 enum Begins {
-    /// By a pattern over the line without its leading blanks.
-    Pattern(&'static str),
+    /// By its first words: phrases that bars divide, in which `*` is any word.
+    First(&'static str),
     /// By the line alone.
     Line(fn(&str) -> bool),
     /// By the line and the next few.
     Lines(fn(&[Line<'_>]) -> bool),
     /// By the words of the heading of a table.
     Heading,
+    /// By the shapes of its lines.
+    Shape,
     /// Only by its rows.
     Nothing,
 }
@@ -47,6 +51,8 @@ pub(crate) struct Format {
     /// What people call it.
     pub(crate) name: &'static str,
     begins: Begins,
+    /// A line that begins it has one of these words; empty where none is sure.
+    words: &'static str,
     row: fn(&str) -> bool,
     /// Whether every line of it is a beginning, so that neighbours belong together.
     pub(crate) each_line: bool,
@@ -55,6 +61,8 @@ pub(crate) struct Format {
     absorbs: &'static [&'static str],
     /// The table that it is, or has below other lines.
     table: &'static [table::Format],
+    /// The shapes of its lines.
+    lines: Option<&'static lines::Format>,
     /// Its reader; without one it is nothing but a table.
     read: Option<Read>,
 }
@@ -64,12 +72,14 @@ const fn format(name: &'static str, begins: Begins, read: Read) -> Format {
     Format {
         name,
         begins,
+        words: "",
         row: never,
         each_line: false,
         filled: always,
         keeps: never,
         absorbs,
         table: &[],
+        lines: None,
         read: Some(read),
     }
 }
@@ -79,9 +89,28 @@ const fn table(formats: &'static [table::Format]) -> Format {
     Format { read: None, ..format(formats[0].name, Begins::Heading, nothing).rows(formats) }
 }
 
+/// A format of lines, which is data.
+const fn lines(format: &'static lines::Format) -> Format {
+    let is_headed = !format.heading.is_empty();
+    let begins = if is_headed { Begins::First(format.heading) } else { Begins::Shape };
+    let each_line = !is_headed;
+    let words = format.words;
+    Format { lines: Some(format), words, each_line, ..self::format(format.name, begins, nothing) }
+}
+
 fn nothing(_: &Section<'_>, _: &mut Reading<'_>) {}
 
 impl Format {
+    /// Known otherwise.
+    const fn begins(self, begins: Begins) -> Self {
+        Self { begins, ..self }
+    }
+
+    /// A line that begins it has one of these words.
+    const fn with(self, words: &'static str) -> Self {
+        Self { words, ..self }
+    }
+
     /// Also known without heading, by this test of a row.
     const fn row(self, row: fn(&str) -> bool) -> Self {
         Self { row, ..self }
@@ -114,9 +143,10 @@ impl Format {
 
     /// Reads a section.
     pub(crate) fn read(&self, section: &Section<'_>, reading: &mut Reading<'_>) {
-        match self.read {
-            Some(read) => read(section, reading),
-            None => table::read(self.table, section, reading),
+        match (self.lines, self.read) {
+            (Some(format), _) => lines::read(format, section, reading),
+            (None, Some(read)) => read(section, reading),
+            (None, None) => table::read(self.table, section, reading),
         }
     }
 
@@ -128,7 +158,9 @@ impl Format {
 
     /// Whether `text` surely belongs to a section of this format.
     pub(crate) fn is_kept(&self, text: &str) -> bool {
-        (self.keeps)(text) || !self.table.is_empty() && self.is(bare_row(text))
+        (self.keeps)(text)
+            || self.lines.is_some_and(|format| format.is_of(text))
+            || !self.table.is_empty() && self.is(bare_row(text))
     }
 
     fn is(&self, other: Option<&Self>) -> bool {
@@ -137,7 +169,12 @@ impl Format {
 
     /// Whether `text` is a row of data of this format.
     pub(crate) fn is_filled_by(&self, text: &str) -> bool {
-        (self.filled)(text)
+        self.lines.map_or_else(|| (self.filled)(text), |format| format.is_row(text))
+    }
+
+    /// Whether `text` is known to be a row of it without its heading.
+    fn is_row(&self, text: &str) -> bool {
+        (self.row)(text) || self.lines.is_some_and(|format| format.bare && format.is_row(text))
     }
 
     /// Whether the beginning of `other` is part of this format.
@@ -161,13 +198,80 @@ fn always(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
-/// A table with all its patterns in one automaton.
+/// A table with the index of its words.
 struct Table {
     formats: &'static [Format],
-    patterns: LazyLock<RegexSet>,
+    index: LazyLock<Index>,
+}
+
+/// Places of formats in their table, a bit each.
+type Places = u128;
+
+/// Which formats a word names.
+struct Index {
+    by_word: HashMap<&'static str, Places>,
+    /// Those that no word names.
+    others: Places,
+}
+
+impl Index {
+    fn of(formats: &'static [Format]) -> Self {
+        let mut index = Self { by_word: HashMap::new(), others: 0 };
+        for (at, format) in formats.iter().enumerate() {
+            let place = 1 << at;
+            match format.naming_words() {
+                Some(words) => words
+                    .into_iter()
+                    .for_each(|word| *index.by_word.entry(word).or_default() |= place),
+                None => index.others |= place,
+            }
+        }
+        index
+    }
+
+    /// The places of the formats of which `text` can be the beginning.
+    fn places(&self, text: &str) -> Places {
+        let words = text.split(table::is_gap).filter_map(|word| self.by_word.get(word));
+        words.fold(self.others, |places, more| places | more)
+    }
+}
+
+impl Format {
+    /// Words of which each line that begins the format has one; `None` if there are none.
+    fn naming_words(&self) -> Option<Vec<&'static str>> {
+        match self.begins {
+            _ if !self.words.is_empty() => Some(self.words.split(' ').collect()),
+            Begins::First(phrases) => phrases
+                .split('|')
+                .map(|phrase| phrase.split(' ').find(|word| *word != "*"))
+                .collect(),
+            Begins::Heading => {
+                let each = self.table.iter().map(table::Format::naming_words);
+                Some(each.collect::<Option<Vec<_>>>()?.concat())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it begins at the first of `lines`, which is `text`.
+    fn is_begun_by(&self, text: &str, lines: &[Line<'_>]) -> bool {
+        match self.begins {
+            Begins::Shape => self.lines.is_some_and(|format| format.is_row(text)),
+            Begins::First(phrases) => words::begin_words(phrases, text),
+            Begins::Line(test) => test(text),
+            Begins::Lines(test) => test(lines),
+            Begins::Heading => self.table.iter().any(|table| table.begins(text)),
+            Begins::Nothing => false,
+        }
+    }
 }
 
 impl Table {
+    const fn of(formats: &'static [Format], index: fn() -> Index) -> Self {
+        assert!(formats.len() <= Places::BITS as usize, "a bit a format");
+        Self { formats, index: LazyLock::new(index) }
+    }
+
     /// The first format that begins at the first of `lines`.
     fn begins(&self, lines: &[Line<'_>]) -> Option<&'static Format> {
         let text = lines.first()?.text.trim();
@@ -175,31 +279,16 @@ impl Table {
         if text.is_empty() || text.len() > 8192 {
             return None;
         }
-        let matched = self.patterns.matches(text);
-        let mut pattern = 0;
-        self.formats.iter().find(|format| match format.begins {
-            Begins::Pattern(_) => {
-                pattern += 1;
-                matched.matched(pattern - 1)
-            }
-            Begins::Line(test) => test(text),
-            Begins::Lines(test) => test(lines),
-            Begins::Heading => format.table.iter().any(|table| table.begins(text)),
-            Begins::Nothing => false,
-        })
+        let places = self.index.places(text);
+        let mut formats = self.formats.iter().enumerate();
+        let found =
+            formats.find(|(at, format)| places & (1 << at) != 0 && format.is_begun_by(text, lines));
+        found.map(|(_, format)| format)
     }
 }
 
-fn patterns(formats: &[Format]) -> RegexSet {
-    let patterns = formats.iter().filter_map(|format| match format.begins {
-        Begins::Pattern(pattern) => Some(pattern),
-        _ => None,
-    });
-    RegexSet::new(patterns).expect("constant patterns")
-}
-
-static TABLE: Table = Table { formats: FORMATS, patterns: LazyLock::new(|| patterns(FORMATS)) };
-static WHOLE_TABLE: Table = Table { formats: WHOLE, patterns: LazyLock::new(|| patterns(WHOLE)) };
+static TABLE: Table = Table::of(FORMATS, || Index::of(FORMATS));
+static WHOLE_TABLE: Table = Table::of(WHOLE, || Index::of(WHOLE));
 
 /// The format that begins at the first of `lines`.
 pub(crate) fn begins(lines: &[Line<'_>]) -> Option<&'static Format> {
@@ -225,7 +314,7 @@ pub(crate) fn row(text: &str) -> Option<&'static Format> {
         return None;
     }
     let bare = bare_row(text);
-    FORMATS.iter().find(|format| format.is(bare) || (format.row)(text))
+    FORMATS.iter().find(|format| format.is(bare) || format.is_row(text))
 }
 
 /// Columns of rows of lists that have lost their heading, with their format.
@@ -240,6 +329,18 @@ static BARE: LazyLock<Vec<(&Format, table::Layout<'static>)>> = LazyLock::new(||
 /// The format of a list that `text` is a row of by its columns.
 fn bare_row(text: &str) -> Option<&'static Format> {
     BARE.iter().find(|(_, layout)| table::is_row(layout, text)).map(|(format, _)| *format)
+}
+
+fn is_pool_state(text: &str) -> bool {
+    words::has("ONLINE DEGRADED FAULTED SUSPENDED UNAVAIL", text)
+}
+
+/// A line of `/proc/kallsyms`.
+fn is_symbol(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let is_address =
+        |word: &str| word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    words.next().is_some_and(is_address) && words.next().is_some_and(|kind| kind.len() == 1)
 }
 
 fn first<'a>(lines: &'a [Line<'_>]) -> &'a str {
@@ -280,9 +381,10 @@ fn begins_txgs(lines: &[Line<'_>]) -> bool {
 fn begins_taskq_summary(lines: &[Line<'_>]) -> bool {
     let mut above = lines.iter().take(3).map(|line| line.text.trim());
     let is_bar = |text: &str| text.starts_with('|') && text.contains("tasks on queue");
+    let is_heading = |text: &str| text.starts_with("taskq name") && text.contains("[act");
     kstat::is_header(first(lines)) && lines.get(1).is_some_and(|line| is_bar(line.text.trim()))
-        || is_bar(first(lines)) && above.any(taskq::is_heading)
-        || taskq::is_heading(first(lines))
+        || is_bar(first(lines)) && above.any(is_heading)
+        || is_heading(first(lines))
 }
 
 fn begins_bench(lines: &[Line<'_>]) -> bool {
@@ -373,10 +475,6 @@ fn has_bar(text: &str) -> bool {
     text.contains(" | ")
 }
 
-fn is_comment(text: &str) -> bool {
-    text.starts_with("# ")
-}
-
 fn has_heading_of_properties(text: &str) -> bool {
     properties::is_list_heading(text)
         || matches!(text, "no pools available" | "no datasets available")
@@ -386,12 +484,8 @@ fn is_parameter(text: &str) -> bool {
     parameters::is_parameter(text.trim_start_matches(['*', '\u{2022}', ' ']))
 }
 
-fn is_cpu(text: &str) -> bool {
-    host::is_lscpu(text) || host::is_cpuinfo(text)
-}
-
 fn is_dtrace(text: &str) -> bool {
-    small_tools::is_dtrace_time(text) || text.starts_with("CPU ") && text.contains("FUNCTION:NAME")
+    shapes::DTRACE.is_first(text) || words::begin_words("CPU ID FUNCTION:NAME", text)
 }
 
 fn begins_atop(text: &str) -> bool {
@@ -405,36 +499,36 @@ fn is_illumos_row(text: &str) -> bool {
     text.starts_with("        ") || text.starts_with('\t') || text.starts_with("name:")
 }
 
-use Begins::{Heading, Line as ByLine, Lines as ByLines, Nothing, Pattern};
+use Begins::{First, Heading, Line as ByLine, Lines as ByLines, Nothing};
 
 static FORMATS: &[Format] = &[
     format("limits of groups", ByLine(cgroups::is_row), cgroups::read).row(cgroups::is_row).each_line(),
-    format("served mounts", Pattern(r"^TYPE\s+SOURCE\s+MOUNT\s+WAITING\s+PID\s+STATE$"), served::read),
+    format("served mounts", First("TYPE SOURCE MOUNT WAITING PID STATE"), served::read),
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
-    format("perf report", Pattern(r"^#?\s*[-+]?\s*(?:Children\s+Self|Overhead)\s+\S|^#?\s*Samples:\s+\d[\d.,]*[KMG]?\s+of event|^PerfTop:|^# To display the perf.data|^# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
+    format("perf report", First("Children Self *|# Children Self *|Overhead *|# Overhead *|Samples: * of event|# Samples: * of event|PerfTop:|# To display the perf.data|# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
     format("perf report rows", ByLines(begins_perf_rows), perf_report::read).keeps(call_graph::is_drawn).absorbs(&["perf report rows"]),
-    format("perf header", ByLines(begins_perf_header), host::read_perf_header).keeps(is_comment),
-    format("perf stat", Pattern(r"^Performance counter stats"), perf_stat::read),
-    format("perf lock contention", Pattern(r"^contended\s+total wait"), locks::read_perf),
-    format("lockstat", Pattern(r"^Count\s+indv\s+cuml\s+(?:rcnt|genr)|^[A-Z][A-Za-z /_-]+:\s+\d+ events in [\d.]+ seconds"), locks::read_lockstat).row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
-    format("plockstat", Pattern(r"^Count\s+nsec\s+Lock\s+Caller|^(?:Mutex|R/W (?:reader|writer)) (?:block|hold|spin|unsuccessful spin)$"), locks::read_plockstat).filled(is_figures),
-    format("lock_stat", Pattern(r"^lock_stat version"), locks::read_lock_stat),
+    lines(&shapes::PERF_HEADER).begins(ByLines(begins_perf_header)),
+    format("perf stat", First("Performance counter"), perf_stat::read),
+    format("perf lock contention", First("contended total wait"), locks::read),
+    format("lockstat", ByLine(locks::begins_lockstat), locks::read).with("indv events").row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
+    format("plockstat", ByLine(locks::begins_plockstat), locks::read).with("Count Mutex R/W").filled(is_figures),
+    format("lock_stat", First("lock_stat version"), locks::read),
     format("kstat", ByLines(begins_kstat), kstat::read_linux).row(kstat::is_known_row).filled(is_kstat_data),
     format("txgs", ByLines(begins_txgs), txgs::read).filled(is_figures),
-    format("task queue summary", ByLines(begins_taskq_summary), taskq::read).filled(is_figures).keeps(taskq::is_part),
+    lines(&shapes::TASKQS).begins(ByLines(begins_taskq_summary)),
     format("benchmark", ByLines(begins_bench), bench::read).filled(is_bench_data),
     format("dbufs", ByLines(begins_dbufs), proc_stat::read_nothing).keeps(has_bar),
     format("kstat of another shape", ByLines(begins_other_kstat), proc_stat::read_nothing),
     format("dbgmsg", ByLines(begins_dbgmsg), log::read_dbgmsg).each_line().keeps(log::is_message),
-    format("kstat of illumos", Pattern(r"^(?:module:\s+\S+\s+instance:|[a-z_0-9]+:\d+:[^:\s]+:\S+\s+\S)"), kstat::read_illumos).each_line().keeps(is_illumos_row),
+    format("kstat of illumos", ByLine(kstat::is_illumos), kstat::read_illumos).each_line().keeps(is_illumos_row),
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
-    format("arc_summary", Pattern(r"^(?:ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size \(current\):|ARC Misc:|ARC Size:\s|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|L2 ARC Summary)"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
+    format("arc_summary", First("ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size (current):|ARC Misc:|ARC Size:|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|File-Level Prefetch:|L2 ARC Summary|L2 ARC Summary:"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
     table(&caches::ARCSTAT),
     format("atop", ByLine(begins_atop), thread_tools::read_atop).rows(&lists::ATOP).absorbs(&["atop", "top", "ps"]),
     table(&lists::PIDSTAT),
     table(&lists::CONTAINERS),
     table(&lists::PRSTAT),
-    format("procstat -kk", Pattern(r"^PID\s+TID\s+COMM\s+TDNAME\s+KSTACK"), kernel_stack::read_procstat),
+    format("procstat -kk", First("PID TID COMM TDNAME KSTACK"), kernel_stack::read_procstat),
     format("iotop", Heading, thread_tools::read_iotop).rows(&lists::IOTOP).filled(is_figures),
     table(&lists::BIOTOP),
     table(&caches::CACHESTAT),
@@ -452,36 +546,36 @@ static FORMATS: &[Format] = &[
     format("htop", ByLine(screens::begins_htop), screens::read_htop).rows(&systems::HTOP).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(screens::begins_top), screens::read_top).rows(&lists::TOP).filled(is_figures).keeps(screens::is_top_heading),
     format("ps", ByLines(ps::begins), ps::read).rows(&lists::PS).absorbs(&["ps"]),
-    format("uptime", Pattern(r"^\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\s+up .*(?:load averages?|\d\s\p{L}+,\s+[\p{L} ]+?)\s?:\s*\d|^load averages?:\s+\d"), load::read).each_line(),
-    format("w", Pattern(r"^USER\s+TTY\s.*LOGIN@"), load::read_logins),
+    format("uptime", ByLine(load::is_uptime), load::read).with("up average: averages: average averages").each_line(),
+    format("w", First("USER TTY FROM LOGIN@|USER TTY LOGIN@"), load::read_logins),
     format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),
-    format("proc uptime", Pattern(r"^\d+\.\d\d \d+\.\d\d$|^begin \d+\.\d+ end \d+\.\d+$"), proc_stat::read_uptime).each_line(),
-    format("meminfo", ByLine(memory::is_meminfo_row), memory::read_meminfo).row(memory::is_meminfo_row).each_line(),
+    format("proc uptime", ByLine(proc_stat::is_uptime), proc_stat::read_uptime).each_line(),
+    lines(&shapes::MEMINFO),
     format("free", ByLines(begins_free), memory::read_free),
-    format("vmstat file", ByLine(memory::is_vmstat_row), memory::read_vmstat_file).row(memory::is_vmstat_row).each_line(),
-    format("pressure", Pattern(r"^(?:.{0,60}[: ])?(?:some|full) avg10=\d"), memory::read_pressure).each_line(),
-    format("buddyinfo", Pattern(r"^Node\s+\d+, zone\s+\S+\s+\d+\s+\d"), memory::read_buddyinfo).each_line(),
-    format("zoneinfo", Pattern(r"^Node \d+, zone\s+\S+$"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
+    lines(&shapes::PROC_VMSTAT),
+    lines(&shapes::PRESSURE),
+    lines(&shapes::BUDDYINFO),
+    format("zoneinfo", First("Node * zone *"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
     table(&intervals::VMSTAT),
     format("atopsar", ByLine(atopsar::begins), atopsar::read).absorbs(&["atopsar"]),
     table(&intervals::DSTAT),
     table(&intervals::TURBOSTAT),
-    format("vmstat -s", ByLine(vmstat_sums::is_row), vmstat_sums::read).each_line(),
+    lines(&shapes::VMSTAT_SUMS),
     table(&disks::CIFSIOSTAT),
     table(&intervals::SARS),
     table(&intervals::MPSTAT_ILLUMOS),
     table(&disks::IOSTAT),
     table(&disks::GSTAT),
-    format("smartctl", Pattern(r"^ID#\s+ATTRIBUTE_NAME"), disk_tools::read_attributes).row(disk_tools::is_attribute).filled(disk_tools::is_attribute),
-    format("interrupts", Pattern(r"^CPU0(?:\s+CPU\d+)*$"), interrupts::read),
-    format("vmstat -i", Pattern(r"^interrupt\s+total\s+rate$"), interrupts::read_vmstat),
-    format("swap", ByLine(swap::is_heading), swap::read),
-    format("strace -c", ByLine(system_calls::is_call_row), system_calls::read_calls).each_line(),
-    format("pg_test_fsync", ByLine(disk_tools::is_sync_row), disk_tools::read_syncs).each_line(),
-    format("spl slab", Pattern(r"^-+ cache -+\s+-+ slab|^name\s+flags\s+size\s+alloc\s+slabsize"), slab::read_spl).row(slab::is_spl_row).filled(slab::is_spl_row),
-    format("slabinfo", Pattern(r"^slabinfo - version|^# name\s+<active_objs>"), slab::read_slabinfo).filled(slab::is_slabinfo_row),
+    lines(&shapes::SMARTCTL),
+    format("interrupts", ByLine(interrupts::is_heading), interrupts::read).with("CPU0"),
+    lines(&shapes::VMSTAT_I),
+    table(&disks::SWAP),
+    lines(&shapes::STRACE_C),
+    lines(&shapes::PG_TEST_FSYNC),
+    lines(&shapes::SPL_SLAB),
+    lines(&shapes::SLABINFO),
     table(&caches::SLABTOP),
-    format("task queues", Pattern(r"^taskq\s+act\s+nthr\s+spwn"), small_tools::read_taskq),
+    format("task queues", First("taskq act nthr spwn"), small_tools::read_taskq),
     format("zfs get", ByLine(properties::is_heading), properties::read_get).row(properties::is_row),
     format("zpool list", ByLine(has_heading_of_properties), properties::read_list),
     format("zpool status", ByLines(begins_zpool_status), zpool::read_status).absorbs(&["zpool status"]),
@@ -492,58 +586,42 @@ static FORMATS: &[Format] = &[
     format("udevadm monitor", ByLine(log::is_udev), log::read_udev).each_line(),
     format("strace", ByLine(log::is_strace), log::read_strace).each_line(),
     format("stacks of BPF tools", ByLine(tool_stacks::is_beginning), tool_stacks::read).keeps(tool_stacks::is_of).absorbs(&["stacks of BPF tools"]),
-    format("bpftrace", ByLine(small_tools::is_map), small_tools::read_bpftrace).each_line(),
-    format("dtrace", ByLine(is_dtrace), small_tools::read_dtrace).each_line(),
+    lines(&shapes::BPFTRACE),
+    lines(&shapes::DTRACE).begins(ByLine(is_dtrace)),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
     format("spindump", ByLine(spindump::begins), spindump::read).keeps(spindump::is_of).absorbs(&["spindump"]),
-    format("sample", Pattern(r"^Call graph:$"), small_tools::read_sample),
+    format("sample", First("Call graph:"), small_tools::read_sample),
     format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
     format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row),
-    format("lscpu", ByLine(is_cpu), host::read_cpu).each_line().keeps(host::is_of_cpu),
+    lines(&shapes::LSCPU),
     format("version", ByLine(host::is_version), host::read_version).each_line(),
     format("architecture", ByLine(host::is_architecture), host::read_architecture).each_line(),
     format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line(),
     format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line(),
-    format("mdstat", ByLine(mdstat::is_beginning), mdstat::read).absorbs(&["mdstat"]),
-    format("procinfo", ByLine(procinfo::is_row), procinfo::read).each_line().keeps(procinfo::is_of),
-    format("modinfo", ByLine(host::is_modinfo), host::read_modinfo).each_line(),
+    lines(&shapes::MDSTAT).absorbs(&["mdstat"]),
+    lines(&shapes::PROCINFO),
+    lines(&shapes::MODINFO),
     format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
     format("rows without a heading", Nothing, bare::read).row(bare::is_row),
 ];
 
 /// Formats that are only known as a whole, tried on sections that nothing above began.
 static WHOLE: &[Format] = &[
-    format("proc stat", Pattern(r"^cpu\s+(?:\d+ ){6,}"), proc_stat::read),
+    format("proc stat", First("cpu * * * * * *"), proc_stat::read),
     format("thread statistics", ByLines(begins_task), tasks::read),
-    format(
-        "diskstats",
-        Pattern(r"^\d+\s+\d+ \S+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+ \d+"),
-        live::disks::read,
-    ),
-    format(
-        "modules",
-        Pattern(r"^Module\s+Size\s+Used by|^\w+ \d+ \d+ \S+ Live 0x"),
-        host::read_modules,
-    ),
+    format("diskstats", ByLine(live::disks::is_row), live::disks::read),
+    format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),
     format("mounts", ByLine(host::is_mount), host::read_mounts),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
     format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
+    format("disk layout", ByLine(host::is_layout), host::read_layout),
     format(
-        "disk layout",
-        Pattern(r"^NAME\s+MAJ:MIN|^Filesystem\s+(?:Type\s+)?(?:Size|1K-blocks|Inodes|1024-blocks)"),
-        host::read_layout,
-    ),
-    format("schedstat", Pattern(r"^version \d+$"), proc_stat::read_nothing),
-    format(
-        "pool state",
-        Pattern(r"^(?:ONLINE|DEGRADED|FAULTED|SUSPENDED|UNAVAIL)$"),
-        zpool::read_state,
-    ),
-    format(
-        "symbols",
-        Pattern(r"^[0-9a-f]{16} [a-zA-Z] \S+(?:\s+\[\w+\])?$"),
+        "schedstat",
+        First("version 14|version 15|version 16|version 17"),
         proc_stat::read_nothing,
     ),
+    format("pool state", ByLine(is_pool_state), zpool::read_state),
+    format("symbols", ByLine(is_symbol), proc_stat::read_nothing),
 ];
 
 /// Folded stacks have no heading: they are known by their rows, which no other format has.

@@ -29,6 +29,7 @@ mod commands;
 mod detect;
 pub(crate) mod host;
 mod impossible;
+mod lines;
 mod profile;
 mod small_tools;
 mod split;
@@ -46,7 +47,7 @@ use std::sync::Arc;
 pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 
 use crate::atlas::system_of;
-use crate::evidence::{CpuUse, Evidence, Input, OneCpu, Thread};
+use crate::evidence::{CpuUse, Evidence, Input, Number, OneCpu, Statement, Thread};
 use profile::folded;
 use system::proc_stat;
 use text::boundary;
@@ -79,7 +80,9 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
         let begun = impossible::Begun::at(reading.evidence);
         let all = clean::lines(&whole);
         lines = all.iter().filter(|line| !line.text.trim().is_empty()).count();
+        let tables = reading.evidence.tables.len();
         read_lines(all, name, &mut reading, &mut formats);
+        note_ram(tables, reading.evidence);
         impossible::take_out(begun, &whole, &mut reading);
         (unread, first_unread) = (reading.unread, reading.first_unread);
         if whole.len() > MAX_TEXT_BYTES {
@@ -93,6 +96,19 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
     let facts = facts(evidence).saturating_sub(before);
     let name = input;
     evidence.inputs.push(Input { name, formats, facts, lines, unread, first_unread, trouble });
+}
+
+/// The host's memory, from the first of the tables from `begun` on that has it.
+fn note_ram(begun: usize, evidence: &mut Evidence) {
+    let memory = evidence.tables[begun..].iter().filter(|table| table.name == "meminfo");
+    let figures = memory.flat_map(|table| &table.figures);
+    let total = figures.filter(|figure| figure.name == "MemTotal_bytes").find_map(|figure| {
+        let Number::Gauge(bytes) = figure.value else { return None };
+        Some(Statement { value: bytes as u64, source: figure.source.clone() })
+    });
+    if let Some(total) = total {
+        evidence.host.ram_bytes.get_or_insert(total);
+    }
 }
 
 /// Reads one file. Text beyond [`MAX_TEXT_BYTES`] is not read into memory.

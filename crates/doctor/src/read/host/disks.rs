@@ -9,6 +9,14 @@ use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
+/// Whether a line is a row: a name between numbers.
+pub(crate) fn is_row(text: &str) -> bool {
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut words = text.split_whitespace();
+    let is_numbered = words.by_ref().take(2).all(is_number) && words.next().is_some();
+    is_numbered && words.clone().count() >= 10 && words.all(is_number)
+}
+
 /// Reads `/proc/diskstats`.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {

@@ -14,6 +14,7 @@ use regex::Regex;
 
 use crate::evidence::{Chain, Frame, Source};
 use crate::read::text::frame;
+use crate::read::text::words;
 
 /// The most nodes of one graph; what lies below is left out.
 const MAX_NODES: usize = 20_000;
@@ -22,23 +23,10 @@ const MAX_NODES: usize = 20_000;
 const MAX_FRAMES: usize = 127;
 
 /// Functions at which kernel or thread stacks begin.
-const ROOTS: [&str; 15] = [
-    "ret_from_fork",
-    "ret_from_fork_asm",
-    "kthread",
-    "entry_SYSCALL_64_after_hwframe",
-    "start_thread",
-    "__libc_start_main",
-    "_start",
-    "secondary_startup_64",
-    "secondary_startup_64_no_verify",
-    "system_call_fastpath",
-    "thread_generic_wrapper",
-    "fork_exit",
-    "thread_start",
-    "kernel_thread_helper",
-    "child_rip",
-];
+const ROOTS: &str = "ret_from_fork ret_from_fork_asm kthread entry_SYSCALL_64_after_hwframe start_thread \
+     __libc_start_main _start secondary_startup_64 secondary_startup_64_no_verify \
+     system_call_fastpath thread_generic_wrapper fork_exit thread_start kernel_thread_helper \
+     child_rip";
 
 #[derive(Debug)]
 struct Node {
@@ -176,8 +164,9 @@ impl Graph {
     /// A known root at the top decides, a known root at the end decides otherwise; else the row's
     /// own function at the top is the leaf if most of its samples are its own.
     fn is_root_first(&self, row: &Frame, children_shown: bool, self_part: f64) -> bool {
-        let is_root =
-            |frame: &Arc<Frame>| frame.symbol.as_deref().is_some_and(|name| ROOTS.contains(&name));
+        let is_root = |frame: &Arc<Frame>| {
+            frame.symbol.as_deref().is_some_and(|name| words::has(ROOTS, name))
+        };
         let first = self.nodes.first().and_then(|node| node.frames.first());
         if first.is_some_and(is_root) {
             return true;

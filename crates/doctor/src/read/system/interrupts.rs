@@ -1,11 +1,7 @@
-//! Interrupts: `/proc/interrupts`, `/proc/softirqs`, FreeBSD's `vmstat -i`.
+//! Interrupts: `/proc/interrupts`, `/proc/softirqs`.
 //!
 //! One table has the sums that rules ask for by name (`tlb`, `cal`, `net_rx`); beside it every line
 //! has a table of its own, with the CPU that took most of them. All count since boot.
-
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -13,6 +9,13 @@ use crate::read::text::section::Section;
 
 /// Lines of more are data of hosts with thousands of queues: the first show what there is.
 const MAX_LINES: usize = 512;
+
+/// Whether a line names CPUs and nothing else.
+pub(crate) fn is_heading(text: &str) -> bool {
+    let is_cpu =
+        |word: &str| word.strip_prefix("CPU").is_some_and(|number| number.parse::<u16>().is_ok());
+    text.starts_with("CPU0") && text.split_whitespace().all(is_cpu)
+}
 
 /// Reads `/proc/interrupts` and `/proc/softirqs`: calls between CPUs, TLB shootdowns, devices.
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
@@ -58,33 +61,5 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.push(table);
     for one in lines {
         reading.push(one);
-    }
-}
-
-static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\S.*?)\s{2,}(\d+)\s+(\d+)$|^((?:irq|cpu)\d+:\s?\S+)\s+(\d+)\s+(\d+)$")
-        .expect("a constant pattern")
-});
-
-/// Reads `vmstat -i` of FreeBSD and illumos: how many since boot, and how many a second on average.
-pub(crate) fn read_vmstat(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.is_empty()
-            || text.starts_with("interrupt ")
-            || text.bytes().all(|byte| b"- ".contains(&byte))
-        {
-            continue;
-        }
-        let Some(found) = COUNTED.captures(text) else {
-            reading.leave(line);
-            continue;
-        };
-        let cell =
-            |at: usize| found.get(at).or_else(|| found.get(at + 3)).map_or("", |c| c.as_str());
-        let mut table = reading.table("interrupts").scope(cell(1)).taken(section.hint.time_s);
-        table.counter("sum", number::plain(cell(2)), line);
-        table.gauge("mean_per_second", number::plain(cell(3)), line);
-        reading.push(table);
     }
 }

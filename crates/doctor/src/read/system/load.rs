@@ -78,6 +78,16 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
+/// Whether a line is that of `uptime`, in any language.
+pub(crate) fn is_uptime(text: &str) -> bool {
+    let is_time = |word: &str| word.contains(':') && word.starts_with(|c: char| c.is_ascii_digit());
+    text.starts_with("load average") && LOAD.is_match(text)
+        || text.split_once(" up ").is_some_and(|(time, rest)| {
+            time.split_whitespace().next().is_some_and(is_time)
+                && (LOAD.is_match(rest) || ANY_LOAD.is_match(rest))
+        })
+}
+
 /// Reads who is logged in, below the line of `w`: a terminal and a time make a row, which says
 /// nothing of the host.
 pub(crate) fn read_logins(section: &Section<'_>, reading: &mut Reading<'_>) {

@@ -12,6 +12,7 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
 /// Every dress of a line of the kernel's: bare and human stamps of dmesg (`-T`, `-H`, `-d`, `-x`),
 /// the journal and syslog in their forms of a date, with the month in any language.
@@ -31,40 +32,11 @@ static STAMP: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Beginnings of messages by which a line without time stamp is known to be the kernel's.
-const MESSAGES: [&str; 32] = [
-    "INFO: rcu",
-    "rcu: INFO",
-    "INFO: task ",
-    "watchdog: BUG",
-    "BUG: soft lockup",
-    "BUG: unable",
-    "NMI watchdog",
-    "sending NMI",
-    "Sending NMI",
-    "Call Trace:",
-    "Task dump for CPU",
-    "blk_update_request:",
-    "Buffer I/O error",
-    "print_req_error",
-    "Out of memory",
-    "Kernel panic",
-    "VERIFY",
-    "PANIC at",
-    "PANIC: ",
-    "SPLError:",
-    "ZFS: Loaded module",
-    "SPL: Loaded module",
-    "CPU: ",
-    "RIP: ",
-    "Pid: ",
-    "ata",
-    "sd ",
-    "Mem-Info:",
-    "panic: ",
-    "current process         =",
-    "trap number             =",
-    "zio pool=",
-];
+const MESSAGES: &str = "INFO: rcu|rcu: INFO|INFO: task |watchdog: BUG|BUG: soft lockup|BUG: unable|NMI watchdog\
+     |sending NMI|Sending NMI|Call Trace:|Task dump for CPU|blk_update_request:|Buffer I/O error\
+     |print_req_error|Out of memory|Kernel panic|VERIFY|PANIC at|PANIC: |SPLError:\
+     |ZFS: Loaded module|SPL: Loaded module|CPU: |RIP: |Pid: |Mem-Info:|panic: \
+     |current process         =|trap number             =|zio pool=";
 static EVENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"invoked oom-killer|page allocation failure|blocked for more than|soft lockup|hung_task|",
@@ -92,8 +64,7 @@ pub(crate) fn is_dmesg(text: &str) -> bool {
     let trimmed = text.trim();
     // A bare stack frame with an address in front looks like a time stamp's bracket but is none.
     STAMP.is_match(trimmed) && !kernel_stack::is_frame(text)
-        || MESSAGES.iter().any(|message| message.len() > 4 && trimmed.starts_with(message))
-            && !is_processor(trimmed)
+        || words::begins(MESSAGES, trimmed) && !is_processor(trimmed)
         || EVENT.is_match(trimmed) && trimmed.len() < 300 && !trimmed.ends_with('.')
 }
 

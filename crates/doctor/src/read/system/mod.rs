@@ -6,16 +6,9 @@
 
 pub(super) mod atopsar;
 pub(super) mod bug_form;
-pub(super) mod disk_tools;
 pub(super) mod host;
 pub(super) mod interrupts;
 pub(super) mod load;
 pub(super) mod log;
-pub(super) mod mdstat;
 pub(super) mod memory;
 pub(super) mod proc_stat;
-pub(super) mod procinfo;
-pub(super) mod slab;
-pub(super) mod swap;
-pub(super) mod system_calls;
-pub(super) mod vmstat_sums;

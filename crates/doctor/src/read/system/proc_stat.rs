@@ -46,6 +46,19 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     reading.push(table);
 }
 
+/// Whether a line is that of `/proc/uptime`, or of a time of capture.
+pub(crate) fn is_uptime(text: &str) -> bool {
+    let is_exact = |word: &str| {
+        let fraction = word.split_once('.').map(|(_, fraction)| fraction.len());
+        fraction == Some(2) && number::plain(word).is_some()
+    };
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        [up, idle] => is_exact(up) && is_exact(idle),
+        ["begin", from, "end", to] => number::plain(from).and(number::plain(to)).is_some(),
+        _ => false,
+    }
+}
+
 /// Reads `/proc/uptime` and files that hold a time of capture.
 pub(crate) fn read_uptime(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {

@@ -270,6 +270,22 @@ impl Format {
         self.above.iter().any(|begin| text.starts_with(begin)) || self.is_heading(text)
     }
 
+    /// Words of which each line that begins the table has one; `None` if no word is sure.
+    pub(crate) fn naming_words(&self) -> Option<Vec<&'static str>> {
+        let Heading { all, any, .. } = self.heading;
+        let is_exact = |word: &&str| !word.is_empty() && !word.contains('*');
+        let of_all = all.split(' ').find(is_exact).map(|word| vec![word]);
+        let of_any = |group: &'static str| {
+            let words: Vec<&str> = group.split(' ').collect();
+            words.iter().all(is_exact).then_some(words)
+        };
+        let mut words = of_all.or_else(|| any.split(" & ").find_map(of_any))?;
+        // The end of a word is only sure where a blank follows.
+        let above: Option<Vec<_>> = self.above.iter().map(|begin| begin.split_once(' ')).collect();
+        words.extend(above?.iter().map(|(word, _)| word));
+        Some(words)
+    }
+
     /// Whether a line is the heading.
     pub(crate) fn is_heading(&self, text: &str) -> bool {
         let Heading { all, any, none, known_percent } = &self.heading;

@@ -10,3 +10,4 @@ pub(super) mod frame;
 pub(super) mod number;
 pub(super) mod reading;
 pub(super) mod section;
+pub(super) mod words;

@@ -13,47 +13,39 @@ use super::kstat;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
-/// Labels (lower case, without remarks in parentheses) with their row of arcstats.
-const ROWS: [(&str, &str); 38] = [
-    ("arc size", "size"),
-    ("arc size current", "size"),
-    ("target size", "c"),
-    ("target size adaptive", "c"),
-    ("min size", "c_min"),
-    ("min size hard limit", "c_min"),
-    ("max size", "c_max"),
-    ("max size high water", "c_max"),
-    ("memory throttle count", "memory_throttle_count"),
+/// Rows of arcstats with their labels (lower case, without remarks in parentheses).
+const ROWS: [(&str, &str); 26] = [
+    ("size", "arc size|arc size current"),
+    ("c", "target size|target size adaptive"),
+    ("c_min", "min size|min size hard limit"),
+    ("c_max", "max size|max size high water"),
+    ("memory_throttle_count", "memory throttle count"),
     ("deleted", "deleted"),
-    ("recycle misses", "recycle_miss"),
-    ("mutex misses", "mutex_miss"),
-    ("evict skips", "evict_skip"),
-    ("eviction skips", "evict_skip"),
-    ("eviction skips due to l2 writes", "evict_l2_skip"),
-    ("l2 cached evictions", "evict_l2_cached"),
-    ("l2 eligible evictions", "evict_l2_eligible"),
-    ("l2 ineligible evictions", "evict_l2_ineligible"),
-    ("elements max", "hash_elements_max"),
-    ("elements current", "hash_elements"),
-    ("collisions", "hash_collisions"),
-    ("chain max", "hash_chain_max"),
-    ("chains", "hash_chains"),
-    ("metadata cache size", "arc_meta_used"),
-    ("metadata cache size current", "arc_meta_used"),
-    ("metadata cache size hard limit", "arc_meta_limit"),
-    ("dnode cache size", "dnode_size"),
-    ("dnode cache size current", "dnode_size"),
-    ("dnode cache size target", "arc_dnode_limit"),
-    ("dnode cache size hard limit", "arc_dnode_limit"),
-    ("dnode cache target", "arc_dnode_limit"),
-    ("header size", "hdr_size"),
-    ("l2 header size", "l2_hdr_size"),
-    ("meta_used", "arc_meta_used"),
-    ("meta_limit", "arc_meta_limit"),
-    ("dnode_limit", "arc_dnode_limit"),
-    ("available memory size", "memory_available_bytes"),
-    ("free memory size", "memory_free_bytes"),
+    ("recycle_miss", "recycle misses"),
+    ("mutex_miss", "mutex misses"),
+    ("evict_skip", "evict skips|eviction skips"),
+    ("evict_l2_skip", "eviction skips due to l2 writes"),
+    ("evict_l2_cached", "l2 cached evictions"),
+    ("evict_l2_eligible", "l2 eligible evictions"),
+    ("evict_l2_ineligible", "l2 ineligible evictions"),
+    ("hash_elements_max", "elements max"),
+    ("hash_elements", "elements current"),
+    ("hash_collisions", "collisions"),
+    ("hash_chain_max", "chain max"),
+    ("hash_chains", "chains"),
+    ("arc_meta_used", "metadata cache size|metadata cache size current|meta_used"),
+    ("arc_meta_limit", "metadata cache size hard limit|meta_limit"),
+    ("dnode_size", "dnode cache size|dnode cache size current"),
+    (
+        "arc_dnode_limit",
+        "dnode cache size target|dnode cache size hard limit|dnode cache target|dnode_limit",
+    ),
+    ("hdr_size", "header size"),
+    ("l2_hdr_size", "l2 header size"),
+    ("memory_available_bytes", "available memory size"),
+    ("memory_free_bytes", "free memory size"),
 ];
 
 static OLD: LazyLock<Regex> =
@@ -134,7 +126,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
         };
         summary.gauge(&key, Some(amount), line);
         let bare = plain.split(" (").next().unwrap_or(&plain);
-        if let Some((_, row)) = ROWS.iter().find(|(label, _)| *label == bare) {
+        if let Some((row, _)) = ROWS.iter().find(|(_, labels)| words::is(labels, bare)) {
             match kstat::kind_of("arcstats", row) {
                 Kind::Gauge => arcstats.gauge(row, Some(amount), line),
                 Kind::Counter => arcstats.counter(row, Some(amount), line),

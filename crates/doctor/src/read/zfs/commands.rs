@@ -10,77 +10,28 @@ use crate::read::text::clean::Line;
 use crate::read::text::columns::without_bullet;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
-
-/// The other names under which ZFS takes a property: those of the columns of its lists.
-const OTHER_NAMES: [(&str, &str); 26] = [
-    ("compress", "compression"),
-    ("rdonly", "readonly"),
-    ("recsize", "recordsize"),
-    ("volblock", "volblocksize"),
-    ("avail", "available"),
-    ("refer", "referenced"),
-    ("reserv", "reservation"),
-    ("refreserv", "refreservation"),
-    ("ratio", "compressratio"),
-    ("refratio", "refcompressratio"),
-    ("lused", "logicalused"),
-    ("lrefer", "logicalreferenced"),
-    ("usedsnap", "usedbysnapshots"),
-    ("usedds", "usedbydataset"),
-    ("usedchild", "usedbychildren"),
-    ("usedrefreserv", "usedbyrefreservation"),
-    ("case", "casesensitivity"),
-    ("redund_md", "redundant_metadata"),
-    ("dnsize", "dnodesize"),
-    ("cap", "capacity"),
-    ("alloc", "allocated"),
-    ("frag", "fragmentation"),
-    ("expandsz", "expandsize"),
-    ("expand", "autoexpand"),
-    ("replace", "autoreplace"),
-    ("listsnaps", "listsnapshots"),
-];
+use crate::read::text::words;
 
 /// Values by which a name that other programs use too is known to be a property of ZFS.
-const BY_VALUE: [(&str, &[&str]); 8] = [
-    ("sync", &["standard", "always", "disabled"]),
-    ("direct", &["standard", "always", "disabled"]),
-    ("prefetch", &["all", "none", "metadata"]),
-    ("exec", &["on", "off"]),
-    ("devices", &["on", "off"]),
-    ("readonly", &["on", "off"]),
-    ("encryption", &["on", "off"]),
-    ("copies", &["1", "2", "3"]),
+const BY_VALUE: [(&str, &str); 8] = [
+    ("sync", "standard always disabled"),
+    ("direct", "standard always disabled"),
+    ("prefetch", "all none metadata"),
+    ("exec", "on off"),
+    ("devices", "on off"),
+    ("readonly", "on off"),
+    ("encryption", "on off"),
+    ("copies", "1 2 3"),
 ];
 
 /// Names that say nothing of ZFS without a dataset: everybody's files have them.
-const OF_EVERYBODY: [&str; 13] = [
-    "type",
-    "size",
-    "free",
-    "used",
-    "version",
-    "health",
-    "creation",
-    "available",
-    "capacity",
-    "allocated",
-    "mounted",
-    "written",
-    "quota",
-];
-
-/// The name by which `zfs get` shows a property that may be given by another.
-pub(crate) fn whole_name(name: &str) -> String {
-    let name = name.to_lowercase();
-    let known = OTHER_NAMES.iter().find(|(other, _)| *other == name);
-    known.map_or(name, |(_, whole)| (*whole).to_owned())
-}
+const OF_EVERYBODY: &str = "type size free used version health creation available capacity allocated mounted written \
+     quota";
 
 /// `name=value` with a name that ZFS knows; names of users hold a colon.
 fn pair(word: &str) -> Option<(String, &str)> {
     let (name, value) = word.split_once('=')?;
-    let name = whole_name(name);
+    let name = properties::whole_name(name);
     let value = value.trim_matches(['"', '\'', '`']);
     (!value.is_empty() && (properties::is_known(&name) || name.contains(':')))
         .then_some((name, value))
@@ -231,8 +182,8 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
 fn listed(word: &str) -> Option<(String, &str)> {
     let (name, value) = pair(word)?;
     let by_value = BY_VALUE.iter().find(|(known, _)| *known == name);
-    let ours = by_value.is_none_or(|(_, values)| values.contains(&value));
-    (ours && !OF_EVERYBODY.contains(&name.as_str()) && !name.contains([':', '@']))
+    let ours = by_value.is_none_or(|(_, values)| words::has(values, value));
+    (ours && !words::has(OF_EVERYBODY, &name) && !name.contains([':', '@']))
         .then_some((name, value))
 }
 
@@ -243,8 +194,8 @@ fn all_listed(text: &str) -> Option<Vec<(String, &str)>> {
         let (name, value) = (name.trim(), value.trim());
         let single = !name.contains(char::is_whitespace) && !value.contains(char::is_whitespace);
         let known = listed(text.split(" = ").next()?.trim_end()).is_some();
-        let word = whole_name(name);
-        let ours = properties::is_known(&word) && !OF_EVERYBODY.contains(&word.as_str());
+        let word = properties::whole_name(name);
+        let ours = properties::is_known(&word) && !words::has(OF_EVERYBODY, &word);
         return (single && !known && ours).then_some(vec![(word, value)]);
     }
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty() && *word != "-o");

@@ -16,74 +16,40 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
 /// Rows by which a kstat is known when nothing else names it.
-const MARK_ROWS: [(&str, &[&str]); 18] = [
+const MARK_ROWS: [(&str, &str); 18] = [
     (
         "arcstats",
-        &[
-            "arc_meta_used",
-            "demand_data_hits",
-            "mru_ghost_hits",
-            "c_max",
-            "evict_skip",
-            "prefetch_data_hits",
-            "dnode_size",
-            "arc_dnode_limit",
-            "mru_hits",
-            "evict_l2_cached",
-            "hash_chains",
-            "memory_throttle_count",
-        ],
+        "arc_meta_used|demand_data_hits|mru_ghost_hits|c_max|evict_skip|prefetch_data_hits\
+         |dnode_size|arc_dnode_limit|mru_hits|evict_l2_cached|hash_chains|memory_throttle_count",
     ),
     (
         "dbufstats",
-        &[
-            "cache_count",
-            "cache_total_evicts",
-            "hash_chain_max",
-            "cache_size_bytes",
-            "hash_table_count",
-        ],
+        "cache_count|cache_total_evicts|hash_chain_max|cache_size_bytes|hash_table_count",
     ),
-    ("dnodestats", &["dnode_hold_dbuf_hold", "dnode_allocate"]),
-    ("abdstats", &["struct_size", "scatter_cnt", "linear_cnt"]),
-    ("zil", &["zil_commit_count", "zil_itx_count"]),
-    ("dmu_tx", &["dmu_tx_assigned", "dmu_tx_delay"]),
-    ("zfetchstats", &["max_streams", "io_issued"]),
-    ("fm", &["erpt-dropped"]),
-    ("vdev_cache_stats", &["delegations"]),
-    ("vdev_mirror_stats", &["rotating_linear"]),
-    ("metaslab_stats", &["trace_over_limit", "reload_tree"]),
-    ("zstd", &["compress_level_invalid", "alloc_fallback"]),
-    ("iostats", &["trim_extents_written", "arc_read_count"]),
-    ("objset", &["dataset_name", "nunlinks"]),
-    ("framework_stats", &["total threads in pool"]),
-    ("ogivestats", &["origin_reads", "read_requests"]),
-    ("simd", &["kfpu_allowed"]),
-    ("brtstats", &["brt_addref_entry_in_memory"]),
+    ("dnodestats", "dnode_hold_dbuf_hold|dnode_allocate"),
+    ("abdstats", "struct_size|scatter_cnt|linear_cnt"),
+    ("zil", "zil_commit_count|zil_itx_count"),
+    ("dmu_tx", "dmu_tx_assigned|dmu_tx_delay"),
+    ("zfetchstats", "max_streams|io_issued"),
+    ("fm", "erpt-dropped"),
+    ("vdev_cache_stats", "delegations"),
+    ("vdev_mirror_stats", "rotating_linear"),
+    ("metaslab_stats", "trace_over_limit|reload_tree"),
+    ("zstd", "compress_level_invalid|alloc_fallback"),
+    ("iostats", "trim_extents_written|arc_read_count"),
+    ("objset", "dataset_name|nunlinks"),
+    ("framework_stats", "total threads in pool"),
+    ("ogivestats", "origin_reads|read_requests"),
+    ("simd", "kfpu_allowed"),
+    ("brtstats", "brt_addref_entry_in_memory"),
 ];
 
 /// Parts of names of rows that are levels, for kstats that `ogive_kstat` does not declare.
-const GAUGE_MARKS: [&str; 17] = [
-    "_size",
-    "_max",
-    "_min",
-    "_limit",
-    "_target",
-    "hiwater",
-    "lowater",
-    "cache_count",
-    "_elements",
-    "_chains",
-    "evictable",
-    "_avail",
-    "in_pool",
-    "_cnt",
-    "hash_table_count",
-    "mutex_count",
-    "io_active",
-];
+const GAUGE_MARKS: &str = "_size|_max|_min|_limit|_target|hiwater|lowater|cache_count|_elements|_chains|evictable\
+     |_avail|in_pool|_cnt|hash_table_count|mutex_count|io_active";
 
 /// The kind of a row of the kstat `name`.
 pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
@@ -103,7 +69,7 @@ pub(crate) fn kind_of(name: &str, row: &str) -> Kind {
         || row.starts_with("scatter_order_")
         || matches!(name, "abdstats" | "simd")
         || row.starts_with("metadata_cache_") && !row.contains("overflow")
-        || GAUGE_MARKS.iter().any(|mark| row.contains(mark));
+        || words::contains(GAUGE_MARKS, row);
     if level { Kind::Gauge } else { Kind::Counter }
 }
 
@@ -160,7 +126,7 @@ pub(crate) fn is_known_row(text: &str) -> bool {
     let Some(row) = row(text) else { return false };
     arcstats::ARCSTATS.field(row.name).is_some() && row.name.len() > 1 && row.name != "size"
         || arcstats::REMOVED_ROWS.iter().any(|field| field.name == row.name && row.name.len() > 1)
-        || MARK_ROWS.iter().any(|(_, marks)| marks.contains(&row.name))
+        || MARK_ROWS.iter().any(|(_, marks)| words::is(marks, row.name))
         || matches!(row.name, "recycle_miss" | "mutex_miss" | "arc_prune" | "deleted")
 }
 
@@ -172,13 +138,13 @@ pub(crate) fn has_row_shape(text: &str) -> bool {
 
 /// Whether a line holds the seven numbers a kstat of Linux begins with.
 pub(crate) fn is_header(text: &str) -> bool {
-    HEADER.is_match(text)
+    text.contains(" 0x") && HEADER.is_match(text)
 }
 
 /// Name of the kstat whose rows these are, and its pool.
 fn identify(rows: &[(&Line<'_>, Row<'_>)], path: Option<&str>) -> (String, Option<String>) {
     let (stem, pool) = path.map(name_and_pool).unwrap_or_default();
-    let score = |marks: &[&str]| rows.iter().filter(|(_, row)| marks.contains(&row.name)).count();
+    let score = |marks: &str| rows.iter().filter(|(_, row)| words::is(marks, row.name)).count();
     let arc = rows
         .iter()
         .filter(|(_, row)| row.name.len() > 1 && arcstats::ARCSTATS.field(row.name).is_some());
@@ -274,6 +240,14 @@ static ILLUMOS_TITLE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant pattern")
 });
 
+/// Whether a line begins a block, or is one of `kstat -p`.
+pub(crate) fn is_illumos(text: &str) -> bool {
+    text.starts_with("module:") && text.contains("instance:")
+        || parsable(text).is_some_and(|(name, row, _)| {
+            !name.is_empty() && !name.contains(char::is_whitespace) && !row.is_empty()
+        })
+}
+
 /// Reads the blocks of illumos `kstat`, and `kstat -p` lines.
 pub(crate) fn read_illumos(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut table: Option<(String, Rows)> = None;
@@ -336,8 +310,11 @@ fn age(rows: &mut Rows, created_s: Option<f64>) {
 fn parsable(text: &str) -> Option<(String, &str, &str)> {
     let (path, value) = text.split_once(char::is_whitespace)?;
     let mut parts = path.splitn(4, ':');
-    let (_module, instance) = (parts.next()?, parts.next()?);
-    instance.parse::<u32>().ok()?;
+    let (module, instance) = (parts.next()?, parts.next()?);
+    instance
+        .parse::<u32>()
+        .ok()
+        .filter(|_| module.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))?;
     let (name, row) = (parts.next()?, parts.next()?);
     Some((name.to_lowercase(), row, value.trim()))
 }

@@ -10,7 +10,6 @@ pub(super) mod dbgmsg;
 pub(super) mod kstat;
 pub(super) mod parameters;
 pub(super) mod properties;
-pub(super) mod taskq;
 pub(super) mod txgs;
 pub(super) mod zpool;
 mod zpool_histogram;

@@ -11,6 +11,7 @@ use crate::read::text::columns::without_bullet;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
 static MODULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:/sys/module/)?(?:zfs|spl|icp|zcommon|zlua|zzstd|zavl|znvpair|zunicode|kvm|l1tf)/(?:parameters/)?([a-z][a-z0-9_]+)(?::|\s*=\s*|\s+)(.*)$").expect("a constant pattern")
@@ -79,47 +80,14 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
 /// `vfs.vnode.stats.created`, `.skipped_requeues` and `.alloc_sleeps`, `vfs.vnode.vnlru.recycles`,
 /// `.recycles_free`, `.direct_recycles_free` and `.failed_runs`, and their older names without
 /// `vnode`; kernels with more counters of their own call them by what they count.
-const COUNTER_MARKS: [&str; 16] = [
-    "recycles",
-    "failed_runs",
-    "alloc_sleeps",
-    "deferred_inact",
-    "_free_calls",
-    "created",
-    "_count",
-    "vm.stats.",
-    "_misses",
-    "_hits",
-    "evict",
-    ".calls",
-    "freed",
-    "skip",
-    "examined",
-    "pdwakeups",
-];
+const COUNTER_MARKS: &str = "recycles|failed_runs|alloc_sleeps|deferred_inact|_free_calls|created|_count|vm.stats.\
+     |_misses|_hits|evict|.calls|freed|skip|examined|pdwakeups";
 
 fn sysctl_kind(name: &str) -> Kind {
-    const LEVELS: [&str; 17] = [
-        "max",
-        "_min",
-        ".min",
-        "limit",
-        "_size",
-        "desired",
-        "wanted",
-        "numvnodes",
-        "freevnodes",
-        "page_count",
-        "free_count",
-        "inactive_count",
-        "active_count",
-        "wire_count",
-        "laundry_count",
-        "_target",
-        "can_skip_requeue",
-    ];
-    let level = LEVELS.iter().any(|mark| name.ends_with(mark));
-    let counts = COUNTER_MARKS.iter().any(|mark| name.contains(mark));
+    const LEVELS: &str = "max _min .min limit _size desired wanted numvnodes freevnodes page_count free_count \
+         inactive_count active_count wire_count laundry_count _target can_skip_requeue";
+    let level = LEVELS.split(' ').any(|mark| name.ends_with(mark));
+    let counts = words::contains(COUNTER_MARKS, name);
     if counts && !level { Kind::Counter } else { Kind::Gauge }
 }
 

@@ -10,109 +10,31 @@ use crate::read::text::clean::Line;
 use crate::read::text::columns::Columns;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
 /// Properties that only pools have.
-const OF_POOLS: [&str; 24] = [
-    "capacity",
-    "health",
-    "ashift",
-    "fragmentation",
-    "freeing",
-    "leaked",
-    "dedupratio",
-    "dedupditto",
-    "expandsize",
-    "autoexpand",
-    "autoreplace",
-    "autotrim",
-    "allocated",
-    "free",
-    "size",
-    "bcloneused",
-    "bclonesaved",
-    "bcloneratio",
-    "failmode",
-    "multihost",
-    "listsnapshots",
-    "cachefile",
-    "altroot",
-    "bootfs",
-];
+const OF_POOLS: &str = "capacity health ashift fragmentation freeing leaked dedupratio dedupditto expandsize \
+     autoexpand autoreplace autotrim allocated free size bcloneused bclonesaved bcloneratio \
+     failmode multihost listsnapshots cachefile altroot bootfs checkpoint";
 
 /// Properties by which a row without heading is known.
-const KNOWN: [&str; 62] = [
-    "type",
-    "creation",
-    "used",
-    "available",
-    "referenced",
-    "compressratio",
-    "mounted",
-    "quota",
-    "reservation",
-    "recordsize",
-    "volsize",
-    "volblocksize",
-    "mountpoint",
-    "sharenfs",
-    "checksum",
-    "compression",
-    "atime",
-    "relatime",
-    "devices",
-    "exec",
-    "setuid",
-    "readonly",
-    "zoned",
-    "snapdir",
-    "aclinherit",
-    "aclmode",
-    "acltype",
-    "canmount",
-    "xattr",
-    "copies",
-    "version",
-    "utf8only",
-    "normalization",
-    "casesensitivity",
-    "primarycache",
-    "secondarycache",
-    "usedbysnapshots",
-    "usedbydataset",
-    "usedbychildren",
-    "logbias",
-    "dedup",
-    "mlslabel",
-    "sync",
-    "dnodesize",
-    "refcompressratio",
-    "written",
-    "logicalused",
-    "logicalreferenced",
-    "volmode",
-    "filesystem_limit",
-    "snapshot_limit",
-    "redundant_metadata",
-    "encryption",
-    "keylocation",
-    "keyformat",
-    "pbkdf2iters",
-    "special_small_blocks",
-    "prefetch",
-    "direct",
-    "longname",
-    "keystatus",
-    "encryptionroot",
-];
+const KNOWN: &str = "type creation used available referenced compressratio mounted quota reservation recordsize \
+     volsize volblocksize mountpoint sharenfs checksum compression atime relatime devices exec \
+     setuid readonly zoned snapdir aclinherit aclmode acltype canmount xattr copies version \
+     utf8only normalization casesensitivity primarycache secondarycache usedbysnapshots \
+     usedbydataset usedbychildren logbias dedup mlslabel sync dnodesize refcompressratio written \
+     logicalused logicalreferenced volmode filesystem_limit snapshot_limit redundant_metadata \
+     encryption keylocation keyformat pbkdf2iters special_small_blocks prefetch direct longname \
+     keystatus encryptionroot";
 
 /// Whether ZFS has a property of the name.
 pub(crate) fn is_known(name: &str) -> bool {
-    KNOWN.contains(&name) || OF_POOLS.contains(&name) || name.starts_with("feature@")
+    words::has(KNOWN, name) || is_of_pool(name) || name.starts_with("feature@")
 }
 
 /// Whether only pools have the property.
 pub(crate) fn is_of_pool(name: &str) -> bool {
-    OF_POOLS.contains(&name)
+    words::has(OF_POOLS, name)
 }
 
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
@@ -135,6 +57,11 @@ pub(crate) fn is_row(text: &str) -> bool {
                 && owner.len() > 1
                 && !text.ends_with(['.', ',', ':'])
                 && text.contains("  "))
+}
+
+/// Whether a word is a column of the lists.
+fn is_column(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_uppercase()) && is_known(&whole_name(word))
 }
 
 /// Whether a line names the columns of `zfs get` or `zpool get`.
@@ -166,8 +93,7 @@ pub(crate) fn read_get(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.leave(line);
             continue;
         };
-        of_pool |=
-            OF_POOLS.contains(&property.name.as_str()) || property.name.starts_with("feature@");
+        of_pool |= is_of_pool(&property.name) || property.name.starts_with("feature@");
         reading.evidence.properties.push(property);
     }
     // `zpool get` and `zfs get` look alike; one property that only pools have decides for all.
@@ -228,47 +154,28 @@ fn row(text: &str, names: &[&str], line: &Line<'_>, reading: &Reading<'_>) -> Op
     )
 }
 
-/// Columns of the lists with the property they show.
-const LIST_COLUMNS: [(&str, &str); 26] = [
-    ("SIZE", "size"),
-    ("ALLOC", "allocated"),
-    ("USED", "used"),
-    ("FREE", "free"),
-    ("FRAG", "fragmentation"),
-    ("CAP", "capacity"),
-    ("DEDUP", "dedupratio"),
-    ("HEALTH", "health"),
-    ("ALTROOT", "altroot"),
-    ("CKPOINT", "checkpoint"),
-    ("EXPANDSZ", "expandsize"),
-    ("AVAIL", "available"),
-    ("REFER", "referenced"),
-    ("MOUNTPOINT", "mountpoint"),
-    ("USEDSNAP", "usedbysnapshots"),
-    ("USEDDS", "usedbydataset"),
-    ("USEDREFRESERV", "usedbyrefreservation"),
-    ("USEDCHILD", "usedbychildren"),
-    ("RATIO", "compressratio"),
-    ("COMPRESS", "compression"),
-    ("RECSIZE", "recordsize"),
-    ("FREEING", "freeing"),
-    ("LUSED", "logicalused"),
-    ("ENCRYPTION", "encryption"),
-    ("TYPE", "type"),
-    ("VOLSIZE", "volsize"),
-];
+/// The other names under which ZFS takes a property: those of the columns of its lists.
+const OTHER_NAMES: &str = "compress=compression rdonly=readonly recsize=recordsize volblock=volblocksize \
+     avail=available refer=referenced reserv=reservation refreserv=refreservation \
+     ratio=compressratio refratio=refcompressratio lused=logicalused lrefer=logicalreferenced \
+     usedsnap=usedbysnapshots usedds=usedbydataset usedchild=usedbychildren \
+     usedrefreserv=usedbyrefreservation case=casesensitivity redund_md=redundant_metadata \
+     dnsize=dnodesize cap=capacity alloc=allocated frag=fragmentation expandsz=expandsize \
+     expand=autoexpand replace=autoreplace listsnaps=listsnapshots dedup=dedupratio \
+     ckpoint=checkpoint";
+
+/// The name by which `zfs get` shows a property that may be given by another.
+pub(crate) fn whole_name(name: &str) -> String {
+    let name = name.to_lowercase();
+    words::other(OTHER_NAMES, &name).map_or_else(|| name.clone(), str::to_owned)
+}
 
 /// Whether a line names the columns of `zpool list` or `zfs list`.
 pub(crate) fn is_list_heading(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.first() == Some(&"NAME")
         && words.len() > 1
-        && words[1..]
-            .iter()
-            .filter(|word| LIST_COLUMNS.iter().any(|(column, _)| column == *word))
-            .count()
-            * 2
-            > words.len() - 1
+        && words[1..].iter().filter(|word| is_column(word)).count() * 2 > words.len() - 1
         && !words.contains(&"PROPERTY")
 }
 
@@ -320,9 +227,12 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
             continue;
         }
         for (column, cell) in columns.names().iter().zip(&cells) {
-            let known = LIST_COLUMNS.iter().find(|(name, _)| name == column);
-            if let Some((_, name)) = known.filter(|_| *cell != "-") {
-                reading.property(cells[0], of_pool, name, cell, line);
+            let name = match whole_name(column) {
+                ratio if of_pool && ratio == "dedup" => "dedupratio".to_owned(),
+                name => name,
+            };
+            if *cell != "-" && is_known(&name) {
+                reading.property(cells[0], of_pool, &name, cell, line);
             }
         }
         if of_pool

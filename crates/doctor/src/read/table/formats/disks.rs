@@ -21,7 +21,7 @@ pub(crate) static IOSTAT: [Format; 2] = [
         boot: Boot::First,
         columns: &[column("%user|%nice|%system|%iowait|%steal|%idle", To::Used, Unit::Percent)],
         silent: &["Linux ", "extended device statistics"],
-        above: &["avg-cpu:"],
+        above: &["avg-cpu: "],
         ..FORMAT
     },
     Format {
@@ -62,3 +62,31 @@ pub(crate) static CIFSIOSTAT: [Format; 1] = [Format {
     silent: &["Linux "],
     ..FORMAT
 }];
+
+/// Where a host swaps to: `/proc/swaps` counts KiB, `swapon` prints a unit.
+pub(crate) static SWAP: [Format; 2] = [
+    Format {
+        name: "swap",
+        heading: Heading::of("Filename Type Size Used", ""),
+        tables: &["swap"],
+        columns: &[
+            column("Filename", To::Scope, Unit::Word),
+            gauge("Size", "size_bytes", Unit::BytesOf(1024)),
+            gauge("Used", "used_bytes", Unit::BytesOf(1024)),
+            column("Type|Priority", To::Nothing, Unit::Word),
+        ],
+        ..FORMAT
+    },
+    Format {
+        name: "swap",
+        heading: Heading::of("NAME TYPE SIZE USED PRIO", ""),
+        tables: &["swap"],
+        columns: &[
+            column("NAME", To::Scope, Unit::Word),
+            gauge("SIZE", "size_bytes", Unit::Bytes),
+            gauge("USED", "used_bytes", Unit::Bytes),
+            column("TYPE|PRIO", To::Nothing, Unit::Word),
+        ],
+        ..FORMAT
+    },
+];

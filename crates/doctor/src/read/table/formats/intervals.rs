@@ -27,7 +27,7 @@ pub(crate) static VMSTAT: [Format; 1] = [Format {
         column("r|b|w|gu", To::Own, Unit::Number),
         column("swpd|free|buff|cache|inact|active|swap|avm|fre", To::Own, Unit::Number),
     ],
-    above: &["procs -", "procs  ", "--procs--", "kthr "],
+    above: &["procs -", "procs  ", "--procs-- ", "kthr "],
     ..FORMAT
 }];
 
