@@ -13,10 +13,10 @@ use std::sync::LazyLock;
 use super::host::{self as live, cgroups, served, tasks};
 use super::lines::{self, formats as shapes};
 use super::profile::{
-    call_graph, folded, kernel_stack, locks, perf_report, perf_script, perf_stat, tool_stacks,
+    call_graph, folded, kernel_stack, locks, perf_report, perf_script, tool_stacks,
 };
 use super::small_tools;
-use super::system::{atopsar, bug_form, host, interrupts, load, log, memory, proc_stat};
+use super::system::{atopsar, host, interrupts, load, log, memory, proc_stat};
 use super::table;
 use super::table::formats::{caches, disks, intervals, lists, systems};
 use super::text::clean::Line;
@@ -24,7 +24,6 @@ use super::text::reading::Reading;
 use super::text::section::Section;
 use super::text::words;
 use super::threads::{bare, counters, groups, ps, screens, spindump, thread_tools, windows};
-use super::timing;
 use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, txgs, zpool};
 
 type Read = fn(&Section<'_>, &mut Reading<'_>);
@@ -508,7 +507,7 @@ static FORMATS: &[Format] = &[
     format("perf report", First("Children Self *|# Children Self *|Overhead *|# Overhead *|Samples: * of event|# Samples: * of event|PerfTop:|# To display the perf.data|# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
     format("perf report rows", ByLines(begins_perf_rows), perf_report::read).keeps(call_graph::is_drawn).absorbs(&["perf report rows"]),
     lines(&shapes::PERF_HEADER).begins(ByLines(begins_perf_header)),
-    format("perf stat", First("Performance counter"), perf_stat::read),
+    lines(&shapes::PERF_STAT),
     format("perf lock contention", First("contended total wait"), locks::read),
     format("lockstat", ByLine(locks::begins_lockstat), locks::read).with("indv events").row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
     format("plockstat", ByLine(locks::begins_plockstat), locks::read).with("Count Mutex R/W").filled(is_figures),
@@ -583,25 +582,25 @@ static FORMATS: &[Format] = &[
     format("module parameters", ByLine(is_parameter), parameters::read).row(is_parameter).each_line(),
     format("kernel stack", ByLines(begins_stack), kernel_stack::read).row(kernel_stack::is_frame).each_line(),
     format("kernel log", ByLine(log::is_dmesg), log::read_dmesg).each_line().absorbs(&["kernel stack"]),
-    format("udevadm monitor", ByLine(log::is_udev), log::read_udev).each_line(),
-    format("strace", ByLine(log::is_strace), log::read_strace).each_line(),
+    lines(&shapes::UDEV),
+    lines(&shapes::STRACE),
     format("stacks of BPF tools", ByLine(tool_stacks::is_beginning), tool_stacks::read).keeps(tool_stacks::is_of).absorbs(&["stacks of BPF tools"]),
     lines(&shapes::BPFTRACE),
     lines(&shapes::DTRACE).begins(ByLine(is_dtrace)),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
     format("spindump", ByLine(spindump::begins), spindump::read).keeps(spindump::is_of).absorbs(&["spindump"]),
     format("sample", First("Call graph:"), small_tools::read_sample),
-    format("time", ByLine(timing::is_time), timing::read).each_line().keeps(timing::is_of),
-    format("bug form", ByLine(bug_form::is_row), bug_form::read).each_line().keeps(bug_form::is_row),
+    lines(&shapes::TIME),
+    lines(&shapes::BUG_FORM),
     lines(&shapes::LSCPU),
-    format("version", ByLine(host::is_version), host::read_version).each_line(),
-    format("architecture", ByLine(host::is_architecture), host::read_architecture).each_line(),
+    lines(&shapes::VERSION),
+    lines(&shapes::ARCHITECTURE),
     format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line(),
     format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line(),
     lines(&shapes::MDSTAT).absorbs(&["mdstat"]),
     lines(&shapes::PROCINFO),
     lines(&shapes::MODINFO),
-    format("settings", ByLine(parameters::is_setting), parameters::read_settings).each_line(),
+    lines(&shapes::SETTINGS),
     format("rows without a heading", Nothing, bare::read).row(bare::is_row),
 ];
 
@@ -611,10 +610,10 @@ static WHOLE: &[Format] = &[
     format("thread statistics", ByLines(begins_task), tasks::read),
     format("diskstats", ByLine(live::disks::is_row), live::disks::read),
     format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),
-    format("mounts", ByLine(host::is_mount), host::read_mounts),
+    lines(&shapes::MOUNTS),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
     format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
-    format("disk layout", ByLine(host::is_layout), host::read_layout),
+    lines(&shapes::LAYOUT),
     format(
         "schedstat",
         First("version 14|version 15|version 16|version 17"),

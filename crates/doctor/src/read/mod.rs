@@ -37,7 +37,6 @@ mod system;
 mod table;
 mod text;
 mod threads;
-mod timing;
 mod zfs;
 
 use std::io::{self, Read};

@@ -354,7 +354,7 @@ pub(crate) static LSCPU: Format = Format {
 pub(crate) static PERF_HEADER: Format = Format {
     name: "perf header",
     shapes: &[
-        r"^#\s*os release : (?<host_linux>.*)$",
+        r"^#\s*os release : (?<host_kernel>.*)$",
         r"^#\s*nrcpus online : (?<host_cpus>\d+)$",
         r"^#\s*arch : (?<host_architecture>.*)$",
         r"^#\s*cpudesc : (?<host_cpu_model>.*)$",
@@ -394,6 +394,195 @@ pub(crate) static BUDDYINFO: Format = Format {
     )],
     table: "buddyinfo",
     each: true,
+    ..FORMAT
+};
+
+/// The table at the head of OpenZFS's own form for reports: every year's has other words for the
+/// same rows, with bars around the cells or a colon between them. What is left empty says nothing.
+pub(crate) static BUG_FORM: Format = Format {
+    name: "bug form",
+    shapes: &[
+        r"^(?:[|*-]\s*)?\**Distribution Name\**\s*(?:\||:\**\s)\s*(?<host_distribution>.*)$",
+        r"^(?:[|*-]\s*)?\**Distribution Version\**\s*(?:\||:\**\s)\s*(?<host_distribution_version>.*)$",
+        concat!(
+            r"^(?:[|*-]\s*)?\**(?:(?:Linux Kernel|Kernel Version)\**\s*(?:\||:\**\s)|Kernel\**\s*\|)",
+            r"[\s`]*(?:(?:Linux|FreeBSD) )?(?<host_kernel>\d.*)$",
+        ),
+        r"^(?:[|*-]\s*)?\**Architecture\**\s*\|\s*(?<host_architecture>.*)$",
+        concat!(
+            r"^(?:[|*-]\s*)?\**(?:OpenZFS|ZFS) Version\**\s*(?:\||:\**\s)[\s`]*(?:zfs-)?(?:kmod-)?v?",
+            r"(?<host_zfs_version>\d.*)$",
+        ),
+        r"^(?:[|*-]\s*)?\**SPL Version\**\s*(?:\||:\**\s)",
+        r"^(?:[|*-]\s*)?\**Type\**\s*\|.*ersion",
+        concat!(
+            r"^(?:[|*-]\s*)?\**(?:Linux Kernel|Kernel Version|OpenZFS Version|ZFS Version)\**",
+            r"\s*(?:\||:\**\s)[\s`|]*(?:<!--.*)?$|^(?:[|*-]\s*)?\**Kernel\**\s*\|[\s`|]*$",
+        ),
+    ],
+    more: &[r"^(?:[|*-]\s*)?\**Architecture\**\s*:\**\s*(?<host_architecture>.*)$"],
+    ..FORMAT
+};
+
+/// `NAME="value"`: settings of programs, and what os-release says of the system.
+pub(crate) static SETTINGS: Format = Format {
+    name: "settings",
+    shapes: &[
+        r#"^(?:PRETTY_NAME|DISTRIB_DESCRIPTION)=["']?(?<host_pretty_name>[^"']*)["']?$"#,
+        r#"^NAME=["']?(?<host_distribution>[^"']*)["']?$"#,
+        r#"^VERSION=["']?(?<host_distribution_version>[^"']*)["']?$"#,
+        concat!(
+            r"^(?:ID|VERSION_ID|ID_LIKE|VERSION_CODENAME|HOME_URL|SUPPORT_URL|BUG_REPORT_URL",
+            r"|PRIVACY_POLICY_URL|UBUNTU_CODENAME|LOGO|ANSI_COLOR|CPE_NAME|DISTRIB_ID|DISTRIB_RELEASE",
+            r"|DISTRIB_CODENAME|BUILD_ID|VARIANT|VARIANT_ID|DOCUMENTATION_URL)=",
+        ),
+        r#"^(?:export\s+)?(?<key>[A-Z][A-Z0-9_]+)="(?<parameter_value>[^"]*)"$"#,
+        r#"^(?:export\s+)?(?<key>[A-Z][A-Z0-9_]+)='(?<parameter_value>[^']*)'$"#,
+        r#"^(?:export\s+)?(?<key>[A-Z][A-Z0-9_]+)=(?<parameter_value>\S*)$"#,
+    ],
+    more: &[r"^#"],
+    ..FORMAT
+};
+
+/// `uname`, `zfs version`, and the first lines of tools that say the same.
+pub(crate) static VERSION: Format = Format {
+    name: "version",
+    shapes: &[
+        r"^zfs-kmod-(?<host_zfs_module>\d[\w.+~-]*)$",
+        r"^(?:zfs-|(?:ZFS|OpenZFS)\s+(?:version\s+)?v?)(?<host_zfs_version>\d[\w.+~-]*)$",
+        r"^(?<host_os>Linux)\s+(?<host_kernel>\d+\.\d+\S*)\s+v?(?<host_zfs_version>[0-2]\.\d+\.\d+[\w.+~-]*)$",
+        concat!(
+            r"^(?<host_os>Linux)(?:\s+(?:version\s+)?(?:[A-Za-z][\w.-]*\s+)?(?<host_kernel>\d+\.\d+\S*)",
+            r"(?<host_architecture>\s.*?)??(?:\s+\((?<host_cpus>\d+) CPUs?\))?)?$",
+        ),
+        r"^(?<host_os>FreeBSD)(?:\s+\S+)?\s+(?<host_kernel>\d+\.\d+\S*)(?<host_architecture>.*)$",
+        r"^(?<host_os>FreeBSD)(?: host.*)?$",
+        concat!(
+            r"^(?<host_os>SunOS)(?:\s+\S+\s+(?:\S+\s+)?(?<host_kernel>\S+)",
+            r"(?<host_architecture>\s.*)?)?$",
+        ),
+        r"^(?<host_os>Darwin)(?:\S*\s+\S+\s+(?<host_kernel>\S+)(?<host_architecture>.*))?",
+    ],
+    more: &[r"^v?(?<host_zfs_version>[0-2]\.\d+\.\d+[\w.+~-]*)$"],
+    ..FORMAT
+};
+
+/// The answer of `uname -m` or `arch`, or the platform of an image.
+pub(crate) static ARCHITECTURE: Format = Format {
+    name: "architecture",
+    shapes: &[concat!(
+        r"^(?<host_architecture>(?:(?:linux|freebsd)/)?(?:x86_64|amd64|aarch64|arm64|i[3-6]86",
+        r"|armv[678]l|(?:ppc|powerpc)64(?:le)?|riscv64|s390x|sparc64|loongarch64|mips64))$",
+    )],
+    ..FORMAT
+};
+
+/// `df` and `lsblk`: they say where file systems are, which nothing asks for.
+pub(crate) static LAYOUT: Format = Format {
+    name: "disk layout",
+    heading: "NAME MAJ:MIN|Filesystem Size|Filesystem 1K-blocks|Filesystem Inodes\
+              |Filesystem 1024-blocks|Filesystem Type Size|Filesystem Type 1K-blocks\
+              |Filesystem Type Inodes|Filesystem Type 1024-blocks",
+    shapes: &[r"^(?:Filesystem|NAME)\s|\s\d+:\d+\s|\d%\s+/|\s-\s+/|^/\S+$"],
+    ..FORMAT
+};
+
+/// `/proc/mounts` or `mount`: how many of each type.
+pub(crate) static MOUNTS: Format = Format {
+    name: "mounts",
+    shapes: &[
+        concat!(
+            r"^\S+(?: on)? (?<host_ogive_mount>/\S*)(?: type)? (?<scope>fuse\.ogive[a-z0-9_.]*)",
+            r" \(?[a-z]{2}[,\w=.:/+-]*\)?(?: \d \d)?$",
+        ),
+        concat!(
+            r"^\S+(?: on)? /\S*(?: type)? (?<scope>[a-z0-9_.]+)",
+            r" \(?[a-z]{2}[,\w=.:/+-]*\)?(?: \d \d)?$",
+        ),
+    ],
+    table: "mounts",
+    count: "count",
+    ..FORMAT
+};
+
+/// `udevadm monitor`: how often each device changed.
+pub(crate) static UDEV: Format = Format {
+    name: "udevadm monitor",
+    words: "KERNEL UDEV",
+    shapes: &[r"^(?:KERNEL|UDEV)\s*\[\s*\d+\.\d+\]\s+(?<scope>\w+\s+\S+)\s+\(\w+\)"],
+    more: &[r"^monitor will print|^UDEV - |^KERNEL - "],
+    table: "udev_events",
+    count: "count",
+    is_logged: true,
+    ..FORMAT
+};
+
+/// `strace`: calls by name and error.
+pub(crate) static STRACE: Format = Format {
+    name: "strace",
+    shapes: &[concat!(
+        r"^(?:\[pid\s+\d+\]\s+|\d+\s+)?(?:\d+[:.][\d:.]+\s+)?(?<scope>[a-z_][a-z0-9_]*)\(.*\)",
+        r"\s*=\s*(?:-?\d+|\?|0x[0-9a-f]+)(?:\s+(?<error>E[A-Z0-9]+)\b)?",
+    )],
+    more: &[r"^strace: |^\+\+\+|^---"],
+    table: "strace",
+    count: "calls",
+    is_logged: true,
+    ..FORMAT
+};
+
+/// `time` in any shell and any language: bash and `time -p`, zsh, csh, fish, GNU time with and
+/// without `-v`. A bare number is what `| wc -l` printed.
+pub(crate) static TIME: Format = Format {
+    name: "time",
+    shapes: &[
+        r"^real\s+(?<run_real>(?:\d+h)?(?:\d+m)?\s*[\d.,]+s?)$",
+        r"^user\s+(?<run_user>(?:\d+h)?(?:\d+m)?\s*[\d.,]+s?)$",
+        r"^sys\s+(?<run_system>(?:\d+h)?(?:\d+m)?\s*[\d.,]+s?)$",
+        concat!(
+            r"^(?<run_command>\S.*?)\s+(?<run_user>[\d.,]+)s? user\s+(?<run_system>[\d.,]+)s? system",
+            r"\s+\d+% cpu\s+(?<run_real>[\d:.,]+) total$",
+        ),
+        r"^(?<run_user>[\d.,]+)user (?<run_system>[\d.,]+)system (?<run_real>[\d:.,]+)elapsed",
+        r"^(?<run_user>[\d.,]+)u (?<run_system>[\d.,]+)s (?<run_real>[\d:.,]+) [\d.,]+%\s",
+        r"^Executed in\s+(?<run_real>[\d.,]+ (?:secs|millis|micros|mins|hours))(?:\s|$)",
+        r"^usr time\s+(?<run_user>[\d.,]+ (?:secs|millis|micros|mins|hours))(?:\s|$)",
+        r"^sys time\s+(?<run_system>[\d.,]+ (?:secs|millis|micros|mins|hours))(?:\s|$)",
+        r#"^Command being timed: *"?(?<run_command>\S.*?)"?$"#,
+    ],
+    more: &[
+        r"^User time \(seconds\): *(?<run_user>\S+)$",
+        r"^System time \(seconds\): *(?<run_system>\S+)$",
+        r"^Elapsed \(wall clock\) time[^)]*\): *(?<run_real>\S+)$",
+        concat!(
+            r"^(?:Percent of CPU this job got|Average|Maximum|Major|Minor|Voluntary|Involuntary|Swaps",
+            r"|File system|Socket messages|Signals delivered|Page size|Exit status)[^:]*: *\S",
+        ),
+        r"^\d+inputs\+\d+outputs \(\d+major\+\d+minor\)pagefaults \d+swaps$|^\d+$",
+    ],
+    ..FORMAT
+};
+
+/// `perf stat`: counters of a command, a process or the machine.
+pub(crate) static PERF_STAT: Format = Format {
+    name: "perf stat",
+    words: "Performance",
+    shapes: &[
+        r"^Performance counter stats for '(?<run_command>[^']*)'",
+        r"^Performance counter stats for (?<run_watched>(?:process|thread) id '\d+')",
+        r"^Performance counter",
+    ],
+    more: &[
+        r"^(?<run_real>\d+[.,]\d+)(?:\s+\+-\s+[\d.,]+)?\s+seconds time elapsed",
+        r"^(?<run_user>\d+[.,]\d+)(?:\s+\+-\s+[\d.,]+)?\s+seconds user",
+        r"^(?<run_system>\d+[.,]\d+)(?:\s+\+-\s+[\d.,]+)?\s+seconds sys",
+        concat!(
+            r"^(?<value>\d[\d., ']*)\s+(?:(?:msec|Joules|ns)\s+)?(?<key>[A-Za-z][\w./:=,-]*)",
+            r"(?:.*#\s+(?<run_cpus>[\d.,]+)\s+CPUs utilized)?",
+        ),
+        r"^<not \w+>|^#",
+    ],
+    table: "perf_stat",
     ..FORMAT
 };
 

@@ -1,6 +1,6 @@
 //! What lines say of the host.
 
-use crate::evidence::Statement;
+use crate::evidence::{Host, Source, Statement};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -12,7 +12,7 @@ pub(crate) fn set<T>(slot: &mut Option<Statement<T>>, value: Statement<T>) {
 }
 
 /// Architectures as uname, packages and images call them.
-pub(crate) const ARCHITECTURES: &str = "x86_64 amd64 aarch64 arm64 i386 i486 i586 i686 armv6l armv7l armv8l ppc64 ppc64le powerpc64 \
+const ARCHITECTURES: &str = "x86_64 amd64 aarch64 arm64 i386 i486 i586 i686 armv6l armv7l armv8l ppc64 ppc64le powerpc64 \
      powerpc64le riscv64 s390x sparc64 loongarch64 mips64";
 
 /// The architecture that a word names: `aarch64`, `linux/amd64`, sysstat's `_x86_64_`.
@@ -22,59 +22,112 @@ fn architecture_of(word: &str) -> Option<&str> {
     words::has(ARCHITECTURES, name).then_some(name)
 }
 
+/// Marks of a release of FreeBSD.
+const FREEBSD: &str = "-RELEASE|-STABLE|-CURRENT";
+
 /// Notes a fact by its name; what was said before stands, but of figures that change.
 pub(crate) fn say(fact: &str, value: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+    let value = value.trim_matches([' ', '|', '`', '*', ',']);
+    if value.is_empty() || value.starts_with("<!--") {
+        return;
+    }
     let text = reading.said(value.to_owned(), line);
-    let seconds = |unit: f64| number::plain(value).map_or(0.0, |value| value * unit);
-    let whole = value.parse::<u32>().ok().filter(|count| (1..=65_536).contains(count));
-    let count = whole.map(|count| reading.said(count, line));
-    let linux = reading.said("linux".to_owned(), line);
-    let source = reading.at(line);
     let host = &mut reading.evidence.host;
-    let mut up = |seconds: f64| {
-        let same = host.uptime_s.as_ref().filter(|up| up.source == source);
-        let value = same.map_or(0.0, |up| up.value) + seconds;
-        host.uptime_s = Some(Statement { value, source: source.clone() });
-    };
     match fact {
-        "cpus" => host.cpus = count.or(host.cpus.take()),
-        // Processors are counted from zero.
-        "processor" => {
-            let next = value.parse::<u32>().ok().map(|last| last.saturating_add(1).min(65_536));
-            host.cpus = next.map(|value| Statement { value, source }).or(host.cpus.take());
-        }
-        "numa_nodes" => host.numa_nodes = count.or(host.numa_nodes.take()),
         "cpu_model" => set(&mut host.cpu_model, text),
         "cpu_flags" => set(&mut host.cpu_flags, text),
+        "zfs_version" => set(&mut host.zfs_version, text),
+        // The module's stands before that of the commands.
+        "zfs_module" => host.zfs_version = Some(text),
+        "zfs_release" => {
+            let release = value.trim_start_matches('v').split(['-', ' ']).next();
+            let value = release.unwrap_or(value).to_owned();
+            host.zfs_version = Some(Statement { value, ..text });
+        }
+        "os" => set(&mut host.os, Statement { value: system(value), ..text }),
+        "kernel" => {
+            let release = value.split_whitespace().next().unwrap_or(value).to_owned();
+            let is_freebsd = words::contains(FREEBSD, &release);
+            let system = if is_freebsd { "freebsd" } else { "linux" }.to_owned();
+            set(&mut host.os, Statement { value: system, source: text.source.clone() });
+            set(&mut host.kernel, Statement { value: release, ..text });
+        }
+        "distribution" => {
+            if value.to_lowercase().contains("freebsd") {
+                let value = "freebsd".to_owned();
+                set(&mut host.os, Statement { value, source: text.source.clone() });
+            }
+            set(&mut host.distribution, text);
+        }
+        "distribution_version" => {
+            let near = |line: Option<u32>| line.zip(text.source.line).map(|(a, b)| a.abs_diff(b));
+            let name = host.distribution.as_mut().filter(|name| {
+                name.source.input == text.source.input && near(name.source.line) <= Some(3)
+            });
+            if let Some(name) = name {
+                name.value = format!("{} {value}", name.value);
+            }
+        }
+        "pretty_name" => host.distribution = Some(text),
         "virtual" => {
             let value = !value.eq_ignore_ascii_case("no");
-            set(&mut host.is_virtual, Statement { value, source });
+            set(&mut host.is_virtual, Statement { value, source: text.source });
         }
         "architecture" => {
             if let Some(name) = value.split_whitespace().rev().find_map(architecture_of) {
-                set(&mut host.architecture, Statement { value: name.to_owned(), source });
+                set(&mut host.architecture, Statement { value: name.to_owned(), ..text });
             }
         }
-        "linux" => {
-            set(&mut host.kernel, text);
-            set(&mut host.os, linux);
+        "ogive_mount" => host.ogive_mount = Some(text),
+        _ => say_figure(fact, value, text.source, host),
+    }
+}
+
+/// The system of a kernel's name.
+fn system(name: &str) -> String {
+    match name {
+        "SunOS" => "illumos".to_owned(),
+        "Darwin" => "macos".to_owned(),
+        name => name.to_lowercase(),
+    }
+}
+
+fn say_figure(fact: &str, value: &str, source: Source, host: &mut Host) {
+    let number = number::plain(value);
+    let count = value.parse::<u32>().ok().filter(|count| *count <= 65_536);
+    match (fact, number) {
+        ("cpus", _) => said(&mut host.cpus, count.filter(|count| *count > 0), source),
+        // Processors are counted from zero.
+        ("processor", _) => said(&mut host.cpus, count.map(|last| last + 1), source),
+        ("numa_nodes", _) => said(&mut host.numa_nodes, count, source),
+        ("ram", number) => said(&mut host.ram_bytes, number.map(|bytes| bytes as u64), source),
+        ("ram_kib", number) => {
+            said(&mut host.ram_bytes, number.map(|kibibytes| (kibibytes * 1024.0) as u64), source);
         }
-        "zfs_version" => set(&mut host.zfs_version, text),
-        "ram_kib" => {
-            let bytes = number::plain(value).map(|kibibytes| (kibibytes * 1024.0) as u64);
-            host.ram_bytes =
-                bytes.map(|value| Statement { value, source }).or(host.ram_bytes.take());
-        }
-        "load" => {
+        ("load", _) => {
             let all: Vec<f64> = value.split_whitespace().filter_map(number::plain).collect();
             if let [one, five, fifteen] = all[..] {
-                host.load = Some(Statement { value: [one, five, fifteen], source });
+                said(&mut host.load, Some([one, five, fifteen]), source);
             }
         }
-        "up_w" => up(seconds(604_800.0)),
-        "up_d" => up(seconds(86_400.0)),
-        "up_h" => up(seconds(3600.0)),
-        "up_m" => up(seconds(60.0)),
-        _ => up(seconds(1.0)),
+        (part, Some(number)) => {
+            let unit = match part {
+                "up_w" => 604_800.0,
+                "up_d" => 86_400.0,
+                "up_h" => 3600.0,
+                "up_m" => 60.0,
+                _ => 1.0,
+            };
+            let same = host.uptime_s.as_ref().filter(|up| up.source == source);
+            let sum = same.map_or(0.0, |up| up.value) + number * unit;
+            said(&mut host.uptime_s, Some(sum), source);
+        }
+        _ => {}
+    }
+}
+
+fn said<T>(slot: &mut Option<Statement<T>>, value: Option<T>, source: Source) {
+    if let Some(value) = value {
+        *slot = Some(Statement { value, source });
     }
 }

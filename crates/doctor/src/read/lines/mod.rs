@@ -5,7 +5,8 @@
 //! - `scope` is what the table is about, and begins one,
 //! - `text_state` is a word, `counter_sum` a figure that only grows,
 //! - `cpu_idle` is a part of the use of the CPUs since boot, in percent or in ticks,
-//! - `host_cpus` is a fact of the host (`host`),
+//! - `host_cpus` is a fact of the host (`host`), `run_real` one of a command (`timing`),
+//! - `parameter_value` is that of a parameter, whose name is `key`,
 //! - `log` goes to the log,
 //! - `key` is the name of the figure `value` or `counter_value` beside it, `unit` its unit,
 //! - any other name is a figure that is true at the moment.
@@ -18,7 +19,9 @@
 
 pub(crate) mod formats;
 mod host;
+mod timing;
 
+use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
@@ -31,7 +34,8 @@ use crate::read::text::reading::{Reading, Rows};
 use crate::read::text::section::Section;
 use crate::read::text::words;
 
-pub(crate) use host::{ARCHITECTURES, say, set};
+pub(crate) use host::{say, set};
+use timing::Run;
 
 /// A format as data; take [`FORMAT`] for what is not said.
 pub(crate) struct Format {
@@ -49,6 +53,10 @@ pub(crate) struct Format {
     pub(crate) table: &'static str,
     /// Whether each line is a table; else one ends where the next begins.
     pub(crate) each: bool,
+    /// The figure that counts lines of one scope; empty where each line is by itself.
+    pub(crate) count: &'static str,
+    /// Whether the first line of each scope goes to the log.
+    pub(crate) is_logged: bool,
     /// Whether rows are known without their heading.
     pub(crate) bare: bool,
     /// What figures without a unit are multiplied by.
@@ -71,6 +79,8 @@ pub(crate) const FORMAT: Format = Format {
     more: &[],
     table: "",
     each: false,
+    count: "",
+    is_logged: false,
     bare: false,
     scales: &[],
     files: "",
@@ -116,6 +126,9 @@ impl Format {
     }
 }
 
+/// Lines of more kinds are not counted.
+const MAX_COUNTED: usize = 10_000;
+
 /// What was read so far.
 struct Open<'f> {
     format: &'f Format,
@@ -123,6 +136,9 @@ struct Open<'f> {
     scope: Option<&'static str>,
     tables: Vec<Rows>,
     used: Option<CpuUse>,
+    run: Run,
+    /// Places of the tables that count, by their scopes.
+    counted: HashMap<String, usize>,
 }
 
 /// Reads a section.
@@ -133,6 +149,8 @@ pub(crate) fn read(format: &Format, section: &Section<'_>, reading: &mut Reading
         scope: file_of(format.files, section),
         tables: Vec::new(),
         used: None,
+        run: Run::of(section.hint.command.as_deref().unwrap_or_default()),
+        counted: HashMap::new(),
     };
     for line in section.lines {
         let text = line.text.trim();
@@ -172,13 +190,22 @@ impl Open<'_> {
         let Some(cell) = found.name(name).map(|cell| cell.as_str().trim()) else { return };
         let (table, name) = name.split_once('.').unwrap_or((self.format.table, name));
         match name.split_once('_').unwrap_or(("", name)) {
-            ("", "key" | "unit") => {}
+            ("", "key" | "unit" | "error") => {}
+            ("", "scope") if !self.format.count.is_empty() => {
+                let error = found.name("error").map_or("", |error| error.as_str());
+                self.count(&format!("{cell} {error}"), line, reading);
+            }
             ("", "scope") => {
                 let rows = reading.table(table).scope(cell).taken(self.taken_s);
                 self.tables.push(rows);
             }
             ("", "log") => reading.log(&format!("{} {cell}", self.format.name), line),
             ("host", fact) => host::say(fact, cell, line, reading),
+            ("run", part) => self.run.take(part, cell, line, reading),
+            ("parameter", _) => {
+                let key = found.name("key").map_or(name, |key| key.as_str());
+                reading.parameter(key, cell, line);
+            }
             ("cpu", part) => self.use_of_cpus(part, cell, line, reading),
             ("text", name) => self.table(table, reading).text(name, cell, line),
             ("counter", name) => {
@@ -188,6 +215,26 @@ impl Open<'_> {
             _ => {
                 let (name, value) = self.figure(name, cell, found);
                 self.table(table, reading).gauge(&name, value, line);
+            }
+        }
+    }
+
+    /// Counts a line among those of its scope, of which the first is shown in the log.
+    fn count(&mut self, scope: &str, line: &Line<'_>, reading: &mut Reading<'_>) {
+        let scope = scope.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(at) = self.counted.get(&scope) {
+            if let Some(Number::Gauge(count)) =
+                self.tables[*at].table.figures.first_mut().map(|figure| &mut figure.value)
+            {
+                *count += 1.0;
+            }
+        } else if self.tables.len() < MAX_COUNTED {
+            let mut rows = reading.table(self.format.table).scope(scope.clone());
+            rows.gauge(self.format.count, Some(1.0), line);
+            self.counted.insert(scope, self.tables.len());
+            self.tables.push(rows);
+            if self.format.is_logged {
+                reading.log(&format!("{} {}", self.format.name, line.text.trim()), line);
             }
         }
     }

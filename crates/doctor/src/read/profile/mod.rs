@@ -9,5 +9,4 @@ pub(super) mod kernel_stack;
 pub(super) mod locks;
 pub(super) mod perf_report;
 pub(super) mod perf_script;
-pub(super) mod perf_stat;
 pub(super) mod tool_stacks;

@@ -1,7 +1,6 @@
 //! Logs: dmesg and the journal (hung tasks, lockups, stalls, out of memory, I/O errors, call
-//! traces), ZFS's own `dbgmsg`, `udevadm monitor`, `strace`.
+//! traces), ZFS's own `dbgmsg`.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -9,7 +8,6 @@ use regex::Regex;
 use crate::evidence::Frame;
 use crate::read::profile::kernel_stack;
 use crate::read::text::clean::Line;
-use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 use crate::read::text::words;
@@ -152,81 +150,6 @@ pub(crate) fn read_dbgmsg(section: &Section<'_>, reading: &mut Reading<'_>) {
             Some(found) => reading.log(&found[1], line),
             None => reading.leave(line),
         }
-    }
-}
-
-static UDEV: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(KERNEL|UDEV)\s*\[\s*(\d+\.\d+)\]\s+(\w+)\s+(\S+)\s+\((\w+)\)")
-        .expect("a constant pattern")
-});
-
-/// Whether a line is one of `udevadm monitor`.
-pub(crate) fn is_udev(text: &str) -> bool {
-    UDEV.is_match(text.trim())
-}
-
-/// Reads `udevadm monitor`: every event to the log, and how often each device changed.
-pub(crate) fn read_udev(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut counts: BTreeMap<String, (f64, f64, f64, &Line<'_>)> = BTreeMap::new();
-    for line in section.lines {
-        let text = line.text.trim();
-        let Some(found) = UDEV.captures(text) else {
-            if !text.starts_with("monitor will print")
-                && !text.starts_with("UDEV - ")
-                && !text.starts_with("KERNEL - ")
-            {
-                reading.leave(line);
-            }
-            continue;
-        };
-        reading.log(&format!("udev {} {} {} {}", &found[1], &found[3], &found[4], &found[2]), line);
-        let at_s = number::plain(&found[2]).unwrap_or(0.0);
-        let entry =
-            counts.entry(format!("{} {}", &found[3], &found[4])).or_insert((0.0, at_s, at_s, line));
-        entry.0 += 1.0;
-        entry.1 = entry.1.min(at_s);
-        entry.2 = entry.2.max(at_s);
-    }
-    for (scope, (count, from_s, to_s, line)) in counts {
-        let mut table = reading.table("udev_events").scope(scope);
-        table.gauge("count", Some(count), line);
-        table.gauge("span_s", Some(to_s - from_s), line);
-        reading.push(table);
-    }
-}
-
-static STRACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:\[pid\s+\d+\]\s+|\d+\s+)?(?:\d+[:.][\d:.]+\s+)?([a-z_][a-z0-9_]*)\((.*)\)\s*=\s*(-?\d+|\?|0x[0-9a-f]+)(?:\s+(E[A-Z0-9]+)\b)?").expect("a constant pattern")
-});
-
-/// Whether a line is one of strace.
-pub(crate) fn is_strace(text: &str) -> bool {
-    STRACE.is_match(text.trim())
-}
-
-/// Reads strace: calls counted by name and error; the first of each kind is shown in the log.
-pub(crate) fn read_strace(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut counts: BTreeMap<String, (f64, &Line<'_>)> = BTreeMap::new();
-    for line in section.lines {
-        let text = line.text.trim();
-        let Some(found) = STRACE.captures(text) else {
-            if !text.starts_with("strace: ") && !text.starts_with("+++") && !text.starts_with("---")
-            {
-                reading.leave(line);
-            }
-            continue;
-        };
-        let error = found.get(4).map_or("ok", |error| error.as_str());
-        let scope = format!("{} {error}", &found[1]);
-        if !counts.contains_key(&scope) {
-            reading.log(&format!("strace {text}"), line);
-        }
-        counts.entry(scope).or_insert((0.0, line)).0 += 1.0;
-    }
-    for (scope, (count, line)) in counts {
-        let mut table = reading.table("strace").scope(scope);
-        table.gauge("calls", Some(count), line);
-        reading.push(table);
     }
 }
 

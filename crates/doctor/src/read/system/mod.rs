@@ -5,7 +5,6 @@
 //! system.
 
 pub(super) mod atopsar;
-pub(super) mod bug_form;
 pub(super) mod host;
 pub(super) mod interrupts;
 pub(super) mod load;

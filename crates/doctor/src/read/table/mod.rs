@@ -26,7 +26,8 @@ mod unit;
 pub(crate) use clock::is_moment;
 pub(crate) use engine::{Table, bare, is_row, read, read_with};
 pub(crate) use format::{
-    Boot, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, is_drawn, is_gap, rate,
+    Boot, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, is_drawn,
+    is_gap, rate,
 };
 pub(crate) use layout::Layout;
 pub(crate) use list::{is_branch, is_idle, name_of, note_wait, program};

@@ -7,6 +7,7 @@ use ogive_kstat::table::Kind;
 use regex::Regex;
 
 use super::kstat;
+use crate::read::lines;
 use crate::read::text::columns::without_bullet;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
@@ -26,22 +27,12 @@ static BARE: LazyLock<Regex> = LazyLock::new(|| {
 static SYSCTL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^((?:vfs|kern|vm|kstat|hw|debug|security|machdep|net|fs|dev|compat|user|p1003_1b)\.[A-Za-z0-9_.%/ -]*?[A-Za-z0-9_%-])\s*(?::\s|:$|=)\s*(.*)$").expect("a constant pattern")
 });
-static SETTING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^(?:export\s+)?([A-Z][A-Z0-9_]+)=(?:"([^"]*)"|'([^']*)'|(\S*))$"#)
-        .expect("a constant pattern")
-});
-
 /// Whether a line is a module parameter, with its path or by a name ZFS uses.
 pub(crate) fn is_parameter(text: &str) -> bool {
     let text = text.trim();
     MODULE.is_match(text)
         || SYSFS.is_match(text)
         || BARE.is_match(text) && !text.ends_with('.') && !text.contains(" at ")
-}
-
-/// Whether a line is a setting of a program.
-pub(crate) fn is_setting(text: &str) -> bool {
-    SETTING.is_match(text.trim())
 }
 
 /// Whether a line is a sysctl.
@@ -91,6 +82,10 @@ fn sysctl_kind(name: &str) -> Kind {
     if counts && !level { Kind::Counter } else { Kind::Gauge }
 }
 
+/// Sysctls that say what the host is.
+const OF_HOST: &str = "hw.ncpu=cpus hw.physmem=ram hw.realmem=ram hw.model=cpu_model kern.osrelease=kernel \
+     kern.ostype=os vfs.zfs.version.module=zfs_release";
+
 /// Reads sysctls: kstats become tables, the others parameters and, if numbers, a table `sysctl`.
 pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut kstats: Vec<((String, Option<String>), Rows)> = Vec::new();
@@ -125,7 +120,9 @@ pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
         };
         let (name, value) = (&found[1], &found[2]);
         reading.parameter(name, value, line);
-        host(name, value, line, reading);
+        if let Some(fact) = words::other(OF_HOST, name) {
+            lines::say(fact, value, line, reading);
+        }
         if let Some(value) = number::plain(value) {
             match sysctl_kind(name) {
                 Kind::Counter => numbers.counter(name, Some(value), line),
@@ -137,68 +134,6 @@ pub(crate) fn read_sysctl(section: &Section<'_>, reading: &mut Reading<'_>) {
         reading.push(table);
     }
     reading.push(numbers);
-}
-
-/// Sysctls that say what the host is.
-fn host(
-    name: &str,
-    value: &str,
-    line: &crate::read::text::clean::Line<'_>,
-    reading: &mut Reading<'_>,
-) {
-    let number = number::plain(value);
-    match name {
-        "hw.ncpu" => {
-            reading.evidence.host.cpus = number.map(|cpus| reading.said(cpus as u32, line))
-        }
-        "hw.physmem" | "hw.realmem" => {
-            reading.evidence.host.ram_bytes = number.map(|bytes| reading.said(bytes as u64, line))
-        }
-        "hw.model" => reading.evidence.host.cpu_model = Some(reading.said(value.to_owned(), line)),
-        "kern.osrelease" => {
-            reading.evidence.host.kernel = Some(reading.said(value.to_owned(), line))
-        }
-        "kern.ostype" => reading.evidence.host.os = Some(reading.said(value.to_lowercase(), line)),
-        "vfs.zfs.version.module" => {
-            let version =
-                value.trim_start_matches('v').split(['-', ' ']).next().unwrap_or(value).to_owned();
-            reading.evidence.host.zfs_version = Some(reading.said(version, line));
-        }
-        _ => {}
-    }
-}
-
-/// Reads `NAME="value"` settings; those of os-release say what the host is.
-pub(crate) fn read_settings(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut name_and_version = (None, None);
-    for line in section.lines {
-        let text = line.text.trim();
-        let Some(found) = SETTING.captures(text) else {
-            if !text.starts_with('#') {
-                reading.leave(line);
-            }
-            continue;
-        };
-        let value = (2..=4).find_map(|at| found.get(at)).map_or("", |value| value.as_str());
-        match &found[1] {
-            "PRETTY_NAME" | "DISTRIB_DESCRIPTION" => {
-                reading.evidence.host.distribution = Some(reading.said(value.to_owned(), line))
-            }
-            "NAME" => name_and_version.0 = Some((value.to_owned(), line)),
-            "VERSION" => name_and_version.1 = Some(value.to_owned()),
-            "ID" | "VERSION_ID" | "ID_LIKE" | "VERSION_CODENAME" | "HOME_URL" | "SUPPORT_URL"
-            | "BUG_REPORT_URL" | "PRIVACY_POLICY_URL" | "UBUNTU_CODENAME" | "LOGO"
-            | "ANSI_COLOR" | "CPE_NAME" | "DISTRIB_ID" | "DISTRIB_RELEASE" | "DISTRIB_CODENAME"
-            | "BUILD_ID" | "VARIANT" | "VARIANT_ID" | "DOCUMENTATION_URL" => {}
-            name => reading.parameter(name, value, line),
-        }
-    }
-    if let ((Some((name, line)), version), None) =
-        (name_and_version, &reading.evidence.host.distribution)
-    {
-        let text = version.map_or(name.clone(), |version| format!("{name} {version}"));
-        reading.evidence.host.distribution = Some(reading.said(text, line));
-    }
 }
 
 /// Reads `/proc/cmdline`: parameters of the kernel and, with a dot, of modules.
