@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::host::{self as live, cgroups, served, tasks};
-use super::lines::{self, formats as shapes};
+use super::lines;
+use super::lines::formats::{host as host_lines, memory as memory_lines, tools};
 use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, tool_stacks,
 };
@@ -273,6 +274,11 @@ impl Table {
 
     /// The first format that begins at the first of `lines`.
     fn begins(&self, lines: &[Line<'_>]) -> Option<&'static Format> {
+        // The seven numbers above a kstat do not say which it is.
+        let is_blank = |line: &Line<'_>| line.text.trim().is_empty();
+        let above = usize::from(kstat::is_header(lines.first()?.text.trim()));
+        let blank = lines[above..].iter().take(3).take_while(|line| is_blank(line)).count();
+        let lines = if above > 0 { &lines[above + blank..] } else { lines };
         let text = lines.first()?.text.trim();
         // Longer lines are data of formats that are known by their first line.
         if text.is_empty() || text.len() > 8192 {
@@ -352,67 +358,39 @@ fn soon(lines: &[Line<'_>], test: fn(&str) -> bool) -> bool {
     next.take(3).any(|line| test(&line.text))
 }
 
-/// A heading, or the seven numbers of a kstat with the heading below.
-fn begins_table(lines: &[Line<'_>], heading: fn(&str) -> bool) -> bool {
-    let below = || lines.get(1).is_some_and(|line| heading(line.text.trim()));
-    heading(first(lines)) || kstat::is_header(first(lines)) && below()
-}
-
-fn names_kstat_columns(text: &str) -> bool {
-    text.split_whitespace().eq(["name", "type", "data"])
-}
-
-fn begins_kstat(lines: &[Line<'_>]) -> bool {
-    names_kstat_columns(first(lines))
-        // This one has no heading.
-        || first(lines).starts_with("kfpu_allowed")
-        || kstat::is_header(first(lines)) && soon(lines, names_kstat_columns)
-}
-
 fn is_kstat_data(text: &str) -> bool {
-    always(text) && !kstat::is_header(text) && !names_kstat_columns(text)
+    always(text) && !kstat::is_header(text) && !words::begin_words("name type data", text)
 }
 
-fn begins_txgs(lines: &[Line<'_>]) -> bool {
-    begins_table(lines, |text| text.starts_with("txg ") && text.contains("otime"))
+fn is_taskq_summary(text: &str) -> bool {
+    text.starts_with('|') && text.contains("tasks on queue")
+        || text.starts_with("taskq name") && text.contains("[act")
 }
 
-fn begins_taskq_summary(lines: &[Line<'_>]) -> bool {
-    let mut above = lines.iter().take(3).map(|line| line.text.trim());
-    let is_bar = |text: &str| text.starts_with('|') && text.contains("tasks on queue");
-    let is_heading = |text: &str| text.starts_with("taskq name") && text.contains("[act");
-    kstat::is_header(first(lines)) && lines.get(1).is_some_and(|line| is_bar(line.text.trim()))
-        || is_bar(first(lines)) && above.any(is_heading)
-        || is_heading(first(lines))
+fn is_other_kstat(text: &str) -> bool {
+    text.starts_with("id ") && text.contains("mmp_delay")
+        || text.starts_with("UID ") && text.contains("objset")
+        || text.starts_with("pool_guid ")
 }
 
-fn begins_bench(lines: &[Line<'_>]) -> bool {
-    begins_table(lines, |text| text.starts_with("implementation"))
+fn is_dbgmsg(text: &str) -> bool {
+    words::begin_words("timestamp message", text) || log::is_dbgmsg(text)
 }
 
 fn is_bench_data(text: &str) -> bool {
     is_kstat_data(text) && !text.trim_start().starts_with("implementation")
 }
 
-fn begins_dbufs(lines: &[Line<'_>]) -> bool {
-    begins_table(lines, |text| text.starts_with("dbuf ") && text.contains("| arcbuf"))
-}
-
-fn begins_other_kstat(lines: &[Line<'_>]) -> bool {
-    begins_table(lines, |text| {
-        text.starts_with("id ") && text.contains("mmp_delay")
-            || text.starts_with("UID ") && text.contains("objset")
-            || text.starts_with("pool_guid ")
-    })
-}
-
-fn begins_dbgmsg(lines: &[Line<'_>]) -> bool {
-    begins_table(lines, |text| text.split_whitespace().eq(["timestamp", "message"]))
-        || log::is_dbgmsg(first(lines))
-}
-
 fn begins_perf_script(lines: &[Line<'_>]) -> bool {
     let Some(line) = lines.first() else { return false };
+    // A sample has a time with a colon behind it; nothing dearer is asked of other lines.
+    let is_time = |word: &str| {
+        let time = word.strip_suffix(':').and_then(|time| time.split_once('.'));
+        time.is_some_and(|(whole, _)| whole.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    if !line.text.split_ascii_whitespace().any(is_time) {
+        return false;
+    }
     let alone = || line.text.contains(" (") && line.text.ends_with(')');
     perf_script::is_header(&line.text) && (soon(lines, perf_script::is_frame) || alone())
 }
@@ -484,7 +462,7 @@ fn is_parameter(text: &str) -> bool {
 }
 
 fn is_dtrace(text: &str) -> bool {
-    shapes::DTRACE.is_first(text) || words::begin_words("CPU ID FUNCTION:NAME", text)
+    tools::DTRACE.is_first(text) || words::begin_words("CPU ID FUNCTION:NAME", text)
 }
 
 fn begins_atop(text: &str) -> bool {
@@ -506,19 +484,19 @@ static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", First("Children Self *|# Children Self *|Overhead *|# Overhead *|Samples: * of event|# Samples: * of event|PerfTop:|# To display the perf.data|# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
     format("perf report rows", ByLines(begins_perf_rows), perf_report::read).keeps(call_graph::is_drawn).absorbs(&["perf report rows"]),
-    lines(&shapes::PERF_HEADER).begins(ByLines(begins_perf_header)),
-    lines(&shapes::PERF_STAT),
+    lines(&host_lines::PERF_HEADER).begins(ByLines(begins_perf_header)),
+    lines(&tools::PERF_STAT),
     format("perf lock contention", First("contended total wait"), locks::read),
     format("lockstat", ByLine(locks::begins_lockstat), locks::read).with("indv events").row(locks::is_lockstat_row).filled(locks::is_lockstat_row),
     format("plockstat", ByLine(locks::begins_plockstat), locks::read).with("Count Mutex R/W").filled(is_figures),
     format("lock_stat", First("lock_stat version"), locks::read),
-    format("kstat", ByLines(begins_kstat), kstat::read_linux).row(kstat::is_known_row).filled(is_kstat_data),
-    format("txgs", ByLines(begins_txgs), txgs::read).filled(is_figures),
-    lines(&shapes::TASKQS).begins(ByLines(begins_taskq_summary)),
-    format("benchmark", ByLines(begins_bench), bench::read).filled(is_bench_data),
-    format("dbufs", ByLines(begins_dbufs), proc_stat::read_nothing).keeps(has_bar),
-    format("kstat of another shape", ByLines(begins_other_kstat), proc_stat::read_nothing),
-    format("dbgmsg", ByLines(begins_dbgmsg), log::read_dbgmsg).each_line().keeps(log::is_message),
+    format("kstat", First("name type data|kfpu_allowed"), kstat::read_linux).row(kstat::is_known_row).filled(is_kstat_data),
+    format("txgs", First("txg birth"), txgs::read).filled(is_figures),
+    lines(&memory_lines::TASKQS).begins(ByLine(is_taskq_summary)),
+    format("benchmark", First("implementation *"), bench::read).filled(is_bench_data),
+    format("dbufs", First("dbuf * arcbuf"), proc_stat::read_nothing).keeps(has_bar),
+    format("kstat of another shape", ByLine(is_other_kstat), proc_stat::read_nothing),
+    format("dbgmsg", ByLine(is_dbgmsg), log::read_dbgmsg).each_line().keeps(log::is_message),
     format("kstat of illumos", ByLine(kstat::is_illumos), kstat::read_illumos).each_line().keeps(is_illumos_row),
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
     format("arc_summary", First("ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size (current):|ARC Misc:|ARC Size:|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|File-Level Prefetch:|L2 ARC Summary|L2 ARC Summary:"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
@@ -546,35 +524,35 @@ static FORMATS: &[Format] = &[
     format("top", ByLine(screens::begins_top), screens::read_top).rows(&lists::TOP).filled(is_figures).keeps(screens::is_top_heading),
     format("ps", ByLines(ps::begins), ps::read).rows(&lists::PS).absorbs(&["ps"]),
     format("uptime", ByLine(load::is_uptime), load::read).with("up average: averages: average averages").each_line(),
-    format("w", First("USER TTY FROM LOGIN@|USER TTY LOGIN@"), load::read_logins),
-    format("loadavg", ByLine(load::is_proc_load), load::read).each_line(),
+    lines(&host_lines::LOGINS),
+    lines(&host_lines::LOADAVG),
     format("proc uptime", ByLine(proc_stat::is_uptime), proc_stat::read_uptime).each_line(),
-    lines(&shapes::MEMINFO),
+    lines(&memory_lines::MEMINFO),
     format("free", ByLines(begins_free), memory::read_free),
-    lines(&shapes::PROC_VMSTAT),
-    lines(&shapes::PRESSURE),
-    lines(&shapes::BUDDYINFO),
+    lines(&memory_lines::PROC_VMSTAT),
+    lines(&memory_lines::PRESSURE),
+    lines(&memory_lines::BUDDYINFO),
     format("zoneinfo", First("Node * zone *"), proc_stat::read_nothing).each_line().absorbs(&["vmstat file"]),
     table(&intervals::VMSTAT),
     format("atopsar", ByLine(atopsar::begins), atopsar::read).absorbs(&["atopsar"]),
     table(&intervals::DSTAT),
     table(&intervals::TURBOSTAT),
-    lines(&shapes::VMSTAT_SUMS),
+    lines(&memory_lines::VMSTAT_SUMS),
     table(&disks::CIFSIOSTAT),
     table(&intervals::SARS),
     table(&intervals::MPSTAT_ILLUMOS),
     table(&disks::IOSTAT),
     table(&disks::GSTAT),
-    lines(&shapes::SMARTCTL),
+    lines(&tools::SMARTCTL),
     format("interrupts", ByLine(interrupts::is_heading), interrupts::read).with("CPU0"),
-    lines(&shapes::VMSTAT_I),
+    lines(&memory_lines::VMSTAT_I),
     table(&disks::SWAP),
-    lines(&shapes::STRACE_C),
-    lines(&shapes::PG_TEST_FSYNC),
-    lines(&shapes::SPL_SLAB),
-    lines(&shapes::SLABINFO),
+    lines(&tools::STRACE_C),
+    lines(&tools::PG_TEST_FSYNC),
+    lines(&memory_lines::SPL_SLAB),
+    lines(&memory_lines::SLABINFO),
     table(&caches::SLABTOP),
-    format("task queues", First("taskq act nthr spwn"), small_tools::read_taskq),
+    lines(&memory_lines::TASKQ),
     format("zfs get", ByLine(properties::is_heading), properties::read_get).row(properties::is_row),
     format("zpool list", ByLine(has_heading_of_properties), properties::read_list),
     format("zpool status", ByLines(begins_zpool_status), zpool::read_status).absorbs(&["zpool status"]),
@@ -582,25 +560,25 @@ static FORMATS: &[Format] = &[
     format("module parameters", ByLine(is_parameter), parameters::read).row(is_parameter).each_line(),
     format("kernel stack", ByLines(begins_stack), kernel_stack::read).row(kernel_stack::is_frame).each_line(),
     format("kernel log", ByLine(log::is_dmesg), log::read_dmesg).each_line().absorbs(&["kernel stack"]),
-    lines(&shapes::UDEV),
-    lines(&shapes::STRACE),
+    lines(&host_lines::UDEV),
+    lines(&tools::STRACE),
     format("stacks of BPF tools", ByLine(tool_stacks::is_beginning), tool_stacks::read).keeps(tool_stacks::is_of).absorbs(&["stacks of BPF tools"]),
-    lines(&shapes::BPFTRACE),
-    lines(&shapes::DTRACE).begins(ByLine(is_dtrace)),
+    lines(&tools::BPFTRACE),
+    lines(&tools::DTRACE).begins(ByLine(is_dtrace)),
     format("zdb", ByLine(small_tools::is_metaslab), small_tools::read_zdb).each_line(),
     format("spindump", ByLine(spindump::begins), spindump::read).keeps(spindump::is_of).absorbs(&["spindump"]),
     format("sample", First("Call graph:"), small_tools::read_sample),
-    lines(&shapes::TIME),
-    lines(&shapes::BUG_FORM),
-    lines(&shapes::LSCPU),
-    lines(&shapes::VERSION),
-    lines(&shapes::ARCHITECTURE),
+    lines(&tools::TIME),
+    lines(&host_lines::BUG_FORM),
+    lines(&host_lines::LSCPU),
+    lines(&host_lines::VERSION),
+    lines(&host_lines::ARCHITECTURE),
     format("commands of ZFS", ByLine(commands::is_command), commands::read).each_line(),
     format("listed properties", ByLine(commands::is_listed), commands::read_listed).each_line(),
-    lines(&shapes::MDSTAT).absorbs(&["mdstat"]),
-    lines(&shapes::PROCINFO),
-    lines(&shapes::MODINFO),
-    lines(&shapes::SETTINGS),
+    lines(&memory_lines::MDSTAT).absorbs(&["mdstat"]),
+    lines(&memory_lines::PROCINFO),
+    lines(&host_lines::MODINFO),
+    lines(&host_lines::SETTINGS),
     format("rows without a heading", Nothing, bare::read).row(bare::is_row),
 ];
 
@@ -610,10 +588,10 @@ static WHOLE: &[Format] = &[
     format("thread statistics", ByLines(begins_task), tasks::read),
     format("diskstats", ByLine(live::disks::is_row), live::disks::read),
     format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),
-    lines(&shapes::MOUNTS),
+    lines(&host_lines::MOUNTS),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),
     format("kernel command line", ByLines(begins_command_line), parameters::read_command_line),
-    lines(&shapes::LAYOUT),
+    lines(&host_lines::LAYOUT),
     format(
         "schedstat",
         First("version 14|version 15|version 16|version 17"),

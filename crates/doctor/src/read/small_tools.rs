@@ -7,7 +7,7 @@ use regex::Regex;
 use super::text::clean::Line;
 use super::text::frame;
 use super::text::number;
-use super::text::reading::{Reading, Rows};
+use super::text::reading::Reading;
 use super::text::section::Section;
 use crate::evidence::{Frame, Profile, Stack};
 
@@ -184,46 +184,6 @@ fn unwind(
             });
         }
         path.pop();
-    }
-}
-
-/// Reads `/proc/spl/taskq` and `taskq-all`: threads and what is waiting, per queue.
-pub(crate) fn read_taskq(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut open: Option<(Rows, f64, &Line<'_>)> = None;
-    for line in section.lines {
-        let text = line.text.trim();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if words.is_empty() || words[0] == "taskq" {
-            continue;
-        }
-        if line.text.starts_with([' ', '\t']) {
-            if let Some((_, pending, _)) = &mut open {
-                *pending += words.iter().filter(|word| word.contains("(0x")).count() as f64;
-                if words[0] == "active:" {
-                    *pending = 0.0;
-                }
-            }
-            continue;
-        }
-        if words.len() < 9 {
-            reading.leave(line);
-            continue;
-        }
-        finish_queue(&mut open, reading);
-        let mut table = reading.table("taskq").scope(words[0]).taken(section.hint.time_s);
-        for (name, word) in ["active", "threads", "spawning", "threads_max"].iter().zip(&words[1..])
-        {
-            table.gauge(name, number::plain(word), line);
-        }
-        open = Some((table, 0.0, line));
-    }
-    finish_queue(&mut open, reading);
-}
-
-fn finish_queue(open: &mut Option<(Rows, f64, &Line<'_>)>, reading: &mut Reading<'_>) {
-    if let Some((mut table, pending, line)) = open.take() {
-        table.gauge("pending", Some(pending), line);
-        reading.push(table);
     }
 }
 

@@ -22,11 +22,6 @@ static ANY_LOAD: LazyLock<Regex> = LazyLock::new(|| {
 static UP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\bup\s+(?:(\d+)\s*(?:days?\(?s?\)?|\+)[,\s]*)?(?:(\d+):(\d\d)(?::(\d\d))?|(\d+)\s*min|(\d+)\s*hrs?|(\d+)\s*secs?)?").expect("a constant pattern")
 });
-static PROC_LOAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(\d+\.\d\d) (\d+\.\d\d) (\d+\.\d\d) (\d+)/(\d+) (\d+)$")
-        .expect("a constant pattern")
-});
-
 /// Reads the line with `load average:`; also the first line of top.
 pub(crate) fn heading(line: &Line<'_>, reading: &mut Reading<'_>) {
     let text = line.text.trim();
@@ -60,17 +55,7 @@ pub(crate) fn heading(line: &Line<'_>, reading: &mut Reading<'_>) {
 pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     for line in section.lines {
         let text = line.text.trim();
-        if let Some(found) = PROC_LOAD.captures(text) {
-            let part = |at: usize| number::plain(&found[at]);
-            let load = [part(1).unwrap_or(0.0), part(2).unwrap_or(0.0), part(3).unwrap_or(0.0)];
-            reading.evidence.host.load = Some(reading.said(load, line));
-            let mut table = reading.table("loadavg").taken(section.hint.time_s);
-            table.gauge("running", part(4), line);
-            table.gauge("threads", part(5), line);
-            table.gauge("last_pid", part(6), line);
-            reading.push(table);
-        } else if text.contains("load average") || text.contains(" up ") && ANY_LOAD.is_match(text)
-        {
+        if text.contains("load average") || text.contains(" up ") && ANY_LOAD.is_match(text) {
             heading(line, reading);
         } else {
             reading.leave(line);
@@ -86,26 +71,4 @@ pub(crate) fn is_uptime(text: &str) -> bool {
             time.split_whitespace().next().is_some_and(is_time)
                 && (LOAD.is_match(rest) || ANY_LOAD.is_match(rest))
         })
-}
-
-/// Reads who is logged in, below the line of `w`: a terminal and a time make a row, which says
-/// nothing of the host.
-pub(crate) fn read_logins(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let terminal = |word: &&str| {
-            ["pts/", "tty", "console", "seat", "hvc", "v0", ":", "-"]
-                .iter()
-                .any(|start| word.starts_with(start))
-        };
-        let is_row = words.len() >= 5 && words.get(1).is_some_and(terminal);
-        if !is_row && words.first() != Some(&"USER") {
-            reading.leave(line);
-        }
-    }
-}
-
-/// Whether a line is that of `/proc/loadavg`.
-pub(crate) fn is_proc_load(text: &str) -> bool {
-    PROC_LOAD.is_match(text.trim())
 }

@@ -2,8 +2,8 @@
 //! one row a bucket.
 //!
 //! Each row goes into the table `zpool_iostat_histogram` as it is. What a rule asks is said of all
-//! rows together: in `zpool_iostat_waits` the bucket below which half and 99% of the requests are,
-//! in `zpool_iostat_sizes` how large they are on average and which part is small or was aggregated.
+//! rows together: in `zpool_iostat_sizes` how large requests are on average and which part is small
+//! or was aggregated.
 //! The first report counts from boot, later ones an interval; the latest is what is used.
 
 use crate::read::text::clean::Line;
@@ -115,11 +115,9 @@ impl<'a, 'l> Histogram<'a, 'l> {
     }
 
     /// Says what all rows come to.
-    pub(super) fn end(mut self, reading: &mut Reading<'_>) {
-        self.rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        match self.kind {
-            Kind::Wait => self.waits(reading),
-            Kind::Size => self.sizes(reading),
+    pub(super) fn end(self, reading: &mut Reading<'_>) {
+        if self.kind == Kind::Size {
+            self.sizes(reading);
         }
     }
 
@@ -127,23 +125,6 @@ impl<'a, 'l> Histogram<'a, 'l> {
     fn column(&self, at: usize) -> impl Iterator<Item = (f64, f64)> + '_ {
         let count = move |values: &Vec<Option<f64>>| values.get(at).copied().flatten();
         self.rows.iter().filter_map(move |(bucket, values)| Some((*bucket, count(values)?)))
-    }
-
-    fn waits(&self, reading: &mut Reading<'_>) {
-        let mut table = reading.table("zpool_iostat_waits").scope(self.of.as_str());
-        for (at, name) in self.columns.iter().enumerate() {
-            let all: f64 = self.column(at).map(|(_, count)| count).sum();
-            for (percent, part) in [(50, 0.5), (99, 0.99)] {
-                let mut sum = 0.0;
-                let reached = self.column(at).find(|(_, count)| {
-                    sum += count;
-                    all > 0.0 && sum >= all * part
-                });
-                let bucket = reached.map(|(bucket, _)| bucket);
-                table.gauge(&format!("{name}_p{percent}_ns"), bucket, self.last);
-            }
-        }
-        reading.push(table);
     }
 
     fn sizes(&self, reading: &mut Reading<'_>) {
