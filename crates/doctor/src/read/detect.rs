@@ -17,7 +17,7 @@ use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, tool_stacks,
 };
 use super::small_tools;
-use super::system::{atopsar, host, interrupts, load, log, memory, proc_stat};
+use super::system::{atopsar, host, interrupts, log, memory, proc_stat};
 use super::table;
 use super::table::formats::{caches, disks, intervals, lists, systems};
 use super::text::clean::Line;
@@ -373,6 +373,14 @@ fn is_other_kstat(text: &str) -> bool {
         || text.starts_with("pool_guid ")
 }
 
+/// A time, and behind it what `uptime` prints.
+fn is_uptime(text: &str) -> bool {
+    let is_time = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(':');
+    let has_load = |text: &str| host_lines::UPTIME.is_first(text);
+    text.starts_with("load average") && has_load(text)
+        || text.split_once(" up ").is_some_and(|(time, rest)| is_time(time) && has_load(rest))
+}
+
 fn is_dbgmsg(text: &str) -> bool {
     words::begin_words("timestamp message", text) || log::is_dbgmsg(text)
 }
@@ -496,7 +504,7 @@ static FORMATS: &[Format] = &[
     format("benchmark", First("implementation *"), bench::read).filled(is_bench_data),
     format("dbufs", First("dbuf * arcbuf"), proc_stat::read_nothing).keeps(has_bar),
     format("kstat of another shape", ByLine(is_other_kstat), proc_stat::read_nothing),
-    format("dbgmsg", ByLine(is_dbgmsg), log::read_dbgmsg).each_line().keeps(log::is_message),
+    lines(&host_lines::DBGMSG).begins(ByLine(is_dbgmsg)),
     format("kstat of illumos", ByLine(kstat::is_illumos), kstat::read_illumos).each_line().keeps(is_illumos_row),
     format("sysctl", ByLine(parameters::is_sysctl), parameters::read_sysctl).row(parameters::is_sysctl).each_line(),
     format("arc_summary", First("ZFS Subsystem Report|ARC Summary:|ARC status:|ARC size (current):|ARC Misc:|ARC Size:|ARC Efficiency:|DMU Efficiency:|File-Level Prefetch|File-Level Prefetch:|L2 ARC Summary|L2 ARC Summary:"), arc_summary::read).absorbs(&["arc_summary", "module parameters", "sysctl"]),
@@ -523,10 +531,10 @@ static FORMATS: &[Format] = &[
     format("htop", ByLine(screens::begins_htop), screens::read_htop).rows(&systems::HTOP).absorbs(&["htop"]).filled(is_figures),
     format("top", ByLine(screens::begins_top), screens::read_top).rows(&lists::TOP).filled(is_figures).keeps(screens::is_top_heading),
     format("ps", ByLines(ps::begins), ps::read).rows(&lists::PS).absorbs(&["ps"]),
-    format("uptime", ByLine(load::is_uptime), load::read).with("up average: averages: average averages").each_line(),
+    lines(&host_lines::UPTIME).begins(ByLine(is_uptime)),
     lines(&host_lines::LOGINS),
     lines(&host_lines::LOADAVG),
-    format("proc uptime", ByLine(proc_stat::is_uptime), proc_stat::read_uptime).each_line(),
+    lines(&host_lines::PROC_UPTIME),
     lines(&memory_lines::MEMINFO),
     format("free", ByLines(begins_free), memory::read_free),
     lines(&memory_lines::PROC_VMSTAT),
@@ -584,7 +592,7 @@ static FORMATS: &[Format] = &[
 
 /// Formats that are only known as a whole, tried on sections that nothing above began.
 static WHOLE: &[Format] = &[
-    format("proc stat", First("cpu * * * * * *"), proc_stat::read),
+    lines(&host_lines::PROC_STAT).begins(First("cpu * * * * * *")),
     format("thread statistics", ByLines(begins_task), tasks::read),
     format("diskstats", ByLine(live::disks::is_row), live::disks::read),
     format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),

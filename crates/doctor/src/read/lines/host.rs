@@ -97,15 +97,23 @@ fn say_figure(fact: &str, value: &str, source: Source, host: &mut Host) {
     let count = value.parse::<u32>().ok().filter(|count| *count <= 65_536);
     match (fact, number) {
         ("cpus", _) => said(&mut host.cpus, count.filter(|count| *count > 0), source),
-        // Processors are counted from zero.
-        ("processor", _) => said(&mut host.cpus, count.map(|last| last + 1), source),
+        // Numbers begin at zero; those of processors that are switched off are left out.
+        ("processor", _) => {
+            let others = host.cpus.as_ref().filter(|cpus| {
+                cpus.source.input == source.input && count.is_some_and(|number| number > 0)
+            });
+            let cpus = others.map_or(0, |cpus| cpus.value) + 1;
+            said(&mut host.cpus, Some(cpus), source);
+        }
         ("numa_nodes", _) => said(&mut host.numa_nodes, count, source),
         ("ram", number) => said(&mut host.ram_bytes, number.map(|bytes| bytes as u64), source),
         ("ram_kib", number) => {
             said(&mut host.ram_bytes, number.map(|kibibytes| (kibibytes * 1024.0) as u64), source);
         }
-        ("load", _) => {
-            let all: Vec<f64> = value.split_whitespace().filter_map(number::plain).collect();
+        ("load" | "load_any", _) => {
+            // `12,34, 10,11, 9,87` has decimal commas.
+            let parts = value.split_whitespace().map(|part| part.trim_end_matches(','));
+            let all: Vec<f64> = parts.filter_map(number::plain).collect();
             if let [one, five, fifteen] = all[..] {
                 said(&mut host.load, Some([one, five, fifteen]), source);
             }
@@ -114,8 +122,8 @@ fn say_figure(fact: &str, value: &str, source: Source, host: &mut Host) {
             let unit = match part {
                 "up_w" => 604_800.0,
                 "up_d" => 86_400.0,
-                "up_h" => 3600.0,
-                "up_m" => 60.0,
+                "up_h" | "up_hours" => 3600.0,
+                "up_m" | "up_minutes" => 60.0,
                 _ => 1.0,
             };
             let same = host.uptime_s.as_ref().filter(|up| up.source == source);

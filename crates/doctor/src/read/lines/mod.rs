@@ -7,7 +7,7 @@
 //! - `cpu_idle` is a part of the use of the CPUs since boot, in percent or in ticks,
 //! - `host_cpus` is a fact of the host (`host`), `run_real` one of a command (`timing`),
 //! - `parameter_value` is that of a parameter, whose name is `key`,
-//! - `log` goes to the log,
+//! - `message` goes to the log, `log` behind the name of the format,
 //! - `key` is the name of the figure `value` or `counter_value` beside it, `unit` its unit,
 //! - any other name is a figure that is true at the moment.
 //!
@@ -31,7 +31,7 @@ use crate::evidence::{CpuUse, Figure, Number, Table};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::{Reading, Rows};
-use crate::read::text::section::Section;
+use crate::read::text::section::{Hint, Section};
 use crate::read::text::words;
 
 pub(crate) use host::{say, set};
@@ -53,6 +53,8 @@ pub(crate) struct Format {
     pub(crate) table: &'static str,
     /// Whether each line is a table; else one ends where the next begins.
     pub(crate) each: bool,
+    /// Whether a line is read by all shapes that fit it, and not by the first alone.
+    pub(crate) is_joint: bool,
     /// The figure that counts lines of one scope; empty where each line is by itself.
     pub(crate) count: &'static str,
     /// Whether the first line of each scope goes to the log.
@@ -79,6 +81,7 @@ pub(crate) const FORMAT: Format = Format {
     more: &[],
     table: "",
     each: false,
+    is_joint: false,
     count: "",
     is_logged: false,
     bare: false,
@@ -141,35 +144,30 @@ struct Open<'f> {
     counted: HashMap<String, usize>,
 }
 
+/// Reads a line by all the shapes that fit it; for readers of more than lines.
+pub(crate) fn note(format: &Format, line: &Line<'_>, reading: &mut Reading<'_>) {
+    let section = Section { lines: &[], hint: Hint::default() };
+    let mut open = Open::of(format, &section);
+    for shape in &format.compiled().all {
+        open.put_all(shape, line, reading);
+    }
+    open.end(reading);
+}
+
 /// Reads a section.
 pub(crate) fn read(format: &Format, section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut open = Open {
-        format,
-        taken_s: section.hint.time_s,
-        scope: file_of(format.files, section),
-        tables: Vec::new(),
-        used: None,
-        run: Run::of(section.hint.command.as_deref().unwrap_or_default()),
-        counted: HashMap::new(),
-    };
+    let mut open = Open::of(format, section);
     for line in section.lines {
         let text = line.text.trim();
         if text.is_empty() || format.is_heading(text) {
             continue;
         }
-        let Some(shape) = format.compiled().all.iter().find(|shape| shape.is_match(text)) else {
+        let shapes = format.compiled().all.iter().filter(|shape| shape.is_match(text));
+        let mut shapes = shapes.take(if format.is_joint { usize::MAX } else { 1 }).peekable();
+        if shapes.peek().is_none() {
             reading.leave(line);
-            continue;
-        };
-        for found in shape.captures_iter(text) {
-            // A scope begins the table, wherever it stands in the line.
-            for scopes in [true, false] {
-                let names = shape.capture_names().flatten();
-                names
-                    .filter(|name| name.ends_with("scope") == scopes)
-                    .for_each(|name| open.put(name, &found, line, reading));
-            }
         }
+        shapes.for_each(|shape| open.put_all(shape, line, reading));
         if format.each {
             open.end(reading);
         }
@@ -178,7 +176,32 @@ pub(crate) fn read(format: &Format, section: &Section<'_>, reading: &mut Reading
     reading.evidence.cpu.extend(open.used.map(in_percent));
 }
 
-impl Open<'_> {
+impl<'f> Open<'f> {
+    fn of(format: &'f Format, section: &Section<'_>) -> Self {
+        Self {
+            format,
+            taken_s: section.hint.time_s,
+            scope: file_of(format.files, section),
+            tables: Vec::new(),
+            used: None,
+            run: Run::of(section.hint.command.as_deref().unwrap_or_default()),
+            counted: HashMap::new(),
+        }
+    }
+
+    /// Puts what a shape matches in a line where its names say.
+    fn put_all(&mut self, shape: &Regex, line: &Line<'_>, reading: &mut Reading<'_>) {
+        for found in shape.captures_iter(line.text.trim()) {
+            // A scope begins the table, wherever it stands in the line.
+            for scopes in [true, false] {
+                let names = shape.capture_names().flatten();
+                names
+                    .filter(|name| name.ends_with("scope") == scopes)
+                    .for_each(|name| self.put(name, &found, line, reading));
+            }
+        }
+    }
+
     /// Puts what a group matched where its name says.
     fn put(
         &mut self,
@@ -199,6 +222,7 @@ impl Open<'_> {
                 let rows = reading.table(table).scope(cell).taken(self.taken_s);
                 self.tables.push(rows);
             }
+            ("", "message") => reading.log(cell, line),
             ("", "log") => reading.log(&format!("{} {cell}", self.format.name), line),
             ("host", fact) => host::say(fact, cell, line, reading),
             ("run", part) => self.run.take(part, cell, line, reading),

@@ -123,34 +123,12 @@ fn panic_frame(message: &str) -> Option<(Frame, Option<u64>)> {
     Some((Frame { kernel: Some(true), ..crate::read::text::frame::frame(&found[1], None) }, None))
 }
 
-static DBGMSG: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\d{9,}\s+(\S.*)$").expect("a constant pattern"));
-
-/// Whether a line is one of `dbgmsg`, once its heading was seen.
-pub(crate) fn is_message(text: &str) -> bool {
-    DBGMSG.is_match(text)
-}
-
 /// Whether a line is one of `dbgmsg`.
 pub(crate) fn is_dbgmsg(text: &str) -> bool {
     static ROW: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^\s*\d{9,11}\s+\w[\w-]*\.c:\d+:").expect("a constant pattern")
     });
     ROW.is_match(text)
-}
-
-/// Reads `/proc/spl/kstat/zfs/dbgmsg`.
-pub(crate) fn read_dbgmsg(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let text = line.text.trim();
-        if text.split_whitespace().eq(["timestamp", "message"]) || text.is_empty() {
-            continue;
-        }
-        match DBGMSG.captures(text) {
-            Some(found) => reading.log(&found[1], line),
-            None => reading.leave(line),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 pub(super) mod atopsar;
 pub(super) mod host;
 pub(super) mod interrupts;
-pub(super) mod load;
 pub(super) mod log;
 pub(super) mod memory;
 pub(super) mod proc_stat;

@@ -7,77 +7,11 @@
 use crate::evidence::{CpuUse, Evidence, Number, Table};
 use crate::read::host::tasks::{Interval, TICKS_PER_SECOND};
 use crate::read::host::{self, tasks};
-use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
 
 const CPU_FIGURES: [&str; 8] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
-
-/// Reads `/proc/stat`.
-pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let mut table = reading.table("proc_stat").taken(section.hint.time_s);
-    let mut cpus = 0;
-    for line in section.lines {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        match words.as_slice() {
-            ["cpu", ticks @ ..] => {
-                for (name, ticks) in CPU_FIGURES.iter().zip(ticks) {
-                    table.counter(&format!("{name}_ticks"), number::plain(ticks), line);
-                }
-            }
-            [cpu, ..] if cpu.starts_with("cpu") => {
-                cpus += 1;
-                reading.evidence.host.cpus = Some(reading.said(cpus, line));
-            }
-            [name @ ("ctxt" | "processes"), value, ..] => {
-                table.counter(name, number::plain(value), line)
-            }
-            [name @ ("procs_running" | "procs_blocked"), value, ..] => {
-                table.gauge(name, number::plain(value), line)
-            }
-            [name @ ("intr" | "softirq"), value, ..] => {
-                table.counter(name, number::plain(value), line)
-            }
-            ["btime", ..] | [] => {}
-            _ => reading.leave(line),
-        }
-    }
-    reading.push(table);
-}
-
-/// Whether a line is that of `/proc/uptime`, or of a time of capture.
-pub(crate) fn is_uptime(text: &str) -> bool {
-    let is_exact = |word: &str| {
-        let fraction = word.split_once('.').map(|(_, fraction)| fraction.len());
-        fraction == Some(2) && number::plain(word).is_some()
-    };
-    match text.split(' ').collect::<Vec<_>>()[..] {
-        [up, idle] => is_exact(up) && is_exact(idle),
-        ["begin", from, "end", to] => number::plain(from).and(number::plain(to)).is_some(),
-        _ => false,
-    }
-}
-
-/// Reads `/proc/uptime` and files that hold a time of capture.
-pub(crate) fn read_uptime(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        match words.as_slice() {
-            [up, _idle] => {
-                if let Some(up) = number::plain(up) {
-                    reading.evidence.host.uptime_s = Some(reading.said(up, line));
-                }
-            }
-            ["begin", from, "end", _to] => {
-                let mut table = reading.table("captured").taken(number::plain(from));
-                table.gauge("begin_s", number::plain(from), line);
-                reading.push(table);
-            }
-            _ => reading.leave(line),
-        }
-    }
-}
 
 fn figure(table: &Table, name: &str) -> Option<f64> {
     let figure = table.figures.iter().find(|figure| figure.name == name)?;

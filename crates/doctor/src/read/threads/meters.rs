@@ -12,7 +12,9 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use crate::evidence::{CpuUse, OneCpu, Statement};
-use crate::read::system::{load, memory};
+use crate::read::lines;
+use crate::read::lines::formats::host as formats;
+use crate::read::system::memory;
 use crate::read::table::{cpu, is_drawn, is_moment};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
@@ -139,7 +141,7 @@ impl Meters {
             return true;
         }
         if ["top - ", "last pid:", "load averages:"].iter().any(|begin| text.starts_with(begin)) {
-            load::heading(line, reading);
+            lines::note(&formats::UPTIME, line, reading);
             self.pages.push(self.singles.len());
             let rest = text.strip_prefix("last pid:").unwrap_or_default();
             let pid = rest.split([';', ' ']).find(|word| !word.is_empty());

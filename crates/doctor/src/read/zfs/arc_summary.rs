@@ -151,8 +151,6 @@ fn amount(words: &[&str]) -> Option<f64> {
     match words {
         // The old report writes thousands, millions, billions.
         [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
-        // The old report writes thousands, millions, billions.
-        [one] if one.ends_with('b') => number::count(&one.replace('b', "G")),
         [one] | [one, "Bytes" | "bytes" | "B"] => number::count(one),
         [value, unit @ ("KiB" | "MiB" | "GiB" | "TiB" | "PiB"), ..] => {
             number::bytes(&format!("{value}{unit}"))

@@ -204,3 +204,61 @@ pub(crate) static LOADAVG: Format = Format {
     table: "loadavg",
     ..FORMAT
 };
+
+/// `uptime`, the first line of `w`, and what stands above the list of `top`: load and uptime, in any
+/// language and with any decimal mark.
+pub(crate) static UPTIME: Format = Format {
+    name: "uptime",
+    words: "up average: averages: average averages",
+    is_joint: true,
+    shapes: &[
+        concat!(
+            r"load averages?:\s*(?<host_load>\d+[.,]\d+(?:,\s*|\s+)\d+[.,]\d+(?:,\s*|\s+)\d+[.,]\d+)",
+            r"|\p{L}\s?:\s*(?<host_load_any>\d+[.,]\d\d(?:,\s*|\s+)\d+[.,]\d\d(?:,\s*|\s+)\d+[.,]\d\d)$",
+        ),
+        // `up 90 days, 1:05`, FreeBSD's `up 3+04:05:06`.
+        concat!(
+            r"\bup\s+(?:(?<host_up_d>\d+)\s*(?:days?\(?s?\)?|\+)[,\s]*)?",
+            r"(?:(?<host_up_h>\d+):(?<host_up_m>\d\d)(?::(?<host_up_s>\d\d))?",
+            r"|(?<host_up_minutes>\d+)\s*min|(?<host_up_hours>\d+)\s*hrs?|(?<host_up_seconds>\d+)\s*secs?)?",
+        ),
+    ],
+    ..FORMAT
+};
+
+/// `/proc/uptime`, and times of capture.
+pub(crate) static PROC_UPTIME: Format = Format {
+    name: "proc uptime",
+    shapes: &[r"^(?<host_up_s>\d+\.\d\d) \d+\.\d\d$", r"^begin (?<begin_s>\d+\.\d+) end \d+\.\d+$"],
+    table: "captured",
+    each: true,
+    ..FORMAT
+};
+
+/// `/proc/stat`, which counts since boot.
+pub(crate) static PROC_STAT: Format = Format {
+    name: "proc stat",
+    heading: "",
+    shapes: &[
+        concat!(
+            r"^cpu\s+(?<counter_user_ticks>\d+) (?<counter_nice_ticks>\d+) (?<counter_system_ticks>\d+)",
+            r" (?<counter_idle_ticks>\d+) (?<counter_iowait_ticks>\d+) (?<counter_irq_ticks>\d+)",
+            r"(?: (?<counter_softirq_ticks>\d+))?(?: (?<counter_steal_ticks>\d+))?",
+        ),
+        r"^cpu(?<host_processor>\d+) ",
+        r"^(?<key>ctxt|processes|intr|softirq) (?<counter_value>\d+)",
+        r"^(?<key>procs_running|procs_blocked) (?<value>\d+)",
+        r"^btime ",
+    ],
+    table: "proc_stat",
+    ..FORMAT
+};
+
+/// ZFS's own log.
+pub(crate) static DBGMSG: Format = Format {
+    name: "dbgmsg",
+    heading: "timestamp message",
+    shapes: &[r"^\d{9,}\s+(?<message>\S.*)$", r"^\d+ \d+ 0x"],
+    more: &[r"^\d{9,}\s+\S"],
+    ..FORMAT
+};
