@@ -1,296 +1,25 @@
 //! The one table of formats: by which line each begins, which rows are known without their heading,
 //! and who reads it.
 //!
-//! A row says the words of its beginning: the first words of the line, the heading of a table, or
-//! words of which the line has one, with a test behind them. An index of all these words is derived
-//! from the rows, so that a line is tested by the few formats that one of its words names, and by
-//! those that no word tells. Order matters only where two entries match one line: the earlier wins.
-//! Nothing here looks at a file's name.
+//! Order matters only where two entries match one line: the earlier wins. Nothing here looks at a
+//! file's name.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::format::{Begins, Format, Index, Table, always, format, lines, table};
 use super::host::{self as live, cgroups, served, tasks};
-use super::lines;
 use super::lines::formats::{host as host_lines, memory as memory_lines, tools};
 use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, tool_stacks,
 };
 use super::small_tools;
 use super::system::{atopsar, host, interrupts, log, memory, proc_stat};
-use super::table;
 use super::table::formats::{caches, disks, intervals, lists, systems};
+use super::table::{Layout, bare as bare_layouts, is_row};
 use super::text::clean::Line;
-use super::text::reading::Reading;
-use super::text::section::Section;
 use super::text::words;
 use super::threads::{bare, counters, groups, ps, screens, spindump, thread_tools, windows};
 use super::zfs::{arc_summary, bench, commands, kstat, parameters, properties, txgs, zpool};
-
-type Read = fn(&Section<'_>, &mut Reading<'_>);
-
-/// How the first line of a format is known.
-#[derive(Clone, Copy)]
-enum Begins {
-    /// By its first words: phrases that bars divide, in which `*` is any word.
-    First(&'static str),
-    /// By the line alone.
-    Line(fn(&str) -> bool),
-    /// By the line and the next few.
-    Lines(fn(&[Line<'_>]) -> bool),
-    /// By the words of the heading of a table.
-    Heading,
-    /// By the shapes of its lines.
-    Shape,
-    /// Only by its rows.
-    Nothing,
-}
-
-/// One format.
-pub(crate) struct Format {
-    /// What people call it.
-    pub(crate) name: &'static str,
-    begins: Begins,
-    /// A line that begins it has one of these words; empty where none is sure.
-    words: &'static str,
-    row: fn(&str) -> bool,
-    /// Whether every line of it is a beginning, so that neighbours belong together.
-    pub(crate) each_line: bool,
-    filled: fn(&str) -> bool,
-    keeps: fn(&str) -> bool,
-    absorbs: &'static [&'static str],
-    /// The table that it is, or has below other lines.
-    table: &'static [table::Format],
-    /// The shapes of its lines.
-    lines: Option<&'static lines::Format>,
-    /// Its reader; without one it is nothing but a table.
-    read: Option<Read>,
-}
-
-const fn format(name: &'static str, begins: Begins, read: Read) -> Format {
-    let absorbs = &[];
-    Format {
-        name,
-        begins,
-        words: "",
-        row: never,
-        each_line: false,
-        filled: always,
-        keeps: never,
-        absorbs,
-        table: &[],
-        lines: None,
-        read: Some(read),
-    }
-}
-
-/// A table whose format is data.
-const fn table(formats: &'static [table::Format]) -> Format {
-    Format { read: None, ..format(formats[0].name, Begins::Heading, nothing).rows(formats) }
-}
-
-/// A format of lines, which is data.
-const fn lines(format: &'static lines::Format) -> Format {
-    let is_headed = !format.heading.is_empty();
-    let begins = if is_headed { Begins::First(format.heading) } else { Begins::Shape };
-    let each_line = !is_headed;
-    let words = format.words;
-    Format { lines: Some(format), words, each_line, ..self::format(format.name, begins, nothing) }
-}
-
-fn nothing(_: &Section<'_>, _: &mut Reading<'_>) {}
-
-impl Format {
-    /// Known otherwise.
-    const fn begins(self, begins: Begins) -> Self {
-        Self { begins, ..self }
-    }
-
-    /// A line that begins it has one of these words.
-    const fn with(self, words: &'static str) -> Self {
-        Self { words, ..self }
-    }
-
-    /// Also known without heading, by this test of a row.
-    const fn row(self, row: fn(&str) -> bool) -> Self {
-        Self { row, ..self }
-    }
-
-    /// Its rows are those of a table.
-    const fn rows(self, table: &'static [table::Format]) -> Self {
-        Self { table, ..self }
-    }
-
-    /// Every line of it matches its beginning.
-    const fn each_line(self) -> Self {
-        Self { each_line: true, ..self }
-    }
-
-    /// Headings in a row are one beginning until a line satisfies this.
-    const fn filled(self, filled: fn(&str) -> bool) -> Self {
-        Self { filled, ..self }
-    }
-
-    /// Lines that surely belong to a section that has begun.
-    const fn keeps(self, keeps: fn(&str) -> bool) -> Self {
-        Self { keeps, ..self }
-    }
-
-    /// Formats whose beginnings are part of this one.
-    const fn absorbs(self, absorbs: &'static [&'static str]) -> Self {
-        Self { absorbs, ..self }
-    }
-
-    /// Reads a section.
-    pub(crate) fn read(&self, section: &Section<'_>, reading: &mut Reading<'_>) {
-        match (self.lines, self.read) {
-            (Some(format), _) => lines::read(format, section, reading),
-            (None, Some(read)) => read(section, reading),
-            (None, None) => table::read(self.table, section, reading),
-        }
-    }
-
-    /// The columns under a heading, if this is a table of which `text` names the columns.
-    pub(crate) fn layout<'h>(&self, text: &'h str) -> Option<table::Layout<'h>> {
-        let format = self.table.iter().find(|format| format.is_heading(text.trim()))?;
-        Some(table::Layout::under(format, text))
-    }
-
-    /// Whether `text` surely belongs to a section of this format.
-    pub(crate) fn is_kept(&self, text: &str) -> bool {
-        (self.keeps)(text)
-            || self.lines.is_some_and(|format| format.is_of(text))
-            || !self.table.is_empty() && self.is(bare_row(text))
-    }
-
-    fn is(&self, other: Option<&Self>) -> bool {
-        other.is_some_and(|other| std::ptr::eq(self, other))
-    }
-
-    /// Whether `text` is a row of data of this format.
-    pub(crate) fn is_filled_by(&self, text: &str) -> bool {
-        self.lines.map_or_else(|| (self.filled)(text), |format| format.is_row(text))
-    }
-
-    /// Whether `text` is known to be a row of it without its heading.
-    fn is_row(&self, text: &str) -> bool {
-        (self.row)(text) || self.lines.is_some_and(|format| format.bare && format.is_row(text))
-    }
-
-    /// Whether the beginning of `other` is part of this format.
-    pub(crate) fn takes_in(&self, other: &Format) -> bool {
-        let is_same = self.read.is_none() && self.name == other.name;
-        is_same || self.absorbs.contains(&other.name)
-    }
-}
-
-impl std::fmt::Debug for Format {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-fn never(_: &str) -> bool {
-    false
-}
-
-fn always(text: &str) -> bool {
-    !text.trim().is_empty()
-}
-
-/// A table with the index of its words.
-struct Table {
-    formats: &'static [Format],
-    index: LazyLock<Index>,
-}
-
-/// Places of formats in their table, a bit each.
-type Places = u128;
-
-/// Which formats a word names.
-struct Index {
-    by_word: HashMap<&'static str, Places>,
-    /// Those that no word names.
-    others: Places,
-}
-
-impl Index {
-    fn of(formats: &'static [Format]) -> Self {
-        let mut index = Self { by_word: HashMap::new(), others: 0 };
-        for (at, format) in formats.iter().enumerate() {
-            let place = 1 << at;
-            match format.naming_words() {
-                Some(words) => words
-                    .into_iter()
-                    .for_each(|word| *index.by_word.entry(word).or_default() |= place),
-                None => index.others |= place,
-            }
-        }
-        index
-    }
-
-    /// The places of the formats of which `text` can be the beginning.
-    fn places(&self, text: &str) -> Places {
-        let words = text.split(table::is_gap).filter_map(|word| self.by_word.get(word));
-        words.fold(self.others, |places, more| places | more)
-    }
-}
-
-impl Format {
-    /// Words of which each line that begins the format has one; `None` if there are none.
-    fn naming_words(&self) -> Option<Vec<&'static str>> {
-        match self.begins {
-            _ if !self.words.is_empty() => Some(self.words.split(' ').collect()),
-            Begins::First(phrases) => phrases
-                .split('|')
-                .map(|phrase| phrase.split(' ').find(|word| *word != "*"))
-                .collect(),
-            Begins::Heading => {
-                let each = self.table.iter().map(table::Format::naming_words);
-                Some(each.collect::<Option<Vec<_>>>()?.concat())
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether it begins at the first of `lines`, which is `text`.
-    fn is_begun_by(&self, text: &str, lines: &[Line<'_>]) -> bool {
-        match self.begins {
-            Begins::Shape => self.lines.is_some_and(|format| format.is_row(text)),
-            Begins::First(phrases) => words::begin_words(phrases, text),
-            Begins::Line(test) => test(text),
-            Begins::Lines(test) => test(lines),
-            Begins::Heading => self.table.iter().any(|table| table.begins(text)),
-            Begins::Nothing => false,
-        }
-    }
-}
-
-impl Table {
-    const fn of(formats: &'static [Format], index: fn() -> Index) -> Self {
-        assert!(formats.len() <= Places::BITS as usize, "a bit a format");
-        Self { formats, index: LazyLock::new(index) }
-    }
-
-    /// The first format that begins at the first of `lines`.
-    fn begins(&self, lines: &[Line<'_>]) -> Option<&'static Format> {
-        // The seven numbers above a kstat do not say which it is.
-        let is_blank = |line: &Line<'_>| line.text.trim().is_empty();
-        let above = usize::from(kstat::is_header(lines.first()?.text.trim()));
-        let blank = lines[above..].iter().take(3).take_while(|line| is_blank(line)).count();
-        let lines = if above > 0 { &lines[above + blank..] } else { lines };
-        let text = lines.first()?.text.trim();
-        // Longer lines are data of formats that are known by their first line.
-        if text.is_empty() || text.len() > 8192 {
-            return None;
-        }
-        let places = self.index.places(text);
-        let mut formats = self.formats.iter().enumerate();
-        let found =
-            formats.find(|(at, format)| places & (1 << at) != 0 && format.is_begun_by(text, lines));
-        found.map(|(_, format)| format)
-    }
-}
 
 static TABLE: Table = Table::of(FORMATS, || Index::of(FORMATS));
 static WHOLE_TABLE: Table = Table::of(WHOLE, || Index::of(WHOLE));
@@ -313,6 +42,11 @@ pub(crate) fn whole(lines: &[Line<'_>]) -> Option<&'static Format> {
     WHOLE_TABLE.begins(lines)
 }
 
+/// Whether `text` surely belongs to a section of `format` that has begun.
+pub(crate) fn is_kept(format: &Format, text: &str) -> bool {
+    format.keeps_line(text) || !format.table.is_empty() && format.is(bare_row(text))
+}
+
 /// The format of which `text` is a row, without heading.
 pub(crate) fn row(text: &str) -> Option<&'static Format> {
     if text.len() > 4096 {
@@ -323,17 +57,17 @@ pub(crate) fn row(text: &str) -> Option<&'static Format> {
 }
 
 /// Columns of rows of lists that have lost their heading, with their format.
-static BARE: LazyLock<Vec<(&Format, table::Layout<'static>)>> = LazyLock::new(|| {
+static BARE: LazyLock<Vec<(&Format, Layout<'static>)>> = LazyLock::new(|| {
     let bare = |format: &'static Format| {
         let lists = format.table.iter().filter(|table| table.percent.is_some());
-        lists.flat_map(table::bare).map(move |layout| (format, layout))
+        lists.flat_map(bare_layouts).map(move |layout| (format, layout))
     };
     FORMATS.iter().flat_map(bare).collect()
 });
 
 /// The format of a list that `text` is a row of by its columns.
 fn bare_row(text: &str) -> Option<&'static Format> {
-    BARE.iter().find(|(_, layout)| table::is_row(layout, text)).map(|(format, _)| *format)
+    BARE.iter().find(|(_, layout)| is_row(layout, text)).map(|(format, _)| *format)
 }
 
 fn is_pool_state(text: &str) -> bool {
@@ -412,11 +146,6 @@ fn begins_perf_rows(lines: &[Line<'_>]) -> bool {
         })
 }
 
-fn begins_perf_header(lines: &[Line<'_>]) -> bool {
-    first(lines).starts_with("# ========")
-        && soon(lines, |text| text.contains("captured on") || text.contains("hostname"))
-}
-
 fn begins_zpool_status(lines: &[Line<'_>]) -> bool {
     let next =
         |text: &str| ["state:", "id:", "scan:"].iter().any(|field| text.trim().starts_with(field));
@@ -492,7 +221,7 @@ static FORMATS: &[Format] = &[
     format("perf script", ByLines(begins_perf_script), perf_script::read).each_line().keeps(perf_script::is_sure_frame),
     format("perf report", First("Children Self *|# Children Self *|Overhead *|# Overhead *|Samples: * of event|# Samples: * of event|PerfTop:|# To display the perf.data|# Total Lost Samples"), perf_report::read).row(perf_report::is_row).keeps(call_graph::is_drawn).filled(perf_report::is_data).absorbs(&["perf report rows"]),
     format("perf report rows", ByLines(begins_perf_rows), perf_report::read).keeps(call_graph::is_drawn).absorbs(&["perf report rows"]),
-    lines(&host_lines::PERF_HEADER).begins(ByLines(begins_perf_header)),
+    lines(&host_lines::PERF_HEADER),
     lines(&tools::PERF_STAT),
     format("perf lock contention", First("contended total wait"), locks::read),
     format("lockstat", ByLine(locks::begins_lockstat), locks::read).with("indv events").row(locks::is_lockstat_row).filled(locks::is_lockstat_row),

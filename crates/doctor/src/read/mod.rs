@@ -9,24 +9,26 @@
 //! What a reader does not know goes on: rows without their heading are tried once more. What
 //! no format claims is counted and listed with its line; nothing in it is taken for a measurement.
 //!
-//! Readers stand by what they read: `zfs`, `profile` (where code was), `threads`, `system` (the
-//! host and its kernel). `small_tools` has those of all kinds of which few lines are pasted. Under
+//! Most formats are data: those of tables (`table`), and those whose lines stand by themselves
+//! (`lines`). Readers in Rust stand by what they read: `zfs`, `profile` (where code was), `threads`,
+//! `system` (the host and its kernel); `small_tools` has those of which few lines are pasted. Under
 //! all of them is `text`. Above them `split` cuts sections by `detect`, which alone knows every
 //! format.
 //!
 //! To add a table: an entry in `table/formats`, a row `table(&...)` in `FORMATS` of `detect.rs`,
-//! and a sample. Another reader is a file with its kind, with `pub(crate) fn read(&Section, &mut
-//! Reading)`
-//! (`system/slab.rs` is a short one), a row in `FORMATS` of `detect.rs`, a sample in
-//! `tests/read_samples`, and `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden`,
-//! whose new file is then to be read. A line that a reader does not know is given back with
-//! `Reading::leave`. Names of tables are those that docs/rules.md lists for authors of rules.
+//! and a sample in `tests/read_samples`. To add lines: an entry in `lines/formats`, a row
+//! `lines(&...)`, and a sample. Another reader is a file with its kind, with
+//! `pub(crate) fn read(&Section, &mut Reading)` (`system/interrupts.rs` is a short one), and a row
+//! `format(...)`. Then `OGIVE_UPDATE_GOLDEN=1 cargo test -p ogive-doctor --test read_golden`, whose
+//! new file is to be read. A line that a reader does not know is given back with `Reading::leave`.
+//! Names of tables are those that docs/rules.md lists for authors of rules.
 //!
 //! Invariants: no input panics; memory is bounded by the limits in `text::clean`; no line is
 //! dropped without a trace; a figure that is not there is not zero.
 
 mod commands;
 mod detect;
+mod format;
 pub(crate) mod host;
 mod impossible;
 mod lines;
@@ -47,6 +49,7 @@ pub use text::clean::{MAX_LINE_BYTES, MAX_TEXT_BYTES};
 
 use crate::atlas::system_of;
 use crate::evidence::{CpuUse, Evidence, Input, Number, OneCpu, Statement, Thread};
+use format::Format;
 use profile::folded;
 use system::proc_stat;
 use text::boundary;
@@ -208,7 +211,7 @@ fn note_system(lines: &[Line<'_>], reading: &mut Reading<'_>) {
 }
 
 /// A format that is known only by a section as a whole.
-fn whole(section: &Section<'_>) -> Option<&'static detect::Format> {
+fn whole(section: &Section<'_>) -> Option<&'static Format> {
     let start = section.lines.iter().position(|line| !line.text.trim().is_empty())?;
     let lines = &section.lines[start..];
     detect::whole(lines)
@@ -265,7 +268,7 @@ fn leave_unread(number: u32, text: &str, reading: &mut Reading<'_>) {
 }
 
 /// The format of the rows from `start` on, and where they end.
-fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static detect::Format, usize)> {
+fn run_of_rows(lines: &[Line<'_>], start: usize) -> Option<(&'static Format, usize)> {
     let format_of = |line: &Line<'_>| {
         if boundary::is_heading(&line.text) {
             None

@@ -5,7 +5,8 @@
 //! fence) or where a line begins another format; everything behind it belongs to it until the next.
 
 use super::commands::{self, Typed};
-use super::detect::{self, Format};
+use super::detect;
+use super::format::Format;
 use super::table::Layout;
 use super::text::boundary;
 use super::text::clean::Line;
@@ -46,7 +47,7 @@ pub(crate) fn split<'a>(lines: &'a [Line<'a>], name: &str) -> (Vec<Formatted<'a>
             continue;
         }
         let begins = match format {
-            Some(current) if current.is_kept(&line.text) => None,
+            Some(current) if detect::is_kept(current, &line.text) => None,
             _ => detect::begins(&lines[index..]),
         };
         if let Some(next) = begins {

@@ -38,14 +38,15 @@ pub(crate) static LSCPU: Format = Format {
 /// The header that `perf report --header-only` prints.
 pub(crate) static PERF_HEADER: Format = Format {
     name: "perf header",
+    heading: "# ========",
     shapes: &[
         r"^#\s*os release : (?<host_kernel>.*)$",
         r"^#\s*nrcpus online : (?<host_cpus>\d+)$",
         r"^#\s*arch : (?<host_architecture>.*)$",
         r"^#\s*cpudesc : (?<host_cpu_model>.*)$",
         r"^#\s*total memory : (?<host_ram_kib>\d+) kB$",
-        r"^#",
     ],
+    more: &[r"^#"],
     ..FORMAT
 };
 
