@@ -1,21 +1,13 @@
 //! Memory: `free` in all languages.
 
-use crate::evidence::Statement;
 use crate::read::text::number;
-use crate::read::text::reading::{Reading, Rows};
+use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
 /// Columns of `free` with the name of `/proc/meminfo`.
-const FREE_COLUMNS: [(&str, &str); 8] = [
-    ("total", "MemTotal_bytes"),
-    ("free", "MemFree_bytes"),
-    ("shared", "Shmem_bytes"),
-    ("available", "MemAvailable_bytes"),
-    ("buffers", "Buffers_bytes"),
-    ("cached", "Cached_bytes"),
-    ("used", "used_bytes"),
-    ("buff/cache", "buff_cache_bytes"),
-];
+const FREE_COLUMNS: &str = "total=MemTotal_bytes free=MemFree_bytes shared=Shmem_bytes available=MemAvailable_bytes \
+     buffers=Buffers_bytes cached=Cached_bytes used=used_bytes buff/cache=buff_cache_bytes";
 
 /// The columns by place, for languages other than English: with buffers and cache together, and
 /// apart (`free -w`).
@@ -86,13 +78,8 @@ pub(crate) fn read_free(section: &Section<'_>, reading: &mut Reading<'_>) {
                 table.gauge(&swap_name(column), figure(cell), line);
                 continue;
             }
-            let known = FREE_COLUMNS.iter().find(|(known, _)| known == column);
-            if let Some((_, figure_name)) = known {
+            if let Some(figure_name) = words::other(FREE_COLUMNS, column) {
                 table.gauge(figure_name, figure(cell), line);
-            }
-            if *column == "total" && reading.evidence.host.ram_bytes.is_none() {
-                reading.evidence.host.ram_bytes =
-                    figure(cell).map(|bytes| reading.said(bytes as u64, line));
             }
         }
         memory_read |= !total;
@@ -116,17 +103,5 @@ fn free_unit(total: Option<f64>) -> f64 {
         // `free -b` of anything from 1 GiB up would be a terabyte in KiB.
         Some(total) if total >= 8_589_934_592.0 => 1.0,
         _ => 1024.0,
-    }
-}
-
-/// The host's memory, from the table that has it.
-pub(crate) fn ram(memory: &Rows, reading: &mut Reading<'_>) {
-    let total = memory.table.figures.iter().find(|figure| figure.name == "MemTotal_bytes");
-    if let Some(figure) = total
-        && let crate::evidence::Number::Gauge(bytes) = figure.value
-        && reading.evidence.host.ram_bytes.is_none()
-    {
-        let source = figure.source.clone();
-        reading.evidence.host.ram_bytes = Some(Statement { value: bytes as u64, source });
     }
 }

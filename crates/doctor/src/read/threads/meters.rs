@@ -14,7 +14,6 @@ use regex::{Captures, Regex};
 use crate::evidence::{CpuUse, OneCpu, Statement};
 use crate::read::lines;
 use crate::read::lines::formats::host as formats;
-use crate::read::system::memory;
 use crate::read::table::{cpu, is_drawn, is_moment};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
@@ -169,7 +168,6 @@ impl Meters {
             reading.evidence.cpu.extend(means);
         }
         reading.evidence.single_cpus.append(&mut self.singles);
-        memory::ram(&self.memory, reading);
         reading.push(self.memory);
         reading.push(self.tasks);
     }

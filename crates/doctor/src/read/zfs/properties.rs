@@ -182,6 +182,8 @@ pub(crate) fn is_list_heading(text: &str) -> bool {
 /// Reads `zpool list` (with `-v` the devices are passed over) and `zfs list`.
 pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut columns: Option<Columns<'_>> = None;
+    let mut heading_is_indented = false;
+    let is_indented = |line: &Line<'_>| line.text.starts_with([' ', '\t']);
     for line in section.lines {
         let text = line.text.trim();
         if text.is_empty() {
@@ -193,6 +195,7 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
         }
         if is_list_heading(text) {
             columns = Some(Columns::of(text));
+            heading_is_indented = is_indented(line);
             continue;
         }
         let Some(columns) = &columns else {
@@ -201,29 +204,15 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
         };
         let Some(cells) = columns.words(text).or_else(|| columns.cells(text)) else {
             // Devices and groups of `-v` have fewer cells.
-            if !line.text.starts_with([' ', '\t'])
-                && !matches!(
-                    text.split_whitespace().next(),
-                    Some("logs" | "cache" | "spares" | "special" | "dedup" | "mirror")
-                )
-            {
+            let first = text.split_whitespace().next().unwrap_or_default();
+            if !is_indented(line) && !words::has("logs cache spares special dedup mirror", first) {
                 reading.leave(line);
             }
             continue;
         };
         let of_pool = columns.position(&["HEALTH", "FRAG", "CAP", "ALLOC"]).is_some();
-        if of_pool
-            && line.text.starts_with([' ', '\t'])
-            && cells[0] != text.split_whitespace().next().unwrap_or_default()
-        {
-            continue;
-        }
-        let indented = line.text.starts_with([' ', '\t'])
-            && section
-                .lines
-                .iter()
-                .any(|other| is_list_heading(&other.text) && !other.text.starts_with([' ', '\t']));
-        if of_pool && indented {
+        // Devices stand below their pool, farther in than the heading.
+        if of_pool && is_indented(line) && !heading_is_indented {
             continue;
         }
         for (column, cell) in columns.names().iter().zip(&cells) {
@@ -234,12 +223,6 @@ pub(crate) fn read_list(section: &Section<'_>, reading: &mut Reading<'_>) {
             if *cell != "-" && is_known(&name) {
                 reading.property(cells[0], of_pool, &name, cell, line);
             }
-        }
-        if of_pool
-            && columns.position(&["HEALTH"]).is_some()
-            && cells.iter().all(|cell| *cell == "-")
-        {
-            reading.leave(line);
         }
     }
 }

@@ -7,30 +7,15 @@ use crate::read::text::clean::Line;
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
 use crate::read::text::section::Section;
+use crate::read::text::words;
 
-const FIELDS: [&str; 12] = [
-    "pool",
-    "id",
-    "state",
-    "status",
-    "action",
-    "see",
-    "scan",
-    "scrub",
-    "checkpoint",
-    "remove",
-    "config",
-    "errors",
-];
+const FIELDS: &str = "pool id state status action see scan scrub checkpoint remove config errors \
+                      dedup expand comment";
 
 /// The field a line of `zpool status` begins.
-fn field(text: &str) -> Option<(&'static str, &str)> {
+fn field(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.trim().split_once(':')?;
-    let name = FIELDS
-        .iter()
-        .chain(&["dedup", "expand", "comment"])
-        .find(|field| **field == name.trim())?;
-    Some((name, rest.trim()))
+    words::has(FIELDS, name.trim()).then(|| (name.trim(), rest.trim()))
 }
 
 /// Reads `zpool status` of any number of pools.

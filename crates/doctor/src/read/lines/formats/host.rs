@@ -133,7 +133,10 @@ pub(crate) static VERSION: Format = Format {
         ),
         r"^(?<host_os>Darwin)(?:\S*\s+\S+\s+(?<host_kernel>\S+)(?<host_architecture>.*))?",
     ],
-    more: &[r"^v?(?<host_zfs_version>[0-2]\.\d+\.\d+[\w.+~-]*)$"],
+    more: &[
+        r"^v?(?<host_zfs_version>[0-2]\.\d+\.\d+[\w.+~-]*)$",
+        r"^(?<host_os>Linux) \S+ \S+(?<host_architecture>\s.*)$",
+    ],
     ..FORMAT
 };
 
@@ -178,7 +181,6 @@ pub(crate) static MOUNTS: Format = Format {
 /// `udevadm monitor`: how often each device changed.
 pub(crate) static UDEV: Format = Format {
     name: "udevadm monitor",
-    words: "KERNEL UDEV",
     shapes: &[r"^(?:KERNEL|UDEV)\s*\[\s*\d+\.\d+\]\s+(?<scope>\w+\s+\S+)\s+\(\w+\)"],
     more: &[r"^monitor will print|^UDEV - |^KERNEL - "],
     table: "udev_events",

@@ -153,7 +153,7 @@ pub(crate) static PERF_STAT: Format = Format {
         r"^(?<run_system>\d+[.,]\d+)(?:\s+\+-\s+[\d.,]+)?\s+seconds sys",
         concat!(
             r"^(?<value>\d[\d., ']*)\s+(?:(?:msec|Joules|ns)\s+)?(?<key>[A-Za-z][\w./:=,-]*)",
-            r"(?:.*#\s+(?<cpus_utilized>(?<run_cpus>[\d.,]+))\s+CPUs utilized)?",
+            r"(?:.*#\s+(?<run_cpus>(?<cpus_utilized>\d+\.\d+)|\d+,\d+)\s+CPUs utilized)?",
             r"(?:.*#\s+(?<insn_per_cycle>[\d.,]+)\s+insns? per cycle)?",
         ),
         r"^<not \w+>|^#",
