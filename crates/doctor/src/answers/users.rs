@@ -12,7 +12,7 @@ use super::cpu::Cpu;
 use super::{cite, cpus, percent, spent};
 use crate::atlas;
 use crate::evidence::{LockUse, Source};
-use crate::facts::{Basis, Consumption, Facts, Used, is_zfs_module, is_zfs_program, is_zfs_thread};
+use crate::facts::{Basis, Consumption, Facts, Owner, Used, is_zfs_module, is_zfs_program};
 
 /// What kind of user it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,6 +277,14 @@ impl Users {
     }
 }
 
+fn kind_of(owner: Owner) -> Kind {
+    match owner {
+        Owner::Program => Kind::Program,
+        Owner::Kernel => Kind::Kernel,
+        Owner::Zfs => Kind::Zfs,
+    }
+}
+
 fn user_of(used: &Used, basis: Basis, cpu: &Cpu) -> User {
     let kind = match used {
         _ if used.is_zfs || is_zfs_program(&used.name) => Kind::Zfs,
@@ -411,10 +419,8 @@ fn locks(facts: &Facts) -> Users {
 fn said(facts: &Facts, cpu: &Cpu) -> Users {
     let named = |name: &str, cpus| {
         let kind = match () {
-            () if is_zfs_thread(name) || is_zfs_program(name) => Kind::Zfs,
-            () if atlas::is_subsystem(name) => Kind::Zfs,
-            () if facts.is_kernel_thread(name) => Kind::Kernel,
-            () => Kind::Program,
+            () if is_zfs_program(name) || atlas::is_subsystem(name) => Kind::Zfs,
+            () => kind_of(facts.owner(name)),
         };
         let does = atlas::role_of(name)
             .and_then(atlas::role_does)
@@ -480,7 +486,7 @@ fn profiled(facts: &Facts) -> Users {
         .into_iter()
         .map(|one| {
             let kind = match &one {
-                _ if is_zfs_thread(&one.name) || is_zfs_program(&one.name) => Kind::Zfs,
+                _ if one.is_zfs || is_zfs_program(&one.name) => Kind::Zfs,
                 _ if one.is_kernel => Kind::Kernel,
                 _ => Kind::Program,
             };

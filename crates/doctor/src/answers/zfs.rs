@@ -12,7 +12,7 @@ use super::users::{Kind, User, Users};
 use super::{cite, cpus, percent};
 use crate::atlas;
 use crate::evidence::Source;
-use crate::facts::{Basis, Consumption, Facts, is_zfs_program, is_zfs_thread};
+use crate::facts::{Basis, Consumption, Facts, Owner, is_zfs_program};
 
 /// Whether it is among the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -431,7 +431,7 @@ fn because_seen(facts: &Facts) -> String {
     let on_stacks = frames
         .filter_map(|frame| Some((frame.symbol.as_deref()?, frame.module.as_deref())))
         .any(|(symbol, module)| is_own(symbol, module));
-    let has_threads = evidence.threads.iter().any(|thread| is_zfs_thread(&thread.name));
+    let has_threads = evidence.threads.iter().any(|thread| facts.owner_of(thread) == Owner::Zfs);
     match (on_stacks, has_threads) {
         (true, _) => "its functions are on stacks, and what CPU it uses is not shown",
         (_, true) => "its threads are listed, and what CPU they use is not shown",

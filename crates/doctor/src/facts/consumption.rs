@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::threads::looks_like_kernel;
-use super::{Facts, is_idle_thread, is_zfs_thread, without_number};
+use super::{Facts, Owner, is_idle_thread, without_number};
 use crate::evidence::{Source, Thread};
 
 /// What the figures of a list are of.
@@ -98,7 +97,7 @@ impl Facts {
             // Of those that show about as much, the one that shows most rows.
             let fullest =
                 lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len);
-            fullest.map(|list| consumption(basis, &list, figure))
+            fullest.map(|list| self.consumption_of(basis, &list, figure))
         })
     }
 
@@ -127,72 +126,75 @@ fn kind_of(thread: &Thread, is_kernel: bool) -> &str {
     }
 }
 
-fn consumption(basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
-    let processes: BTreeMap<u64, &str> =
-        list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
-    // A list that was printed again and again shows the same rows: the largest figure counts.
-    let mut seen: BTreeMap<u64, &Thread> = BTreeMap::new();
-    for thread in list {
-        if let Some(id) = thread.id {
-            let known = seen.entry(id).or_insert(thread);
-            if figure(known) < figure(thread) {
-                *known = thread;
+impl Facts {
+    fn consumption_of(&self, basis: Basis, list: &[&Thread], figure: Percent) -> Consumption {
+        let processes: BTreeMap<u64, &str> =
+            list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
+        // A list that was printed again and again shows the same rows: the largest figure counts.
+        let mut seen: BTreeMap<u64, &Thread> = BTreeMap::new();
+        for thread in list {
+            if let Some(id) = thread.id {
+                let known = seen.entry(id).or_insert(thread);
+                if figure(known) < figure(thread) {
+                    *known = thread;
+                }
             }
         }
-    }
-    let once = |thread: &&&Thread| {
-        thread.id.is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
-    };
-    let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
-    let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
-    let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
-    for thread in &list {
-        let own = figure(thread).unwrap_or(0.0);
-        percent += own;
-        largest = largest.max(own);
-        least = least.min(own);
-        let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
-        let process = thread.process.and_then(|process| processes.get(&process).copied());
-        let name = process.filter(|_| !is_kernel).unwrap_or_else(|| kind_of(thread, is_kernel));
-        let used = sums.entry(name).or_insert_with(|| Used {
-            name: name.to_owned(),
-            is_kernel,
-            // A program may call itself like a thread of ZFS's.
-            is_zfs: thread.kernel != Some(false)
-                && (is_zfs_thread(&thread.name) || thread.name.contains("flush-zfs")),
-            is_ended: thread.children_of.is_some(),
-            percent: 0.0,
-            most: -1.0,
-            rows: 0,
-            system: None,
-            source: thread.source.clone(),
-        });
-        used.percent += own;
-        used.rows += thread.count;
-        if let Some(system) = thread.system_percent {
-            *used.system.get_or_insert(0.0) += system;
+        let once = |thread: &&&Thread| {
+            thread
+                .id
+                .is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
+        };
+        let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
+        let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
+        let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
+        for thread in &list {
+            let own = figure(thread).unwrap_or(0.0);
+            percent += own;
+            largest = largest.max(own);
+            least = least.min(own);
+            let owner = self.owner_of(thread);
+            let is_kernel = owner != Owner::Program;
+            let process = thread.process.and_then(|process| processes.get(&process).copied());
+            let name = process.filter(|_| !is_kernel).unwrap_or_else(|| kind_of(thread, is_kernel));
+            let used = sums.entry(name).or_insert_with(|| Used {
+                name: name.to_owned(),
+                is_kernel,
+                is_zfs: owner == Owner::Zfs,
+                is_ended: thread.children_of.is_some(),
+                percent: 0.0,
+                most: -1.0,
+                rows: 0,
+                system: None,
+                source: thread.source.clone(),
+            });
+            used.percent += own;
+            used.rows += thread.count;
+            if let Some(system) = thread.system_percent {
+                *used.system.get_or_insert(0.0) += system;
+            }
+            if own > used.most {
+                used.most = own;
+                used.source = thread.source.clone();
+            }
         }
-        if own > used.most {
-            used.most = own;
-            used.source = thread.source.clone();
+        let mut users: Vec<Used> = sums.into_values().collect();
+        // One worker alone is called by its own name, which says whose work it does.
+        for used in users.iter_mut().filter(|used| used.is_kernel && used.rows == 1) {
+            let row = list.iter().find(|thread| thread.source == used.source);
+            if let Some(thread) = row {
+                used.name = thread.name.clone();
+            }
         }
-    }
-    let mut users: Vec<Used> = sums.into_values().collect();
-    // One worker alone is called by its own name, which says whose work it does.
-    for used in users.iter_mut().filter(|used| used.is_kernel && used.rows == 1) {
-        let row = list.iter().find(|thread| thread.source == used.source);
-        if let Some(thread) = row {
-            used.name = thread.name.clone();
+        users.sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.name.cmp(&b.name)));
+        Consumption {
+            basis,
+            percent,
+            comes_down: users.len() > 1 && least <= NO_MATTER * largest,
+            ends: users.len() > 1 && least <= NEXT_TO_NOTHING,
+            comes_near: users.len() > 1 && least <= NEAR * largest && !is_filtered(&users),
+            has_kernel: users.iter().any(|used| used.is_kernel),
+            users,
         }
-    }
-    users.sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.name.cmp(&b.name)));
-    Consumption {
-        basis,
-        percent,
-        comes_down: users.len() > 1 && least <= NO_MATTER * largest,
-        ends: users.len() > 1 && least <= NEXT_TO_NOTHING,
-        comes_near: users.len() > 1 && least <= NEAR * largest && !is_filtered(&users),
-        has_kernel: users.iter().any(|used| used.is_kernel),
-        users,
     }
 }

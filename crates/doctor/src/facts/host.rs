@@ -133,7 +133,7 @@ impl Facts {
         let seen = kstats.iter().any(|table| self.has_table(table))
             || !evidence.pools.is_empty()
             || evidence.host.zfs_version.is_some()
-            || evidence.threads.iter().any(|thread| super::is_zfs_thread(&thread.name))
+            || evidence.threads.iter().any(|thread| self.owner_of(thread) == super::Owner::Zfs)
             || self.zfs_share().is_ok_and(|share| share > 0.0);
         if seen { Ok(true) } else { absent("whether ZFS is loaded (lsmod | grep zfs)") }
     }

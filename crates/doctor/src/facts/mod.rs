@@ -13,6 +13,7 @@ mod host;
 mod locks;
 mod lockup;
 mod names;
+mod owner;
 mod patterns;
 mod possible;
 mod presence;
@@ -43,6 +44,9 @@ pub use self::names::{
     Leaf, is_idle_symbol, is_idle_thread, is_spin_symbol, is_zfs_module, is_zfs_program,
     is_zfs_thread,
 };
+pub use self::owner::Owner;
+use self::owner::Owners;
+pub(crate) use self::owner::looks_like_kernel;
 pub(crate) use self::patterns::Patterns;
 pub use self::possible::{PROCESSORS, Requires, SYSTEMS};
 use self::profile_index::ProfileIndex;
@@ -52,7 +56,7 @@ use self::selector::Selector;
 pub(crate) use self::selector::{role, subsystem};
 pub use self::subsystems::{RoleUse, Standing, SubsystemUse};
 pub use self::threads::Consumer;
-pub(crate) use self::threads::{looks_like_kernel, without_number};
+pub(crate) use self::threads::without_number;
 pub(crate) use self::words::{parts, pattern_of};
 pub use crate::atlas::{Version, parse_versions};
 
@@ -97,6 +101,7 @@ pub struct Facts {
     selectors: Mutex<HashMap<String, Arc<Selector>>>,
     /// What programs read and write, by data set.
     dataset_uses: OnceLock<Vec<datasets::DatasetUse>>,
+    owners: Owners,
     roster: Roster,
 }
 
@@ -108,15 +113,17 @@ impl Facts {
 
     /// Indexes evidence, to be asked by patterns that others may have compiled.
     pub(crate) fn with_patterns(evidence: Evidence, patterns: Arc<Patterns>) -> Self {
+        let owners = Owners::new(&evidence);
         let mut profiles: Vec<ProfileIndex> = evidence
             .profiles
             .iter()
             .filter(|profile| !profile.off_cpu)
-            .map(ProfileIndex::new)
+            .map(|profile| ProfileIndex::new(profile, &owners))
             .collect();
         profiles.sort_by(|a, b| b.quality().total_cmp(&a.quality()));
-        let roster = Roster::new(&evidence);
+        let roster = Roster::new(&evidence, &owners);
         Self {
+            owners,
             roster,
             evidence,
             profiles,

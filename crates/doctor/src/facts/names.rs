@@ -41,7 +41,7 @@ static ZFS_MODULE: LazyLock<Regex> = LazyLock::new(|| {
 
 static ZFS_THREAD: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"^\[?(arc_(reclaim|adapt|evict|reap|prune|flush)|zthr_procedure|dbu?f?_evict|l2arc_feed|z_(null|rd|wr|fr|cl|ioctl|trim|flush)_(iss|int)|z_(iput|zrele|upgrade|prefetch|metaslab|unlinked|vdev|livelist|indirect|checkpoint|rebuild|flush|zil|zvol|dp)|txg_(sync|quiesce)|dp_(sync|zil)|dsl_scan|metaslab_group|mmp|vdev_(autotrim|trim|initialize|rebuild|load|open)|receive_writer|send_(traverse|reader|merge)|redact_|raidz_expand|spl_(system|delay|dynamic|kmem)|spa_(async|checkpoint)|zvol(_tq|\b|$)|zfs_(iput|znode)|zrele|ddt_|system_delay|zfskern|zpool-)",
+        r"^\[?(arc_(reclaim|adapt|evict|reap|prune|flush)|zthr_procedure|dbu?f?_evict|l2arc_feed|z_(null|rd|wr|fr|cl|ioctl|trim|flush)_(iss|int)|z_(iput|zrele|upgrade|prefetch|metaslab|unlinked|vdev|livelist|indirect|checkpoint|rebuild|flush|zil|zvol|dp)|txg_(sync|quiesce)|dp_(sync|zil)|dsl_scan|metaslab_group|mmp|vdev_(autotrim|trim|initialize|rebuild|load|open)|receive_writer|send_(traverse|reader|merge)|redact_|raidz_expand|spl_(system|delay|dynamic|kmem)|spa_(async|checkpoint)|zvol(_tq|\b|$)|zfs_(iput|znode)|zrele|ddt_|system_delay|zfskern|zpool-)|flush-zfs",
     )
 });
 

@@ -9,7 +9,7 @@ use super::names::Leaf;
 use super::presence::Sought;
 use super::profile_index::{Hits, NONE, Path, ProfileIndex, Row, has};
 use super::threads::{Consumer, shares_of};
-use super::{Facts, Known, Missing, absent, is_zfs_thread};
+use super::{Facts, Known, Missing, Owner, absent};
 
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
 const NO_CALLERS: &str = "callers (a profile with a call graph: perf record -a -g -- sleep 10)";
@@ -221,9 +221,7 @@ impl Facts {
             if !profile.stacks.is_empty() {
                 return Some(self.path_share(&profile.stacks, |path| profile.is_zfs(path)));
             }
-            let ours = |row: &&Row| {
-                row.place.zfs || profile.threads.name(row.thread).is_some_and(is_zfs_thread)
-            };
+            let ours = |row: &&Row| row.place.zfs || profile.is_zfs_thread(row.thread);
             let own: f64 =
                 profile.rows.iter().filter(ours).filter_map(|row| row.self_percent).sum();
             let chained = self.path_share(&profile.chains, |path| profile.is_zfs(path));
@@ -238,7 +236,8 @@ impl Facts {
             named.then(|| {
                 self.path_share(&profile.stacks, |path| {
                     let name = profile.threads.name(path.thread);
-                    name.is_some_and(|name| !self.is_kernel_thread(name)) && !profile.is_zfs(path)
+                    name.is_some_and(|name| self.owner(name) == Owner::Program)
+                        && !profile.is_zfs(path)
                 })
             })
         })
@@ -327,7 +326,7 @@ impl Facts {
             share.1 = share.1.max(row.total_percent.unwrap_or(0.0));
         }
         let rows = shares.into_iter().map(|(name, (own, total))| {
-            (name.to_owned(), name.to_owned(), own.max(total), self.is_kernel_thread(name))
+            (name.to_owned(), name.to_owned(), own.max(total), self.owner(name))
         });
         shares_of(rows)
     }

@@ -1,11 +1,12 @@
 //! One profile, with its names interned, so that a pattern meets each name once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::names::{Leaf, is_idle_thread, is_zfs_function, is_zfs_module, is_zfs_thread, leaf};
+use super::names::{Leaf, is_idle_thread, is_zfs_function, is_zfs_module, leaf};
+use super::owner::{Owner, Owners};
 use super::selector::Selector;
 use crate::atlas;
 use crate::evidence::{Frame, Profile, Source};
@@ -18,6 +19,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Names {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
+    /// Names of threads that are called like the kernel's and are a program's.
+    disguised: HashSet<u32>,
     matched: Mutex<HashMap<String, Arc<Vec<bool>>>>,
 }
 
@@ -38,8 +41,9 @@ impl Names {
         if let Some(known) = self.matched.lock().get(pattern.as_str()) {
             return Arc::clone(known);
         }
-        let hits =
-            Arc::new(self.names.iter().map(|name| pattern.is_match(name)).collect::<Vec<_>>());
+        let hits = (0..).zip(&self.names);
+        let hits = hits.map(|(number, name)| pattern.means(name, self.disguised.contains(&number)));
+        let hits = Arc::new(hits.collect::<Vec<_>>());
         self.matched.lock().insert(pattern.as_str().to_owned(), Arc::clone(&hits));
         hits
     }
@@ -120,12 +124,14 @@ pub(super) struct ProfileIndex {
     /// Busy samples, where counted.
     pub(super) busy_samples: Option<f64>,
     pub(super) weighted: bool,
+    /// Threads that are ZFS's own.
+    zfs_threads: HashSet<u32>,
     /// Subsystems of the functions met so far, by name, module and whether it is the kernel's.
     subsystems: HashMap<(u32, u32, Option<bool>), Option<&'static str>>,
 }
 
 impl ProfileIndex {
-    pub(super) fn new(profile: &Profile) -> Self {
+    pub(super) fn new(profile: &Profile, owners: &Owners) -> Self {
         let mut index = Self {
             symbols: Names::default(),
             modules: Names::default(),
@@ -135,10 +141,18 @@ impl ProfileIndex {
             rows: Vec::new(),
             busy_samples: None,
             weighted: profile.weighted,
+            zfs_threads: HashSet::new(),
             subsystems: HashMap::new(),
         };
         index.add_stacks(profile);
         index.add_rows(profile);
+        for (number, name) in (0..).zip(&index.threads.names) {
+            if owners.of(name) == Owner::Zfs {
+                index.zfs_threads.insert(number);
+            } else if owners.is_disguised(name) {
+                index.threads.disguised.insert(number);
+            }
+        }
         index
     }
 
@@ -280,8 +294,12 @@ impl ProfileIndex {
 
     /// Whether a path is ZFS's: a module of its own on the stack, or a thread of its own.
     pub(super) fn is_zfs(&self, path: &Path) -> bool {
-        path.places.iter().any(|place| place.zfs)
-            || self.threads.name(path.thread).is_some_and(is_zfs_thread)
+        path.places.iter().any(|place| place.zfs) || self.is_zfs_thread(path.thread)
+    }
+
+    /// Whether a thread is one of ZFS's own.
+    pub(super) fn is_zfs_thread(&self, thread: u32) -> bool {
+        self.zfs_threads.contains(&thread)
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::owner::Owners;
 use super::selector::Selector;
 use super::{Facts, is_idle_thread};
 use crate::evidence::{Evidence, Thread};
@@ -22,8 +23,9 @@ pub(super) struct Roster {
     lists: Vec<Vec<usize>>,
     /// Number of the name of each thread, by its place.
     name: Vec<usize>,
-    /// Place of a thread that has the name, by the number of the name.
-    named: Vec<usize>,
+    /// By the number of a name, the place of a thread that has it, and whether it is a program that
+    /// is called like a thread of the kernel.
+    named: Vec<(usize, bool)>,
     /// By the text of a selector, whether each name is meant.
     matches: Mutex<HashMap<String, Arc<[bool]>>>,
 }
@@ -37,14 +39,15 @@ pub(super) struct Row<'a> {
 }
 
 impl Roster {
-    pub(super) fn new(evidence: &Evidence) -> Self {
-        let mut numbers: HashMap<&str, usize> = HashMap::new();
+    pub(super) fn new(evidence: &Evidence, owners: &Owners) -> Self {
+        let mut numbers: HashMap<(&str, bool), usize> = HashMap::new();
         let mut lists: BTreeMap<(&Arc<str>, u32), Vec<usize>> = BTreeMap::new();
         let mut name = Vec::with_capacity(evidence.threads.len());
         let mut named = Vec::new();
         for (place, thread) in evidence.threads.iter().enumerate() {
-            let number = *numbers.entry(&thread.name).or_insert_with(|| {
-                named.push(place);
+            let is_disguised = thread.kernel != Some(true) && owners.is_disguised(&thread.name);
+            let number = *numbers.entry((&thread.name, is_disguised)).or_insert_with(|| {
+                named.push((place, is_disguised));
                 named.len() - 1
             });
             name.push(number);
@@ -78,8 +81,10 @@ impl Facts {
             return Arc::clone(known);
         }
         let threads = &self.evidence().threads;
-        let names = self.roster.named.iter().map(|place| threads[*place].name.as_str());
-        let matches: Arc<[bool]> = names.map(|name| selector.is_match(name)).collect();
+        let names = self.roster.named.iter();
+        let names = names.map(|(place, disguised)| (threads[*place].name.as_str(), *disguised));
+        let matches: Arc<[bool]> =
+            names.map(|(name, disguised)| selector.means(name, disguised)).collect();
         let text = selector.as_str().to_owned();
         self.roster.matches.lock().insert(text, Arc::clone(&matches));
         matches

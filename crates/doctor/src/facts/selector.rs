@@ -13,6 +13,9 @@ const SUBSYSTEMS: &str = "\u{1}subsystem ";
 /// Begins the text of roles.
 const ROLES: &str = "\u{1}role ";
 
+/// A name that no thread has: a pattern that matches it means everybody.
+const ANYBODY: &str = "\u{1}";
+
 /// Functions or threads that a rule asks about.
 #[derive(Debug)]
 pub(crate) enum Selector {
@@ -60,6 +63,12 @@ impl Selector {
     pub(super) fn has_subsystem(&self, subsystem: Option<&str>) -> Option<bool> {
         let Self::Subsystems(_, wanted) = self else { return None };
         Some(subsystem.is_some_and(|own| wanted.iter().any(|name| atlas::is_within(own, name))))
+    }
+
+    /// Whether a thread is meant. One of a program that is called like the kernel's is meant only
+    /// where everybody is.
+    pub(super) fn means(&self, name: &str, is_disguised: bool) -> bool {
+        self.is_match(if is_disguised { ANYBODY } else { name })
     }
 
     /// Whether a name of which no module is known, or a thread, is meant.

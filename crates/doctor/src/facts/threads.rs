@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::roster::Row;
-use super::{Facts, Known, absent, is_zfs_thread};
+use super::{Facts, Known, Owner, absent, is_zfs_thread};
 use crate::evidence::Thread;
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
@@ -145,8 +145,7 @@ impl Facts {
     fn busiest_life(&self, name: &str, kernel: bool) -> Option<Known<f64>> {
         let pattern = self.selector(name).ok().filter(|_| self.asks_for_presence())?;
         let is_one = |thread: &&Thread| {
-            let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
-            is_kernel == kernel && pattern.is_match(&thread.name)
+            (self.owner_of(thread) != Owner::Program) == kernel && pattern.is_match(&thread.name)
         };
         let life = |thread: &Thread| thread.life_percent.unwrap_or(0.0);
         let matching = self.evidence().threads.iter().filter(is_one);
@@ -298,8 +297,8 @@ impl Facts {
     /// Who has the busy samples, best first, where stacks name threads.
     pub(super) fn profiled_consumers(&self) -> Vec<Consumer> {
         shares_of(self.profiled_threads().into_iter().map(|(process, thread, share_percent)| {
-            let is_kernel = self.is_kernel_thread(&thread);
-            (process, thread, share_percent, is_kernel)
+            let owner = self.owner(&thread);
+            (process, thread, share_percent, owner)
         }))
     }
 
@@ -319,9 +318,9 @@ impl Facts {
             .collect();
         let rows = list.iter().map(|row| row.thread).map(|thread| {
             let process = thread.process.and_then(|process| processes.get(&process).copied());
-            let is_kernel = thread.kernel.unwrap_or_else(|| looks_like_kernel(&thread.name));
             let process = process.unwrap_or(&thread.name).to_owned();
-            (process, thread.name.clone(), thread.cpu_percent.unwrap_or(0.0), is_kernel)
+            let percent = thread.cpu_percent.unwrap_or(0.0);
+            (process, thread.name.clone(), percent, self.owner_of(thread))
         });
         let mut users = users(rows);
         let all = self.busy_percent_of_one_cpu().ok().filter(|all| *all > 0.0);
@@ -344,16 +343,6 @@ impl Facts {
             |list: &Vec<Row<'_>>| list.iter().filter_map(|row| row.thread.cpu_percent).sum::<f64>();
         let most = lists.iter().map(sum).fold(0.0, f64::max);
         lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len)
-    }
-
-    pub(crate) fn is_kernel_thread(&self, name: &str) -> bool {
-        let listed = self
-            .evidence()
-            .threads
-            .iter()
-            .find(|thread| thread.name == name)
-            .and_then(|thread| thread.kernel);
-        listed.unwrap_or_else(|| looks_like_kernel(name))
     }
 
     /// The user process (no kernel thread) that uses most.
@@ -401,9 +390,8 @@ fn cpu(thread: &Thread) -> Option<f64> {
     thread.cpu_percent
 }
 
-/// Users of samples, by rows of process, thread, percent of the samples and whether it is the
-/// kernel's.
-pub(super) fn shares_of(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consumer> {
+/// Users of samples, by rows of process, thread, percent of the samples and whose it is.
+pub(super) fn shares_of(rows: impl Iterator<Item = (String, String, f64, Owner)>) -> Vec<Consumer> {
     let mut users = users(rows);
     for user in &mut users {
         user.share_percent = user.cpu_percent.take();
@@ -411,24 +399,24 @@ pub(super) fn shares_of(rows: impl Iterator<Item = (String, String, f64, bool)>)
     users
 }
 
-/// Adds up rows of process, thread, percent and whether it is the kernel's.
-fn users(rows: impl Iterator<Item = (String, String, f64, bool)>) -> Vec<Consumer> {
-    type Sums = BTreeMap<String, (f64, bool, BTreeMap<String, f64>)>;
+/// Adds up rows of process, thread, percent and whose it is.
+fn users(rows: impl Iterator<Item = (String, String, f64, Owner)>) -> Vec<Consumer> {
+    type Sums = BTreeMap<String, (f64, Owner, BTreeMap<String, f64>)>;
     let mut sums = Sums::new();
-    for (process, thread, percent, is_kernel) in rows {
-        let name = if is_kernel { thread.clone() } else { process };
-        let entry = sums.entry(name).or_insert((0.0, is_kernel, BTreeMap::new()));
+    for (process, thread, percent, owner) in rows {
+        let name = if owner == Owner::Program { process } else { thread.clone() };
+        let entry = sums.entry(name).or_insert((0.0, owner, BTreeMap::new()));
         entry.0 += percent;
         *entry.2.entry(without_number(&thread).to_owned()).or_default() += percent;
     }
     let mut users: Vec<Consumer> = sums
         .into_iter()
-        .map(|(name, (percent, is_kernel, threads))| {
+        .map(|(name, (percent, owner, threads))| {
             let mut threads: Vec<(String, f64)> =
                 if threads.len() > 1 { threads.into_iter().collect() } else { Vec::new() };
             threads.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let cpu_percent = Some(percent);
-            let is_zfs = is_kernel && is_zfs_thread(&name);
+            let (is_zfs, is_kernel) = (owner == Owner::Zfs, owner != Owner::Program);
             Consumer { is_zfs, name, share_percent: None, cpu_percent, is_kernel, threads }
         })
         .collect();
@@ -441,28 +429,4 @@ pub(crate) fn without_number(name: &str) -> &str {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let plain = plain.trim_end_matches(['-', '_', '/', '.', ':', '#', ' ']);
     if plain.is_empty() { name } else { plain }
-}
-
-pub(crate) fn looks_like_kernel(name: &str) -> bool {
-    const PREFIXES: [&str; 18] = [
-        "kworker",
-        "kswapd",
-        "ksoftirqd",
-        "kcompactd",
-        "khugepaged",
-        "kacpi",
-        "rcu_",
-        "migration/",
-        "kthreadd",
-        "watchdog/",
-        "jbd2/",
-        "btrfs-",
-        "nfsd",
-        "ksmd",
-        "irq/",
-        "spl_",
-        "pagedaemon",
-        "kernel_task",
-    ];
-    is_zfs_thread(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -1,0 +1,180 @@
+//! Whose a thread is: a program's, the kernel's, or ZFS's.
+//!
+//! A name says whose a thread is only where nothing else does: a program may call itself as it
+//! likes. A row that is known to be a program's, and samples with functions of user space, say more
+//! than any name.
+
+use std::collections::HashMap;
+
+use super::{Facts, is_zfs_thread};
+use crate::evidence::{Evidence, Frame, Thread};
+
+/// Whose a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A program's.
+    Program,
+    /// The kernel's, and not ZFS's.
+    Kernel,
+    /// ZFS's own.
+    Zfs,
+}
+
+impl Owner {
+    fn of_kernel(name: &str) -> Self {
+        if is_zfs_thread(name) { Self::Zfs } else { Self::Kernel }
+    }
+}
+
+/// Whether threads are the kernel's, by name, where something but the name says so.
+///
+/// A name that a program and a thread of the kernel share counts as the program's: nobody is
+/// accused by a name.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    is_kernel: HashMap<String, bool>,
+}
+
+impl Owners {
+    pub(super) fn new(evidence: &Evidence) -> Self {
+        let mut owners = Self::default();
+        for thread in &evidence.threads {
+            if let Some(is_kernel) = thread.kernel {
+                owners.note(&thread.name, is_kernel);
+            }
+        }
+        for profile in &evidence.profiles {
+            let stacks = profile.stacks.iter();
+            let stacks = stacks.map(|one| (&one.thread, one.frames.iter().any(is_of_user_space)));
+            let rows = profile.rows.iter();
+            let rows = rows.map(|one| (&one.thread, is_of_user_space(&one.frame)));
+            for (thread, _) in stacks.chain(rows).filter(|(_, is_program)| *is_program) {
+                thread.iter().for_each(|name| owners.note(name, false));
+            }
+        }
+        owners
+    }
+
+    fn note(&mut self, name: &str, is_kernel: bool) {
+        match self.is_kernel.get_mut(name) {
+            Some(known) => *known &= is_kernel,
+            None => {
+                self.is_kernel.insert(name.to_owned(), is_kernel);
+            }
+        }
+    }
+
+    /// Whose threads of a name are.
+    pub(super) fn of(&self, name: &str) -> Owner {
+        match self.is_kernel.get(name) {
+            Some(true) => Owner::of_kernel(name),
+            None if looks_like_kernel(name) => Owner::of_kernel(name),
+            Some(false) | None => Owner::Program,
+        }
+    }
+
+    /// Whether threads of a name are called like the kernel's, and are a program's.
+    pub(super) fn is_disguised(&self, name: &str) -> bool {
+        self.is_kernel.get(name) == Some(&false) && looks_like_kernel(name)
+    }
+}
+
+/// Whether a function runs outside of the kernel. What has no name and no module may be anything.
+fn is_of_user_space(frame: &Frame) -> bool {
+    let named = frame.module.as_deref().is_some_and(|module| !module.contains("unknown"));
+    frame.kernel == Some(false) && named
+}
+
+impl Facts {
+    /// Whose threads of a name are.
+    pub fn owner(&self, name: &str) -> Owner {
+        self.owners.of(name)
+    }
+
+    /// Whose one thread of a list is.
+    pub fn owner_of(&self, thread: &Thread) -> Owner {
+        match thread.kernel {
+            Some(false) => Owner::Program,
+            Some(true) => Owner::of_kernel(&thread.name),
+            None => self.owner(&thread.name),
+        }
+    }
+}
+
+/// Whether a name is one that the kernel, or ZFS in it, gives to its threads.
+pub(crate) fn looks_like_kernel(name: &str) -> bool {
+    const PREFIXES: [&str; 18] = [
+        "kworker",
+        "kswapd",
+        "ksoftirqd",
+        "kcompactd",
+        "khugepaged",
+        "kacpi",
+        "rcu_",
+        "migration/",
+        "kthreadd",
+        "watchdog/",
+        "jbd2/",
+        "btrfs-",
+        "nfsd",
+        "ksmd",
+        "irq/",
+        "spl_",
+        "pagedaemon",
+        "kernel_task",
+    ];
+    is_zfs_thread(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{Profile, Source, Stack};
+
+    fn row(name: &str, kernel: Option<bool>) -> Thread {
+        let source = Source { input: "ps".into(), line: Some(1) };
+        let cpu_percent = Some(90.0);
+        Thread { kernel, cpu_percent, ..Thread::named(name.to_owned(), 0, source) }
+    }
+
+    #[test]
+    fn a_program_is_never_a_thread_of_the_kernel_whatever_its_name() {
+        let threads = vec![row("arc_prune", Some(false)), row("txg_sync", Some(true))];
+        let facts = Facts::new(Evidence { threads, ..Evidence::default() });
+        assert_eq!(facts.owner("arc_prune"), Owner::Program);
+        assert_eq!(facts.owner("txg_sync"), Owner::Zfs);
+        assert_eq!(facts.owner("dbuf_evict"), Owner::Zfs);
+        assert_eq!(facts.owner("java"), Owner::Program);
+        // Nor do signs about threads mean it, but for those that mean everybody.
+        assert_eq!(facts.thread_max("^(arc_|txg_sync)"), Ok(90.0));
+        assert_eq!(facts.thread_cpu("^(arc_|txg_sync)"), Ok(90.0));
+        assert_eq!(facts.thread_cpu("."), Ok(180.0));
+    }
+
+    #[test]
+    fn samples_of_user_space_tell_a_program() {
+        let frame = |kernel, module: &str| Frame {
+            symbol: Some("loop".to_owned()),
+            module: Some(module.to_owned()),
+            kernel: Some(kernel),
+        };
+        let stack = |thread: &str, frame| Stack {
+            thread: Some(thread.to_owned()),
+            process: None,
+            frames: vec![frame],
+            weight: 100.0,
+            source: Source { input: "perf.data".into(), line: None },
+        };
+        let stacks = vec![
+            stack("arc_prune", frame(false, "python3.11")),
+            stack("dbuf_evict", frame(false, "[unknown]")),
+            stack("txg_sync", frame(true, "kernel")),
+        ];
+        let profile = Profile { stacks, weighted: true, ..Profile::default() };
+        let facts = Facts::new(Evidence { profiles: vec![profile], ..Evidence::default() });
+        assert_eq!(facts.owner("arc_prune"), Owner::Program);
+        assert_eq!(facts.owner("dbuf_evict"), Owner::Zfs);
+        assert_eq!(facts.zfs_share().map(f64::round), Ok(67.0));
+        assert_eq!(facts.in_thread("^arc_", "loop"), Ok(0.0));
+    }
+}
