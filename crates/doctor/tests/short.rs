@@ -164,3 +164,39 @@ fn what_a_terminal_would_obey_is_not_printed() {
         assert!(!text.contains('\x1b') && !text.contains('\u{7}'), "{text}");
     }
 }
+
+#[test]
+fn the_first_line_has_its_length_with_its_label() {
+    for (path, diagnosis) in ANSWERS.iter() {
+        let text = report::short(diagnosis, Style::default());
+        let first = text.lines().next().unwrap_or("");
+        let length = first.chars().count();
+        assert!(length <= 140, "{}: {length} characters: {first}", path.display());
+    }
+}
+
+#[test]
+fn a_capture_that_was_cut_off_says_what_the_answer_stands_on() {
+    let mut builder = tar::Builder::new(Vec::new());
+    let list: String = (0..40).map(|at| thread(900 + at, 0.1, "bash")).collect();
+    let list = format!("{HEAD}{}{list}", thread(803, 91.0, "java"));
+    for name in ["top.txt", "top-2.txt"] {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(list.len() as u64);
+        builder.append_data(&mut header, name, list.as_bytes()).expect("an archive");
+    }
+    let archive = builder.into_inner().expect("an archive");
+    let packed = zstd::encode_all(&archive[..], 1).expect("it is packed");
+    let of = |bytes: &[u8]| {
+        let mut loader = Loader::new();
+        loader.add_stream("capture.tar.zst", bytes).expect("it is read");
+        let rules = RuleSet::bundled().expect("they compile");
+        let text = report::short(&diagnose(&rules, loader.read().evidence), Style::default());
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let part = "what is said here stands on the part that was read";
+    let cut = of(&packed[..packed.len() - 20]);
+    assert!(cut.contains("capture.tar.zst: it ends early") && cut.contains(part), "{cut}");
+    let whole = of(&packed);
+    assert!(whole.contains("java") && !whole.contains("early"), "{whole}");
+}

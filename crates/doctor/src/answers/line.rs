@@ -15,12 +15,14 @@ const FEW_SAMPLES: f64 = 200.0;
 
 /// The line, where anything is known.
 pub(super) fn line(answers: &Answers) -> Option<Statement> {
-    match answers.cpu.state {
-        State::Waiting => Some(waiting(answers)),
-        State::Idle => idle(answers),
-        State::Busy | State::Some => Some(busy(answers)),
-        State::Unknown => unknown(answers),
-    }
+    let cpu = &answers.cpu;
+    let (line, acquits) = match cpu.state {
+        State::Waiting => (Some(waiting(answers)), cpu.is_known),
+        State::Idle => (idle(answers), !cpu.since_boot),
+        State::Busy | State::Some => (Some(busy(answers)), false),
+        State::Unknown => (unknown(answers), false),
+    };
+    line.map(|line| line.acquitting(acquits || !not(answers).is_empty()))
 }
 
 fn clause(kind: ClauseKind, text: impl Into<String>) -> Clause {

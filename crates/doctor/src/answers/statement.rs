@@ -43,6 +43,8 @@ pub(crate) struct Clause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
     clauses: Vec<Clause>,
+    /// Whether its head says by itself that it is not ZFS, or not the CPU.
+    acquits: bool,
 }
 
 /// From this rank on what ZFS has is told without its figures, and then all without asides.
@@ -55,13 +57,23 @@ impl Statement {
     /// A line that begins with what it says.
     pub(crate) fn new(text: impl Into<String>, brief: impl Into<String>) -> Self {
         let (text, brief) = (text.into(), brief.into());
-        Self { clauses: vec![Clause { kind: ClauseKind::Head, text, brief }] }
+        Self { clauses: vec![Clause { kind: ClauseKind::Head, text, brief }], acquits: false }
     }
 
     /// The same without asides.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::new(text.clone(), text)
+    }
+
+    /// As one whose head says by itself that it is not ZFS, or not the CPU.
+    pub(crate) fn acquitting(self, acquits: bool) -> Self {
+        Self { acquits, ..self }
+    }
+
+    /// Whether its head says so.
+    pub(crate) fn acquits(&self) -> bool {
+        self.acquits
     }
 
     /// With a further clause.
@@ -93,14 +105,15 @@ impl Statement {
         format!("{}.", told.join("; "))
     }
 
-    /// The line in a length that is taken in at a glance, with what is to stand behind it: what was
-    /// not shown goes first, then figures that stand below as well, then asides, then all but the
-    /// head, and last what stands behind.
-    pub(crate) fn fitting(&self, behind: &str) -> String {
+    /// The line in a length that is taken in at a glance, with its label before it and what is to
+    /// stand behind it: what was not shown goes first, then figures that stand below as well, then
+    /// asides, then all but the head, and last what stands behind.
+    pub(crate) fn fitting(&self, label: &str, behind: &str) -> String {
         let forms = || (0..=HEAD_ALONE).map(|rank| self.at(rank));
         let full = forms().map(|form| format!("{form}{behind}"));
         let mut all = full.chain(forms());
-        all.find(|text| text.chars().count() <= LINE).unwrap_or_else(|| self.at(HEAD_ALONE))
+        let room = LINE.saturating_sub(label.chars().count());
+        all.find(|text| text.chars().count() <= room).unwrap_or_else(|| self.at(HEAD_ALONE))
     }
 }
 
@@ -121,18 +134,18 @@ mod tests {
                 }])
         };
         let all = line("all of it");
-        assert_eq!(all.fitting(""), all.whole());
+        assert_eq!(all.fitting("", ""), all.whole());
         assert_eq!(
-            all.fitting(possible),
+            all.fitting("", possible),
             format!("60% of the busy samples go to dd; ZFS is among them: all of it.{possible}")
         );
         let long = line("100% of the busy samples are in its threads or functions");
         assert_eq!(
-            long.fitting(possible),
+            long.fitting("", possible),
             format!("60% of the busy samples go to dd; ZFS is among them.{possible}")
         );
         assert_eq!(
-            long.fitting(&possible.repeat(3)),
+            long.fitting("", &possible.repeat(3)),
             "60% of the busy samples go to dd; ZFS is among them: 100% of the busy samples are in \
              its threads or functions."
         );
@@ -142,6 +155,6 @@ mod tests {
     fn what_a_program_is_called_is_no_clause() {
         let name = "x; how busy was not shown";
         let line = Statement::plain(format!("{name} uses 2 CPUs"));
-        assert_eq!(line.fitting(""), format!("{name} uses 2 CPUs."));
+        assert_eq!(line.fitting("", ""), format!("{name} uses 2 CPUs."));
     }
 }

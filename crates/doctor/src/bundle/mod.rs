@@ -18,6 +18,8 @@ use std::sync::Arc;
 use crate::evidence::{Evidence, Input};
 use crate::read;
 
+use unpack::LeftOut;
+
 pub use pack::{BUNDLE_VERSION, BundleWriter};
 pub use sampled::{add_profile, evidence_of};
 
@@ -70,7 +72,7 @@ pub fn is_capture(path: &Path) -> bool {
 #[derive(Debug)]
 pub struct Loader {
     inputs: Vec<RawInput>,
-    left_out: Vec<(String, String)>,
+    left_out: Vec<LeftOut>,
     total_bytes: u64,
     input_bytes_max: u64,
 }
@@ -169,20 +171,17 @@ impl Loader {
     pub fn add_stream(&mut self, name: &str, source: impl Read) -> io::Result<()> {
         let room = MAX_TOTAL_BYTES.saturating_sub(self.total_bytes).min(self.input_bytes_max);
         if room == 0 || self.inputs.len() >= MAX_INPUTS {
-            self.left_out.push((
-                name.to_owned(),
-                "left out: there are too many or too large inputs".to_owned(),
-            ));
+            let why = "left out: there are too many or too large inputs";
+            self.left_out.push(LeftOut::whole(name, why));
             return Ok(());
         }
         let unpacked = unpack::unpack(name, source, room)?;
-        for (name, reason) in unpacked.left_out {
-            self.left_out.push((name, reason));
-        }
+        self.left_out.extend(unpacked.left_out);
         for (name, bytes) in unpacked.files {
             self.total_bytes += bytes.len() as u64;
             if self.inputs.len() >= MAX_INPUTS {
-                self.left_out.push((name, format!("left out: more than {MAX_INPUTS} inputs")));
+                let why = format!("left out: more than {MAX_INPUTS} inputs");
+                self.left_out.push(LeftOut::whole(name, why));
                 break;
             }
             self.inputs.push(RawInput { name, content: Content::Bytes(bytes) });
@@ -209,10 +208,8 @@ impl Loader {
 
     fn add_directory(&mut self, directory: &Path, prefix: &str, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
-            self.left_out.push((
-                prefix.to_owned(),
-                format!("left out: deeper than {MAX_DEPTH} directories"),
-            ));
+            let why = format!("left out: deeper than {MAX_DEPTH} directories");
+            self.left_out.push(LeftOut::whole(prefix, why));
             return Ok(());
         }
         let mut entries: Vec<PathBuf> = Vec::new();
@@ -233,10 +230,11 @@ impl Loader {
                 }
             } else if metadata.is_file() {
                 if let Err(error) = self.add_file(&name, &path) {
-                    self.left_out.push((name, format!("left out: {error}")));
+                    self.left_out.push(LeftOut::whole(name, format!("left out: {error}")));
                 }
             } else {
-                self.left_out.push((name, "left out: neither a file nor a directory".to_owned()));
+                let why = "left out: neither a file nor a directory";
+                self.left_out.push(LeftOut::whole(name, why));
             }
         }
         Ok(())
@@ -271,8 +269,8 @@ impl Loader {
             {
                 loaded.looking_percent = manifest.looking_percent.or(loaded.looking_percent);
                 self.note(&mut loaded.evidence, name, "manifest", bytes.len());
-                self.left_out
-                    .extend(manifest.not_taken.into_iter().map(|it| (name.to_owned(), it)));
+                let not_taken = manifest.not_taken.into_iter();
+                self.left_out.extend(not_taken.map(|why| LeftOut::whole(name, why)));
                 continue;
             }
             let sampled = match input.content {
@@ -302,15 +300,12 @@ impl Loader {
             }
         }
         read::finish(&mut loaded.evidence);
-        for (name, reason) in self.left_out {
-            loaded.evidence.inputs.push(Input {
-                name: Arc::from(name.as_str()),
-                formats: Vec::new(),
-                facts: 0,
-                trouble: Some(reason),
-                ..Input::default()
-            });
-        }
+        loaded.evidence.inputs.extend(self.left_out.into_iter().map(|one| Input {
+            name: Arc::from(one.name.as_str()),
+            trouble: Some(one.why),
+            in_part: one.in_part,
+            ..Input::default()
+        }));
         loaded
     }
 

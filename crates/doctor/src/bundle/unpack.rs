@@ -15,8 +15,29 @@ const MAX_ENTRIES: usize = 20_000;
 pub(super) struct Unpacked {
     /// Name and content.
     pub(super) files: Vec<(String, Vec<u8>)>,
-    /// Name and reason of what was not taken.
-    pub(super) left_out: Vec<(String, String)>,
+    /// What was not taken.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// An input that was not taken, or only in part.
+#[derive(Debug)]
+pub(super) struct LeftOut {
+    pub(super) name: String,
+    pub(super) why: String,
+    /// Whether its beginning was read.
+    pub(super) in_part: bool,
+}
+
+impl LeftOut {
+    /// What was not taken at all.
+    pub(super) fn whole(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { name: name.into(), why: why.into(), in_part: false }
+    }
+
+    /// What ends early.
+    fn rest(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { in_part: true, ..Self::whole(name, why) }
+    }
 }
 
 /// Unpacks one input; nothing larger than `room` bytes comes out, all together.
@@ -32,7 +53,8 @@ pub(super) fn unpack(name: &str, source: impl Read, room: u64) -> io::Result<Unp
         let result = decoder(packing, &bytes)
             .and_then(|reader| reader.take(room + 1).read_to_end(&mut plain));
         if let Err(error) = result {
-            out.left_out.push((name.clone(), format!("only partly unpacked: {error}")));
+            let why = format!("it ends early: {error}");
+            out.left_out.push(LeftOut::rest(&*name, why));
         }
         name = stem(&name).to_owned();
         cut(&mut plain, room, &name, &mut out);
@@ -68,8 +90,8 @@ pub(super) fn beginning(mut bytes: Vec<u8>) -> Vec<u8> {
 fn cut(bytes: &mut Vec<u8>, room: u64, name: &str, out: &mut Unpacked) {
     if bytes.len() as u64 > room {
         bytes.truncate(usize::try_from(room).unwrap_or(usize::MAX));
-        out.left_out
-            .push((name.to_owned(), format!("only its first {} MiB were read", room >> 20)));
+        let why = format!("only its first {} MiB were read", room >> 20);
+        out.left_out.push(LeftOut::rest(name, why));
     }
 }
 
@@ -79,22 +101,20 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
     let entries = match archive_reader.entries() {
         Ok(entries) => entries,
         Err(error) => {
-            out.left_out.push((archive.to_owned(), format!("no archive: {error}")));
+            out.left_out.push(LeftOut::whole(archive, format!("no archive: {error}")));
             return;
         }
     };
     for (number, entry) in entries.enumerate() {
         if number >= MAX_ENTRIES || left == 0 {
-            out.left_out.push((
-                archive.to_owned(),
-                "the rest of the archive was left out: it is too large".to_owned(),
-            ));
+            let why = "the rest of the archive was left out: it is too large";
+            out.left_out.push(LeftOut::rest(archive, why));
             return;
         }
         let mut entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                out.left_out.push((archive.to_owned(), format!("the archive is damaged: {error}")));
+                out.left_out.push(LeftOut::rest(archive, format!("it ends early: {error}")));
                 return;
             }
         };
@@ -103,8 +123,13 @@ fn entries(archive: &str, bytes: &[u8], room: u64, out: &mut Unpacked) {
         }
         let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
         let mut content = Vec::new();
-        if let Err(error) = (&mut entry).take(left).read_to_end(&mut content) {
-            out.left_out.push((name.clone(), format!("cut short: {error}")));
+        let read = (&mut entry).take(left).read_to_end(&mut content);
+        let missing = entry.size().min(left).saturating_sub(content.len() as u64);
+        if let Err(error) = read {
+            out.left_out.push(LeftOut::rest(&*name, format!("it ends early: {error}")));
+        } else if missing > 0 {
+            let why = format!("it ends early: {missing} bytes of it are missing");
+            out.left_out.push(LeftOut::rest(&*name, why));
         }
         left -= content.len() as u64;
         // A compressed file inside keeps its place; an archive inside stays as it is.
@@ -121,7 +146,7 @@ fn inner(name: &str, content: Vec<u8>, room: u64, out: &mut Unpacked) -> (String
     let result =
         decoder(packing, &content).and_then(|reader| reader.take(room).read_to_end(&mut plain));
     if let Err(error) = result {
-        out.left_out.push((name.to_owned(), format!("only partly unpacked: {error}")));
+        out.left_out.push(LeftOut::rest(name, format!("it ends early: {error}")));
     }
     (stem(name).to_owned(), plain)
 }
@@ -174,7 +199,7 @@ mod tests {
         let packed = zstd::encode_all(&zeroes[..], 3).unwrap();
         let out = unpack("bomb.zst", &packed[..], 1 << 20).unwrap();
         assert_eq!(out.files[0].1.len(), 1 << 20);
-        assert!(out.left_out[0].1.contains("first 1 MiB"), "{:?}", out.left_out);
+        assert!(out.left_out[0].why.contains("first 1 MiB"), "{:?}", out.left_out);
     }
 
     #[test]
@@ -183,7 +208,24 @@ mod tests {
         let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
         let out = unpack("a.zst", &packed[..packed.len() - 3], 1 << 20).unwrap();
         assert_eq!(out.files[0].0, "a");
-        assert!(!out.left_out.is_empty());
+        assert!(out.left_out[0].in_part, "{:?}", out.left_out);
+    }
+
+    #[test]
+    fn an_archive_that_ends_early_says_so_wherever_it_ends() {
+        let mut builder = tar::Builder::new(Vec::new());
+        for name in ["top.txt", "arcstats"] {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(600);
+            builder.append_data(&mut header, name, &[b'x'; 600][..]).unwrap();
+        }
+        let whole = builder.into_inner().unwrap();
+        assert!(unpack("a.tar", &whole[..], 1 << 20).unwrap().left_out.is_empty());
+        // In the content of a file, and in a header.
+        for length in [800, 1700, 2300] {
+            let out = unpack("a.tar", &whole[..length], 1 << 20).unwrap();
+            assert!(out.left_out.iter().any(|one| one.in_part), "{length}: {:?}", out.left_out);
+        }
     }
 
     proptest! {

@@ -78,6 +78,9 @@ pub struct Place {
 pub struct Verdict {
     /// What kind of answer it is.
     pub kind: VerdictKind,
+    /// What the kind is called before the sentence, where that does not say so by itself: `Problem
+    /// found. `
+    pub label: &'static str,
     /// The sentence.
     pub sentence: String,
     /// What would tell more, where the answer is not the last word.
@@ -137,18 +140,19 @@ pub(super) fn verdict(
             kind if accused && kind != VerdictKind::NotCpu => VerdictKind::Open.or(kind, answers),
             kind => kind,
         };
-        let sentence = line.fitting(possible.as_deref().unwrap_or_default());
-        return Verdict { kind, sentence, step, place };
+        let label = label(kind, answers, line.acquits());
+        let sentence = line.fitting(label, possible.as_deref().unwrap_or_default());
+        return Verdict { kind, label, sentence, step, place };
     }
     if let Some(possible) = possible {
         let cause = possible.trim();
         let whole = format!("{cause} Nothing shows how busy the CPU is, or who uses it.");
         let sentence = if whole.chars().count() <= LINE { whole } else { cause.to_owned() };
-        return Verdict { kind: VerdictKind::Open, sentence, step, place };
+        return Verdict { kind: VerdictKind::Open, label: "", sentence, step, place };
     }
     if let Some(place) = place {
-        let sentence = place.line.fitting("");
-        return Verdict { kind: VerdictKind::Open, sentence, step, place: Some(place) };
+        let sentence = place.line.fitting("", "");
+        return Verdict { kind: VerdictKind::Open, label: "", sentence, step, place: Some(place) };
     }
     let hinted = weighed.iter().any(|(_, one)| one.confidence >= POSSIBLE);
     Verdict { step, ..unanswered(hinted, answers, environment) }
@@ -208,7 +212,8 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
     // Where nothing but a pool at work is shown, at least that is told.
     let runs = running::running(facts).into_iter().next();
     let runs = runs.map(|one| format!(" But {}.", one.what)).unwrap_or_default();
-    Verdict { kind, sentence: statement.fitting(&runs), step: None, place: None }
+    let sentence = statement.fitting("", &runs);
+    Verdict { kind, label: "", sentence, step: None, place: None }
 }
 
 impl VerdictKind {
@@ -237,8 +242,9 @@ fn likely(
         let waits = kind == VerdictKind::NotCpu && kind_of(answers) != VerdictKind::NotCpu;
         gap || innocent && !waits
     });
+    let label = label(kind, answers, line.as_ref().is_some_and(Statement::acquits));
     let sentence = match line {
-        Some(line) => line.fitting(""),
+        Some(line) => line.fitting(label, ""),
         // A sentence with a gap in it is none.
         None if gap => rule.text.title.clone(),
         None => sentence,
@@ -246,7 +252,20 @@ fn likely(
     let step = (kind == VerdictKind::Open)
         .then(|| super::next_step(weighed, answers, environment))
         .flatten();
-    Verdict { kind, sentence, step, place: None }
+    Verdict { kind, label, sentence, step, place: None }
+}
+
+/// What stands before the sentence of a kind; `says` where the sentence acquits by itself. That it is
+/// not ZFS is said where that is known and was asked.
+fn label(kind: VerdictKind, answers: &Answers, says: bool) -> &'static str {
+    let asked = answers.zfs.among == Among::No && answers.zfs.is_hinted;
+    match kind {
+        VerdictKind::Cause => "Problem found. ",
+        VerdictKind::NormalCost => "No fault, a normal cost. ",
+        VerdictKind::NotZfs | VerdictKind::Kernel if asked && !says => "Not ZFS. ",
+        VerdictKind::NotCpu if !says => "Not the CPU. ",
+        _ => "",
+    }
 }
 
 /// The kind of an answer that stands on the three answers alone.

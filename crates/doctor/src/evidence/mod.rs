@@ -74,4 +74,6 @@ pub struct Input {
     pub first_unread: Option<u32>,
     /// What was wrong with it (truncated, binary, too large), as a sentence.
     pub trouble: Option<String>,
+    /// Whether it ends early, so that its beginning alone was read.
+    pub in_part: bool,
 }

@@ -97,7 +97,17 @@ pub fn read_bytes(evidence: &mut Evidence, name: &str, bytes: &[u8]) {
     }
     let facts = facts(evidence).saturating_sub(before);
     let name = input;
-    evidence.inputs.push(Input { name, formats, facts, lines, unread, first_unread, trouble });
+    let in_part = false;
+    evidence.inputs.push(Input {
+        name,
+        formats,
+        facts,
+        lines,
+        unread,
+        first_unread,
+        trouble,
+        in_part,
+    });
 }
 
 /// The host's memory, from the first of the tables from `begun` on that has it.

@@ -24,7 +24,7 @@ pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ogive doctor</title>\
 <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n"
     );
-    let _ = writeln!(out, "<h1>{}</h1>", escape(&diagnosis.verdict.sentence));
+    let _ = writeln!(out, "<h1>{}</h1>", escape(&super::headline(diagnosis)));
     overview(&mut out, diagnosis);
     for finding in &diagnosis.findings {
         finding_html(&mut out, finding);

@@ -34,7 +34,7 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
         "inputs": diagnosis.inputs.iter().map(|input| json!({
             "name": &*input.name, "formats": input.formats, "facts": input.facts,
             "lines": input.lines, "unread": input.unread, "first_unread": input.first_unread,
-            "trouble": input.trouble,
+            "trouble": input.trouble, "in_part": input.in_part,
         })).collect::<Vec<_>>(),
         "not_understood": diagnosis.not_understood.iter()
             .map(|line| json!({"source": source(&line.source), "text": line.value})).collect::<Vec<_>>(),

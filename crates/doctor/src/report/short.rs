@@ -6,7 +6,6 @@
 
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
-use crate::answers::Among;
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
 use crate::evidence::Source;
 use crate::expression::Format;
@@ -78,38 +77,19 @@ pub(crate) fn headline(diagnosis: &Diagnosis) -> String {
     let verdict = &diagnosis.verdict;
     // A name stays as the system writes it, also as the first word.
     let sentence = verdict.sentence.trim();
-    let sentence =
-        if sentence.ends_with(['.', ';']) { sentence.to_owned() } else { format!("{sentence}.") };
-    let says = |words: &[&str]| {
-        let lower = sentence.to_lowercase();
-        words.iter().any(|word| lower.contains(word))
-    };
-    let sure =
-        diagnosis.findings.first().is_none_or(|first| first.confidence >= crate::diagnose::LIKELY);
-    let label = match verdict.kind {
-        VerdictKind::Cause if sure => "Problem found. ",
-        VerdictKind::Cause => "Possible problem. ",
-        VerdictKind::NormalCost if !says(&["normal cost", "nothing is wrong"]) => {
-            "No fault, a normal cost. "
-        }
-        // That it is not ZFS is said where that is known and was asked.
-        VerdictKind::NotZfs | VerdictKind::Kernel
-            if diagnosis.answers.zfs.among == Among::No
-                && diagnosis.answers.zfs.is_hinted
-                && !says(&["not zfs", "not because of zfs"]) =>
-        {
-            "Not ZFS. "
-        }
-        VerdictKind::NotCpu if !says(&["idle", "cpu does not work", "not the cpu"]) => {
-            "Not the CPU. "
-        }
-        _ => "",
-    };
-    format!("{label}{sentence}")
+    let end = if sentence.ends_with(['.', ';']) { "" } else { "." };
+    format!("{}{sentence}{end}", verdict.label)
 }
 
-/// Where nothing could be read, why: whoever asked must know that no answer was looked for.
+/// What was given and not read: an answer stands on the rest alone. Where nothing could be read,
+/// why: that no answer was looked for.
 fn unread(diagnosis: &Diagnosis) -> Vec<Block> {
+    if let Some(input) = diagnosis.inputs.iter().find(|input| input.in_part) {
+        let why = input.trouble.as_deref().unwrap_or("it ends early");
+        let words =
+            format!("{}: {why}; what is said here stands on the part that was read", input.name);
+        return vec![Block { label: "read in part", spare: 0, words }];
+    }
     if diagnosis.inputs.iter().any(|input| !input.formats.is_empty() || input.facts > 0) {
         return Vec::new();
     }

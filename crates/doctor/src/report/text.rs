@@ -22,7 +22,7 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
         VerdictKind::Insufficient | VerdictKind::Open => Stress::Bold,
         _ => Stress::Good,
     };
-    let _ = writeln!(out, "{}", style.stress(&printable(&diagnosis.verdict.sentence), stress));
+    let _ = writeln!(out, "{}", style.stress(&printable(&super::headline(diagnosis)), stress));
     out.push('\n');
     out.push_str(&overview(diagnosis, style));
     for running in &diagnosis.running {
