@@ -14,6 +14,8 @@ mod running;
 mod unfilled;
 mod verdict;
 mod weigh;
+#[cfg(test)]
+mod work;
 
 use crate::advise::{self, Near};
 use crate::answers::{Among, Answers};
@@ -190,8 +192,8 @@ fn overview(facts: &Facts) -> Overview {
         system_percent: facts.cpu("system").ok(),
         iowait_percent: facts.cpu("iowait").ok(),
         cpus: facts.ncpu().ok(),
-        zfs_share_percent: zfs_share(facts, &consumers),
-        consumers: consumers.into_iter().filter(|user| user.size() >= 1.0).take(8).collect(),
+        zfs_share_percent: zfs_share(facts, consumers),
+        consumers: consumers.iter().filter(|user| user.size() >= 1.0).take(8).cloned().collect(),
         symbols: facts.top_symbols(10),
         samples: facts.profile_samples().ok(),
         zfs_version: facts.zfs_version().ok(),

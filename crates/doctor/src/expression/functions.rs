@@ -39,12 +39,6 @@ pub const FUNCTIONS: &[Function] = &[
     f("thread_life", "t", 'n', "the same averaged over its life (ps)"),
     f("thread_time_s", "t", 'n', "CPU time of matching threads over their life, seconds"),
     f("thread_count", "t", 'n', "how many threads match"),
-    f(
-        "thread_busy_count",
-        "tn",
-        'n',
-        "how many matching threads use at least so many percent of one CPU",
-    ),
     f("thread_in_state", "ts", 'n', "how many matching threads are in one of these states (\"D\")"),
     f("command", "r", 'b', "some process's name or command line matches"),
     f(
@@ -71,7 +65,6 @@ pub const FUNCTIONS: &[Function] = &[
     f("top_process_share", "", 'n', "its percent of the busy CPU"),
     f("top_process_cpu", "", 'n', "its percent of one CPU, if no kernel thread uses more"),
     f("waiting", "", 'n', "threads in uninterruptible sleep: a list, or vmstat's b"),
-    f("top_thread", "", 's', "the thread with the most CPU"),
     f("timed_real", "r", 'n', "wall clock of a timed command, seconds"),
     f("timed_user", "r", 'n', "its CPU in user space, seconds"),
     f("timed_system", "r", 'n', "its CPU in the kernel, seconds"),
@@ -309,17 +302,12 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
         "timed_ratio" => Facts::timed_ratio,
     );
     bind!(context, facts, two: "thread_in_state" => Facts::thread_in_state);
-    let own = Arc::clone(facts);
-    context.add_function("thread_busy_count", move |a: Arc<String>, b: f64| {
-        give(&own, "thread_busy_count", own.thread_busy_count(&a, b))
-    });
     bind!(context, facts, none:
         "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "process_share" => Facts::process_share,
         "load1" => Facts::load1, "load15" => Facts::load15,
-        "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name)),
+        "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name.clone())),
         "top_process_share" => Facts::top_process_share, "top_process_cpu" => Facts::top_process_cpu,
         "waiting" => Facts::waiting,
-        "top_thread" => |facts: &Facts| text(facts.top_thread().map(|user| user.name)),
     );
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, Owner, is_idle_thread, without_number};
+use super::{Facts, Owner, without_number};
 use crate::evidence::{Source, Thread};
 
 /// What the figures of a list are of.
@@ -91,23 +91,14 @@ impl Facts {
             (Basis::Seconds, |thread| thread.cpu_time_s),
         ];
         figures.into_iter().find_map(|(basis, figure)| {
-            let lists = self.lists(figure);
+            let lists: Vec<_> = self.lists().iter().map(|list| self.rows(list, figure)).collect();
             let sum = |list: &Vec<&Thread>| list.iter().copied().filter_map(figure).sum::<f64>();
             let most = lists.iter().map(sum).fold(0.0, f64::max);
             // Of those that show about as much, the one that shows most rows.
-            let fullest =
-                lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len);
+            let shows = |list: &Vec<&Thread>| !list.is_empty() && sum(list) >= 0.8 * most;
+            let fullest = lists.into_iter().filter(shows).max_by_key(Vec::len);
             fullest.map(|list| self.consumption_of(basis, &list, figure))
         })
-    }
-
-    fn lists(&self, figure: Percent) -> Vec<Vec<&Thread>> {
-        let mut lists: BTreeMap<(&str, u32), Vec<&Thread>> = BTreeMap::new();
-        let rows = self.evidence().threads.iter().filter(|thread| figure(thread).is_some());
-        for thread in rows.filter(|thread| !is_idle_thread(&thread.name)) {
-            lists.entry((&thread.source.input, thread.list)).or_default().push(thread);
-        }
-        lists.into_values().collect()
     }
 }
 
@@ -146,9 +137,9 @@ impl Facts {
                 .is_none_or(|id| seen.get(&id).is_none_or(|known| std::ptr::eq(*known, **thread)))
         };
         let list: Vec<&Thread> = list.iter().filter(once).copied().collect();
-        let mut sums: BTreeMap<&str, Used> = BTreeMap::new();
+        let mut sums: BTreeMap<&str, (Used, &Thread)> = BTreeMap::new();
         let (mut percent, mut largest, mut least) = (0.0, 0.0_f64, f64::MAX);
-        for thread in &list {
+        for thread in list {
             let own = figure(thread).unwrap_or(0.0);
             percent += own;
             largest = largest.max(own);
@@ -157,16 +148,19 @@ impl Facts {
             let is_kernel = owner != Owner::Program;
             let process = thread.process.and_then(|process| processes.get(&process).copied());
             let name = process.filter(|_| !is_kernel).unwrap_or_else(|| kind_of(thread, is_kernel));
-            let used = sums.entry(name).or_insert_with(|| Used {
-                name: name.to_owned(),
-                is_kernel,
-                is_zfs: owner == Owner::Zfs,
-                is_ended: thread.children_of.is_some(),
-                percent: 0.0,
-                most: -1.0,
-                rows: 0,
-                system: None,
-                source: thread.source.clone(),
+            let (used, busiest) = sums.entry(name).or_insert_with(|| {
+                let used = Used {
+                    name: name.to_owned(),
+                    is_kernel,
+                    is_zfs: owner == Owner::Zfs,
+                    is_ended: thread.children_of.is_some(),
+                    percent: 0.0,
+                    most: -1.0,
+                    rows: 0,
+                    system: None,
+                    source: thread.source.clone(),
+                };
+                (used, thread)
             });
             used.percent += own;
             used.rows += thread.count;
@@ -175,17 +169,18 @@ impl Facts {
             }
             if own > used.most {
                 used.most = own;
-                used.source = thread.source.clone();
+                *busiest = thread;
             }
         }
-        let mut users: Vec<Used> = sums.into_values().collect();
-        // One worker alone is called by its own name, which says whose work it does.
-        for used in users.iter_mut().filter(|used| used.is_kernel && used.rows == 1) {
-            let row = list.iter().find(|thread| thread.source == used.source);
-            if let Some(thread) = row {
-                used.name = thread.name.clone();
+        let users = sums.into_values().map(|(mut used, busiest)| {
+            used.source = busiest.source.clone();
+            // One worker alone is called by its own name, which says whose work it does.
+            if used.is_kernel && used.rows == 1 {
+                used.name = busiest.name.clone();
             }
-        }
+            used
+        });
+        let mut users: Vec<Used> = users.collect();
         users.sort_by(|a, b| b.percent.total_cmp(&a.percent).then_with(|| a.name.cmp(&b.name)));
         Consumption {
             basis,

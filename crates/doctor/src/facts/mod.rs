@@ -54,7 +54,7 @@ pub(crate) use self::programs::is_known_program;
 use self::roster::Roster;
 use self::selector::Selector;
 pub(crate) use self::selector::{role, subsystem};
-pub use self::subsystems::{RoleUse, Standing, SubsystemUse};
+pub use self::subsystems::{Standing, SubsystemUse};
 pub use self::threads::Consumer;
 pub(crate) use self::threads::without_number;
 pub(crate) use self::words::{parts, pattern_of};
@@ -103,6 +103,9 @@ pub struct Facts {
     dataset_uses: OnceLock<Vec<datasets::DatasetUse>>,
     owners: Owners,
     roster: Roster,
+    listed: OnceLock<threads::Listed>,
+    /// Who has the busy samples.
+    profiled: OnceLock<Vec<Consumer>>,
 }
 
 impl Facts {
@@ -125,6 +128,8 @@ impl Facts {
         Self {
             owners,
             roster,
+            listed: OnceLock::new(),
+            profiled: OnceLock::new(),
             evidence,
             profiles,
             presence: Mutex::default(),

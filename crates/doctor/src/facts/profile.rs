@@ -309,7 +309,7 @@ impl Facts {
     pub fn profiled_users(&self) -> Vec<Consumer> {
         let users = self.profiled_consumers();
         if !users.is_empty() {
-            return users;
+            return users.to_vec();
         }
         let Some(profile) =
             self.profiles.iter().find(|one| one.rows.iter().any(|row| row.thread != NONE))

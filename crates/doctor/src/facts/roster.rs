@@ -2,12 +2,15 @@
 //!
 //! A machine may list 60,000 threads, and several hundred signs ask about them. So the lists are
 //! taken apart once, and each name is held against each pattern once: names repeat, and so do
-//! patterns. Idle threads are in no list.
+//! patterns. A question visits the rows whose name it means, and no others. Idle threads are in no
+//! list.
 //!
 //! One lock guards the matches known so far; names are matched outside it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -16,63 +19,99 @@ use super::selector::Selector;
 use super::{Facts, is_idle_thread};
 use crate::evidence::{Evidence, Thread};
 
-/// The threads of the evidence, in order.
+/// The threads of the evidence by their lists.
 #[derive(Debug)]
 pub(super) struct Roster {
-    /// Places of the threads of each list.
-    lists: Vec<Vec<usize>>,
-    /// Number of the name of each thread, by its place.
-    name: Vec<usize>,
+    lists: Vec<List>,
     /// By the number of a name, the place of a thread that has it, and whether it is a program that
     /// is called like a thread of the kernel.
     named: Vec<(usize, bool)>,
     /// By the text of a selector, whether each name is meant.
     matches: Mutex<HashMap<String, Arc<[bool]>>>,
+    /// Rows and names that were looked at so far.
+    work: AtomicU64,
 }
 
-/// A thread of a list.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row<'a> {
-    pub(super) thread: &'a Thread,
-    /// Number of its name, by which [`Facts::names_matching`] answers.
-    pub(super) name: usize,
+/// One list.
+#[derive(Debug)]
+pub(super) struct List {
+    /// Places of its threads among those of the evidence, those of one name behind each other.
+    places: Vec<usize>,
+    /// Each name with the range of its places.
+    names: Vec<(usize, Range<usize>)>,
+}
+
+impl List {
+    /// Rows by the number of their name and their place.
+    fn new(mut rows: Vec<(usize, usize)>) -> Self {
+        rows.sort_unstable();
+        let mut names: Vec<(usize, Range<usize>)> = Vec::new();
+        for (at, (name, _)) in rows.iter().enumerate() {
+            match names.last_mut() {
+                Some((last, range)) if last == name => range.end = at + 1,
+                _ => names.push((*name, at..at + 1)),
+            }
+        }
+        Self { places: rows.into_iter().map(|(_, place)| place).collect(), names }
+    }
+
+    /// Places of the threads whose name is meant.
+    fn meant<'a>(&'a self, matches: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
+        let meant = self.names.iter().filter(|(name, _)| matches[*name]);
+        meant.flat_map(|(_, range)| self.places[range.clone()].iter().copied())
+    }
 }
 
 impl Roster {
     pub(super) fn new(evidence: &Evidence, owners: &Owners) -> Self {
         let mut numbers: HashMap<(&str, bool), usize> = HashMap::new();
-        let mut lists: BTreeMap<(&Arc<str>, u32), Vec<usize>> = BTreeMap::new();
-        let mut name = Vec::with_capacity(evidence.threads.len());
+        let mut lists: BTreeMap<(&Arc<str>, u32), Vec<(usize, usize)>> = BTreeMap::new();
         let mut named = Vec::new();
         for (place, thread) in evidence.threads.iter().enumerate() {
+            if is_idle_thread(&thread.name) {
+                continue;
+            }
             let is_disguised = thread.kernel != Some(true) && owners.is_disguised(&thread.name);
             let number = *numbers.entry((&thread.name, is_disguised)).or_insert_with(|| {
                 named.push((place, is_disguised));
                 named.len() - 1
             });
-            name.push(number);
-            if !is_idle_thread(&thread.name) {
-                lists.entry((&thread.source.input, thread.list)).or_default().push(place);
-            }
+            let list = lists.entry((&thread.source.input, thread.list)).or_default();
+            list.push((number, place));
         }
-        let lists = lists.into_values().collect();
-        Self { lists, name, named, matches: Mutex::default() }
+        let lists = lists.into_values().map(List::new).collect();
+        Self { lists, named, matches: Mutex::default(), work: AtomicU64::new(0) }
     }
 }
 
 impl Facts {
-    /// The lists of all inputs, of each the threads that have the figure; none is empty.
-    pub(super) fn thread_lists(
+    /// The lists of all inputs.
+    pub(super) fn lists(&self) -> &[List] {
+        &self.roster.lists
+    }
+
+    /// The threads of a list that have a figure, in their order.
+    pub(super) fn rows(
         &self,
+        list: &List,
         figure: impl Fn(&Thread) -> Option<f64>,
-    ) -> Vec<Vec<Row<'_>>> {
+    ) -> Vec<&Thread> {
+        self.worked(list.places.len());
         let threads = &self.evidence().threads;
-        let row = |place: usize| Row { thread: &threads[place], name: self.roster.name[place] };
-        let lists = self.roster.lists.iter().map(|places| {
-            let rows = places.iter().map(|place| row(*place));
-            rows.filter(|row| figure(row.thread).is_some()).collect::<Vec<_>>()
-        });
-        lists.filter(|list| !list.is_empty()).collect()
+        let mut places: Vec<usize> = list.places.clone();
+        places.retain(|place| figure(&threads[*place]).is_some());
+        places.sort_unstable();
+        places.into_iter().map(|place| &threads[place]).collect()
+    }
+
+    /// The threads of a list whose name is meant, with their places.
+    pub(super) fn meant<'a>(
+        &'a self,
+        list: &'a List,
+        matches: &'a [bool],
+    ) -> impl Iterator<Item = (usize, &'a Thread)> + 'a {
+        let threads = &self.evidence().threads;
+        list.meant(matches).inspect(|_| self.worked(1)).map(|place| (place, &threads[place]))
     }
 
     /// Whether each name of a thread is meant, by the number of the name.
@@ -81,6 +120,7 @@ impl Facts {
             return Arc::clone(known);
         }
         let threads = &self.evidence().threads;
+        self.worked(self.roster.named.len());
         let names = self.roster.named.iter();
         let names = names.map(|(place, disguised)| (threads[*place].name.as_str(), *disguised));
         let matches: Arc<[bool]> =
@@ -88,5 +128,16 @@ impl Facts {
         let text = selector.as_str().to_owned();
         self.roster.matches.lock().insert(text, Arc::clone(&matches));
         matches
+    }
+
+    /// Notes that so many rows or names were looked at.
+    fn worked(&self, count: usize) {
+        self.roster.work.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Rows and names of threads that were looked at so far: a measure that no clock disturbs.
+    #[cfg(test)]
+    pub(crate) fn work(&self) -> u64 {
+        self.roster.work.load(Ordering::Relaxed)
     }
 }

@@ -45,17 +45,6 @@ pub struct Standing {
     pub function: String,
 }
 
-/// What busy threads are for, by a list of threads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RoleUse {
-    /// Their role.
-    pub name: &'static str,
-    /// What such threads do.
-    pub does: &'static str,
-    /// Percent of one CPU.
-    pub percent: f64,
-}
-
 /// A subsystem with the CPU that it takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubsystemUse {
@@ -129,21 +118,6 @@ impl Facts {
         Some(Standing { name, does: atlas::does(name)?, threads, all, function })
     }
 
-    /// The role of which the listed threads use most.
-    pub fn top_role(&self) -> Option<RoleUse> {
-        let mut sums: BTreeMap<&'static str, f64> = BTreeMap::new();
-        for user in self.consumers() {
-            let role = atlas::role_of(&user.name).filter(|_| user.is_kernel);
-            if let (Some(role), Some(percent)) = (role, user.cpu_percent) {
-                *sums.entry(role).or_default() += percent;
-            }
-        }
-        let (name, percent) = sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(RoleUse { name, does: atlas::role_does(name)?, percent })
-    }
-}
-
-impl Facts {
     /// Percent of the busy samples in functions that serve anybody (locks, copies, allocations)
     /// and of which the best profile does not show who called them.
     pub fn unowned_share(&self) -> f64 {

@@ -1,7 +1,8 @@
 //! CPU of threads.
 //!
 //! The same thread may have been shown by several tools, and by several pages of one; lists are
-//! never added up, the one that shows most counts. Threads of a program count for it, once.
+//! never added up, the one that shows most counts. Threads of a program count for it, once. What the
+//! lists show is made once ([`Listed`]), whoever asks.
 //!
 //! A whole list shows everybody who uses CPU: who is not on it uses next to none. Rows that
 //! somebody picked prove that a thread is there, never that another is not, and are no share of
@@ -9,8 +10,8 @@
 
 use std::collections::BTreeMap;
 
-use super::roster::Row;
-use super::{Facts, Known, Owner, absent, is_zfs_thread};
+use super::roster::List;
+use super::{Facts, Known, Owner, absent};
 use crate::evidence::Thread;
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
@@ -60,51 +61,97 @@ impl Consumer {
     }
 }
 
+/// What the lists of threads show of the CPU.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// Of each list, whether it shows everybody who uses CPU.
+    is_whole: Vec<bool>,
+    /// The same of the list that shows most.
+    fullest_is_whole: bool,
+    /// All busy CPU, percent of one, where it is known.
+    busy: Option<f64>,
+    /// Who uses it by the list that shows most, best first.
+    consumers: Vec<Consumer>,
+}
+
 impl Facts {
     /// Whether a list shows everybody who uses CPU: it comes down to those that use next to none
     /// and was not filtered for ZFS's threads, or it adds up to what the CPUs did.
-    fn is_whole(&self, list: &[Row<'_>]) -> bool {
-        let used = |row: &Row<'_>| row.thread.cpu_percent;
-        let least = list.iter().filter_map(used).fold(f64::MAX, f64::min);
+    fn shows_all(&self, list: &[&Thread]) -> bool {
+        let least = list.iter().copied().filter_map(cpu).fold(f64::MAX, f64::min);
         // `grep` leaves one name, or ZFS's threads alone.
-        let first = list.first().map_or("", |row| row.thread.name.as_str());
-        let mixed = list.iter().any(|row| !is_zfs_thread(&row.thread.name))
-            && list.iter().any(|row| !row.thread.name.contains(first));
-        if list.len() >= PICKED_ROWS && mixed && least <= NEXT_TO_NOTHING {
+        let Some(first) = list.first() else { return false };
+        if list.len() >= PICKED_ROWS
+            && least <= NEXT_TO_NOTHING
+            && list.iter().any(|thread| !thread.name.contains(&first.name))
+            && list.iter().any(|thread| self.owner_of(thread) != Owner::Zfs)
+        {
             return true;
         }
-        let shown: f64 = list.iter().filter_map(used).sum();
+        let shown: f64 = list.iter().copied().filter_map(cpu).sum();
         self.stated_percent_of_one_cpu().is_some_and(|stated| shown >= MOST_OF_ALL * stated)
     }
 
+    /// What the lists show, made once.
+    fn listed(&self) -> &Listed {
+        self.listed.get_or_init(|| {
+            let lists: Vec<_> = self.lists().iter().map(|list| self.rows(list, cpu)).collect();
+            let is_whole: Vec<bool> = lists.iter().map(|list| self.shows_all(list)).collect();
+            let sum = |list: &[&Thread]| list.iter().copied().filter_map(cpu).sum::<f64>();
+            let sums: Vec<f64> = lists.iter().map(|list| sum(list)).collect();
+            let most = sums.iter().copied().fold(0.0, f64::max);
+            // Of those that show about as much, the one with the most rows, which has threads where
+            // others have processes.
+            let shows = |at: &usize| !lists[*at].is_empty() && sums[*at] >= 0.8 * most;
+            let fullest = (0..lists.len()).filter(shows).max_by_key(|at| lists[*at].len());
+            let shown = lists.iter().any(|list| !list.is_empty()).then_some(most);
+            let busy = match self.stated_percent_of_one_cpu() {
+                Some(stated) => Some(shown.unwrap_or(0.0).max(stated)),
+                None => shown.filter(|_| is_whole.contains(&true)),
+            };
+            let fullest_is_whole = fullest.is_some_and(|at| is_whole[at]);
+            let fullest = fullest.map(|at| lists[at].as_slice()).unwrap_or_default();
+            let consumers = self.consumers_of(fullest, busy.filter(|all| *all > 0.0));
+            Listed { is_whole, fullest_is_whole, busy, consumers }
+        })
+    }
+
+    /// Whether a list shows everybody who uses CPU.
+    fn is_whole(&self, list: usize) -> bool {
+        self.listed().is_whole[list]
+    }
+
     /// The largest sum, over the lists of all inputs, of a figure of matching threads; the largest
-    /// thread is cited.
+    /// thread is cited. That a list has no such thread counts where it is whole.
     fn over_threads(
         &self,
         name: &str,
         figure: impl Fn(&Thread) -> Option<f64>,
         fold: impl Fn(f64, f64) -> f64,
-        whole: impl Fn(&[Row<'_>]) -> bool,
+        whole: impl Fn(usize, &List) -> bool,
         what: &str,
     ) -> Known<f64> {
         let matches = self.names_matching(&*self.selector(name)?);
         let mut best: Option<(f64, Option<&Thread>)> = None;
-        for list in self.thread_lists(&figure) {
-            let named = list.iter().any(|row| matches[row.name]);
-            if !named && !whole(&list) {
-                continue;
-            }
+        for (at, list) in self.lists().iter().enumerate() {
             let mut total = 0.0;
-            let mut largest: Option<&Thread> = None;
-            for thread in list.iter().filter(|row| matches[row.name]).map(|row| row.thread) {
-                let value = figure(thread).unwrap_or(0.0);
+            let mut largest: Option<(f64, usize, &Thread)> = None;
+            for (place, thread) in self.meant(list, &matches) {
+                let Some(value) = figure(thread) else { continue };
                 total = fold(total, value);
-                if largest.and_then(&figure).is_none_or(|known| known < value) {
-                    largest = Some(thread);
+                // Of those with as much the first.
+                let is_larger = |(known, first, _): (f64, usize, _)| {
+                    known < value || (known == value && place < first)
+                };
+                if largest.is_none_or(is_larger) {
+                    largest = Some((value, place, thread));
                 }
             }
+            if largest.is_none() && !whole(at, list) {
+                continue;
+            }
             if best.as_ref().is_none_or(|(known, _)| *known < total) {
-                best = Some((total, largest));
+                best = Some((total, largest.map(|(_, _, thread)| thread)));
             }
         }
         match best {
@@ -120,7 +167,7 @@ impl Facts {
 
     /// Sum of the CPU of matching threads, percent of one CPU.
     pub fn thread_cpu(&self, name: &str) -> Known<f64> {
-        let whole = |list: &[Row<'_>]| self.is_whole(list);
+        let whole = |at: usize, _: &List| self.is_whole(at);
         let now = self.over_threads(name, cpu, |a, b| a + b, whole, NO_THREADS);
         if now.is_ok() { now } else { self.busy_for_life(name).unwrap_or(now) }
     }
@@ -130,7 +177,7 @@ impl Facts {
     fn busy_for_life(&self, name: &str) -> Option<Known<f64>> {
         let pattern = self.selector(name).ok().filter(|_| self.asks_for_presence())?;
         let life = |thread: &Thread| thread.life_percent;
-        let used = self.over_threads(name, life, |a, b| a + b, |_| false, NO_THREADS).ok()?;
+        let used = self.over_threads(name, life, |a, b| a + b, |_, _| false, NO_THREADS).ok()?;
         if used < BUSY_FOR_LIFE {
             return None;
         }
@@ -161,7 +208,7 @@ impl Facts {
 
     /// CPU of the busiest matching thread, percent of one CPU.
     pub fn thread_max(&self, name: &str) -> Known<f64> {
-        let whole = |list: &[Row<'_>]| self.is_whole(list);
+        let whole = |at: usize, _: &List| self.is_whole(at);
         let now = self.over_threads(name, cpu, f64::max, whole, NO_THREADS);
         if now.is_ok() { now } else { self.busiest_life(name, true).unwrap_or(now) }
     }
@@ -172,7 +219,7 @@ impl Facts {
             name,
             |thread| thread.life_percent,
             f64::max,
-            |list| list.len() > PICKED_ROWS,
+            |_, list| self.rows(list, |thread| thread.life_percent).len() > PICKED_ROWS,
             "CPU of processes over their life (ps aux)",
         )
     }
@@ -183,7 +230,7 @@ impl Facts {
             name,
             |thread| thread.cpu_time_s,
             |a, b| a + b,
-            |list| list.len() > PICKED_ROWS,
+            |_, list| self.rows(list, |thread| thread.cpu_time_s).len() > PICKED_ROWS,
             "CPU times of threads (ps -eL)",
         )
     }
@@ -199,14 +246,7 @@ impl Facts {
     pub fn thread_count(&self, name: &str) -> Known<f64> {
         #[expect(clippy::cast_precision_loss, reason = "threads are countable")]
         let counted = |thread: &Thread| Some(thread.count as f64);
-        self.over_threads(name, counted, |a, b| a + b, |_| true, "a list of threads (ps -eLf)")
-    }
-
-    /// How many matching threads use at least so many percent of one CPU.
-    pub fn thread_busy_count(&self, name: &str, percent: f64) -> Known<f64> {
-        let busy =
-            |thread: &Thread| thread.cpu_percent.map(|cpu| if cpu >= percent { 1.0 } else { 0.0 });
-        self.over_threads(name, busy, |a, b| a + b, |list| self.is_whole(list), NO_THREADS)
+        self.over_threads(name, counted, |a, b| a + b, |_, _| true, "a list of threads (ps -eLf)")
     }
 
     /// How many matching threads are in a state (`D`).
@@ -216,7 +256,8 @@ impl Facts {
             thread.state.map(|known| if state.contains(known) { thread.count as f64 } else { 0.0 })
         };
         let what = "states of threads (ps -eLo stat,comm)";
-        self.over_threads(name, counted, |a, b| a + b, |_| true, what)
+        let whole = |_: usize, list: &List| !self.rows(list, &counted).is_empty();
+        self.over_threads(name, &counted, |a, b| a + b, whole, what)
     }
 
     /// Whether some process's command line matches.
@@ -249,13 +290,9 @@ impl Facts {
     /// All busy CPU, in percent of one CPU: what a whole list of threads shows, or what the states
     /// of the CPUs say if that is more.
     fn busy_percent_of_one_cpu(&self) -> Known<f64> {
-        let whole = self.thread_lists(cpu).iter().any(|list| self.is_whole(list));
-        let shown = self.thread_cpu("").unwrap_or(0.0);
-        match self.stated_percent_of_one_cpu() {
-            Some(stated) => Ok(shown.max(stated)),
-            None if whole => Ok(shown),
-            None => absent(NO_WHOLE),
-        }
+        // The largest thread is what it stands on.
+        let _ = self.thread_cpu("");
+        self.listed().busy.map_or_else(|| absent(NO_WHOLE), Ok)
     }
 
     /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions
@@ -271,12 +308,15 @@ impl Facts {
     /// of whom they show; that they show nobody is no answer.
     fn listed_share(&self, matches: impl Fn(&Consumer) -> bool) -> Known<f64> {
         self.busy_percent_of_one_cpu()?;
-        let users = self.listed_consumers();
+        let listed = self.listed();
         // The sum of nothing is -0.
-        let own = users.iter().filter(|user| matches(user)).filter_map(|user| user.share_percent);
+        let own = listed
+            .consumers
+            .iter()
+            .filter(|user| matches(user))
+            .filter_map(|user| user.share_percent);
         let own = own.sum::<f64>().abs();
-        let whole = self.fullest_list().is_some_and(|list| self.is_whole(&list));
-        if whole || own > 0.0 { Ok(own) } else { absent(NO_WHOLE) }
+        if listed.fullest_is_whole || own > 0.0 { Ok(own) } else { absent(NO_WHOLE) }
     }
 
     /// Share of the busy CPU in user processes, percent, without their time inside ZFS.
@@ -289,41 +329,41 @@ impl Facts {
 
     /// Who uses the CPU, best first: by profile, else by threads. Threads of a program are one
     /// user.
-    pub fn consumers(&self) -> Vec<Consumer> {
+    pub fn consumers(&self) -> &[Consumer] {
         let profiled = self.profiled_consumers();
-        if profiled.is_empty() { self.listed_consumers() } else { profiled }
+        if profiled.is_empty() { &self.listed().consumers } else { profiled }
     }
 
     /// Who has the busy samples, best first, where stacks name threads.
-    pub(super) fn profiled_consumers(&self) -> Vec<Consumer> {
-        shares_of(self.profiled_threads().into_iter().map(|(process, thread, share_percent)| {
-            let owner = self.owner(&thread);
-            (process, thread, share_percent, owner)
-        }))
+    pub(super) fn profiled_consumers(&self) -> &[Consumer] {
+        self.profiled.get_or_init(|| {
+            let rows = self.profiled_threads().into_iter();
+            shares_of(rows.map(|(process, thread, share_percent)| {
+                let owner = self.owner(&thread);
+                (process, thread, share_percent, owner)
+            }))
+        })
     }
 
     /// What ZFS has of the busy CPU, by the same view as [`Facts::consumers`].
     pub fn zfs_share_beside_consumers(&self) -> Option<f64> {
-        if self.profiled_threads().is_empty() && !self.listed_consumers().is_empty() {
+        if self.profiled_consumers().is_empty() && !self.listed().consumers.is_empty() {
             return self.listed_share(|user| user.is_zfs).ok();
         }
         self.zfs_share().ok()
     }
 
-    fn listed_consumers(&self) -> Vec<Consumer> {
-        let Some(list) = self.fullest_list() else { return Vec::new() };
-        let processes: BTreeMap<u64, &str> = list
-            .iter()
-            .filter_map(|row| Some((row.thread.id?, row.thread.name.as_str())))
-            .collect();
-        let rows = list.iter().map(|row| row.thread).map(|thread| {
+    /// Who uses the CPU by one list, best first; `all` is the busy CPU, percent of one.
+    fn consumers_of(&self, list: &[&Thread], all: Option<f64>) -> Vec<Consumer> {
+        let processes: BTreeMap<u64, &str> =
+            list.iter().filter_map(|thread| Some((thread.id?, thread.name.as_str()))).collect();
+        let rows = list.iter().map(|thread| {
             let process = thread.process.and_then(|process| processes.get(&process).copied());
             let process = process.unwrap_or(&thread.name).to_owned();
             let percent = thread.cpu_percent.unwrap_or(0.0);
             (process, thread.name.clone(), percent, self.owner_of(thread))
         });
         let mut users = users(rows);
-        let all = self.busy_percent_of_one_cpu().ok().filter(|all| *all > 0.0);
         if let Some(all) = all {
             for user in &mut users {
                 user.share_percent = user.cpu_percent.map(|percent| percent * 100.0 / all);
@@ -335,19 +375,9 @@ impl Facts {
         users
     }
 
-    /// The list that shows most of the CPU; of those that show about as much, the one with the most
-    /// rows, which has threads where others have processes.
-    fn fullest_list(&self) -> Option<Vec<Row<'_>>> {
-        let lists = self.thread_lists(cpu);
-        let sum =
-            |list: &Vec<Row<'_>>| list.iter().filter_map(|row| row.thread.cpu_percent).sum::<f64>();
-        let most = lists.iter().map(sum).fold(0.0, f64::max);
-        lists.into_iter().filter(|list| sum(list) >= 0.8 * most).max_by_key(Vec::len)
-    }
-
     /// The user process (no kernel thread) that uses most.
-    pub fn top_process(&self) -> Known<Consumer> {
-        match self.consumers().into_iter().find(|user| !user.is_kernel) {
+    pub fn top_process(&self) -> Known<&Consumer> {
+        match self.consumers().iter().find(|user| !user.is_kernel) {
             Some(user) => Ok(user),
             None => absent(NO_THREADS),
         }
@@ -361,8 +391,8 @@ impl Facts {
     /// Percent of one CPU that it uses, which picked rows and sentences tell as well; not known
     /// where a thread of the kernel uses more.
     pub fn top_process_cpu(&self) -> Known<f64> {
-        let users = self.listed_consumers();
-        let Some(top) = users.into_iter().find(|user| user.cpu_percent.is_some()) else {
+        let users = &self.listed().consumers;
+        let Some(top) = users.iter().find(|user| user.cpu_percent.is_some()) else {
             let kernel = self.busiest_life("", true).and_then(Result::ok).unwrap_or(0.0);
             let own = self.busiest_life("", false).and_then(Result::ok);
             return own.filter(|own| *own > kernel).map_or_else(|| absent(NO_THREADS), Ok);
@@ -375,14 +405,6 @@ impl Facts {
             self.used(&thread.source);
         }
         top.cpu_percent.map_or_else(|| absent(NO_THREADS), Ok)
-    }
-
-    /// The thread that uses most.
-    pub fn top_thread(&self) -> Known<Consumer> {
-        match self.consumers().into_iter().next() {
-            Some(user) => Ok(user),
-            None => absent(NO_THREADS),
-        }
     }
 }
 
