@@ -38,10 +38,10 @@ fn a_list_of_many_threads_is_looked_at_a_few_times_whoever_asks() {
     let usual = |at: usize| ["java", "z_wr_iss", "nginx", "kworker/3:1"][at % 4].to_owned();
     let few = work(&rules, 3_000, usual);
     let many = work(&rules, 6_000, usual);
-    assert!(many < 6_000 * 50, "{many} for 6000 rows");
-    assert!(many <= 2 * few, "{few} for 3000 rows, {many} for 6000");
+    assert!(many < 6_000 * 40, "{many} for 6000 rows");
+    assert!(many < 3 * few, "{few} for 3000 rows, {many} for 6000");
     // Where each has a name of its own, each name is held against each pattern once.
     let few = work(&rules, 3_000, |at| format!("worker-{at}"));
     let many = work(&rules, 6_000, |at| format!("worker-{at}"));
-    assert!(many <= 2 * few, "{few} for 3000 names, {many} for 6000");
+    assert!(many < 3 * few, "{few} for 3000 names, {many} for 6000");
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use super::roster::List;
 use super::{Facts, Known, Owner, absent};
-use crate::evidence::Thread;
+use crate::evidence::{Source, Thread};
 
 const NO_THREADS: &str = "CPU by thread (top -H -b -n 2)";
 const NO_WHOLE: &str = "a whole list of threads, or the use of all CPUs (top -H -b -n 2)";
@@ -70,6 +70,8 @@ pub(super) struct Listed {
     fullest_is_whole: bool,
     /// All busy CPU, percent of one, where it is known.
     busy: Option<f64>,
+    /// Where the largest thread of all was read.
+    largest: Option<Source>,
     /// Who uses it by the list that shows most, best first.
     consumers: Vec<Consumer>,
 }
@@ -109,10 +111,16 @@ impl Facts {
                 Some(stated) => Some(shown.unwrap_or(0.0).max(stated)),
                 None => shown.filter(|_| is_whole.contains(&true)),
             };
+            // The largest thread is what the sum stands on; of those with as much the first.
+            let largest = sums.iter().position(|sum| *sum == most).and_then(|at| {
+                let threads = lists[at].iter().rev();
+                threads.max_by(|a, b| cpu(a).unwrap_or(0.0).total_cmp(&cpu(b).unwrap_or(0.0)))
+            });
+            let largest = largest.map(|thread| thread.source.clone());
             let fullest_is_whole = fullest.is_some_and(|at| is_whole[at]);
             let fullest = fullest.map(|at| lists[at].as_slice()).unwrap_or_default();
             let consumers = self.consumers_of(fullest, busy.filter(|all| *all > 0.0));
-            Listed { is_whole, fullest_is_whole, busy, consumers }
+            Listed { is_whole, fullest_is_whole, busy, largest, consumers }
         })
     }
 
@@ -290,9 +298,11 @@ impl Facts {
     /// All busy CPU, in percent of one CPU: what a whole list of threads shows, or what the states
     /// of the CPUs say if that is more.
     fn busy_percent_of_one_cpu(&self) -> Known<f64> {
-        // The largest thread is what it stands on.
-        let _ = self.thread_cpu("");
-        self.listed().busy.map_or_else(|| absent(NO_WHOLE), Ok)
+        let listed = self.listed();
+        if let Some(source) = &listed.largest {
+            self.used(source);
+        }
+        listed.busy.map_or_else(|| absent(NO_WHOLE), Ok)
     }
 
     /// Share of the busy CPU that is ZFS's, percent: kernel threads of its own and its functions
