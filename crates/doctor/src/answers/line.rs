@@ -5,6 +5,7 @@
 //! writes them.
 
 use super::cpu::{Cpu, Part, State};
+use super::range::Of;
 use super::statement::{Clause, ClauseKind, Statement};
 use super::users::{Kind, User, Users};
 use super::zfs::{Among, is_in_user_space};
@@ -64,10 +65,11 @@ fn idle(answers: &Answers) -> Option<Statement> {
 
 /// Whether clearly most of what is busy is one user's.
 fn is_most(user: &User, cpu: &Cpu) -> bool {
-    let half = match (user.cpus, user.machine_percent, cpu.busy_cpus, cpu.busy_percent) {
-        (Some(own), _, Some(busy), _) => own >= 0.6 * busy,
-        (_, Some(own), _, Some(busy)) => own >= 0.6 * busy,
-        (Some(own), _, None, Some(_)) => own >= 0.1,
+    let own = user.used.map(|used| (used.of, used.middle()));
+    let half = match (own, cpu.busy_cpus, cpu.busy_percent) {
+        (Some((Of::Cpus, own)), Some(busy), _) => own >= 0.6 * busy,
+        (Some((Of::PercentOfMachine, own)), _, Some(busy)) => own >= 0.6 * busy,
+        (Some((Of::Cpus, own)), None, Some(_)) => own >= 0.1,
         _ => user.size() >= 10.0,
     };
     half && user.kind != Kind::NotShown
@@ -78,7 +80,7 @@ fn unknown(answers: &Answers) -> Option<Statement> {
     let Answers { users, zfs, .. } = answers;
     let first = users.first();
     if zfs.among == Among::No
-        && zfs.samples_percent.is_none()
+        && zfs.sampled.is_none()
         && first.is_none_or(|user| user.size() < 20.0)
     {
         let line = Statement::plain(format!("Not {}: {}", zfs.name, zfs.because));
@@ -88,10 +90,8 @@ fn unknown(answers: &Answers) -> Option<Statement> {
         })));
     }
     // Little on a list of which nobody knows what it leaves out is no answer.
-    let first = first.filter(|user| {
-        users.is_said || user.seconds.is_some() || !user.is_little() || zfs.among != Among::Unknown
-    })?;
-    let cut = zfs.samples_percent.is_some_and(|(least, most)| most - least >= 50.0);
+    let first = first.filter(|user| !user.is_little() || zfs.among != Among::Unknown)?;
+    let cut = zfs.sampled.is_some_and(|part| part.most - part.least >= 50.0);
     let known = match not(answers) {
         // The rest of a table that was cut may be anybody's.
         known if cut && !known.is_empty() => format!("Nothing listed is {}'s: ", zfs.name),
@@ -100,19 +100,19 @@ fn unknown(answers: &Answers) -> Option<Statement> {
     let name = first.described();
     let name = if known.is_empty() { capital(&name) } else { name };
     let not_shown = |text: &str| clause(ClauseKind::NotShown, text);
-    if users.is_said && first.cpus.is_none() {
+    if first.used.is_none() {
         let line = Statement::plain(format!("{known}{name} is named"));
         return Some(line.and_all([not_shown("how much CPU it uses was not shown")]));
     }
-    let line = if users.of_samples {
+    let line = if users.is_of_samples() {
         let few = users.samples.filter(|count| *count < FEW_SAMPLES);
         let few = few.map(|count| format!("only {count:.0} ")).unwrap_or_default();
-        let part = percent(first.samples_percent.unwrap_or(0.0));
+        let part = percent(first.samples_percent().unwrap_or(0.0));
         let text = format!("{known}{part} of the {few}busy samples go to {}", first.described());
         Statement::new(format!("{text}{}", does(first)), text)
             .and_all([not_shown("how busy the machine is was not shown")])
-    } else if let Some(used) = first.seconds {
-        let used = spent(used);
+    } else if let Some(used) = first.part(Of::Seconds) {
+        let used = spent(used.middle());
         let text = format!("{known}{name} used most of what is listed since it began, {used}");
         Statement::plain(text).and_all([not_shown("whether it uses the CPU now was not shown")])
     } else {
@@ -166,7 +166,7 @@ fn waiting(answers: &Answers) -> Statement {
     }
     let most = users
         .first()
-        .filter(|user| user.kind != Kind::NotShown && user.cpus.is_some_and(|count| count >= 0.3))
+        .filter(|user| user.kind != Kind::NotShown && user.cpus().is_some_and(|count| count >= 0.3))
         .map(|user| format!("most with {}", user.described()));
     let busy = match (cpu.busy_percent, most) {
         (Some(busy), Some(most)) => Some(format!("{} is busy, {most}", percent(busy))),
@@ -196,7 +196,7 @@ fn busy(answers: &Answers) -> Statement {
     // One CPU that is full of interrupts hides among many.
     if let Some((name, Part::Interrupts, value)) = &cpu.full
         && first.kind != Kind::Zfs
-        && first.cpus.is_none_or(|count| count < 0.9)
+        && first.cpus().is_none_or(|count| count < 0.9)
     {
         let part = percent(*value);
         return Statement::plain(format!(
@@ -204,7 +204,7 @@ fn busy(answers: &Answers) -> Statement {
         ))
         .and_all(not_it(answers).or_else(|| whether(answers)));
     }
-    if users.is_said && first.cpus.is_none() {
+    if first.used.is_none() {
         let proof = cpu.lockup_words().map(|words| format!(": {words}")).unwrap_or_default();
         let name = capital(&first.described());
         let text = |does: &str| format!("{name}{does} keeps the CPU busy{proof}");
@@ -258,15 +258,15 @@ fn by(first: &User, answers: &Answers) -> Statement {
 
 /// Whether its threads together are more than the first of others.
 fn outweighs(first: &User, answers: &Answers) -> bool {
-    let own = answers.zfs.least_cpus.zip(first.cpus);
-    first.kind != Kind::Zfs && own.is_some_and(|(own, first)| own >= first)
+    let own = answers.zfs.listed.zip(first.used).filter(|(own, first)| own.of == first.of);
+    first.kind != Kind::Zfs && own.is_some_and(|(own, first)| own.least >= first.middle())
 }
 
 /// Who is busy, and with how much.
 fn head_of(first: &User, answers: &Answers, does: &str) -> String {
     let Answers { cpu, users, zfs } = answers;
     let of = match cpu.cpus {
-        Some(count) if count >= 2.0 && first.cpus.is_some() && !cpu.cpus_by_figures => {
+        Some(count) if count >= 2.0 && first.cpus().is_some() && !cpu.cpus_by_figures => {
             format!(" of {count:.0}")
         }
         _ => String::new(),
@@ -281,10 +281,10 @@ fn head_of(first: &User, answers: &Answers, does: &str) -> String {
             "{not}{used} are stolen: the hypervisor withholds them, for other machines or by a limit"
         ),
         (_, Kind::NotShown) => {
-            let shown = match (cpu.busy_cpus, first.cpus) {
+            let shown = match (cpu.busy_cpus, first.cpus()) {
                 (Some(busy), Some(rest)) => cpus((busy - rest).max(0.0)),
                 _ => {
-                    let rest = first.machine_percent.unwrap_or(0.0);
+                    let rest = first.part(Of::PercentOfMachine).map_or(0.0, |used| used.middle());
                     percent(cpu.busy_percent.unwrap_or(0.0) - rest)
                 }
             };
@@ -318,7 +318,7 @@ fn uses(user: &User) -> &'static str {
 
 /// What a mean over lives is called.
 fn over_life(users: &Users, first: &User) -> &'static str {
-    match (users.over_life, first.rows > 1) {
+    match (users.over_life(), first.rows > 1) {
         (false, _) => "",
         (true, false) => ", as a mean over its life",
         (true, true) => ", as means over their lives",

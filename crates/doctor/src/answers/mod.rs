@@ -4,14 +4,17 @@
 //! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
 //! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
 //!
-//! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second, `zfs` the third;
-//! `line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows a cause.
+//! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second (with `listed` and
+//! `profiled`), `zfs` the third. What is measured is a `range`, whose words follow from it; `line` says
+//! the surest of them as a `statement`, which is a list of clauses. Nothing here knows a cause.
 
-mod beside;
 mod cpu;
 mod how_busy;
 mod line;
+mod listed;
 mod load;
+mod profiled;
+mod range;
 mod statement;
 mod timed;
 mod users;
@@ -24,6 +27,7 @@ use crate::facts::Facts;
 pub(crate) use statement::{ClauseKind, LINE, Statement};
 
 pub use cpu::{Cpu, Part, State, Wait};
+pub use range::{Of, Over, Range};
 pub use users::{Kind, User, Users};
 pub use zfs::{Among, Zfs};
 
@@ -70,11 +74,20 @@ impl Answers {
 
 /// So many CPUs in words: `3.8 CPUs`, `1 CPU`, `0.04 CPUs`.
 pub(crate) fn cpus(count: f64) -> String {
+    let text = count_of_cpus(count);
+    if text == "1" { "1 CPU".to_owned() } else { format!("{text} CPUs") }
+}
+
+/// CPUs below this are told as fewer than the least that is written.
+const LITTLE_CPUS: f64 = 0.005;
+
+/// The number alone.
+fn count_of_cpus(count: f64) -> String {
     if count == 0.0 {
-        return "0 CPUs".to_owned();
+        return "0".to_owned();
     }
-    if count > 0.0 && count < 0.005 {
-        return "under 0.01 CPUs".to_owned();
+    if count > 0.0 && count < LITTLE_CPUS {
+        return "under 0.01".to_owned();
     }
     let digits = match count {
         count if count >= 9.95 => 0,
@@ -82,8 +95,7 @@ pub(crate) fn cpus(count: f64) -> String {
         _ => 2,
     };
     let text = format!("{count:.digits$}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "1" { "1 CPU".to_owned() } else { format!("{text} CPUs") }
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// A percentage in words: whole, but for small ones.

@@ -1,4 +1,4 @@
-//! The third answer: whether ZFS is among the users, and at most with how much.
+//! The third answer: whether ZFS is among the users, at least with how much and at most.
 //!
 //! ZFS works in threads of its own, which a list shows, and below programs that read and write,
 //! which only their kernel time or a profile shows. So the least is what its threads use; the most
@@ -7,12 +7,15 @@
 //!
 //! Where a mount of ogive is asked about, its process is what is looked for.
 
+use std::collections::HashSet;
+
 use super::cpu::{Cpu, Part, State};
+use super::range::{Of, Range};
 use super::users::{Kind, User, Users};
-use super::{cite, cpus, percent};
+use super::{cite, cpus, listed, percent};
 use crate::atlas;
 use crate::evidence::Source;
-use crate::facts::{Basis, Consumption, Facts, Owner, is_zfs_program};
+use crate::facts::{Basis, Consumption, Facts, is_zfs_program};
 
 /// Whether it is among the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +46,10 @@ pub struct Zfs {
     pub among: Among,
     /// Who is looked for: `ZFS` or `ogive`.
     pub name: &'static str,
-    /// CPUs that are shown to be its.
-    pub least_cpus: Option<f64>,
-    /// CPUs it can have at most, for all that is shown.
-    pub most_cpus: Option<f64>,
-    /// The same as percent of the busy samples of a profile.
-    pub samples_percent: Option<(f64, f64)>,
+    /// What it has by a list; its most is infinite where nothing bounds it.
+    pub listed: Option<Range>,
+    /// What it has of the busy samples of a profile.
+    pub sampled: Option<Range>,
     /// Whether anything that was given speaks of it at all.
     pub is_hinted: bool,
     /// Why.
@@ -63,8 +64,9 @@ const SPEAKS_CPUS: f64 = 0.3;
 const SPEAKS_PART: f64 = 0.15;
 /// Beside a first user, at most this part of it is small.
 const SMALL: f64 = 0.25;
-/// A first user below this many CPUs acquits nobody: ZFS may have as much.
+/// A first user below this many CPUs, or percent of all, acquits nobody: ZFS may have as much.
 const ACQUITS_CPUS: f64 = 0.5;
+const ACQUITS_PERCENT: f64 = 20.0;
 /// A list of fewer users than this may be rows that somebody picked.
 const PICKED_ROWS: usize = 4;
 /// Rows of a table of functions below which those not shown may be large.
@@ -73,365 +75,312 @@ const MANY_ROWS: usize = 8;
 const MOST_OF_SAMPLES: f64 = 60.0;
 
 /// Programs whose kernel time is work of the file system they read and write.
-const MOVES_FILES: [&str; 38] = [
-    "rsync",
-    "cp",
-    "mv",
-    "rm",
-    "tar",
-    "dd",
-    "find",
-    "du",
-    "ls",
-    "cat",
-    "fio",
-    "smbd",
-    "nfsd",
-    "git",
-    "zfs",
-    "zpool",
-    "zdb",
-    "updatedb",
-    "updatedb.mlocat",
-    "bonnie++",
-    "iozone",
-    "sysbench",
-    "scp",
-    "rclone",
-    "borg",
-    "restic",
-    "samba",
-    "nfsd:",
-    "ganesha.nfsd",
-    "md5sum",
-    "sha256sum",
-    "grep",
-    "unzip",
-    "gzip",
-    "pigz",
-    "cpio",
-    "mbuffer",
-    "filebench",
-];
+const MOVES_FILES: &str = "rsync cp mv rm tar dd find du ls cat fio smbd nfsd git zfs zpool zdb \
+    updatedb updatedb.mlocat bonnie++ iozone sysbench scp rclone borg restic samba nfsd: \
+    ganesha.nfsd md5sum sha256sum grep unzip gzip pigz cpio mbuffer filebench";
+
+/// What it is judged by.
+struct Shown<'a> {
+    facts: &'a Facts,
+    list: Option<&'a Consumption>,
+    cpu: &'a Cpu,
+    users: &'a Users,
+}
 
 impl Zfs {
-    pub(super) fn of(
-        facts: &Facts,
-        consumption: Option<&Consumption>,
-        cpu: &Cpu,
-        users: &Users,
-    ) -> Self {
+    pub(super) fn of(facts: &Facts, list: Option<&Consumption>, cpu: &Cpu, users: &Users) -> Self {
         let name = if facts.is_ogive() { "ogive" } else { "ZFS" };
         let mut zfs = Self {
             among: Among::Unknown,
             name,
-            least_cpus: None,
-            most_cpus: None,
-            samples_percent: None,
+            listed: None,
+            sampled: None,
             is_hinted: facts.hints_at_zfs(),
             because: because_seen(facts),
             sources: Vec::new(),
         };
-        if !facts.is_ogive() && facts.zfs_loaded() == Ok(false) {
-            zfs.among = Among::No;
-            zfs.because = "it is not loaded".to_owned();
+        if name == "ZFS" && facts.zfs_loaded() == Ok(false) {
             if let Some(said) = &facts.evidence().host.zfs_loaded {
                 cite(&mut zfs.sources, &said.source);
             }
-            return zfs;
+            return zfs.because(Among::No, "it is not loaded");
         }
-        zfs.by_own(consumption, cpu);
-        if zfs.among == Among::Yes {
-            return zfs;
-        }
-        zfs.by_profile(facts, users);
-        if zfs.among == Among::Unknown && users.is_said {
-            zfs.by_names(users);
-        } else if zfs.among == Among::Unknown {
-            zfs.by_list(facts, consumption, cpu, users);
-        }
-        zfs
+        let shown = Shown { facts, list, cpu, users };
+        zfs.by_own(&shown).by_samples(&shown).by_list(&shown)
     }
 
-    fn is_one(&self, name: &str, is_zfs: bool) -> bool {
-        if self.name == "ogive" { name == "ogive" } else { is_zfs || is_zfs_program(name) }
+    fn because(self, among: Among, because: impl Into<String>) -> Self {
+        Self { among, because: because.into(), ..self }
+    }
+
+    fn is_one(&self, user: &User) -> bool {
+        if self.name == "ogive" { user.name == "ogive" } else { user.kind == Kind::Zfs }
+    }
+
+    /// By the CPU of its own threads and commands on a list, or as the log, a lock, stacks or a
+    /// timed command name it.
+    fn by_own(mut self, shown: &Shown<'_>) -> Self {
+        let Shown { list, cpu, users, .. } = *shown;
+        // Where samples say who uses the CPU, a list may still have its threads; and those that use
+        // nothing are no users.
+        let mut rows = match users.is_of_samples() {
+            true => Vec::new(),
+            false => users.list.clone(),
+        };
+        if let Some(list) = list {
+            let known: HashSet<&str> = users.list.iter().map(|user| user.name.as_str()).collect();
+            let others =
+                list.users.iter().filter(|one| rows.is_empty() || !known.contains(&*one.name));
+            let others: Vec<User> = others.map(|one| listed::user(one, list.basis, cpu)).collect();
+            rows.extend(others);
+        }
+        let own: Vec<&User> = rows.iter().filter(|user| self.is_one(user)).collect();
+        let Some(first) = own.first().filter(|user| user.part(Of::PercentOfBusy).is_none()) else {
+            return self;
+        };
+        match list {
+            Some(list) => {
+                let named = list.users.iter().filter(|one| own.iter().any(|u| u.name == one.name));
+                named.take(2).for_each(|one| cite(&mut self.sources, &one.source));
+            }
+            None => self.sources.clone_from(&users.sources),
+        }
+        let Some(of) = first.used.map(|used| used.of) else {
+            let because = format!("what was given names {}, which is its", first.name);
+            return self.because(Among::Yes, because);
+        };
+        let sum = |of_own: bool, end: fn(Range) -> f64| -> f64 {
+            let users = rows.iter().filter(|user| self.is_one(user) == of_own);
+            users.filter_map(|user| user.part(of)).map(end).sum::<f64>().abs()
+        };
+        let busy = match of {
+            Of::Cpus => cpu.busy_cpus,
+            Of::PercentOfMachine => cpu.busy_percent,
+            _ => return self,
+        };
+        let most = sum(true, |used| used.most);
+        let of_others = sum(false, |used| used.most);
+        let all = most + of_others;
+        // Of ranges that share what was busy it has at least what the others leave.
+        let left = busy.map_or(0.0, |busy| busy - of_others).min(most);
+        let least = sum(true, |used| used.least).max(left);
+        let busy = busy.or_else(|| list.filter(|list| list.comes_down).map(|_| all));
+        self.listed = Some(Range::between(least, f64::INFINITY, of));
+        let speaks = of == Of::Cpus && least >= SPEAKS_CPUS
+            || busy.is_some_and(|busy| least >= SPEAKS_PART * busy && busy >= 0.3);
+        if !speaks {
+            return self;
+        }
+        let used = Range::between(least, most, of).words();
+        let names: Vec<&str> = own.iter().take(3).map(|one| one.name.as_str()).collect();
+        let names = names.join(", ");
+        let because = match self.name {
+            "ogive" => format!("its process uses {used}"),
+            _ if list.is_none() => format!("its command {names} used {used}"),
+            _ if own.iter().all(|one| is_zfs_program(&one.name)) => {
+                format!("its commands ({names}) use {used}")
+            }
+            _ => format!("its threads ({names}) use {used}"),
+        };
+        self.because(Among::Yes, because)
     }
 
     /// By samples: its functions and its threads.
-    fn by_profile(&mut self, facts: &Facts, users: &Users) {
-        if self.name == "ogive" {
-            let own = users.list.iter().find(|user| user.name == "ogive");
-            if let Some(share) = own.and_then(|user| user.samples_percent) {
-                self.judge_samples(share, share, true, users);
-            }
-            return;
+    fn by_samples(mut self, shown: &Shown<'_>) -> Self {
+        let Shown { facts, users, .. } = *shown;
+        if self.among == Among::Yes {
+            return self;
         }
+        let own = users.list.iter().filter(|user| self.is_one(user));
+        let own = own
+            .filter_map(User::samples_percent)
+            .fold(None, |sum, one| Some(sum.unwrap_or(0.0) + one));
         facts.start_trace();
-        if !users.of_samples && facts.profiled_share_of_zfs().is_err() {
-            return;
-        }
-        let least = facts.profiled_share_of_zfs().unwrap_or(0.0);
-        // Threads and commands of its own count, whatever their functions.
-        let own = users.list.iter().filter(|user| user.kind == Kind::Zfs);
-        let least = own.filter_map(|user| user.samples_percent).sum::<f64>().max(least);
-        let rest = (100.0 - facts.profile_shown()).max(0.0) + facts.unowned_share();
-        let most = (least + rest).min(100.0);
+        let functions = facts.profiled_share_of_zfs().ok().filter(|_| self.name == "ZFS");
+        let shares = match self.name {
+            "ogive" => own.map(|share| (share, share, true)),
+            _ if !users.is_of_samples() && functions.is_none() => None,
+            _ => {
+                // Threads and commands of its own count, whatever their functions.
+                let least = own.unwrap_or(0.0).max(functions.unwrap_or(0.0));
+                let rest = (100.0 - facts.profile_shown()).max(0.0) + facts.unowned_share();
+                // Where most of what is shown are locks and copies, whose they are decides.
+                let is_owned = facts.unowned_share() < 0.4 * facts.profile_shown();
+                let is_long = rest < 50.0 || facts.top_symbols(usize::MAX).len() >= MANY_ROWS;
+                Some((least, (least + rest).min(100.0), is_owned && is_long))
+            }
+        };
+        let Some((least, most, is_owned)) = shares else { return self };
         for source in facts.take_trace().sources.iter().take(2) {
             cite(&mut self.sources, source);
         }
-        // Where most of what is shown are locks and copies, whose they are decides.
-        let is_owned = facts.unowned_share() < 0.4 * facts.profile_shown();
-        let rows = facts.top_symbols(usize::MAX).len();
-        self.judge_samples(least, most, is_owned && (rest < 50.0 || rows >= MANY_ROWS), users);
-    }
-
-    /// By whom the log, stacks or a timed command name.
-    fn by_names(&mut self, users: &Users) {
-        let own = users.list.iter().find(|user| {
-            let busy = user.cpus.is_none_or(|count| count >= SPEAKS_CPUS);
-            busy && (user.kind == Kind::Zfs || self.is_one(&user.name, false))
-        });
-        if let Some(user) = own {
-            self.among = Among::Yes;
-            self.because = match user.cpus {
-                Some(count) => format!("its command {} used {}", user.name, cpus(count)),
-                None => format!("what was given names {}, which is its", user.name),
-            };
-            self.sources.clone_from(&users.sources);
-        }
-    }
-
-    fn judge_samples(&mut self, least: f64, most: f64, is_owned: bool, users: &Users) {
-        self.samples_percent = Some((least, most));
+        self.sampled = Some(Range::between(least, most, Of::PercentOfBusy));
+        let has = format!("{} of the busy samples are in its threads or functions", percent(least));
         if least >= 100.0 * SPEAKS_PART {
-            self.among = Among::Yes;
-            self.because =
-                format!("{} of the busy samples are in its threads or functions", percent(least));
-            return;
+            return self.because(Among::Yes, has);
         }
-        let first = users.list.iter().filter(|user| user.kind != Kind::Zfs);
-        let first = first.filter_map(|user| user.samples_percent).fold(0.0, f64::max);
+        let first = users.list.iter().filter(|user| !self.is_one(user));
+        let first = first.filter_map(User::samples_percent).fold(0.0, f64::max);
         // A table of functions shows the largest: what is below its last row is many small ones.
         let rest = most - least;
         let small =
             most <= SMALL * first || least <= SMALL * first && (50.0..=80.0).contains(&rest);
         let outweighs = first >= MOST_OF_SAMPLES && least < 5.0;
-        if is_owned && (small && first >= 10.0 || most < 100.0 * SPEAKS_PART || outweighs) {
-            self.among = Among::No;
-            self.because =
-                format!("{} of the busy samples are in its threads or functions", percent(least));
-            if rest >= 1.0 {
-                self.because.push_str(&format!(
-                    ", {} in functions that are not shown",
-                    percent(most - least)
-                ));
+        if !is_owned || !(small && first >= 10.0 || most < 100.0 * SPEAKS_PART || outweighs) {
+            let (least, most) = (percent(least), percent(most));
+            let because = format!("of the busy samples it has {least} at least and {most} at most");
+            return self.because(Among::Unknown, because);
+        }
+        match rest {
+            rest if rest >= 1.0 => {
+                let rest = percent(rest);
+                self.because(Among::No, format!("{has}, {rest} in functions that are not shown"))
             }
-        } else {
-            self.because = format!(
-                "of the busy samples it has {} at least and {} at most",
-                percent(least),
-                percent(most)
-            );
+            _ => self.because(Among::No, has),
         }
-    }
-
-    /// By the CPU of its own threads and commands on a list.
-    fn by_own(&mut self, consumption: Option<&Consumption>, cpu: &Cpu) {
-        let Some(list) = consumption else { return };
-        let scale = |percent: f64| match (list.basis, cpu.cpus) {
-            (Basis::Machine, Some(count)) => Some(percent * count / 100.0),
-            (Basis::Machine, None) | (Basis::Seconds, _) => None,
-            _ => Some(percent / 100.0),
-        };
-        let own: Vec<_> =
-            list.users.iter().filter(|one| self.is_one(&one.name, one.is_zfs)).collect();
-        if own.is_empty() {
-            return;
-        }
-        for one in own.iter().take(2) {
-            cite(&mut self.sources, &one.source);
-        }
-        self.least_cpus = scale(own.iter().map(|one| one.percent).sum::<f64>().abs());
-        let busy = cpu.busy_cpus.or_else(|| scale(list.percent).filter(|_| list.comes_down));
-        let has_much = |least: f64| {
-            least >= SPEAKS_CPUS
-                || busy.is_some_and(|busy| busy >= 0.3 && least >= SPEAKS_PART * busy)
-        };
-        let Some(least) = self.least_cpus.filter(|least| has_much(*least)) else { return };
-        self.among = Among::Yes;
-        let commands = own.iter().all(|one| is_zfs_program(&one.name));
-        let names: Vec<&str> = own.iter().take(3).map(|one| one.name.as_str()).collect();
-        let among = match self.name {
-            "ogive" => "its process uses".to_owned(),
-            _ if commands => format!("its commands ({}) use", names.join(", ")),
-            _ => format!("its threads ({}) use", names.join(", ")),
-        };
-        self.because = format!("{among} {}", cpus(least));
     }
 
     /// By a list of threads and the states of the CPUs.
-    fn by_list(
-        &mut self,
-        facts: &Facts,
-        consumption: Option<&Consumption>,
-        cpu: &Cpu,
-        users: &Users,
-    ) {
-        self.most_cpus = most_of(self.least_cpus, consumption, cpu, users);
-        self.judge_list(facts, consumption, cpu, users);
-    }
-
-    fn judge_list(
-        &mut self,
-        facts: &Facts,
-        consumption: Option<&Consumption>,
-        cpu: &Cpu,
-        users: &Users,
-    ) {
-        let least = match self.least_cpus {
-            Some(least) => format!("its threads use {}", cpus(least)),
+    fn by_list(mut self, shown: &Shown<'_>) -> Self {
+        let Shown { cpu, users, .. } = *shown;
+        if self.among != Among::Unknown || users.are_named_only() {
+            return self;
+        }
+        let own = self.listed;
+        let least = own.map_or(0.0, |own| own.least);
+        if let Some(most) = most_of(least, shown) {
+            self.listed = Some(Range::between(least, most, Of::Cpus));
+        }
+        let has = match own {
+            Some(own) => format!("its threads use {}", Range::exact(least, own.of).words()),
             None => "none of its threads is listed".to_owned(),
         };
-        if let Some(because) = calm(consumption, cpu, self.is_hinted, &least) {
-            self.among = Among::No;
-            self.because = because;
-            return;
+        if let Some(because) = calm(shown, self.is_hinted, &has) {
+            return self.because(Among::No, because);
         }
-        let Some(first) = users.first().filter(|first| first.kind != Kind::Zfs) else {
-            if let Some(because) = self.by_states(cpu) {
-                self.among = Among::No;
-                self.because = because;
-            } else if self.least_cpus.is_some() {
-                self.because = format!("{least}; the rest is not shown");
-            }
-            return;
-        };
-        let exclusion = self
-            .by_bound(first, cpu, &least)
-            .or_else(|| self.by_states(cpu))
-            .or_else(|| self.beside(first, facts, consumption, cpu).then(|| least.clone()));
+        let first = users.first().filter(|first| !self.is_one(first) && first.kind != Kind::Zfs);
+        let exclusion = first
+            .and_then(|first| self.by_bound(first, cpu, &has))
+            .or_else(|| by_states(least, cpu))
+            .or_else(|| {
+                let first = first.filter(|first| outweighed(own, first, shown));
+                first.map(|_| has.clone())
+            });
         if let Some(because) = exclusion {
-            self.among = Among::No;
-            self.because = because;
-            return;
+            return self.because(Among::No, because);
         }
-        if is_in_user_space(first) {
-            self.because = format!(
-                "{least}; {} works in user space, and who else uses CPU is not shown",
-                first.name
-            );
-            return;
-        }
-        let moves_files = MOVES_FILES.contains(&first.name.as_str());
-        self.because = match (moves_files, self.least_cpus) {
-            (true, _) => format!(
-                "{least}; what {} does in the kernel may be ZFS's work, which a profile shows",
+        let because = match first {
+            Some(first) if is_in_user_space(first) => format!(
+                "{has}; {} works in user space, and who else uses CPU is not shown",
                 first.name
             ),
-            (false, Some(_)) => format!("{least}; the rest is not shown"),
-            (false, None) => "what is shown can neither name nor exclude it".to_owned(),
+            Some(first) if moves_files(first) => format!(
+                "{has}; what {} does in the kernel may be ZFS's work, which a profile shows",
+                first.name
+            ),
+            _ if own.is_some() => format!("{has}; the rest is not shown"),
+            Some(_) => "what is shown can neither name nor exclude it".to_owned(),
+            None => return self,
         };
+        self.because(Among::Unknown, because)
     }
 
     /// Its most is small beside the first user.
-    fn by_bound(&self, first: &User, cpu: &Cpu, least: &str) -> Option<String> {
-        let (most, size) = (self.most_cpus?, first.cpus?);
+    fn by_bound(&self, first: &User, cpu: &Cpu, has: &str) -> Option<String> {
+        let (most, size) = (self.listed?.most, first.part(Of::Cpus)?.least);
         let enough = ACQUITS_CPUS.min(cpu.busy_cpus.map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
         let small = first.kind != Kind::NotShown && most <= SMALL * size && size >= enough;
         small.then(|| match most {
-            most if most < 0.01 => format!("{least}, and there is no room for others"),
-            most => format!("{least}, and it can have {} at most", cpus(most)),
+            most if most < 0.01 => format!("{has}, and there is no room for others"),
+            most => format!("{has}, and it can have {} at most", cpus(most)),
         })
-    }
-
-    /// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
-    fn by_states(&self, cpu: &Cpu) -> Option<String> {
-        // Tools that show one figure do not tell the kernel from programs.
-        if !cpu.parts.iter().any(|(part, _)| *part == Part::System) {
-            return None;
-        }
-        let system = cpu.part(Part::System);
-        let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0 && !cpu.since_boot)?;
-        let own = self.least_cpus.unwrap_or(0.0) * 100.0 / cpu.cpus.unwrap_or(1.0);
-        (system + own <= SMALL * (busy - system))
-            .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
-    }
-
-    /// It has next to nothing beside a first user who does work of its own, on a list that would
-    /// show it.
-    fn beside(
-        &self,
-        first: &User,
-        facts: &Facts,
-        consumption: Option<&Consumption>,
-        cpu: &Cpu,
-    ) -> bool {
-        let least = self.least_cpus.unwrap_or(0.0);
-        let shows = !facts.lists_containers()
-            && consumption.is_some_and(|list| {
-                let of_kernel =
-                    list.is_of_now() || list.has_kernel || list.users.len() > PICKED_ROWS;
-                list.comes_near && of_kernel || own_row(list)
-            });
-        let outweighs = match (first.cpus, first.machine_percent) {
-            (Some(size), _) => size >= ACQUITS_CPUS && least <= 0.1 * size,
-            (None, Some(of_all)) => of_all >= 20.0,
-            _ => false,
-        };
-        // Kernel time of a program that moves files may be ZFS's; of others it is their own.
-        let own_work = match first.kind {
-            Kind::Program => {
-                let most = cpu.most() == Some(Part::System);
-                is_in_user_space(first) || !MOVES_FILES.contains(&first.name.as_str()) && !most
-            }
-            // Some systems have all threads of the kernel, ZFS's too, in one process.
-            // Reclaim asks ZFS, too, for memory.
-            Kind::Kernel => {
-                !matches!(first.name.as_str(), "nfsd" | "kernel" | "kernel_task")
-                    && !first.name.starts_with("kswapd")
-            }
-            Kind::Interrupts | Kind::Stolen => true,
-            Kind::Zfs | Kind::NotShown | Kind::Code => false,
-        };
-        // Work for others that a worker of the kernel does is not ZFS's, which has its own threads.
-        let worker = first.kind == Kind::Kernel
-            && self.least_cpus.is_some()
-            && least <= 0.1 * first.cpus.unwrap_or(0.0);
-        // A worker's name may say for whom: `kworker/22:2+bcachefs`.
-        let named = first.name.starts_with("kworker/")
-            && first.name.contains(['+', '-'])
-            && atlas::role_of(&first.name).is_some_and(|role| role != "kernel/work");
-        own_work && (shows && (outweighs || worker) || named && outweighs)
     }
 
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
-        match self.among {
-            Among::No => format!("no: {}", self.because),
-            Among::Yes => format!("yes: {}", self.because),
-            Among::Unknown => format!("not shown: {}", self.because),
-        }
+        let among = match self.among {
+            Among::No => "no",
+            Among::Yes => "yes",
+            Among::Unknown => "not shown",
+        };
+        format!("{among}: {}", self.because)
     }
+}
+
+/// By the states of the CPUs alone: what is not the kernel's is not ZFS's.
+fn by_states(least: f64, cpu: &Cpu) -> Option<String> {
+    // Tools that show one figure do not tell the kernel from programs.
+    if !cpu.parts.iter().any(|(part, _)| *part == Part::System) {
+        return None;
+    }
+    let system = cpu.part(Part::System);
+    let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0 && !cpu.since_boot)?;
+    let own = least * 100.0 / cpu.cpus.unwrap_or(1.0);
+    (system + own <= SMALL * (busy - system))
+        .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
+}
+
+/// Whether it has next to nothing beside a first user who does work of its own, on a list that would
+/// show it.
+fn outweighed(own: Option<Range>, first: &User, shown: &Shown<'_>) -> bool {
+    let least = own.map_or(0.0, |own| own.least);
+    let shows = !shown.facts.lists_containers()
+        && shown.list.is_some_and(|list| {
+            let of_kernel = list.is_of_now() || list.has_kernel || list.users.len() > PICKED_ROWS;
+            list.comes_near && of_kernel || list.users.iter().any(|one| one.is_zfs)
+        });
+    let outweighs = match first.used {
+        Some(Range { least: size, of: Of::Cpus, .. }) => {
+            size >= ACQUITS_CPUS && least <= 0.1 * size
+        }
+        Some(Range { least: size, of: Of::PercentOfMachine, .. }) => size >= ACQUITS_PERCENT,
+        _ => false,
+    };
+    // Kernel time of a program that moves files may be ZFS's; of others it is their own.
+    let own_work = match first.kind {
+        Kind::Program => {
+            let most = shown.cpu.most() == Some(Part::System);
+            is_in_user_space(first) || !moves_files(first) && !most
+        }
+        // Some systems have all threads of the kernel, ZFS's too, in one process.
+        // Reclaim asks ZFS, too, for memory.
+        Kind::Kernel => {
+            !matches!(first.name.as_str(), "nfsd" | "kernel" | "kernel_task")
+                && !first.name.starts_with("kswapd")
+        }
+        Kind::Interrupts | Kind::Stolen => true,
+        Kind::Zfs | Kind::NotShown | Kind::Code => false,
+    };
+    // Work for others that a worker of the kernel does is not ZFS's, which has its own threads.
+    let size = first.part(Of::Cpus).map_or(0.0, |used| used.least);
+    let worker = first.kind == Kind::Kernel && own.is_some() && least <= 0.1 * size;
+    // A worker's name may say for whom: `kworker/22:2+bcachefs`.
+    let named = first.name.starts_with("kworker/")
+        && first.name.contains(['+', '-'])
+        && atlas::role_of(&first.name).is_some_and(|role| role != "kernel/work");
+    own_work && (shows && (outweighs || worker) || named && outweighs)
+}
+
+fn moves_files(user: &User) -> bool {
+    MOVES_FILES.split(' ').any(|name| name == user.name)
 }
 
 /// Whether a program is shown to do its own work: next to none of its CPU is the kernel's.
 pub(super) fn is_in_user_space(user: &User) -> bool {
-    let system = user.system_cpus.zip(user.cpus);
+    let system = user.system_cpus.zip(user.cpus());
     user.kind == Kind::Program && system.is_some_and(|(system, all)| system <= 0.15 * all)
 }
 
 /// What is shown of it where its part of the CPU is not.
 fn because_seen(facts: &Facts) -> String {
     let evidence = facts.evidence();
-    let frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
-    let is_own = |symbol: &str, module: Option<&str>| {
-        let own = atlas::subsystem_of(symbol, module, Some(true));
+    let mut frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
+    let on_stacks = frames.any(|frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or("");
+        let own = atlas::subsystem_of(symbol, frame.module.as_deref(), Some(true));
         own.is_some_and(|own| !atlas::is_of_kernel(own))
-    };
-    let on_stacks = frames
-        .filter_map(|frame| Some((frame.symbol.as_deref()?, frame.module.as_deref())))
-        .any(|(symbol, module)| is_own(symbol, module));
-    let has_threads = evidence.threads.iter().any(|thread| facts.owner_of(thread) == Owner::Zfs);
+    });
+    let has_threads = facts.lists_zfs();
     match (on_stacks, has_threads) {
         (true, _) => "its functions are on stacks, and what CPU it uses is not shown",
         (_, true) => "its threads are listed, and what CPU they use is not shown",
@@ -441,17 +390,11 @@ fn because_seen(facts: &Facts) -> String {
 }
 
 /// Why nobody uses the CPU to speak of, where that is so.
-fn calm(
-    consumption: Option<&Consumption>,
-    cpu: &Cpu,
-    is_hinted: bool,
-    least: &str,
-) -> Option<String> {
+fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
+    let Shown { cpu, list, .. } = *shown;
     // What was long ago acquits nobody now.
-    if cpu.since_boot {
-        return None;
-    }
     let calm = match (cpu.state, cpu.busy_percent) {
+        _ if cpu.since_boot => false,
         (State::Idle | State::Waiting, Some(busy)) => {
             busy < 10.0
                 || busy < 15.0 && (!is_hinted || cpu.busy_cpus.is_some_and(|count| count < 1.0))
@@ -460,60 +403,44 @@ fn calm(
         _ => false,
     };
     // Of the little that is used most may be its.
-    let own = consumption.map_or(0.0, |list| {
+    let own = list.map_or(0.0, |list| {
         let own = list.users.iter().filter(|one| one.is_zfs);
         own.map(|one| one.percent).sum::<f64>() / list.percent.max(0.1)
     });
-    if cpu.state == State::Waiting && own >= 0.5 {
-        return None;
-    }
-    if !calm || consumption.is_some_and(|list| list.percent >= 100.0) {
+    let is_its = cpu.state == State::Waiting && own >= 0.5;
+    if !calm || is_its || list.is_some_and(|list| list.percent >= 100.0) {
         return None;
     }
     Some(match cpu.busy_percent {
         Some(busy) => format!("nobody uses more than the {} that is busy", percent(busy)),
-        None => least.to_owned(),
+        None => has.to_owned(),
     })
 }
 
-/// Whether one of its threads is on the list, so that the list is of them as well.
-fn own_row(list: &Consumption) -> bool {
-    list.users.iter().any(|one| one.is_zfs)
-}
-
-/// The most it can have: its threads, what is not shown, and kernel time of programs.
-fn most_of(
-    least: Option<f64>,
-    consumption: Option<&Consumption>,
-    cpu: &Cpu,
-    users: &Users,
-) -> Option<f64> {
-    let list = consumption.filter(|list| match list.basis {
+/// The most it can have, in CPUs: its threads, what is not shown, and kernel time of programs.
+fn most_of(least: f64, shown: &Shown<'_>) -> Option<f64> {
+    let Shown { cpu, users, .. } = *shown;
+    let list = shown.list.filter(|list| match list.basis {
         Basis::Seconds => false,
         Basis::Machine => cpu.cpus.is_some(),
         _ => true,
     })?;
-    let not_shown =
-        users.list.iter().find(|user| user.kind == Kind::NotShown).and_then(|user| user.cpus);
-    let not_shown = match (not_shown, cpu.busy_cpus) {
-        (Some(rest), _) => rest,
-        (None, Some(_)) if list.is_of_now() => 0.0,
-        // Without the states of the CPUs, rows below the last may be many.
-        _ => return None,
+    let sum = |kinds: &[Kind]| -> f64 {
+        let of = users.list.iter().filter(|user| kinds.contains(&user.kind));
+        of.filter_map(|user| user.part(Of::Cpus)).map(|used| used.most).sum()
     };
+    let not_shown = sum(&[Kind::NotShown]);
+    // Without the states of the CPUs, rows below the last may be many.
+    if not_shown == 0.0 && !(cpu.busy_cpus.is_some() && list.is_of_now()) {
+        return None;
+    }
     let programs = users.list.iter().filter(|user| user.kind == Kind::Program);
-    let told: Option<f64> = programs.clone().map(|user| user.system_cpus).sum();
-    let all: f64 = programs.filter_map(|user| user.cpus).sum();
-    let threads: f64 = users
-        .list
-        .iter()
-        .filter(|user| matches!(user.kind, Kind::Kernel | Kind::Zfs))
-        .filter_map(|user| user.cpus)
-        .sum();
+    let told: Option<f64> = programs.map(|user| user.system_cpus).sum();
+    let all = sum(&[Kind::Program]);
     let system = cpu.cpus.map(|count| cpu.part(Part::System) * count / 100.0);
     let of_programs = told.unwrap_or_else(|| match system {
-        Some(system) => (system - threads).clamp(0.0, all),
+        Some(system) => (system - sum(&[Kind::Kernel, Kind::Zfs])).clamp(0.0, all),
         None => all,
     });
-    Some(least.unwrap_or(0.0) + not_shown + of_programs)
+    Some(least + not_shown + of_programs)
 }

@@ -99,7 +99,7 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
             state == State::Waiting
                 || state == State::Idle
                 || busy && other
-                || little && !users.is_said
+                || little && !users.are_named_only()
         }
         Role::Kernel => busy && first.is_some_and(|user| user.kind == Kind::Stolen),
         // Causes without a share of the CPU are complaints about something else.

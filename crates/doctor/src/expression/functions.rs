@@ -78,7 +78,6 @@ pub const FUNCTIONS: &[Function] = &[
     ),
     f("timed_ratio", "r", 'n', "CPU of the dearest run of one command by that of its cheapest"),
     f("load1", "", 'n', "load average of one minute"),
-    f("load15", "", 'n', "load average of fifteen minutes"),
     f("self_share", "f", 'n', "percent of busy samples in matching functions themselves"),
     f(
         "kernel_self_share",
@@ -107,7 +106,6 @@ pub const FUNCTIONS: &[Function] = &[
     ),
     f("module_self", "r", 'n', "percent of busy samples in matching modules"),
     f("unnamed_in", "r", 'n', "percent of busy samples in nameless functions of matching modules"),
-    f("profile_samples", "", 'n', "number of busy samples"),
     f("spinning", "", 'n', "percent of busy samples that wait for a lock busily"),
     f(
         "spin_under",
@@ -136,8 +134,6 @@ pub const FUNCTIONS: &[Function] = &[
         'n',
         "a size of the ARC in bytes, whichever tool shows it: size, c, c_min, c_max",
     ),
-    f("gauge_min", "s", 'n', "the smallest reading of a gauge"),
-    f("gauge_max", "s", 'n', "the largest reading of a gauge"),
     f("gauge_of", "srs", 'n', "table, scope, figure: the largest of matching scopes"),
     f("gauge_sum", "srs", 'n', "table, scope, figure: the sum over matching scopes"),
     f("scope_count", "sr", 'n', "how many scopes of a table match"),
@@ -145,7 +141,6 @@ pub const FUNCTIONS: &[Function] = &[
     f("delta", "s", 'n', "growth of a counter between two readings"),
     f("ratio", "ss", 'n', "quotient of two gauges, or of two rates"),
     f("counter_share", "ss", 'n', "quotient of two counters' growth"),
-    f("rate_like", "r", 'n', "sum of the rates of all figures whose table.figure matches"),
     f(
         "counter_share_like",
         "rr",
@@ -158,7 +153,6 @@ pub const FUNCTIONS: &[Function] = &[
     f("prop_owner", "sr", 's', "the first such dataset or pool"),
     f("prop_datasets", "sr", 'n', "how many datasets or pools have it"),
     f("prop_max", "s", 'n', "the largest value of a property, bytes or plain"),
-    f("prop_min", "s", 'n', "the smallest value of a property, bytes or plain"),
     f(
         "record_excess",
         "s",
@@ -175,18 +169,11 @@ pub const FUNCTIONS: &[Function] = &[
     f("record_excess_io", "s", 'n', "bytes of one read or write there"),
     f("param", "s", 'n', "a module parameter or sysctl as a number"),
     f("param_text", "s", 's', "a module parameter or sysctl as text"),
-    f(
-        "param_chosen",
-        "s",
-        's',
-        "the word in brackets of a parameter such as \"cycle [fastest] generic\"",
-    ),
     f("param_is", "sr", 'b', "a parameter matches"),
     f("pool_says", "r", 'b', "zpool status says something that matches"),
     f("pools", "", 'n', "number of imported pools"),
     f("mounts", "", 'n', "number of mounted ZFS datasets"),
     f("os", "", 's', "linux, freebsd, illumos or macos"),
-    f("distro", "", 's', "the distribution as printed"),
     f("kernel", "", 's', "the kernel release"),
     f("kernel_at_least", "s", 'b', "the kernel is at least this release"),
     f("kernel_before", "s", 'b', "the kernel is older than this release"),
@@ -195,11 +182,9 @@ pub const FUNCTIONS: &[Function] = &[
     f("uptime_s", "", 'n', "seconds since boot"),
     f("zfs_loaded", "", 'b', "the ZFS module is loaded"),
     f("cpu_has", "s", 'b', "the CPU has the feature, by the name of /proc/cpuinfo"),
-    f("cpu_model", "", 's', "the CPU's model name"),
     f("virtual", "", 'b', "it is a virtual machine"),
     f("numa_nodes", "", 'n', "number of NUMA nodes"),
     f("ogive", "", 'b', "it is an ogive mount that is asked about; always known"),
-    f("zfs_version", "", 's', "the installed version of ZFS as printed"),
     f(
         "zfs_before",
         "s",
@@ -304,7 +289,7 @@ fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, two: "thread_in_state" => Facts::thread_in_state);
     bind!(context, facts, none:
         "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "process_share" => Facts::process_share,
-        "load1" => Facts::load1, "load15" => Facts::load15,
+        "load1" => Facts::load1,
         "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name.clone())),
         "top_process_share" => Facts::top_process_share, "top_process_cpu" => Facts::top_process_cpu,
         "waiting" => Facts::waiting,
@@ -321,14 +306,12 @@ fn bind_profile(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, two:
         "under" => Facts::under, "in_thread" => Facts::in_thread, "stacks_under" => Facts::stacks_under,
     );
-    bind!(context, facts, none: "spinning" => Facts::spinning, "profile_samples" => Facts::profile_samples);
+    bind!(context, facts, none: "spinning" => Facts::spinning);
 }
 
 fn bind_figures(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, one:
-        "gauge" => Facts::gauge, "arc" => Facts::arc, "rate" => Facts::rate, "delta" => Facts::delta, "rate_like" => Facts::rate_like,
-        "gauge_min" => |facts: &Facts, a: &str| facts.gauge_range(a).map(|range| range.0),
-        "gauge_max" => |facts: &Facts, a: &str| facts.gauge_range(a).map(|range| range.1),
+        "gauge" => Facts::gauge, "arc" => Facts::arc, "rate" => Facts::rate, "delta" => Facts::delta,
         "word" => |facts: &Facts, a: &str| text(facts.word(a)),
         "known" => |facts: &Facts, a: &str| Known::Ok(facts.is_shown(a)),
         "shown" => shown,
@@ -349,18 +332,16 @@ fn bind_settings(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, one:
         "traffic" => Facts::traffic, "record_excess" => Facts::record_excess, "record_excess_io" => Facts::record_excess_io,
         "record_excess_owner" => |facts: &Facts, a: &str| text(facts.record_excess_owner(a)),
-        "prop_max" => Facts::prop_max, "prop_min" => Facts::prop_min, "param" => Facts::param, "pool_says" => Facts::pool_says,
+        "prop_max" => Facts::prop_max, "param" => Facts::param, "pool_says" => Facts::pool_says,
         "param_text" => |facts: &Facts, a: &str| text(facts.param_text(a)),
-        "param_chosen" => |facts: &Facts, a: &str| text(facts.param_chosen(a)),
     );
     bind!(context, facts, none: "pools" => Facts::pools, "mounts" => Facts::mounts);
 }
 
 fn bind_host(context: &mut Context<'static>, facts: &Arc<Facts>) {
     bind!(context, facts, none:
-        "os" => |facts: &Facts| text(facts.os()), "distro" => |facts: &Facts| text(facts.distribution()),
-        "kernel" => |facts: &Facts| text(facts.kernel()), "cpu_model" => |facts: &Facts| text(facts.cpu_model()),
-        "zfs_version" => |facts: &Facts| text(facts.zfs_version()),
+        "os" => |facts: &Facts| text(facts.os()),
+        "kernel" => |facts: &Facts| text(facts.kernel()),
         "ncpu" => Facts::ncpu, "ram_bytes" => Facts::ram_bytes, "uptime_s" => Facts::uptime_s,
         "zfs_loaded" => Facts::zfs_loaded, "virtual" => Facts::is_virtual, "numa_nodes" => Facts::numa_nodes,
         "ogive" => |facts: &Facts| Known::Ok(facts.is_ogive()),

@@ -35,8 +35,7 @@ const KINDS: [&str; 19] = [
 ];
 
 /// Functions whose text is `table.figure`.
-const FIGURES: [&str; 8] =
-    ["gauge", "gauge_min", "gauge_max", "rate", "delta", "word", "ratio", "counter_share"];
+const FIGURES: [&str; 6] = ["gauge", "rate", "delta", "word", "ratio", "counter_share"];
 /// Functions whose text is a version or a list of them.
 const VERSIONS: [&str; 4] = ["zfs_before", "zfs_at_least", "kernel_at_least", "kernel_before"];
 

@@ -113,22 +113,6 @@ impl Facts {
         Ok(self.gauges_of(table, scope, figure)?.into_iter().sum())
     }
 
-    /// The smallest and largest reading of a gauge over time.
-    pub fn gauge_range(&self, path: &str) -> Known<(f64, f64)> {
-        let mut range: Option<(f64, f64)> = None;
-        for readings in self.readings(path)?.values() {
-            for (_, figure) in readings {
-                if let Number::Gauge(value) = figure.value {
-                    range =
-                        Some(range.map_or((value, value), |(low, high)| {
-                            (low.min(value), high.max(value))
-                        }));
-                }
-            }
-        }
-        range.map_or_else(|| absent(path), Ok)
-    }
-
     /// Per second, summed over scopes.
     pub fn rate(&self, path: &str) -> Known<f64> {
         let mut sum = None;
@@ -217,17 +201,6 @@ impl Facts {
         } else {
             Ok(paths.into_iter().collect())
         }
-    }
-
-    /// Sum of the rates of all figures that match.
-    pub fn rate_like(&self, path: &str) -> Known<f64> {
-        let mut sum = None;
-        for path in self.paths_like(path)? {
-            if let Ok(rate) = self.rate(&path) {
-                sum = Some(sum.unwrap_or(0.0) + rate);
-            }
-        }
-        sum.map_or_else(|| absent(format!("figures like {path} per second")), Ok)
     }
 
     /// Quotient of the growth of the counters that match: between two readings, or since all began.

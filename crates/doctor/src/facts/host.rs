@@ -76,11 +76,6 @@ impl Facts {
         another.is_none().then(|| only.0.to_owned())
     }
 
-    /// Distribution.
-    pub fn distribution(&self) -> Known<String> {
-        self.said(self.evidence().host.distribution.as_ref(), "the distribution (/etc/os-release)")
-    }
-
     /// Kernel or operating system release.
     pub fn kernel(&self) -> Known<String> {
         self.said(self.evidence().host.kernel.as_ref(), "the kernel release (uname -r)")
@@ -116,12 +111,6 @@ impl Facts {
             .map(|load| load[0])
     }
 
-    /// Load average of fifteen minutes.
-    pub fn load15(&self) -> Known<f64> {
-        self.said(self.evidence().host.load.as_ref(), "the load average (uptime)")
-            .map(|load| load[2])
-    }
-
     /// Whether the ZFS module is loaded: said, or to be seen from its kstats, threads, modules or
     /// pools.
     pub fn zfs_loaded(&self) -> Known<bool> {
@@ -133,7 +122,7 @@ impl Facts {
         let seen = kstats.iter().any(|table| self.has_table(table))
             || !evidence.pools.is_empty()
             || evidence.host.zfs_version.is_some()
-            || evidence.threads.iter().any(|thread| self.owner_of(thread) == super::Owner::Zfs)
+            || self.lists_zfs()
             || self.zfs_share().is_ok_and(|share| share > 0.0);
         if seen { Ok(true) } else { absent("whether ZFS is loaded (lsmod | grep zfs)") }
     }

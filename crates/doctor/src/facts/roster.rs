@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::owner::Owners;
+use super::owner::{Owner, Owners};
 use super::selector::Selector;
 use super::{Facts, is_idle_thread};
 use crate::evidence::{Evidence, Thread};
@@ -26,6 +26,8 @@ pub(super) struct Roster {
     /// By the number of a name, the place of a thread that has it, and whether it is a program that
     /// is called like a thread of the kernel.
     named: Vec<(usize, bool)>,
+    /// Whether any of them is ZFS's own.
+    has_zfs: bool,
     /// By the text of a selector, whether each name is meant.
     matches: Mutex<HashMap<String, Arc<[bool]>>>,
     /// Rows and names that were looked at so far.
@@ -66,13 +68,15 @@ impl Roster {
     pub(super) fn new(evidence: &Evidence, owners: &Owners) -> Self {
         let mut numbers: HashMap<(&str, bool), usize> = HashMap::new();
         let mut lists: BTreeMap<(&Arc<str>, u32), Vec<(usize, usize)>> = BTreeMap::new();
-        let mut named = Vec::new();
+        let (mut named, mut has_zfs) = (Vec::new(), false);
         for (place, thread) in evidence.threads.iter().enumerate() {
             if is_idle_thread(&thread.name) {
                 continue;
             }
             let is_disguised = thread.kernel != Some(true) && owners.is_disguised(&thread.name);
             let number = *numbers.entry((&thread.name, is_disguised)).or_insert_with(|| {
+                let owner = if is_disguised { Owner::Program } else { owners.of(&thread.name) };
+                has_zfs |= owner == Owner::Zfs;
                 named.push((place, is_disguised));
                 named.len() - 1
             });
@@ -80,11 +84,16 @@ impl Roster {
             list.push((number, place));
         }
         let lists = lists.into_values().map(List::new).collect();
-        Self { lists, named, matches: Mutex::default(), work: AtomicU64::new(0) }
+        Self { lists, named, has_zfs, matches: Mutex::default(), work: AtomicU64::new(0) }
     }
 }
 
 impl Facts {
+    /// Whether a list has a thread of ZFS's own.
+    pub fn lists_zfs(&self) -> bool {
+        self.roster.has_zfs
+    }
+
     /// The lists of all inputs.
     pub(super) fn lists(&self) -> &[List] {
         &self.roster.lists

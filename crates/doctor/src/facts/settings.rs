@@ -1,6 +1,6 @@
 //! Properties, parameters and the state of pools.
 
-use super::{Facts, Known, Missing, absent};
+use super::{Facts, Known, absent};
 use crate::evidence::Property;
 
 impl Facts {
@@ -79,11 +79,6 @@ impl Facts {
     /// The largest value of a property, sizes in bytes.
     pub fn prop_max(&self, name: &str) -> Known<f64> {
         Ok(self.prop_numbers(name)?.into_iter().fold(f64::MIN, f64::max))
-    }
-
-    /// The smallest value of a property, sizes in bytes.
-    pub fn prop_min(&self, name: &str) -> Known<f64> {
-        Ok(self.prop_numbers(name)?.into_iter().fold(f64::MAX, f64::min))
     }
 
     /// A parameter as text.
@@ -191,17 +186,7 @@ pub(super) fn quantity(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-impl Facts {
-    /// A parameter as text, or the word in brackets of a list with the chosen one marked.
-    pub fn param_chosen(&self, name: &str) -> Known<String> {
-        let text = self.param_text(name)?;
-        let chosen = text
-            .split_once('[')
-            .and_then(|(_, rest)| rest.split_once(']'))
-            .map(|(word, _)| word.to_owned());
-        chosen.map_or_else(|| Err(Missing::Absent(format!("the chosen value of {name}"))), Ok)
-    }
-}
+impl Facts {}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answers::{Answers, Wait};
+use crate::answers::{Answers, Of, User, Wait};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding};
 use crate::evidence::Source;
 
@@ -44,6 +44,7 @@ pub fn json(diagnosis: &Diagnosis) -> Value {
 
 fn answers(answers: &Answers) -> Value {
     let Answers { cpu, users, zfs } = answers;
+    let listed = zfs.listed.filter(|part| part.of == Of::Cpus);
     json!({
         "cpu": {
             "state": cpu.state.name(),
@@ -61,13 +62,15 @@ fn answers(answers: &Answers) -> Value {
         "users": {
             "list": users.list.iter().map(|user| json!({
                 "name": user.name, "kind": user.kind.name(), "does": user.does,
-                "cpus": user.cpus.map(rounded), "machine_percent": user.machine_percent.map(rounded),
-                "samples_percent": user.samples_percent.map(rounded),
-                "seconds": user.seconds.map(rounded),
+                "cpus": part(user, Of::Cpus), "machine_percent": part(user, Of::PercentOfMachine),
+                "least_cpus": user.part(Of::Cpus).map(|used| rounded(used.least)),
+                "most_cpus": user.part(Of::Cpus).map(|used| rounded(used.most)),
+                "samples_percent": part(user, Of::PercentOfBusy),
+                "seconds": part(user, Of::Seconds),
                 "system_cpus": user.system_cpus.map(rounded),
                 "sampled_cpus": user.sampled_cpus.map(rounded),
             })).collect::<Vec<_>>(),
-            "over_life": users.over_life,
+            "over_life": users.over_life(),
             "too_much_cpus": users.too_much_cpus.map(rounded),
             "sentence": users.sentence(),
             "sources": sources(&users.sources),
@@ -75,9 +78,9 @@ fn answers(answers: &Answers) -> Value {
         "zfs": {
             "among": zfs.among.name(),
             "name": zfs.name,
-            "least_cpus": zfs.least_cpus.map(rounded),
-            "most_cpus": zfs.most_cpus.map(rounded),
-            "samples_percent": zfs.samples_percent.map(|(least, most)| [rounded(least), rounded(most)]),
+            "least_cpus": listed.map(|part| rounded(part.least)),
+            "most_cpus": listed.map(|part| part.most).filter(|most| most.is_finite()).map(rounded),
+            "samples_percent": zfs.sampled.map(|part| [rounded(part.least), rounded(part.most)]),
             "sentence": zfs.sentence(),
             "sources": sources(&zfs.sources),
         },
@@ -141,6 +144,10 @@ fn finding(finding: &Finding) -> Value {
         "ask": finding.ask,
         "references": finding.references,
     })
+}
+
+fn part(user: &User, of: Of) -> Option<f64> {
+    user.part(of).map(|used| rounded(used.middle()))
 }
 
 fn line(line: &EvidenceLine) -> Value {
