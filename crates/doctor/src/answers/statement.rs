@@ -107,13 +107,14 @@ impl Statement {
 
     /// The line in a length that is taken in at a glance, with its label before it and what is to
     /// stand behind it: what was not shown goes first, then figures that stand below as well, then
-    /// asides, then all but the head, and last what stands behind.
-    pub(crate) fn fitting(&self, label: &str, behind: &str) -> String {
+    /// asides, then all but the head, and last what stands behind. Gives whether that still stands.
+    pub(crate) fn fitting(&self, label: &str, behind: &str) -> (String, bool) {
         let forms = || (0..=HEAD_ALONE).map(|rank| self.at(rank));
-        let full = forms().map(|form| format!("{form}{behind}"));
-        let mut all = full.chain(forms());
+        let full = forms().map(|form| (format!("{form}{behind}"), true));
+        let mut all = full.chain(forms().map(|form| (form, false)));
         let room = LINE.saturating_sub(label.chars().count());
-        all.find(|text| text.chars().count() <= room).unwrap_or_else(|| self.at(HEAD_ALONE))
+        let fits = all.find(|(text, _)| text.chars().count() <= room);
+        fits.unwrap_or_else(|| (self.at(HEAD_ALONE), false))
     }
 }
 
@@ -134,18 +135,18 @@ mod tests {
                 }])
         };
         let all = line("all of it");
-        assert_eq!(all.fitting("", ""), all.whole());
+        assert_eq!(all.fitting("", "").0, all.whole());
         assert_eq!(
-            all.fitting("", possible),
+            all.fitting("", possible).0,
             format!("60% of the busy samples go to dd; ZFS is among them: all of it.{possible}")
         );
         let long = line("100% of the busy samples are in its threads or functions");
         assert_eq!(
-            long.fitting("", possible),
+            long.fitting("", possible).0,
             format!("60% of the busy samples go to dd; ZFS is among them.{possible}")
         );
         assert_eq!(
-            long.fitting("", &possible.repeat(3)),
+            long.fitting("", &possible.repeat(3)).0,
             "60% of the busy samples go to dd; ZFS is among them: 100% of the busy samples are in \
              its threads or functions."
         );
@@ -155,6 +156,6 @@ mod tests {
     fn what_a_program_is_called_is_no_clause() {
         let name = "x; how busy was not shown";
         let line = Statement::plain(format!("{name} uses 2 CPUs"));
-        assert_eq!(line.fitting("", ""), format!("{name} uses 2 CPUs."));
+        assert_eq!(line.fitting("", "").0, format!("{name} uses 2 CPUs."));
     }
 }

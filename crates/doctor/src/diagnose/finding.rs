@@ -112,7 +112,7 @@ pub(super) fn finding(
     let of_zfs = advise::is_of_zfs(rule);
     let (ruled_out, open) = lookalike::separated(rule, weighed, facts, answers);
     let user = answers.users.first().map(|user| user.name.as_str());
-    let (verdict, _) = rule.verdict.write(environment)?;
+    let verdict = rule.verdict.write(environment)?.text;
     let remedy = match own.is_hint {
         true => Remedy::default(),
         false => advise::remedy(rule, environment, user)?,

@@ -83,6 +83,8 @@ pub struct Verdict {
     pub label: &'static str,
     /// The sentence.
     pub sentence: String,
+    /// The cause that it names, by the id of its rule.
+    pub names: Option<String>,
     /// What would tell more, where the answer is not the last word.
     pub step: Option<Step>,
     /// Where it goes, in an answer that names no cause.
@@ -90,6 +92,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    fn new(kind: VerdictKind, sentence: String) -> Self {
+        Self { kind, label: "", sentence, names: None, step: None, place: None }
+    }
+
     /// The one command that would tell more.
     pub fn ask(&self) -> Option<&str> {
         self.step.as_ref().map(|step| step.run.as_str())
@@ -141,18 +147,21 @@ pub(super) fn verdict(
             kind => kind,
         };
         let label = label(kind, answers, line.acquits());
-        let sentence = line.fitting(label, possible.as_deref().unwrap_or_default());
-        return Verdict { kind, label, sentence, step, place };
+        let (sentence, is_told) = line.fitting(label, possible.as_deref().unwrap_or_default());
+        let names = told.filter(|_| is_told).map(|(rule, _)| rule.text.id.clone());
+        return Verdict { kind, label, sentence, names, step, place };
     }
     if let Some(possible) = possible {
         let cause = possible.trim();
         let whole = format!("{cause} Nothing shows how busy the CPU is, or who uses it.");
         let sentence = if whole.chars().count() <= LINE { whole } else { cause.to_owned() };
-        return Verdict { kind: VerdictKind::Open, label: "", sentence, step, place };
+        let names = told.map(|(rule, _)| rule.text.id.clone());
+        return Verdict { names, step, place, ..Verdict::new(VerdictKind::Open, sentence) };
     }
     if let Some(place) = place {
-        let sentence = place.line.fitting("", "");
-        return Verdict { kind: VerdictKind::Open, label: "", sentence, step, place: Some(place) };
+        let (sentence, _) = place.line.fitting("", "");
+        let place = Some(place);
+        return Verdict { step, place, ..Verdict::new(VerdictKind::Open, sentence) };
     }
     let hinted = weighed.iter().any(|(_, one)| one.confidence >= POSSIBLE);
     Verdict { step, ..unanswered(hinted, answers, environment) }
@@ -212,8 +221,7 @@ fn unanswered(hinted: bool, answers: &Answers, environment: &Environment) -> Ver
     // Where nothing but a pool at work is shown, at least that is told.
     let runs = running::running(facts).into_iter().next();
     let runs = runs.map(|one| format!(" But {}.", one.what)).unwrap_or_default();
-    let sentence = statement.fitting("", &runs);
-    Verdict { kind, label: "", sentence, step: None, place: None }
+    Verdict::new(kind, statement.fitting("", &runs).0)
 }
 
 impl VerdictKind {
@@ -232,27 +240,26 @@ fn likely(
     environment: &Environment,
 ) -> Verdict {
     environment.set_share(best.share_percent);
-    let sentence = rule.verdict.write(environment).map(|(text, _)| text).unwrap_or_default();
+    let written = rule.verdict.write(environment).ok();
+    // A sentence with a gap in it is none.
+    let sentence = written.filter(|written| written.is_whole).map(|written| written.text);
     let kind = VerdictKind::of(rule.text.role);
-    let gap = sentence.is_empty() || sentence.contains('?');
     // Of the innocent the answers tell more than their rules: who it is instead, and how much.
     let line = answers.statement().filter(|_| {
         let innocent = rule.text.family == "innocent" && kind != VerdictKind::NormalCost;
         // What waits is told by the rule where the answers do not know it.
         let waits = kind == VerdictKind::NotCpu && kind_of(answers) != VerdictKind::NotCpu;
-        gap || innocent && !waits
+        sentence.is_none() || innocent && !waits
     });
     let label = label(kind, answers, line.as_ref().is_some_and(Statement::acquits));
     let sentence = match line {
-        Some(line) => line.fitting(label, ""),
-        // A sentence with a gap in it is none.
-        None if gap => rule.text.title.clone(),
-        None => sentence,
+        Some(line) => line.fitting(label, "").0,
+        None => sentence.unwrap_or_else(|| rule.text.title.clone()),
     };
     let step = (kind == VerdictKind::Open)
         .then(|| super::next_step(weighed, answers, environment))
         .flatten();
-    Verdict { kind, label, sentence, step, place: None }
+    Verdict { label, names: Some(rule.text.id.clone()), step, ..Verdict::new(kind, sentence) }
 }
 
 /// What stands before the sentence of a kind; `says` where the sentence acquits by itself. That it is

@@ -132,18 +132,21 @@ pub(super) fn weigh(
         };
         let (text, more) = match &seen.present {
             Some(names) => (presence_text(seen.sign.kind, names), Vec::new()),
-            None => seen.sign.text.write(environment)?,
-        };
-        // What is not known takes its clause with it.
-        let text = if has_gap(&text) {
-            match (seen.sign.text.write_known(environment)?, seen.truth) {
-                (Some(known), _) => known,
-                (None, Some(true)) => rule.text.title.clone(),
+            None => {
+                let written = seen.sign.text.write(environment)?;
+                // What is not known takes its clause with it.
+                let text = match (written.is_whole, seen.truth) {
+                    (true, _) => Some(written.text),
+                    (false, Some(true)) => {
+                        let known = seen.sign.text.write_known(environment)?;
+                        known.or_else(|| Some(rule.text.title.clone()))
+                    }
+                    (false, _) => seen.sign.text.write_known(environment)?,
+                };
                 // Nothing of it can be said.
-                (None, _) => continue,
+                let Some(text) = text else { continue };
+                (text, written.sources)
             }
-        } else {
-            text
         };
         for source in more {
             if !sources.contains(&source) {
@@ -220,11 +223,6 @@ fn look<'a>(
         }
     }
     Ok((Seen { sign, truth, sources: trace.sources, present }, trace.absent))
-}
-
-/// Whether a figure of a text is not known.
-pub(super) fn has_gap(text: &str) -> bool {
-    text.split([' ', '=', '(', ')', ',']).any(|word| word == "?")
 }
 
 /// The line of evidence for functions whose share is not known.

@@ -7,6 +7,7 @@ use cel::{Context, ExecutionError};
 use parking_lot::Mutex;
 
 use super::ABSENT;
+use crate::evidence::Timing;
 use crate::facts::{self, Facts, Known, Missing};
 
 /// A function of the language.
@@ -23,198 +24,6 @@ pub struct Function {
     pub meaning: &'static str,
 }
 
-const fn f(
-    name: &'static str,
-    arguments: &'static str,
-    result: char,
-    meaning: &'static str,
-) -> Function {
-    Function { name, arguments, result, meaning }
-}
-
-/// All functions.
-pub const FUNCTIONS: &[Function] = &[
-    f("thread_cpu", "t", 'n', "CPU of matching threads together, percent of one CPU"),
-    f("thread_max", "t", 'n', "CPU of the busiest matching thread, percent of one CPU"),
-    f("thread_life", "t", 'n', "the same averaged over its life (ps)"),
-    f("thread_time_s", "t", 'n', "CPU time of matching threads over their life, seconds"),
-    f("thread_count", "t", 'n', "how many threads match"),
-    f("thread_in_state", "ts", 'n', "how many matching threads are in one of these states (\"D\")"),
-    f("command", "r", 'b', "some process's name or command line matches"),
-    f(
-        "cpu",
-        "s",
-        'n',
-        "percent of all CPUs in user, system, idle, iowait, interrupt, steal or busy",
-    ),
-    f("comm_share", "t", 'n', "percent of the busy CPU used by matching threads"),
-    f("user_share", "", 'n', "percent of the busy CPU in user space"),
-    f(
-        "zfs_share",
-        "",
-        'n',
-        "percent of the busy CPU that is ZFS's: its threads, and its functions below others",
-    ),
-    f(
-        "process_share",
-        "",
-        'n',
-        "percent of the busy CPU in user processes, without their time inside ZFS",
-    ),
-    f("top_process", "", 's', "the user process with the most CPU"),
-    f("top_process_share", "", 'n', "its percent of the busy CPU"),
-    f("top_process_cpu", "", 'n', "its percent of one CPU, if no kernel thread uses more"),
-    f("waiting", "", 'n', "threads in uninterruptible sleep: a list, or vmstat's b"),
-    f("timed_real", "r", 'n', "wall clock of a timed command, seconds"),
-    f("timed_user", "r", 'n', "its CPU in user space, seconds"),
-    f("timed_system", "r", 'n', "its CPU in the kernel, seconds"),
-    f("timed_system_share", "r", 'n', "its time in the kernel, percent of wall clock"),
-    f("timed_cpu_share", "r", 'n', "its CPU in all, percent of wall clock; of several the most"),
-    f(
-        "timed_growth",
-        "r",
-        'n',
-        "exponent with which its CPU grows with the number in its text (2 = quadratic)",
-    ),
-    f("timed_ratio", "r", 'n', "CPU of the dearest run of one command by that of its cheapest"),
-    f("load1", "", 'n', "load average of one minute"),
-    f("self_share", "f", 'n', "percent of busy samples in matching functions themselves"),
-    f(
-        "kernel_self_share",
-        "f",
-        'n',
-        "the same in kernel code only: a library in user space may have functions of the same name",
-    ),
-    f("stack_share", "f", 'n', "percent of busy samples with a matching function on the stack"),
-    f(
-        "under",
-        "ff",
-        'n',
-        "percent of busy samples with a function matching the second below one matching the first",
-    ),
-    f(
-        "leaf_without_caller",
-        "f",
-        'n',
-        "percent of busy samples in matching functions with no caller recorded",
-    ),
-    f(
-        "in_thread",
-        "tf",
-        'n',
-        "percent of busy samples of matching threads with a matching function on the stack",
-    ),
-    f("module_self", "r", 'n', "percent of busy samples in matching modules"),
-    f("unnamed_in", "r", 'n', "percent of busy samples in nameless functions of matching modules"),
-    f("spinning", "", 'n', "percent of busy samples that wait for a lock busily"),
-    f(
-        "spin_under",
-        "f",
-        'n',
-        "percent of busy samples that wait for a lock below a matching caller",
-    ),
-    f(
-        "spin_caller",
-        "f",
-        'n',
-        "percent of busy samples that wait for a lock taken by a matching function itself",
-    ),
-    f(
-        "stacks_at",
-        "f",
-        'n',
-        "threads whose kernel stack has a matching function (where, not how much)",
-    ),
-    f("stacks_under", "ff", 'n', "threads whose kernel stack has the second below the first"),
-    f("lock_share", "f", 'n', "percent of the lock profile by locks or callers that match"),
-    f("gauge", "s", 'n', "table.figure: a value of now"),
-    f(
-        "arc",
-        "s",
-        'n',
-        "a size of the ARC in bytes, whichever tool shows it: size, c, c_min, c_max",
-    ),
-    f("gauge_of", "srs", 'n', "table, scope, figure: the largest of matching scopes"),
-    f("gauge_sum", "srs", 'n', "table, scope, figure: the sum over matching scopes"),
-    f("scope_count", "sr", 'n', "how many scopes of a table match"),
-    f("rate", "s", 'n', "table.figure per second: two readings, a stated rate, or counter by age"),
-    f("delta", "s", 'n', "growth of a counter between two readings"),
-    f("ratio", "ss", 'n', "quotient of two gauges, or of two rates"),
-    f("counter_share", "ss", 'n', "quotient of two counters' growth"),
-    f(
-        "counter_share_like",
-        "rr",
-        'n',
-        "quotient of the growth of all counters whose table.figure matches",
-    ),
-    f("word", "s", 's', "table.figure as text"),
-    f("prop", "sr", 'b', "some dataset or pool has the property with a matching value"),
-    f("prop_value", "sr", 's', "the first such value"),
-    f("prop_owner", "sr", 's', "the first such dataset or pool"),
-    f("prop_datasets", "sr", 'n', "how many datasets or pools have it"),
-    f("prop_max", "s", 'n', "the largest value of a property, bytes or plain"),
-    f(
-        "record_excess",
-        "s",
-        'n',
-        "\"read\" or \"write\": how many times larger a record is, in the data set where it costs most",
-    ),
-    f(
-        "traffic",
-        "s",
-        'n',
-        "\"read\" or \"write\": bytes a second that programs move, of all data sets",
-    ),
-    f("record_excess_owner", "s", 's', "that data set"),
-    f("record_excess_io", "s", 'n', "bytes of one read or write there"),
-    f("param", "s", 'n', "a module parameter or sysctl as a number"),
-    f("param_text", "s", 's', "a module parameter or sysctl as text"),
-    f("param_is", "sr", 'b', "a parameter matches"),
-    f("pool_says", "r", 'b', "zpool status says something that matches"),
-    f("pools", "", 'n', "number of imported pools"),
-    f("mounts", "", 'n', "number of mounted ZFS datasets"),
-    f("os", "", 's', "linux, freebsd, illumos or macos"),
-    f("kernel", "", 's', "the kernel release"),
-    f("kernel_at_least", "s", 'b', "the kernel is at least this release"),
-    f("kernel_before", "s", 'b', "the kernel is older than this release"),
-    f("ncpu", "", 'n', "number of CPUs"),
-    f("ram_bytes", "", 'n', "RAM, bytes"),
-    f("uptime_s", "", 'n', "seconds since boot"),
-    f("zfs_loaded", "", 'b', "the ZFS module is loaded"),
-    f("cpu_has", "s", 'b', "the CPU has the feature, by the name of /proc/cpuinfo"),
-    f("virtual", "", 'b', "it is a virtual machine"),
-    f("numa_nodes", "", 'n', "number of NUMA nodes"),
-    f("ogive", "", 'b', "it is an ogive mount that is asked about; always known"),
-    f(
-        "zfs_before",
-        "s",
-        'b',
-        "the installed branch lacks the fix that first came with these releases, or a commit",
-    ),
-    f("zfs_at_least", "s", 'b', "the installed ZFS is at least this release"),
-    f(
-        "tells",
-        "s",
-        'b',
-        "an unread line matches all patterns, divided by \" & \"; `!` for none; signs of `words` only",
-    ),
-    f("said", "r", 'b', "an unread line matches, in any letter case; signs of `words` only"),
-    f("log", "r", 'b', "a line of the log matches, in any letter case"),
-    f("log_count", "r", 'n', "how many lines of the log match"),
-    f("known", "s", 'b', "a figure, property or parameter of the name was shown; always known"),
-    f("shown", "s", 'b', "evidence of this kind was shown; always known"),
-    f(
-        "subsystem",
-        "s",
-        's',
-        "functions of these subsystems (\"ddt, checksum/sha256\"), instead of a pattern",
-    ),
-    f("role", "s", 's', "threads of these roles (\"read/done\"), instead of a pattern"),
-    f("share", "", 'n', "the CPU that this rule explains, percent of the busy CPU"),
-    f("max_of", "nn", 'n', "the larger of two numbers"),
-    f("min_of", "nn", 'n', "the smaller of two numbers"),
-];
-
 /// An answer for CEL; what is missing is noted.
 fn give<T>(facts: &Facts, name: &str, answer: Known<T>) -> Result<T, ExecutionError> {
     answer.map_err(|missing| match missing {
@@ -226,26 +35,218 @@ fn give<T>(facts: &Facts, name: &str, answer: Known<T>) -> Result<T, ExecutionEr
     })
 }
 
-/// Binds methods of facts by the shape of their arguments.
+/// The language: of each function its shape, name, arguments, result and meaning, and the question
+/// that it asks of the facts. Those that are bound by hand ask none.
+macro_rules! language {
+    ($($shape:ident $name:literal $arguments:literal $result:literal $meaning:literal
+        => $ask:expr;)*) => {
+        /// All functions.
+        pub const FUNCTIONS: &[Function] = &[$(Function {
+            name: $name,
+            arguments: $arguments,
+            result: $result,
+            meaning: $meaning,
+        }),*];
+
+        /// Binds those that ask the facts.
+        fn bind(context: &mut Context<'static>, facts: &Arc<Facts>) {
+            $(bind!($shape, context, facts, $name, $ask);)*
+        }
+    };
+}
+
+/// Binds a question by the shape of its arguments.
 macro_rules! bind {
-    ($context:ident, $facts:ident, none: $($name:literal => $ask:expr),* $(,)?) => {$({
-        let facts = Arc::clone($facts);
-        $context.add_function($name, move || give(&facts, $name, ($ask)(&facts)));
-    })*};
-    ($context:ident, $facts:ident, one: $($name:literal => $ask:expr),* $(,)?) => {$({
-        let facts = Arc::clone($facts);
-        $context.add_function($name, move |a: Arc<String>| give(&facts, $name, ($ask)(&facts, a.as_str())));
-    })*};
-    ($context:ident, $facts:ident, two: $($name:literal => $ask:expr),* $(,)?) => {$({
-        let facts = Arc::clone($facts);
-        $context.add_function($name, move |a: Arc<String>, b: Arc<String>| give(&facts, $name, ($ask)(&facts, a.as_str(), b.as_str())));
-    })*};
-    ($context:ident, $facts:ident, three: $($name:literal => $ask:expr),* $(,)?) => {$({
-        let facts = Arc::clone($facts);
-        $context.add_function($name, move |a: Arc<String>, b: Arc<String>, c: Arc<String>| {
-            give(&facts, $name, ($ask)(&facts, a.as_str(), b.as_str(), c.as_str()))
-        });
-    })*};
+    (none, $context:ident, $facts:ident, $name:literal, $ask:expr) => {
+        let (own, ask) = (Arc::clone($facts), none($ask));
+        $context.add_function($name, move || give(&own, $name, ask(&own)));
+    };
+    (one, $context:ident, $facts:ident, $name:literal, $ask:expr) => {
+        let (own, ask) = (Arc::clone($facts), one($ask));
+        let bound = move |a: Arc<String>| give(&own, $name, ask(&own, &a));
+        $context.add_function($name, bound);
+    };
+    (two, $context:ident, $facts:ident, $name:literal, $ask:expr) => {
+        let (own, ask) = (Arc::clone($facts), two($ask));
+        let bound = move |a: Arc<String>, b: Arc<String>| give(&own, $name, ask(&own, &a, &b));
+        $context.add_function($name, bound);
+    };
+    (three, $context:ident, $facts:ident, $name:literal, $ask:expr) => {
+        let own = Arc::clone($facts);
+        let bound = move |a: Arc<String>, b: Arc<String>, c: Arc<String>| {
+            give(&own, $name, $ask(&own, &a, &b, &c))
+        };
+        $context.add_function($name, bound);
+    };
+    (unbound, $context:ident, $facts:ident, $name:literal, $ask:expr) => {};
+}
+
+/// A question without an argument; these three tell closures their types.
+fn none<T>(ask: impl Fn(&Facts) -> Known<T>) -> impl Fn(&Facts) -> Known<T> {
+    ask
+}
+
+/// A question of one text.
+fn one<T>(ask: impl Fn(&Facts, &str) -> Known<T>) -> impl Fn(&Facts, &str) -> Known<T> {
+    ask
+}
+
+/// A question of two.
+fn two<T>(ask: impl Fn(&Facts, &str, &str) -> Known<T>) -> impl Fn(&Facts, &str, &str) -> Known<T> {
+    ask
+}
+
+language! {
+    one "thread_cpu" "t" 'n' "CPU of matching threads together, percent of one CPU"
+        => Facts::thread_cpu;
+    one "thread_max" "t" 'n' "CPU of the busiest matching thread, percent of one CPU"
+        => Facts::thread_max;
+    one "thread_life" "t" 'n' "the same averaged over its life (ps)" => Facts::thread_life;
+    one "thread_time_s" "t" 'n' "CPU time of matching threads over their life, seconds"
+        => Facts::thread_time_s;
+    one "thread_count" "t" 'n' "how many threads match" => Facts::thread_count;
+    two "thread_in_state" "ts" 'n' "how many matching threads are in one of these states (\"D\")"
+        => Facts::thread_in_state;
+    one "command" "r" 'b' "some process's name or command line matches" => Facts::command;
+    one "cpu" "s" 'n' "percent of all CPUs in user, system, idle, iowait, interrupt, steal or busy"
+        => Facts::cpu;
+    one "comm_share" "t" 'n' "percent of the busy CPU used by matching threads"
+        => Facts::comm_share;
+    none "user_share" "" 'n' "percent of the busy CPU in user space" => Facts::user_share;
+    none "zfs_share" "" 'n'
+        "percent of the busy CPU that is ZFS's: its threads, and its functions below others"
+        => Facts::zfs_share;
+    none "process_share" "" 'n'
+        "percent of the busy CPU in user processes, without their time inside ZFS"
+        => Facts::process_share;
+    none "top_process" "" 's' "the user process with the most CPU"
+        => |f| text(f.top_process().map(|user| user.name.clone()));
+    none "top_process_share" "" 'n' "its percent of the busy CPU" => Facts::top_process_share;
+    none "top_process_cpu" "" 'n' "its percent of one CPU, if no kernel thread uses more"
+        => Facts::top_process_cpu;
+    none "waiting" "" 'n' "threads in uninterruptible sleep: a list, or vmstat's b"
+        => Facts::waiting;
+    one "timed_real" "r" 'n' "wall clock of a timed command, seconds"
+        => |f, a| f.timed(a, |timing| timing.real_s);
+    one "timed_user" "r" 'n' "its CPU in user space, seconds"
+        => |f, a| f.timed(a, |timing| timing.user_s);
+    one "timed_system" "r" 'n' "its CPU in the kernel, seconds"
+        => |f, a| f.timed(a, |timing| timing.system_s);
+    one "timed_system_share" "r" 'n' "its time in the kernel, percent of wall clock"
+        => |f, a| f.timed(a, |timing| of_wall_clock(timing.system_s, timing));
+    one "timed_cpu_share" "r" 'n' "its CPU in all, percent of wall clock; of several the most"
+        => |f, a| f.timed(a, |timing| of_wall_clock(timing.user_s + timing.system_s, timing));
+    one "timed_growth" "r" 'n'
+        "exponent with which its CPU grows with the number in its text (2 = quadratic)"
+        => Facts::timed_growth;
+    one "timed_ratio" "r" 'n' "CPU of the dearest run of one command by that of its cheapest"
+        => Facts::timed_ratio;
+    none "load1" "" 'n' "load average of one minute" => Facts::load1;
+    one "self_share" "f" 'n' "percent of busy samples in matching functions themselves"
+        => Facts::self_share;
+    one "kernel_self_share" "f" 'n'
+        "the same in kernel code only: a library in user space may have functions of the same name"
+        => Facts::kernel_self_share;
+    one "stack_share" "f" 'n' "percent of busy samples with a matching function on the stack"
+        => Facts::stack_share;
+    two "under" "ff" 'n'
+        "percent of busy samples with a function matching the second below one matching the first"
+        => Facts::under;
+    one "leaf_without_caller" "f" 'n'
+        "percent of busy samples in matching functions with no caller recorded"
+        => Facts::leaf_without_caller;
+    two "in_thread" "tf" 'n'
+        "percent of busy samples of matching threads with a matching function on the stack"
+        => Facts::in_thread;
+    one "module_self" "r" 'n' "percent of busy samples in matching modules" => Facts::module_self;
+    one "unnamed_in" "r" 'n' "percent of busy samples in nameless functions of matching modules"
+        => Facts::unnamed_in;
+    none "spinning" "" 'n' "percent of busy samples that wait for a lock busily" => Facts::spinning;
+    one "spin_under" "f" 'n' "percent of busy samples that wait for a lock below a matching caller"
+        => Facts::spin_under;
+    one "spin_caller" "f" 'n'
+        "percent of busy samples that wait for a lock taken by a matching function itself"
+        => Facts::spin_caller;
+    one "stacks_at" "f" 'n'
+        "threads whose kernel stack has a matching function (where, not how much)"
+        => Facts::stacks_at;
+    two "stacks_under" "ff" 'n' "threads whose kernel stack has the second below the first"
+        => Facts::stacks_under;
+    one "lock_share" "f" 'n' "percent of the lock profile by locks or callers that match"
+        => Facts::lock_share;
+    one "gauge" "s" 'n' "table.figure: a value of now" => Facts::gauge;
+    one "arc" "s" 'n' "a size of the ARC in bytes, whichever tool shows it: size, c, c_min, c_max"
+        => Facts::arc;
+    three "gauge_of" "srs" 'n' "table, scope, figure: the largest of matching scopes"
+        => Facts::gauge_of;
+    three "gauge_sum" "srs" 'n' "table, scope, figure: the sum over matching scopes"
+        => Facts::gauge_sum;
+    two "scope_count" "sr" 'n' "how many scopes of a table match" => Facts::scope_count;
+    one "rate" "s" 'n' "table.figure per second: two readings, a stated rate, or counter by age"
+        => Facts::rate;
+    one "delta" "s" 'n' "growth of a counter between two readings" => Facts::delta;
+    two "ratio" "ss" 'n' "quotient of two gauges, or of two rates" => Facts::ratio;
+    two "counter_share" "ss" 'n' "quotient of two counters' growth" => Facts::counter_share;
+    two "counter_share_like" "rr" 'n'
+        "quotient of the growth of all counters whose table.figure matches"
+        => Facts::counter_share_like;
+    one "word" "s" 's' "table.figure as text" => |f, a| text(f.word(a));
+    two "prop" "sr" 'b' "some dataset or pool has the property with a matching value"
+        => Facts::prop;
+    two "prop_value" "sr" 's' "the first such value" => |f, a, b| text(f.prop_value(a, b));
+    two "prop_owner" "sr" 's' "the first such dataset or pool"
+        => |f, a, b| text(f.prop_owner(a, b));
+    two "prop_datasets" "sr" 'n' "how many datasets or pools have it" => Facts::prop_datasets;
+    one "prop_max" "s" 'n' "the largest value of a property, bytes or plain" => Facts::prop_max;
+    one "record_excess" "s" 'n'
+        "\"read\" or \"write\": how many times larger a record is, where it costs most"
+        => Facts::record_excess;
+    one "traffic" "s" 'n'
+        "\"read\" or \"write\": bytes a second that programs move, of all data sets"
+        => Facts::traffic;
+    one "record_excess_owner" "s" 's' "that data set" => |f, a| text(f.record_excess_owner(a));
+    one "record_excess_io" "s" 'n' "bytes of one read or write there" => Facts::record_excess_io;
+    one "param" "s" 'n' "a module parameter or sysctl as a number" => Facts::param;
+    one "param_text" "s" 's' "a module parameter or sysctl as text" => |f, a| text(f.param_text(a));
+    two "param_is" "sr" 'b' "a parameter matches" => Facts::param_is;
+    one "pool_says" "r" 'b' "zpool status says something that matches" => Facts::pool_says;
+    none "pools" "" 'n' "number of imported pools" => Facts::pools;
+    none "mounts" "" 'n' "number of mounted ZFS datasets" => Facts::mounts;
+    none "os" "" 's' "linux, freebsd, illumos or macos" => |f| text(f.os());
+    none "kernel" "" 's' "the kernel release" => |f| text(f.kernel());
+    one "kernel_at_least" "s" 'b' "the kernel is at least this release" => Facts::kernel_at_least;
+    one "kernel_before" "s" 'b' "the kernel is older than this release"
+        => |f, a| f.kernel_at_least(a).map(|newer| !newer);
+    none "ncpu" "" 'n' "number of CPUs" => Facts::ncpu;
+    none "ram_bytes" "" 'n' "RAM, bytes" => Facts::ram_bytes;
+    none "uptime_s" "" 'n' "seconds since boot" => Facts::uptime_s;
+    none "zfs_loaded" "" 'b' "the ZFS module is loaded" => Facts::zfs_loaded;
+    one "cpu_has" "s" 'b' "the CPU has the feature, by the name of /proc/cpuinfo" => Facts::cpu_has;
+    none "virtual" "" 'b' "it is a virtual machine" => Facts::is_virtual;
+    none "numa_nodes" "" 'n' "number of NUMA nodes" => Facts::numa_nodes;
+    none "ogive" "" 'b' "it is an ogive mount that is asked about; always known"
+        => |f| Known::Ok(f.is_ogive());
+    one "zfs_before" "s" 'b'
+        "the installed branch lacks the fix that first came with these releases, or a commit"
+        => Facts::zfs_before;
+    one "zfs_at_least" "s" 'b' "the installed ZFS is at least this release" => Facts::zfs_at_least;
+    one "tells" "s" 'b'
+        "an unread line matches all patterns, divided by \" & \", `!` for none; of `words` only"
+        => Facts::tells;
+    one "said" "r" 'b' "an unread line matches, in any letter case; signs of `words` only"
+        => Facts::says;
+    one "log" "r" 'b' "a line of the log matches, in any letter case"
+        => |f, a| f.log_count(a).map(|count| count > 0.0);
+    one "log_count" "r" 'n' "how many lines of the log match" => Facts::log_count;
+    one "known" "s" 'b' "a figure, property or parameter of the name was shown; always known"
+        => |f, a| Known::Ok(f.is_shown(a));
+    one "shown" "s" 'b' "evidence of this kind was shown; always known" => shown;
+    unbound "subsystem" "s" 's'
+        "functions of these subsystems (\"ddt, checksum/sha256\"), instead of a pattern" => ();
+    unbound "role" "s" 's' "threads of these roles (\"read/done\"), instead of a pattern" => ();
+    unbound "share" "" 'n' "the CPU that this rule explains, percent of the busy CPU" => ();
+    unbound "max_of" "nn" 'n' "the larger of two numbers" => ();
+    unbound "min_of" "nn" 'n' "the smaller of two numbers" => ();
 }
 
 /// Text for CEL.
@@ -256,11 +257,7 @@ fn text(answer: Known<String>) -> Known<Arc<String>> {
 /// A context with every function bound.
 pub(super) fn context(facts: &Arc<Facts>, share: &Arc<Mutex<Option<f64>>>) -> Context<'static> {
     let mut context = Context::default();
-    bind_cpu(&mut context, facts);
-    bind_profile(&mut context, facts);
-    bind_figures(&mut context, facts);
-    bind_settings(&mut context, facts);
-    bind_host(&mut context, facts);
+    bind(&mut context, facts);
     let (share, own) = (Arc::clone(share), Arc::clone(facts));
     context.add_function("share", move || {
         let known = share.lock().ok_or_else(|| Missing::Absent("the share of the CPU".to_owned()));
@@ -273,86 +270,9 @@ pub(super) fn context(facts: &Arc<Facts>, share: &Arc<Mutex<Option<f64>>>) -> Co
     context
 }
 
-fn bind_cpu(context: &mut Context<'static>, facts: &Arc<Facts>) {
-    bind!(context, facts, one:
-        "thread_cpu" => Facts::thread_cpu, "thread_max" => Facts::thread_max, "thread_life" => Facts::thread_life,
-        "thread_time_s" => Facts::thread_time_s, "thread_count" => Facts::thread_count, "command" => Facts::command,
-        "cpu" => Facts::cpu, "comm_share" => Facts::comm_share,
-        "timed_real" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.real_s),
-        "timed_user" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.user_s),
-        "timed_system" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.system_s),
-        "timed_system_share" => |facts: &Facts, a: &str| facts.timed(a, |timing| timing.system_s * 100.0 / timing.real_s.max(0.001)),
-        "timed_cpu_share" => |facts: &Facts, a: &str| facts.timed(a, |timing| (timing.user_s + timing.system_s) * 100.0 / timing.real_s.max(0.001)),
-        "timed_growth" => Facts::timed_growth,
-        "timed_ratio" => Facts::timed_ratio,
-    );
-    bind!(context, facts, two: "thread_in_state" => Facts::thread_in_state);
-    bind!(context, facts, none:
-        "user_share" => Facts::user_share, "zfs_share" => Facts::zfs_share, "process_share" => Facts::process_share,
-        "load1" => Facts::load1,
-        "top_process" => |facts: &Facts| text(facts.top_process().map(|user| user.name.clone())),
-        "top_process_share" => Facts::top_process_share, "top_process_cpu" => Facts::top_process_cpu,
-        "waiting" => Facts::waiting,
-    );
-}
-
-fn bind_profile(context: &mut Context<'static>, facts: &Arc<Facts>) {
-    bind!(context, facts, one:
-        "self_share" => Facts::self_share, "kernel_self_share" => Facts::kernel_self_share, "stack_share" => Facts::stack_share,
-        "leaf_without_caller" => Facts::leaf_without_caller, "module_self" => Facts::module_self,
-        "unnamed_in" => Facts::unnamed_in, "spin_under" => Facts::spin_under, "spin_caller" => Facts::spin_caller,
-        "stacks_at" => Facts::stacks_at, "lock_share" => Facts::lock_share,
-    );
-    bind!(context, facts, two:
-        "under" => Facts::under, "in_thread" => Facts::in_thread, "stacks_under" => Facts::stacks_under,
-    );
-    bind!(context, facts, none: "spinning" => Facts::spinning);
-}
-
-fn bind_figures(context: &mut Context<'static>, facts: &Arc<Facts>) {
-    bind!(context, facts, one:
-        "gauge" => Facts::gauge, "arc" => Facts::arc, "rate" => Facts::rate, "delta" => Facts::delta,
-        "word" => |facts: &Facts, a: &str| text(facts.word(a)),
-        "known" => |facts: &Facts, a: &str| Known::Ok(facts.is_shown(a)),
-        "shown" => shown,
-    );
-    bind!(context, facts, two:
-        "ratio" => Facts::ratio, "counter_share" => Facts::counter_share, "counter_share_like" => Facts::counter_share_like,
-        "scope_count" => Facts::scope_count,
-    );
-    bind!(context, facts, three: "gauge_of" => Facts::gauge_of, "gauge_sum" => Facts::gauge_sum);
-}
-
-fn bind_settings(context: &mut Context<'static>, facts: &Arc<Facts>) {
-    bind!(context, facts, two:
-        "prop" => Facts::prop, "prop_datasets" => Facts::prop_datasets, "param_is" => Facts::param_is,
-        "prop_value" => |facts: &Facts, a: &str, b: &str| text(facts.prop_value(a, b)),
-        "prop_owner" => |facts: &Facts, a: &str, b: &str| text(facts.prop_owner(a, b)),
-    );
-    bind!(context, facts, one:
-        "traffic" => Facts::traffic, "record_excess" => Facts::record_excess, "record_excess_io" => Facts::record_excess_io,
-        "record_excess_owner" => |facts: &Facts, a: &str| text(facts.record_excess_owner(a)),
-        "prop_max" => Facts::prop_max, "param" => Facts::param, "pool_says" => Facts::pool_says,
-        "param_text" => |facts: &Facts, a: &str| text(facts.param_text(a)),
-    );
-    bind!(context, facts, none: "pools" => Facts::pools, "mounts" => Facts::mounts);
-}
-
-fn bind_host(context: &mut Context<'static>, facts: &Arc<Facts>) {
-    bind!(context, facts, none:
-        "os" => |facts: &Facts| text(facts.os()),
-        "kernel" => |facts: &Facts| text(facts.kernel()),
-        "ncpu" => Facts::ncpu, "ram_bytes" => Facts::ram_bytes, "uptime_s" => Facts::uptime_s,
-        "zfs_loaded" => Facts::zfs_loaded, "virtual" => Facts::is_virtual, "numa_nodes" => Facts::numa_nodes,
-        "ogive" => |facts: &Facts| Known::Ok(facts.is_ogive()),
-    );
-    bind!(context, facts, one:
-        "kernel_at_least" => Facts::kernel_at_least, "cpu_has" => Facts::cpu_has, "zfs_before" => Facts::zfs_before,
-        "zfs_at_least" => Facts::zfs_at_least, "said" => Facts::says, "tells" => Facts::tells,
-        "log_count" => Facts::log_count,
-        "kernel_before" => |facts: &Facts, a: &str| facts.kernel_at_least(a).map(|newer| !newer),
-        "log" => |facts: &Facts, a: &str| facts.log_count(a).map(|count| count > 0.0),
-    );
+/// Percent of the wall clock of a command.
+fn of_wall_clock(seconds: f64, timing: &Timing) -> f64 {
+    seconds * 100.0 / timing.real_s.max(0.001)
 }
 
 /// Whether a kind of evidence was shown.

@@ -59,6 +59,17 @@ enum Part {
     Value(Expression, Format),
 }
 
+/// A template that was written.
+#[derive(Debug)]
+pub struct Written {
+    /// Its text.
+    pub text: String,
+    /// Where its figures are from.
+    pub sources: Vec<Source>,
+    /// Whether all of its figures are known.
+    pub is_whole: bool,
+}
+
 /// A text with expressions in it.
 #[derive(Debug)]
 pub struct Template {
@@ -124,16 +135,12 @@ impl Template {
         })
     }
 
-    /// Writes it; figures that are not known read "?". Returns the text and where its figures are
-    /// from.
+    /// Writes it; figures that are not known read "?".
     ///
     /// # Errors
     /// [`ExpressionError::Evaluation`] for an expression that is wrong.
-    pub fn write(
-        &self,
-        environment: &Environment,
-    ) -> Result<(String, Vec<Source>), ExpressionError> {
-        let (mut text, mut sources) = (String::new(), Vec::new());
+    pub fn write(&self, environment: &Environment) -> Result<Written, ExpressionError> {
+        let (mut text, mut sources, mut is_whole) = (String::new(), Vec::new(), true);
         for part in &self.parts {
             match part {
                 Part::Words(words) => text.push_str(words),
@@ -143,7 +150,10 @@ impl Template {
                         Answer::Number(number) => text.push_str(&format.write(number)),
                         Answer::Text(words) => text.push_str(&words),
                         Answer::Truth(truth) => text.push_str(if truth { "yes" } else { "no" }),
-                        Answer::NotKnown => text.push('?'),
+                        Answer::NotKnown => {
+                            is_whole = false;
+                            text.push('?');
+                        }
                     }
                     for source in trace.sources {
                         if !sources.contains(&source) {
@@ -153,7 +163,7 @@ impl Template {
                 }
             }
         }
-        Ok((text, sources))
+        Ok(Written { text, sources, is_whole })
     }
 
     /// The text without those of its clauses that have a figure that is not known; `None` where
@@ -317,7 +327,7 @@ mod tests {
     fn a_brace_or_bar_in_quotes_is_text() {
         let template = Template::parse(r#"a {said("x|y}")} b {1.5|percent}"#).unwrap();
         let environment = Environment::new(Facts::new(Evidence::default()));
-        assert_eq!(template.write(&environment).unwrap().0, "a ? b 1.5%");
+        assert_eq!(template.write(&environment).unwrap().text, "a ? b 1.5%");
         assert!(Template::parse("open {1").is_err());
     }
 

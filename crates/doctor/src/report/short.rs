@@ -42,8 +42,8 @@ pub fn short(diagnosis: &Diagnosis, style: Style) -> String {
         words: format!("{} [{}]", running.text, running.source),
     }));
     if let Some(first) = diagnosis.findings.first() {
-        let said = diagnosis.verdict.sentence.to_lowercase();
-        if first.word == Word::Possible && !said.contains(&first.title.to_lowercase()) {
+        let is_named = diagnosis.verdict.names.as_ref() == Some(&first.id);
+        if first.word == Word::Possible && !is_named {
             blocks.push(Block { label: "possible", spare: 0, words: first.title.clone() });
         }
         blocks.extend(of_finding(first));
@@ -140,9 +140,7 @@ fn of_finding(finding: &Finding) -> Vec<Block> {
     let hint = if finding.is_hint { ", by words that no tool printed" } else { "" };
     let sure = format!("{} ({:.0}%){hint}{share}", finding.word, finding.confidence * 100.0);
     let mut blocks = vec![Block { label: "how sure", spare: 0, words: sure }];
-    // A line with a figure that is not known says little.
-    let whole = |line: &&EvidenceLine| !line.text.split(' ').any(|word| word == "?");
-    for (line, spare) in finding.evidence.iter().filter(whole).zip([0, 3, 5, 8]) {
+    for (line, spare) in finding.evidence.iter().zip([0, 3, 5, 8]) {
         blocks.push(Block { label: "because", spare, words: proof(line) });
     }
     for line in finding.against.iter().take(1) {
