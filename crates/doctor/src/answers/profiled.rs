@@ -28,7 +28,7 @@ pub(super) fn sampled(facts: &Facts) -> Users {
         return Users::default();
     }
     facts.start_trace();
-    let weighted = facts.profiled_share_of_zfs().is_ok();
+    let weighted = facts.profiled_zfs_share().is_ok();
     let threads = facts.profiled_users().into_iter().map(|one| {
         let owner = match (one.is_zfs, one.is_kernel) {
             (true, _) => Owner::Zfs,

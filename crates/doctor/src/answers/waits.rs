@@ -10,7 +10,7 @@ use regex::Regex;
 use super::cpu::{Cpu, IOWAIT_PERCENT, Wait};
 use super::percent;
 use crate::evidence::{KernelStack, Number, Source, Thread};
-use crate::facts::{Facts, without_number};
+use crate::facts::{Facts, Known, without_number};
 
 /// Percent of its time that a disk which limits is busy.
 const DISK_BUSY_PERCENT: f64 = 85.0;
@@ -93,35 +93,30 @@ pub(super) fn waits(facts: &Facts, iowait: Option<f64>) -> Option<Waiting> {
 }
 
 fn swaps(facts: &Facts) -> Option<Waiting> {
-    let rates = ["vmstat.si", "vmstat.so"].map(|name| facts.rate(name).unwrap_or(0.0));
-    let pages = ["sar.pswpin", "sar.pswpout"].map(|name| 4.0 * facts.rate(name).unwrap_or(0.0));
-    let swapped = (rates[0] + rates[1]).max(pages[0] + pages[1]);
-    if swapped >= SWAP_RATE {
-        let proof = format!("{swapped:.0} KiB a second are swapped in and out");
-        return Some(Waiting::of_machine(Wait::Memory, proof, None));
-    }
-    let counted = ["swin", "swout"].map(|name| facts.gauge_of("atop", "pag", name).unwrap_or(0.0));
-    let pages = counted[0] + counted[1];
-    (pages >= SWAPPED_PAGES).then(|| {
-        let proof = format!("{pages:.0} pages were swapped in and out");
-        Waiting::of_machine(Wait::Memory, proof, None)
-    })
+    let sum = |names: [&str; 2], rate: &dyn Fn(&str) -> Known<f64>| -> f64 {
+        names.into_iter().filter_map(|name| rate(name).ok()).sum()
+    };
+    let kib = sum(["vmstat.si", "vmstat.so"], &|name| facts.rate(name));
+    let kib = kib.max(4.0 * sum(["sar.pswpin", "sar.pswpout"], &|name| facts.rate(name)));
+    let pages = sum(["swin", "swout"], &|name| facts.gauge_of("atop", "pag", name));
+    let proof = match () {
+        () if kib >= SWAP_RATE => format!("{kib:.0} KiB a second are swapped in and out"),
+        () if pages >= SWAPPED_PAGES => format!("{pages:.0} pages were swapped in and out"),
+        () => return None,
+    };
+    Some(Waiting::of_machine(Wait::Memory, proof, None))
 }
 
 fn stalls(facts: &Facts) -> Option<Waiting> {
-    for (wait, scope) in [(Wait::Memory, "memory"), (Wait::Disks, "^io")] {
-        for figure in
-            ["full_avg10_percent", "some_avg10_percent", "full_avg60_percent", "some_avg60_percent"]
-        {
-            let stalled = facts.gauge_of("pressure", scope, figure).ok();
-            if let Some(value) = stalled.filter(|value| *value >= STALL_PERCENT) {
-                let proof =
-                    format!("for {} of the time tasks stall for {}", percent(value), wait.name());
-                return Some(Waiting::of_machine(wait, proof, None));
-            }
-        }
-    }
-    None
+    const FIGURES: [&str; 4] =
+        ["full_avg10_percent", "some_avg10_percent", "full_avg60_percent", "some_avg60_percent"];
+    [(Wait::Memory, "memory"), (Wait::Disks, "^io")].into_iter().find_map(|(wait, scope)| {
+        let shown =
+            FIGURES.into_iter().filter_map(|one| facts.gauge_of("pressure", scope, one).ok());
+        let most = shown.into_iter().find(|value| *value >= STALL_PERCENT)?;
+        let proof = format!("for {} of the time tasks stall for {}", percent(most), wait.name());
+        Some(Waiting::of_machine(wait, proof, None))
+    })
 }
 
 /// Memory of which next to nothing is left, and swap that is full.
@@ -228,21 +223,12 @@ pub(super) fn sleepers_named(facts: &Facts) -> Option<String> {
 
 /// Whether all stacks of threads that are shown sleep: the function in which the first does.
 fn asleep(facts: &Facts) -> Option<(String, Source)> {
-    const SLEEPS: [&str; 9] = [
-        "schedule",
-        "cv_wait",
-        "cv_timedwait",
-        "io_schedule",
-        "rwsem_down",
-        "mutex_lock_slow",
-        "zio_wait",
-        "txg_wait",
-        "wait_for",
-    ];
+    const SLEEPS: &str = "schedule cv_wait cv_timedwait io_schedule rwsem_down mutex_lock_slow \
+        zio_wait txg_wait wait_for";
     let stacks = &facts.evidence().kernel_stacks;
     let leaf = |stack: &KernelStack| {
         let top = stack.frames.iter().take(4).filter_map(|frame| frame.symbol.as_deref());
-        let sleeps = |name: &&str| SLEEPS.iter().any(|own| name.contains(own));
+        let sleeps = |name: &&str| SLEEPS.split(' ').any(|own| name.contains(own));
         top.filter(sleeps).reduce(|_, deeper| deeper).map(str::to_owned)
     };
     let first = leaf(stacks.first()?)?;
@@ -259,25 +245,19 @@ fn counted_for(facts: &Facts) -> Option<Wait> {
 
 /// What threads wait for, by the functions on their stacks.
 fn stands_for(facts: &Facts) -> Option<Wait> {
-    const OF_DISKS: [&str; 8] =
-        ["io_schedule", "zio_wait", "txg_wait", "blk_", "bio_", "wait_on_page", "jbd2", "nfs"];
-    const OF_MEMORY: [&str; 3] = ["shrink_", "try_to_free", "alloc_pages_slow"];
-    const OF_LOCKS: [&str; 7] =
-        ["mutex", "rwsem", "rw_enter", "rrw_enter", "cv_wait", "down_read", "down_write"];
+    const MARKS: [(Wait, &str); 3] = [
+        (Wait::Memory, "shrink_ try_to_free alloc_pages_slow"),
+        (Wait::Disks, "io_schedule zio_wait txg_wait blk_ bio_ wait_on_page jbd2 nfs"),
+        (Wait::Locks, "mutex rwsem rw_enter rrw_enter cv_wait down_read down_write"),
+    ];
     let evidence = facts.evidence();
     let frames = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
     let symbols = frames.filter_map(|frame| frame.symbol.as_deref());
     let lines = evidence.log.iter().map(|line| line.value.as_str());
     let texts: Vec<&str> = symbols.chain(lines).collect();
     let any =
-        |names: &[&str]| texts.iter().any(|text| names.iter().any(|name| text.contains(name)));
-    if any(&OF_MEMORY) {
-        Some(Wait::Memory)
-    } else if any(&OF_DISKS) {
-        Some(Wait::Disks)
-    } else {
-        any(&OF_LOCKS).then_some(Wait::Locks)
-    }
+        |names: &str| names.split(' ').any(|name| texts.iter().any(|text| text.contains(name)));
+    MARKS.into_iter().find(|(_, names)| any(names)).map(|(wait, _)| wait)
 }
 
 /// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in

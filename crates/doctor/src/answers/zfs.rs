@@ -196,7 +196,7 @@ impl Zfs {
             .filter_map(User::samples_percent)
             .fold(None, |sum, one| Some(sum.unwrap_or(0.0) + one));
         facts.start_trace();
-        let functions = facts.profiled_share_of_zfs().ok().filter(|_| self.name == "ZFS");
+        let functions = facts.profiled_zfs_share().ok().filter(|_| self.name == "ZFS");
         let shares = match self.name {
             "ogive" => own.map(|share| (share, share, true)),
             _ if !users.is_of_samples() && functions.is_none() => None,

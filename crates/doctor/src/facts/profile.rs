@@ -216,7 +216,7 @@ impl Facts {
 
     /// Percent of busy samples that are ZFS's: a module of its own on the stack, or a thread of its
     /// own.
-    pub(super) fn profiled_zfs_share(&self) -> Known<f64> {
+    pub fn profiled_zfs_share(&self) -> Known<f64> {
         self.first_known(NO_PROFILE, |profile| {
             if !profile.stacks.is_empty() {
                 return Some(self.path_share(&profile.stacks, |path| profile.is_zfs(path)));
@@ -284,11 +284,6 @@ impl Facts {
         rows.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (&a.0, &a.1).cmp(&(&b.0, &b.1))));
         rows.truncate(at_most);
         rows
-    }
-
-    /// Percent of the busy samples that are shown to be ZFS's.
-    pub fn profiled_share_of_zfs(&self) -> Known<f64> {
-        self.profiled_zfs_share()
     }
 
     /// Percent of the busy samples of the best profile that it shows at all: tables of functions

@@ -44,15 +44,7 @@ pub fn html(diagnosis: &Diagnosis, flame_graph: Option<&str>) -> String {
 fn overview(out: &mut String, diagnosis: &Diagnosis) {
     let overview = &diagnosis.overview;
     out.push_str("<dl>");
-    let answers = &diagnosis.answers;
-    for (label, sentence) in [
-        ("is it CPU", answers.cpu.sentence()),
-        ("who uses it", answers.users.sentence()),
-        (
-            if answers.zfs.name == "ogive" { "is it ogive" } else { "is it ZFS" },
-            answers.zfs.sentence(),
-        ),
-    ] {
+    for (label, sentence, _) in super::three(&diagnosis.answers) {
         let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", escape(&sentence));
     }
     for running in &diagnosis.running {

@@ -20,3 +20,17 @@ pub(crate) use short::headline;
 pub use short::{SHORT_LINES, short};
 pub use style::Style;
 pub use text::text;
+
+use crate::answers::Answers;
+use crate::evidence::Source;
+
+/// The first three answers: the question, the answer in a sentence, and where it was read.
+fn three(answers: &Answers) -> [(&'static str, String, &[Source]); 3] {
+    let Answers { cpu, users, zfs } = answers;
+    let is_its = if zfs.name == "ogive" { "is it ogive" } else { "is it ZFS" };
+    [
+        ("is it CPU", cpu.sentence(), &cpu.sources),
+        ("who uses it", users.sentence(), &users.sources),
+        (is_its, zfs.sentence(), &zfs.sources),
+    ]
+}

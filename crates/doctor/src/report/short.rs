@@ -7,7 +7,6 @@
 use super::reading::reading;
 use super::style::{Stress, Style, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
-use crate::evidence::Source;
 use crate::expression::Format;
 
 /// The short answer has at most so many lines.
@@ -102,21 +101,12 @@ fn unread(diagnosis: &Diagnosis) -> Vec<Block> {
 
 /// The first three answers, and where a profile was hottest.
 fn machine(diagnosis: &Diagnosis) -> Vec<Block> {
-    let answers = &diagnosis.answers;
-    let from = |sources: &[Source]| match sources.first() {
-        Some(source) => format!(" [{source}]"),
-        None => String::new(),
-    };
-    let (cpu, users, zfs) = (&answers.cpu, &answers.users, &answers.zfs);
-    let mut blocks = vec![
-        Block { label: "is it CPU", spare: 0, words: cpu.sentence() + &from(&cpu.sources) },
-        Block { label: "who uses it", spare: 0, words: users.sentence() + &from(&users.sources) },
-        Block {
-            label: if zfs.name == "ogive" { "is it ogive" } else { "is it ZFS" },
-            spare: 0,
-            words: zfs.sentence() + &from(&zfs.sources),
-        },
-    ];
+    let answers = super::three(&diagnosis.answers).into_iter();
+    let answers = answers.map(|(label, sentence, sources)| {
+        let from = sources.first().map(|source| format!(" [{source}]")).unwrap_or_default();
+        Block { label, spare: 0, words: sentence + &from }
+    });
+    let mut blocks: Vec<Block> = answers.collect();
     if let Some(place) = &diagnosis.verdict.place {
         blocks.push(Block { label: "where", spare: 3, words: place.sentence.clone() });
     }

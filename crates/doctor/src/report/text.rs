@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::style::{Stress, Style, printable};
+use super::style::{Stress, Style, capital, printable};
 use crate::diagnose::{Diagnosis, EvidenceLine, Finding, VerdictKind, Word};
 use crate::evidence::Source;
 use crate::expression::Format;
@@ -60,15 +60,10 @@ pub fn text(diagnosis: &Diagnosis, style: Style) -> String {
 
 fn overview(diagnosis: &Diagnosis, style: Style) -> String {
     let overview = &diagnosis.overview;
-    let answers = &diagnosis.answers;
     let mut out = String::new();
-    let zfs = if answers.zfs.name == "ogive" { "Is it ogive " } else { "Is it ZFS   " };
-    for (label, sentence, sources) in [
-        ("Is it CPU   ", answers.cpu.sentence(), &answers.cpu.sources),
-        ("Who uses it ", answers.users.sentence(), &answers.users.sources),
-        (zfs, answers.zfs.sentence(), &answers.zfs.sources),
-    ] {
-        out.push_str(&style.wrap(label, &format!("{sentence}{}", cite(sources))));
+    for (label, sentence, sources) in super::three(&diagnosis.answers) {
+        let label = format!("{:<12}", capital(label));
+        out.push_str(&style.wrap(&label, &format!("{sentence}{}", cite(sources))));
     }
     if let Some(place) = &diagnosis.verdict.place {
         out.push_str(&style.wrap("Where       ", &place.sentence));
