@@ -104,7 +104,7 @@ fn question(answers: &Answers, containers: bool) -> Option<Question> {
         (State::Idle, _) if answers.cpu.load.is_some() && !answers.cpu.is_only_counted => {
             return Some(Question::Sleepers);
         }
-        (State::Idle, _) if answers.cpu.since_boot => return Some(Question::Who),
+        (State::Idle, _) if answers.cpu.since_boot() => return Some(Question::Who),
         (State::Idle, _) => return None,
         _ => {}
     }

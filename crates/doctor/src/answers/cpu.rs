@@ -1,13 +1,14 @@
 //! The first answer: whether it is the CPU, with what it is busy, or what is waited for; and its
 //! words. `how_busy` finds it.
 
+use super::range::{Over, Range};
 use super::timed::Timed;
 use super::{cpus, percent};
 use crate::evidence::Source;
 use crate::facts::Lockup;
 
 /// Whether it is the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Half or more of the machine's CPUs is used, or several CPUs' worth.
     Busy,
@@ -18,6 +19,7 @@ pub enum State {
     /// Little is used, and nothing shows that it waits.
     Idle,
     /// What was given does not tell.
+    #[default]
     Unknown,
 }
 
@@ -82,7 +84,7 @@ impl Part {
 }
 
 /// The first answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cpu {
     /// In a word.
     pub state: State,
@@ -90,12 +92,11 @@ pub struct Cpu {
     pub waits_for: Option<Wait>,
     /// Number of CPUs, as said or as the figures have it.
     pub cpus: Option<f64>,
-    /// CPUs that are busy, interrupts and stolen time with them.
-    pub busy_cpus: Option<f64>,
+    /// The part of all CPUs that is busy, interrupts and stolen time with it; over the time since the
+    /// machine started where no other is shown.
+    pub busy: Option<Range>,
     /// CPUs that a list of programs and threads adds up to.
     pub listed_cpus: Option<f64>,
-    /// Percent of all CPUs that is busy.
-    pub busy_percent: Option<f64>,
     /// Percent of all CPUs that is idle with a disk request outstanding.
     pub iowait_percent: Option<f64>,
     /// Percent of all CPUs by part, largest first; empty where no tool tells.
@@ -116,8 +117,6 @@ pub struct Cpu {
     pub is_known: bool,
     /// Whether the number of CPUs follows from the figures.
     pub cpus_by_figures: bool,
-    /// Whether the figures are means since the machine started.
-    pub since_boot: bool,
     /// Where it was read.
     pub sources: Vec<Source>,
 }
@@ -126,6 +125,21 @@ pub struct Cpu {
 pub(super) const IOWAIT_PERCENT: f64 = 20.0;
 
 impl Cpu {
+    /// Percent of all CPUs that is busy.
+    pub fn busy_percent(&self) -> Option<f64> {
+        self.busy.map(|busy| busy.middle())
+    }
+
+    /// CPUs that are busy.
+    pub fn busy_cpus(&self) -> Option<f64> {
+        self.busy_percent().zip(self.cpus).map(|(busy, count)| busy * count / 100.0)
+    }
+
+    /// Whether the figures are means since the machine started.
+    pub fn since_boot(&self) -> bool {
+        self.busy.is_some_and(|busy| busy.over == Some(Over::Boot))
+    }
+
     /// The part that is largest.
     pub fn most(&self) -> Option<Part> {
         self.parts.first().filter(|(_, percent)| *percent > 0.0).map(|(part, _)| *part)
@@ -163,7 +177,7 @@ impl Cpu {
     }
 
     fn busy_with(&self, parts: &str) -> Option<String> {
-        let busy = self.busy_percent?;
+        let busy = self.busy_percent()?;
         let of = match self.cpus {
             Some(count) if count >= 2.0 && !self.cpus_by_figures => {
                 let worth = if busy * count >= 50.0 {
@@ -176,7 +190,7 @@ impl Cpu {
             Some(_) if !self.cpus_by_figures => " of the only CPU is busy".to_owned(),
             _ => " of the CPUs is busy".to_owned(),
         };
-        let boot = if self.since_boot { ", as a mean since it started" } else { "" };
+        let boot = if self.since_boot() { ", as a mean since it started" } else { "" };
         Some(format!("{}{of}{parts}{boot}", percent(busy)))
     }
 
@@ -220,7 +234,7 @@ impl Cpu {
                     self.waits_for.map_or_else(String::new, |wait| format!(" for {}", wait.name()));
                 format!("no, it waits{what}: {}", or(rest([waits, busy, None]), "see below"))
             }
-            State::Idle if self.since_boot => {
+            State::Idle if self.since_boot() => {
                 format!("not shown of now: {}", or(rest([busy, None, None]), &calm()))
             }
             State::Idle => {

@@ -4,6 +4,7 @@
 //! beside them.
 
 use super::cpu::{Cpu, IOWAIT_PERCENT, Part, State};
+use super::range::{Of, Over, Range};
 use super::timed::Timed;
 use super::waits::{is_idle_with_sleepers, waits};
 use super::{cite, load};
@@ -33,9 +34,6 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         cpu.cpus = cpus_by_list(&cpu, consumption);
         cpu.cpus_by_figures = cpu.cpus.is_some();
     }
-    if let (Some(busy), Some(count)) = (cpu.busy_percent, cpu.cpus) {
-        cpu.busy_cpus = Some(busy * count / 100.0);
-    }
     let counted = load::is_only_counted(facts, &cpu);
     cpu.is_only_counted = counted.is_some();
     let wait = waits(facts, cpu.iowait_percent.filter(|_| counted.is_none()));
@@ -48,7 +46,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
     }
     cpu.waits_for = wait.as_ref().and_then(|wait| wait.wait);
     // Means over lives say nothing of now.
-    let measured = cpu.busy_percent.is_some() || consumption.is_some_and(Consumption::is_of_now);
+    let measured = cpu.busy_percent().is_some() || consumption.is_some_and(Consumption::is_of_now);
     let seen = seen(facts, &mut cpu, consumption);
     cpu.is_known |= seen.all || seen.part;
     let timed = Timed::of(facts).filter(|_| !measured);
@@ -60,7 +58,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         State::Some
     } else if wait.is_some() && !is_idle_with_sleepers(&cpu, facts) {
         State::Waiting
-    } else if cpu.busy_percent.is_some() || is_calm(consumption) {
+    } else if cpu.busy_percent().is_some() || is_calm(consumption) {
         State::Idle
     } else {
         match &timed {
@@ -78,7 +76,7 @@ pub(super) fn how_busy(facts: &Facts, consumption: Option<&Consumption>) -> Cpu 
         cpu.timed = Some(timed);
     }
     // A list of lives cannot show that a machine is idle now.
-    if let Some(list) = consumption.filter(|_| cpu.busy_percent.is_none())
+    if let Some(list) = consumption.filter(|_| cpu.busy_percent().is_none())
         && let Some(first) = list.users.first()
     {
         cite(&mut cpu.sources, &first.source);
@@ -99,8 +97,8 @@ fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>) -> Seen {
     let busiest = listed.and_then(|list| list.users.iter().map(|used| used.most).reduce(f64::max));
     let part = busiest.is_some_and(|most| most >= FULL_PERCENT)
         || cpu.full.is_some()
-        || cpu.busy_percent.is_some_and(|busy| busy >= MUCH_PERCENT)
-            && cpu.busy_cpus.is_none_or(|busy| busy >= 1.0);
+        || cpu.busy_percent().is_some_and(|busy| busy >= MUCH_PERCENT)
+            && cpu.busy_cpus().is_none_or(|busy| busy >= 1.0);
     let all = is_busy(cpu, list);
     // A look shows what runs now: a lockup that the log tells of is history.
     let lockup = facts.lockup().filter(|_| facts.evidence().tasks.is_empty());
@@ -115,13 +113,13 @@ fn seen(facts: &Facts, cpu: &mut Cpu, list: Option<&Consumption>) -> Seen {
 /// Whether more of the CPUs' time is I/O wait than is busy, and somebody waits.
 fn waits_more(cpu: &Cpu) -> bool {
     let iowait = cpu.iowait_percent.unwrap_or(0.0);
-    let busy = cpu.busy_percent.unwrap_or(0.0);
+    let busy = cpu.busy_percent().unwrap_or(0.0);
     iowait >= IOWAIT_PERCENT && iowait > busy && !cpu.is_only_counted
 }
 
 /// Whether half or more of the machine is used, by its states or by a list.
 fn is_busy(cpu: &Cpu, consumption: Option<&Consumption>) -> bool {
-    match (cpu.busy_percent, cpu.listed_cpus, cpu.cpus) {
+    match (cpu.busy_percent(), cpu.listed_cpus, cpu.cpus) {
         (Some(busy), ..) => busy >= BUSY_PERCENT,
         (None, Some(used), Some(count)) => used >= count * BUSY_PERCENT / 100.0,
         (None, Some(used), None) => used >= SEVERAL_CPUS,
@@ -157,11 +155,13 @@ fn states(facts: &Facts) -> Cpu {
         }
     }
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let busy_percent = measured.then(|| {
+    let since_boot = facts.evidence().cpu.iter().all(|row| row.since_boot);
+    let busy = measured.then(|| {
         let shown = facts.cpu("busy").unwrap_or(0.0) + facts.cpu("steal").unwrap_or(0.0);
         let all: f64 = parts.iter().map(|(_, value)| value).sum();
         let busy = if phase.is_some() { all } else { shown };
-        busy.clamp(0.0, 100.0)
+        let busy = Range::exact(busy.clamp(0.0, 100.0), Of::PercentOfMachine);
+        busy.over(since_boot.then_some(Over::Boot))
     });
     let iowait_percent = own("iowait");
     let sources = facts.take_trace().sources;
@@ -173,24 +173,13 @@ fn states(facts: &Facts) -> Cpu {
     let shown = shown.filter(|_| mean.is_none_or(|mean| same(mean.idle)));
     let cpus = facts.ncpu().ok().or(shown);
     Cpu {
-        state: State::Unknown,
-        waits_for: None,
         cpus,
-        busy_cpus: None,
-        listed_cpus: None,
-        busy_percent,
+        busy,
         iowait_percent,
         parts,
-        full: None,
-        lockup: None,
-        timed: None,
-        proof: None,
-        load: None,
-        is_only_counted: false,
         is_known: measured,
-        cpus_by_figures: false,
-        since_boot: measured && facts.evidence().cpu.iter().all(|row| row.since_boot),
         sources: sources.into_iter().take(2).collect(),
+        ..Cpu::default()
     }
 }
 
@@ -219,7 +208,7 @@ fn full_cpu(facts: &Facts) -> Option<(String, Part, f64)> {
 /// fills a CPU while 13% of all CPUs is busy is one of eight.
 fn cpus_by_list(cpu: &Cpu, consumption: Option<&Consumption>) -> Option<f64> {
     let list = consumption.filter(|list| list.basis == Basis::Now && list.ends)?;
-    let busy = cpu.busy_percent.filter(|busy| *busy >= 5.0)?;
+    let busy = cpu.busy_percent().filter(|busy| *busy >= 5.0)?;
     let others = cpu.part(Part::Interrupts) + cpu.part(Part::Stolen);
     let own = busy - others;
     if list.percent < 50.0 || own < 5.0 {

@@ -19,7 +19,7 @@ pub(super) fn line(answers: &Answers) -> Option<Statement> {
     let cpu = &answers.cpu;
     let (line, acquits) = match cpu.state {
         State::Waiting => (Some(waiting(answers)), cpu.is_known),
-        State::Idle => (idle(answers), !cpu.since_boot),
+        State::Idle => (idle(answers), !cpu.since_boot()),
         State::Busy | State::Some => (Some(busy(answers)), false),
         State::Unknown => (unknown(answers), false),
     };
@@ -42,7 +42,7 @@ fn idle(answers: &Answers) -> Option<Statement> {
     let cpu = &answers.cpu;
     let calm = |words: Option<String>| words.unwrap_or_else(|| cpu.calm_words().to_owned());
     // What was long ago says nothing of now.
-    if cpu.since_boot {
+    if cpu.since_boot() {
         let listed = answers.users.first().and_then(|_| unknown(answers));
         return listed.or_else(|| {
             let (text, brief) = (calm(cpu.busy_words()), calm(cpu.busy_words_in_brief()));
@@ -51,7 +51,7 @@ fn idle(answers: &Answers) -> Option<Statement> {
         });
     }
     // What the load says is the news; who uses the little that is used is not.
-    if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent) {
+    if let (Some(load), Some(busy)) = (&cpu.load, cpu.busy_percent()) {
         return Some(Statement::plain(format!(
             "Not the CPU: {} is busy, and {load}",
             percent(busy)
@@ -66,7 +66,7 @@ fn idle(answers: &Answers) -> Option<Statement> {
 /// Whether clearly most of what is busy is one user's.
 fn is_most(user: &User, cpu: &Cpu) -> bool {
     let own = user.used.map(|used| (used.of, used.middle()));
-    let half = match (own, cpu.busy_cpus, cpu.busy_percent) {
+    let half = match (own, cpu.busy_cpus(), cpu.busy_percent()) {
         (Some((Of::Cpus, own)), Some(busy), _) => own >= 0.6 * busy,
         (Some((Of::PercentOfMachine, own)), _, Some(busy)) => own >= 0.6 * busy,
         (Some((Of::Cpus, own)), None, Some(_)) => own >= 0.1,
@@ -168,7 +168,7 @@ fn waiting(answers: &Answers) -> Statement {
         .first()
         .filter(|user| user.kind != Kind::NotShown && user.cpus().is_some_and(|count| count >= 0.3))
         .map(|user| format!("most with {}", user.described()));
-    let busy = match (cpu.busy_percent, most) {
+    let busy = match (cpu.busy_percent(), most) {
         (Some(busy), Some(most)) => Some(format!("{} is busy, {most}", percent(busy))),
         (Some(busy), None) => Some(format!("{} is busy", percent(busy))),
         (None, most) => most,
@@ -187,7 +187,7 @@ fn busy(answers: &Answers) -> Statement {
         .iter()
         .any(|user| !matches!(user.kind, Kind::NotShown | Kind::Interrupts | Kind::Stolen));
     // Nor is who uses next to nothing of a busy machine.
-    let busy = cpu.busy_percent.is_some_and(|busy| busy >= 30.0);
+    let busy = cpu.busy_percent().is_some_and(|busy| busy >= 30.0);
     let tells =
         |user: &&User| (listed || user.kind != Kind::NotShown) && !(busy && users.is_little());
     let Some(first) = users.first().filter(tells) else {
@@ -281,11 +281,11 @@ fn head_of(first: &User, answers: &Answers, does: &str) -> String {
             "{not}{used} are stolen: the hypervisor withholds them, for other machines or by a limit"
         ),
         (_, Kind::NotShown) => {
-            let shown = match (cpu.busy_cpus, first.cpus()) {
+            let shown = match (cpu.busy_cpus(), first.cpus()) {
                 (Some(busy), Some(rest)) => cpus((busy - rest).max(0.0)),
                 _ => {
                     let rest = first.part(Of::PercentOfMachine).map_or(0.0, |used| used.middle());
-                    percent(cpu.busy_percent.unwrap_or(0.0) - rest)
+                    percent(cpu.busy_percent().unwrap_or(0.0) - rest)
                 }
             };
             let busy = cpu.busy_words().unwrap_or_else(|| "the CPU is busy".to_owned());

@@ -59,7 +59,7 @@ pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> 
         };
         User { used: Some(used), ..User::new(name, kind) }
     };
-    let busy = cpu.busy_percent.unwrap_or(0.0);
+    let busy = cpu.busy_percent().unwrap_or(0.0);
     let shown = consumption.and_then(|list| percent_of_all(list, cpu));
     let stolen = cpu.part(Part::Stolen);
     // Interrupts are charged to the threads that they interrupt as well.
@@ -81,7 +81,7 @@ pub(super) fn beside(consumption: Option<&Consumption>, cpu: &Cpu) -> Vec<User> 
         (_, None) if !users.is_empty() => {
             users.push(part("others, of whom none is listed,", Kind::NotShown, rest));
         }
-        (_, Some(_)) if is_rest && shown.is_some() && cpu.busy_percent.is_some() => {
+        (_, Some(_)) if is_rest && shown.is_some() && cpu.busy_percent().is_some() => {
             users.push(part("not shown by the list", Kind::NotShown, rest));
         }
         _ => {}
@@ -116,7 +116,7 @@ pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
     let enough = sampled.samples.is_some_and(|count| count >= ENOUGH_SAMPLES);
     let is_open = |user: &User| user.kind == Kind::NotShown || user.is_ended;
     let whole: f64 = list.iter().filter(|user| is_open(user)).filter_map(User::cpus).sum();
-    let (Some(busy), true) = (cpu.busy_cpus, enough && whole > 0.0) else { return };
+    let (Some(busy), true) = (cpu.busy_cpus(), enough && whole > 0.0) else { return };
     let lacking = |user: &User| {
         let known = list.iter().find(|one| one.name == user.name).and_then(User::cpus);
         let share = user.samples_percent().unwrap_or(0.0) * busy / 100.0;
@@ -164,7 +164,7 @@ pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
 pub(super) fn bound(users: &mut Users, facts: &Facts, cpu: &Cpu) -> Option<f64> {
     let Users { list, sources, .. } = users;
     let shown: f64 = list.iter().filter_map(User::cpus).sum();
-    let busy = cpu.busy_cpus.filter(|_| !cpu.since_boot && !cpu.cpus_by_figures)?;
+    let busy = cpu.busy_cpus().filter(|_| !cpu.since_boot() && !cpu.cpus_by_figures)?;
     // Two readings of all tasks and of the states are one look.
     let is_task = |source: &Source| {
         facts.evidence().tasks.iter().any(|task| task.source.input == source.input)

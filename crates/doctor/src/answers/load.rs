@@ -30,7 +30,7 @@ pub(super) fn sleepers(facts: &Facts, cpu: &Cpu) -> Option<String> {
     // The mean of 15 minutes still counts what was before.
     let [one, five, _] = load(facts)?;
     let steady = one.min(five);
-    let busy = cpu.busy_percent? * cpu.cpus.unwrap_or(MANY_CPUS) / 100.0;
+    let busy = cpu.busy_percent()? * cpu.cpus.unwrap_or(MANY_CPUS) / 100.0;
     let running = facts.gauge("loadavg.running").unwrap_or(f64::MAX);
     let waiting = steady - (1.2 * busy).min(running.max(1.0));
     (waiting >= SLEEPERS).then(|| {

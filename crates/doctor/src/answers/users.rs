@@ -174,7 +174,7 @@ impl Users {
     pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>, cpu: &Cpu) -> Self {
         let sampled = profiled::sampled(facts);
         let shows_much = consumption.is_some_and(|list| {
-            let busy = cpu.busy_cpus.unwrap_or(0.0) * 100.0;
+            let busy = cpu.busy_cpus().unwrap_or(0.0) * 100.0;
             list.percent >= 20.0 && list.percent >= 0.3 * busy
         });
         let mut users = match consumption {

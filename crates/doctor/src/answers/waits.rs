@@ -263,7 +263,7 @@ fn stands_for(facts: &Facts) -> Option<Wait> {
 /// Whether threads sleep, and the states of the CPUs show that no disk is waited for: they rest in
 /// that state, and nobody waits for them.
 pub(super) fn is_idle_with_sleepers(cpu: &Cpu, facts: &Facts) -> bool {
-    let calm = cpu.busy_percent.is_some_and(|busy| busy < 15.0)
+    let calm = cpu.busy_percent().is_some_and(|busy| busy < 15.0)
         && cpu.iowait_percent.is_some_and(|iowait| iowait < 3.0);
     calm && cpu.waits_for.is_none() && facts.evidence().log.is_empty()
 }

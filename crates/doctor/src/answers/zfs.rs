@@ -154,8 +154,8 @@ impl Zfs {
             users.filter_map(|user| user.part(of)).map(end).sum::<f64>().abs()
         };
         let busy = match of {
-            Of::Cpus => cpu.busy_cpus,
-            Of::PercentOfMachine => cpu.busy_percent,
+            Of::Cpus => cpu.busy_cpus(),
+            Of::PercentOfMachine => cpu.busy_percent(),
             _ => return self,
         };
         let most = sum(true, |used| used.most);
@@ -288,7 +288,7 @@ impl Zfs {
     /// Its most is small beside the first user.
     fn by_bound(&self, first: &User, cpu: &Cpu, has: &str) -> Option<String> {
         let (most, size) = (self.listed?.most, first.part(Of::Cpus)?.least);
-        let enough = ACQUITS_CPUS.min(cpu.busy_cpus.map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
+        let enough = ACQUITS_CPUS.min(cpu.busy_cpus().map_or(ACQUITS_CPUS, |busy| 0.5 * busy));
         let small = first.kind != Kind::NotShown && most <= SMALL * size && size >= enough;
         small.then(|| match most {
             most if most < 0.01 => format!("{has}, and there is no room for others"),
@@ -314,7 +314,7 @@ fn by_states(least: f64, cpu: &Cpu) -> Option<String> {
         return None;
     }
     let system = cpu.part(Part::System);
-    let busy = cpu.busy_percent.filter(|busy| *busy >= 10.0 && !cpu.since_boot)?;
+    let busy = cpu.busy_percent().filter(|busy| *busy >= 10.0 && !cpu.since_boot())?;
     let own = least * 100.0 / cpu.cpus.unwrap_or(1.0);
     (system + own <= SMALL * (busy - system))
         .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
@@ -393,11 +393,11 @@ fn because_seen(facts: &Facts) -> String {
 fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
     let Shown { cpu, list, .. } = *shown;
     // What was long ago acquits nobody now.
-    let calm = match (cpu.state, cpu.busy_percent) {
-        _ if cpu.since_boot => false,
+    let calm = match (cpu.state, cpu.busy_percent()) {
+        _ if cpu.since_boot() => false,
         (State::Idle | State::Waiting, Some(busy)) => {
             busy < 10.0
-                || busy < 15.0 && (!is_hinted || cpu.busy_cpus.is_some_and(|count| count < 1.0))
+                || busy < 15.0 && (!is_hinted || cpu.busy_cpus().is_some_and(|count| count < 1.0))
         }
         (State::Idle, None) => true,
         _ => false,
@@ -411,7 +411,7 @@ fn calm(shown: &Shown<'_>, is_hinted: bool, has: &str) -> Option<String> {
     if !calm || is_its || list.is_some_and(|list| list.percent >= 100.0) {
         return None;
     }
-    Some(match cpu.busy_percent {
+    Some(match cpu.busy_percent() {
         Some(busy) => format!("nobody uses more than the {} that is busy", percent(busy)),
         None => has.to_owned(),
     })
@@ -431,7 +431,7 @@ fn most_of(least: f64, shown: &Shown<'_>) -> Option<f64> {
     };
     let not_shown = sum(&[Kind::NotShown]);
     // Without the states of the CPUs, rows below the last may be many.
-    if not_shown == 0.0 && !(cpu.busy_cpus.is_some() && list.is_of_now()) {
+    if not_shown == 0.0 && !(cpu.busy_cpus().is_some() && list.is_of_now()) {
         return None;
     }
     let programs = users.list.iter().filter(|user| user.kind == Kind::Program);

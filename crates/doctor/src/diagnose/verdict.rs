@@ -178,7 +178,7 @@ fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Envi
     if rule.text.role != Role::Cause || !costs(rule) || rule.text.family == "ogive" {
         return true;
     }
-    let is_idle = answers.cpu.state == State::Idle && !answers.cpu.since_boot;
+    let is_idle = answers.cpu.state == State::Idle && !answers.cpu.since_boot();
     let few = environment.facts().profile_samples().is_ok_and(|count| count < FEWEST_SAMPLES);
     let counted = best
         .evidence
@@ -281,7 +281,7 @@ fn kind_of(answers: &Answers) -> VerdictKind {
     match (answers.cpu.state, answers.zfs.among) {
         (State::Waiting, _) if !answers.cpu.is_known => VerdictKind::Open,
         // What was long ago says nothing of now.
-        (State::Idle, _) if answers.cpu.since_boot => VerdictKind::Open,
+        (State::Idle, _) if answers.cpu.since_boot() => VerdictKind::Open,
         (State::Waiting | State::Idle, _) => VerdictKind::NotCpu,
         (_, Among::No) => match first {
             Some(Kind::Program) => VerdictKind::UserProcess,

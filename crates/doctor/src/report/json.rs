@@ -50,8 +50,8 @@ fn answers(answers: &Answers) -> Value {
             "state": cpu.state.name(),
             "waits_for": cpu.waits_for.map(Wait::name),
             "cpus": cpu.cpus,
-            "busy_cpus": cpu.busy_cpus.map(rounded),
-            "busy_percent": cpu.busy_percent.map(rounded),
+            "busy_cpus": cpu.busy_cpus().map(rounded),
+            "busy_percent": cpu.busy_percent().map(rounded),
             "iowait_percent": cpu.iowait_percent.map(rounded),
             "parts": cpu.parts.iter().map(|(part, percent)| {
                 (part.name().to_owned(), json!(rounded(*percent)))
