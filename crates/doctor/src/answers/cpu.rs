@@ -92,8 +92,8 @@ pub struct Cpu {
     pub waits_for: Option<Wait>,
     /// Number of CPUs, as said or as the figures have it.
     pub cpus: Option<f64>,
-    /// The part of all CPUs that is busy, interrupts and stolen time with it; over the time since the
-    /// machine started where no other is shown.
+    /// The part of all CPUs that is busy, interrupts and stolen time with it; over the time since
+    /// the machine started where no other is shown.
     pub busy: Option<Range>,
     /// CPUs that a list of programs and threads adds up to.
     pub listed_cpus: Option<f64>,

@@ -1,6 +1,6 @@
 //! Users by a list, and what the states of the CPUs say beside it: interrupts, time stolen by the
-//! hypervisor, and what the list does not show; which samples by program fill, and which bounds what
-//! a list can add up to.
+//! hypervisor, and what the list does not show; which samples by program fill, and which bounds
+//! what a list can add up to.
 
 use super::cpu::{Cpu, Part};
 use super::range::{Of, Over, Range};
@@ -159,8 +159,8 @@ pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
 }
 
 /// Makes ranges of what adds up to more than the CPUs were busy in the same look. What was measured
-/// of a thread itself stays, as long as children that ended and samples can have less instead. Where
-/// the list is of another moment, what it adds up to is given back, to be told.
+/// of a thread itself stays, as long as children that ended and samples can have less instead.
+/// Where the list is of another moment, what it adds up to is given back, to be told.
 pub(super) fn bound(users: &mut Users, facts: &Facts, cpu: &Cpu) -> Option<f64> {
     let Users { list, sources, .. } = users;
     let shown: f64 = list.iter().filter_map(User::cpus).sum();
@@ -198,8 +198,8 @@ mod tests {
     use crate::read::{finish, read_bytes};
     use crate::{answers::Answers, evidence::Evidence};
 
-    /// A look of 10 s at two CPUs of which so many were busy, at a program with 0.8 CPUs, at one with
-    /// 0.13, and at children of it that ended and are said to have used so many.
+    /// A look of 10 s at two CPUs of which so many were busy, at a program with 0.8 CPUs, at one
+    /// with 0.13, and at children of it that ended and are said to have used so many.
     fn look(busy: f64, children: f64) -> Users {
         let mut evidence = Evidence::default();
         for (moment, part) in [("start", 0.0), ("end", 1000.0)] {

@@ -4,9 +4,10 @@
 //! as was shown, with its figures and where they were read, and "not shown" otherwise. What a list
 //! leaves over (interrupts, stolen time, rows that are not shown) is a user, too.
 //!
-//! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second (with `listed` and
-//! `profiled`), `zfs` the third. What is measured is a `range`, whose words follow from it; `line` says
-//! the surest of them as a `statement`, which is a list of clauses. Nothing here knows a cause.
+//! `how_busy` asks the first (with `waits`, `load` and `timed`), `users` the second (with `listed`
+//! and `profiled`), `zfs` the third. What is measured is a `range`, whose words follow from it;
+//! `line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows
+//! a cause.
 
 mod cpu;
 mod how_busy;

@@ -56,8 +56,8 @@ pub(super) fn sampled(facts: &Facts) -> Users {
     Users { list, samples, sources, ..Users::default() }
 }
 
-/// Subsystems of a profile without threads, modules that are neither the kernel's own nor ZFS's, and
-/// the largest function where it is larger than all of them.
+/// Subsystems of a profile without threads, modules that are neither the kernel's own nor ZFS's,
+/// and the largest function where it is larger than all of them.
 fn functions(facts: &Facts) -> Vec<User> {
     let uses = facts.subsystems().unwrap_or_default().into_iter().map(|one| {
         let name = format!("{} (most in {})", one.name, one.function);

@@ -287,7 +287,7 @@ impl Users {
         }
         if let Some(shown) = self.too_much_cpus.map(cpus) {
             text.push_str(&format!(
-                "; the list adds up to {shown}, more than the CPUs were busy when they were looked at"
+                "; the list adds up to {shown}, more than the CPUs were busy at another moment"
             ));
         }
         text

@@ -298,12 +298,7 @@ impl Zfs {
 
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
-        let among = match self.among {
-            Among::No => "no",
-            Among::Yes => "yes",
-            Among::Unknown => "not shown",
-        };
-        format!("{among}: {}", self.because)
+        format!("{}: {}", self.among.name(), self.because)
     }
 }
 
@@ -320,8 +315,8 @@ fn by_states(least: f64, cpu: &Cpu) -> Option<String> {
         .then(|| format!("the kernel as a whole has {} of the CPUs", percent(system)))
 }
 
-/// Whether it has next to nothing beside a first user who does work of its own, on a list that would
-/// show it.
+/// Whether it has next to nothing beside a first user who does work of its own, on a list that
+/// would show it.
 fn outweighed(own: Option<Range>, first: &User, shown: &Shown<'_>) -> bool {
     let least = own.map_or(0.0, |own| own.least);
     let shows = !shown.facts.lists_containers()

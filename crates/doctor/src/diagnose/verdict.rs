@@ -262,8 +262,8 @@ fn likely(
     Verdict { label, names: Some(rule.text.id.clone()), step, ..Verdict::new(kind, sentence) }
 }
 
-/// What stands before the sentence of a kind; `says` where the sentence acquits by itself. That it is
-/// not ZFS is said where that is known and was asked.
+/// What stands before the sentence of a kind; `says` where the sentence acquits by itself. That it
+/// is not ZFS is said where that is known and was asked.
 fn label(kind: VerdictKind, answers: &Answers, says: bool) -> &'static str {
     let asked = answers.zfs.among == Among::No && answers.zfs.is_hinted;
     match kind {

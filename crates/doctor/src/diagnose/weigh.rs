@@ -204,7 +204,8 @@ pub(super) fn holding(
     truths.map(Some)
 }
 
-/// Evaluates a sign, and says what was not known; where no profile or list answers, on stacks without weight and whole lives.
+/// Evaluates a sign, and says what was not known; where no profile or list answers, on stacks
+/// without weight and whole lives.
 fn look<'a>(
     sign: &'a Sign,
     environment: &Environment,

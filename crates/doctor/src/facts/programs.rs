@@ -5,17 +5,17 @@
 //! anything else: a word of plain English (`node` is one) needs a second sign.
 
 /// Names, in order, without numbers of versions at their end.
-const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 cc1plus \
-    ceph-osd chrome chromium clamd clang clickhouse clickhouse-server collectd compiz containerd cupsd dnsmasq dockerd \
-    dovecot dpkg elasticsearch etcd ffmpeg fio firefox firefox-bin fluentd frigate gcc \
+const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 cc1plus ceph-osd chrome \
+    chromium clamd clang clickhouse clickhouse-server collectd compiz containerd cupsd dnsmasq \
+    dockerd dovecot dpkg elasticsearch etcd ffmpeg fio firefox firefox-bin fluentd frigate gcc \
     gnome-shell grafana gunicorn gzip haproxy homeassistant httpd influxd iperf3 irqbalance \
-    java journald k3s kube-apiserver kubelet kvm kwin_x11 libvirtd mariadbd mediasoup memcached \
-    minio mongod mongos mprime mysqld named netdata nextcloud nfsd nginx nodejs ollama \
-    packagekitd php php-cgi php-fpm pihole-FTL pipewire plasmashell postgres postmaster \
+    java journald k3s kube-apiserver kubelet kvm kwin_x11 libvirtd mariadbd mediasoup \
+    memcached minio mongod mongos mprime mysqld named netdata nextcloud nfsd nginx nodejs \
+    ollama packagekitd php php-cgi php-fpm pihole-FTL pipewire plasmashell postgres postmaster \
     prometheus pulseaudio pveproxy python qbittorrent qbittorrent-nox qemu qemu-kvm rabbitmq \
-    redis-server restic rsync rsyslogd rustc sha256sum slapd smbd snapd sonarr splunkd sqlservr \
-    sshd stress stress-ng supervisord systemd systemd-journald systemd-udevd tomcat udevd \
-    vmtoolsd xmrig xz";
+    redis-server restic rsync rsyslogd rustc sha256sum slapd smbd snapd sonarr splunkd \
+    sqlservr sshd stress stress-ng supervisord systemd systemd-journald systemd-udevd tomcat \
+    udevd vmtoolsd xmrig xz";
 
 /// Whether a name is one of a program that people know; its version counts nothing (`python3.11`).
 pub(crate) fn is_known_program(name: &str) -> bool {

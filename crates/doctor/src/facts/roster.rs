@@ -34,6 +34,9 @@ pub(super) struct Roster {
     work: AtomicU64,
 }
 
+/// A list by its input and its number there.
+type ListName<'a> = (&'a Arc<str>, u32);
+
 /// One list.
 #[derive(Debug)]
 pub(super) struct List {
@@ -67,7 +70,7 @@ impl List {
 impl Roster {
     pub(super) fn new(evidence: &Evidence, owners: &Owners) -> Self {
         let mut numbers: HashMap<(&str, bool), usize> = HashMap::new();
-        let mut lists: BTreeMap<(&Arc<str>, u32), Vec<(usize, usize)>> = BTreeMap::new();
+        let mut lists: BTreeMap<ListName<'_>, Vec<(usize, usize)>> = BTreeMap::new();
         let (mut named, mut has_zfs) = (Vec::new(), false);
         for (place, thread) in evidence.threads.iter().enumerate() {
             if is_idle_thread(&thread.name) {

@@ -1,8 +1,8 @@
 //! CPU of threads.
 //!
 //! The same thread may have been shown by several tools, and by several pages of one; lists are
-//! never added up, the one that shows most counts. Threads of a program count for it, once. What the
-//! lists show is made once ([`Listed`]), whoever asks.
+//! never added up, the one that shows most counts. Threads of a program count for it, once. What
+//! the lists show is made once ([`Listed`]), whoever asks.
 //!
 //! A whole list shows everybody who uses CPU: who is not on it uses next to none. Rows that
 //! somebody picked prove that a thread is there, never that another is not, and are no share of
@@ -264,8 +264,8 @@ impl Facts {
             thread.state.map(|known| if state.contains(known) { thread.count as f64 } else { 0.0 })
         };
         let what = "states of threads (ps -eLo stat,comm)";
-        let whole = |_: usize, list: &List| !self.rows(list, &counted).is_empty();
-        self.over_threads(name, &counted, |a, b| a + b, whole, what)
+        let whole = |_: usize, list: &List| !self.rows(list, counted).is_empty();
+        self.over_threads(name, counted, |a, b| a + b, whole, what)
     }
 
     /// Whether some process's command line matches.
