@@ -5,7 +5,8 @@
 //! anything else: a word of plain English (`node` is one) needs a second sign.
 
 /// Names, in order, without numbers of versions at their end.
-const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 cc1plus ceph-osd chrome \
+const NAMES: &str = "apache2 arangod beam.smp bitcoind borg caddy cassandra cc1 cc1plus \
+    ceph-osd chrome \
     chromium clamd clang clickhouse clickhouse-server collectd compiz containerd cupsd dnsmasq \
     dockerd dovecot dpkg elasticsearch etcd ffmpeg fio firefox firefox-bin fluentd frigate gcc \
     gnome-shell grafana gunicorn gzip haproxy homeassistant httpd influxd iperf3 irqbalance \
