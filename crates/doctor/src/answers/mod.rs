@@ -9,6 +9,7 @@
 //! `line` says the surest of them as a `statement`, which is a list of clauses. Nothing here knows
 //! a cause.
 
+mod consumers;
 mod cpu;
 mod how_busy;
 mod line;

@@ -6,11 +6,10 @@
 //! open is filled from samples by program, and what adds up to more than was busy becomes ranges
 //! that do not (`listed`).
 
-use super::cpu::Cpu;
+use super::cpus;
 use super::range::{Of, Over, Range};
-use super::{cite, cpus, listed, profiled};
 use crate::evidence::Source;
-use crate::facts::{Consumption, Facts, Owner, is_zfs_program};
+use crate::facts::{Owner, is_zfs_program};
 
 /// What kind of user it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,60 +170,6 @@ pub struct Users {
 const NAMED: usize = 6;
 
 impl Users {
-    pub(super) fn of(facts: &Facts, consumption: Option<&Consumption>, cpu: &Cpu) -> Self {
-        let sampled = profiled::sampled(facts);
-        let shows_much = consumption.is_some_and(|list| {
-            let busy = cpu.busy_cpus().unwrap_or(0.0) * 100.0;
-            list.percent >= 20.0 && list.percent >= 0.3 * busy
-        });
-        let mut users = match consumption {
-            // A few rows that use next to nothing say less than samples do.
-            Some(list) if shows_much || sampled.list.is_empty() => Self::listed(list, cpu),
-            _ if !sampled.list.is_empty() => sampled.clone(),
-            _ => profiled::locks(facts),
-        };
-        if !users.is_of_samples() {
-            users.list.extend(listed::beside(consumption, cpu));
-        }
-        users.list.retain(|user| user.used.is_none() || user.size() > 0.0);
-        if users.list.is_empty() {
-            users = profiled::named(facts, cpu);
-        }
-        if consumption.is_some_and(Consumption::is_of_now) && users.counted() == Some(Of::Cpus) {
-            listed::fill(&mut users.list, &sampled, cpu);
-            users.too_much_cpus = listed::bound(&mut users, facts, cpu);
-        }
-        users.order();
-        users
-    }
-
-    fn listed(list: &Consumption, cpu: &Cpu) -> Self {
-        let mut sources = Vec::new();
-        for used in list.users.iter().take(2) {
-            cite(&mut sources, &used.source);
-        }
-        let users = list.users.iter().map(|used| listed::user(used, list.basis, cpu)).collect();
-        Self { list: users, comes_down: list.comes_down, sources, ..Self::default() }
-    }
-
-    fn order(&mut self) {
-        let comes_down = self.comes_down;
-        let part = |user: &User| match user.kind {
-            // Locks are taken for somebody: whoever has about as much stands before them.
-            _ if user.name.starts_with("kernel/lock") => 0.6,
-            // Behind a list that was cut there may be many like its last, and nobody larger.
-            Kind::NotShown if !comes_down => 0.0,
-            _ => 1.0,
-        };
-        let size = |user: &User| user.size() * part(user);
-        // Of two with the same figure the kernel's is the one that is asked about.
-        self.list.sort_by(|a, b| {
-            size(b)
-                .total_cmp(&size(a))
-                .then_with(|| (a.kind == Kind::Program).cmp(&(b.kind == Kind::Program)))
-        });
-    }
-
     /// Whoever uses most.
     pub fn first(&self) -> Option<&User> {
         self.list.first()

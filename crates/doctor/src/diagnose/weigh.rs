@@ -86,6 +86,24 @@ impl Seen<'_> {
     fn weight(&self) -> f64 {
         if self.present.is_some() { self.sign.weight * PRESENCE } else { self.sign.weight }
     }
+
+    /// It in words, and where their figures are from. What is not known takes its clause with it.
+    fn words(
+        &self,
+        rule: &Rule,
+        environment: &Environment,
+    ) -> Result<Option<(String, Vec<Source>)>, ExpressionError> {
+        if let Some(names) = &self.present {
+            return Ok(Some((presence_text(self.sign.kind, names), Vec::new())));
+        }
+        let written = self.sign.text.write(environment)?;
+        let text = match written.is_whole {
+            true => Some(written.text),
+            false => self.sign.text.write_known(environment)?,
+        };
+        let title = || (self.truth == Some(true)).then(|| rule.text.title.clone());
+        Ok(text.or_else(title).map(|text| (text, written.sources)))
+    }
 }
 
 /// Weighs a rule; `None` if its gate is closed.
@@ -130,24 +148,8 @@ pub(super) fn weigh(
             Some(false) if seen.sign.otherwise < 0.0 => (&mut against, seen.sign.otherwise),
             _ => continue,
         };
-        let (text, more) = match &seen.present {
-            Some(names) => (presence_text(seen.sign.kind, names), Vec::new()),
-            None => {
-                let written = seen.sign.text.write(environment)?;
-                // What is not known takes its clause with it.
-                let text = match (written.is_whole, seen.truth) {
-                    (true, _) => Some(written.text),
-                    (false, Some(true)) => {
-                        let known = seen.sign.text.write_known(environment)?;
-                        known.or_else(|| Some(rule.text.title.clone()))
-                    }
-                    (false, _) => seen.sign.text.write_known(environment)?,
-                };
-                // Nothing of it can be said.
-                let Some(text) = text else { continue };
-                (text, written.sources)
-            }
-        };
+        // Nothing may be left that can be said.
+        let Some((text, more)) = seen.words(rule, environment)? else { continue };
         for source in more {
             if !sources.contains(&source) {
                 sources.push(source);
