@@ -34,8 +34,8 @@ pub(crate) struct Format {
     pub(crate) rows: Rows,
     /// Which rows are means since the start.
     pub(crate) boot: Boot,
-    /// What figures are whose column is not listed.
-    pub(crate) others: Kind,
+    /// Where figures go whose column is not listed.
+    pub(crate) others: To,
     /// Whether processes stand beside their own threads, which are left out.
     pub(crate) with_threads: bool,
     /// Whether anything may stand behind the last known column.
@@ -62,7 +62,7 @@ pub(crate) const FORMAT: Format = Format {
     tables: &[],
     rows: Rows::Each,
     boot: Boot::Never,
-    others: Kind::Gauge,
+    others: To::Own,
     with_threads: false,
     is_open: false,
     columns: &[],
@@ -132,17 +132,6 @@ pub(crate) enum Boot {
     WithHeading,
 }
 
-/// What a figure is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// True at the moment.
-    Gauge,
-    /// A second.
-    Rate,
-    /// A rate if its unit says so, else a gauge of this name.
-    RateOr(&'static str),
-}
-
 /// One column.
 #[derive(Debug)]
 pub(crate) struct Column {
@@ -152,8 +141,6 @@ pub(crate) struct Column {
     pub(crate) to: To,
     /// What its cells hold.
     pub(crate) unit: Unit,
-    /// What its figures are.
-    pub(crate) kind: Kind,
 }
 
 /// Where cells go.
@@ -167,10 +154,16 @@ pub(crate) enum To {
     Clock,
     /// What a table is about.
     Scope,
-    /// A figure; `table.figure` goes into a table of its own.
-    Figure(&'static str),
+    /// A figure that is true at the moment; `table.figure` goes into a table of its own.
+    Gauge(&'static str),
+    /// A figure a second.
+    Rate(&'static str),
+    /// The first if its unit says that it is a second, else the second.
+    RateOr(&'static str, &'static str),
     /// A figure under its own name.
     Own,
+    /// A figure a second under its own name.
+    OwnRate,
     /// A figure under its own name and `_bytes`.
     OwnBytes,
     /// The load of 1, 5 and 15 minutes.
@@ -207,17 +200,17 @@ pub(crate) enum To {
 
 /// A column that is no figure.
 pub(crate) const fn column(names: &'static str, to: To, unit: Unit) -> Column {
-    Column { names, to, unit, kind: Kind::Gauge }
+    Column { names, to, unit }
 }
 
 /// A figure that is true at the moment.
 pub(crate) const fn gauge(names: &'static str, figure: &'static str, unit: Unit) -> Column {
-    Column { names, to: To::Figure(figure), unit, kind: Kind::Gauge }
+    column(names, To::Gauge(figure), unit)
 }
 
 /// A figure a second.
 pub(crate) const fn rate(names: &'static str, figure: &'static str, unit: Unit) -> Column {
-    Column { names, to: To::Figure(figure), unit, kind: Kind::Rate }
+    column(names, To::Rate(figure), unit)
 }
 
 /// Names of the column with the command, in all languages that tools speak.

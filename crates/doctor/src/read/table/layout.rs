@@ -5,7 +5,7 @@
 //! column of text has so many that what stands behind it is what its columns say.
 
 use super::clock::{self, Before, MOST_WORDS};
-use super::format::{Column, Format, Kind, To, is_drawn, is_gap, names, rank};
+use super::format::{Column, Format, To, is_drawn, is_gap, names, rank};
 use super::unit::{self, Unit};
 
 /// Of so many columns of figures a row is known by itself.
@@ -222,14 +222,4 @@ fn told_by_name(name: &str) -> Option<Unit> {
     }
     let is_figure = name.starts_with('%') || name.ends_with('%') || name.ends_with("/s");
     is_figure.then_some(Unit::Number)
-}
-
-/// What a figure is called whose column no format lists, and what it is.
-pub(super) fn named(name: &str, others: Kind) -> (String, Kind) {
-    let percent = name.strip_prefix('%').or_else(|| name.strip_suffix('%'));
-    match (percent, name.strip_suffix("/s")) {
-        (Some(name), _) => (format!("{name}_percent"), Kind::Gauge),
-        (_, Some(name)) => (format!("{name}_per_s"), Kind::Rate),
-        _ => (name.to_owned(), others),
-    }
 }

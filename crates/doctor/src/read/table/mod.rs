@@ -5,9 +5,10 @@
 //! ```
 //!
 //! A format (`format`) says by which words its heading is known, what its columns hold and where
-//! that goes. `layout` cuts rows into cells, `list` makes a thread of one, `sink` the rest, and
-//! `engine` walks through a section. A tool that prints more than a table (meters above a list)
-//! walks through its section itself and gives the engine the lines of the table.
+//! that goes. `layout` cuts rows into cells, `list` makes a thread of one, `cpu` the use of CPUs,
+//! `sink` the rest, and `engine` walks through a section. A tool that prints more than a table gives
+//! `read_with` a reader of the lines beside it. A row of a list that has lost its heading is known
+//! by its cells (`bare`), and one of sorted output is tried under the headings next to it.
 //!
 //! Invariants: a row is taken only if each of its cells is what its column says, so that rows of
 //! another list are not read under the wrong names. A column that is not there gives no figure. A
@@ -26,8 +27,7 @@ mod unit;
 pub(crate) use clock::is_moment;
 pub(crate) use engine::{Table, bare, is_row, read, read_with};
 pub(crate) use format::{
-    Boot, Column, FORMAT, Format, Heading, Kind, Percent, Rows, To, column, gauge, is_drawn,
-    is_gap, rate,
+    Boot, Column, FORMAT, Format, Heading, Percent, Rows, To, column, gauge, is_drawn, is_gap, rate,
 };
 pub(crate) use layout::Layout;
 pub(crate) use list::{is_branch, is_idle, name_of, note_wait, program};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::format::{Boot, Kind, Rows as Becomes, To};
-use super::layout::{self, Layout};
+use super::format::{Boot, Rows as Becomes, To};
+use super::layout::Layout;
 use super::list;
 use crate::read::text::clean::Line;
 use crate::read::text::number::{interval, median, time_of_day};
@@ -26,49 +26,50 @@ pub(super) struct Figure {
     table: Option<&'static str>,
     name: String,
     value: f64,
-    kind: Kind,
+    is_rate: bool,
 }
 
 /// The figures of a row, by the order of its columns.
 pub(super) fn figures(layout: &Layout<'_>, cells: &[&str]) -> Vec<Figure> {
-    let others = layout.format.others;
     let figure = |(at, (name, cell)): (usize, (&&str, &&str))| {
         let value = layout.unit_of_figures(at).figure(cell)?;
-        let column = layout.column(at);
-        let kind = column.map_or(others, |column| column.kind);
-        let (table, name, kind) = match column.map(|column| column.to) {
-            Some(To::Nothing | To::Clock | To::Scope | To::Cpu) => return None,
-            Some(To::Figure(figure)) => {
-                let (table, name) = figure
-                    .split_once('.')
-                    .map_or((None, figure), |(table, name)| (Some(table), name));
-                let (name, kind) = match kind {
-                    Kind::RateOr(_) if cell.ends_with("/s") => (name, Kind::Rate),
-                    Kind::RateOr(other) => (other, Kind::Gauge),
-                    kind => (name, kind),
-                };
-                (table, name.to_owned(), kind)
-            }
-            // The kind says that it is a second.
-            Some(To::Own) if kind == Kind::Rate && name.ends_with("/s") => {
-                (None, name.trim_end_matches("/s").to_owned(), kind)
-            }
-            Some(To::OwnBytes) => (None, format!("{name}_bytes"), kind),
-            own => {
-                let kind = if own == Some(To::Own) { kind } else { others };
-                let (name, kind) = layout::named(name, kind);
-                (None, name, kind)
-            }
+        let to = layout.column(at).map_or(layout.format.others, |column| column.to);
+        let listed = match to {
+            To::Nothing | To::Clock | To::Scope | To::Cpu => return None,
+            To::Gauge(name) => Some((name, false)),
+            To::Rate(name) => Some((name, true)),
+            To::RateOr(name, _) if cell.ends_with("/s") => Some((name, true)),
+            To::RateOr(_, name) => Some((name, false)),
+            _ => None,
         };
-        Some(Figure { table, name, value, kind })
+        if let Some((name, is_rate)) = listed {
+            let (table, name) =
+                name.split_once('.').map_or((None, name), |(of, name)| (Some(of), name));
+            return Some(Figure { table, name: name.to_owned(), value, is_rate });
+        }
+        let to = if matches!(to, To::Own | To::OwnRate | To::OwnBytes) {
+            to
+        } else {
+            layout.format.others
+        };
+        let percent = name.strip_prefix('%').or_else(|| name.strip_suffix('%'));
+        let (name, is_rate) = match (to, percent, name.strip_suffix("/s")) {
+            (To::OwnBytes, ..) => (format!("{name}_bytes"), false),
+            (_, Some(name), _) => (format!("{name}_percent"), false),
+            (To::OwnRate, _, Some(name)) => (name.to_owned(), true),
+            (_, _, Some(name)) => (format!("{name}_per_s"), true),
+            _ => ((*name).to_owned(), to == To::OwnRate),
+        };
+        Some(Figure { table: None, name, value, is_rate })
     };
     layout.names.iter().zip(cells).enumerate().filter_map(figure).collect()
 }
 
 fn put(table: &mut Rows, figure: &Figure, line: &Line<'_>) {
-    match figure.kind {
-        Kind::Rate => table.rate(&figure.name, Some(figure.value), line),
-        _ => table.gauge(&figure.name, Some(figure.value), line),
+    if figure.is_rate {
+        table.rate(&figure.name, Some(figure.value), line);
+    } else {
+        table.gauge(&figure.name, Some(figure.value), line);
     }
 }
 

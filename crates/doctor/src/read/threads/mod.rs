@@ -1,6 +1,8 @@
-//! Tools that list threads and processes with their CPU: `top`, `ps`, and the others.
+//! What lists of threads and processes have beside a table: meters around them (`meters`,
+//! `screens`), groups that hold others, counters, rows without a heading.
 //!
-//! Percents that are averages over a life are kept apart from those of an interval.
+//! The lists themselves are formats (`table/formats`). Percents that are averages over a life are
+//! kept apart from those of an interval.
 
 pub(super) mod bare;
 pub(super) mod counters;

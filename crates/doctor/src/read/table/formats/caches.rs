@@ -1,8 +1,6 @@
 //! Caches: ZFS's ARC, the kernel's page cache, its slabs.
 
-use crate::read::table::{
-    Boot, Column, FORMAT, Format, Heading, Kind, Rows, To, Unit, column, gauge,
-};
+use crate::read::table::{Boot, FORMAT, Format, Heading, Rows, To, Unit, column, gauge};
 
 /// `arcstat` of all releases, and `ogive stat`: columns differ, so only names count. Without an
 /// interval the one row is the mean since the module was loaded; with one, so is the first row.
@@ -14,7 +12,7 @@ pub(crate) static ARCSTAT: [Format; 1] = [Format {
     tables: &["arcstat"],
     rows: Rows::IntervalsWithMost,
     boot: Boot::First,
-    others: Kind::Rate,
+    others: To::OwnRate,
     columns: &[
         column("time", To::Clock, Unit::Word),
         gauge("arcsz|size", "size_bytes", Unit::Bytes),
@@ -24,15 +22,12 @@ pub(crate) static ARCSTAT: [Format; 1] = [Format {
             To::OwnBytes,
             Unit::Bytes,
         ),
-        Column {
-            kind: Kind::Rate,
-            ..column(
-                "read|hits|miss|hit%|miss%|dmis|dm%|pmis|pm%|mmis|mm%|dread|ddread|pread|mread\
+        column(
+            "read|hits|miss|hit%|miss%|dmis|dm%|pmis|pm%|mmis|mm%|dread|ddread|pread|mread\
                  |mfu|mru|l2hits|l2miss|l2read|eskip|mtxmis|dhit|ioh%|iohs|dh%",
-                To::Own,
-                Unit::Number,
-            )
-        },
+            To::OwnRate,
+            Unit::Number,
+        ),
     ],
     ..FORMAT
 }];

@@ -3,13 +3,7 @@
 //! Of several rows the median goes into one table; every row also goes into a table `<tool>_row`,
 //! so that no figure is lost.
 
-use crate::read::table::{
-    Boot, Column, FORMAT, Format, Heading, Kind, Rows, To, Unit, column, gauge, rate,
-};
-
-const fn rates(names: &'static str, unit: Unit) -> Column {
-    Column { kind: Kind::Rate, ..column(names, To::Own, unit) }
-}
+use crate::read::table::{Boot, FORMAT, Format, Heading, Rows, To, Unit, column, gauge, rate};
 
 /// `vmstat` of Linux, FreeBSD and illumos; the first of two `sy` are system calls.
 pub(crate) static VMSTAT: [Format; 1] = [Format {
@@ -23,7 +17,7 @@ pub(crate) static VMSTAT: [Format; 1] = [Format {
     columns: &[
         column("us|sy|id|wa|st", To::Used, Unit::Number),
         rate("1:sy", "sy_calls", Unit::Number),
-        rates("in|cs|si|so|bi|bo|re|mf|pi|po|fr|sr|de|flt", Unit::Number),
+        column("in|cs|si|so|bi|bo|re|mf|pi|po|fr|sr|de|flt", To::OwnRate, Unit::Number),
         column("r|b|w|gu", To::Own, Unit::Number),
         column("swpd|free|buff|cache|inact|active|swap|avm|fre", To::Own, Unit::Number),
     ],
@@ -49,9 +43,10 @@ const SAR: Format = Format {
         column("DEV|IFACE|INTR|TTY|FILESYSTEM|MOUNTPOINT|BUS", To::Scope, Unit::Word),
         column("ldavg-1|ldavg-5|ldavg-15", To::Load, Unit::Number),
         gauge("blocked", "stat.procs_blocked", Unit::Number),
-        rates(
+        column(
             "pgpgin/s|pgpgout/s|fault/s|majflt/s|pgfree/s|pgscank/s|pgscand/s|pgsteal/s|proc/s\
              |cswch/s|pswpin/s|pswpout/s",
+            To::OwnRate,
             Unit::Number,
         ),
     ],
@@ -78,7 +73,7 @@ pub(crate) static MPSTAT_ILLUMOS: [Format; 1] = [Format {
     columns: &[
         column("CPU", To::Cpu, Unit::Cpu),
         column("usr|sys|wt|idl", To::Used, Unit::Number),
-        rates("minf|mjf|xcal|intr|csw|migr|syscl", Unit::Number),
+        column("minf|mjf|xcal|intr|csw|migr|syscl", To::OwnRate, Unit::Number),
     ],
     ..FORMAT
 }];

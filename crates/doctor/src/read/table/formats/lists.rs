@@ -1,8 +1,6 @@
 //! Lists of threads, processes and containers.
 
-use crate::read::table::{
-    Column, FORMAT, Format, Heading, Kind, Percent, To, Unit, column, gauge, rate,
-};
+use crate::read::table::{Column, FORMAT, Format, Heading, Percent, To, Unit, column, gauge, rate};
 
 /// `pidstat` with any of its options, in any language and clock.
 pub(crate) static PIDSTAT: [Format; 1] = [Format {
@@ -134,14 +132,12 @@ pub(crate) static IOTOP: [Format; 1] = [Format {
     missing: "SWAPIN|IO|IO>",
     percent: Some(Percent::OneCpu),
     columns: &[
-        Column {
-            kind: Kind::RateOr("read_in_all_bytes"),
-            ..rate("DISK READ", "iotop.read_bytes", Unit::Bytes)
-        },
-        Column {
-            kind: Kind::RateOr("written_in_all_bytes"),
-            ..rate("DISK WRITE|DISK WRITE>", "iotop.write_bytes", Unit::Bytes)
-        },
+        column("DISK READ", To::RateOr("iotop.read_bytes", "iotop.read_in_all_bytes"), Unit::Bytes),
+        column(
+            "DISK WRITE|DISK WRITE>",
+            To::RateOr("iotop.write_bytes", "iotop.written_in_all_bytes"),
+            Unit::Bytes,
+        ),
         gauge("SWAPIN", "iotop.swapin_percent", Unit::Percent),
         gauge("IO|IO>", "iotop.io_percent", Unit::Percent),
     ],
