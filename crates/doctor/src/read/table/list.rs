@@ -102,8 +102,8 @@ pub(crate) fn is_idle(name: &str) -> bool {
     IDLE.contains(&name)
 }
 
-/// Notes where a thread that cannot be interrupted waits: a stack of one frame. Others sleep because
-/// they have nothing to do, and where they do so tells nothing.
+/// Notes where a thread that cannot be interrupted waits: a stack of one frame. Others sleep
+/// because they have nothing to do, and where they do so tells nothing.
 pub(crate) fn note_wait(thread: &Thread, channel: &str, reading: &mut Reading<'_>) {
     // A condition variable or the scheduler says that it waits, and not for what.
     let is_any = ["cv_", "schedule"].iter().any(|begin| channel.starts_with(begin));

@@ -6,8 +6,8 @@
 //!
 //! A format (`format`) says by which words its heading is known, what its columns hold and where
 //! that goes. `layout` cuts rows into cells, `list` makes a thread of one, `cpu` the use of CPUs,
-//! `sink` the rest, and `engine` walks through a section. A tool that prints more than a table gives
-//! `read_with` a reader of the lines beside it. A row of a list that has lost its heading is known
+//! `sink` the rest, and `engine` walks through a section. A tool that prints more than a table
+//! gives `read_with` a reader of the lines beside it. A row of a list that has lost its heading is known
 //! by its cells (`bare`), and one of sorted output is tried under the headings next to it.
 //!
 //! Invariants: a row is taken only if each of its cells is what its column says, so that rows of

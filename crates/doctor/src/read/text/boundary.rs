@@ -39,7 +39,8 @@ static NAME_BANNER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first words of commands whose output people paste. Behind a bare `#` or `$` only these make
 /// a prompt: `# Overhead  Command` is a heading of perf.
-const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch while for time date echo ls uname \
+const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch while for time \
+     date echo ls uname \
      uptime free top htop ps pidstat vmstat mpstat iostat sar iotop atop atopsar zfs zpool \
      zdb arcstat arcstat.py zarcstat arc_summary arc_summary.py zarcsummary arc_summary.pl \
      dbufstat perf sysctl dmesg journalctl modinfo lsmod lscpu nproc lsblk mount df kstat \
@@ -49,7 +50,8 @@ const COMMANDS: &str = "sudo cat grep egrep zgrep head tail sort awk sed watch w
      typeperf wmic dool turbostat bpytop";
 
 /// First words of commands whose output nobody reads here, but which say what was done.
-const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt apt-get dnf yum pacman pkg systemctl \
+const OTHER_COMMANDS: &str = "rsync scp ssh make tar mkdir mv chmod chown apt apt-get dnf yum \
+     pacman pkg systemctl \
      service virsh qm pct fio bonnie++ iperf iperf3 modprobe rmmod insmod kldload git cd curl \
      wget find du tee pv zstd gzip lz4 md5sum sha256sum openssl swapon swapoff w arch \
      cryptsetup mdadm smartctl hdparm nvme lspci dmidecode ethtool ip ifconfig netstat \

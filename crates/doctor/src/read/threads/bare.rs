@@ -102,8 +102,8 @@ fn read_under<'a, 'l: 'a>(
 
 type Lists<'a, 'l, 't> = BTreeMap<String, Vec<(&'a Line<'l>, Row<'t>)>>;
 
-/// From 100 on ps prints a share without its decimals: a row with a number where others have a share
-/// has the columns of those.
+/// From 100 on ps prints a share without its decimals: a row with a number where others have a
+/// share has the columns of those.
 fn with_whole_shares<'a, 'l, 't>(lists: Lists<'a, 'l, 't>) -> Lists<'a, 'l, 't> {
     let known: BTreeSet<String> = lists.keys().cloned().collect();
     let mut found = Lists::new();
@@ -141,7 +141,7 @@ impl<'t> Row<'t> {
         self.names.iter().position(|other| *other == name).map(|at| self.cells[at])
     }
 
-    /// Whether the number before the only share may be the share of the CPU, and that one of memory.
+    /// Whether the number before the only share may be that of the CPU, and the other of memory.
     fn is_ambiguous(&self) -> bool {
         let at = self.names.windows(2).position(|pair| pair == ["ID", "%CPU"]);
         let number = at.and_then(|at| Unit::Whole.figure(self.cells[at]));

@@ -37,7 +37,8 @@ pattern!(ALL_TASKS, r"Tasks: (\d+)(?:[,;]|$)");
 // `Mem[||||3.20G/15.6G]`
 pattern!(
     MEMORY_METER,
-    r"(Mem|Swp)\s{0,3}\[[^\]\[/]*?(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?\s*/\s*(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?"
+    r"(Mem|Swp)\s{0,3}\[[^\]\[/]*?(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?\s*/",
+    r"\s*(\d+(?:[.,]\d+)?)\s*([KMGT]?)B?"
 );
 // `0[|||| 20.4%]` of htop, `C0 95%` of btop.
 pattern!(
