@@ -149,7 +149,7 @@ pub fn diagnose(rules: &RuleSet, evidence: Evidence) -> Diagnosis {
         }
         match weigh::weigh(rule, &environment) {
             Ok(Some(mut result)) => {
-                rank::square(rule, &mut result, &answers);
+                rank::square(rule, &mut result, &answers, facts);
                 weighed.push((rule, result));
             }
             Ok(None) => {}

@@ -68,13 +68,19 @@ const CONTRADICTED: f64 = 0.25;
 
 /// Takes from a cause what the first three answers contradict: an idle CPU that is busy, a program
 /// where the kernel has the CPU, work of ZFS's where its part is small.
-pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers) {
-    if is_contradicted(rule, answers) {
+pub(super) fn square(rule: &Rule, found: &mut Weighed, answers: &Answers, facts: &Facts) {
+    let other = found.is_hint && is_of_another_system(rule, facts);
+    if other || is_contradicted(rule, found.is_hint, answers) {
         found.confidence = found.confidence.min(CONTRADICTED);
     }
 }
 
-fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
+/// Whether a rule is about ZFS, and what was given does not name it, or says that it is not there.
+fn is_of_another_system(rule: &Rule, facts: &Facts) -> bool {
+    needs_zfs(rule) && (facts.told_without_zfs().is_some() || !facts.names_zfs())
+}
+
+fn is_contradicted(rule: &Rule, is_hint: bool, answers: &Answers) -> bool {
     if needs_zfs(rule) && !answers.zfs.is_hinted {
         return true;
     }
@@ -94,8 +100,8 @@ fn is_contradicted(rule: &Rule, answers: &Answers) -> bool {
         },
         Role::Innocent if rule.text.id == "innocent-user-process" => {
             let other = first.is_some_and(|user| !matches!(user.kind, Kind::Program | Kind::Code));
-            // Rows of next to nothing make nobody the consumer.
-            let little = first.is_none_or(|user| user.is_little()) && state == State::Unknown;
+            // Rows of next to nothing make nobody the consumer; no rows contradict no hint.
+            let little = first.map_or(!is_hint, |user| user.is_little()) && state == State::Unknown;
             state == State::Waiting
                 || state == State::Idle
                 || busy && other

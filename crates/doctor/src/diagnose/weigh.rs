@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::evidence::{Source, Statement};
 use crate::expression::{Environment, Expression, ExpressionError};
+use crate::facts::sentences;
 use crate::rule::{Role, Rule, Sign, SignKind};
 
 /// Confidence from which a finding is certain.
@@ -72,6 +73,8 @@ pub(super) struct Weighed {
 /// One sign, evaluated.
 struct Seen<'a> {
     sign: &'a Sign,
+    /// What it stands on: the sign's own kind, or words where only what is told makes it hold.
+    kind: SignKind,
     truth: Option<bool>,
     /// Where its facts are from.
     sources: Vec<Source>,
@@ -94,7 +97,7 @@ impl Seen<'_> {
         environment: &Environment,
     ) -> Result<Option<(String, Vec<Source>)>, ExpressionError> {
         if let Some(names) = &self.present {
-            return Ok(Some((presence_text(self.sign.kind, names), Vec::new())));
+            return Ok(Some((presence_text(self.kind, names), Vec::new())));
         }
         let written = self.sign.text.write(environment)?;
         let text = match written.is_whole {
@@ -132,8 +135,7 @@ pub(super) fn weigh(
         seen.push(sign);
     }
     let all: Vec<&Seen<'_>> = seen.iter().collect();
-    let shown: Vec<&Seen<'_>> =
-        seen.iter().filter(|one| one.sign.kind != SignKind::Words).collect();
+    let shown: Vec<&Seen<'_>> = seen.iter().filter(|one| one.kind != SignKind::Words).collect();
     let (log_odds, confidence) = sureness(rule, &all, share_percent, environment);
     let (_, without_words) = sureness(rule, &shown, share_percent, environment);
     let is_hint = without_words < POSSIBLE;
@@ -156,7 +158,7 @@ pub(super) fn weigh(
             }
         }
         let text = if seen.truth == Some(false) { format!("not so: {text}") } else { text };
-        list.push(EvidenceLine { text, kind: seen.sign.kind, weight, sources });
+        list.push(EvidenceLine { text, kind: seen.kind, weight, sources });
     }
     evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mut open: Vec<usize> = (0..seen.len())
@@ -207,7 +209,7 @@ pub(super) fn holding(
 }
 
 /// Evaluates a sign, and says what was not known; where no profile or list answers, on stacks
-/// without weight and whole lives.
+/// without weight and whole lives, and where nothing was measured, by what is told.
 fn look<'a>(
     sign: &'a Sign,
     environment: &Environment,
@@ -225,7 +227,16 @@ fn look<'a>(
             (truth, trace, present) = (Some(true), there, Some(names));
         }
     }
-    Ok((Seen { sign, truth, sources: trace.sources, present }, trace.absent))
+    let mut kind = sign.kind;
+    if truth.is_none() {
+        environment.facts().take_told(true);
+        let told = environment.truth(&sign.when);
+        environment.facts().take_told(false);
+        if let (Some(true), by) = told? {
+            (truth, trace, kind) = (Some(true), by, SignKind::Words);
+        }
+    }
+    Ok((Seen { sign, kind, truth, sources: trace.sources, present }, trace.absent))
 }
 
 /// The line of evidence for functions whose share is not known.
@@ -287,7 +298,7 @@ fn share_penalty(role: Role, share_percent: Option<f64>) -> f64 {
 fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     let held = |kinds: &[SignKind]| {
         seen.iter().any(|seen| {
-            seen.truth == Some(true) && seen.sign.weight > 0.0 && kinds.contains(&seen.sign.kind)
+            seen.truth == Some(true) && seen.sign.weight > 0.0 && kinds.contains(&seen.kind)
         })
     };
     let measured = held(&[SignKind::Lock, SignKind::Counter, SignKind::Log]);
@@ -304,7 +315,8 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     let settings = config || held(&[SignKind::Host, SignKind::Version]);
     // Where ZFS is not loaded nobody is accused by taking one line for the answer.
     let harmless = !matches!(role, Role::Cause | Role::LegitWork | Role::Unknown)
-        && environment.facts().zfs_loaded() == Ok(false);
+        && (environment.facts().zfs_loaded() == Ok(false)
+            || environment.facts().told_without_zfs().is_some());
     let passing = || !config && !harmless && in_passing(role, seen, environment);
     match (names, words, settings) {
         (true, true, _) | (true, _, true) => CAP_WITHOUT_PROOF,
@@ -316,15 +328,15 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
     }
 }
 
-/// Whether the words that hold are said in passing: one sign in one of several lines, which names
-/// nothing. Who is accused must be accused by more: there two signs that read the same line are one
+/// Whether the words that hold are said in passing: one sign in one of several sentences, which
+/// names nothing. Who is accused must be accused by more: there two signs that read the same line are one
 /// observation. A thread, function or parameter is not named in passing.
 fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool {
     let lines = &environment.facts().evidence().not_understood;
     let places: Vec<&[Source]> = seen
         .iter()
         .filter(|seen| {
-            seen.truth == Some(true) && seen.sign.weight > 0.0 && seen.sign.kind == SignKind::Words
+            seen.truth == Some(true) && seen.sign.weight > 0.0 && seen.kind == SignKind::Words
         })
         .map(|seen| seen.sources.as_slice())
         .collect();
@@ -335,14 +347,16 @@ fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool
             .any(|other| one.iter().any(|mine| other.iter().any(|theirs| theirs != mine)))
     });
     let independent = independent || role != Role::Cause && places.len() > 1;
+    let told = |line: &Statement<String>| sentences(&line.value).count();
     let named = |text: &str| {
         text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
             .any(|word| word.trim_matches('_').contains('_'))
     };
     let names = |line: &Statement<String>| {
-        places.iter().any(|sources| sources.contains(&line.source)) && named(&line.value)
+        let read = || places.iter().any(|sources| sources.contains(&line.source));
+        named(&line.value) && told(line) == 1 && read()
     };
-    lines.len() > 1 && !independent && !lines.iter().any(names)
+    lines.iter().map(told).sum::<usize>() > 1 && !independent && !lines.iter().any(names)
 }
 
 fn sigmoid(log_odds: f64) -> f64 {

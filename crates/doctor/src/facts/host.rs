@@ -20,6 +20,25 @@ static OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a constant pattern")
 });
 
+/// Names that only ZFS has. Pools, snapshots and data sets are other systems' words, too.
+static NAMES_OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)zfs|zpool|\bl2arc|\barc(?:stats?)?\b|\barc_|\btxg|\bzvols?\b|\bvdev|raid-?z",
+        r"|\bspl_|\bdnode|\bdbuf|\bzio_|\bz_(?:rd|wr|fr|cl|null|ioctl)_|\bresilver",
+        r"|\biocage\b|\bsanoid\b|\bsyncoid\b|\bzrepl\b|\btruenas\b",
+    ))
+    .expect("a constant pattern")
+});
+
+/// A line of text that says that the host has no ZFS.
+static WITHOUT_ZFS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)\bzfs(?: kernel)?(?: module)?s?\b:?(?: (?:is|was|are))? not (?:loaded|installed|used|in use)\b",
+        r"|\b(?:without|no) zfs (?:module|at all|here|is|on)\b|\bdo(?:es)? not (?:use|have) zfs\b",
+    ))
+    .expect("a constant pattern")
+});
+
 /// What people call the systems.
 static SYSTEMS_TOLD: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
     let names = |pattern: &str| Regex::new(pattern).expect("a constant pattern");
@@ -124,15 +143,39 @@ impl Facts {
             || evidence.host.zfs_version.is_some()
             || self.lists_zfs()
             || self.zfs_share().is_ok_and(|share| share > 0.0);
-        if seen { Ok(true) } else { absent("whether ZFS is loaded (lsmod | grep zfs)") }
+        if seen {
+            return Ok(true);
+        }
+        if self.takes_told()
+            && let Some(line) = self.told_without_zfs()
+        {
+            self.used(&line.source);
+            return Ok(false);
+        }
+        absent("whether ZFS is loaded (lsmod | grep zfs)")
+    }
+
+    /// The unread line that says that the host has no ZFS. It stands for no measurement: a cause
+    /// that needs ZFS is no hint then, and one that needs its absence may be.
+    pub fn told_without_zfs(&self) -> Option<&Statement<String>> {
+        self.evidence().not_understood.iter().find(|line| WITHOUT_ZFS.is_match(&line.value))
+    }
+
+    /// Whether anything that was given names ZFS, in a word that no other system has.
+    pub fn names_zfs(&self) -> bool {
+        self.speaks_of(&NAMES_OF_ZFS)
     }
 
     /// Whether anything that was given speaks of ZFS: what it is, or words for its parts.
     pub fn hints_at_zfs(&self) -> bool {
+        self.speaks_of(&OF_ZFS)
+    }
+
+    fn speaks_of(&self, of_zfs: &Regex) -> bool {
         let evidence = self.evidence();
         let settings = || {
             let modules = evidence.parameters.iter().map(|one| one.name.as_str());
-            !evidence.properties.is_empty() || modules.into_iter().any(|name| OF_ZFS.is_match(name))
+            !evidence.properties.is_empty() || modules.into_iter().any(|name| of_zfs.is_match(name))
         };
         let frames = || {
             let stacks = evidence.kernel_stacks.iter().flat_map(|stack| &stack.frames);
@@ -156,11 +199,11 @@ impl Facts {
                 .chain(commands)
                 .chain(names)
                 .chain(locks)
-                .any(|text| OF_ZFS.is_match(text))
+                .any(|text| of_zfs.is_match(text))
         };
         let words = || {
             let mut lines = evidence.not_understood.iter().chain(&evidence.log);
-            lines.any(|line| OF_ZFS.is_match(&line.value))
+            lines.any(|line| of_zfs.is_match(&line.value))
         };
         let profiled = || {
             self.top_symbols(FUNCTIONS).iter().any(|(symbol, module, _)| {

@@ -31,6 +31,7 @@ mod waiting;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -57,7 +58,7 @@ pub(crate) use self::selector::{role, subsystem};
 pub use self::subsystems::{Standing, SubsystemUse};
 pub use self::threads::Consumer;
 pub(crate) use self::threads::without_number;
-pub(crate) use self::words::{parts, pattern_of};
+pub(crate) use self::words::{parts, pattern_of, sentences};
 pub use crate::atlas::{Version, parse_versions};
 
 /// How many sources one answer cites.
@@ -96,6 +97,8 @@ pub struct Facts {
     profiles: Vec<ProfileIndex>,
     /// Whether presence is asked for instead of shares, and the functions found since.
     presence: Mutex<(bool, Vec<String>)>,
+    /// Whether what is told stands in where nothing was measured.
+    takes_told: AtomicBool,
     trace: Mutex<Trace>,
     patterns: Arc<Patterns>,
     selectors: Mutex<HashMap<String, Arc<Selector>>>,
@@ -133,6 +136,7 @@ impl Facts {
             evidence,
             profiles,
             presence: Mutex::default(),
+            takes_told: AtomicBool::default(),
             trace: Mutex::default(),
             patterns,
             selectors: Mutex::default(),

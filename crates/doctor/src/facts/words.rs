@@ -5,6 +5,7 @@
 //! `words.txt`, and patterns name it: `<slow>` is "crawls", "takes hours" and the like.
 
 use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
 
 use super::{Facts, Known, absent};
 use crate::evidence::Statement;
@@ -37,6 +38,18 @@ pub(crate) fn parts(wording: &str) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
+/// The sentences of a line: what is told in one breath. A figure's point ends none.
+pub(crate) fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let ends = |at: usize, letter: char| {
+        matches!(letter, '.' | '?' | '!') && line[at + 1..].starts_with(char::is_whitespace)
+    };
+    let mut from = 0;
+    let cuts = line.char_indices().filter(move |(at, letter)| ends(*at, *letter));
+    let cuts = cuts.map(|(at, _)| at + 1).chain([line.len()]);
+    cuts.map(move |to| line.get(std::mem::replace(&mut from, to)..to).unwrap_or_default().trim())
+        .filter(|sentence| !sentence.is_empty())
+}
+
 /// Whether a line is text: three words at least, half of which are of letters alone. Names and
 /// figures that a tool printed are none.
 fn is_text(line: &str) -> bool {
@@ -49,30 +62,45 @@ fn is_text(line: &str) -> bool {
 }
 
 impl Facts {
-    /// Whether one line that no format claims matches all of this: patterns divided by ` & `, of
-    /// which those with a `!` match none of it.
+    /// Takes what is told where nothing was measured from now on, or no longer. A sign that holds
+    /// by it is one of words.
+    pub fn take_told(&self, on: bool) {
+        self.takes_told.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether what is told is taken now.
+    pub(super) fn takes_told(&self) -> bool {
+        self.takes_told.load(Ordering::Relaxed)
+    }
+
+    /// Whether one sentence of a line that no format claims matches all of this: patterns divided by
+    /// ` & `, of which those with a `!` match none of it.
     pub fn tells(&self, wording: &str) -> Known<bool> {
         let mut wanted = Vec::new();
         for (not, pattern) in parts(wording) {
             wanted.push((not, self.words_pattern(pattern)?));
         }
-        self.some_line(|text| wanted.iter().all(|(not, pattern)| pattern.is_match(text) != *not))
+        self.some_sentence(|text| {
+            wanted.iter().all(|(not, pattern)| pattern.is_match(text) != *not)
+        })
     }
 
-    /// Whether a line that no format claims matches; letter case does not count.
+    /// Whether a sentence of a line that no format claims matches; letter case does not count.
     pub fn says(&self, text: &str) -> Known<bool> {
         let pattern = self.words_pattern(text)?;
-        self.some_line(|text| pattern.is_match(text))
+        self.some_sentence(|text| pattern.is_match(text))
     }
 
-    /// Whether there is an unread line of which something is true; notes the first.
-    fn some_line(&self, is_it: impl Fn(&str) -> bool) -> Known<bool> {
+    /// Whether there is an unread sentence of which something is true; notes the first one's line.
+    fn some_sentence(&self, is_it: impl Fn(&str) -> bool) -> Known<bool> {
         let mut any = false;
-        for line in self.evidence().not_understood.iter().filter(|line| is_text(&line.value)) {
-            any = true;
-            if is_it(&line.value) {
-                self.used(&line.source);
-                return Ok(true);
+        for line in &self.evidence().not_understood {
+            for sentence in sentences(&line.value).filter(|one| is_text(one)) {
+                any = true;
+                if is_it(sentence) {
+                    self.used(&line.source);
+                    return Ok(true);
+                }
             }
         }
         if any { Ok(false) } else { absent("a description of what happens") }
@@ -120,6 +148,14 @@ mod tests {
             assert!(!tells(text, wording), "{text}");
         }
         assert!(Facts::new(Evidence::default()).tells(wording).is_err());
+    }
+
+    #[test]
+    fn a_paragraph_is_as_many_lines_as_it_has_sentences() {
+        let text = "A scrub of 1.5 TB ended. Is it slow? zfs 2.1.5 runs...  Yes!";
+        let all: Vec<&str> = sentences(text).collect();
+        assert_eq!(all, ["A scrub of 1.5 TB ended.", "Is it slow?", "zfs 2.1.5 runs...", "Yes!"]);
+        assert_eq!(sentences(" ").count(), 0);
     }
 
     #[test]
