@@ -256,6 +256,9 @@ fn share_of(
     Ok(share.map(|percent| percent.clamp(0.0, 100.0)))
 }
 
+/// The group of all words that speak for a rule: what is told is one observation.
+const TOLD: &str = "what is told";
+
 /// What each sign counts, groups reduced to their strongest.
 fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
     let mut single = Vec::new();
@@ -266,7 +269,9 @@ fn counted_weights(seen: &[&Seen<'_>]) -> Vec<f64> {
             Some(false) => seen.sign.otherwise,
             None => continue,
         };
-        match &seen.sign.group {
+        let is_told = seen.sign.kind == SignKind::Words && weight > 0.0;
+        let group = if is_told { Some(TOLD) } else { seen.sign.group.as_deref() };
+        match group {
             None => single.push(weight),
             Some(group) => {
                 let entry = groups.entry(group).or_insert((None, 0.0));
