@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::{Source, Statement};
+use crate::evidence::Source;
 use crate::expression::{Environment, Expression, ExpressionError};
 use crate::facts::sentences;
 use crate::rule::{Role, Rule, Sign, SignKind};
@@ -78,6 +78,8 @@ struct Seen<'a> {
     truth: Option<bool>,
     /// Where its facts are from.
     sources: Vec<Source>,
+    /// Whether the words that it matches are a name.
+    is_name: bool,
     /// The functions seen on stacks that have no weight, where no profile answers, or the threads
     /// that were busy over their life, where no list says who is now.
     present: Option<Vec<String>>,
@@ -236,7 +238,8 @@ fn look<'a>(
             (truth, trace, kind) = (Some(true), by, SignKind::Words);
         }
     }
-    Ok((Seen { sign, kind, truth, sources: trace.sources, present }, trace.absent))
+    let (sources, is_name) = (trace.sources, trace.is_name);
+    Ok((Seen { sign, kind, truth, sources, is_name, present }, trace.absent))
 }
 
 /// The line of evidence for functions whose share is not known.
@@ -337,31 +340,22 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
 /// names nothing. Who is accused must be accused by more: there two signs that read the same line are one
 /// observation. A thread, function or parameter is not named in passing.
 fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool {
-    let lines = &environment.facts().evidence().not_understood;
-    let places: Vec<&[Source]> = seen
+    let held: Vec<&&Seen<'_>> = seen
         .iter()
         .filter(|seen| {
             seen.truth == Some(true) && seen.sign.weight > 0.0 && seen.kind == SignKind::Words
         })
-        .map(|seen| seen.sources.as_slice())
         .collect();
     // Two signs of which each can have a line of its own are two observations.
-    let independent = places.iter().enumerate().any(|(at, one)| {
-        places[at + 1..]
+    let independent = held.iter().enumerate().any(|(at, one)| {
+        held[at + 1..]
             .iter()
-            .any(|other| one.iter().any(|mine| other.iter().any(|theirs| theirs != mine)))
+            .any(|other| one.sources.iter().any(|m| other.sources.iter().any(|t| t != m)))
     });
-    let independent = independent || role != Role::Cause && places.len() > 1;
-    let told = |line: &Statement<String>| sentences(&line.value).count();
-    let named = |text: &str| {
-        text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
-            .any(|word| word.trim_matches('_').contains('_'))
-    };
-    let names = |line: &Statement<String>| {
-        let read = || places.iter().any(|sources| sources.contains(&line.source));
-        named(&line.value) && told(line) == 1 && read()
-    };
-    lines.iter().map(told).sum::<usize>() > 1 && !independent && !lines.iter().any(names)
+    let independent = independent || role != Role::Cause && held.len() > 1;
+    let lines = environment.facts().evidence().not_understood.iter();
+    let told: usize = lines.map(|line| sentences(&line.value).count()).sum();
+    told > 1 && !independent && !held.iter().any(|seen| seen.is_name)
 }
 
 fn sigmoid(log_odds: f64) -> f64 {

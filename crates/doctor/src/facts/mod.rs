@@ -88,6 +88,8 @@ pub struct Trace {
     pub sources: Vec<Source>,
     /// Facts asked for and not there.
     pub absent: Vec<String>,
+    /// Whether words that matched are a name: of a thread, a function or a parameter.
+    pub is_name: bool,
 }
 
 /// Evidence, indexed for questions.

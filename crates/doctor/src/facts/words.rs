@@ -7,6 +7,8 @@
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
+use regex::Regex;
+
 use super::{Facts, Known, absent};
 use crate::evidence::Statement;
 
@@ -36,6 +38,11 @@ pub(crate) fn parts(wording: &str) -> impl Iterator<Item = (bool, &str)> {
         Some(not) => (true, not),
         None => (false, part),
     })
+}
+
+/// Whether what matches is a name of a thread, function or parameter: such have an underscore.
+fn matches_a_name(pattern: &Regex, text: &str) -> bool {
+    pattern.find_iter(text).any(|found| found.as_str().trim_matches('_').contains('_'))
 }
 
 /// The sentences of a line: what is told in one breath. A figure's point ends none.
@@ -81,24 +88,28 @@ impl Facts {
             wanted.push((not, self.words_pattern(pattern)?));
         }
         self.some_sentence(|text| {
-            wanted.iter().all(|(not, pattern)| pattern.is_match(text) != *not)
+            let all = wanted.iter().all(|(not, pattern)| pattern.is_match(text) != *not);
+            let mut asked = wanted.iter().filter(|(not, _)| !not);
+            all.then(|| asked.any(|(_, pattern)| matches_a_name(pattern, text)))
         })
     }
 
     /// Whether a sentence of a line that no format claims matches; letter case does not count.
     pub fn says(&self, text: &str) -> Known<bool> {
         let pattern = self.words_pattern(text)?;
-        self.some_sentence(|text| pattern.is_match(text))
+        self.some_sentence(|text| pattern.is_match(text).then(|| matches_a_name(&pattern, text)))
     }
 
-    /// Whether there is an unread sentence of which something is true; notes the first one's line.
-    fn some_sentence(&self, is_it: impl Fn(&str) -> bool) -> Known<bool> {
+    /// Whether there is an unread sentence that is it; notes the first one's line, and whether its
+    /// match is a name.
+    fn some_sentence(&self, is_it: impl Fn(&str) -> Option<bool>) -> Known<bool> {
         let mut any = false;
         for line in &self.evidence().not_understood {
             for sentence in sentences(&line.value).filter(|one| is_text(one)) {
                 any = true;
-                if is_it(sentence) {
+                if let Some(is_name) = is_it(sentence) {
                     self.used(&line.source);
+                    self.trace.lock().is_name |= is_name;
                     return Ok(true);
                 }
             }
