@@ -464,6 +464,43 @@ text = "c"
         }
     }
 
+    fn told(rule: &str, text: &str) -> Weighed {
+        let mut evidence = Evidence::default();
+        crate::read::read_bytes(&mut evidence, "report.txt", text.as_bytes());
+        crate::read::finish(&mut evidence);
+        let environment = Environment::new(Facts::new(evidence));
+        weigh(&Rule::parse("x.toml", rule).unwrap(), &environment).unwrap().unwrap()
+    }
+
+    #[test]
+    fn all_words_of_a_rule_are_one_observation() {
+        let rule = RULE.replace("group = \"complaint\"\n", "");
+        let found = told(&rule, "It is slow here.\nThe copy is very slow today.\n");
+        assert!((found.log_odds - 2.0).abs() < 1e-9, "{}", found.log_odds);
+        assert!(found.is_hint);
+    }
+
+    #[test]
+    fn a_word_in_passing_names_nothing_unless_it_matches_a_name() {
+        let rule = RULE.replace("said(\"very slow\")", "said(\"z_upgrade|very slow\")");
+        let alone = "The copy is very slow.\n";
+        let passing = "The copy is very slow. We run txg_sync tests on it.\n";
+        let name = "The thread z_upgrade runs. Nobody asked for it to run.\n";
+        assert!(told(&rule, alone).confidence >= POSSIBLE);
+        assert!(told(&rule, passing).confidence < POSSIBLE);
+        assert!(told(&rule, name).confidence >= POSSIBLE);
+    }
+
+    #[test]
+    fn a_text_that_says_that_zfs_is_not_there_stands_in_for_hints_alone() {
+        let rule = RULE.replace("prop(\"encryption\", \"ccm\")", "zfs_loaded() == false");
+        let rule = rule.replace("prop_value(\\\"encryption\\\", \\\"ccm\\\")", "os()");
+        let found = told(&rule, "zfs module: not loaded\nThe server is busy.\n");
+        assert!(found.is_hint && found.evidence.iter().all(|line| line.kind == SignKind::Words));
+        assert!((found.log_odds - 3.0).abs() < 1e-9, "{}", found.log_odds);
+        assert!(told(&rule, "The server is busy all day.\n").evidence.is_empty());
+    }
+
     #[test]
     fn settings_alone_are_no_finding_and_words_do_not_make_it_certain() {
         assert!(weighed("aes-256-ccm", "hello").confidence < POSSIBLE);
