@@ -388,7 +388,7 @@ def main():
                 "each left out": doctor.answers(to_diagnose(cases), without)}
         report = []
         for name, own in [*of_file.items(), ("all", cases)]:
-            for label, answers in said.items():
+            for label, answers in said.items() if to_diagnose(own) else ():
                 total = judge(to_diagnose(own), answers, mapping)
                 report.append(show(f"{name}, {label}", total))
                 print(report[-1])
