@@ -337,8 +337,9 @@ fn cap(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> f64 {
 }
 
 /// Whether the words that hold are said in passing: one sign in one of several sentences, which
-/// names nothing. Who is accused must be accused by more: there two signs that read the same line are one
-/// observation. A thread, function or parameter is not named in passing.
+/// names nothing. Who is accused must be accused by more: there two signs that read the same line
+/// are one observation. What matches the name of a thread, function or parameter is not said in
+/// passing.
 fn in_passing(role: Role, seen: &[&Seen<'_>], environment: &Environment) -> bool {
     let held: Vec<&&Seen<'_>> = seen
         .iter()
@@ -365,7 +366,7 @@ fn sigmoid(log_odds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Evidence, Host, Property};
+    use crate::evidence::{Evidence, Host, Property, Statement};
     use crate::facts::Facts;
 
     const RULE: &str = r#"

@@ -33,7 +33,8 @@ static NAMES_OF_ZFS: LazyLock<Regex> = LazyLock::new(|| {
 /// A line of text that says that the host has no ZFS.
 static WITHOUT_ZFS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?i)\bzfs(?: kernel)?(?: module)?s?\b:?(?: (?:is|was|are))? not (?:loaded|installed|used|in use)\b",
+        r"(?i)\bzfs(?: kernel)?(?: module)?s?\b:?(?: (?:is|was|are))?",
+        r" not (?:loaded|installed|used|in use)\b",
         r"|\b(?:without|no) zfs (?:module|at all|here|is|on)\b|\bdo(?:es)? not (?:use|have) zfs\b",
     ))
     .expect("a constant pattern")

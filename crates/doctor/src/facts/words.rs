@@ -80,8 +80,8 @@ impl Facts {
         self.takes_told.load(Ordering::Relaxed)
     }
 
-    /// Whether one sentence of a line that no format claims matches all of this: patterns divided by
-    /// ` & `, of which those with a `!` match none of it.
+    /// Whether one sentence of a line that no format claims matches all of this: patterns divided
+    /// by ` & `, of which those with a `!` match none of it.
     pub fn tells(&self, wording: &str) -> Known<bool> {
         let mut wanted = Vec::new();
         for (not, pattern) in parts(wording) {
