@@ -470,7 +470,8 @@ text = "c"
         crate::read::read_bytes(&mut evidence, "report.txt", text.as_bytes());
         crate::read::finish(&mut evidence);
         let environment = Environment::new(Facts::new(evidence));
-        weigh(&Rule::parse("x.toml", rule).unwrap(), &environment).unwrap().unwrap()
+        let rule = Rule::parse("x.toml", rule).expect("it is a rule");
+        weigh(&rule, &environment).expect("it is a rule").expect("it is a rule")
     }
 
     #[test]
