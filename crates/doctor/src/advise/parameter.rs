@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::argument::Argument;
 use crate::atlas::{self, Tunable};
 use crate::facts::Facts;
-use crate::rule::Direction;
+use crate::rule::{Change, Direction};
 
 /// So many parameters of a module make a list that is whole.
 const WHOLE_LIST: usize = 20;
@@ -22,11 +22,30 @@ const LIMITED: [(&str, &str); 1] = [("dbuf_cache_max_bytes", "dbufstats.cache_ta
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
     /// The command with its way back, or the line of a file.
-    Made(String),
+    Made(Done),
     /// It is set so already: name and value.
     Already(String),
     /// It is not to be had here, or does nothing.
     No,
+}
+
+/// A line of a remedy: its words, and the changes that are in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) text: String,
+    pub(super) changes: Vec<Change>,
+}
+
+impl Done {
+    /// Words without a command.
+    pub(super) fn words(text: impl Into<String>) -> Self {
+        Self { text: text.into(), changes: Vec::new() }
+    }
+
+    /// A command alone.
+    pub(super) fn command(command: Change) -> Self {
+        Self { text: command.in_words(), changes: vec![command] }
+    }
 }
 
 /// A parameter, the value that it is to have, and when that is wanted.
@@ -66,23 +85,22 @@ pub(super) fn set(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
     }
     let Some(way) = Way::of(tunable, name, system, facts) else { return Setting::No };
     if wanted.lasting {
-        return way.file(value).map_or(Setting::No, Setting::Made);
+        return way.file(value).map_or(Setting::No, |line| Setting::Made(Done::words(line)));
     }
     if !tunable.writable {
         return Setting::No;
     }
-    let old = back(facts, name, now.as_deref());
-    let mut made = format!("`{}`", way.set(value));
-    let _ = match old {
-        Some(old) => {
-            let beats =
-                beaten.map_or_else(String::new, |beaten| format!("; it is set and beats {beaten}"));
-            write!(made, " (undo: `{}`{beats})", way.set(&old))
-        }
-        None => write!(made, " (note the old value first: `{}`)", way.get()),
-    };
+    let undo = back(facts, name, now.as_deref()).map(|old| way.set(&old));
+    let mut made = Done::command(Change { run: way.set(value), undo });
+    if let (Some(beaten), Some(_)) = (beaten, &made.changes[0].undo) {
+        // Within the brackets of the way back.
+        made.text.pop();
+        let _ = write!(made.text, "; it is set and beats {beaten})");
+    } else if made.changes[0].undo.is_none() {
+        let _ = write!(made.text, " (note the old value first: `{}`)", way.get());
+    }
     if !checked {
-        made.push_str(", if this release has it: that was not shown");
+        made.text.push_str(", if this release has it: that was not shown");
     }
     Setting::Made(made)
 }
@@ -152,12 +170,16 @@ fn set_sysctl(wanted: Wanted<'_>, facts: &Facts, system: &str) -> Setting {
     {
         return Setting::Already(format!("{name} is {value}"));
     }
+    if wanted.lasting {
+        return Setting::Made(Done::words(format!("{name}={value} in /etc/sysctl.d")));
+    }
     let old = now.as_deref().and_then(Argument::of);
-    Setting::Made(match old {
-        _ if wanted.lasting => format!("{name}={value} in /etc/sysctl.d"),
-        Some(old) => format!("`sysctl {name}={value}` (undo: `sysctl {name}={old}`)"),
-        None => format!("`sysctl {name}={value}` (note the old value first: `sysctl {name}`)"),
-    })
+    let undo = old.map(|old| format!("sysctl {name}={old}"));
+    let mut made = Done::command(Change { run: format!("sysctl {name}={value}"), undo });
+    if made.changes[0].undo.is_none() {
+        let _ = write!(made.text, " (note the old value first: `sysctl {name}`)");
+    }
+    Setting::Made(made)
 }
 
 /// Its value as it was read, by any of its names.
@@ -307,6 +329,13 @@ mod tests {
         set(Wanted { name, value, only, lasting: false }, &facts(files), system)
     }
 
+    fn text(setting: Setting) -> String {
+        match setting {
+            Setting::Made(done) => done.text,
+            other => format!("{other:?}"),
+        }
+    }
+
     const LIMIT: &str = "zfs_arc_meta_limit_percent";
     const PATH: &str = "/sys/module/zfs/parameters/zfs_arc_meta_limit_percent";
 
@@ -323,7 +352,7 @@ mod tests {
         let made = "`echo 900000000 > /sys/module/zfs/parameters/zfs_arc_meta_limit` (undo: `echo \
                     500000000 > /sys/module/zfs/parameters/zfs_arc_meta_limit`; it is set and \
                     beats zfs_arc_meta_limit_percent)";
-        assert_eq!(raise(LIMIT, "90", &files, "linux"), Setting::Made(made.to_owned()));
+        assert_eq!(text(raise(LIMIT, "90", &files, "linux")), made);
     }
 
     #[test]
@@ -331,13 +360,13 @@ mod tests {
         let read = format!("{PATH}:60\n");
         let made = format!("`echo 90 > {PATH}` (undo: `echo 60 > {PATH}`)");
         let files = [("parameters", read.as_str())];
-        assert_eq!(raise(LIMIT, "90", &files, "linux"), Setting::Made(made));
+        assert_eq!(text(raise(LIMIT, "90", &files, "linux")), made);
         let made = format!("`echo 90 > {PATH}` (note the old value first: `cat {PATH}`)");
         let version = [("zfs-version.txt", "zfs-2.1.11-1\nzfs-kmod-2.1.11-1\n")];
-        assert_eq!(raise(LIMIT, "90", &version, "linux"), Setting::Made(made.clone()));
+        assert_eq!(text(raise(LIMIT, "90", &version, "linux")), made);
         // Of a paste it is not known whether the release has it.
         let unsure = format!("{made}, if this release has it: that was not shown");
-        assert_eq!(raise(LIMIT, "90", &[], "linux"), Setting::Made(unsure));
+        assert_eq!(text(raise(LIMIT, "90", &[], "linux")), unsure);
     }
 
     #[test]
@@ -377,6 +406,6 @@ mod tests {
         let files = [("sysctl.txt", "vfs.zfs.arc.meta_limit_percent: 75\n")];
         let made = "`sysctl vfs.zfs.arc.meta_limit_percent=90` (undo: `sysctl \
                     vfs.zfs.arc.meta_limit_percent=75`)";
-        assert_eq!(raise(LIMIT, "90", &files, "freebsd"), Setting::Made(made.to_owned()));
+        assert_eq!(text(raise(LIMIT, "90", &files, "freebsd")), made);
     }
 }

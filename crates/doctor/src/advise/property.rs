@@ -4,11 +4,14 @@
 //! for itself, or the only one. Where none can be told the advice names none, and says what shows
 //! which.
 
+use std::fmt::Write as _;
+
 use super::argument::Argument;
-use super::parameter::Setting;
+use super::parameter::{Done, Setting};
 use crate::atlas;
 use crate::evidence::Property;
 use crate::facts::Facts;
+use crate::rule::Change;
 
 /// Data sets with less than this part of the largest traffic are not meant.
 const WORTH: f64 = 0.2;
@@ -21,7 +24,7 @@ const SMALL_RECORD: &str = "16K";
 /// The value of a rule that stands for the size of what programs read and write at a time.
 const IO_SIZE: &str = "io-size";
 
-/// The commands, with their way back.
+/// The changes, with their way back.
 pub(super) fn set(name: &str, value: &str, of_pool: bool, facts: &Facts) -> Option<Setting> {
     let has = |runs| facts.openzfs_range().is_none_or(|range| atlas::may_include(runs, range));
     if !atlas::brought(name).is_none_or(has) {
@@ -41,7 +44,8 @@ pub(super) fn set(name: &str, value: &str, of_pool: bool, facts: &Facts) -> Opti
         }
     }
     if !made.is_empty() {
-        return Some(Setting::Made(made.join("; ")));
+        let (texts, changes): (Vec<String>, Vec<Change>) = made.into_iter().unzip();
+        return Some(Setting::Made(Done { text: texts.join("; "), changes }));
     }
     let first = already.first()?;
     let on = match Argument::of(&first.owner) {
@@ -59,17 +63,21 @@ pub(super) fn in_words(value: &str) -> &str {
     if value == IO_SIZE { SMALL_RECORD } else { value }
 }
 
-/// The command for one owner.
-fn command(name: &str, value: &str, now: &Property) -> Option<String> {
+/// The command for one owner, in words and as it is run.
+fn command(name: &str, value: &str, now: &Property) -> Option<(String, Change)> {
     let owner = Argument::of(&now.owner)?;
     let tool = if now.of_pool { "zpool" } else { "zfs" };
     let own = now.origin.as_deref().is_none_or(|origin| matches!(origin, "local" | "received"));
     let undo = match Argument::of(&format!("{name}={}", now.value)) {
-        _ if !own && !now.of_pool => format!("undo: `zfs inherit {name} {owner}`"),
-        Some(before) => format!("undo: `{tool} set {before} {owner}`"),
-        None => format!("note the old value first: `{tool} get {name} {owner}`"),
+        _ if !own && !now.of_pool => Some(format!("zfs inherit {name} {owner}")),
+        before => before.map(|before| format!("{tool} set {before} {owner}")),
     };
-    Some(format!("`{tool} set {name}={value} {owner}` ({undo})"))
+    let command = Change { run: format!("{tool} set {name}={value} {owner}"), undo };
+    let mut text = command.in_words();
+    if command.undo.is_none() {
+        let _ = write!(text, " (note the old value first: `{tool} get {name} {owner}`)");
+    }
+    Some((text, command))
 }
 
 /// The value for this data set; `None` where its records are about as large as they should be.
@@ -142,13 +150,16 @@ mod tests {
     use crate::evidence::Evidence;
     use crate::read::{finish, read_bytes};
 
-    fn made(name: &str, value: &str, files: &[(&str, &str)]) -> Option<Setting> {
+    fn made(name: &str, value: &str, files: &[(&str, &str)]) -> Option<String> {
         let mut evidence = Evidence::default();
         for (name, text) in files {
             read_bytes(&mut evidence, name, text.as_bytes());
         }
         finish(&mut evidence);
-        set(name, value, false, &Facts::new(evidence))
+        match set(name, value, false, &Facts::new(evidence))? {
+            Setting::Made(done) => Some(done.text),
+            other => Some(format!("{other:?}")),
+        }
     }
 
     const PROPERTIES: &str = "\
@@ -183,7 +194,7 @@ tank/busy   recordsize   1M      local
             ("end/proc/spl/kstat/zfs/tank/objset-0x36", texts[2].as_str()),
             ("end/proc/spl/kstat/zfs/tank/objset-0x40", texts[3].as_str()),
         ];
-        let made_of = |value: &str| Some(Setting::Made(value.to_owned()));
+        let made_of = |value: &str| Some(value.to_owned());
         assert_eq!(
             made("compression", "lz4", &files),
             made_of(

@@ -7,12 +7,12 @@
 
 use super::look;
 use super::name::{self, Names, Unknown};
-use super::parameter::{self, Setting, Wanted};
+use super::parameter::{self, Done, Setting, Wanted};
 use super::{property, system};
 use crate::atlas;
 use crate::expression::{Environment, Expression, ExpressionError};
 use crate::facts::Facts;
-use crate::rule::{Action, Remedy, Rule, command, probe};
+use crate::rule::{Action, Change, Remedy, Rule, command, probe};
 
 /// Properties that hold for what is written from then on.
 const FOR_NEW_DATA: [&str; 6] =
@@ -29,9 +29,15 @@ struct Host<'a> {
 
 /// What came of a line.
 enum Made {
-    Line(String),
+    Line(Done),
     Already(String),
     No,
+}
+
+impl Made {
+    fn words(text: String) -> Self {
+        Self::Line(Done::words(text))
+    }
 }
 
 /// The remedy for what the evidence shows; `user` is the program that the answers name.
@@ -48,7 +54,9 @@ pub(crate) fn remedy(
     let (lasting, more) = host.chosen(&lines.lasting, true)?;
     already.extend(more);
     already.dedup();
-    let mut now = now;
+    let texts = |lines: Vec<Done>| lines.into_iter().map(|line| line.text).collect::<Vec<_>>();
+    let changes = now.iter().flat_map(|line| line.changes.clone()).collect();
+    let mut now = texts(now);
     if !already.is_empty() {
         now.insert(0, format!("Set already, so not advised: {}.", already.join(", ")));
     }
@@ -57,9 +65,11 @@ pub(crate) fn remedy(
     };
     Ok(Remedy {
         now: one(now),
-        lasting: one(lasting),
-        verify: one(host.chosen(&lines.verify, false)?.0),
-        dont: one(host.chosen(&lines.dont, false)?.0),
+        lasting: one(texts(lasting)),
+        verify: one(texts(host.chosen(&lines.verify, false)?.0)),
+        dont: one(texts(host.chosen(&lines.dont, false)?.0)),
+        changes,
+        worked: host.worked(&lines.verify)?,
     })
 }
 
@@ -73,19 +83,30 @@ impl Host<'_> {
         &self,
         lines: &[Action],
         lasting: bool,
-    ) -> Result<(Vec<String>, Vec<String>), ExpressionError> {
+    ) -> Result<(Vec<Done>, Vec<String>), ExpressionError> {
         let (mut chosen, mut already) = (Vec::new(), Vec::new());
         for line in lines {
             if !chosen.is_empty() && !line.text.also || !self.fits(line)? {
                 continue;
             }
             match self.made(line, lasting)? {
-                Made::Line(text) => chosen.push(text),
+                Made::Line(line) => chosen.push(line),
                 Made::Already(what) => already.push(what),
                 Made::No => {}
             }
         }
         Ok((chosen, already))
+    }
+
+    /// Whether what shows that it worked holds now; unknown where no line can be tested.
+    fn worked(&self, lines: &[Action]) -> Result<Option<bool>, ExpressionError> {
+        let mut worked = None;
+        for holds in lines.iter().filter_map(|line| line.holds.as_ref()) {
+            if let Some(one) = self.environment.truth(holds)?.0 {
+                worked = Some(worked.unwrap_or(true) && one);
+            }
+        }
+        Ok(worked)
     }
 
     /// Whether a line is one for this host, by its conditions.
@@ -109,7 +130,7 @@ impl Host<'_> {
             None => Ok(None),
         };
         if let Some(words) = &text.say {
-            return Ok(Made::Line(self.with_probe(words, text.probe.as_deref())));
+            return Ok(Made::words(self.with_probe(words, text.probe.as_deref())));
         }
         if let Some(name) = &text.parameter {
             let computed = number(&line.amount)?.filter(|number| *number >= 0.0);
@@ -133,7 +154,7 @@ impl Host<'_> {
             let names = Names { user: self.user, ..Names::default() };
             let run = look::command(probe, self.facts(), self.pools, &names);
             return Ok(run.map_or(Made::No, |run| {
-                Made::Line(sentence(&format!("{}: `{run}`", lead(line, &probe.shows))))
+                Made::words(sentence(&format!("{}: `{run}`", lead(line, &probe.shows))))
             }));
         }
         Ok(if text.replace { self.replace(line) } else { Made::No })
@@ -156,7 +177,8 @@ impl Host<'_> {
         let later = if FOR_NEW_DATA.contains(&name) { ", for new data" } else { "" };
         match property::set(name, value, of_pool, self.facts()) {
             Some(Setting::Made(made)) => {
-                Made::Line(sentence(&format!("{}: {made}{later}", lead(line, name))))
+                let text = sentence(&format!("{}: {}{later}", lead(line, name), made.text));
+                Made::Line(Done { text, ..made })
             }
             Some(Setting::Already(what)) => Made::Already(what),
             Some(Setting::No) => Made::No,
@@ -168,7 +190,7 @@ impl Host<'_> {
                 };
                 let value = property::in_words(value);
                 let words = format!("{}: {name}={value} on {on}{later}", lead(line, name));
-                Made::Line(self.with_probe(&words, Some(finder)))
+                Made::words(self.with_probe(&words, Some(finder)))
             }
         }
     }
@@ -183,7 +205,7 @@ impl Host<'_> {
             // Its words say what to do, and the probe which it is.
             Err(Unknown("pool" | "device" | "cache")) => {
                 return match &line.text.text {
-                    Some(words) => Made::Line(self.with_probe(words, Some("pool-status"))),
+                    Some(words) => Made::words(self.with_probe(words, Some("pool-status"))),
                     None => Made::No,
                 };
             }
@@ -191,12 +213,11 @@ impl Host<'_> {
         };
         let undo = action.undo(&self.system);
         let undo = undo.and_then(|undo| name::fill(undo, self.facts(), names).ok());
-        let each = all.iter().enumerate().map(|(at, run)| {
-            let undo = undo.as_ref().and_then(|undo| undo.get(at));
-            undo.map_or_else(|| format!("`{run}`"), |undo| format!("`{run}` (undo: `{undo}`)"))
-        });
-        let each = each.collect::<Vec<_>>().join("; ");
-        Made::Line(sentence(&format!("{}: {each}", lead(line, id))))
+        let undo_of = |at: usize| undo.as_ref().and_then(|undo| undo.get(at).cloned());
+        let all = all.into_iter().enumerate();
+        let changes: Vec<_> = all.map(|(at, run)| Change { run, undo: undo_of(at) }).collect();
+        let each = changes.iter().map(Change::in_words).collect::<Vec<_>>().join("; ");
+        Made::Line(Done { text: sentence(&format!("{}: {each}", lead(line, id))), changes })
     }
 
     /// The first fix that the host has not got.
@@ -208,14 +229,14 @@ impl Host<'_> {
         let Some(name) = line.text.upgrade.iter().find(lacks) else { return Made::No };
         let words = line.text.text.as_deref().unwrap_or("it has the fix");
         if !atlas::is_commit(name) {
-            return Made::Line(sentence(&format!("ZFS {name} or later: {words}")));
+            return Made::words(sentence(&format!("ZFS {name} or later: {words}")));
         }
         let releases = atlas::first_releases(name).unwrap_or_default();
         match releases.is_empty() {
             true => Made::No,
             false => {
                 let releases = releases.join(" or ");
-                Made::Line(sentence(&format!("ZFS {releases} ({name}): {words}")))
+                Made::words(sentence(&format!("ZFS {releases} ({name}): {words}")))
             }
         }
     }
@@ -225,11 +246,11 @@ impl Host<'_> {
         let words = lead(line, "Replace the disk");
         let disk = name::fill("{device}", self.facts(), &Names::default());
         let disk = disk.ok().and_then(|all| all.into_iter().next());
-        let Some(disk) = disk else { return Made::Line(sentence(words)) };
+        let Some(disk) = disk else { return Made::words(sentence(words)) };
         let pool = name::fill("{pool}", self.facts(), &Names::default()).ok();
         let pool = pool.and_then(|all| all.into_iter().next());
         let place = pool.map_or(String::new(), |pool| format!(" of {pool}, with zpool replace"));
-        Made::Line(sentence(&format!("{words}: {disk}{place}")))
+        Made::words(sentence(&format!("{words}: {disk}{place}")))
     }
 }
 
@@ -248,7 +269,7 @@ fn led(text: &crate::rule::ActionText, setting: Setting) -> Made {
     match setting {
         Setting::Made(made) => {
             let words = text.text.as_deref().unwrap_or("Set it");
-            Made::Line(sentence(&format!("{words}: {made}")))
+            Made::Line(Done { text: sentence(&format!("{words}: {}", made.text)), ..made })
         }
         Setting::Already(what) => Made::Already(what),
         Setting::No => Made::No,
@@ -418,7 +439,7 @@ unused devices: <none>
                         user: Some("python3"),
                     };
                     let made = host.made(line, lasting).expect("an expression of a rule is sound");
-                    if let Made::Line(text) = made {
+                    if let Made::Line(Done { text, .. }) = made {
                         is_made = true;
                         assert!(!OPEN.is_match(&text), "{} on {zfs}: {text}", rule.text.id);
                         assert!(text.ends_with(['.', '?']), "{} on {zfs}: {text}", rule.text.id);

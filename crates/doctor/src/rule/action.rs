@@ -60,6 +60,9 @@ pub struct ActionText {
     /// It is not advised where this is shown to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
+    /// Of a line that says how to see that it worked: what holds then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds: Option<String>,
     /// It is advised on these systems only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<String>,
@@ -139,6 +142,7 @@ impl ActionText {
             ("unless", &self.unless),
             ("amount", &self.amount),
             ("old", &self.old),
+            ("holds", &self.holds),
         ];
         all.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)))
     }
@@ -152,6 +156,7 @@ impl ActionText {
             ("remedy.unless", &mut self.unless),
             ("remedy.amount", &mut self.amount),
             ("remedy.old", &mut self.old),
+            ("remedy.holds", &mut self.holds),
         ]
         .into_iter()
     }
@@ -170,6 +175,8 @@ pub struct Action {
     pub amount: Option<Expression>,
     /// The value that takes it back.
     pub old: Option<Expression>,
+    /// What holds where it worked.
+    pub holds: Option<Expression>,
 }
 
 impl Action {
@@ -180,6 +187,7 @@ impl Action {
             ("remedy.unless", &self.unless),
             ("remedy.amount", &self.amount),
             ("remedy.old", &self.old),
+            ("remedy.holds", &self.holds),
         ];
         all.into_iter().filter_map(|(name, expression)| Some((name, expression.as_ref()?)))
     }

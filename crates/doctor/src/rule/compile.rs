@@ -161,6 +161,7 @@ impl Rule {
                 unless: expression(&text.unless, "remedy.unless")?,
                 amount: expression(&text.amount, "remedy.amount")?,
                 old: expression(&text.old, "remedy.old")?,
+                holds: expression(&text.holds, "remedy.holds")?,
                 text: text.clone(),
             })
         };

@@ -18,5 +18,7 @@ pub use compile::{Actions, Rule, RuleError, Sign};
 pub use lint::lint;
 pub use probe::{Command, Probe, Question, command, commands, probe, probes};
 pub use set::RuleSet;
-pub use text::{Expectation, Remedy, RemedyText, Role, RuleText, SignKind, SignText, TestText};
+pub use text::{
+    Change, Expectation, Remedy, RemedyText, Role, RuleText, SignKind, SignText, TestText,
+};
 pub use weights::sign_key;

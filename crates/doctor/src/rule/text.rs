@@ -180,6 +180,29 @@ pub struct Remedy {
     pub verify: Vec<String>,
     /// What does not help.
     pub dont: Vec<String>,
+    /// What `now` changes, as it is run.
+    pub changes: Vec<Change>,
+    /// Whether what `verify` says holds by this evidence, where it can be told.
+    pub worked: Option<bool>,
+}
+
+/// A command that changes the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// It.
+    pub run: String,
+    /// The command that takes it back.
+    pub undo: Option<String>,
+}
+
+impl Change {
+    /// It in a sentence, with its way back.
+    pub(crate) fn in_words(&self) -> String {
+        match &self.undo {
+            Some(undo) => format!("`{}` (undo: `{undo}`)", self.run),
+            None => format!("`{}`", self.run),
+        }
+    }
 }
 
 /// A test: files as people would paste them, and what must come out.
