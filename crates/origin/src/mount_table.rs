@@ -97,30 +97,16 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
     Some(MountEntry {
         id,
-        root: OsString::from_vec(unescape(root)),
+        root: OsString::from_vec(ogive_text::unescaped(root)),
         device: (major.parse().ok()?, minor.parse().ok()?),
-        mount_point: PathBuf::from(OsString::from_vec(unescape(mount_point))),
+        mount_point: PathBuf::from(OsString::from_vec(ogive_text::unescaped(mount_point))),
         options: String::from_utf8_lossy(options).into_owned(),
         fstype: String::from_utf8_lossy(fstype).into_owned(),
-        source: OsString::from_vec(unescape(source)),
-        super_options: super_options.map(|each| OsString::from_vec(unescape(each))).collect(),
+        source: OsString::from_vec(ogive_text::unescaped(source)),
+        super_options: super_options
+            .map(|each| OsString::from_vec(ogive_text::unescaped(each)))
+            .collect(),
     })
-}
-
-/// Turns each backslash followed by three octal digits into the byte they stand for.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, tail)) = rest.split_first() {
-        if let [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..] = rest {
-            out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-            rest = tail;
-        } else {
-            out.push(byte);
-            rest = tail;
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -181,11 +167,11 @@ a broken line
 
     #[test]
     fn only_three_octal_digits_are_an_escape() {
-        assert_eq!(unescape(b"a\\04"), b"a\\04");
-        assert_eq!(unescape(b"a\\049"), b"a\\049");
-        assert_eq!(unescape(b"a\\777"), b"a\\777");
-        assert_eq!(unescape(b"\\040\\043\\377"), b" #\xff");
-        assert_eq!(unescape(b"\\134040"), b"\\040");
+        assert_eq!(ogive_text::unescaped(b"a\\04"), b"a\\04");
+        assert_eq!(ogive_text::unescaped(b"a\\049"), b"a\\049");
+        assert_eq!(ogive_text::unescaped(b"a\\777"), b"a\\777");
+        assert_eq!(ogive_text::unescaped(b"\\040\\043\\377"), b" #\xff");
+        assert_eq!(ogive_text::unescaped(b"\\134040"), b"\\040");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Text for people, written in one way by all crates: [`escape`] for pages and pictures,
 //! [`one_line`] for logs and terminals, [`ShellWord`] for commands to type, [`Bytes`] for sizes,
-//! [`Recurring`] for messages about what comes and goes.
+//! [`Recurring`] for messages about what comes and goes, [`unescaped`] for names in tables of mounts.
 //!
 //! All are pure functions of their arguments, and know of nothing else here.
 #![forbid(unsafe_code)]
@@ -8,11 +8,13 @@
 mod bytes;
 mod line;
 mod markup;
+mod octal;
 mod said;
 mod shell;
 
 pub use bytes::Bytes;
 pub use line::one_line;
 pub use markup::escape;
+pub use octal::unescaped;
 pub use said::{Change, Recurring};
 pub use shell::ShellWord;

@@ -46,28 +46,12 @@ fn users(passwd: &str) -> Vec<String> {
 
 /// The mount points of /proc/self/mounts, as they are: the kernel writes blanks as `\040`.
 fn mount_points(mounts: &str) -> Vec<String> {
-    mounts.lines().filter_map(|line| line.split(' ').nth(1).map(unescaped)).collect()
-}
-
-/// A name without the kernel's escapes: `\` and three octal digits for a byte.
-fn unescaped(name: &str) -> String {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match escaped.filter(|_| byte == b'\\') {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &behind[3..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    lossy(&bytes)
+    mounts
+        .lines()
+        .filter_map(|line| {
+            line.split(' ').nth(1).map(|name| lossy(&ogive_text::unescaped(name.as_bytes())))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             reading.leave(line);
             continue;
         };
-        let mut table = reading.table(TABLE).scope(unescaped(mount));
+        let mut table = reading.table(TABLE).scope(plain(mount));
         table.text("type", kind, line);
-        table.text("source", &unescaped(source), line);
+        table.text("source", &plain(source), line);
         table.gauge("waiting", number::plain(waiting), line);
         table.gauge("pid", number::plain(pid), line);
         if state != "-" {
@@ -39,25 +39,9 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// A name without the kernel's escapes: `\` and three octal digits for a byte.
-fn unescaped(name: &str) -> String {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match escaped.filter(|_| byte == b'\\') {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &behind[3..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// A name without the kernel's escapes.
+fn plain(name: &str) -> String {
+    String::from_utf8_lossy(&ogive_text::unescaped(name.as_bytes())).into_owned()
 }
 
 /// Adds what two readings show.
