@@ -50,6 +50,8 @@ pub struct Evidence {
     pub pools: Vec<PoolLine>,
     /// Lines of the kernel's log, and of ZFS's own (`dbgmsg`), without their time stamp.
     pub log: Vec<Statement<String>>,
+    /// When lines of the kernel's log were written, seconds since the start of the machine.
+    pub log_stamps: Vec<(Source, f64)>,
     /// What was read as what.
     pub inputs: Vec<Input>,
     /// Lines that no format claims: sentences and damage. They are counted and shown; rules match

@@ -51,7 +51,7 @@ use crate::atlas::system_of;
 use crate::evidence::{CpuUse, Evidence, Input, Number, OneCpu, Statement, Thread};
 use format::Format;
 use profile::folded;
-use system::proc_stat;
+use system::{log_age, proc_stat};
 use text::boundary;
 use text::clean::{self, Line};
 use text::reading::Reading;
@@ -143,6 +143,7 @@ const WHOLE_PERCENT: f64 = 112.0;
 pub fn finish(evidence: &mut Evidence) {
     proc_stat::finish(evidence);
     dbgmsg::finish(evidence);
+    log_age::finish(evidence);
     txgs::finish(evidence);
     impossible::take_out_by_cpus(evidence);
     add_mean_of_cpus(evidence);

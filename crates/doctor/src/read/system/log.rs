@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::log_age;
 use crate::evidence::Frame;
 use crate::read::profile::kernel_stack;
 use crate::read::text::clean::Line;
@@ -82,6 +83,10 @@ pub(crate) fn read_dmesg(section: &Section<'_>, reading: &mut Reading<'_>) {
     let mut thread: Option<String> = None;
     for line in section.lines {
         let trimmed = line.text.trim();
+        if let Some(seconds) = log_age::stamp(trimmed) {
+            let at = reading.at(line);
+            reading.evidence.log_stamps.push((at, seconds));
+        }
         let message = STAMP
             .captures(trimmed)
             .and_then(|found| found.get(1))

@@ -8,5 +8,6 @@ pub(super) mod atopsar;
 pub(super) mod host;
 pub(super) mod interrupts;
 pub(super) mod log;
+pub(super) mod log_age;
 pub(super) mod memory;
 pub(super) mod proc_stat;
