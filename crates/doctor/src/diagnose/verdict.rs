@@ -106,6 +106,8 @@ impl Verdict {
 const WORTH_A_PLACE_PERCENT: f64 = 15.0;
 /// Nor is one of fewer busy samples.
 const FEWEST_SAMPLES: f64 = 60.0;
+/// What takes less of the busy CPU, percent, is not most of it.
+const MOST_OF_IT_PERCENT: f64 = 50.0;
 /// What is said where nothing that was read tells.
 const NOTHING: &str = "nothing shows how busy the CPU is, who uses it, or whether ZFS does";
 
@@ -172,13 +174,16 @@ fn costs(rule: &Rule) -> bool {
     matches!(rule.text.role, Role::Cause | Role::LegitWork) && rule.share.is_some()
 }
 
-/// Whether a likely cause is a problem here: one that costs CPU needs a machine that is busy or
-/// waits, and samples, or figures over the look, that carry it.
+/// Whether a likely cause is a problem here: it needs a machine that is busy or waits, or a line of
+/// the log; one that costs CPU also samples, or figures over the look, that carry it.
 fn is_carried(rule: &Rule, best: &Weighed, answers: &Answers, environment: &Environment) -> bool {
-    if rule.text.role != Role::Cause || !costs(rule) || rule.text.family == "ogive" {
+    if rule.text.role != Role::Cause || rule.text.family == "ogive" {
         return true;
     }
     let is_idle = answers.cpu.state == State::Idle && !answers.cpu.since_boot();
+    if !costs(rule) {
+        return !is_idle || best.evidence.iter().any(|line| line.kind == SignKind::Log);
+    }
     let few = environment.facts().profile_samples().is_ok_and(|count| count < FEWEST_SAMPLES);
     let counted = best
         .evidence
@@ -249,7 +254,7 @@ fn likely(
         let innocent = rule.text.family == "innocent" && kind != VerdictKind::NormalCost;
         // What waits is told by the rule where the answers do not know it.
         let waits = kind == VerdictKind::NotCpu && kind_of(answers) != VerdictKind::NotCpu;
-        sentence.is_none() || innocent && !waits
+        sentence.is_none() || innocent && !waits || is_smaller(kind, best, answers)
     });
     let label = label(kind, answers, line.as_ref().is_some_and(Statement::acquits));
     let sentence = match line {
@@ -273,6 +278,15 @@ fn label(kind: VerdictKind, answers: &Answers, says: bool) -> &'static str {
         VerdictKind::NotCpu if !says => "Not the CPU. ",
         _ => "",
     }
+}
+
+/// Whether a normal cost is the smaller part, and a program uses more: then it is no answer to where
+/// the CPU goes.
+fn is_smaller(kind: VerdictKind, best: &Weighed, answers: &Answers) -> bool {
+    kind == VerdictKind::NormalCost
+        && best.share_percent.is_some_and(|share| share < MOST_OF_IT_PERCENT)
+        && answers.users.first().is_some_and(|user| user.kind == Kind::Program)
+        && answers.cpu.state == State::Busy
 }
 
 /// The kind of an answer that stands on the three answers alone.
