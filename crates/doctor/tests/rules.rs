@@ -230,6 +230,11 @@ fn a_cause_is_recognised_by_more_than_one_sort_of_evidence() {
 fn holds(expect: Expectation, id: &str, diagnosis: &Diagnosis) -> bool {
     let place = diagnosis.findings.iter().position(|finding| finding.id == id);
     let confidence = place.map_or(0.0, |place| diagnosis.findings[place].confidence);
+    // What shows that its remedy worked does not hold where it is.
+    let is_found = !matches!(expect, Expectation::Absent | Expectation::Insufficient);
+    if is_found && place.is_some_and(|at| diagnosis.findings[at].remedy.worked == Some(true)) {
+        return false;
+    }
     match expect {
         Expectation::First => place == Some(0),
         Expectation::Certain => confidence >= diagnose::CERTAIN,

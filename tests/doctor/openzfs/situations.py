@@ -5,7 +5,7 @@ the kinds of verdict that are right, `causes` the first findings that are ("" is
 searched in the whole answer, `never` must not be found in its first line. `cold` is the ARC's limit
 in MiB. `again` runs after a remedy that holds for new data. `user` is asked as an ordinary user.
 `ask` is what the doctor is asked about. `undo` takes the situation back where destroying its data
-sets does not. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses.
+sets does not. `cp` would clone blocks instead of writing them. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses.
 """
 
 from dataclasses import dataclass
@@ -103,12 +103,12 @@ SITUATIONS = [
     Situation(
         "sha512", NORMAL, "checksum-cost", data("sha512", "-o checksum=sha512"),
         reading("sha512/f"), says="tank/sha512", cold=64, never="Problem|Not ZFS",
-        again="cp /$P/sha512/f /$P/sha512/g; mv /$P/sha512/g /$P/sha512/f; zpool sync $P",
+        again="cat /$P/sha512/f > /$P/sha512/g; mv /$P/sha512/g /$P/sha512/f; zpool sync $P",
     ),
     Situation(
         "blake3", NORMAL, "checksum-cost", data("blake3", "-o checksum=blake3"),
         reading("blake3/f"), says="tank/blake3", cold=64, never="Problem|Not ZFS",
-        again="cp /$P/blake3/f /$P/blake3/g; mv /$P/blake3/g /$P/blake3/f; zpool sync $P",
+        again="cat /$P/blake3/f > /$P/blake3/g; mv /$P/blake3/g /$P/blake3/f; zpool sync $P",
     ),
     Situation(
         "gzip-writes", NORMAL, "compression-cost", "zfs create -o compression=gzip-9 $P/gz",
@@ -168,7 +168,7 @@ SITUATIONS = [
         data("big", "-o recordsize=1M", mb=300),
         fio("d", "/$P/big", "--filename=f --rw=randwrite --bs=4k --overwrite=1", "300m"),
         says="tank/big", cold=64, warm=15,
-        again="cp /$P/big/f /$P/big/g; mv /$P/big/g /$P/big/f; zpool sync $P",
+        again="cat /$P/big/f > /$P/big/g; mv /$P/big/g /$P/big/f; zpool sync $P",
     ),
     Situation(
         "volume", NORMAL + "|cause", "workload-legit|recordsize-amplification|zvol-taskq-contention|",
