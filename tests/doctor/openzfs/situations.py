@@ -5,7 +5,8 @@ the kinds of verdict that are right, `causes` the first findings that are ("" is
 searched in the whole answer, `never` must not be found in its first line. `cold` is the ARC's limit
 in MiB. `again` runs after a remedy that holds for new data. `user` is asked as an ordinary user.
 `ask` is what the doctor is asked about. `undo` takes the situation back where destroying its data
-sets does not. `cp` would clone blocks instead of writing them. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses.
+sets does not. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses. `cp`
+clones blocks instead of writing them, so files are written anew by `cat`.
 """
 
 from dataclasses import dataclass
