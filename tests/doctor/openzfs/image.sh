@@ -22,7 +22,8 @@ mmdebstrap --variant=minbase --components=main,contrib --include="$packages" \
     --customize-hook="$kernel; chroot \"\$1\" depmod \"\$k\"; \
         chroot \"\$1\" update-initramfs -u -k \"\$k\"" \
     --customize-hook="install -m 755 $here/init \"\$1/sbin/vm-init\"" \
-    --customize-hook="cp \"\$1\"/boot/vmlinuz-* $dir/vmlinuz; cp \"\$1\"/boot/initrd.img-* $dir/initrd" \
+    --customize-hook="cp \"\$1\"/boot/vmlinuz-* $dir/vmlinuz" \
+    --customize-hook="cp \"\$1\"/boot/initrd.img-* $dir/initrd" \
     "${SUITE:-trixie}" "$dir/root.tar" ${MIRROR:+"$MIRROR"}
 rm -rf "$dir/root"
 mkdir "$dir/root"

@@ -43,8 +43,8 @@ def fio(name, where, how, size="256m"):
 
 def data(dataset, options="", mb=96):
     return (
-        f"zfs create {options} $P/{dataset}; dd if=/dev/urandom of=/$P/{dataset}/f bs=1M count={mb};"
-        " zpool sync $P"
+        f"zfs create {options} $P/{dataset};"
+        f" dd if=/dev/urandom of=/$P/{dataset}/f bs=1M count={mb}; zpool sync $P"
     )
 
 
@@ -172,7 +172,8 @@ SITUATIONS = [
         again="cat /$P/big/f > /$P/big/g; mv /$P/big/g /$P/big/f; zpool sync $P",
     ),
     Situation(
-        "volume", NORMAL + "|cause", "workload-legit|recordsize-amplification|zvol-taskq-contention|",
+        "volume", NORMAL + "|cause",
+        "workload-legit|recordsize-amplification|zvol-taskq-contention|",
         "zfs create -V 1G $P/vol; udevadm settle; mkfs.ext4 -q /dev/zvol/$P/vol; mkdir -p /zv;"
         " mount /dev/zvol/$P/vol /zv",
         fio("z", "/zv", "--rw=randrw --bs=4k --direct=1 --numjobs=2", "200m"),
@@ -183,7 +184,8 @@ SITUATIONS = [
         cold=64, never="Problem|Not ZFS",
     ),
     Situation(
-        "lz4-writes", NORMAL, "workload-legit|compression-cost", "zfs create -o compression=lz4 $P/lz",
+        "lz4-writes", NORMAL, "workload-legit|compression-cost",
+        "zfs create -o compression=lz4 $P/lz",
         fio("w", "/$P/lz", "--rw=write --bs=128k --buffer_compress_percentage=50", "300m"),
         never="Problem|Not ZFS",
     ),
@@ -259,7 +261,8 @@ SITUATIONS = [
         "zfs create $P/holes", HOLES,
     ),
     Situation(
-        "cache-off", "cause|cause open", "cache-disabled", data("off", "-o primarycache=metadata", mb=32),
+        "cache-off", "cause|cause open", "cache-disabled",
+        data("off", "-o primarycache=metadata", mb=32),
         reading("off/f"), says="primarycache",
     ),
     Situation(
@@ -268,7 +271,8 @@ SITUATIONS = [
         undo="echo 1 > /sys/module/zfs/parameters/l2arc_feed_secs", says="l2arc_feed_secs",
     ),
     Situation(
-        "large-files-deleted", NORMAL + "|not CPU", "workload-legit|async-destroy-backlog|free-storm-io|",
+        "large-files-deleted", NORMAL + "|not CPU",
+        "workload-legit|async-destroy-backlog|free-storm-io|",
         "zfs create $P/del",
         "while :; do dd if=/tmp/noise of=/$P/del/f bs=1M; rm /$P/del/f; done",
         never="Problem|Not ZFS",
