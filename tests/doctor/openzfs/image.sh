@@ -4,6 +4,8 @@
 # It is a Debian with its stock kernel and OpenZFS built for it by dkms. It takes ten minutes on two
 # cores, most of them the module. SUITE is trixie (OpenZFS 2.3) or bookworm (2.1); MIRROR is a
 # mirror of Debian.
+#
+# shellcheck disable=SC2016 # the hooks expand $1
 set -euo pipefail
 dir=$(realpath -m "${1:?a directory}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
