@@ -16,6 +16,7 @@ if [ -n "${OGIVE:-}" ]; then OGIVE="$(realpath "$OGIVE")"; fi
 if [ -n "${IMAGE:-}" ]; then IMAGE="$(realpath -m "$IMAGE")"; fi
 if [ -n "${KEEP:-}" ]; then KEEP="$(realpath -m "$KEEP")"; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=../../program.bash
 source ../program.bash
 cd openzfs
 if [ "${1:-}" = --list ]; then exec python3 -B guest.py --list; fi
