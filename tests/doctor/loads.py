@@ -220,7 +220,7 @@ LOADS = [
         never="ZFS uses|Problem found|nothing is wrong",
         needs=["bindfs"],
     ),
-    Load("stopped-view", STOPPED_VIEW, ask="view", says="stopped|does not answer"),
+    Load("stopped-view", STOPPED_VIEW, ask="view", says="stopped|does not answer|stands still"),
     Load("vmstat-alone", SPIN, output=True, ask="vmstat 1 5", says="CPU", steady=True),
     Load(
         "top-alone",

@@ -2,7 +2,8 @@
 //! for.
 //!
 //! No path below a mount is touched: what is asked is `/proc` and `/sys` alone. A daemon is looked
-//! for only where requests wait for one. What is looked at is bounded.
+//! for only where requests wait for one, or where the kernel's list of them (fusectl) is not
+//! mounted: then threads that wait are counted instead. What is looked at is bounded.
 
 use std::path::Path;
 
@@ -40,21 +41,34 @@ pub(super) fn take(part: &Part, moment: &str) {
     for mount in &mut mounts {
         mount.waiting = waiting(part, mount);
     }
-    let any_waits = mounts.iter().any(|mount| mount.waiting > Some(0));
-    let daemons = if any_waits { daemons(part) } else { Vec::new() };
-    stacks(part, &format!("{moment}/waits.txt"), !daemons.is_empty());
+    let is_open = |mount: &Mount| mount.is_fuse() && mount.waiting.is_none();
+    let any_waits = mounts.iter().any(|mount| mount.waiting > Some(0) || is_open(mount));
+    let daemons = if any_waits { daemons(part, &mounts) } else { Vec::new() };
+    let threads = stacks(part, &format!("{moment}/waits.txt"), !daemons.is_empty());
     if mounts.is_empty() {
         return;
     }
+    let open = mounts.iter().filter(|mount| is_open(mount)).count();
     let mut text = HEADING.to_owned();
-    for mount in &mounts {
-        let daemon = mount.waiting.and_then(|_| daemon_of(mount, &daemons));
-        let count = mount.waiting.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    for at in 0..mounts.len() {
+        let daemon = mounts[at].is_fuse().then(|| daemon_of(at, &mounts, &daemons)).flatten();
+        // Of several mounts those of a daemon that is stopped are waited for.
+        let is_meant = open == 1 || daemon.is_some_and(|one| matches!(one.state, 'T' | 't'));
+        if is_open(&mounts[at]) && threads > 0 && is_meant {
+            mounts[at].waiting = Some(threads);
+        }
+        let Mount { kind, source, point, waiting, .. } = &mounts[at];
+        let count = waiting.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let (pid, state) = daemon.map_or(("-", '-'), |one| (one.pid.as_str(), one.state));
-        let Mount { kind, source, point, .. } = mount;
         text += &format!("{kind} {source} {point} {count} {pid} {state}\n");
     }
     part.add(format!("{moment}/served-mounts.txt"), text.into_bytes());
+}
+
+impl Mount {
+    fn is_fuse(&self) -> bool {
+        self.kind.starts_with("fuse")
+    }
 }
 
 /// The mounts that are answered for.
@@ -85,7 +99,7 @@ fn mount(line: &str) -> Option<Mount> {
 
 /// How many requests wait for a mount's daemon, where it is FUSE and may be read.
 fn waiting(part: &Part, mount: &Mount) -> Option<u64> {
-    if !mount.kind.starts_with("fuse") {
+    if !mount.is_fuse() {
         return None;
     }
     let path = Path::new("/sys/fs/fuse/connections").join(&mount.connection).join("waiting");
@@ -97,16 +111,35 @@ struct Daemon {
     pid: String,
     name: String,
     state: char,
-    command: String,
+    arguments: Vec<String>,
 }
 
-/// The processes that have /dev/fuse open.
-fn daemons(part: &Part) -> Vec<Daemon> {
+impl Daemon {
+    /// Whether it is this mount's by its command: the last path of it that is a mount point, also
+    /// from the directory that it began in. What stands before may be a mount that it reads.
+    fn is_of(&self, mount: &Mount, mounts: &[Mount]) -> bool {
+        let names = |word: &String, mount: &Mount| {
+            let rest = mount.point.strip_suffix(word.trim_end_matches('/'));
+            word.len() > 1 && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        };
+        let is_mount = |word: &&String| mounts.iter().any(|mount| names(word, mount));
+        self.arguments.iter().rev().find(is_mount).is_some_and(|word| names(word, mount))
+    }
+}
+
+/// The processes that have /dev/fuse open; of another user's, whose open files may not be seen,
+/// those whose command names a mount.
+fn daemons(part: &Part, mounts: &[Mount]) -> Vec<Daemon> {
     let mut looked = 0;
     let mut found = Vec::new();
     for pid in processes() {
         let process = Path::new("/proc").join(&pid);
-        let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { continue };
+        let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else {
+            let one = daemon(part, pid, &process);
+            let is_of = |one: &Daemon| mounts.iter().any(|mount| one.is_of(mount, mounts));
+            found.extend(one.filter(is_of));
+            continue;
+        };
         let mut is_daemon = false;
         for descriptor in descriptors.filter_map(Result::ok) {
             looked += 1;
@@ -130,24 +163,22 @@ fn daemons(part: &Part) -> Vec<Daemon> {
 fn daemon(part: &Part, pid: String, process: &Path) -> Option<Daemon> {
     let (name, state) = name_and_state(&read(part, &process.join("stat"))?)?;
     let command = read(part, &process.join("cmdline")).unwrap_or_default();
-    let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    Some(Daemon { pid, name, state, command })
+    let arguments = String::from_utf8_lossy(&command).split('\0').map(str::to_owned).collect();
+    Some(Daemon { pid, name, state, arguments })
 }
 
 /// The daemon of a mount: the one whose command names the mount point, or else the only one of the
 /// mount's kind, or else the only one where requests wait.
-fn daemon_of<'a>(mount: &Mount, daemons: &'a [Daemon]) -> Option<&'a Daemon> {
+fn daemon_of<'a>(at: usize, mounts: &[Mount], daemons: &'a [Daemon]) -> Option<&'a Daemon> {
+    let mount = mounts.get(at)?;
     let only = |is_it: &dyn Fn(&Daemon) -> bool| {
         let mut these = daemons.iter().filter(|daemon| is_it(daemon));
         these.next().filter(|_| these.next().is_none())
     };
     let kind = mount.kind.strip_prefix("fuse.").unwrap_or(&mount.source);
-    let names = |daemon: &Daemon| {
-        daemon.command.split(' ').any(|word| word.trim_end_matches('/') == mount.point)
-    };
     let waits = mount.waiting > Some(0);
     let of_kind = || only(&|daemon| daemon.name == kind);
-    only(&names).or_else(of_kind).or_else(|| only(&|_| waits))
+    only(&|daemon| daemon.is_of(mount, mounts)).or_else(of_kind).or_else(|| only(&|_| waits))
 }
 
 /// Name and state of a line of `/proc/PID/stat`.
@@ -169,8 +200,9 @@ fn processes() -> Vec<String> {
 
 /// Stacks of threads that cannot be interrupted, and of those that wait for a daemon: `== NAME TID
 /// state=D`, and the stack below. Where stacks may not be read, the function in which it sleeps.
-fn stacks(part: &Part, name: &str, of_daemons: bool) {
-    let (mut taken, mut asked) = (0, 0);
+/// Returns how many wait for a daemon.
+fn stacks(part: &Part, name: &str, of_daemons: bool) -> u64 {
+    let (mut taken, mut asked, mut waiting) = (0, 0, 0);
     for pid in processes() {
         let Ok(tasks) = std::fs::read_dir(Path::new("/proc").join(pid).join("task")) else {
             continue;
@@ -178,7 +210,7 @@ fn stacks(part: &Part, name: &str, of_daemons: bool) {
         for task in tasks.filter_map(Result::ok) {
             if taken >= MOST_STACKS {
                 part.note(format!("more than {MOST_STACKS} threads wait; the rest was left out"));
-                return;
+                return waiting;
             }
             let path = task.path();
             let Some((program, state)) =
@@ -188,9 +220,11 @@ fn stacks(part: &Part, name: &str, of_daemons: bool) {
             };
             let may_wait = of_daemons && state == 'S' && asked < MOST_ASKED;
             asked += usize::from(may_wait);
-            if state != 'D' && !(may_wait && channel(part, &path) == WAITS_FOR_DAEMON) {
+            let of_daemon = may_wait && channel(part, &path) == WAITS_FOR_DAEMON;
+            if state != 'D' && !of_daemon {
                 continue;
             }
+            waiting += u64::from(of_daemon);
             let Some(stack) = stack(part, &path) else { continue };
             taken += 1;
             let program: String =
@@ -200,6 +234,7 @@ fn stacks(part: &Part, name: &str, of_daemons: bool) {
             part.append(name, text.as_bytes());
         }
     }
+    waiting
 }
 
 /// The stack of a thread, or the one function in which it sleeps.
@@ -237,10 +272,13 @@ mod tests {
             pid: pid.to_owned(),
             name: name.to_owned(),
             state: 'S',
-            command: command.to_owned(),
+            arguments: command.split(' ').map(str::to_owned).collect(),
         };
-        let plain = Mount { point: "/mnt/x".to_owned(), waiting: Some(1), ..found };
-        let whose = |daemons: &[Daemon]| daemon_of(&plain, daemons).map(|one| one.pid.clone());
+        let plain = [Mount { point: "/mnt/x".to_owned(), waiting: Some(1), ..found }];
+        let of = |at, mounts: &[Mount], daemons: &[Daemon]| {
+            daemon_of(at, mounts, daemons).map(|one| one.pid.clone())
+        };
+        let whose = |daemons: &[Daemon]| of(0, &plain, daemons);
         let named = daemon("1", "python3", "python3 fs.py /mnt/x/");
         let of_kind = daemon("2", "sshfs", "sshfs h: y");
         let other = daemon("3", "bindfs", "bindfs /a /b");
@@ -248,5 +286,13 @@ mod tests {
         let (of_kind, other) = (daemon("2", "sshfs", ""), daemon("3", "bindfs", ""));
         assert_eq!(whose(&[of_kind, other]), Some("2".to_owned()));
         assert_eq!(whose(&[daemon("4", "a", ""), daemon("5", "b", "")]), None);
+        // A mount over another one: both commands name the lower, and began below /mnt.
+        let at =
+            |point: &str| mount(&format!("9 2 0:5 / {point} rw - fuse s rw")).expect("a mount");
+        let both = [at("/mnt/between"), at("/mnt/view")];
+        let (lower, upper) = ("bindfs source between", "ogive mount between view");
+        let daemons = [daemon("7", "ogive", upper), daemon("6", "bindfs", lower)];
+        assert_eq!(of(0, &both, &daemons), Some("6".to_owned()));
+        assert_eq!(of(1, &both, &daemons), Some("7".to_owned()));
     }
 }

@@ -33,8 +33,13 @@ pub(super) fn sleepers(facts: &Facts, cpu: &Cpu) -> Option<String> {
     let busy = cpu.busy_percent()? * cpu.cpus.unwrap_or(MANY_CPUS) / 100.0;
     let running = facts.gauge("loadavg.running").unwrap_or(f64::MAX);
     let waiting = steady - (1.2 * busy).min(running.max(1.0));
+    let named = sleepers_named(facts);
+    // A look lists every task: where none sleeps so, the load is that of the minutes before.
+    if named.is_none() && !facts.evidence().tasks.is_empty() {
+        return None;
+    }
     (waiting >= SLEEPERS).then(|| {
-        let who = sleepers_named(facts).map_or_else(
+        let who = named.map_or_else(
             || ", for what is not shown".to_owned(),
             |names| format!(" ({names} among them)"),
         );

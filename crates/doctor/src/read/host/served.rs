@@ -51,16 +51,28 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         tables.filter(move |table| moment_of(table) == Some(moment)).collect::<Vec<&Table>>()
     };
     let (start, end) = (of_moment(Moment::Start), of_moment(Moment::End));
-    let waits = |table: &Table| value(table, "waiting").is_some_and(|waiting| waiting > 0.0);
+    // Of a daemon that is stopped it need not be known how many wait for it.
+    let waits = |table: &Table| match value(table, "waiting") {
+        Some(waiting) => waiting > 0.0,
+        None => is_stopped(table),
+    };
     let waited = |end: &&&Table| {
         waits(end) && start.iter().any(|start| start.scope == end.scope && waits(start))
     };
-    let stands = end.iter().filter(waited).find_map(|end| fuse_wait(end, evidence));
+    // What waits for a daemon that is stopped stands, too, and is not the cause.
+    let mut all: Vec<&&Table> = end.iter().filter(waited).collect();
+    all.sort_by_key(|end| !is_stopped(end));
+    let stands = all.into_iter().find_map(|end| fuse_wait(end, evidence));
     let served: Vec<Table> = SERVERS
         .iter()
         .filter_map(|(kind, waits)| server_wait(kind, waits, &end, evidence))
         .collect();
     evidence.tables.extend(stands.into_iter().chain(served));
+}
+
+/// Whether the daemon of a mount is stopped, or dead.
+fn is_stopped(mount: &Table) -> bool {
+    word(mount, "state").is_some_and(|state| matches!(state, "T" | "t" | "Z" | "X"))
 }
 
 /// A daemon that stands still while requests wait for it.
@@ -71,8 +83,7 @@ fn fuse_wait(mount: &Table, evidence: &Evidence) -> Option<Table> {
     let is_its = |process: u64| pid.is_some_and(|pid| (pid - process as f64).abs() < 0.5);
     let threads = evidence.threads.iter().filter(|one| one.process.is_some_and(is_its));
     let used: f64 = threads.filter_map(|one| one.cpu_percent).sum();
-    let state = word(mount, "state");
-    let is_stopped = state.is_some_and(|state| matches!(state, "T" | "t" | "Z" | "X"));
+    let is_stopped = is_stopped(mount);
     if !is_stopped && used >= NEXT_TO_NOTHING {
         return None;
     }
