@@ -178,7 +178,10 @@ fn daemon_of<'a>(at: usize, mounts: &[Mount], daemons: &'a [Daemon]) -> Option<&
     let kind = mount.kind.strip_prefix("fuse.").unwrap_or(&mount.source);
     let waits = mount.waiting > Some(0);
     let of_kind = || only(&|daemon| daemon.name == kind);
-    only(&|daemon| daemon.is_of(mount, mounts)).or_else(of_kind).or_else(|| only(&|_| waits))
+    let is_of = |daemon: &Daemon| daemon.is_of(mount, mounts);
+    // Readers name the mount, too; where open files may not be seen, one that is stopped tells.
+    let stopped = || only(&|daemon| is_of(daemon) && matches!(daemon.state, 'T' | 't'));
+    only(&is_of).or_else(stopped).or_else(of_kind).or_else(|| only(&|_| waits))
 }
 
 /// Name and state of a line of `/proc/PID/stat`.
