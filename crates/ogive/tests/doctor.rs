@@ -59,7 +59,7 @@ fn the_whole_answer_has_every_part_and_the_short_one_fits_a_page() {
     let long = doctor(&["--long"], &[&ill]);
     assert_code(&long, 8);
     let text = stdout(&long);
-    assert!(text.starts_with("AES-CCM"), "{text}");
+    assert!(text.starts_with("Problem found. AES-CCM"), "{text}");
     assert_eq!(labelled(&text, "1. ").len(), 1, "{text}");
     assert!(text.contains("[encryption-ccm]: certain ("), "{text}");
     for part in [
