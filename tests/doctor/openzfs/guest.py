@@ -170,10 +170,9 @@ def advice(one, finding, load):
     same = [found for found in after.get("findings", []) if found["id"] == finding["id"]]
     left = same[0] if same else None
     share, was = (left or {}).get("share_percent") or 0.0, finding["share_percent"] or 0.0
-    gone = left is None or left["confidence"] < LIKELY
-    worked = (left or {}).get("remedy", {}).get("worked")
+    worked = left["remedy"].get("worked") if left else None
     print(f"         then: {after.get('sentence')} ({share:.0f}% of {was:.0f}%, worked {worked})")
-    if not (worked or gone or was and share <= WORKED * was):
+    if not (worked or worked is None and (left is None or was and share <= WORKED * was)):
         bad.append(f"it did not work: {finding['remedy']['verify']}")
     for change in reversed(changes):
         path = parameter_of(change["run"])

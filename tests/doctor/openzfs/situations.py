@@ -6,7 +6,7 @@ searched in the whole answer, `never` must not be found in its first line. `cold
 in MiB. `again` runs after a remedy that holds for new data. `user` is asked as an ordinary user.
 `ask` is what the doctor is asked about. `undo` takes the situation back where destroying its data
 sets does not. $P is the pool, /tmp/key a key of 32 bytes, /tmp/text a text that compresses. `cp`
-clones blocks instead of writing them, so files are written anew by `cat`.
+and `cat` clone blocks instead of writing them, so files are written anew by `dd`.
 """
 
 from dataclasses import dataclass
@@ -50,6 +50,14 @@ def data(dataset, options="", mb=96):
 
 def reading(file):
     return f"while :; do cat /$P/{file} > /dev/null; done"
+
+
+def anew(file):
+    """Writes a file again, through a data set of other properties."""
+    return (
+        f"dd if=/$P/{file} of=/$P/new bs=1M; rm /$P/{file};"
+        f" dd if=/$P/new of=/$P/{file} bs=1M; rm /$P/new; zpool sync $P"
+    )
 
 
 SECRET = "-o encryption=aes-256-%s -o keyformat=raw -o keylocation=file:///tmp/key"
@@ -104,12 +112,12 @@ SITUATIONS = [
     Situation(
         "sha512", NORMAL, "checksum-cost", data("sha512", "-o checksum=sha512"),
         reading("sha512/f"), says="tank/sha512", cold=64, never="Problem|Not ZFS",
-        again="cat /$P/sha512/f > /$P/sha512/g; mv /$P/sha512/g /$P/sha512/f; zpool sync $P",
+        again=anew("sha512/f"),
     ),
     Situation(
         "blake3", NORMAL, "checksum-cost", data("blake3", "-o checksum=blake3"),
         reading("blake3/f"), says="tank/blake3", cold=64, never="Problem|Not ZFS",
-        again="cat /$P/blake3/f > /$P/blake3/g; mv /$P/blake3/g /$P/blake3/f; zpool sync $P",
+        again=anew("blake3/f"),
     ),
     Situation(
         "gzip-writes", NORMAL, "compression-cost", "zfs create -o compression=gzip-9 $P/gz",
@@ -169,7 +177,7 @@ SITUATIONS = [
         data("big", "-o recordsize=1M", mb=300),
         fio("d", "/$P/big", "--filename=f --rw=randwrite --bs=4k --overwrite=1", "300m"),
         says="tank/big", cold=64, warm=15,
-        again="cat /$P/big/f > /$P/big/g; mv /$P/big/g /$P/big/f; zpool sync $P",
+        again=anew("big/f"),
     ),
     Situation(
         "volume", NORMAL + "|cause",
@@ -234,10 +242,10 @@ SITUATIONS = [
     Situation(
         "slow-disk", "not CPU", "slow-device|innocent-hardware|",
         "modprobe dm-delay; s=$(blockdev --getsz /dev/vdc4);"
-        ' dmsetup create slow --table "0 $s delay /dev/vdc4 0 100";'
+        ' dmsetup create slow --table "0 $s delay /dev/vdc4 0 100 /dev/vdc4 0 0";'
         " zpool create -f -O mountpoint=/slow slow /dev/mapper/slow;"
-        " dd if=/dev/urandom of=/slow/f bs=1M count=64; zpool sync slow",
-        fio("r", "/slow", "--filename=f --rw=randread --bs=128k --numjobs=4", "64m"),
+        " dd if=/dev/urandom of=/slow/f bs=1M count=400; zpool sync slow",
+        fio("r", "/slow", "--filename=f --rw=randread --bs=128k --numjobs=4", "400m"),
         cold=64, never="Problem", undo="zpool destroy -f slow; dmsetup remove slow",
     ),
     Situation(
@@ -252,9 +260,10 @@ SITUATIONS = [
         "nfs-server", NORMAL, "workload-legit|", data("exported", mb=300)
         + "; modprobe nfsd; rpcbind -w; exportfs -o ro,no_root_squash,insecure,fsid=1"
         " 127.0.0.1:/$P/exported; rpc.nfsd 4; rpc.mountd; mkdir -p /n;"
-        " mount -t nfs -o vers=4,ro 127.0.0.1:/$P/exported /n",
+        " mount -t nfs -o vers=3,nolock,ro 127.0.0.1:/$P/exported /n",
         "while :; do cat /n/f > /dev/null; echo 1 > /proc/sys/vm/drop_caches; done",
-        cold=64, never="Problem|Not ZFS", undo="umount -f /n; rpc.nfsd 0; exportfs -ua",
+        cold=64, never="Problem|Not ZFS",
+        undo="umount -f /n; rpc.nfsd 0; pkill rpc.mountd; exportfs -ua",
     ),
     Situation(
         "holes", "cause", "seek-hole-forced-sync|txg-forced-sync|txg-sync-loop",
@@ -267,8 +276,9 @@ SITUATIONS = [
     ),
     Situation(
         "feeding-without-rest", "cause", "bad-tunable",
-        "echo 0 > /sys/module/zfs/parameters/l2arc_feed_secs",
-        undo="echo 1 > /sys/module/zfs/parameters/l2arc_feed_secs", says="l2arc_feed_secs",
+        "zpool add -f $P cache /dev/vdc4; echo 0 > /sys/module/zfs/parameters/l2arc_feed_secs",
+        undo="echo 1 > /sys/module/zfs/parameters/l2arc_feed_secs; zpool remove $P vdc4",
+        says="l2arc_feed_secs",
     ),
     Situation(
         "large-files-deleted", NORMAL + "|not CPU",
