@@ -90,6 +90,10 @@ pub fn subsystem_of(
         return None;
     }
     let mut known: Vec<Function> = functions(name).collect();
+    // Libraries that OpenZFS brings have this before their names, since release 2.1.
+    if let Some(own) = name.strip_prefix("zfs_").filter(|_| known.is_empty()) {
+        known.extend(functions(own).filter(|function| function.module.is_some()));
+    }
     // Where the module is known, a function of that module is meant; parts of ZFS that are the
     // system's own in one release are ZFS's in another, so that no module rules a name out.
     known.sort_by_key(|function| match (of_zfs, function.module) {
@@ -182,6 +186,9 @@ mod tests {
             ("metaslab_block_picker", "metaslab"),
             ("ddt_lookup", "ddt"),
             ("brt_entry_lookup", "brt"),
+            ("ZSTD_DUBT_findBestMatch", "compress/zstd"),
+            ("zfs_ZSTD_compressBlock_btlazy2", "compress/zstd"),
+            ("zfs_ZSTD_decompressBlock_internal", "decompress/zstd"),
             ("txg_wait_synced", "txg/wait"),
             ("taskq_thread", "taskq"),
             ("lz4_decompress_zfs", "decompress/lz4"),
