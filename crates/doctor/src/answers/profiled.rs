@@ -9,12 +9,10 @@ use super::range::{Of, Range};
 use super::users::{Kind, User, Users};
 use crate::atlas;
 use crate::evidence::LockUse;
-use crate::facts::{Facts, Owner, is_zfs_module};
+use crate::facts::{FEWEST_SAMPLES, Facts, Owner, is_zfs_module};
 
 /// Percent of the busy samples from which a module is a user to name.
 const FOREIGN_PERCENT: f64 = 5.0;
-/// A profile of fewer busy samples names nobody.
-const FEWEST_SAMPLES: f64 = 10.0;
 
 fn share(name: String, kind: Kind, does: Option<&'static str>, percent: f64) -> User {
     let used = Some(Range::exact(percent, Of::PercentOfBusy));
@@ -25,6 +23,10 @@ fn share(name: String, kind: Kind, does: Option<&'static str>, percent: f64) -> 
 pub(super) fn sampled(facts: &Facts) -> Users {
     let (has_profile, _) = facts.profile_kind();
     if !has_profile {
+        return Users::default();
+    }
+    let samples = facts.profile_samples().ok();
+    if samples.is_some_and(|samples| samples < FEWEST_SAMPLES) {
         return Users::default();
     }
     facts.start_trace();
@@ -48,10 +50,6 @@ pub(super) fn sampled(facts: &Facts) -> Users {
         // Stacks without weight show who was there, not how much.
         list.iter_mut().for_each(|user| user.used = None);
         return Users { list, sources, ..Users::default() };
-    }
-    let samples = facts.profile_samples().ok();
-    if samples.is_some_and(|samples| samples < FEWEST_SAMPLES) {
-        return Users::default();
     }
     Users { list, samples, sources, ..Users::default() }
 }

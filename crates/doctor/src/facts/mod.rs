@@ -50,6 +50,7 @@ use self::owner::Owners;
 pub(crate) use self::owner::looks_like_kernel;
 pub(crate) use self::patterns::Patterns;
 pub use self::possible::{PROCESSORS, Requires, SYSTEMS};
+pub(crate) use self::profile::FEWEST_SAMPLES;
 use self::profile_index::ProfileIndex;
 pub(crate) use self::programs::is_known_program;
 use self::roster::Roster;

@@ -3,7 +3,8 @@
 //! All shares are percent of samples in which the CPU was not idle. A table of symbols shows its
 //! top only: what it does not show is "not known" where the rest is large, and zero where the rest
 //! could not matter. Rows without callers give lower bounds for whoever called them; a bound of
-//! zero is no answer.
+//! zero is no answer. A profile of a few busy samples has no shares: one of them more or less would
+//! be another answer.
 
 use super::names::Leaf;
 use super::presence::Sought;
@@ -12,6 +13,8 @@ use super::threads::{Consumer, shares_of};
 use super::{Facts, Known, Missing, Owner, absent};
 
 const NO_PROFILE: &str = "a CPU profile (perf record -a -g -- sleep 10)";
+/// Fewer busy samples than this have no shares, and name nobody.
+pub(crate) const FEWEST_SAMPLES: f64 = 20.0;
 const NO_CALLERS: &str = "callers (a profile with a call graph: perf record -a -g -- sleep 10)";
 
 impl Facts {
@@ -350,8 +353,10 @@ impl Facts {
 
     /// The first profile, best first, that can answer.
     fn first_known(&self, what: &str, answer: impl Fn(&ProfileIndex) -> Option<f64>) -> Known<f64> {
-        let usable =
-            self.profiles.iter().filter(|profile| profile.weighted || !profile.rows.is_empty());
+        let usable = self.profiles.iter().filter(|profile| {
+            let few = profile.busy_samples.is_some_and(|count| count < FEWEST_SAMPLES);
+            !few && (profile.weighted || !profile.rows.is_empty())
+        });
         match usable.filter_map(answer).next() {
             Some(share) => Ok(share.clamp(0.0, 100.0)),
             None => Err(Missing::Absent(what.to_owned())),
