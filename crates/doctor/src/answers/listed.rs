@@ -136,7 +136,9 @@ pub(super) fn fill(list: &mut Vec<User>, sampled: &Users, cpu: &Cpu) {
         match list.iter_mut().find(|one| one.name == user.name) {
             Some(known) => {
                 let before = known.cpus().unwrap_or(0.0);
-                known.used = Some(Range::exact(before + part, Of::Cpus));
+                // Beside most of it, which is measured, a rest may be the error of the measuring.
+                let least = if part < before { before } else { before + part };
+                known.used = Some(Range::between(least, before + part, Of::Cpus));
                 // Of that part it is not known what was in the kernel.
                 (known.system_cpus, known.sampled_cpus) = (None, sampled_cpus);
             }
