@@ -13,7 +13,7 @@ use regex::{Captures, Regex};
 use super::argument::Argument;
 use crate::atlas;
 use crate::evidence::{Number, PoolLine};
-use crate::facts::{Facts, is_zfs_module};
+use crate::facts::{Consumer, Facts, is_zfs_module};
 use crate::rule::{Role, Rule};
 
 fn compiled(pattern: &str) -> Regex {
@@ -34,6 +34,8 @@ static DISK: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The kernel cuts names of programs after so many characters, and pgrep compares what is left.
 const NAME_CHARS: usize = 15;
+/// A program with less than this, percent of one CPU, is not the one that uses most.
+const WORKS_PERCENT: f64 = 5.0;
 /// A disk with requests of this many milliseconds is slow where its neighbours are faster.
 const SLOW_MS: f64 = 20.0;
 /// And so many times as slow as the median of all.
@@ -108,7 +110,9 @@ fn one(slot: &str, pool: &str, facts: &Facts, names: &Names<'_>) -> Option<Strin
         "device" => disk_of_pool(facts),
         "disk" => slow_disk(facts).map(|disk| path(&disk)),
         "cache" => cache_device(facts),
-        "process" => program(facts).or_else(|| names.user.and_then(as_pgrep_knows)),
+        "process" => program(facts)
+            .or_else(|| names.user.and_then(as_pgrep_knows))
+            .filter(|name| lives(facts, name)),
         "mount" => mount(facts),
         "md" => md(facts).map(|name| format!("/dev/{name}")),
         "amount" => number(names.amount).map(|value| format!("{value:.0}")),
@@ -227,6 +231,15 @@ fn dataset(facts: &Facts) -> Option<String> {
 /// The program that uses most CPU, as pgrep knows it.
 fn program(facts: &Facts) -> Option<String> {
     facts.top_process().ok().and_then(|user| as_pgrep_knows(&user.name))
+}
+
+/// Whether a program lives long enough for a command to reach it: a list of now shows that it works
+/// through the whole look. Without such a list it may.
+fn lives(facts: &Facts, name: &str) -> bool {
+    let listed = facts.listed_consumers();
+    let is_it = |user: &&Consumer| as_pgrep_knows(&user.name).as_deref() == Some(name);
+    let works = |user: &Consumer| user.cpu_percent.is_none_or(|percent| percent >= WORKS_PERCENT);
+    listed.is_empty() || listed.iter().find(is_it).is_some_and(works)
 }
 
 /// A name of a program for pgrep; `None` where it is none that a command can take.

@@ -344,6 +344,11 @@ impl Facts {
         if profiled.is_empty() { &self.listed().consumers } else { profiled }
     }
 
+    /// Who uses the CPU by the best list of now, best first; empty without one.
+    pub(crate) fn listed_consumers(&self) -> &[Consumer] {
+        &self.listed().consumers
+    }
+
     /// Who has the busy samples, best first, where stacks name threads.
     pub(super) fn profiled_consumers(&self) -> &[Consumer] {
         self.profiled.get_or_init(|| {
