@@ -80,10 +80,11 @@ while True:
 '"""
 
 SITUATIONS = [
-    Situation("idle", CALM, warm=20, never="Problem|Not ZFS"),
+    Situation("idle", CALM, "|idle-host", warm=20, never="Problem|Not ZFS"),
     Situation(
         "idle-after-snapshots",
         CALM,
+        "|idle-host",
         make="zfs create $P/sn; " + MANY,
         warm=100,
         never="Problem|Not ZFS",
@@ -148,7 +149,7 @@ SITUATIONS = [
     ),
     Situation(
         "scrub", "normal cost", "scrub-cost", data("scrubbed", mb=600),
-        "while :; do zpool scrub -w $P; done", says="scrub", warm=4, never="Problem|Not ZFS",
+        "until zpool status $P | grep -q paused; do zpool scrub -w $P; done", says="scrub", warm=4, never="Problem|Not ZFS",
         undo="zpool scrub -s $P",
     ),
     Situation(
@@ -169,7 +170,7 @@ SITUATIONS = [
     ),
     Situation(
         "view-of-ogive", "user process|not ZFS|normal cost", "|innocent-user-process|ogive-healthy",
-        data("below", mb=64) + "; mkdir -p /v; ogive mount --size 64M /$P/below /v",
+        data("below", mb=64) + "; mkdir -p /v; ogive mount --arc-max 64M /$P/below /v",
         "while :; do cat /v/f > /dev/null; done", never="Problem", undo="ogive unmount /v",
     ),
     Situation(
