@@ -156,7 +156,9 @@ def faults(load, answer, code, truth):
     of_others = cpus - own
     dominant = own >= max(WORTH_A_NAME, 1.5 * of_others)
     limited = load.cpus is not None or load.memory is not None or load.ask and not load.output
-    if load.says and (dominant or limited) and not re.search(load.says, line):
+    # A load that waits is there for what it waits for, unless others are busy meanwhile.
+    waits = own < WORTH_A_NAME and of_others < WORTH_A_NAME
+    if load.says and (dominant or limited or waits) and not re.search(load.says, line):
         found.append(f"the first line lacks /{load.says}/")
     users = given["users"]["list"]
     if load.user and dominant:
