@@ -258,6 +258,10 @@ impl Zfs {
         if let Some(because) = calm(shown, self.is_hinted, &has) {
             return self.because(Among::No, because);
         }
+        // All that a mount does is done by its process.
+        if let Some(own) = own.filter(|_| self.name == "ogive") {
+            return self.because(Among::No, format!("its process uses {}", Range::exact(least, own.of).words()));
+        }
         let first = users.first().filter(|first| !self.is_one(first) && first.kind != Kind::Zfs);
         let exclusion = first
             .and_then(|first| self.by_bound(first, cpu, &has))
