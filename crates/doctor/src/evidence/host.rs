@@ -52,7 +52,7 @@ pub struct Host {
 }
 
 /// How the CPUs of the host were used over one interval, percent of all CPUs (sums to about 100).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuUse {
     /// In user programs, nice ones included.
     pub user: f64,
@@ -75,16 +75,7 @@ pub struct CpuUse {
 impl CpuUse {
     /// No use yet, as read at a place.
     pub fn none(source: Source) -> Self {
-        Self {
-            user: 0.0,
-            system: 0.0,
-            idle: 0.0,
-            iowait: 0.0,
-            interrupt: 0.0,
-            steal: 0.0,
-            since_boot: false,
-            source,
-        }
+        Self { source, ..Self::default() }
     }
 
     /// The mean of several; `None` of none. It is cited where the first was read.
@@ -127,7 +118,7 @@ impl OneCpu {
 }
 
 /// One thread, or one process where the tool does not show threads.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
     /// Name without brackets, CPU or queue number as printed otherwise (`z_fr_iss_3`,
     /// `zfskern{arc_prune}` is `arc_prune`).
@@ -167,23 +158,7 @@ pub struct Thread {
 impl Thread {
     /// A row that names a thread and says nothing of it yet.
     pub fn named(name: String, list: u32, source: Source) -> Self {
-        Self {
-            name,
-            command: None,
-            id: None,
-            kernel: None,
-            state: None,
-            cpu_percent: None,
-            system_percent: None,
-            machine_percent: None,
-            life_percent: None,
-            cpu_time_s: None,
-            count: 1,
-            list,
-            process: None,
-            children_of: None,
-            source,
-        }
+        Self { name, count: 1, list, source, ..Self::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The place a fact came from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Source {
     /// Name of the input: a file name, a path inside a bundle, `standard input`.
     pub input: Arc<str>,

@@ -7,7 +7,7 @@
 use super::Source;
 
 /// A table of figures read at one moment from one place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Name, lower case: `arcstats`, `dbufstats`, `meminfo`, `vmstat`, `sar`, `txgs`, ...
     pub name: String,
@@ -19,6 +19,37 @@ pub struct Table {
     pub age_s: Option<f64>,
     /// The figures, in order.
     pub figures: Vec<Figure>,
+}
+
+impl Table {
+    /// One without figures.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    fn number(&self, name: &str) -> Option<&Number> {
+        let figure = self.figures.iter().find(|figure| figure.name == name)?;
+        Some(&figure.value)
+    }
+
+    /// The figure of a name, of whatever kind.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        match self.number(name)? {
+            Number::Counter(value) | Number::Gauge(value) | Number::Rate(value) => Some(*value),
+            Number::Text(_) => None,
+        }
+    }
+
+    /// The word of a name.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        if let Number::Text(word) = self.number(name)? { Some(word) } else { None }
+    }
+
+    /// Adds what was made of other figures, where there is any.
+    pub fn add(&mut self, name: &str, value: Option<impl Into<Number>>, source: &Source) {
+        let figure = |value: Number| Figure { name: name.into(), value, source: source.clone() };
+        self.figures.extend(value.map(|value| figure(value.into())));
+    }
 }
 
 /// One figure.
@@ -43,4 +74,16 @@ pub enum Number {
     Rate(f64),
     /// A word: state, name of the fastest implementation.
     Text(String),
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self::Gauge(value)
+    }
+}
+
+impl From<&str> for Number {
+    fn from(word: &str) -> Self {
+        Self::Text(word.to_owned())
+    }
 }

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::format::{Begins, Format, Index, Table, always, format, lines, table};
-use super::host::{self as live, cgroups, served, tasks};
+use super::host::{cgroups, disks as disk_counters, served, tasks};
 use super::lines::formats::{host as host_lines, memory as memory_lines, tools};
 use super::profile::{
     call_graph, folded, kernel_stack, locks, perf_report, perf_script, tool_stacks,
@@ -323,7 +323,7 @@ static FORMATS: &[Format] = &[
 static WHOLE: &[Format] = &[
     lines(&host_lines::PROC_STAT).begins(First("cpu * * * * * *")),
     format("thread statistics", ByLines(begins_task), tasks::read),
-    format("diskstats", ByLine(live::disks::is_row), live::disks::read),
+    lines(&disk_counters::DISKSTATS),
     format("modules", First("Module Size Used by|* * * * Live"), host::read_modules),
     lines(&host_lines::MOUNTS),
     format("ogive mount", ByLines(begins_ogive_mount), host::read_ogive_mount),

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Difference, Moment, gauge, made, moment_of, text, value};
+use super::{Difference, Moment, moment_of};
 use crate::evidence::{Evidence, Source, Table};
 use crate::read::text::clean::Line;
 use crate::read::text::number;
@@ -66,7 +66,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
             && period > 0.0
             && let Some(source) = rows.table.figures.first().map(|figure| figure.source.clone())
         {
-            rows.table.figures.push(gauge("limit_cpus", quota / period, &source));
+            rows.table.add("limit_cpus", Some(quota / period), &source);
         }
         reading.push(rows);
     }
@@ -189,7 +189,10 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
 /// A table about a group, with its name.
 fn named(name: &str, group: &Group<'_>, source: &Source) -> Table {
     let (kind, own) = called(group.path);
-    Table { figures: vec![text("name", &own, source), text("kind", kind, source)], ..made(name) }
+    let mut table = Table::named(name);
+    table.add("name", Some(own.as_str()), source);
+    table.add("kind", Some(kind), source);
+    table
 }
 
 /// A group that its CPU limit held, and the CPU that this cost it, by which the worst is chosen.
@@ -202,12 +205,11 @@ fn cpu_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
     }
     let lost = group.growth("held_us").unwrap_or(0.0) / 1e6 / seconds;
     let used = group.growth("used_us").map(|used| used / 1e6 / seconds);
-    let limit = value(group.end, "limit_cpus");
     let mut table = named("cpu_limit", group, source);
-    table.figures.push(gauge("held_percent", held.min(100.0), source));
-    table.figures.push(gauge("lost_cpus", lost, source));
-    table.figures.extend(limit.map(|limit| gauge("limit_cpus", limit, source)));
-    table.figures.extend(used.map(|used| gauge("used_cpus", used, source)));
+    table.add("held_percent", Some(held.min(100.0)), source);
+    table.add("lost_cpus", Some(lost), source);
+    table.add("limit_cpus", group.end.value("limit_cpus"), source);
+    table.add("used_cpus", used, source);
     Some((lost, table))
 }
 
@@ -217,22 +219,20 @@ fn memory_limit(group: &Group<'_>, seconds: f64) -> Option<(f64, Table)> {
     let [high, most] = ["memory_high", "memory_max"].map(|name| group.growth(name).unwrap_or(0.0));
     let (hits, of) =
         if most > 0.0 { (most, "memory_max_bytes") } else { (high, "memory_high_bytes") };
-    let limit = value(group.end, of).or_else(|| value(group.end, "memory_max_bytes"))?;
-    let used = value(group.end, "memory_bytes")?;
+    let limit = group.end.value(of).or_else(|| group.end.value("memory_max_bytes"))?;
+    let used = group.end.value("memory_bytes")?;
     if hits <= 0.0 || limit <= 0.0 {
         return None;
     }
     let mut table = named("memory_limit", group, source);
-    table.figures.push(gauge("limit_bytes", limit, source));
-    table.figures.push(gauge("used_bytes", used, source));
-    table.figures.push(gauge("used_percent", 100.0 * used / limit, source));
-    table.figures.push(gauge("hits_per_s", hits / seconds, source));
-    let stalled = value(group.end, "memory_full_percent");
-    table.figures.extend(stalled.map(|stalled| gauge("stalled_percent", stalled, source)));
+    table.add("limit_bytes", Some(limit), source);
+    table.add("used_bytes", Some(used), source);
+    table.add("used_percent", Some(100.0 * used / limit), source);
+    table.add("hits_per_s", Some(hits / seconds), source);
+    table.add("stalled_percent", group.end.value("memory_full_percent"), source);
     let killed = group.growth("oom_kills").filter(|killed| *killed > 0.0);
-    table.figures.extend(killed.map(|killed| gauge("oom_kills", killed, source)));
-    let swaps = group.growth("refaults").map(|pages| pages / seconds);
-    table.figures.extend(swaps.map(|pages| gauge("refaults_per_s", pages, source)));
+    table.add("oom_kills", killed, source);
+    table.add("refaults_per_s", group.growth("refaults").map(|pages| pages / seconds), source);
     Some((hits, table))
 }
 

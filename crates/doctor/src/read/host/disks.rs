@@ -3,57 +3,24 @@
 
 use std::collections::HashMap;
 
-use super::{Difference, Moment, made, moment_of};
-use crate::evidence::{Evidence, Figure, Number, Table};
-use crate::read::text::number;
-use crate::read::text::reading::Reading;
-use crate::read::text::section::Section;
+use super::{Difference, Moment, moment_of};
+use crate::evidence::{Evidence, Number, Table};
+use crate::read::lines::{FORMAT, Format};
 
-/// Whether a line is a row: a name between numbers.
-pub(crate) fn is_row(text: &str) -> bool {
-    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let mut words = text.split_whitespace();
-    let is_numbered = words.by_ref().take(2).all(is_number) && words.next().is_some();
-    is_numbered && words.clone().count() >= 10 && words.all(is_number)
-}
-
-/// Reads `/proc/diskstats`.
-pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) {
-    for line in section.lines {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let [
-            _,
-            _,
-            device,
-            reads,
-            _,
-            read,
-            read_ms,
-            writes,
-            _,
-            written,
-            write_ms,
-            _,
-            busy_ms,
-            rest @ ..,
-        ] = words.as_slice()
-        else {
-            reading.leave(line);
-            continue;
-        };
-        let mut table = reading.table("diskstats").scope(*device).taken(section.hint.time_s);
-        let bytes = |sectors: &str| number::plain(sectors).map(|sectors| sectors * 512.0);
-        table.counter("reads", number::plain(reads), line);
-        table.counter("read_bytes", bytes(read), line);
-        table.counter("read_ms", number::plain(read_ms), line);
-        table.counter("writes", number::plain(writes), line);
-        table.counter("written_bytes", bytes(written), line);
-        table.counter("write_ms", number::plain(write_ms), line);
-        table.counter("busy_ms", number::plain(busy_ms), line);
-        table.counter("queued_ms", rest.first().and_then(|word| number::plain(word)), line);
-        reading.push(table);
-    }
-}
+/// A name between numbers: `/proc/diskstats` of any kernel.
+pub(crate) static DISKSTATS: Format = Format {
+    name: "diskstats",
+    shapes: &[concat!(
+        r"^\d+\s+\d+\s+(?<scope>\S+)\s+(?<counter_reads>\d+)\s+\d+\s+(?<counter_read_bytes>\d+)",
+        r"\s+(?<counter_read_ms>\d+)\s+(?<counter_writes>\d+)\s+\d+",
+        r"\s+(?<counter_written_bytes>\d+)\s+(?<counter_write_ms>\d+)\s+\d+",
+        r"\s+(?<counter_busy_ms>\d+)(?:\s+(?<counter_queued_ms>\d+))?(?:\s+\d+)*$",
+    )],
+    table: "diskstats",
+    each: true,
+    scales: &[("read_bytes", 512.0), ("written_bytes", 512.0)],
+    ..FORMAT
+};
 
 /// Adds what two readings show, disk by disk; one without a request is left out.
 pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
@@ -82,20 +49,13 @@ pub(crate) fn finish(evidence: &mut Evidence, seconds: f64) {
             ("aqu-sz", growth("queued_ms") / 1000.0 / seconds),
             ("util_percent", (growth("busy_ms") / 10.0 / seconds).min(100.0)),
         ];
-        let figure = |(name, value): (&str, f64)| Figure {
-            name: name.to_owned(),
-            value: if name.ends_with("_per_s") {
-                Number::Rate(value)
-            } else {
-                Number::Gauge(value)
-            },
-            source: source.clone(),
-        };
-        found.push(Table {
-            scope: end.scope.clone(),
-            figures: figures.map(figure).into(),
-            ..made("iostat")
-        });
+        let mut table = Table { scope: end.scope.clone(), ..Table::named("iostat") };
+        for (name, value) in figures {
+            let is_rate = name.ends_with("_per_s");
+            let value = if is_rate { Number::Rate(value) } else { Number::Gauge(value) };
+            table.add(name, Some(value), source);
+        }
+        found.push(table);
     }
     evidence.tables.extend(found);
 }

@@ -10,7 +10,7 @@ pub(crate) mod served;
 pub(crate) mod tasks;
 pub(crate) mod waits;
 
-use crate::evidence::{Evidence, Figure, Number, Source, Table};
+use crate::evidence::{Evidence, Table};
 
 /// Adds what two readings show; `interval` is how far they are apart.
 pub(crate) fn finish(evidence: &mut Evidence, interval: Option<tasks::Interval>) {
@@ -59,40 +59,7 @@ struct Difference<'a> {
 impl Difference<'_> {
     /// Growth of a counter; it does not shrink.
     fn growth(self, name: &str) -> Option<f64> {
-        let before = self.start.map_or(Some(0.0), |start| value(start, name));
-        Some((value(self.end, name)? - before.unwrap_or(0.0)).max(0.0))
+        let before = self.start.map_or(Some(0.0), |start| start.value(name));
+        Some((self.end.value(name)? - before.unwrap_or(0.0)).max(0.0))
     }
-}
-
-/// A figure of a table.
-fn value(table: &Table, name: &str) -> Option<f64> {
-    let figure = table.figures.iter().find(|figure| figure.name == name)?;
-    match figure.value {
-        Number::Counter(value) | Number::Gauge(value) | Number::Rate(value) => Some(value),
-        Number::Text(_) => None,
-    }
-}
-
-/// A word of a table.
-fn word<'a>(table: &'a Table, name: &str) -> Option<&'a str> {
-    let figure = table.figures.iter().find(|figure| figure.name == name)?;
-    match &figure.value {
-        Number::Text(word) => Some(word),
-        _ => None,
-    }
-}
-
-/// A table that was made of others, which has no figure yet.
-fn made(name: &str) -> Table {
-    Table { name: name.to_owned(), scope: None, taken_ns: None, age_s: None, figures: Vec::new() }
-}
-
-/// A figure of now that was made of others.
-fn gauge(name: &str, value: f64, source: &Source) -> Figure {
-    Figure { name: name.to_owned(), value: Number::Gauge(value), source: source.clone() }
-}
-
-/// A word that was made of others.
-fn text(name: &str, value: &str, source: &Source) -> Figure {
-    Figure { name: name.to_owned(), value: Number::Text(value.to_owned()), source: source.clone() }
 }

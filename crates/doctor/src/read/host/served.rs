@@ -4,7 +4,7 @@
 //! [`finish`] makes of two readings the tables `fuse_wait` (a daemon that answers nothing) and
 //! `server_wait` (threads that wait for file servers, and which those may be).
 
-use super::{Moment, gauge, made, moment_of, text, value, word};
+use super::{Moment, moment_of};
 use crate::evidence::{Evidence, Source, Table};
 use crate::read::text::number;
 use crate::read::text::reading::Reading;
@@ -52,7 +52,7 @@ pub(crate) fn finish(evidence: &mut Evidence) {
     };
     let (start, end) = (of_moment(Moment::Start), of_moment(Moment::End));
     // Of a daemon that is stopped it need not be known how many wait for it.
-    let waits = |table: &Table| match value(table, "waiting") {
+    let waits = |table: &Table| match table.value("waiting") {
         Some(waiting) => waiting > 0.0,
         None => is_stopped(table),
     };
@@ -72,13 +72,13 @@ pub(crate) fn finish(evidence: &mut Evidence) {
 
 /// Whether the daemon of a mount is stopped, or dead.
 fn is_stopped(mount: &Table) -> bool {
-    word(mount, "state").is_some_and(|state| matches!(state, "T" | "t" | "Z" | "X"))
+    mount.word("state").is_some_and(|state| matches!(state, "T" | "t" | "Z" | "X"))
 }
 
 /// A daemon that stands still while requests wait for it.
 fn fuse_wait(mount: &Table, evidence: &Evidence) -> Option<Table> {
     let source = &mount.figures.first()?.source;
-    let pid = value(mount, "pid");
+    let pid = mount.value("pid");
     // A number of a process is a whole one.
     let is_its = |process: u64| pid.is_some_and(|pid| (pid - process as f64).abs() < 0.5);
     let threads = evidence.threads.iter().filter(|one| one.process.is_some_and(is_its));
@@ -87,16 +87,17 @@ fn fuse_wait(mount: &Table, evidence: &Evidence) -> Option<Table> {
     if !is_stopped && used >= NEXT_TO_NOTHING {
         return None;
     }
-    let mut table = made("fuse_wait");
-    table.figures.push(text("mount", mount.scope.as_deref().unwrap_or("?"), source));
-    let told = ["type", "source", "state"].map(|name| Some(text(name, word(mount, name)?, source)));
-    table.figures.extend(told.into_iter().flatten());
-    table.figures.extend(pid.map(|pid| gauge("pid", pid, source)));
-    table.figures.extend(value(mount, "waiting").map(|count| gauge("waiting", count, source)));
-    table.figures.push(gauge("stopped", f64::from(u8::from(is_stopped)), source));
+    let mut table = Table::named("fuse_wait");
+    table.add("mount", Some(mount.scope.as_deref().unwrap_or("?")), source);
+    for name in ["type", "source", "state"] {
+        table.add(name, mount.word(name), source);
+    }
+    table.add("pid", pid, source);
+    table.add("waiting", mount.value("waiting"), source);
+    table.add("stopped", Some(f64::from(u8::from(is_stopped))), source);
     let first =
         evidence.tasks.iter().rev().find(|task| is_its(task.id) && task.id == task.process());
-    table.figures.extend(first.map(|task| text("daemon", &task.name, source)));
+    table.add("daemon", first.map(|task| task.name.as_str()), source);
     Some(table)
 }
 
@@ -106,8 +107,8 @@ fn server_wait(kind: &str, waits: &str, end: &[&Table], evidence: &Evidence) -> 
     let waiting = evidence.tables.iter().find(is_wait)?;
     let source: &Source = &waiting.figures.first()?.source;
     let of_kind =
-        end.iter().filter(|mount| word(mount, "type").is_some_and(|it| it.starts_with(kind)));
-    let mut servers: Vec<&str> = of_kind.filter_map(|mount| word(mount, "source")).collect();
+        end.iter().filter(|mount| mount.word("type").is_some_and(|it| it.starts_with(kind)));
+    let mut servers: Vec<&str> = of_kind.filter_map(|mount| mount.word("source")).collect();
     servers.sort_unstable();
     servers.dedup();
     if servers.is_empty() {
@@ -116,9 +117,9 @@ fn server_wait(kind: &str, waits: &str, end: &[&Table], evidence: &Evidence) -> 
     let more = servers.len().saturating_sub(MOST_SERVERS);
     servers.truncate(MOST_SERVERS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let mut table = made("server_wait");
-    table.figures.extend(value(waiting, "threads").map(|count| gauge("threads", count, source)));
-    table.figures.extend(word(waiting, "names").map(|names| text("names", names, source)));
-    table.figures.push(text("servers", &(servers.join(", ") + &more), source));
+    let mut table = Table::named("server_wait");
+    table.add("threads", waiting.value("threads"), source);
+    table.add("names", waiting.word("names"), source);
+    table.add("servers", Some((servers.join(", ") + &more).as_str()), source);
     Some(table)
 }

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Moment, gauge, made, reading_of, text};
+use super::{Moment, reading_of};
 use crate::evidence::{Evidence, KernelStack, Source, Table};
+use crate::read::text::words;
 
 /// The file of a capture that has them.
 const FILE: &str = "waits.txt";
@@ -15,38 +16,23 @@ const MOST_NAMES: usize = 3;
 
 /// What is waited for, by how functions on the stack begin; the first kind that has one is it. A
 /// thread that waits for a server waits in functions of locks and pages as well.
-const KINDS: [(&str, &[&str]); 6] = [
-    ("fuse", &["request_wait_answer", "fuse_"]),
-    ("nfs", &["rpc_wait_bit", "rpc_execute", "nfs_", "nfs3_", "nfs4_", "nfs41_"]),
-    ("cifs", &["cifs_", "smb2_", "wait_for_response"]),
-    ("memory", &["shrink_", "try_to_free", "mem_cgroup_handle_over_high", "do_swap_page"]),
+const KINDS: [(&str, &str); 6] = [
+    ("fuse", "request_wait_answer|fuse_"),
+    ("nfs", "rpc_wait_bit|rpc_execute|nfs_|nfs3_|nfs4_|nfs41_"),
+    ("cifs", "cifs_|smb2_|wait_for_response"),
+    ("memory", "shrink_|try_to_free|mem_cgroup_handle_over_high|do_swap_page"),
     (
         "disk",
-        &[
-            "io_schedule",
-            "blk_",
-            "blk_mq_",
-            "bio_",
-            "submit_bio",
-            "wait_on_page",
-            "folio_wait",
-            "jbd2_",
-            "xlog_",
-            "balance_dirty_pages",
-            "zio_wait",
-            "txg_wait",
-            "wait_on_buffer",
-        ],
+        "io_schedule|blk_|bio_|submit_bio|wait_on_page|folio_wait|jbd2_|xlog_|balance_dirty_pages\
+         |zio_wait|txg_wait|wait_on_buffer",
     ),
-    ("lock", &["mutex_", "__mutex", "rwsem_", "down_", "rw_enter", "rrw_enter"]),
+    ("lock", "mutex_|__mutex|rwsem_|down_|rw_enter|rrw_enter"),
 ];
 
 /// What a thread of this stack waits for.
 fn kind(stack: &KernelStack) -> Option<&'static str> {
     let symbols = || stack.frames.iter().filter_map(|frame| frame.symbol.as_deref());
-    let has = |starts: &[&str]| {
-        symbols().any(|symbol| starts.iter().any(|start| symbol.starts_with(start)))
-    };
+    let has = |starts: &str| symbols().any(|symbol| words::begins(starts, symbol));
     KINDS.iter().find(|(_, starts)| has(starts)).map(|(kind, _)| *kind)
 }
 
@@ -71,9 +57,10 @@ pub(crate) fn finish(evidence: &mut Evidence) {
         names.sort_unstable();
         names.dedup();
         names.truncate(MOST_NAMES);
-        let threads = gauge("threads", count as f64, source);
-        let names = text("names", &names.join(", "), source);
-        Table { scope: Some(kind.to_owned()), figures: vec![threads, names], ..made("waits") }
+        let mut table = Table { scope: Some(kind.to_owned()), ..Table::named("waits") };
+        table.add("threads", Some(count as f64), source);
+        table.add("names", Some(names.join(", ").as_str()), source);
+        table
     });
     let tables: Vec<Table> = tables.collect();
     evidence.tables.extend(tables);

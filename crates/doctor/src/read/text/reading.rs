@@ -84,16 +84,7 @@ impl<'e> Reading<'e> {
 
     /// Begins a table of figures.
     pub(crate) fn table(&self, name: &str) -> Rows {
-        Rows {
-            input: Arc::clone(&self.input),
-            table: Table {
-                name: name.to_owned(),
-                scope: None,
-                taken_ns: None,
-                age_s: None,
-                figures: Vec::new(),
-            },
-        }
+        Rows { input: Arc::clone(&self.input), table: Table::named(name) }
     }
 
     /// Ends a table; one without figures is dropped.
